@@ -8,30 +8,26 @@ SECONDS ?= 60
 RELEASE := build/release
 DEBUG   := build/debug
 FUZZ    := build/fuzz
-NICE    ?=
 
 .PHONY: all setup release debug run test conformance bench fuzz soak lint format install clean help
+
+.NOTPARALLEL:
 
 all: release
 
 setup:
-	@scripts/setup
+	@scripts/setup build test lint
 
-$(RELEASE)/build.ninja: | setup
-	@meson setup $(RELEASE) --buildtype=release --prefix=$(PREFIX)
+release:
+	@scripts/setup build
+	@test -f $(RELEASE)/build.ninja || meson setup $(RELEASE) --buildtype=release -Dtests=false
+	@ninja --quiet -C $(RELEASE)
 
-$(DEBUG)/build.ninja: | setup
-	@meson setup $(DEBUG) --buildtype=debug --optimization=1 -Db_sanitize=address,undefined -Db_lundef=false
-
-$(FUZZ)/build.ninja: | setup
-	@CC=clang meson setup $(FUZZ) --buildtype=debug --optimization=1 \
-		-Db_sanitize=address,undefined -Db_lundef=false -Dfuzz=true -Dtests=false
-
-release: $(RELEASE)/build.ninja
-	@$(NICE) ninja --quiet -C $(RELEASE)
-
-debug: $(DEBUG)/build.ninja
-	@$(NICE) ninja --quiet -C $(DEBUG)
+debug:
+	@scripts/setup build test
+	@test -f $(DEBUG)/build.ninja || meson setup $(DEBUG) --buildtype=debug --optimization=1 \
+		-Db_sanitize=address,undefined
+	@ninja --quiet -C $(DEBUG)
 
 run: release
 	@scripts/run-server $(RELEASE) $(PORT)
@@ -39,27 +35,34 @@ run: release
 test: release debug
 	@scripts/run-tests $(SUITES)
 
-conformance: release
+conformance: release debug
 	@scripts/run-tests conformance
 
 bench: release
 	@bench/run $(RELEASE)
 
-fuzz: $(FUZZ)/build.ninja
+fuzz:
+	@scripts/setup build lint
+	@test -f $(FUZZ)/build.ninja || CC=clang meson setup $(FUZZ) --buildtype=debug --optimization=1 \
+		-Db_sanitize=address,undefined -Db_lundef=false -Dfuzz=true -Dtests=false
+	@ninja --quiet -C $(FUZZ)
 	@scripts/run-fuzz $(FUZZ) $(SECONDS) $(TARGET)
 
-soak: release
+soak: release debug
 	@scripts/run-tests --long soak
 
 lint: debug
+	@scripts/setup lint
 	@scripts/lint
 
 format:
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
-install: release
+install:
+	@scripts/setup build
+	@test -f $(RELEASE)/build.ninja || meson setup $(RELEASE) --buildtype=release -Dtests=false
 	@meson configure $(RELEASE) --prefix=$(PREFIX)
-	@meson install --quiet -C $(RELEASE)
+	@meson install -C $(RELEASE)
 
 clean:
 	rm -rf build

@@ -1,0 +1,56 @@
+#include "base/hash.h"
+
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/assert.h"
+
+static const uint64_t MULTIPLIER_A = 0x9e3779b97f4a7c15, MULTIPLIER_B = 0xd6e8feb86659fd93;
+
+uint64_t hash_seed(void)
+{
+    static _Atomic uint64_t seed;
+    uint64_t current = atomic_load_explicit(&seed, memory_order_relaxed);
+    if (current)
+        return current;
+    uint64_t drawn = 0;
+    CHECK(getrandom(&drawn, sizeof(drawn), 0) == sizeof(drawn));
+    drawn |= 1;  // zero means "not drawn yet"
+    uint64_t expected = 0;
+    return atomic_compare_exchange_strong(&seed, &expected, drawn) ? drawn : expected;
+}
+
+// 128-bit multiply and fold: every input bit reaches every output bit.
+static inline uint64_t mix(uint64_t a, uint64_t b)
+{
+    unsigned __int128 product = (unsigned __int128)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+uint64_t hash_u64(uint64_t number, uint64_t seed)
+{
+    return mix(number ^ MULTIPLIER_A, seed ^ MULTIPLIER_B);
+}
+
+static inline uint64_t load_tail(const unsigned char *bytes, size_t length)
+{
+    uint64_t word = 0;
+    memcpy(&word, bytes, length);
+    return word;
+}
+
+uint64_t hash_bytes(const void *data, size_t length, uint64_t seed)
+{
+    const unsigned char *bytes = data;
+    uint64_t state = mix(seed ^ MULTIPLIER_A, (uint64_t)length ^ MULTIPLIER_B);
+    size_t left = length;
+    for (; left >= 8; left -= 8, bytes += 8) {
+        uint64_t word;
+        memcpy(&word, bytes, 8);
+        state = mix(state ^ word, MULTIPLIER_A);
+    }
+    if (left)
+        state = mix(state ^ load_tail(bytes, left), MULTIPLIER_B);
+    return mix(state ^ seed, MULTIPLIER_A);
+}

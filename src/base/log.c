@@ -1,0 +1,42 @@
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static enum log_level current_level = LOG_LEVEL_WARNING;
+
+static const char *const level_names[] = {"error", "warning", "info", "debug"};
+
+void log_set_level(enum log_level level)
+{
+    current_level = level;
+}
+
+bool log_parse_level(const char *name, enum log_level *ret_level)
+{
+    for (unsigned i = 0; i < sizeof(level_names) / sizeof(*level_names); i++)
+        if (strcmp(name, level_names[i]) == 0) {
+            *ret_level = (enum log_level)i;
+            return true;
+        }
+    return false;
+}
+
+void log_write(enum log_level level, const char *format, ...)
+{
+    if (level > current_level)
+        return;
+    char line[1024];
+    int used = snprintf(line, sizeof(line), "cadre: %s: ", level_names[level]);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line + used, sizeof(line) - (size_t)used - 1, format, arguments);
+    va_end(arguments);
+    size_t length = strlen(line);
+    line[length++] = '\n';
+    // One write per line keeps lines of several processes apart; a lost diagnostic is no failure.
+    if (write(STDERR_FILENO, line, length) < 0)
+        return;
+}

@@ -1,0 +1,34 @@
+// A borrowed run of bytes: pointer and length together. Owns nothing, need not end in NUL.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+struct span {
+    const char *data;
+    size_t length;
+};
+
+#define SPAN(literal) ((struct span){(literal), sizeof(literal) - 1})
+
+static inline struct span span_from(const char *text)
+{
+    return (struct span){text, strlen(text)};
+}
+
+static inline bool span_equal(struct span a, struct span b)
+{
+    return a.length == b.length && (a.length == 0 || memcmp(a.data, b.data, a.length) == 0);
+}
+
+static inline bool span_equal_text(struct span a, const char *text)
+{
+    return span_equal(a, span_from(text));
+}
+
+static inline bool span_starts_with(struct span a, struct span prefix)
+{
+    return a.length >= prefix.length &&
+           (prefix.length == 0 || memcmp(a.data, prefix.data, prefix.length) == 0);
+}

@@ -1,0 +1,33 @@
+// JSON, strict RFC 8259, straight into values and back.
+//
+// Reading: UTF-8 only, one value and white space, depth and size limited. Integers of any size are
+// exact; a fraction or exponent makes a float. Lone surrogate escapes become U+FFFD, \u0000 is legal.
+// Strings borrow from the text where they hold no escape, when `borrow` says that the text outlives
+// the region. Errors carry line and column. A full region is ERROR_MEMORY, not an exhaustion.
+//
+// Writing: compact, shortest digits that read back equal, control characters escaped; map order as
+// map_iterate gives it, or sorted. Values without a JSON form follow the table of spec 10: keywords
+// by name, sets as arrays, everything else as its canonical text.
+#pragma once
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "value/value.h"
+
+struct json_options {
+    size_t max_depth;             // 0 = 128
+    bool reject_duplicate_names;  // otherwise the last one wins
+    bool borrow;                  // strings may point into the text
+};
+
+bool json_read(struct region *region, struct span text, const struct json_options *options,
+               value *ret_value, struct error *error);
+
+enum json_write_flags {
+    JSON_SORTED = 1,  // object members by name
+    JSON_PRETTY = 2,  // two spaces per level, for people
+};
+// Appends to the buffer; a full buffer shows in buffer->failed. Two map keys with one JSON name: the
+// first in key order is kept and *ret_dropped (may be NULL) counts the others.
+void json_write(struct buffer *buffer, value v, unsigned flags, size_t *ret_dropped);
+void json_write_string(struct buffer *buffer, struct span text);

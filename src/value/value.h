@@ -1,0 +1,138 @@
+// The one data model of Cadre: a JSON-RPC message, a tool's arguments, a program's data and a Step
+// are all values. A value is 16 bytes, passed by value: a tag, flags, an auxiliary word and a payload
+// (immediate, or a pointer to an object in a region).
+//
+// Ownership, in one sentence: functions that take a region consume the values they are given and
+// return owned values; functions without a region only look, and what they return is borrowed.
+// value_retain() makes a second owner, value_release() ends one. An object with one owner is updated
+// in place. Code that drops its whole region at the end (a request) need not release anything.
+//
+// All values live in one region; value_copy() takes a value to another one. Reference counts are not
+// atomic: one region, one thread at a time.
+//
+// No function recurses on the C stack for nested data: depth is bounded by memory alone.
+// Memory over the region's limit leaves through the region's exhaustion handler.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/region.h"
+#include "base/span.h"
+
+enum value_tag {
+    VALUE_NIL,
+    VALUE_BOOLEAN,
+    VALUE_INTEGER,  // int64; larger ones are VALUE_BIGNUM, and only larger ones
+    VALUE_FLOAT,
+    VALUE_BIGNUM,
+    VALUE_STRING,   // valid UTF-8, may hold U+0000
+    VALUE_KEYWORD,  // interned in its region: equal names, equal pointers
+    VALUE_VECTOR,
+    VALUE_MAP,
+    VALUE_SET,
+    VALUE_FUNCTION,  // what it is inside belongs to the program layer (see value/object.h)
+    VALUE_REGEX,
+    VALUE_SYMBOL,  // symbol reference 'x
+    VALUE_VAR,     // #'x
+    VALUE_TAG_COUNT,
+};
+
+struct object;  // header of everything a value points to: reference count and kind, value/object.h
+
+typedef struct value {
+    uint8_t tag;
+    uint8_t flags;
+    uint16_t small;
+    uint32_t aux;
+    union {
+        bool boolean;
+        int64_t integer;
+        double number;
+        struct object *object;
+    };
+} value;
+
+_Static_assert(sizeof(value) == 16, "a value fits two registers");
+
+// --- scalars ------------------------------------------------------------------------------------
+static inline value value_nil(void) { return (value){.tag = VALUE_NIL}; }
+static inline value value_boolean(bool b) { return (value){.tag = VALUE_BOOLEAN, .boolean = b}; }
+static inline value value_integer(int64_t i) { return (value){.tag = VALUE_INTEGER, .integer = i}; }
+static inline value value_float(double d) { return (value){.tag = VALUE_FLOAT, .number = d}; }
+// Decimal text [-]digits of any length; VALUE_INTEGER where it fits, else VALUE_BIGNUM.
+value value_integer_from_text(struct region *region, struct span digits);
+
+static inline bool value_is_nil(value v) { return v.tag == VALUE_NIL; }
+static inline bool value_is_true(value v)  // truth of programs: all but nil and false
+{
+    return v.tag != VALUE_NIL && (v.tag != VALUE_BOOLEAN || v.boolean);
+}
+static inline bool value_is_string(value v) { return v.tag == VALUE_STRING; }
+static inline bool value_is_vector(value v) { return v.tag == VALUE_VECTOR; }
+static inline bool value_is_map(value v) { return v.tag == VALUE_MAP; }
+
+// --- ownership ----------------------------------------------------------------------------------
+value value_retain(value v);
+void value_release(struct region *region, value v);
+value value_copy(struct region *to, value v);  // deep copy into another region (borrows v)
+
+// --- strings and keywords -----------------------------------------------------------------------
+value value_string(struct region *region, struct span text);         // copies; text must be UTF-8
+value value_string_borrow(struct region *region, struct span text);  // text outlives the region
+value value_string_text(struct region *region, const char *text);
+value value_string_format(struct region *region, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));  // invalid UTF-8 becomes U+FFFD
+value value_keyword(struct region *region, struct span name);
+struct span value_text(value v);  // bytes of a string, or name of a keyword, symbol or var
+
+// --- vectors ------------------------------------------------------------------------------------
+value vector_new(struct region *region, size_t capacity);
+size_t vector_count(value vector);
+value vector_at(value vector, size_t index);  // borrowed; index < count
+value vector_push(struct region *region, value vector, value item);
+value vector_put(struct region *region, value vector, size_t index, value item);
+value vector_slice(struct region *region, value vector, size_t start, size_t end);  // O(1)
+
+// --- maps ---------------------------------------------------------------------------------------
+// Any value can be a key, compared by key identity (spec 1.2). Up to 32 entries, and objects read
+// from JSON of any size, map_at() gives insertion order until the map is changed beyond that size;
+// larger maps have an arbitrary but fixed order. Key order is what map_sorted_keys() gives.
+value map_new(struct region *region);
+size_t map_count(value map);
+bool map_find(value map, value key, value *ret_item);            // borrowed; exact key
+bool map_find_text(value map, const char *name, value *ret_item);  // string key
+value map_get_text(value map, const char *name);                   // borrowed; nil when absent
+value map_put(struct region *region, value map, value key, value item);
+value map_put_text(struct region *region, value map, const char *name, value item);
+value map_remove(struct region *region, value map, value key);
+struct map_cursor {  // iteration; the map must not change meanwhile
+    value map;
+    size_t position;
+    const void *node[16];
+    uint8_t slot[16];
+    uint8_t depth;
+};
+struct map_cursor map_iterate(value map);
+bool map_next(struct map_cursor *cursor, value *ret_key, value *ret_item);  // borrowed
+value map_sorted_keys(struct region *region, value map);  // vector of the keys in key order (borrows)
+
+// --- sets ---------------------------------------------------------------------------------------
+value set_new(struct region *region);
+size_t set_count(value set);
+bool set_has(value set, value item);
+value set_add(struct region *region, value set, value item);
+value set_remove(struct region *region, value set, value item);
+struct map_cursor set_iterate(value set);
+bool set_next(struct map_cursor *cursor, value *ret_item);
+value set_sorted(struct region *region, value set);  // vector in key order (borrows)
+
+// --- comparing ----------------------------------------------------------------------------------
+// Long comparisons charge fuel through the region's tick (value/tick.h), so that they can be stopped.
+bool value_equal(value a, value b);      // = of programs: numbers by value across kinds
+bool value_identical(value a, value b);  // key identity
+uint64_t value_hash(value v);            // agrees with value_identical
+int value_compare_keys(value a, value b);  // key order, total: <0, 0, >0
+enum value_order { VALUE_LESS = -1, VALUE_SAME = 0, VALUE_GREATER = 1, VALUE_INCOMPARABLE = 2 };
+enum value_order value_compare(value a, value b);  // natural order

@@ -14,11 +14,11 @@
 //   CADRE_LONG   1 with --long, else unset
 //   TMPDIR       a directory of its own, removed afterwards
 //
-// A test that prints no count, runs over its time or dies counts as failed. The whole output of each
-// test is in build/test-logs/.
+// A test that prints no count, runs over its time, dies, or in any of whose processes a sanitizer
+// found something counts as failed. The whole output of each test is in build/test-logs/.
 import { spawn, spawnSync } from 'node:child_process';
 import { accessSync, constants, createWriteStream, mkdirSync, mkdtempSync, readdirSync,
-  rmSync } from 'node:fs';
+  readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -38,10 +38,21 @@ const TIMEOUT_SECONDS = 300;
 const LONG_FACTOR = 12;
 const SHOWN_LINES = 60;
 
-const SANITIZERS = {
-  ASAN_OPTIONS: 'detect_leaks=1:abort_on_error=1:strict_string_checks=1:check_initialization_order=1',
-  UBSAN_OPTIONS: 'print_stacktrace=1:halt_on_error=1',
-};
+// The environment that makes a sanitizer's report a file, whichever process of the test it came from.
+function sanitizers(reports, leaks) {
+  return {
+    ASAN_OPTIONS: `detect_leaks=${leaks ? 1 : 0}:abort_on_error=1:strict_string_checks=1:log_path=${reports}`,
+    UBSAN_OPTIONS: `print_stacktrace=1:halt_on_error=1:log_path=${reports}`,
+  };
+}
+
+// LeakSanitizer looks at its own process by ptrace, which some containers forbid.
+function leaksCanBeFound(test) {
+  if (!test) return true;
+  const answer = spawnSync(test.command[0], ['--list'], { encoding: 'utf8',
+    env: { ...process.env, ASAN_OPTIONS: 'detect_leaks=1' } });
+  return !/LeakSanitizer has encountered a fatal error/.test(answer.stderr);
+}
 
 // --- finding tests ---------------------------------------------------------------------------------
 
@@ -124,23 +135,31 @@ function judge(test, output, ending) {
   else if (ending.error) result.problem = ending.error;
   else if (result.passed + result.failed === 0) result.problem = 'printed no count';
   else if (ending.status !== 0 && result.failed === 0) result.problem = `exit status ${ending.status}`;
+  else if (ending.reports.length) result.problem = 'a sanitizer reported';
   if (result.problem) result.failed += 1;
   return result;
 }
 
 // --- running ----------------------------------------------------------------------------------------
 
-function run(test, long) {
+function takeReports(test) {
+  const prefix = `${test.suite}-${test.name}.sanitizer.`;
+  return readdirSync(LOGS).filter((file) => file.startsWith(prefix))
+    .map((file) => readFileSync(path.join(LOGS, file), 'utf8'));
+}
+
+function run(test, { long, leaks }) {
   const build = RELEASE_SUITES.has(test.suite) ? BUILD.release : BUILD.debug;
   const timeout = (test.timeout ?? TIMEOUT_SECONDS) * (long ? LONG_FACTOR : 1);
   const scratch = mkdtempSync(path.join(tmpdir(), 'cadre-test-'));
-  const environment = { ...process.env, ...SANITIZERS, TMPDIR: scratch,
+  const log = path.join(LOGS, `${test.suite}-${test.name}`);
+  const environment = { ...process.env, ...sanitizers(`${log}.sanitizer`, leaks), TMPDIR: scratch,
     CADRE: path.join(build, 'src/cli/cadre'), CADRE_BUILD: build, ...test.environment };
   delete environment.CADRE_LONG;
   if (long) environment.CADRE_LONG = '1';
 
   return new Promise((resolve) => {
-    const log = createWriteStream(path.join(LOGS, `${test.suite}-${test.name}.log`));
+    const logStream = createWriteStream(`${log}.log`);
     const chunks = [];
     const started = Date.now();
     const ending = { timeout };
@@ -149,13 +168,14 @@ function run(test, long) {
     const killGroup = () => { try { process.kill(-child.pid, 'SIGKILL'); } catch { /* all gone */ } };
     const timer = setTimeout(() => { ending.timedOut = true; killGroup(); }, timeout * 1000);
     for (const stream of [child.stdout, child.stderr]) {
-      stream.on('data', (data) => { chunks.push(data); log.write(data); });
+      stream.on('data', (data) => { chunks.push(data); logStream.write(data); });
     }
     const finish = () => {
       clearTimeout(timer);
-      log.end();
+      logStream.end();
       rmSync(scratch, { recursive: true, force: true });
-      const output = Buffer.concat(chunks).toString();
+      ending.reports = takeReports(test);
+      const output = Buffer.concat(chunks).toString() + ending.reports.join('\n');
       resolve({ ...judge(test, output, ending), output, seconds: (Date.now() - started) / 1000 });
     };
     child.on('error', (error) => { ending.error = error.message; finish(); });
@@ -180,13 +200,13 @@ function report(test, result) {
   console.log(`    (all of it: build/test-logs/${test.suite}-${test.name}.log)`);
 }
 
-async function runAll(tests, long) {
+async function runAll(tests, options) {
   const totals = { passed: 0, failed: 0, skipped: 0 };
   const queue = [...tests];
   const next = async (wanted) => {
     while (queue.length && wanted(queue[0])) {
       const test = queue.shift();
-      const result = await run(test, long);
+      const result = await run(test, options);
       report(test, result);
       for (const key of Object.keys(totals)) totals[key] += result[key];
     }
@@ -213,7 +233,9 @@ if (options.includes('--list')) {
 } else {
   rmSync(LOGS, { recursive: true, force: true });
   mkdirSync(LOGS, { recursive: true });
-  const totals = await runAll(tests, options.includes('--long'));
+  const leaks = leaksCanBeFound(tests.find((test) => test.suite === 'unit'));
+  if (!leaks) console.log('leaks are not looked for: this machine does not allow ptrace');
+  const totals = await runAll(tests, { leaks, long: options.includes('--long') });
   if (tests.length === 0) console.log(`no such test: ${wanted.join(' ')}`);
   if (totals.skipped) console.log(`${totals.skipped} skipped`);
   console.log(`${totals.passed} passed, ${totals.failed} failed`);

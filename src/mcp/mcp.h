@@ -1,0 +1,326 @@
+// The Model Context Protocol as a library: a registry of tools, resources, prompts and completers, one
+// dispatcher for both protocol eras, and two transports (stdio and Streamable HTTP). It knows nothing
+// of what the tools do.
+//
+// Life of a request: a transport reads a message, the dispatcher picks the era and the method, checks
+// the parameters and hands a `struct mcp_call` to the registered handler. The handler runs on the loop
+// thread and must not block. It answers at once or later, with exactly one mcp_call_reply*() (or
+// mcp_call_ask()) per run of the handler. The call and all values of its region stay valid until then,
+// also when the client cancelled or went away: the answer is then thrown away by the library.
+//
+// Eras: *legacy* = 2024-11-05 … 2025-11-25, opened by initialize; *modern* = 2026-07-28, stateless.
+// Handlers see the difference only if they ask. The library adds resultType, _meta, caching hints and
+// HTTP statuses; it replaces content blocks that the client's version does not know.
+//
+// Ownership: the server owns copies of all that is registered (strings included). `data` pointers
+// belong to the caller and must outlive the server. Values given to a reply live in the call's region
+// and are consumed. Texts are borrowed for the duration of the function.
+//
+// Limits: message in 8 MiB, nesting 128; message out 4 MiB (larger tool results become an error result
+// that says so); 256 requests in flight per stdio channel or HTTP session; the limits of HTTP are in
+// struct mcp_http_options and docs/limits.md.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "value/value.h"
+
+struct event_base;
+struct mcp_server;
+struct mcp_call;
+
+enum {
+    MCP_MESSAGE_LIMIT = 8 << 20,  // bytes of one incoming message
+    MCP_OUTPUT_LIMIT = 4 << 20,   // bytes of one outgoing message
+    MCP_DEPTH_LIMIT = 128,
+};
+
+// --- the server ---------------------------------------------------------------------------------
+
+struct mcp_server_info {
+    const char *name;          // "cadre"
+    const char *title;         // "Cadre"
+    const char *version;
+    const char *instructions;  // for the model, at most 1500 characters; NULL = none
+    bool tools_change;         // the lists really can change after start-up: advertises listChanged
+    bool resources_change;
+    bool prompts_change;
+    bool subscribe;            // resources can be subscribed to
+    bool logging;              // some handler calls mcp_call_log()
+    bool tasks;                // some handler calls mcp_call_become_task()
+};
+
+// What a list contains (tools, resources, prompts, completions) is advertised because it is registered.
+struct mcp_server *mcp_server_new(struct event_base *base, const struct mcp_server_info *info);
+// All transports must have ended. Calls still open are dropped: their handlers must not reply later.
+void mcp_server_free(struct mcp_server *server);
+
+// Stops taking work: transports answer open subscriptions, refuse new requests, let running ones finish
+// for at most grace_ms and then report their end through their on_end function. May be called twice.
+void mcp_server_shutdown(struct mcp_server *server, unsigned grace_ms);
+size_t mcp_server_active_calls(const struct mcp_server *server);
+
+// --- tools --------------------------------------------------------------------------------------
+
+typedef void mcp_handler_fn(struct mcp_call *call, void *data);
+
+enum mcp_tool_flags {
+    MCP_TOOL_READ_ONLY = 1,    // readOnlyHint
+    MCP_TOOL_DESTRUCTIVE = 2,  // destructiveHint
+    MCP_TOOL_IDEMPOTENT = 4,   // idempotentHint
+    MCP_TOOL_OPEN_WORLD = 8,   // openWorldHint
+    // The library checks only that all argument names are known; the handler checks the rest itself.
+    MCP_TOOL_NAMES_ONLY = 16,
+    // Progress is sent as the handler emits it, not first after 1 s and at most twice a second.
+    MCP_TOOL_PROGRESS_AT_ONCE = 32,
+};
+
+struct mcp_tool {
+    const char *name;  // [A-Za-z0-9_-]{1,64}
+    const char *title;
+    const char *description;
+    const char *input_schema;   // JSON text, root "type":"object"; emitted as it is
+    // JSON text, root "type":"object", or NULL. It must accept {"ok":false,"error":{"code":…,
+    // "message":…}}, which is what the library sends for bad arguments.
+    const char *output_schema;
+    unsigned flags;  // all four hints are sent, true where the flag is set
+    mcp_handler_fn *handler;
+    void *data;
+};
+
+// Order of registration is order of the list. A name twice or a broken schema is a programming error.
+void mcp_server_add_tool(struct mcp_server *server, const struct mcp_tool *tool);
+// For `--tools a,b`: true if registered.
+bool mcp_server_has_tool(const struct mcp_server *server, const char *name);
+
+// --- resources ----------------------------------------------------------------------------------
+
+struct mcp_resource {
+    const char *uri;  // of a template: RFC 6570 level 1, e.g. "context://items/{id}"
+    const char *name;
+    const char *title;        // may be NULL
+    const char *description;  // may be NULL
+    const char *mime_type;    // may be NULL
+    int64_t size;             // bytes, -1 = unknown
+    mcp_handler_fn *handler;  // reads it; ends with mcp_call_reply_text/blob/not_found
+    void *data;
+};
+
+void mcp_server_add_resource(struct mcp_server *server, const struct mcp_resource *resource);
+void mcp_server_add_template(struct mcp_server *server, const struct mcp_resource *resource_template);
+
+// Resources that come and go are listed by a function; reading them goes through a template.
+struct mcp_resource_list;
+typedef void mcp_lister_fn(struct mcp_resource_list *list, void *data);
+void mcp_server_add_lister(struct mcp_server *server, mcp_lister_fn *lister, void *data);
+void mcp_resource_list_add(struct mcp_resource_list *list, const struct mcp_resource *resource);
+
+// --- prompts and completion ---------------------------------------------------------------------
+
+struct mcp_prompt_argument {
+    const char *name;
+    const char *description;
+    bool required;
+};
+
+enum { MCP_PROMPT_ARGUMENTS_MAX = 8 };
+
+struct mcp_prompt {
+    const char *name;
+    const char *title;
+    const char *description;
+    struct mcp_prompt_argument arguments[MCP_PROMPT_ARGUMENTS_MAX];  // ends at the first NULL name
+    mcp_handler_fn *handler;  // adds blocks, ends with mcp_call_reply_prompt()
+    void *data;
+};
+
+void mcp_server_add_prompt(struct mcp_server *server, const struct mcp_prompt *prompt);
+
+// Completes one argument of a prompt (reference = its name) or one variable of a template (reference =
+// its URI template). Asks mcp_call_argument(call, "value") for what was typed so far, and
+// mcp_call_context(call, name) for the arguments already given; adds values with
+// mcp_call_add_completion() and ends with mcp_call_reply_completion().
+struct mcp_completer {
+    const char *reference;
+    const char *argument;
+    mcp_handler_fn *handler;
+    void *data;
+};
+
+void mcp_server_add_completer(struct mcp_server *server, const struct mcp_completer *completer);
+
+// --- change notifications, to every client that asked for them ----------------------------------
+
+enum mcp_list { MCP_LIST_TOOLS, MCP_LIST_RESOURCES, MCP_LIST_PROMPTS, MCP_LIST_COUNT };
+
+void mcp_notify_list_changed(struct mcp_server *server, enum mcp_list list);
+void mcp_notify_resource_updated(struct mcp_server *server, const char *uri);
+
+// --- the call: what a handler sees --------------------------------------------------------------
+
+enum mcp_era { MCP_ERA_LEGACY, MCP_ERA_MODERN };
+
+struct mcp_server *mcp_call_server(struct mcp_call *call);
+// Lives as long as the call. Its limit is lifted after the request was read: bound what you build.
+struct region *mcp_call_region(struct mcp_call *call);
+enum mcp_era mcp_call_era(const struct mcp_call *call);
+const char *mcp_call_version(const struct mcp_call *call);  // "2025-11-25"
+const char *mcp_call_target(const struct mcp_call *call);   // name of the tool or prompt, or the URI
+// Arguments of a tool or prompt, variables of a URI template: a map, never nil.
+value mcp_call_arguments(const struct mcp_call *call);
+value mcp_call_argument(const struct mcp_call *call, const char *name);  // nil when absent
+value mcp_call_context(const struct mcp_call *call, const char *name);   // completion only
+// "elicitation", "sampling", "roots", or "tasks" for the tasks extension.
+bool mcp_call_client_can(const struct mcp_call *call, const char *capability);
+// Free for the handler's use; NULL at first.
+void mcp_call_set_data(struct mcp_call *call, void *data);
+void *mcp_call_data(const struct mcp_call *call);
+
+// --- while it runs ------------------------------------------------------------------------------
+
+// True after the client cancelled, disconnected (modern HTTP) or the task was cancelled. The handler
+// still must reply once.
+bool mcp_call_is_cancelled(const struct mcp_call *call);
+// Called at most once, from the loop, never from within a library function the handler called. The
+// handler may reply from it. NULL takes the callback back.
+void mcp_call_on_cancel(struct mcp_call *call, mcp_handler_fn *on_cancel, void *data);
+
+#define MCP_NO_TOTAL (-1.0)
+// Sent only if the client gave a token, if it is larger than the one before and not too soon after it:
+// call as often as convenient. message may be NULL.
+void mcp_call_progress(struct mcp_call *call, double progress, double total, const char *message);
+bool mcp_call_wants_progress(const struct mcp_call *call);
+
+enum mcp_log_level {
+    MCP_LOG_DEBUG,
+    MCP_LOG_INFO,
+    MCP_LOG_NOTICE,
+    MCP_LOG_WARNING,
+    MCP_LOG_ERROR,
+    MCP_LOG_CRITICAL,
+    MCP_LOG_ALERT,
+    MCP_LOG_EMERGENCY,
+    MCP_LOG_LEVEL_COUNT,
+};
+// To the client, at or above the level it asked for. logger may be NULL.
+void mcp_call_log(struct mcp_call *call, enum mcp_log_level level, const char *logger, value data);
+
+// --- asking the client --------------------------------------------------------------------------
+// A handler that needs answers asks for each with mcp_call_need*(). If one returns false it may ask for
+// more, then calls mcp_call_ask() and returns: it is run again, from its beginning, with all answers
+// given so far. So a handler must have no side effects before its last need. A client that did not
+// declare the capability makes mcp_call_ask() end the call with the right error: ask
+// mcp_call_client_can() first where there is another way.
+
+// *ret_answer is the client's result, e.g. {"action":"accept","content":{…}}. `params` is a map.
+bool mcp_call_need(struct mcp_call *call, const char *key, const char *method, value params,
+                   value *ret_answer);
+// elicitation/create in form mode; schema is JSON text of a flat object schema.
+bool mcp_call_need_form(struct mcp_call *call, const char *key, const char *message,
+                        const char *schema, value *ret_answer);
+void mcp_call_ask(struct mcp_call *call);
+// A note to the next run of the same handler, signed and bound to this request (modern) or kept (legacy).
+void mcp_call_set_state(struct mcp_call *call, value state);
+value mcp_call_state(const struct mcp_call *call);  // nil in the first run
+
+// --- tasks --------------------------------------------------------------------------------------
+
+// Answers the request with a task now, if the client declared the extension; the reply of the handler
+// then becomes the task's result. False, and nothing happens, where that is not possible.
+bool mcp_call_become_task(struct mcp_call *call);
+bool mcp_call_is_task(const struct mcp_call *call);
+
+// --- content blocks -----------------------------------------------------------------------------
+// Collected by the call; a reply sends its own text first, then these in order.
+
+void mcp_call_add_text(struct mcp_call *call, struct span text);
+void mcp_call_add_image(struct mcp_call *call, const char *mime_type, struct span base64);
+void mcp_call_add_audio(struct mcp_call *call, const char *mime_type, struct span base64);
+void mcp_call_add_resource(struct mcp_call *call, const char *uri, const char *mime_type,
+                           struct span text);
+void mcp_call_add_resource_link(struct mcp_call *call, const char *uri, const char *name,
+                                const char *description, const char *mime_type);
+void mcp_call_add_completion(struct mcp_call *call, struct span text);
+
+// --- replies: exactly one per run of the handler -------------------------------------------------
+
+// The result of a tool. text {NULL, 0} = no text block. structured: a map valid under the tool's
+// outputSchema, or nil for a tool without one; debug builds abort on one that is not valid.
+// Invalid UTF-8 in text is replaced by U+FFFD.
+void mcp_call_reply(struct mcp_call *call, struct span text, value structured, bool is_error);
+// The same with {"ok":false,"error":{"code":…,"message":…}} and the message as text.
+void mcp_call_reply_failure(struct mcp_call *call, const char *code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void mcp_call_reply_text(struct mcp_call *call, const char *mime_type, struct span text);  // a resource
+void mcp_call_reply_blob(struct mcp_call *call, const char *mime_type, struct span bytes);
+void mcp_call_reply_not_found(struct mcp_call *call);
+void mcp_call_reply_prompt(struct mcp_call *call);  // the blocks, each as a message of the user
+void mcp_call_reply_completion(struct mcp_call *call);
+// A JSON-RPC error. For tools only where the protocol wants one; failures of the domain are results.
+void mcp_call_reply_error(struct mcp_call *call, int code, const char *message);
+// -32021 in the modern era, an error result in the legacy era.
+void mcp_call_reply_missing_capability(struct mcp_call *call, const char *capability);
+
+enum {
+    MCP_PARSE_ERROR = -32700,
+    MCP_INVALID_REQUEST = -32600,
+    MCP_METHOD_NOT_FOUND = -32601,
+    MCP_INVALID_PARAMS = -32602,
+    MCP_INTERNAL_ERROR = -32603,
+};
+
+// Closes the SSE stream of a 2025-11-25 call early; the client comes back for the answer after
+// retry_ms. Nothing happens on other transports and versions.
+void mcp_call_close_stream(struct mcp_call *call, unsigned retry_ms);
+
+// --- metrics (Prometheus text on /metrics) ------------------------------------------------------
+
+struct mcp_metric;
+enum mcp_metric_kind { MCP_COUNTER, MCP_GAUGE, MCP_HISTOGRAM };
+
+// Registers a metric, or finds the registered one with this name and label. label is the inside of the
+// braces, e.g. "outcome=\"timeout\"", or NULL. Histograms are of seconds, 0.1 ms … 60 s.
+struct mcp_metric *mcp_server_add_metric(struct mcp_server *server, enum mcp_metric_kind kind,
+                                         const char *name, const char *label, const char *help);
+void mcp_metric_add(struct mcp_metric *metric, double amount);  // counter
+void mcp_metric_set(struct mcp_metric *metric, double amount);  // gauge
+void mcp_metric_observe(struct mcp_metric *metric, double seconds);
+// Called before each scrape, to set gauges.
+typedef void mcp_collect_fn(void *data);
+void mcp_server_add_collector(struct mcp_server *server, mcp_collect_fn *collect, void *data);
+
+// --- transports ---------------------------------------------------------------------------------
+
+typedef void mcp_end_fn(void *data);
+
+// Takes over descriptors 0 and 1 (they then lead to /dev/null and standard error, so that no library or
+// child can disturb the protocol) and serves the one client behind them. on_end is called once, after
+// end of input or mcp_server_shutdown(), when all is written: the caller then leaves its loop.
+struct mcp_stdio;
+int mcp_stdio_start(struct mcp_server *server, mcp_end_fn *on_end, void *data,
+                    struct mcp_stdio **ret_stdio);
+void mcp_stdio_free(struct mcp_stdio *stdio);
+
+struct mcp_http_options {
+    const char *address;  // "127.0.0.1"; any other than 127.0.0.0/8 and ::1 needs a token
+    uint16_t port;        // 0 = any free one
+    const char *token;    // bearer token of at least 16 characters, or NULL
+    const char *const *allow_hosts;    // NULL-terminated list, or NULL
+    const char *const *allow_origins;  // NULL-terminated list, or NULL
+    size_t max_connections;  // 0 = 128
+    size_t max_sessions;     // 0 = 256
+    unsigned session_idle_s;  // 0 = 1800
+};
+
+struct mcp_http;
+// False with a message for the user: bad address, port in use, token missing or too short.
+bool mcp_http_start(struct mcp_server *server, const struct mcp_http_options *options,
+                    mcp_end_fn *on_end, void *data, struct mcp_http **ret_http, struct error *error);
+void mcp_http_free(struct mcp_http *http);
+const char *mcp_http_url(const struct mcp_http *http);  // "http://127.0.0.1:7433/mcp"
+// Reads a token file: regular, not readable by group or others, one line of 16 … 4096 characters.
+bool mcp_token_read(const char *path, char **ret_token, struct error *error);

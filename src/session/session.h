@@ -1,0 +1,222 @@
+// Sessions: crash-proof live Lisp images behind one asynchronous interface.
+//
+// A manager owns named sessions. A session is one SBCL process, the head, and parked copies of it
+// (snapshots after each evaluation, post-mortems at errors). No process is started before the first
+// request that needs one. Everything runs on the caller's event_base, in one thread, without
+// blocking; callbacks are called from the loop, never from inside session_submit().
+//
+// A request is answered exactly once through its reply function, unless it was cancelled: then never.
+// Requests of one session run in order of arrival, those of different sessions side by side. What only
+// reads the supervisor's records (info, errors, limits) is a plain function and never waits.
+//
+// The reply's callback should write its answer out before it returns: the snapshot, whose cost the
+// client must not see, is begun right after it.
+//
+// The session "main" always exists; its process starts on first use. Other names exist after a
+// request with `create`. Names: [a-z0-9][a-z0-9._-]{0,31}.
+//
+// Limits: 64 MiB per message from a worker, 4 MiB per request, `max_queue` waiting requests per
+// session, `max_output` characters kept per output stream, 20 error records, 4 post-mortems,
+// `snapshots` snapshots and a memory budget for all parked processes of a session.
+#pragma once
+
+#include <event2/event.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/span.h"
+#include "value/value.h"
+
+enum {
+    SESSION_NAME_MAX = 32,
+    SESSION_ERROR_HISTORY = 20,
+    SESSION_POSTMORTEMS = 4,
+    SESSION_REQUEST_MAX = 8 << 20,   // bytes of a request as JSON (4 MiB of code, escaped)
+    SESSION_MESSAGE_MAX = 64 << 20,  // bytes of an answer as JSON
+};
+
+// --- limits (configure-limits) ----------------------------------------------------------------------
+
+struct session_limits {
+    int64_t timeout;     // seconds per call, 0 = none; 0..86400
+    int64_t max_output;  // characters per stream; 1..4000000
+    int64_t max_memory;  // MB of live data; 64..45 % of the heap
+    int64_t max_frames;  // frames shown inline; 1..1000
+    int64_t snapshots;   // snapshots kept; 1..256
+};
+
+struct session_limits session_limits_default(void);  // 30, 100000, 1024, 20, 16
+// False with the ready text, e.g. "Value must be between 64 and 1152: max-memory = 3".
+bool session_limits_check(const struct session_limits *limits, unsigned heap_mb,
+                          struct error *error);
+
+// --- the manager ------------------------------------------------------------------------------------
+
+struct session_config {
+    const char *sbcl;             // NULL: "sbcl" from PATH
+    const char *core;             // NULL: build directory, installed directory, cache (session_core_*)
+    const char *cache_directory;  // NULL: $XDG_CACHE_HOME/cadre or ~/.cache/cadre
+    unsigned heap_mb;             // 0: 2560
+    unsigned max_sessions;        // 0: 8
+    unsigned max_queue;           // 0: 64
+    unsigned clone_budget_mb;     // PSS of the parked processes of a session; 0: max(256, max-memory / 2)
+    struct session_limits limits;  // all zero: the defaults; for new sessions
+};
+
+struct session_manager;
+
+// Copies what `config` points to. 0 or negative errno. Makes the process a child subreaper.
+int session_manager_new(struct event_base *base, const struct session_config *config,
+                        struct session_manager **ret_manager);
+// Kills and reaps every process; pending requests are dropped without a reply.
+void session_manager_free(struct session_manager *manager);
+
+// --- requests ---------------------------------------------------------------------------------------
+
+enum session_request_kind {
+    // In the head. Numbered, followed by a snapshot; a failure gets an error record and becomes the
+    // last error, a success clears the last error. (evaluate, load-file, load-system, profile)
+    SESSION_EVALUATE,
+    // In the head, read-only, under the same guard; not numbered, no snapshot, no error record.
+    SESSION_QUERY,
+    // In a throw-away copy of the current snapshot. (compile, macroexpand, describe-system)
+    SESSION_COPY,
+    // In a throw-away copy of a frozen error; nothing is recorded. (inspect-frame, eval-in-frame, …)
+    SESSION_DEBUG,
+    // invoke-restart in a copy of a frozen error; a failure is recorded; `adopt` makes the copy the
+    // head as a new evaluation.
+    SESSION_RESTART,
+    // A fresh image; systems loaded by load-system are loaded again. `op` and `params` unused.
+    SESSION_RESET,
+    // The state after another evaluation becomes current: `rollback_to`, or `rollback_steps` back
+    // along the lineage when `rollback_to` is negative. `op` and `params` unused.
+    SESSION_ROLLBACK,
+    SESSION_REQUEST_KIND_COUNT,
+};
+
+struct session_reply;
+struct session_progress;
+typedef void session_reply_fn(void *data, const struct session_reply *reply);
+typedef void session_progress_fn(void *data, const struct session_progress *progress);
+
+struct session_request {
+    const char *session;  // NULL: "main"
+    enum session_request_kind kind;
+    bool create;             // start the session when the name is new (else "unknown-session")
+    const char *op;          // operation of the agent (docs/session-protocol.md 5)
+    value params;            // map with the op's parameters (without `op` and `limits`), or nil
+    const char *label;       // code shown in the list of snapshots (first 40 characters); may be NULL
+    int64_t timeout;         // seconds for this call, 0 = none, negative = the session's limit
+    int64_t error;           // DEBUG, RESTART: number of the error, 0 = the last error
+    bool adopt;              // RESTART
+    int64_t rollback_to;     // ROLLBACK: snapshot number; negative: use rollback_steps
+    int64_t rollback_steps;  // ROLLBACK: ≥ 1
+    session_reply_fn *reply;
+    session_progress_fn *progress;  // may be NULL; first after 1 s, then every 500 ms while it runs
+    void *data;
+};
+
+struct session_progress {
+    int64_t elapsed_ms;  // since the request began to run; 0 while it is queued
+    bool queued;
+    struct span line;    // newest complete or partial line of its output, at most 200 bytes; may be empty
+};
+
+// Copies all it needs; the strings and params may be dropped afterwards. Never fails: a refusal is a
+// reply, too. The ticket is never 0 and never used again.
+uint64_t session_submit(struct session_manager *manager, const struct session_request *request);
+// No reply will come. A queued request is removed; a running one is interrupted, at last killed.
+// Unknown tickets (already answered) are ignored.
+void session_cancel(struct session_manager *manager, uint64_t ticket);
+// As the deadline, but now: the reply comes with the error code "interrupted". For Ctrl-C.
+void session_interrupt(struct session_manager *manager, uint64_t ticket);
+
+// --- replies ----------------------------------------------------------------------------------------
+
+struct session_output {
+    struct span text;  // all of it, or beginning, the line "[truncated: …]", and end
+    uint64_t omitted;  // characters that are missing
+};
+
+// Everything a reply points to is valid until the callback returns.
+//
+// Refusals (`ran` false): the request changed nothing and `error` has only `code` and `message`:
+// unknown-session, too-many-sessions, invalid-argument, busy, sbcl-missing, core-missing,
+// start-failed, session-closed, no-such-snapshot, no-error, no-such-error, not-frozen,
+// not-adoptable, request-too-large.
+struct session_reply {
+    uint64_t ticket;
+    const char *session;
+    bool ok;   // it ran and `error` is nil
+    bool ran;  // false: refused
+    struct region *region;  // of the values here; free for more until the callback returns
+    value result;     // the agent's RESULT, a map; nil when the process ended without one
+    value error;      // members of evaluator.md 2.9, completed by the supervisor; nil when ok
+    int64_t error_id;  // its record in the history; 0 = not recorded
+    bool frozen;       // the error has a post-mortem
+    struct session_output standard_output;
+    struct session_output standard_error;  // lines about threads and finalizers included
+    value notices;       // vector of strings, [Notice]
+    value rollback;      // map {cause, reason, exit_code, signal, snapshot, lost_threads}, or nil
+    int64_t evaluation;  // number of this evaluation, of the current state for other kinds
+    int64_t snapshot;    // RESET: the state before (-1: none). ROLLBACK: the current one
+    value undone;        // ROLLBACK, adopted RESTART: vector of evaluation numbers that are no part now
+    value lost_threads;  // vector of names of user threads that are gone; empty without
+    bool adopted;
+    struct span package;        // "COMMON-LISP-USER"
+    struct span package_label;  // "CL-USER"
+    struct session_limits limits;  // in force
+    unsigned heap_mb;
+    int64_t elapsed_us;  // from the start of the run to the reply
+};
+
+// --- records: never wait ----------------------------------------------------------------------------
+
+bool session_name_valid(struct span name);
+bool session_exists(struct session_manager *manager, const char *name);
+// Vector of names, "main" first, then by age.
+value session_names(struct session_manager *manager, struct region *region);
+
+// Ends all processes of the session and forgets everything; running and queued requests are refused
+// with "session-closed". -ENOENT: no such session.
+int session_close(struct session_manager *manager, const char *name);
+
+// -ENOENT: no such session. Setting takes checked limits.
+int session_limits_get(struct session_manager *manager, const char *name,
+                       struct session_limits *ret_limits);
+int session_limits_set(struct session_manager *manager, const char *name,
+                       const struct session_limits *limits);
+unsigned session_heap_mb(struct session_manager *manager);
+
+// A map in `region`, nil when there is no such session:
+//   name, state ("down", "starting", "idle", "running", …), pid (0 = none), package, package_label,
+//   evaluations, evaluation (current state), errors (recorded since start or reset), queued,
+//   live_bytes, heap_mb, threads [names], systems [names], timeout, sbcl, probes [{name, ok, detail}],
+//   limits {timeout, max-output, max-memory, max-frames, snapshots},
+//   snapshots [{number, evaluation, time, mb, code, parent, current}] oldest first
+//     (time "2026-01-02T03:04:05Z"; parent absent for 0), frozen [error numbers]
+// With `measure` also memory of the processes, read from the kernel now (about 0.1 ms each):
+//   head {resident_kb, private_kb, pss_kb}, the same members in snapshots[], and
+//   frozen_memory [{error, resident_kb, private_kb, pss_kb}].
+value session_info(struct session_manager *manager, const char *name, bool measure,
+                   struct region *region);
+
+// Error history, newest first: vector of the error maps of evaluator.md 2.9, complete. Copies.
+value session_errors(struct session_manager *manager, const char *name, struct region *region);
+// One error by number, 0 = the last error; nil when there is none. A copy.
+value session_error(struct session_manager *manager, const char *name, int64_t id,
+                    struct region *region);
+// What is known of a running or queued request; false for an unknown ticket.
+bool session_progress(struct session_manager *manager, uint64_t ticket,
+                      struct session_progress *ret_progress);
+
+// --- the core (also for `cadre doctor`) -------------------------------------------------------------
+
+// Path of the SBCL that would be run, from the configuration or PATH. -ENOENT: none.
+int session_find_sbcl(const struct session_config *config, char **ret_path);
+// Path of the core for the configured heap size. -ENOENT: none there; one will be built on first use
+// if the builder is there (session_find_core_builder).
+int session_find_core(const struct session_config *config, char **ret_path);
+int session_find_core_builder(char **ret_path);

@@ -1,0 +1,134 @@
+// The least clients that can measure a server: no SDK, one request at a time.
+import { spawn } from 'node:child_process';
+import http from 'node:http';
+
+const TIMEOUT_MS = 60_000;
+
+// A child process that answers one line for each line it is sent.
+export class LineProcess {
+  constructor(command, args, options = {}) {
+    this.waiting = [];
+    this.rest = '';
+    this.child = spawn(command, args, { stdio: ['pipe', 'pipe', 'ignore'], ...options });
+    this.child.stdout.setEncoding('utf8').on('data', (text) => this.#take(text));
+    this.child.on('error', (error) => this.#end(error));
+    this.child.on('exit', (status, signal) => this.#end(new Error(`${command} ended: ${signal ?? status}`)));
+    this.child.stdin.on('error', () => {});
+  }
+
+  #take(text) {
+    const lines = (this.rest + text).split('\n');
+    this.rest = lines.pop();
+    for (const line of lines) this.waiting.shift()?.resolve(line);
+  }
+
+  #end(error) {
+    this.ended = error;
+    for (const waiter of this.waiting.splice(0)) waiter.reject(error);
+  }
+
+  ask(line) {
+    if (this.ended) return Promise.reject(this.ended);
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => reject(new Error('no answer')), TIMEOUT_MS);
+      this.waiting.push({ reject, resolve: (answer) => { clearTimeout(timer); resolve(answer); } });
+      this.child.stdin.write(`${line}\n`);
+    });
+  }
+
+  stop() {
+    this.child.removeAllListeners('exit');
+    this.child.kill('SIGKILL');
+  }
+}
+
+function requestText(method, params, id) {
+  return JSON.stringify({ jsonrpc: '2.0', id, method, params });
+}
+
+const INITIALIZE = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'bench', version: '1' } };
+
+// `cadre serve` over standard input and output.
+export class StdioServer extends LineProcess {
+  #id = 0;
+
+  constructor(cadre, args = [], options = {}) {
+    super(cadre, ['serve', ...args], options);
+  }
+
+  // The whole of it, for a test of the raw text.
+  request(method, params = {}) {
+    return this.ask(requestText(method, params, ++this.#id));
+  }
+
+  async initialize() {
+    await this.request('initialize', INITIALIZE);
+    this.child.stdin.write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n');
+  }
+
+  call(name, args) {
+    return this.request('tools/call', { name, arguments: args });
+  }
+}
+
+// `cadre serve --http 127.0.0.1:0`, one connection kept alive, protocol revision 2026-07-28.
+export class HttpServer {
+  #id = 0;
+  #agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+
+  async start(cadre, args = []) {
+    this.child = spawn(cadre, ['serve', '--http', '127.0.0.1:0', ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
+    this.port = await new Promise((resolve, reject) => {
+      let text = '';
+      this.child.on('error', reject);
+      this.child.on('exit', (status) => reject(new Error(`cadre serve --http ended: ${status}\n${text}`)));
+      this.child.stderr.setEncoding('utf8').on('data', (chunk) => {
+        text += chunk;
+        const port = text.match(/listening on http:\/\/127\.0\.0\.1:(\d+)/)?.[1];
+        if (port) resolve(Number(port));
+      });
+    });
+    return this;
+  }
+
+  call(name, args) {
+    const body = requestText('tools/call', { name, arguments: args, _meta: {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+    } }, ++this.#id);
+    const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream',
+      'content-length': Buffer.byteLength(body), 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': name };
+    return new Promise((resolve, reject) => {
+      const request = http.request({ host: '127.0.0.1', port: this.port, path: '/mcp', method: 'POST', headers, agent: this.#agent }, (response) => {
+        let text = '';
+        response.setEncoding('utf8').on('data', (chunk) => { text += chunk; });
+        response.on('end', () => (response.statusCode === 200 ? resolve(text) : reject(new Error(`HTTP ${response.statusCode}: ${text}`))));
+      });
+      request.on('error', reject);
+      request.end(body);
+    });
+  }
+
+  stop() {
+    this.#agent.destroy();
+    this.child.removeAllListeners('exit');
+    this.child.kill('SIGKILL');
+  }
+}
+
+// The milliseconds of `count` runs of an asynchronous function, after some that do not count.
+export async function sample(count, work, warmUp = Math.min(20, count)) {
+  const samples = [];
+  for (let i = -warmUp; i < count; i++) {
+    const start = process.hrtime.bigint();
+    await work(i);
+    if (i >= 0) samples.push(Number(process.hrtime.bigint() - start) / 1e6);
+  }
+  return samples;
+}
+
+export function expect(answer, text) {
+  if (!answer.includes(text)) throw new Error(`expected ${text} in: ${answer.slice(0, 300)}`);
+  return answer;
+}

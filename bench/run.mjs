@@ -1,0 +1,78 @@
+// Measures, and prints one table per file bench/*.bench.mjs.
+//
+//   bench/run [BUILD-DIRECTORY] [FILE...]      e.g. bench/run build/release sessions
+//
+// A file exports `title` and `measure(bench)`, which calls bench.row() for each line of its table.
+// A floor is the same work done by the least program that can do it, measured in the same run: it
+// takes the machine out of the numbers. Targets are shown, never enforced: a slow machine is no bug.
+import { readdirSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { cpus } from 'node:os';
+
+const HERE = path.dirname(fileURLToPath(import.meta.url));
+
+function quantile(sorted, fraction) {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * fraction))];
+}
+
+function format(number) {
+  if (number === undefined) return '';
+  return number >= 100 ? number.toFixed(0) : number.toPrecision(3);
+}
+
+class Table {
+  constructor(build) {
+    this.build = build;
+    this.cadre = path.join(build, 'src/cli/cadre');
+    this.rows = [];
+  }
+
+  // samples: a number or an array of them; floor likewise; target: the median is to be at most this.
+  row(name, samples, { unit = 'ms', floor, target } = {}) {
+    const sorted = [samples].flat().sort((a, b) => a - b);
+    const floorMedian = floor === undefined ? undefined : quantile([floor].flat().sort((a, b) => a - b), 0.5);
+    const median = quantile(sorted, 0.5);
+    this.rows.push([name, `${format(median)} ${unit}`,
+      sorted.length > 1 ? `${format(quantile(sorted, 0.99))} ${unit}` : '',
+      floorMedian === undefined ? '' : `${format(floorMedian)} ${unit}`,
+      floorMedian === undefined ? '' : `${format(median / floorMedian)} x`,
+      target === undefined ? '' : `${target} ${unit}`,
+      target === undefined ? '' : median <= target ? 'met' : 'MISSED']);
+  }
+
+  // A line that could not be measured, and why.
+  skip(name, reason) {
+    this.rows.push([name, reason]);
+  }
+
+  print(title) {
+    const head = [title, 'median', 'p99', 'floor', 'ratio', 'target', ''];
+    const complete = [head, ...this.rows].filter((row) => row.length === head.length);
+    const widths = head.map((_, column) => Math.max(...complete.map((row) => row[column].length)));
+    widths[0] = Math.max(...this.rows.map((row) => row[0].length), widths[0]);
+    for (const row of [head, ...this.rows]) {
+      console.log(row.map((cell, column) =>
+        column === 0 || column === 6 || row.length === 2 ? cell.padEnd(widths[column]) : cell.padStart(widths[column]))
+        .join('  ').trimEnd());
+    }
+    console.log('');
+  }
+}
+
+const [build = 'build/release', ...wanted] = process.argv.slice(2);
+console.log(`${cpus().length} x ${cpus()[0].model}, Node ${process.versions.node}\n`);
+let status = 0;
+for (const file of readdirSync(HERE).filter((name) => name.endsWith('.bench.mjs')).sort()) {
+  if (wanted.length && !wanted.includes(file.slice(0, -'.bench.mjs'.length))) continue;
+  const { title, measure } = await import(path.join(HERE, file));
+  const table = new Table(path.resolve(build));
+  try {
+    await measure(table);
+  } catch (error) {
+    table.skip('(stopped)', error.message);
+    status = 1;
+  }
+  table.print(title);
+}
+process.exit(status);

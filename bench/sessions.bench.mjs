@@ -1,0 +1,123 @@
+// Common Lisp sessions over MCP stdio. The floor is SBCL itself: a read-eval-print loop over a pipe.
+import { readdirSync, readFileSync } from 'node:fs';
+import { expect, LineProcess, sample, StdioServer } from './clients.mjs';
+
+export const title = 'sessions';
+
+const FLOOR_LOOP = `(progn (loop (let ((form (read *standard-input* nil :end)))
+  (when (eq form :end) (sb-ext:exit :abort t)) (prin1 (eval form)) (terpri) (finish-output))))`;
+const DEFUN = '(defun add (a b) "Adds." (declare (fixnum a b)) (the fixnum (+ a b)))';
+
+const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
+
+function floorStart() {
+  return new LineProcess('sbcl', ['--noinform', '--no-sysinit', '--no-userinit', '--disable-debugger', '--eval', FLOOR_LOOP]);
+}
+
+async function evaluate(server, code, expected) {
+  return expect(await server.call('evaluate-lisp', { code }), expected);
+}
+
+async function withServer(bench, work) {
+  const server = new StdioServer(bench.cadre);
+  try {
+    await server.initialize();
+    return await work(server);
+  } finally {
+    server.stop();
+  }
+}
+
+async function starts(bench) {
+  const timed = (last) => sample(20, async () => {
+    const server = new StdioServer(bench.cadre);
+    try {
+      await server.initialize();
+      await last(server);
+    } finally {
+      server.stop();
+    }
+  }, 3);
+  bench.row('start to the initialize answer', await timed(() => {}), { target: 15 });
+  bench.row('start to the first evaluation', await timed((server) => evaluate(server, '(+ 1 2 3)', '=> 6')), { target: 40 });
+}
+
+async function evaluations(bench) {
+  const floor = floorStart();
+  const floorSum = await sample(1000, () => floor.ask('(+ 1 2 3)'));
+  const floorDefun = await sample(200, () => floor.ask(DEFUN));
+  floor.stop();
+  await withServer(bench, async (server) => {
+    bench.row('(+ 1 2 3)', await sample(1000, async () => {
+      await evaluate(server, '(+ 1 2 3)', '=> 6');
+    }), { floor: floorSum, target: 0.25 });
+    const calm = [];
+    for (let i = 0; i < 200; i++) {
+      calm.push(...await sample(1, () => evaluate(server, '(+ 1 2 3)', '=> 6'), 0));
+      await pause(5);
+    }
+    bench.row('(+ 1 2 3), 5 ms apart', calm, { floor: floorSum, target: 0.25 });
+    bench.row('a small defun', await sample(200, () => evaluate(server, DEFUN, '=> ADD')), { floor: floorDefun, target: 1.2 });
+    bench.row('(/ 1 0) with its backtrace', await sample(100, () => evaluate(server, '(/ 1 0)', 'DIVISION-BY-ZERO')), { target: 2.5 });
+  });
+}
+
+async function deaths(bench) {
+  await withServer(bench, async (server) => {
+    await evaluate(server, '(defparameter *kept* 42)', '=> *KEPT*');
+    const samples = [];
+    for (let i = 0; i < 50; i++) {
+      const answer = await evaluate(server, '(sb-unix:unix-getpid)', '=> ');
+      await pause(10);
+      const pid = Number(answer.match(/=> (\d+)/)[1]);
+      const start = process.hrtime.bigint();
+      process.kill(pid, 'SIGKILL');
+      await evaluate(server, '*kept*', '=> 42');
+      samples.push(Number(process.hrtime.bigint() - start) / 1e6);
+    }
+    bench.row('kill -9 of the head to the next answer', samples, { target: 5 });
+  });
+}
+
+// The proportional memory of a process in MB; 0 when it is gone.
+function memoryOf(pid) {
+  try {
+    return Number(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8').match(/^Pss:\s+(\d+) kB/m)[1]) / 1024;
+  } catch {
+    return 0;
+  }
+}
+
+function childrenOf(parent) {
+  return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number).filter((pid) => {
+    try {
+      return Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').pop().split(' ')[1]) === parent;
+    } catch {
+      return false;
+    }
+  });
+}
+
+async function snapshots(bench) {
+  await withServer(bench, async (server) => {
+    await evaluate(server, '(+ 1 2)', '=> 3');
+    await pause(100);
+    const before = childrenOf(server.child.pid).reduce((sum, pid) => sum + memoryOf(pid), 0);
+    for (let i = 0; i < 16; i++) await evaluate(server, `(defparameter *v${i}* (list ${i} 2 3))`, `=> *V${i}*`);
+    await pause(100);
+    const after = childrenOf(server.child.pid).reduce((sum, pid) => sum + memoryOf(pid), 0);
+    bench.row('memory of 16 snapshots', Math.max(0, after - before), { unit: 'MB', target: 20 });
+  });
+  await withServer(bench, async (server) => {
+    await evaluate(server, '(defparameter *big* (make-array 62000000 :initial-element 7))', '=> *BIG*');
+    bench.row('(+ 1 2 3) with 500 MB live, snapshots included',
+      await sample(30, () => evaluate(server, '(+ 1 2 3)', '=> 6'), 3), { target: 5 });
+  });
+}
+
+export async function measure(bench) {
+  await starts(bench);
+  await evaluations(bench);
+  await deaths(bench);
+  await snapshots(bench);
+}

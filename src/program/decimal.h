@@ -1,0 +1,17 @@
+// Decimal text of finite floats, rounded from the exact binary value, ties away from zero (the C
+// library rounds ties to even). Pure functions; the caller owns the text.
+#pragma once
+
+#include <stddef.h>
+
+enum {
+    DECIMAL_MAX_PLACES = 1074,  // no binary64 has more decimal places
+    DECIMAL_TEXT_SIZE = 1400,   // sign, 309 digits, point, places, exponent, final NUL
+};
+
+// `[-]digits[.digits]` with exactly `places` ≤ DECIMAL_MAX_PLACES decimals. Returns the length.
+size_t decimal_write_fixed(double number, unsigned places, char text[DECIMAL_TEXT_SIZE]);
+// `[-]d[.digits]e±dd` with exactly `places` ≤ DECIMAL_MAX_PLACES decimals. Returns the length.
+size_t decimal_write_exponent(double number, unsigned places, char text[DECIMAL_TEXT_SIZE]);
+// The float nearest to `number` rounded to `places` decimals; infinities and NaN are unchanged.
+double decimal_round(double number, unsigned places);

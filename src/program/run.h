@@ -43,7 +43,8 @@ struct run {
     uint64_t work;       // units ticked by builtins: fuel that is not a call
 
     struct run_limits limits;
-    struct run_state *state;  // the interpreter's own
+    struct run_state *state;        // the interpreter's own
+    struct regex_cache *regexes;    // compiled patterns, NULL until needed; regex_cache_free() at the end
 };
 
 // --- leaving ------------------------------------------------------------------------------------

@@ -100,6 +100,7 @@ void region_clear(struct region *region)
         link = &block->next;
     }
     memset(region->partial, 0, sizeof(region->partial));
+    memset(region->attached, 0, sizeof(region->attached));
     region->spare = NULL;
     region->live = region->peak = 0;
 }

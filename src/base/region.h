@@ -21,6 +21,7 @@ enum {
     REGION_GRAIN = 16,
     REGION_SMALL_MAX = 512,  // larger objects have their own malloc block
     REGION_CLASSES = REGION_SMALL_MAX / REGION_GRAIN + 1,
+    REGION_ATTACHED = 4,
 };
 
 struct region_slab {
@@ -49,6 +50,7 @@ struct region {
     size_t fail_countdown;
     region_exhausted_fn *exhausted;
     void *exhausted_data;
+    void *attached[REGION_ATTACHED];  // for the layer above: NULL in a new or cleared region
 };
 
 struct region *region_new(size_t limit);

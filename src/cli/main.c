@@ -1,0 +1,51 @@
+// `cadre COMMAND …`: finds the command and hands over.
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "config.h"
+
+struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *summary;
+};
+
+static const struct command commands[] = {
+    {"serve", command_serve, "MCP server on standard input/output, or on HTTP"},
+    {"eval", command_eval, "evaluate Common Lisp in a crash-proof session"},
+    {"repl", command_repl, "interactive Common Lisp with undo, restarts and frames"},
+    {"run", command_run, "run a PTC-Lisp program, print its Step"},
+    {"context", command_context, "items for prompts: add, list, show, rm, clear, render, pin"},
+    {"doctor", command_doctor, "check this machine; print a client's configuration"},
+};
+
+enum { COMMAND_COUNT = sizeof(commands) / sizeof(*commands) };
+
+static void print_help(FILE *out)
+{
+    fputs("cadre: the Lisp machine for AI agents\n\nusage: cadre COMMAND [ARGUMENT...]\n\n", out);
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        fprintf(out, "  %-8s  %s\n", commands[i].name, commands[i].summary);
+    fputs("\n`cadre COMMAND --help` explains a command; `cadre --version` prints the version.\n", out);
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "";
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+        print_help(stdout);
+        return 0;
+    }
+    if (strcmp(name, "--version") == 0) {
+        puts("cadre " CADRE_VERSION);
+        return 0;
+    }
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        if (strcmp(name, commands[i].name) == 0)
+            return commands[i].run(argc - 1, argv + 1);
+    if (argc > 1)
+        fprintf(stderr, "cadre: unknown command '%s'\n\n", name);
+    print_help(stderr);
+    return EXIT_USAGE;
+}

@@ -1,0 +1,255 @@
+// inspect-frame, eval-in-frame, invoke-restart: each works in a fresh copy of a frozen error.
+#include <inttypes.h>
+
+#include "tools/fields.h"
+#include "tools/render.h"
+#include "tools/run.h"
+#include "tools/schema.h"
+#include "tools/structure.h"
+
+#define UNAFFECTED "The frozen error and the session are unaffected."
+
+static bool read_target(struct mcp_call *call, int64_t *ret_error)
+{
+    return tool_integer(call, "error", 0, 1, INT64_MAX, ret_error);
+}
+
+// --- inspect-frame ------------------------------------------------------------------------------
+
+static void render_bindings(struct buffer *text, value result, const char *name)
+{
+    for (size_t i = 0; i < count_in(result, name); i++) {
+        value binding = item_in(result, name, i);
+        buffer_append_text(text, "\n  ");
+        buffer_append_span(text, text_in(binding, "name"));
+        buffer_append_text(text, " = ");
+        buffer_append_span(text, text_in(binding, "value"));
+    }
+}
+
+static void render_object(struct buffer *text, value object)
+{
+    buffer_append_span(text, text_in(object, "path"));
+    buffer_append_text(text, " = ");
+    buffer_append_span(text, text_in(object, "value"));
+    buffer_append_text(text, "\nType: ");
+    buffer_append_span(text, text_in(object, "type"));
+    if (count_in(object, "parts") == 0)
+        return;
+    buffer_append_text(text, "\nParts:");
+    render_bindings(text, object, "parts");
+    if (integer_in(object, "more", 0) > 0)
+        buffer_append_format(text, "\n... %" PRId64 " more parts", integer_in(object, "more", 0));
+}
+
+static void render_frame(struct buffer *text, value result)
+{
+    buffer_append_format(text, "Frame %" PRId64 ": ", integer_in(result, "frame", 0));
+    buffer_append_span(text, text_in(result, "call"));
+    if (text_in(result, "source").length) {
+        buffer_append_text(text, "\nSource: ");
+        buffer_append_span(text, text_in(result, "source"));
+    }
+    buffer_append_text(text, "\nLocals:");
+    render_bindings(text, result, "locals");
+    if (count_in(result, "locals") == 0)
+        buffer_append_text(text, "\n  (none available)");
+    if (count_in(result, "unavailable")) {
+        buffer_append_text(text, "\nUnavailable: ");
+        render_names(text, map_get_text(result, "unavailable"));
+    }
+}
+
+// The agent knows frames, the supervisor knows the error's number: the message needs both.
+static value name_missing_frame(struct mcp_call *call, const struct session_reply *reply, value map)
+{
+    struct tools *tools = mcp_call_data(call);
+    struct region *region = mcp_call_region(call);
+    value error = map_get_text(map, "error"), arguments = mcp_call_arguments(call);
+    int64_t count = value_is_map(reply->result) ? integer_in(reply->result, "frames", -1) : -1;
+    if (!span_equal_text(text_in(error, "code"), "no-such-frame") || count < 0)
+        return map;
+    value record = session_error(tools->sessions, reply->session, integer_in(arguments, "error", 0), region);
+    int64_t number = value_is_map(record) ? integer_in(record, "id", 0) : 0;
+    value message = value_string_format(
+        region, "Frame %" PRId64 " does not exist; error %" PRId64 " has %" PRId64 " frames (0 to %" PRId64 ").",
+        integer_in(arguments, "frame", 0), number, count, count - 1);
+    return map_put_text(region, map, "error",
+                        map_put_text(region, value_retain(error), "message", message));
+}
+
+static void render_inspection(struct mcp_call *call, const struct session_reply *reply,
+                              struct tool_result *result)
+{
+    struct region *region = mcp_call_region(call);
+    value map = structure_reply(region, reply);
+    if (!reply->ok) {
+        map = name_missing_frame(call, reply, map);
+        render_error_heading(&result->text, map_get_text(map, "error"));
+        if (reply->ran)
+            buffer_append_text(&result->text, "\n" UNAFFECTED);
+        result->structured = map;
+        return;
+    }
+    value object = map_get_text(reply->result, "object");
+    if (value_is_map(object))
+        render_object(&result->text, object);
+    else
+        render_frame(&result->text, reply->result);
+    static const char *const members[] = {"frame", "call", "source", "locals", "unavailable", "object"};
+    for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
+        map = structure_member(region, map, reply->result, members[i]);
+    result->structured = map;
+}
+
+// --- eval-in-frame ------------------------------------------------------------------------------
+
+static void render_frame_evaluation(struct mcp_call *call, const struct session_reply *reply,
+                                    struct tool_result *result)
+{
+    struct region *region = mcp_call_region(call);
+    value map = structure_evaluation(region, reply);
+    if (!reply->ok && span_equal_text(text_in(reply->error, "code"), "no-such-frame")) {
+        map = name_missing_frame(call, reply, map);
+        render_error_heading(&result->text, map_get_text(map, "error"));
+    } else {
+        bool failed = reply->ran && !reply->ok;
+        render_evaluation(&result->text, reply,
+                          &(struct render_evaluation){.last_lines = failed ? UNAFFECTED : NULL});
+    }
+    result->structured = map;
+}
+
+static void submit_in_frame(struct tools *tools, struct mcp_call *call, const char *op,
+                            const char *const *names, tool_render_fn *render)
+{
+    struct region *region = mcp_call_region(call);
+    int64_t frame;
+    struct session_request request = {.kind = SESSION_DEBUG, .op = op};
+    if (!read_target(call, &request.error) ||
+        !tool_integer(call, "frame", 0, 0, INT64_MAX, &frame))
+        return;
+    request.params = map_put_text(region, tool_parameters(call, names), "frame", value_integer(frame));
+    mcp_call_set_data(call, tools);
+    tool_submit(tools, call, &request, render);
+}
+
+static void handle_inspect(struct mcp_call *call, void *data)
+{
+    static const char *const names[] = {"path", NULL};
+    submit_in_frame(data, call, "inspect-frame", names, render_inspection);
+}
+
+static void handle_eval(struct mcp_call *call, void *data)
+{
+    static const char *const names[] = {"code", NULL};
+    submit_in_frame(data, call, "eval-in-frame", names, render_frame_evaluation);
+}
+
+// --- invoke-restart -----------------------------------------------------------------------------
+
+static void render_adoption(struct buffer *text, const struct session_reply *reply)
+{
+    if (!reply->adopted) {
+        buffer_append_text(text, "[Discarded]\nThe session is unchanged; \"adopt\": true keeps the result.");
+        return;
+    }
+    buffer_append_format(text, "[Adopted]\nThe session continues from here as evaluation %" PRId64 ".",
+                         reply->evaluation);
+    size_t count = value_is_vector(reply->undone) ? vector_count(reply->undone) : 0;
+    for (size_t i = 0; i < count; i++)
+        buffer_append_format(text, "%s %" PRId64 "%s",
+                             i > 0        ? ","
+                             : count == 1 ? " Not part of it: evaluation"
+                                          : " Not part of it: evaluations",
+                             vector_at(reply->undone, i).integer, i + 1 == count ? "." : "");
+}
+
+static void render_restart(struct mcp_call *call, const struct session_reply *reply,
+                           struct tool_result *result)
+{
+    struct region *region = mcp_call_region(call);
+    value invoked = value_is_map(reply->result) ? map_get_text(reply->result, "invoked") : value_nil();
+    bool refused = !reply->ran || (invoked.tag == VALUE_BOOLEAN && !invoked.boolean);
+    CLEANUP_BUFFER struct buffer last;
+    buffer_init(&last, BUFFER_DEFAULT_LIMIT);
+    if (!refused)
+        render_adoption(&last, reply);
+    render_evaluation(&result->text, reply,
+                      &(struct render_evaluation){.last_lines = last.length ? buffer_text(&last) : NULL});
+    value map = structure_evaluation(region, reply);
+    map = map_put_text(region, map, "adopted", value_boolean(reply->adopted));
+    map = structure_member(region, map, reply->result, "restart");
+    result->structured = map;
+}
+
+static void handle_restart(struct mcp_call *call, void *data)
+{
+    static const char *const names[] = {"restart", "values", "code", NULL};
+    struct region *region = mcp_call_region(call);
+    struct session_request request = {
+        .kind = SESSION_RESTART,
+        .op = "invoke-restart",
+        .params = tool_parameters(call, names),
+        .label = "(invoke-restart ...)",
+        .adopt = tool_flag(call, "adopt"),
+    };
+    value restart = mcp_call_argument(call, "restart");
+    if (restart.tag == VALUE_INTEGER)
+        request.params = map_put_text(region, request.params, "restart",
+                                      value_string_format(region, "%" PRId64, restart.integer));
+    if (read_target(call, &request.error))
+        tool_submit(data, call, &request, render_restart);
+}
+
+static const struct mcp_tool debug_tools[] = {
+    {
+        .name = "inspect-frame",
+        .title = "Variables of a frame",
+        .description = "Locals and source of a frame of a frozen error; path drills into a variable: "
+                       "[\"Y\", 2, \"SLOT\"].",
+        .input_schema = SCHEMA_OBJECT(
+            SCHEMA_INTEGER("frame", "frame number, default 0") "," SCHEMA_ERROR_NUMBER
+            ",\"path\":{\"type\":\"array\",\"description\":\"variable name, then integers, slot names, "
+            "or \\\"key\\\" and a form\"}," SCHEMA_TIMEOUT "," SCHEMA_SESSION, ""),
+        .output_schema = SCHEMA_RESULT(
+            "\"frame\":{\"type\":\"integer\"},\"call\":{\"type\":\"string\"},\"source\":{\"type\":"
+            "\"string\"},\"locals\":" SCHEMA_OBJECTS ",\"unavailable\":" SCHEMA_STRINGS
+            ",\"object\":{\"type\":\"object\"},"),
+        .flags = MCP_TOOL_READ_ONLY,
+        .handler = handle_inspect,
+    },
+    {
+        .name = "eval-in-frame",
+        .title = "Evaluate in a frame",
+        .description = "Evaluate forms with a frame's variables visible, in a copy of the frozen "
+                       "error. Effects are discarded.",
+        .input_schema = SCHEMA_OBJECT(SCHEMA_CODE "," SCHEMA_INTEGER("frame", "frame number, default 0")
+                                      "," SCHEMA_ERROR_NUMBER "," SCHEMA_TIMEOUT "," SCHEMA_SESSION,
+                                      "\"code\""),
+        .output_schema = SCHEMA_EVALUATION,
+        .flags = MCP_TOOL_READ_ONLY,
+        .handler = handle_eval,
+    },
+    {
+        .name = "invoke-restart",
+        .title = "Invoke a restart",
+        .description = "Continue a frozen error through one of its restarts, after optional code "
+                       "(e.g. a corrected defun), in a copy. adopt makes the outcome the session.",
+        .input_schema = SCHEMA_OBJECT(
+            "\"restart\":{\"type\":[\"string\",\"integer\"],\"description\":\"name or number\"},"
+            "\"values\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":\"one Lisp "
+            "form per value\"}," SCHEMA_STRING("code", "forms to evaluate first") ","
+            SCHEMA_BOOLEAN("adopt", "keep the outcome, default false") "," SCHEMA_ERROR_NUMBER ","
+            SCHEMA_TIMEOUT "," SCHEMA_SESSION, "\"restart\""),
+        .output_schema = SCHEMA_EVALUATION,
+        .flags = MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD,
+        .handler = handle_restart,
+    },
+};
+
+void tools_register_debug(struct tools *tools)
+{
+    for (size_t i = 0; i < sizeof(debug_tools) / sizeof(*debug_tools); i++)
+        tools_add(tools, &debug_tools[i]);
+}

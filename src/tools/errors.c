@@ -1,0 +1,328 @@
+// describe-last-error, get-backtrace, list-errors: what the supervisor recorded of failures. Only
+// `locals` and `raw` need the frozen process; everything else never waits.
+#include <inttypes.h>
+
+#include "tools/fields.h"
+#include "tools/render.h"
+#include "tools/run.h"
+#include "tools/schema.h"
+#include "tools/structure.h"
+
+enum { FRAMES_MAX = 1000 };
+
+static value start_structured(struct mcp_call *call, const char *session)
+{
+    struct region *region = mcp_call_region(call);
+    value map = map_put_text(region, map_new(region), "ok", value_boolean(true));
+    return map_put_text(region, map, "session", value_string_text(region, session));
+}
+
+// The error the call asks for: nil when there is none. False: answered already.
+static bool find_error(struct tools *tools, struct mcp_call *call, const char *session,
+                       value *ret_error)
+{
+    int64_t number;
+    if (!tool_require_session(tools, call, session) ||
+        !tool_integer(call, "error", 0, 1, INT64_MAX, &number))
+        return false;
+    struct region *region = mcp_call_region(call);
+    *ret_error = session_error(tools->sessions, session, number, region);
+    if (number == 0 || !value_is_nil(*ret_error))
+        return true;
+    CLEANUP_BUFFER struct buffer known;
+    buffer_init(&known, ERROR_MESSAGE_SIZE);
+    value all = session_errors(tools->sessions, session, region);
+    for (size_t i = vector_count(all); i-- > 0;)
+        buffer_append_format(&known, "%s%" PRId64, known.length ? ", " : "",
+                             integer_in(vector_at(all, i), "id", 0));
+    tool_refuse(call, "no-such-error", "There is no error %" PRId64 ". Known errors: %s", number,
+                known.length ? buffer_text(&known) : "none");
+    return false;
+}
+
+static void handle_describe(struct mcp_call *call, void *data)
+{
+    const char *session = tool_session_name(call);
+    value error;
+    if (!find_error(data, call, session, &error))
+        return;
+    struct tool_result result = {.structured = start_structured(call, session)};
+    buffer_init(&result.text, BUFFER_DEFAULT_LIMIT);
+    render_error_description(&result.text, error);
+    if (!value_is_nil(error))
+        result.structured =
+            map_put_text(mcp_call_region(call), result.structured, "error", error);
+    tool_send(call, &result);
+}
+
+// --- get-backtrace ------------------------------------------------------------------------------
+
+struct view {
+    int64_t offset;
+    int64_t count;
+    value locals;  // vector of {frame, locals, unavailable}, or nil
+};
+
+static void render_locals(struct buffer *text, value locals, int64_t frame)
+{
+    for (size_t i = 0; value_is_vector(locals) && i < vector_count(locals); i++) {
+        value entry = vector_at(locals, i);
+        if (integer_in(entry, "frame", -1) != frame)
+            continue;
+        for (size_t k = 0; k < count_in(entry, "locals"); k++) {
+            value local = item_in(entry, "locals", k);
+            buffer_append_text(text, "\n    ");
+            buffer_append_span(text, text_in(local, "name"));
+            buffer_append_text(text, " = ");
+            buffer_append_span(text, text_in(local, "value"));
+        }
+    }
+}
+
+// How many of the frames the view shows.
+static int64_t frames_in_view(value frames, const struct view *view)
+{
+    int64_t shown = 0;
+    for (size_t i = 0; i < vector_count(frames) && shown < view->count; i++)
+        shown += integer_in(vector_at(frames, i), "number", 0) >= view->offset;
+    return shown;
+}
+
+static void render_view(struct buffer *text, const char *heading, value frames, int64_t depth,
+                        const struct view *view)
+{
+    int64_t shown = frames_in_view(frames, view);
+    if (shown == depth)
+        buffer_append_format(text, "%s (%" PRId64 " frame%s):", heading, depth, depth == 1 ? "" : "s");
+    else
+        buffer_append_format(text, "%s (%" PRId64 " of %" PRId64 " frames):", heading, shown, depth);
+    int64_t next = view->offset, left = shown;
+    for (size_t i = 0; i < vector_count(frames) && left > 0; i++) {
+        value frame = vector_at(frames, i);
+        int64_t number = integer_in(frame, "number", 0);
+        if (number < view->offset)
+            continue;
+        if (number > next)  // the middle of a very deep stack is not kept
+            buffer_append_format(text, "\n... %" PRId64 " frames not captured", number - next);
+        buffer_append_format(text, "\n%" PRId64 ": ", number);
+        buffer_append_span(text, text_in(frame, "call"));
+        render_locals(text, view->locals, number);
+        next = number + 1;
+        left--;
+    }
+    if (shown > 0 && next < depth)
+        buffer_append_format(text, "\n... %" PRId64 " more frames", depth - next);
+}
+
+static value frames_of(struct region *region, value frames, const struct view *view)
+{
+    value some = vector_new(region, 0);
+    for (size_t i = 0; i < vector_count(frames) && (int64_t)vector_count(some) < view->count; i++)
+        if (integer_in(vector_at(frames, i), "number", 0) >= view->offset)
+            some = vector_push(region, some, value_copy(region, vector_at(frames, i)));
+    return some;
+}
+
+static bool read_view(struct tools *tools, struct mcp_call *call, const char *session,
+                      struct view *ret_view)
+{
+    struct session_limits limits = session_limits_default();
+    session_limits_get(tools->sessions, session, &limits);
+    *ret_view = (struct view){.locals = value_nil()};
+    return tool_integer(call, "max-frames", limits.max_frames, 1, FRAMES_MAX, &ret_view->count) &&
+           tool_integer(call, "offset", 0, 0, INT64_MAX, &ret_view->offset);
+}
+
+// What the record knows, with the locals (or the line that says why there are none).
+static void fill_backtrace(struct mcp_call *call, const char *session, value error,
+                           const struct view *view, struct tool_result *result)
+{
+    struct region *region = mcp_call_region(call);
+    value frames = map_get_text(error, "frames");
+    if (!value_is_vector(frames))
+        frames = vector_new(region, 0);
+    int64_t depth = integer_in(error, "depth", (int64_t)vector_count(frames));
+    render_view(&result->text, "Backtrace", frames, depth, view);
+    value map = start_structured(call, session);
+    map = structure_member(region, map, error, "id");
+    map = map_put_text(region, map, "frames", frames_of(region, frames, view));
+    map = map_put_text(region, map, "depth", value_integer(depth));
+    if (!value_is_nil(view->locals))
+        map = map_put_text(region, map, "locals", value_copy(region, view->locals));
+    result->structured = map;
+}
+
+// The reply of `frame-locals` or `raw-backtrace` from a copy of the frozen process.
+static void render_deep(struct mcp_call *call, const struct session_reply *reply,
+                        struct tool_result *result)
+{
+    struct tools *tools = mcp_call_data(call);
+    struct region *region = mcp_call_region(call);
+    struct view view;
+    value error;
+    if (!reply->ok && !tool_flag(call, "raw")) {  // the record still serves
+        error = session_error(tools->sessions, reply->session,
+                              integer_in(mcp_call_arguments(call), "error", 0), region);
+        if (!value_is_nil(error) && read_view(tools, call, reply->session, &view)) {
+            fill_backtrace(call, reply->session, error, &view, result);
+            buffer_append_text(&result->text, "\nLocals are not available: ");
+            buffer_append_span(&result->text, text_in(reply->error, "message"));
+            result->is_error = false;
+            return;
+        }
+    }
+    if (!reply->ok || !read_view(tools, call, reply->session, &view)) {
+        render_error_heading(&result->text, reply->error);
+        result->structured = structure_reply(region, reply);
+        return;
+    }
+    if (tool_flag(call, "raw")) {
+        value frames = map_get_text(reply->result, "frames");
+        int64_t depth = integer_in(reply->result, "depth", 0);
+        render_view(&result->text, "Raw backtrace", frames, depth, &view);
+        value map = start_structured(call, reply->session);
+        map = map_put_text(region, map, "frames", frames_of(region, frames, &view));
+        result->structured = map_put_text(region, map, "depth", value_integer(depth));
+        return;
+    }
+    error = session_error(tools->sessions, reply->session,
+                          integer_in(mcp_call_arguments(call), "error", 0), region);
+    view.locals = map_get_text(reply->result, "locals");
+    fill_backtrace(call, reply->session, error, &view, result);
+}
+
+static void submit_deep(struct tools *tools, struct mcp_call *call, const struct view *view)
+{
+    struct region *region = mcp_call_region(call);
+    bool raw = tool_flag(call, "raw");
+    value params = map_new(region);
+    if (raw) {
+        params = map_put_text(region, params, "max", value_integer(view->offset + view->count));
+    } else {
+        params = map_put_text(region, params, "from", value_integer(view->offset));
+        params = map_put_text(region, params, "count", value_integer(view->count));
+    }
+    struct session_request request = {
+        .kind = SESSION_DEBUG,
+        .op = raw ? "raw-backtrace" : "frame-locals",
+        .params = params,
+        .error = integer_in(mcp_call_arguments(call), "error", 0),
+    };
+    mcp_call_set_data(call, tools);
+    tool_submit(tools, call, &request, render_deep);
+}
+
+static void handle_backtrace(struct mcp_call *call, void *data)
+{
+    struct tools *tools = data;
+    const char *session = tool_session_name(call);
+    value error;
+    struct view view;
+    if (!find_error(tools, call, session, &error) || !read_view(tools, call, session, &view))
+        return;
+    if (!value_is_nil(error) && (tool_flag(call, "locals") || tool_flag(call, "raw"))) {
+        submit_deep(tools, call, &view);
+        return;
+    }
+    struct tool_result result = {0};
+    buffer_init(&result.text, BUFFER_DEFAULT_LIMIT);
+    if (value_is_nil(error)) {
+        buffer_append_text(&result.text, RENDER_NO_ERROR);
+        result.structured = start_structured(call, session);
+    } else {
+        fill_backtrace(call, session, error, &view, &result);
+    }
+    tool_send(call, &result);
+}
+
+// --- list-errors --------------------------------------------------------------------------------
+
+static void render_list_line(struct buffer *text, value error)
+{
+    struct span message = text_in(error, "message");
+    const char *end = memchr(message.data, '\n', message.length);
+    buffer_append_format(text, "%s%" PRId64 ". ", text->length ? "\n" : "", integer_in(error, "id", 0));
+    buffer_append_span(text, text_in(error, "type"));
+    buffer_append_text(text, " - ");
+    buffer_append(text, message.data, end ? (size_t)(end - message.data) : message.length);
+    buffer_append_format(text, " (evaluation %" PRId64, integer_in(error, "evaluation", 0));
+    struct span thread = text_in(error, "thread");
+    if (thread.length)
+        buffer_append_format(text, ", thread \"%.*s\"", (int)thread.length, thread.data);
+    buffer_append_text(text, flag_in(error, "frozen") ? ", frozen)" : ")");
+}
+
+static value summary_of(struct region *region, value error)
+{
+    static const char *const members[] = {"id", "type", "message", "evaluation", "thread", "time", "frozen"};
+    value map = map_new(region);
+    for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
+        map = structure_member(region, map, error, members[i]);
+    return map;
+}
+
+static void handle_list(struct mcp_call *call, void *data)
+{
+    struct tools *tools = data;
+    struct region *region = mcp_call_region(call);
+    const char *session = tool_session_name(call);
+    int64_t limit;
+    if (!tool_require_session(tools, call, session) ||
+        !tool_integer(call, "limit", SESSION_ERROR_HISTORY, 0, INT64_MAX, &limit))
+        return;
+    value all = session_errors(tools->sessions, session, region);
+    value listed = vector_new(region, 0);
+    struct tool_result result = {0};
+    buffer_init(&result.text, BUFFER_DEFAULT_LIMIT);
+    for (size_t i = 0; i < vector_count(all) && (int64_t)i < limit; i++) {
+        render_list_line(&result.text, vector_at(all, i));
+        listed = vector_push(region, listed, summary_of(region, vector_at(all, i)));
+    }
+    if (vector_count(all) == 0)
+        buffer_append_text(&result.text, "No errors recorded.");
+    result.structured = map_put_text(region, start_structured(call, session), "errors", listed);
+    tool_send(call, &result);
+}
+
+static const struct mcp_tool error_tools[] = {
+    {
+        .name = "describe-last-error",
+        .title = "Describe the last error",
+        .description = "Type, message, place, restarts and top frames of the last error since the "
+                       "last success, or of the error with the given number.",
+        .input_schema = SCHEMA_OBJECT(SCHEMA_ERROR_NUMBER "," SCHEMA_SESSION, ""),
+        .output_schema = "{\"type\":\"object\",\"required\":[\"ok\"],\"properties\":{\"ok\":{\"type\":"
+                         "\"boolean\"},\"session\":{\"type\":\"string\"}," SCHEMA_CONDITION "}}",
+        .flags = MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT,
+        .handler = handle_describe,
+    },
+    {
+        .name = "get-backtrace",
+        .title = "Full backtrace of an error",
+        .description = "All frames of an error, innermost first, with locals on request.",
+        .input_schema = SCHEMA_OBJECT(
+            SCHEMA_ERROR_NUMBER "," SCHEMA_INTEGER("max-frames", "1 to 1000, default the session's limit")
+            "," SCHEMA_INTEGER("offset", "first frame, default 0") ","
+            SCHEMA_BOOLEAN("locals", "show each frame's variables") ","
+            SCHEMA_BOOLEAN("raw", "the unfiltered stack") "," SCHEMA_SESSION, ""),
+        .output_schema = SCHEMA_RESULT("\"id\":{\"type\":\"integer\"},\"frames\":" SCHEMA_OBJECTS
+                                       ",\"depth\":{\"type\":\"integer\"},\"locals\":" SCHEMA_OBJECTS ","),
+        .flags = MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT,
+        .handler = handle_backtrace,
+    },
+    {
+        .name = "list-errors",
+        .title = "Error history",
+        .description = "The session's last 20 errors, newest first.",
+        .input_schema = SCHEMA_OBJECT(SCHEMA_INTEGER("limit", "at most so many, default 20") "," SCHEMA_SESSION, ""),
+        .output_schema = SCHEMA_RESULT("\"errors\":" SCHEMA_OBJECTS ","),
+        .flags = MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT,
+        .handler = handle_list,
+    },
+};
+
+void tools_register_errors(struct tools *tools)
+{
+    for (size_t i = 0; i < sizeof(error_tools) / sizeof(*error_tools); i++)
+        tools_add(tools, &error_tools[i]);
+}

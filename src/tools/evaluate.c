@@ -1,0 +1,174 @@
+// evaluate-lisp, time-execution, compile-form, configure-limits.
+#include "tools/render.h"
+#include "tools/run.h"
+#include "tools/schema.h"
+#include "tools/structure.h"
+
+static void render_evaluate(struct mcp_call *call, const struct session_reply *reply,
+                            struct tool_result *result)
+{
+    struct render_evaluation style = {.timing = tool_flag(call, "capture-time")};
+    render_evaluation(&result->text, reply, &style);
+    result->structured = structure_evaluation(mcp_call_region(call), reply);
+}
+
+static void render_timed(struct mcp_call *call, const struct session_reply *reply,
+                         struct tool_result *result)
+{
+    render_time_execution(&result->text, reply);
+    result->structured = structure_evaluation(mcp_call_region(call), reply);
+}
+
+static void submit_code(struct tools *tools, struct mcp_call *call, tool_render_fn *render)
+{
+    static const char *const names[] = {"code", "package", NULL};
+    struct session_request request = {
+        .kind = SESSION_EVALUATE,
+        .create = true,
+        .op = "evaluate",
+        .params = tool_parameters(call, names),
+        .label = tool_text(call, "code"),
+    };
+    tool_submit(tools, call, &request, render);
+}
+
+static void handle_evaluate(struct mcp_call *call, void *data)
+{
+    submit_code(data, call, render_evaluate);
+}
+
+static void handle_time(struct mcp_call *call, void *data)
+{
+    submit_code(data, call, render_timed);
+}
+
+static void render_compiled(struct mcp_call *call, const struct session_reply *reply,
+                            struct tool_result *result)
+{
+    struct region *region = mcp_call_region(call);
+    render_compilation(&result->text, reply);
+    value map = structure_reply(region, reply);
+    static const char *const members[] = {"forms", "warnings", "notes", "errors", "timing"};
+    for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
+        map = structure_member(region, map, reply->result, members[i]);
+    result->structured = map;
+}
+
+static void handle_compile(struct mcp_call *call, void *data)
+{
+    static const char *const names[] = {"code", "package", NULL};
+    struct session_request request = {
+        .kind = SESSION_COPY,
+        .create = true,
+        .op = "compile",
+        .params = tool_parameters(call, names),
+    };
+    tool_submit(data, call, &request, render_compiled);
+}
+
+// Takes an argument into *limit when it is given; refuses numbers that are no int64.
+static bool read_limit(struct mcp_call *call, const char *name, int64_t *limit)
+{
+    value v = mcp_call_argument(call, name);
+    if (v.tag == VALUE_BIGNUM) {
+        tool_refuse(call, "invalid-argument", "Value is out of range: %s", name);
+        return false;
+    }
+    if (v.tag == VALUE_INTEGER)
+        *limit = v.integer;
+    return true;
+}
+
+static void handle_limits(struct mcp_call *call, void *data)
+{
+    struct tools *tools = data;
+    const char *name = tool_session_name(call);
+    struct session_limits limits;
+    if (!tool_require_session(tools, call, name) ||
+        session_limits_get(tools->sessions, name, &limits) < 0)
+        return;
+    if (!read_limit(call, "timeout", &limits.timeout) ||
+        !read_limit(call, "max-output", &limits.max_output) ||
+        !read_limit(call, "max-memory", &limits.max_memory) ||
+        !read_limit(call, "max-frames", &limits.max_frames) ||
+        !read_limit(call, "snapshots", &limits.snapshots))
+        return;
+    struct error error;
+    if (!session_limits_check(&limits, session_heap_mb(tools->sessions), &error)) {
+        tool_refuse(call, "invalid-argument", "%s", error.message);
+        return;
+    }
+    session_limits_set(tools->sessions, name, &limits);
+    struct region *region = mcp_call_region(call);
+    struct tool_result result = {0};
+    buffer_init(&result.text, BUFFER_DEFAULT_LIMIT);
+    render_limits(&result.text, &limits);
+    value map = map_put_text(region, map_new(region), "ok", value_boolean(true));
+    map = map_put_text(region, map, "session", value_string_text(region, name));
+    result.structured = map_put_text(region, map, "limits", structure_limits(region, &limits));
+    tool_send(call, &result);
+}
+
+static const struct mcp_tool evaluate_tools[] = {
+    {
+        .name = "evaluate-lisp",
+        .title = "Evaluate Common Lisp",
+        .description =
+            "Evaluate Common Lisp forms in a live, persistent session (SBCL). Definitions stay. "
+            "Returns output, warnings and every value of the last form, or the error with its "
+            "backtrace and restarts. Nothing the code does can lose the session: a crash or hang "
+            "undoes this call only.",
+        .input_schema = SCHEMA_OBJECT(
+            SCHEMA_CODE "," SCHEMA_PACKAGE "," SCHEMA_BOOLEAN("capture-time", "add a timing line")
+            "," SCHEMA_TIMEOUT "," SCHEMA_SESSION, "\"code\""),
+        .output_schema = SCHEMA_EVALUATION,
+        .flags = MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD,
+        .handler = handle_evaluate,
+    },
+    {
+        .name = "time-execution",
+        .title = "Time an evaluation",
+        .description = "Evaluate like evaluate-lisp and report wall, run and GC time, bytes consed "
+                       "and page faults.",
+        .input_schema = SCHEMA_OBJECT(
+            SCHEMA_CODE "," SCHEMA_PACKAGE "," SCHEMA_TIMEOUT "," SCHEMA_SESSION, "\"code\""),
+        .output_schema = SCHEMA_EVALUATION,
+        .flags = MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD,
+        .handler = handle_time,
+    },
+    {
+        .name = "compile-form",
+        .title = "Compile without running",
+        .description = "Compile forms and report type conflicts, undefined names, style warnings "
+                       "and notes. Runs in a throw-away copy: the session does not change.",
+        .input_schema = SCHEMA_OBJECT(
+            SCHEMA_CODE "," SCHEMA_PACKAGE "," SCHEMA_TIMEOUT "," SCHEMA_SESSION, "\"code\""),
+        .output_schema =
+            "{\"type\":\"object\",\"required\":[\"ok\"],\"properties\":{\"ok\":{\"type\":"
+            "\"boolean\"},\"session\":{\"type\":\"string\"},\"forms\":{\"type\":\"integer\"},"
+            "\"warnings\":" SCHEMA_OBJECTS ",\"notes\":" SCHEMA_OBJECTS ",\"errors\":" SCHEMA_OBJECTS
+            "," SCHEMA_TIMING "," SCHEMA_CONDITION "}}",
+        .flags = MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT,
+        .handler = handle_compile,
+    },
+    {
+        .name = "configure-limits",
+        .title = "Show or change limits",
+        .description = "Show or change a session's limits; arguments left out stay as they are.",
+        .input_schema = SCHEMA_OBJECT(
+            SCHEMA_INTEGER("timeout", "seconds per call, 0 = none, at most 86400") ","
+            SCHEMA_INTEGER("max-output", "characters per stream, 1 to 4000000") ","
+            SCHEMA_INTEGER("max-memory", "MB of live data, at least 64") ","
+            SCHEMA_INTEGER("max-frames", "frames shown with an error, 1 to 1000") ","
+            SCHEMA_INTEGER("snapshots", "snapshots kept, 1 to 256") "," SCHEMA_SESSION, ""),
+        .output_schema = SCHEMA_RESULT("\"limits\":{\"type\":\"object\"},"),
+        .flags = MCP_TOOL_IDEMPOTENT,
+        .handler = handle_limits,
+    },
+};
+
+void tools_register_evaluate(struct tools *tools)
+{
+    for (size_t i = 0; i < sizeof(evaluate_tools) / sizeof(*evaluate_tools); i++)
+        tools_add(tools, &evaluate_tools[i]);
+}

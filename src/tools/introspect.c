@@ -1,0 +1,325 @@
+// Looking at the image: describe-symbol, apropos-search, who-calls, who-references, class-info,
+// find-methods, macroexpand-form. A name that does not exist is an ordinary answer.
+#include <inttypes.h>
+
+#include "tools/fields.h"
+#include "tools/render.h"
+#include "tools/run.h"
+#include "tools/schema.h"
+#include "tools/structure.h"
+
+// Fills the parts all of these share: the structured copy of the agent's members, the failure's text
+// and the text of "not found". False: the text is complete.
+static bool begin(struct mcp_call *call, const struct session_reply *reply,
+                  struct tool_result *result)
+{
+    static const char *const internal[] = {"op", "timing", "state", "ok", "error", NULL};
+    struct region *region = mcp_call_region(call);
+    value map = structure_reply(region, reply);
+    if (value_is_map(reply->result)) {
+        struct map_cursor cursor = map_iterate(reply->result);
+        value key, item;
+        while (map_next(&cursor, &key, &item)) {
+            bool shown = value_is_string(key);
+            for (size_t i = 0; internal[i]; i++)
+                shown = shown && !span_equal_text(value_text(key), internal[i]);
+            if (shown)
+                map = map_put(region, map, value_copy(region, key), value_copy(region, item));
+        }
+    }
+    result->structured = map;
+    if (!reply->ok) {
+        render_evaluation(&result->text, reply, &(struct render_evaluation){0});
+        return false;
+    }
+    value found = map_get_text(reply->result, "found");
+    if (found.tag == VALUE_BOOLEAN && !found.boolean) {
+        buffer_append_span(&result->text, text_in(reply->result, "message"));
+        return false;
+    }
+    return true;
+}
+
+static void append_line(struct buffer *text, const char *label, struct span content)
+{
+    if (content.length == 0)
+        return;
+    buffer_append_format(text, "\n  %s: ", label);
+    buffer_append_span(text, content);
+}
+
+static void append_indented(struct buffer *text, const char *indent, struct span content)
+{
+    buffer_append_format(text, "\n%s", indent);
+    for (size_t i = 0; i < content.length; i++) {
+        buffer_append_byte(text, content.data[i]);
+        if (content.data[i] == '\n')
+            buffer_append_text(text, indent);
+    }
+}
+
+// --- symbols ------------------------------------------------------------------------------------
+
+static void render_symbol(struct mcp_call *call, const struct session_reply *reply,
+                          struct tool_result *result)
+{
+    if (!begin(call, reply, result))
+        return;
+    struct buffer *text = &result->text;
+    buffer_append_span(text, text_in(reply->result, "symbol"));
+    buffer_append_text(text, " [");
+    buffer_append_span(text, text_in(reply->result, "kind"));
+    buffer_append_byte(text, ']');
+    append_line(text, "Arglist", text_in(reply->result, "arglist"));
+    append_line(text, "Value", text_in(reply->result, "value"));
+    if (text_in(reply->result, "documentation").length) {
+        buffer_append_text(text, "\n  Documentation:");
+        append_indented(text, "    ", text_in(reply->result, "documentation"));
+    }
+    append_line(text, "Source", text_in(reply->result, "source"));
+}
+
+static void render_apropos(struct mcp_call *call, const struct session_reply *reply,
+                           struct tool_result *result)
+{
+    if (!begin(call, reply, result))
+        return;
+    struct buffer *text = &result->text;
+    size_t count = count_in(reply->result, "matches");
+    int64_t total = integer_in(reply->result, "total", (int64_t)count);
+    buffer_append_format(text, "Found %" PRId64 " symbol%s matching '%s'%s", total,
+                         total == 1 ? "" : "s", tool_text(call, "pattern"), count ? ":\n" : ".");
+    for (size_t i = 0; i < count; i++) {
+        value match = item_in(reply->result, "matches", i);
+        struct span symbol = text_in(match, "symbol"), kind = text_in(match, "kind");
+        buffer_append_format(text, "\n  %.*s [%.*s]", (int)symbol.length, symbol.data,
+                             (int)kind.length, kind.data);
+    }
+    if (total > (int64_t)count)
+        buffer_append_format(text, "\n... %" PRId64 " more", total - (int64_t)count);
+}
+
+static void render_users(struct mcp_call *call, const struct session_reply *reply,
+                         struct tool_result *result, const char *member, const char *heading,
+                         const char *none)
+{
+    if (!begin(call, reply, result))
+        return;
+    struct buffer *text = &result->text;
+    size_t count = count_in(reply->result, member);
+    buffer_append_text(text, count ? heading : none);
+    buffer_append_span(text, text_in(reply->result, "symbol"));
+    if (count)
+        buffer_append_text(text, ":\n");
+    for (size_t i = 0; i < count; i++) {
+        buffer_append_text(text, "\n  ");
+        buffer_append_span(text, value_text(item_in(reply->result, member, i)));
+    }
+}
+
+static void render_callers(struct mcp_call *call, const struct session_reply *reply,
+                           struct tool_result *result)
+{
+    render_users(call, reply, result, "callers", "Functions that call ", "No callers found for ");
+}
+
+static void render_references(struct mcp_call *call, const struct session_reply *reply,
+                              struct tool_result *result)
+{
+    render_users(call, reply, result, "references", "Code that references ", "No references found for ");
+}
+
+// --- classes ------------------------------------------------------------------------------------
+
+static void append_class_list(struct buffer *text, value result, const char *member, const char *heading)
+{
+    size_t count = count_in(result, member);
+    buffer_append_format(text, "\n\n%s:%s", heading, count ? "" : " (none)");
+    for (size_t i = 0; i < count; i++) {
+        buffer_append_text(text, "\n  - ");
+        buffer_append_span(text, value_text(item_in(result, member, i)));
+    }
+}
+
+static void append_joined(struct buffer *text, const char *label, value slot, const char *member)
+{
+    for (size_t i = 0; i < count_in(slot, member); i++) {
+        if (i == 0)
+            buffer_append_format(text, "\n    %s: ", label);
+        else
+            buffer_append_text(text, ", ");
+        buffer_append_span(text, value_text(item_in(slot, member, i)));
+    }
+}
+
+static void append_slot(struct buffer *text, value slot)
+{
+    static const struct { const char *label, *member; } texts[] = {
+        {"Initform", "initform"}, {"Type", "type"}, {"Allocation", "allocation"}};
+    buffer_append_text(text, "\n  ");
+    buffer_append_span(text, text_in(slot, "name"));
+    append_joined(text, "Initarg", slot, "initargs");
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+        if (text_in(slot, texts[i].member).length) {
+            buffer_append_format(text, "\n    %s: ", texts[i].label);
+            buffer_append_span(text, text_in(slot, texts[i].member));
+        }
+    append_joined(text, "Readers", slot, "readers");
+    append_joined(text, "Writers", slot, "writers");
+    if (text_in(slot, "documentation").length)
+        append_indented(text, "    ", text_in(slot, "documentation"));
+}
+
+static void render_class(struct mcp_call *call, const struct session_reply *reply,
+                         struct tool_result *result)
+{
+    if (!begin(call, reply, result))
+        return;
+    struct buffer *text = &result->text;
+    value class = reply->result;
+    buffer_append_text(text, "Class: ");
+    buffer_append_span(text, text_in(class, "class"));
+    append_line(text, "Metaclass", text_in(class, "metaclass"));
+    append_line(text, "Package", text_in(class, "package"));
+    append_class_list(text, class, "direct_superclasses", "Direct Superclasses");
+    append_class_list(text, class, "direct_subclasses", "Direct Subclasses");
+    buffer_append_text(text, "\n\nClass Precedence List:\n  ");
+    for (size_t i = 0; i < count_in(class, "precedence"); i++) {
+        buffer_append_text(text, i ? " → " : "");
+        buffer_append_span(text, value_text(item_in(class, "precedence", i)));
+    }
+    buffer_append_format(text, "\n\nDirect Slots (%zu):", count_in(class, "direct_slots"));
+    for (size_t i = 0; i < count_in(class, "direct_slots"); i++)
+        append_slot(text, item_in(class, "direct_slots", i));
+    buffer_append_format(text, "\n\nAll Slots (inherited included): %zu", count_in(class, "slots"));
+}
+
+static void render_methods(struct mcp_call *call, const struct session_reply *reply,
+                           struct tool_result *result)
+{
+    if (!begin(call, reply, result))
+        return;
+    size_t count = count_in(reply->result, "methods");
+    struct span class = text_in(reply->result, "class");
+    buffer_append_format(&result->text, "%zu method%s specialized on %.*s%s", count,
+                         count == 1 ? "" : "s", (int)class.length, class.data, count ? ":\n" : ".");
+    for (size_t i = 0; i < count; i++) {
+        buffer_append_text(&result->text, "\n  ");
+        buffer_append_span(&result->text, text_in(item_in(reply->result, "methods", i), "text"));
+    }
+}
+
+static void render_expansion(struct mcp_call *call, const struct session_reply *reply,
+                             struct tool_result *result)
+{
+    if (!begin(call, reply, result))
+        return;
+    struct buffer *text = &result->text;
+    buffer_append_text(text, "Expansion of ");
+    buffer_append_span(text, text_in(reply->result, "form"));
+    buffer_append_text(text, ":\n\n");
+    buffer_append_span(text, text_in(reply->result, "expansion"));
+    if (!flag_in(reply->result, "expanded"))
+        buffer_append_text(text, "\n\n(Form is not a macro call)");
+}
+
+// --- handlers -----------------------------------------------------------------------------------
+
+static void query(struct tools *tools, struct mcp_call *call, const char *op,
+                  const char *const *names, tool_render_fn *render)
+{
+    struct session_request request = {
+        .kind = SESSION_QUERY, .op = op, .params = tool_parameters(call, names)};
+    tool_submit(tools, call, &request, render);
+}
+
+static const char *const name_and_package[] = {"name", "package", NULL};
+
+static void handle_symbol(struct mcp_call *call, void *data)
+{
+    query(data, call, "describe-symbol", name_and_package, render_symbol);
+}
+
+static void handle_apropos(struct mcp_call *call, void *data)
+{
+    static const char *const names[] = {"pattern", "package", "type", NULL};
+    query(data, call, "apropos", names, render_apropos);
+}
+
+static void handle_callers(struct mcp_call *call, void *data)
+{
+    query(data, call, "who-calls", name_and_package, render_callers);
+}
+
+static void handle_references(struct mcp_call *call, void *data)
+{
+    query(data, call, "who-references", name_and_package, render_references);
+}
+
+static void handle_class(struct mcp_call *call, void *data)
+{
+    static const char *const names[] = {"class", "package", NULL};
+    query(data, call, "class-info", names, render_class);
+}
+
+static void handle_methods(struct mcp_call *call, void *data)
+{
+    static const char *const names[] = {"class", "package", "include-inherited", NULL};
+    query(data, call, "find-methods", names, render_methods);
+}
+
+static void handle_macroexpand(struct mcp_call *call, void *data)
+{
+    static const char *const names[] = {"form", "full", "package", NULL};
+    struct session_request request = {.kind = SESSION_COPY,
+                                      .create = true,
+                                      .op = "macroexpand",
+                                      .params = tool_parameters(call, names)};
+    tool_submit(data, call, &request, render_expansion);
+}
+
+#define NAME_SCHEMA SCHEMA_STRING("name", "symbol, may carry a package prefix")
+#define CLASS_SCHEMA SCHEMA_STRING("class", "class name")
+#define FOUND_SCHEMA "\"found\":{\"type\":\"boolean\"},\"message\":{\"type\":\"string\"},"
+#define READ_ONLY (MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT)
+
+static const struct mcp_tool introspection_tools[] = {
+    {"describe-symbol", "Describe a symbol", "Kind, arglist, value, documentation and source of a symbol.",
+     SCHEMA_OBJECT(NAME_SCHEMA "," SCHEMA_PACKAGE "," SCHEMA_SESSION, "\"name\""),
+     SCHEMA_RESULT(FOUND_SCHEMA "\"symbol\":{\"type\":\"string\"},\"kind\":{\"type\":\"string\"},"), READ_ONLY,
+     handle_symbol, NULL},
+    {"apropos-search", "Search symbols", "Symbols whose names contain a text.",
+     SCHEMA_OBJECT(SCHEMA_STRING("pattern", "substring, any case") "," SCHEMA_PACKAGE
+                   ",\"type\":{\"type\":\"string\",\"enum\":[\"function\",\"macro\",\"variable\",\"class\","
+                   "\"generic-function\"]}," SCHEMA_SESSION, "\"pattern\""),
+     SCHEMA_RESULT("\"matches\":" SCHEMA_OBJECTS ",\"total\":{\"type\":\"integer\"},"), READ_ONLY,
+     handle_apropos, NULL},
+    {"who-calls", "Callers of a function", "Functions that call the named one.",
+     SCHEMA_OBJECT(NAME_SCHEMA "," SCHEMA_PACKAGE "," SCHEMA_SESSION, "\"name\""),
+     SCHEMA_RESULT(FOUND_SCHEMA "\"symbol\":{\"type\":\"string\"},\"callers\":" SCHEMA_STRINGS ","), READ_ONLY,
+     handle_callers, NULL},
+    {"who-references", "Users of a variable", "Code that reads, binds or sets a variable.",
+     SCHEMA_OBJECT(NAME_SCHEMA "," SCHEMA_PACKAGE "," SCHEMA_SESSION, "\"name\""),
+     SCHEMA_RESULT(FOUND_SCHEMA "\"symbol\":{\"type\":\"string\"},\"references\":" SCHEMA_STRINGS ","), READ_ONLY,
+     handle_references, NULL},
+    {"macroexpand-form", "Expand a macro", "Expand a form in a throw-away copy of the session.",
+     SCHEMA_OBJECT(SCHEMA_STRING("form", "one form") "," SCHEMA_BOOLEAN("full", "expand until no macro is left")
+                   "," SCHEMA_PACKAGE "," SCHEMA_TIMEOUT "," SCHEMA_SESSION, "\"form\""),
+     SCHEMA_RESULT("\"form\":{\"type\":\"string\"},\"expansion\":{\"type\":\"string\"},\"expanded\":{\"type\":"
+                   "\"boolean\"},"), READ_ONLY, handle_macroexpand, NULL},
+    {"class-info", "Describe a class", "Superclasses, subclasses, precedence list and slots of a class.",
+     SCHEMA_OBJECT(CLASS_SCHEMA "," SCHEMA_PACKAGE "," SCHEMA_SESSION, "\"class\""),
+     SCHEMA_RESULT(FOUND_SCHEMA "\"class\":{\"type\":\"string\"},\"direct_slots\":" SCHEMA_OBJECTS ","), READ_ONLY,
+     handle_class, NULL},
+    {"find-methods", "Methods on a class", "Methods specialized on a class.",
+     SCHEMA_OBJECT(CLASS_SCHEMA "," SCHEMA_PACKAGE ","
+                   SCHEMA_BOOLEAN("include-inherited", "also those of superclasses") "," SCHEMA_SESSION, "\"class\""),
+     SCHEMA_RESULT(FOUND_SCHEMA "\"class\":{\"type\":\"string\"},\"methods\":" SCHEMA_OBJECTS ","), READ_ONLY,
+     handle_methods, NULL},
+};
+
+void tools_register_introspect(struct tools *tools)
+{
+    for (size_t i = 0; i < sizeof(introspection_tools) / sizeof(*introspection_tools); i++)
+        tools_add(tools, &introspection_tools[i]);
+}

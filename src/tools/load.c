@@ -1,0 +1,363 @@
+// load-file, load-system, describe-system, profile-code, memory-report.
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/memory.h"
+#include "tools/fields.h"
+#include "tools/render.h"
+#include "tools/run.h"
+#include "tools/schema.h"
+#include "tools/structure.h"
+
+static void fill_evaluation(struct mcp_call *call, const struct session_reply *reply,
+                            struct tool_result *result)
+{
+    result->structured = structure_evaluation(mcp_call_region(call), reply);
+}
+
+// --- load-file ----------------------------------------------------------------------------------
+
+static void render_loaded(struct mcp_call *call, const struct session_reply *reply,
+                          struct tool_result *result)
+{
+    fill_evaluation(call, reply, result);
+    CLEANUP_BUFFER struct buffer last;
+    buffer_init(&last, BUFFER_DEFAULT_LIMIT);
+    if (reply->ok) {
+        int64_t forms = integer_in(reply->result, "forms", 0);
+        buffer_append_format(&last, "Loaded %s: %" PRId64 " form%s.", tool_text(call, "path"), forms,
+                             forms == 1 ? "" : "s");
+    }
+    render_evaluation(&result->text, reply,
+                      &(struct render_evaluation){.last_lines = last.length ? buffer_text(&last) : NULL});
+}
+
+// Creates the directory of a path, as far as it is missing.
+static int make_directories(char *path)
+{
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        int failed = mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+        *slash = '/';
+        if (failed)
+            return failed;
+    }
+    return 0;
+}
+
+// Where the compiled form of a file goes: named by its path, so that equal names do not clash.
+static char *fasl_path(const char *source)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    uint64_t name = hash_bytes(source, strlen(source), 0);
+    if (cache && *cache == '/')
+        return memory_format("%s/cadre/fasl/%016" PRIx64 ".fasl", cache, name);
+    return memory_format("%s/.cache/cadre/fasl/%016" PRIx64 ".fasl", home && *home == '/' ? home : "/tmp", name);
+}
+
+static void handle_load_file(struct mcp_call *call, void *data)
+{
+    struct region *region = mcp_call_region(call);
+    static const char *const names[] = {"package", "compile", NULL};
+    const char *given = tool_text(call, "path");
+    char absolute[PATH_MAX], directory[PATH_MAX];
+    if (!given || !*given) {
+        tool_refuse(call, "invalid-argument", "path is empty");
+        return;
+    }
+    bool relative = *given != '/';
+    if (relative && !getcwd(directory, sizeof(directory))) {
+        tool_refuse(call, "invalid-argument", "the working directory cannot be read: %s", strerror(errno));
+        return;
+    }
+    int length = relative ? snprintf(absolute, sizeof(absolute), "%s/%s", directory, given)
+                          : snprintf(absolute, sizeof(absolute), "%s", given);
+    if (length < 0 || (size_t)length >= sizeof(absolute)) {
+        tool_refuse(call, "invalid-argument", "path is longer than %d bytes", PATH_MAX);
+        return;
+    }
+    value params = tool_parameters(call, names);
+    params = map_put_text(region, params, "path", value_string_format(region, "%s", absolute));
+    if (tool_flag(call, "compile")) {
+        CLEANUP_FREE char *fasl = fasl_path(absolute);
+        int failed = make_directories(fasl);
+        if (failed) {
+            tool_refuse(call, "cache-unavailable", "cannot create the directory of %s: %s", fasl, strerror(-failed));
+            return;
+        }
+        params = map_put_text(region, params, "fasl", value_string_format(region, "%s", fasl));
+    }
+    struct session_request request = {
+        .kind = SESSION_EVALUATE, .create = true, .op = "load-file", .params = params, .label = given};
+    tool_submit(data, call, &request, render_loaded);
+}
+
+// --- systems ------------------------------------------------------------------------------------
+
+static void render_system_loaded(struct mcp_call *call, const struct session_reply *reply,
+                                 struct tool_result *result)
+{
+    fill_evaluation(call, reply, result);
+    if (!reply->ok) {
+        render_evaluation(&result->text, reply, &(struct render_evaluation){0});
+        return;
+    }
+    struct span system = text_in(reply->result, "system"), version = text_in(reply->result, "version");
+    buffer_append_format(&result->text, "Loading system: %s\nLoaded: %.*s", tool_text(call, "system"),
+                         (int)system.length, system.data);
+    if (version.length)
+        buffer_append_format(&result->text, " (version %.*s)", (int)version.length, version.data);
+    render_section(&result->text, "stdout", reply->standard_output.text);
+    render_section(&result->text, "stderr", reply->standard_error.text);
+}
+
+static void handle_load_system(struct mcp_call *call, void *data)
+{
+    static const char *const names[] = {"system", NULL};
+    struct session_request request = {.kind = SESSION_EVALUATE,
+                                      .create = true,
+                                      .op = "load-system",
+                                      .params = tool_parameters(call, names),
+                                      .label = tool_text(call, "system")};
+    tool_submit(data, call, &request, render_system_loaded);
+}
+
+static void render_system(struct mcp_call *call, const struct session_reply *reply,
+                          struct tool_result *result)
+{
+    static const struct { const char *label, *member; } rows[] = {
+        {"Version", "version"}, {"Description", "description"}, {"Author", "author"},
+        {"Licence", "license"}, {"Source", "source_file"}};
+    struct region *region = mcp_call_region(call);
+    value map = structure_reply(region, reply);
+    struct buffer *text = &result->text;
+    if (!reply->ok) {
+        render_evaluation(text, reply, &(struct render_evaluation){0});
+        result->structured = map;
+        return;
+    }
+    value system = reply->result;
+    static const char *const members[] = {"found", "message", "name", "version", "description", "author",
+                                          "license", "depends_on", "components", "loaded", "source_file"};
+    for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
+        map = structure_member(region, map, system, members[i]);
+    result->structured = map;
+    if (!flag_in(system, "found")) {
+        buffer_append_span(text, text_in(system, "message"));
+        return;
+    }
+    buffer_append_text(text, "System: ");
+    buffer_append_span(text, text_in(system, "name"));
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        if (text_in(system, rows[i].member).length) {
+            buffer_append_format(text, "\n  %s: ", rows[i].label);
+            buffer_append_span(text, text_in(system, rows[i].member));
+        }
+    buffer_append_format(text, "\n  Loaded: %s\n  Depends on: ", flag_in(system, "loaded") ? "yes" : "no");
+    if (count_in(system, "depends_on"))
+        render_names(text, map_get_text(system, "depends_on"));
+    else
+        buffer_append_text(text, "nothing");
+    if (count_in(system, "components")) {
+        buffer_append_text(text, "\n  Components: ");
+        render_names(text, map_get_text(system, "components"));
+    }
+}
+
+static void handle_describe_system(struct mcp_call *call, void *data)
+{
+    static const char *const names[] = {"system", NULL};
+    struct session_request request = {
+        .kind = SESSION_COPY, .op = "describe-system", .params = tool_parameters(call, names)};
+    tool_submit(data, call, &request, render_system);
+}
+
+// --- profile-code -------------------------------------------------------------------------------
+
+static void render_profile(struct mcp_call *call, const struct session_reply *reply,
+                           struct tool_result *result)
+{
+    struct region *region = mcp_call_region(call);
+    fill_evaluation(call, reply, result);
+    struct buffer *text = &result->text;
+    if (!reply->ok) {
+        render_evaluation(text, reply, &(struct render_evaluation){
+            .last_lines = reply->ran ? "(Profiling stopped due to error)" : NULL});
+        return;
+    }
+    static const char *const labels[][2] = {{"cpu", "CPU"}, {"time", "TIME"}, {"alloc", "ALLOC"}};
+    const char *mode = tool_text(call, "mode"), *label = "CPU";
+    for (size_t i = 0; mode && i < sizeof(labels) / sizeof(*labels); i++)
+        if (strcmp(mode, labels[i][0]) == 0)
+            label = labels[i][1];
+    int64_t samples = integer_in(reply->result, "samples", 0);
+    buffer_append_format(text, "Statistical Profile (%s mode)\nTotal samples: %" PRId64 "\n\n", label, samples);
+    if (samples == 0)
+        buffer_append_text(text, "(the code ran too quickly to be sampled)");
+    else
+        buffer_append_span(text, text_in(reply->result, "table"));
+    buffer_append_text(text, "\n\nResult:");
+    for (size_t i = 0; i < count_in(reply->result, "values"); i++) {
+        buffer_append_text(text, i ? "\n" : " ");
+        buffer_append_span(text, value_text(item_in(reply->result, "values", i)));
+    }
+    render_section(text, "stdout", reply->standard_output.text);
+    render_section(text, "stderr", reply->standard_error.text);
+    result->structured = structure_member(region, result->structured, reply->result, "samples");
+    result->structured = structure_member(region, result->structured, reply->result, "table");
+}
+
+static void handle_profile(struct mcp_call *call, void *data)
+{
+    struct region *region = mcp_call_region(call);
+    static const char *const names[] = {"code", "package", "mode", NULL};
+    int64_t samples;
+    if (!tool_integer(call, "max-samples", 1000, 1, 1000000, &samples))
+        return;
+    value interval = mcp_call_argument(call, "sample-interval");
+    double seconds = interval.tag == VALUE_FLOAT     ? interval.number
+                     : interval.tag == VALUE_INTEGER ? (double)interval.integer
+                                                     : 0.01;
+    if (!(seconds >= 0.0001 && seconds <= 60)) {
+        tool_refuse(call, "invalid-argument", "Value must be between 0.0001 and 60: sample-interval");
+        return;
+    }
+    const char *report = tool_text(call, "report-type");
+    value params = tool_parameters(call, names);
+    params = map_put_text(region, params, "max_samples", value_integer(samples));
+    params = map_put_text(region, params, "interval_us", value_integer((int64_t)(seconds * 1e6)));
+    params = map_put_text(region, params, "report", value_string_text(region, report ? report : "flat"));
+    struct session_request request = {.kind = SESSION_EVALUATE,
+                                      .create = true,
+                                      .op = "profile",
+                                      .params = params,
+                                      .label = tool_text(call, "code")};
+    tool_submit(data, call, &request, render_profile);
+}
+
+// --- memory-report ------------------------------------------------------------------------------
+
+static void append_megabytes(struct buffer *text, const char *label, double bytes)
+{
+    buffer_append_format(text, "\n  %s: %.1f MB", label, bytes / (1 << 20));
+}
+
+static void append_process(struct buffer *text, const char *label, int64_t number, value process)
+{
+    if (number >= 0)
+        buffer_append_format(text, "\n  %s %" PRId64, label, number);
+    else
+        buffer_append_format(text, "\n  %s", label);
+    buffer_append_format(text, ": %.1f MB resident, %.1f MB private",
+                         (double)integer_in(process, "resident_kb", 0) / 1024,
+                         (double)integer_in(process, "private_kb", 0) / 1024);
+}
+
+static void append_processes(struct buffer *text, value info)
+{
+    int64_t total = integer_in(map_get_text(info, "head"), "private_kb", 0);
+    buffer_append_text(text, "\n\nProcesses:");
+    append_process(text, "head", -1, map_get_text(info, "head"));
+    for (size_t i = 0; i < count_in(info, "snapshots"); i++) {
+        value snapshot = item_in(info, "snapshots", i);
+        append_process(text, "snapshot", integer_in(snapshot, "number", 0), snapshot);
+        total += integer_in(snapshot, "private_kb", 0);
+    }
+    for (size_t i = 0; i < count_in(info, "frozen_memory"); i++) {
+        value frozen = item_in(info, "frozen_memory", i);
+        append_process(text, "frozen error", integer_in(frozen, "error", 0), frozen);
+        total += integer_in(frozen, "private_kb", 0);
+    }
+    buffer_append_format(text, "\n  private in all: %.1f MB", (double)total / 1024);
+}
+
+static void render_memory(struct mcp_call *call, const struct session_reply *reply,
+                          struct tool_result *result)
+{
+    static const char *const members[] = {"live_bytes", "heap_bytes", "nursery_bytes", "gc_count", "gc_us", "generations"};
+    struct tools *tools = mcp_call_data(call);
+    struct region *region = mcp_call_region(call);
+    struct buffer *text = &result->text;
+    value map = structure_reply(region, reply);
+    result->structured = map;
+    if (!reply->ok) {
+        render_evaluation(text, reply, &(struct render_evaluation){0});
+        return;
+    }
+    for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
+        map = structure_member(region, map, reply->result, members[i]);
+    const char *verbosity = tool_text(call, "verbosity");
+    buffer_append_text(text, "Heap:");
+    append_megabytes(text, "live", (double)integer_in(reply->result, "live_bytes", 0));
+    append_megabytes(text, "size", (double)integer_in(reply->result, "heap_bytes", 0));
+    buffer_append_format(text, "\n  max-memory: %" PRId64 " MB", reply->limits.max_memory);
+    if (!verbosity || strcmp(verbosity, "minimal") != 0) {
+        append_megabytes(text, "nursery", (double)integer_in(reply->result, "nursery_bytes", 0));
+        buffer_append_format(text, "\n  collections: %" PRId64 " (%.1f ms)",
+                             integer_in(reply->result, "gc_count", 0),
+                             (double)integer_in(reply->result, "gc_us", 0) / 1000);
+        value info = session_info(tools->sessions, reply->session, true, region);
+        append_processes(text, info);
+        map = structure_member(region, map, info, "head");
+        map = structure_member(region, map, info, "snapshots");
+        map = structure_member(region, map, info, "frozen_memory");
+    }
+    if (verbosity && strcmp(verbosity, "detailed") == 0) {
+        buffer_append_text(text, "\n\nGenerations:");
+        for (size_t i = 0; i < count_in(reply->result, "generations"); i++) {
+            value generation = item_in(reply->result, "generations", i);
+            buffer_append_format(text, "\n  %" PRId64 ": %.1f MB, collections %" PRId64,
+                                 integer_in(generation, "number", 0),
+                                 (double)integer_in(generation, "bytes", 0) / (1 << 20),
+                                 integer_in(generation, "collections", 0));
+        }
+    }
+    result->structured = map;
+}
+
+static void handle_memory(struct mcp_call *call, void *data)
+{
+    struct region *region = mcp_call_region(call);
+    value params = map_put_text(region, map_new(region), "gc", value_boolean(tool_flag(call, "gc-first")));
+    struct session_request request = {.kind = SESSION_QUERY, .op = "memory", .params = params};
+    mcp_call_set_data(call, data);
+    tool_submit(data, call, &request, render_memory);
+}
+
+static const struct mcp_tool load_tools[] = {
+    {"load-file", "Load a Lisp file", "Evaluate a file's forms in the session; errors name path and line.",
+     SCHEMA_OBJECT(SCHEMA_STRING("path", "file, relative to the server's working directory") "," SCHEMA_PACKAGE ","
+                   SCHEMA_BOOLEAN("compile", "compile-file first") "," SCHEMA_TIMEOUT "," SCHEMA_SESSION, "\"path\""),
+     SCHEMA_EVALUATION, MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD, handle_load_file, NULL},
+    {"load-system", "Load an ASDF system", "Load a system; it is loaded again after a reset.",
+     SCHEMA_OBJECT(SCHEMA_STRING("system", "ASDF system name") "," SCHEMA_TIMEOUT "," SCHEMA_SESSION, "\"system\""),
+     SCHEMA_EVALUATION, MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD, handle_load_system, NULL},
+    {"describe-system", "Describe an ASDF system", "Version, description, dependencies and components of a system.",
+     SCHEMA_OBJECT(SCHEMA_STRING("system", "ASDF system name") "," SCHEMA_SESSION, "\"system\""),
+     SCHEMA_RESULT("\"found\":{\"type\":\"boolean\"},\"name\":{\"type\":\"string\"},"),
+     MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_describe_system, NULL},
+    {"profile-code", "Profile an evaluation", "Evaluate under SBCL's statistical profiler.",
+     SCHEMA_OBJECT(SCHEMA_CODE "," SCHEMA_PACKAGE ",\"mode\":{\"type\":\"string\",\"enum\":[\"cpu\",\"time\",\"alloc\"]},"
+                   SCHEMA_INTEGER("max-samples", "default 1000")
+                   ",\"sample-interval\":{\"type\":\"number\",\"description\":\"seconds, default 0.01\"},"
+                   "\"report-type\":{\"type\":\"string\",\"enum\":[\"flat\",\"graph\"]}," SCHEMA_TIMEOUT "," SCHEMA_SESSION,
+                   "\"code\""),
+     SCHEMA_EVALUATION, MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD, handle_profile, NULL},
+    {"memory-report", "Memory of a session", "Heap, collections, and memory of every process of the session.",
+     SCHEMA_OBJECT("\"verbosity\":{\"type\":\"string\",\"enum\":[\"minimal\",\"default\",\"detailed\"]},"
+                   SCHEMA_BOOLEAN("gc-first", "collect garbage before measuring") "," SCHEMA_SESSION, ""),
+     SCHEMA_RESULT("\"live_bytes\":{\"type\":\"integer\"},\"heap_bytes\":{\"type\":\"integer\"},"),
+     MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_memory, NULL},
+};
+
+void tools_register_load(struct tools *tools)
+{
+    for (size_t i = 0; i < sizeof(load_tools) / sizeof(*load_tools); i++)
+        tools_add(tools, &load_tools[i]);
+}

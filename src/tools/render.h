@@ -1,0 +1,45 @@
+// The text form of what sessions answer: sections, values, errors, frames, rollbacks, timing. Used by
+// the MCP tools and the command line alike. Every function appends to a buffer; texts never depend on
+// anything but the reply.
+#pragma once
+
+#include "base/buffer.h"
+#include "session/session.h"
+
+#define RENDER_BAD_SESSION_NAME \
+    "A session name is 1 to 32 characters of a-z, 0-9, '.', '_', '-' and begins with a letter or digit"
+
+// A blank line between sections; nothing before the first one.
+void render_gap(struct buffer *text);
+
+// "main, work"
+void render_names(struct buffer *text, value names);
+
+// The body of a section: without leading newlines and trailing white space. Empty: no section.
+void render_section(struct buffer *text, const char *heading, struct span body);
+
+// `[ERROR] TYPE`, message, place and hint, with the gap before it.
+void render_error_heading(struct buffer *text, value error);
+// `N: call` lines from `offset` on, at most `count`; returns how many were written.
+size_t render_frames(struct buffer *text, value frames, int64_t offset, int64_t count,
+                     const char *indent);
+
+struct render_evaluation {
+    bool timing;             // add the `; Timing:` line
+    const char *last_lines;  // a further section, e.g. of invoke-restart; may be NULL
+};
+// evaluate-lisp: all sections in their order, no newline at the end.
+void render_evaluation(struct buffer *text, const struct session_reply *reply,
+                       const struct render_evaluation *style);
+// time-execution: the table, the values, the output.
+void render_time_execution(struct buffer *text, const struct session_reply *reply);
+// compile-form: the verdict and the lists of diagnostics.
+void render_compilation(struct buffer *text, const struct session_reply *reply);
+// configure-limits: the five lines.
+void render_limits(struct buffer *text, const struct session_limits *limits);
+// describe-last-error; a nil error gives the "No error" text.
+void render_error_description(struct buffer *text, value error);
+
+#define RENDER_NO_ERROR                        \
+    "No error information available.\n"        \
+    "(No error has occurred since the last successful evaluation)"

@@ -1,0 +1,361 @@
+// list-definitions, reset-session, rollback-session, session-info, close-session.
+#include <inttypes.h>
+
+#include "tools/fields.h"
+#include "tools/render.h"
+#include "tools/run.h"
+#include "tools/schema.h"
+#include "tools/structure.h"
+
+enum { ASK_BEFORE_RESET_FROM = 10 };  // evaluations that a reset would set aside
+
+// --- list-definitions ---------------------------------------------------------------------------
+
+static void render_definition(struct buffer *text, value item)
+{
+    buffer_append_text(text, "\n- ");
+    if (value_is_string(item)) {
+        buffer_append_span(text, value_text(item));
+        return;
+    }
+    buffer_append_span(text, text_in(item, "name"));
+    struct span lambda_list = text_in(item, "lambda_list");
+    value shown = map_get_text(item, "value");
+    if (lambda_list.length) {
+        buffer_append_byte(text, ' ');
+        buffer_append_span(text, lambda_list);
+    } else if (value_is_string(shown)) {
+        buffer_append_text(text, " = ");
+        buffer_append_span(text, value_text(shown));
+    }
+}
+
+static const struct { const char *member, *heading; } definition_sections[] = {
+    {"functions", "[Functions]"}, {"variables", "[Variables]"}, {"macros", "[Macros]"},
+    {"classes", "[Classes]"},     {"packages", "[Packages]"},   {"systems", "[Loaded Systems]"},
+};
+enum { DEFINITION_SECTIONS = sizeof(definition_sections) / sizeof(*definition_sections) };
+
+static void render_definitions(struct mcp_call *call, const struct session_reply *reply,
+                               struct tool_result *result)
+{
+    struct region *region = mcp_call_region(call);
+    value map = structure_reply(region, reply);
+    if (!reply->ok) {
+        render_evaluation(&result->text, reply, &(struct render_evaluation){0});
+        result->structured = map;
+        return;
+    }
+    for (size_t i = 0; i < DEFINITION_SECTIONS; i++) {
+        const char *member = definition_sections[i].member;
+        size_t count = count_in(reply->result, member);
+        map = structure_member(region, map, reply->result, member);
+        if (count == 0)
+            continue;
+        render_gap(&result->text);
+        buffer_append_text(&result->text, definition_sections[i].heading);
+        for (size_t k = 0; k < count; k++)
+            render_definition(&result->text, item_in(reply->result, member, k));
+    }
+    if (result->text.length == 0)
+        buffer_append_text(&result->text, "No user definitions.");
+    result->structured = map;
+}
+
+static void handle_definitions(struct mcp_call *call, void *data)
+{
+    static const char *const names[] = {"type", "package", NULL};
+    struct session_request request = {
+        .kind = SESSION_QUERY, .op = "list-definitions", .params = tool_parameters(call, names)};
+    tool_submit(data, call, &request, render_definitions);
+}
+
+// --- reset-session ------------------------------------------------------------------------------
+
+static void render_reset(struct mcp_call *call, const struct session_reply *reply,
+                         struct tool_result *result)
+{
+    struct region *region = mcp_call_region(call);
+    result->structured = structure_reply(region, reply);
+    if (!reply->ok) {
+        render_evaluation(&result->text, reply, &(struct render_evaluation){0});
+        return;
+    }
+    struct buffer *text = &result->text;
+    buffer_append_text(text, "Session reset. All definitions cleared.\nCurrent package: ");
+    buffer_append_span(text, reply->package_label);
+    if (reply->snapshot >= 0) {
+        buffer_append_format(text, "\nUndo: rollback-session {\"to\": %" PRId64 "}", reply->snapshot);
+        result->structured = map_put_text(region, result->structured, "undo", value_integer(reply->snapshot));
+    }
+    for (size_t i = 0; value_is_vector(reply->notices) && i < vector_count(reply->notices); i++) {
+        buffer_append_byte(text, '\n');
+        buffer_append_span(text, value_text(vector_at(reply->notices, i)));
+    }
+}
+
+// A reset that sets much work aside is confirmed by the user where the client can ask.
+static bool reset_confirmed(struct tools *tools, struct mcp_call *call, bool *ret_asked)
+{
+    struct region *region = mcp_call_region(call);
+    *ret_asked = false;
+    value info = session_info(tools->sessions, tool_session_name(call), false, region);
+    int64_t evaluations = value_is_map(info) ? integer_in(info, "evaluation", 0) : 0;
+    if (tool_flag(call, "confirm") || evaluations < ASK_BEFORE_RESET_FROM ||
+        !mcp_call_client_can(call, "elicitation"))
+        return true;
+    value question = value_string_format(
+        region, "Reset the session? It holds the work of %" PRId64 " evaluations.", evaluations);
+    struct span text = value_text(question);
+    CLEANUP_BUFFER struct buffer message;
+    buffer_init(&message, ERROR_MESSAGE_SIZE);
+    buffer_append_span(&message, text);
+    value answer;
+    if (!mcp_call_need_form(call, "confirm", buffer_text(&message),
+                            "{\"type\":\"object\",\"properties\":{\"reset\":{\"type\":\"boolean\","
+                            "\"title\":\"Reset the session\"}},\"required\":[\"reset\"]}", &answer)) {
+        *ret_asked = true;
+        mcp_call_ask(call);
+        return false;
+    }
+    value content = map_get_text(answer, "content");
+    return span_equal_text(text_in(answer, "action"), "accept") && value_is_map(content) &&
+           flag_in(content, "reset");
+}
+
+static void handle_reset(struct mcp_call *call, void *data)
+{
+    bool asked;
+    if (!reset_confirmed(data, call, &asked)) {
+        if (!asked)
+            tool_refuse(call, "declined", "The user declined the reset. \"confirm\": true resets without asking.");
+        return;
+    }
+    struct session_request request = {.kind = SESSION_RESET};
+    tool_submit(data, call, &request, render_reset);
+}
+
+// --- rollback-session ---------------------------------------------------------------------------
+
+static void render_rolled_back(struct mcp_call *call, const struct session_reply *reply,
+                               struct tool_result *result)
+{
+    struct region *region = mcp_call_region(call);
+    value map = structure_reply(region, reply);
+    if (!reply->ok) {
+        render_evaluation(&result->text, reply, &(struct render_evaluation){0});
+        result->structured = map;
+        return;
+    }
+    struct buffer *text = &result->text;
+    buffer_append_format(text, "Rolled back to snapshot %" PRId64 ".", reply->snapshot);
+    size_t count = vector_count(reply->undone);
+    for (size_t i = 0; i < count; i++)
+        buffer_append_format(text, "%s%" PRId64 "%s",
+                             i > 0        ? ", "
+                             : count == 1 ? "\nUndone: evaluation "
+                                          : "\nUndone: evaluations ",
+                             vector_at(reply->undone, i).integer, i + 1 == count ? "." : "");
+    buffer_append_text(text, "\nCurrent package: ");
+    buffer_append_span(text, reply->package_label);
+    if (vector_count(reply->lost_threads)) {
+        buffer_append_text(text, "\nLost threads: ");
+        render_names(text, reply->lost_threads);
+    }
+    map = map_put_text(region, map, "snapshot", value_integer(reply->snapshot));
+    map = map_put_text(region, map, "undone", value_copy(region, reply->undone));
+    result->structured = map_put_text(region, map, "lost_threads", value_copy(region, reply->lost_threads));
+}
+
+static void handle_rollback(struct mcp_call *call, void *data)
+{
+    struct session_request request = {.kind = SESSION_ROLLBACK};
+    if (tool_integer(call, "to", -1, 0, INT64_MAX, &request.rollback_to) &&
+        tool_integer(call, "steps", 1, 1, INT64_MAX, &request.rollback_steps))
+        tool_submit(data, call, &request, render_rolled_back);
+}
+
+// --- session-info -------------------------------------------------------------------------------
+
+static void render_list(struct buffer *text, const char *label, value names)
+{
+    buffer_append_format(text, "\n%s", label);
+    if (value_is_vector(names) && vector_count(names))
+        render_names(text, names);
+    else
+        buffer_append_text(text, "none");
+}
+
+static void render_snapshots(struct buffer *text, value info)
+{
+    if (count_in(info, "snapshots"))
+        buffer_append_text(text, "\nSnapshots (oldest first):");
+    for (size_t i = 0; i < count_in(info, "snapshots"); i++) {
+        value snapshot = item_in(info, "snapshots", i);
+        struct span time = text_in(snapshot, "time");
+        value mb = map_get_text(snapshot, "mb");
+        // 2026-01-02T03:04:05Z is shown as 03:04:05Z: snapshots are young.
+        if (time.length > 11)
+            time = (struct span){time.data + 11, time.length - 11};
+        buffer_append_format(text, "\n%s %" PRId64 "  after evaluation %" PRId64 "  %.*s  %.1f MB  ",
+                             flag_in(snapshot, "current") ? "*" : " ", integer_in(snapshot, "number", 0),
+                             integer_in(snapshot, "evaluation", 0), (int)time.length, time.data,
+                             mb.tag == VALUE_FLOAT ? mb.number : (double)integer_in(snapshot, "mb", 0));
+        buffer_append_span(text, text_in(snapshot, "code"));
+    }
+}
+
+static void render_info(struct buffer *text, value info)
+{
+    buffer_append_format(text, "Session: %.*s\nState: %.*s", (int)text_in(info, "name").length,
+                         text_in(info, "name").data, (int)text_in(info, "state").length,
+                         text_in(info, "state").data);
+    if (integer_in(info, "pid", 0))
+        buffer_append_format(text, " (process %" PRId64 ")", integer_in(info, "pid", 0));
+    buffer_append_text(text, "\nPackage: ");
+    buffer_append_span(text, text_in(info, "package"));
+    buffer_append_format(text, "\nEvaluations: %" PRId64 "\nErrors: %" PRId64
+                               "\nMemory: %.1f MB live of %" PRId64 " MB heap",
+                         integer_in(info, "evaluations", 0), integer_in(info, "errors", 0),
+                         (double)integer_in(info, "live_bytes", 0) / (1 << 20), integer_in(info, "heap_mb", 0));
+    render_list(text, "Threads: ", map_get_text(info, "threads"));
+    render_list(text, "Loaded systems: ", map_get_text(info, "systems"));
+}
+
+static void render_frozen(struct buffer *text, value info)
+{
+    for (size_t i = 0; i < count_in(info, "frozen"); i++)
+        buffer_append_format(text, "%s%" PRId64, i ? ", " : "\nFrozen errors: ",
+                             item_in(info, "frozen", i).integer);
+}
+
+static void render_other_sessions(struct tools *tools, struct mcp_call *call, const char *shown,
+                                  value names, struct buffer *text)
+{
+    for (size_t i = 0; i < vector_count(names); i++) {
+        struct span name = value_text(vector_at(names, i));
+        if (span_equal_text(name, shown))
+            continue;
+        CLEANUP_BUFFER struct buffer other;
+        buffer_init(&other, ERROR_MESSAGE_SIZE);
+        buffer_append_span(&other, name);
+        value info = session_info(tools->sessions, buffer_text(&other), false, mcp_call_region(call));
+        if (!value_is_map(info))
+            continue;
+        struct span state = text_in(info, "state");
+        buffer_append_format(text, "\nSession %s: %.*s, %" PRId64 " evaluations", buffer_text(&other),
+                             (int)state.length, state.data, integer_in(info, "evaluations", 0));
+    }
+}
+
+static void handle_info(struct mcp_call *call, void *data)
+{
+    struct tools *tools = data;
+    struct region *region = mcp_call_region(call);
+    const char *name = tool_session_name(call);
+    if (!tool_require_session(tools, call, name))
+        return;
+    value info = session_info(tools->sessions, name, false, region);
+    value names = session_names(tools->sessions, region);
+    struct session_limits limits = session_limits_default();
+    session_limits_get(tools->sessions, name, &limits);
+    struct tool_result result = {0};
+    buffer_init(&result.text, BUFFER_DEFAULT_LIMIT);
+    render_info(&result.text, info);
+    buffer_append_byte(&result.text, '\n');
+    render_limits(&result.text, &limits);
+    render_snapshots(&result.text, info);
+    render_frozen(&result.text, info);
+    if (value_is_nil(mcp_call_argument(call, "session")))
+        render_other_sessions(tools, call, name, names, &result.text);
+    render_list(&result.text, "Sessions: ", names);
+    value map = map_put_text(region, info, "ok", value_boolean(true));
+    map = map_put_text(region, map, "session", value_string_text(region, name));
+    result.structured = map_put_text(region, map, "sessions", names);
+    tool_send(call, &result);
+}
+
+// --- close-session ------------------------------------------------------------------------------
+
+static void handle_close(struct mcp_call *call, void *data)
+{
+    struct tools *tools = data;
+    struct region *region = mcp_call_region(call);
+    const char *name = tool_session_name(call);
+    if (!tool_require_session(tools, call, name))
+        return;
+    session_close(tools->sessions, name);
+    struct tool_result result = {0};
+    buffer_init(&result.text, BUFFER_DEFAULT_LIMIT);
+    buffer_append_format(&result.text, "Session \"%s\" closed.", name);
+    value map = map_put_text(region, map_new(region), "ok", value_boolean(true));
+    map = map_put_text(region, map, "session", value_string_text(region, name));
+    result.structured = map_put_text(region, map, "sessions", session_names(tools->sessions, region));
+    tool_send(call, &result);
+}
+
+static const struct mcp_tool session_tools[] = {
+    {
+        .name = "list-definitions",
+        .title = "What the session has defined",
+        .description = "Functions, variables, macros, classes, packages and systems that the session "
+                       "has beyond a fresh image.",
+        .input_schema = SCHEMA_OBJECT(
+            "\"type\":{\"type\":\"string\",\"enum\":[\"all\",\"functions\",\"variables\",\"macros\","
+            "\"classes\"]}," SCHEMA_PACKAGE "," SCHEMA_SESSION, ""),
+        .output_schema = SCHEMA_RESULT(
+            "\"functions\":" SCHEMA_OBJECTS ",\"variables\":" SCHEMA_OBJECTS ",\"macros\":" SCHEMA_OBJECTS
+            ",\"classes\":" SCHEMA_STRINGS ",\"packages\":" SCHEMA_STRINGS ",\"systems\":" SCHEMA_STRINGS ","),
+        .flags = MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT,
+        .handler = handle_definitions,
+    },
+    {
+        .name = "reset-session",
+        .title = "Reset a session",
+        .description = "Start the session afresh; the state before it can be rolled back to.",
+        .input_schema = SCHEMA_OBJECT(SCHEMA_BOOLEAN("confirm", "reset without asking the user") "," SCHEMA_SESSION, ""),
+        .output_schema = SCHEMA_RESULT("\"undo\":{\"type\":\"integer\"},"),
+        .flags = MCP_TOOL_DESTRUCTIVE | MCP_TOOL_IDEMPOTENT,
+        .handler = handle_reset,
+    },
+    {
+        .name = "rollback-session",
+        .title = "Undo evaluations",
+        .description = "Return to the state after an earlier evaluation, by snapshot number or number "
+                       "of evaluations to undo. Newer snapshots stay, so one can go forward again.",
+        .input_schema = SCHEMA_OBJECT(SCHEMA_INTEGER("to", "snapshot number") ","
+                                      SCHEMA_INTEGER("steps", "evaluations to undo, default 1") "," SCHEMA_SESSION, ""),
+        .output_schema = SCHEMA_RESULT("\"snapshot\":{\"type\":\"integer\"},\"undone\":{\"type\":\"array\","
+                                       "\"items\":{\"type\":\"integer\"}},\"lost_threads\":" SCHEMA_STRINGS ","),
+        .flags = MCP_TOOL_DESTRUCTIVE | MCP_TOOL_IDEMPOTENT,
+        .handler = handle_rollback,
+    },
+    {
+        .name = "session-info",
+        .title = "State of a session",
+        .description = "State, package, memory, threads, limits, snapshots, frozen errors; all sessions.",
+        .input_schema = SCHEMA_OBJECT(SCHEMA_SESSION, ""),
+        .output_schema = SCHEMA_RESULT(
+            "\"state\":{\"type\":\"string\"},\"package\":{\"type\":\"string\"},\"pid\":{\"type\":\"integer\"},"
+            "\"evaluations\":{\"type\":\"integer\"},\"errors\":{\"type\":\"integer\"},\"limits\":{\"type\":"
+            "\"object\"},\"snapshots\":" SCHEMA_OBJECTS ",\"frozen\":{\"type\":\"array\",\"items\":{\"type\":"
+            "\"integer\"}},\"sessions\":" SCHEMA_STRINGS ","),
+        .flags = MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT,
+        .handler = handle_info,
+    },
+    {
+        .name = "close-session",
+        .title = "Close a session",
+        .description = "End all processes of a session and forget everything about it.",
+        .input_schema = SCHEMA_OBJECT(SCHEMA_SESSION, ""),
+        .output_schema = SCHEMA_RESULT("\"sessions\":" SCHEMA_STRINGS ","),
+        .flags = MCP_TOOL_DESTRUCTIVE | MCP_TOOL_IDEMPOTENT,
+        .handler = handle_close,
+    },
+};
+
+void tools_register_session(struct tools *tools)
+{
+    for (size_t i = 0; i < sizeof(session_tools) / sizeof(*session_tools); i++)
+        tools_add(tools, &session_tools[i]);
+}

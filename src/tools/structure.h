@@ -1,0 +1,15 @@
+// The structured form of what sessions answer, as in the tools' output schemas. Values are built in
+// `region`; what comes from the reply is copied.
+#pragma once
+
+#include "session/session.h"
+
+// {"ok":…, "session":…}, and the error of a reply that failed.
+value structure_reply(struct region *region, const struct session_reply *reply);
+// All members of evaluate-lisp's result.
+value structure_evaluation(struct region *region, const struct session_reply *reply);
+value structure_limits(struct region *region, const struct session_limits *limits);
+// Copies a member of the agent's result, if it is there, under the same name.
+value structure_member(struct region *region, value map, value result, const char *name);
+// The error with at most `frames` frames.
+value structure_error(struct region *region, value error, int64_t frames);

@@ -1,0 +1,119 @@
+// validate-syntax and match-paren: the scanner of tools/syntax.h as tools. No session is involved.
+#include <string.h>
+
+#include "tools/run.h"
+#include "tools/schema.h"
+#include "tools/syntax.h"
+
+static const char *describe_problem(enum syntax_problem problem)
+{
+    switch (problem) {
+    case SYNTAX_OPEN_LIST: return "end of input inside a list";
+    case SYNTAX_OPEN_STRING: return "end of input inside a string";
+    case SYNTAX_OPEN_BAR: return "end of input inside |...|";
+    case SYNTAX_OPEN_COMMENT: return "end of input inside a block comment";
+    case SYNTAX_OPEN_PREFIX: return "nothing follows a quote or dispatch prefix";
+    case SYNTAX_STRAY_CLOSE: return "unmatched close parenthesis";
+    case SYNTAX_VALID: break;
+    }
+    return "valid";
+}
+
+static value put_position(struct region *region, value map, const struct syntax_position *position)
+{
+    map = map_put_text(region, map, "line", value_integer(position->line));
+    return map_put_text(region, map, "column", value_integer(position->column));
+}
+
+static void handle_validate(struct mcp_call *call, void *data)
+{
+    (void)data;
+    struct region *region = mcp_call_region(call);
+    struct syntax_report report;
+    syntax_check(value_text(mcp_call_argument(call, "code")), &report);
+    bool valid = report.problem == SYNTAX_VALID;
+    struct tool_result result = {0};
+    buffer_init(&result.text, BUFFER_DEFAULT_LIMIT);
+    value map = map_put_text(region, map_new(region), "ok", value_boolean(true));
+    map = map_put_text(region, map, "valid", value_boolean(valid));
+    map = map_put_text(region, map, "forms", value_integer((int64_t)report.forms));
+    if (valid) {
+        buffer_append_format(&result.text, "✓ Syntax valid: %zu top-level form%s", report.forms,
+                             report.forms == 1 ? "" : "s");
+    } else {
+        const char *problem = describe_problem(report.problem);
+        const struct syntax_position *near = report.open_parentheses ? &report.innermost : &report.at;
+        buffer_append_format(&result.text,
+                             "✗ Syntax invalid\n\nError: %s (line %u, column %u)\nUnclosed parentheses: %zu\n"
+                             "Approximate location: line %u",
+                             problem, report.at.line, report.at.column, report.open_parentheses, near->line);
+        map = map_put_text(region, map, "problem", value_string_text(region, problem));
+        map = map_put_text(region, map, "unclosed", value_integer((int64_t)report.open_parentheses));
+        map = put_position(region, map, &report.at);
+    }
+    result.structured = map;
+    tool_send(call, &result);
+}
+
+// The line that holds the position, without its newline.
+static struct span line_at(struct span code, size_t offset)
+{
+    size_t start = offset, end = offset;
+    while (start > 0 && code.data[start - 1] != '\n')
+        start--;
+    while (end < code.length && code.data[end] != '\n')
+        end++;
+    return (struct span){code.data + start, end - start};
+}
+
+static void handle_match(struct mcp_call *call, void *data)
+{
+    (void)data;
+    struct region *region = mcp_call_region(call);
+    struct span code = value_text(mcp_call_argument(call, "code"));
+    int64_t line, column;
+    if (!tool_integer(call, "line", 1, 1, UINT32_MAX, &line) ||
+        !tool_integer(call, "column", 1, 1, UINT32_MAX, &column))
+        return;
+    struct syntax_position match;
+    const char *reason = NULL;
+    bool found = syntax_match(code, (unsigned)line, (unsigned)column, &match, &reason);
+    struct tool_result result = {0};
+    buffer_init(&result.text, BUFFER_DEFAULT_LIMIT);
+    value map = map_put_text(region, map_new(region), "ok", value_boolean(true));
+    map = map_put_text(region, map, "found", value_boolean(found));
+    if (found) {
+        struct span context = line_at(code, match.offset);
+        buffer_append_format(&result.text,
+                             "Matching %c found from line %lld, column %lld\nMatch at line %u, column %u\n\n"
+                             "Context:\n%6u: %.*s  ◀ match",
+                             code.data[match.offset], (long long)line, (long long)column, match.line,
+                             match.column, match.line, (int)context.length, context.data);
+        map = put_position(region, map, &match);
+    } else {
+        buffer_append_format(&result.text, "No match: %s", reason);
+        map = map_put_text(region, map, "reason", value_string_text(region, reason));
+    }
+    result.structured = map;
+    tool_send(call, &result);
+}
+
+#define POSITION_SCHEMA "\"line\":{\"type\":\"integer\"},\"column\":{\"type\":\"integer\"},"
+
+static const struct mcp_tool syntax_tools[] = {
+    {"validate-syntax", "Check parentheses and strings", "Is the code complete? Scans without reading or running.",
+     SCHEMA_OBJECT(SCHEMA_CODE, "\"code\""),
+     SCHEMA_RESULT("\"valid\":{\"type\":\"boolean\"},\"forms\":{\"type\":\"integer\"}," POSITION_SCHEMA),
+     MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_validate, NULL},
+    {"match-paren", "Find the matching parenthesis", "The partner of the parenthesis at a position.",
+     SCHEMA_OBJECT(SCHEMA_CODE "," SCHEMA_INTEGER("line", "1-based") "," SCHEMA_INTEGER("column", "1-based"),
+                   "\"code\",\"line\",\"column\""),
+     SCHEMA_RESULT("\"found\":{\"type\":\"boolean\"}," POSITION_SCHEMA), MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT,
+     handle_match, NULL},
+};
+
+void tools_register_syntax(struct tools *tools)
+{
+    for (size_t i = 0; i < sizeof(syntax_tools) / sizeof(*syntax_tools); i++)
+        tools_add(tools, &syntax_tools[i]);
+}

@@ -1,0 +1,105 @@
+#include "tools/tools.h"
+
+#include <string.h>
+
+// A small set for every turn of a conversation; the rest is there on request.
+static const char *const core_tools[] = {
+    "evaluate-lisp", "describe-last-error", "get-backtrace", "eval-in-frame", "invoke-restart",
+    "rollback-session", "run-program", "add-context", "render-context",
+};
+
+static bool listed(const char *names, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = names; at; at = strchr(at, ',')) {
+        at += *at == ',';
+        if (strncmp(at, name, length) == 0 && (at[length] == ',' || at[length] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+bool tools_selected(const struct tools *tools, const char *name)
+{
+    if (strcmp(tools->selection, "full") == 0)
+        return true;
+    if (strcmp(tools->selection, "core") != 0)
+        return listed(tools->selection, name);
+    for (size_t i = 0; i < sizeof(core_tools) / sizeof(*core_tools); i++)
+        if (strcmp(core_tools[i], name) == 0)
+            return true;
+    return false;
+}
+
+void tools_add(struct tools *tools, const struct mcp_tool *tool)
+{
+    if (!tools_selected(tools, tool->name))
+        return;
+    struct mcp_tool registered = *tool;
+    registered.data = tools;
+    mcp_server_add_tool(tools->server, &registered);
+}
+
+// Every name of an explicit selection must exist.
+static bool check_selection(const struct tools *tools, struct error *error)
+{
+    if (strcmp(tools->selection, "full") == 0 || strcmp(tools->selection, "core") == 0)
+        return true;
+    for (const char *at = tools->selection; at; at = strchr(at, ',')) {
+        at += *at == ',';
+        char name[65];
+        size_t length = strcspn(at, ",");
+        if (length >= sizeof(name))
+            return error_set(error, ERROR_INVALID, "unknown tool '%.64s...'", at);
+        memcpy(name, at, length);
+        name[length] = '\0';
+        if (!mcp_server_has_tool(tools->server, name))
+            return error_set(error, ERROR_INVALID, "unknown tool '%s'", name);
+    }
+    return true;
+}
+
+static void register_metrics(struct tools *tools)
+{
+    struct mcp_server *server = tools->server;
+    tools->metrics = (struct tool_metrics){
+        .evaluations = mcp_server_add_metric(server, MCP_COUNTER, "cadre_evaluations_total", NULL,
+                                             "Requests that ran in a session"),
+        .errors = mcp_server_add_metric(server, MCP_COUNTER, "cadre_evaluation_errors_total", NULL,
+                                        "Requests that ran in a session and failed"),
+        .rollbacks = mcp_server_add_metric(server, MCP_COUNTER, "cadre_rollbacks_total", NULL,
+                                           "Sessions set back because their process ended"),
+        .seconds = mcp_server_add_metric(server, MCP_HISTOGRAM, "cadre_evaluation_seconds", NULL,
+                                         "Time from the start of a request to its reply"),
+    };
+}
+
+bool tools_register(struct tools *tools, struct error *error)
+{
+    register_metrics(tools);
+    tools_register_evaluate(tools);
+    tools_register_errors(tools);
+    tools_register_debug(tools);
+    tools_register_session(tools);
+    tools_register_introspect(tools);
+    tools_register_load(tools);
+    tools_register_syntax(tools);
+    return check_selection(tools, error);
+}
+
+const char *tools_instructions(void)
+{
+    return "Cadre is a live Common Lisp (SBCL) that cannot be lost. evaluate-lisp runs forms in a "
+           "persistent session: definitions stay between calls, every value and all output come back. "
+           "A crash, hang or heap exhaustion undoes that one call and nothing else. Sessions are named "
+           "by the argument `session` (default main) and start on first use.\n"
+           "When an evaluation fails you get the condition type, message, backtrace and restarts, and "
+           "the process is frozen at the error: inspect-frame shows a frame's variables, eval-in-frame "
+           "evaluates with them, invoke-restart continues (give `code` with a corrected defun to fix and "
+           "retry; `adopt`: true keeps the outcome). get-backtrace shows all frames.\n"
+           "rollback-session undoes evaluations, reset-session starts afresh, session-info lists "
+           "snapshots. compile-form checks code without running it; macroexpand-form, describe-symbol, "
+           "apropos-search, who-calls and class-info look around; validate-syntax finds a missing "
+           "parenthesis. Calls stop after 30 s unless `timeout` (seconds) says otherwise; "
+           "configure-limits changes limits.";
+}

@@ -46,7 +46,27 @@ class Table {
     this.rows.push([name, reason]);
   }
 
+  // One task done by several programs: samples by name, undefined where one cannot do it.
+  compare(task, samplesByName) {
+    this.comparisons ??= [];
+    this.comparisons.push([task, samplesByName]);
+  }
+
+  printComparisons(title) {
+    const names = [...new Set(this.comparisons.flatMap(([, samples]) => Object.keys(samples)))];
+    const cell = (samples) => (samples ? format(quantile([...samples].sort((a, b) => a - b), 0.5)) : '-');
+    const rows = [[`${title}, median ms`, ...names],
+      ...this.comparisons.map(([task, samples]) => [task, ...names.map((name) => cell(samples[name]))])];
+    const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));
+    for (const row of rows) {
+      console.log(row.map((text, column) => (column ? text.padStart(widths[column]) : text.padEnd(widths[0]))).join('  '));
+    }
+    console.log('');
+  }
+
   print(title) {
+    if (this.comparisons) this.printComparisons(title);
+    if (this.rows.length === 0) return;
     const head = [title, 'median', 'p99', 'floor', 'ratio', 'target', ''];
     const complete = [head, ...this.rows].filter((row) => row.length === head.length);
     const widths = head.map((_, column) => Math.max(...complete.map((row) => row[column].length)));

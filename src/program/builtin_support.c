@@ -1,0 +1,61 @@
+#include "program/builtin_support.h"
+
+#include "value/number.h"
+
+int64_t argument_integer(struct run *run, const struct builtin *self, const value *arguments,
+                         unsigned place)
+{
+    value v = arguments[place];
+    if (v.tag == VALUE_INTEGER)
+        return v.integer;
+    if (v.tag == VALUE_BIGNUM)
+        return number_sign(v) < 0 ? INT64_MIN : INT64_MAX;
+    run_type_error(run, self, place + 1, "an integer", v, NULL);
+}
+
+size_t argument_count(struct run *run, const struct builtin *self, const value *arguments,
+                      unsigned place)
+{
+    int64_t number = argument_integer(run, self, arguments, place);
+    return number < 0 ? 0 : (size_t)number;
+}
+
+void argument_string(struct run *run, const struct builtin *self, const value *arguments,
+                     unsigned place)
+{
+    if (arguments[place].tag != VALUE_STRING)
+        run_type_error(run, self, place + 1, "a string", arguments[place], NULL);
+}
+
+static const char unordered_hint[] = "unordered; use keys, vals, entries or vec";
+
+void argument_positional(struct run *run, const struct builtin *self, const value *arguments,
+                         unsigned place)
+{
+    value v = arguments[place];
+    if (v.tag == VALUE_VECTOR || v.tag == VALUE_STRING || v.tag == VALUE_NIL)
+        return;
+    bool unordered = v.tag == VALUE_MAP || v.tag == VALUE_SET;
+    run_type_error(run, self, place + 1, "a vector or string", v,
+                   unordered ? unordered_hint : NULL);
+}
+
+void argument_positional_or_map(struct run *run, const struct builtin *self,
+                                const value *arguments, unsigned place)
+{
+    value v = arguments[place];
+    if (v.tag == VALUE_VECTOR || v.tag == VALUE_STRING || v.tag == VALUE_NIL ||
+        v.tag == VALUE_MAP)
+        return;
+    run_type_error(run, self, place + 1, "a vector, string or map", v,
+                   v.tag == VALUE_SET ? unordered_hint : NULL);
+}
+
+value vector_copy_items(struct run *run, const value *items, size_t count)
+{
+    value vector = vector_new(run->region, count);
+    for (size_t i = 0; i < count; i++)
+        vector_add(run, &vector, value_retain(items[i]));
+    run_tick(run, count / 8);
+    return vector;
+}

@@ -1,0 +1,81 @@
+// Small tools shared by the families of builtins: checking arguments and building vectors.
+#pragma once
+
+#include "program/builtin.h"
+#include "value/layout.h"
+#include "value/text.h"
+
+// --- arguments ------------------------------------------------------------------------------------
+// Each checks one argument by its 0-based place and raises type_error unless it fits.
+
+static inline bool value_is_integer(value v)
+{
+    return v.tag == VALUE_INTEGER || v.tag == VALUE_BIGNUM;
+}
+
+static inline bool value_is_number(value v)
+{
+    return v.tag == VALUE_INTEGER || v.tag == VALUE_FLOAT || v.tag == VALUE_BIGNUM;
+}
+
+// An integer, huge ones clamped to 64 bits: right for counts and positions.
+int64_t argument_integer(struct run *run, const struct builtin *self, const value *arguments,
+                         unsigned place);
+// The same, negative ones as 0.
+size_t argument_count(struct run *run, const struct builtin *self, const value *arguments,
+                      unsigned place);
+void argument_string(struct run *run, const struct builtin *self, const value *arguments,
+                     unsigned place);
+// P: nil, vector, string. Q: and maps. Maps and sets get a hint.
+void argument_positional(struct run *run, const struct builtin *self, const value *arguments,
+                         unsigned place);
+void argument_positional_or_map(struct run *run, const struct builtin *self,
+                                const value *arguments, unsigned place);
+
+// --- vectors --------------------------------------------------------------------------------------
+
+// The elements of a vector that nobody else can see, to be changed in place; NULL when it is shared.
+static inline value *vector_own_items(value v)
+{
+    struct vector *vector = (struct vector *)v.object;
+    if (vector->parent || !object_is_unique(&vector->header) || vector->used != v.aux)
+        return NULL;
+    return vector->items;
+}
+
+// Cuts such a vector to its first `count` elements; the others were moved away or released.
+static inline value vector_own_cut(value v, size_t count)
+{
+    struct vector *vector = (struct vector *)v.object;
+    vector->used = (uint32_t)count;
+    v.aux = (uint32_t)count;
+    return v;
+}
+
+// vector_push() onto a vector being built here.
+static inline void vector_add(struct run *run, value *vector, value item)
+{
+    struct vector *own = (struct vector *)vector->object;
+    if (__builtin_expect(own->used < own->capacity && own->used == vector->aux &&
+                             object_is_unique(&own->header),
+                         1)) {
+        own->items[own->used++] = item;
+        vector->aux = own->used;
+        return;
+    }
+    *vector = vector_push(run->region, *vector, item);
+}
+
+static inline value vector_pair(struct run *run, value a, value b)
+{
+    value items[] = {a, b};
+    return vector_from(run->region, items, 2);
+}
+
+// The first `count` items of an array as a vector; each is retained.
+value vector_copy_items(struct run *run, const value *items, size_t count);
+
+// --- maps -----------------------------------------------------------------------------------------
+
+// Puts all entries of `other` into `map`; consumes both.
+value map_put_all(struct run *run, value map, value other);

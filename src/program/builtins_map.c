@@ -1,0 +1,599 @@
+#include "program/builtin_support.h"
+#include "program/builtins.h"
+#include "value/flexible.h"
+
+// --- looking --------------------------------------------------------------------------------------
+
+// The character of a string at an index; owned.
+static bool find_character(struct run *run, value string, value key, value *ret_item)
+{
+    if (key.tag != VALUE_INTEGER || key.integer < 0)
+        return false;
+    struct span text = value_text(string);
+    size_t start = string_offset(string, (size_t)key.integer);
+    if (start >= text.length)
+        return false;
+    size_t end = string_is_simple(string) ? start + 1 : character_end(text, start);
+    *ret_item = string_cut(run->region, value_retain(string), start, end);
+    return true;
+}
+
+// One step of a path; *ret_item is owned. False when there is nothing or it cannot be taken.
+static bool find_item(struct run *run, value v, value key, value *ret_item)
+{
+    switch (v.tag) {
+    case VALUE_MAP:
+        if (!map_find_flexible(v, key, ret_item))
+            return false;
+        value_retain(*ret_item);
+        return true;
+    case VALUE_SET:
+        if (!set_has(v, key))
+            return false;
+        *ret_item = value_retain(key);
+        return true;
+    case VALUE_VECTOR:
+        if (key.tag != VALUE_INTEGER || key.integer < 0 ||
+            (uint64_t)key.integer >= vector_count(v))
+            return false;
+        *ret_item = value_retain(vector_at(v, (size_t)key.integer));
+        return true;
+    case VALUE_STRING:
+        return find_character(run, v, key, ret_item);
+    default:
+        return false;
+    }
+}
+
+value builtin_get(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    value v = arguments[0], item;
+    if (v.tag != VALUE_MAP && !value_is_seqable(v))
+        run_type_error(run, self, 1, "a map, set, vector, string or nil", v, NULL);
+    if (find_item(run, v, arguments[1], &item))
+        return item;
+    return count == 3 ? value_retain(arguments[2]) : value_nil();
+}
+
+static void argument_path(struct run *run, const struct builtin *self, value path)
+{
+    if (path.tag != VALUE_VECTOR && path.tag != VALUE_NIL)
+        run_type_error(run, self, 2, "a path (vector of keys)", path, NULL);
+}
+
+value builtin_get_in(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    value path = arguments[1], item = value_retain(arguments[0]);
+    argument_path(run, self, path);
+    size_t length = value_is_nil(path) ? 0 : vector_count(path);
+    for (size_t i = 0; i < length; i++) {
+        value next;
+        run_tick(run, 1);
+        bool found = find_item(run, item, vector_at(path, i), &next);
+        value_release(run->region, item);
+        if (!found)
+            return count == 3 ? value_retain(arguments[2]) : value_nil();
+        item = next;
+    }
+    return item;
+}
+
+// (find f coll)
+static value find_first(struct run *run, const struct builtin *self, value f, value source)
+{
+    struct sequence items;
+    value item, result = value_nil();
+    sequence_look(run, self, 2, &items, source);
+    while (sequence_next(&items, &item)) {
+        if (run_test(run, f, item)) {
+            result = item;
+            break;
+        }
+        value_release(run->region, item);
+    }
+    sequence_end(&items);
+    return result;
+}
+
+value builtin_find(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    value v = arguments[0], key = arguments[1], item;
+    switch (v.tag) {
+    case VALUE_NIL:
+        return value_nil();
+    case VALUE_MAP:
+    case VALUE_VECTOR:
+        if (!find_item(run, v, key, &item))
+            return value_nil();
+        return vector_pair(run, value_retain(key), item);
+    case VALUE_FUNCTION:
+    case VALUE_KEYWORD:
+    case VALUE_SET:
+        return find_first(run, self, v, key);
+    default:
+        run_type_error(run, self, 1, "a map, vector or function", v, NULL);
+    }
+}
+
+value builtin_contains(struct run *run, const struct builtin *self, value *arguments,
+                       size_t count)
+{
+    (void)count;
+    value v = arguments[0], key = arguments[1], item;
+    switch (v.tag) {
+    case VALUE_NIL:
+        return value_boolean(false);
+    case VALUE_MAP:
+        return value_boolean(map_find_flexible(v, key, &item));
+    case VALUE_SET:
+        return value_boolean(set_has(v, key));
+    case VALUE_VECTOR:
+        for (size_t i = 0; i < vector_count(v); i++) {
+            run_tick(run, 1);
+            if (value_identical(vector_at(v, i), key))
+                return value_boolean(true);
+        }
+        return value_boolean(false);
+    default:
+        run_type_error(run, self, 1, "a map, set, vector or nil", v,
+                       v.tag == VALUE_STRING ? "use includes?" : NULL);
+    }
+}
+
+// --- writing --------------------------------------------------------------------------------------
+
+// Sets one key or index; consumes all three. `container` is a map, nil or vector.
+static value put_item(struct run *run, const struct builtin *self, value container, value key,
+                      value item)
+{
+    if (value_is_nil(container))
+        container = map_new(run->region);
+    if (container.tag == VALUE_MAP)
+        return map_put(run->region, container, key, item);
+    if (!value_is_integer(key))
+        builtin_fail(run, self, TYPE_ERROR, "a vector's index must be an integer, got %s",
+                     value_describe(key, (char[DESCRIBE_SIZE]){0}));
+    size_t total = vector_count(container);
+    if (key.tag != VALUE_INTEGER || key.integer < 0 || (uint64_t)key.integer > total)
+        builtin_fail(run, self, RUNTIME_ERROR, "index %s out of range for a vector of %zu",
+                     value_describe(key, (char[DESCRIBE_SIZE]){0}), total);
+    if ((size_t)key.integer == total)
+        return vector_push(run->region, container, item);
+    return vector_put(run->region, container, (size_t)key.integer, item);
+}
+
+static bool can_put(value v)
+{
+    return v.tag == VALUE_MAP || v.tag == VALUE_VECTOR || v.tag == VALUE_NIL;
+}
+
+static void argument_container(struct run *run, const struct builtin *self, value v)
+{
+    if (!can_put(v))
+        run_type_error(run, self, 1, "a map, vector or nil", v, NULL);
+}
+
+value builtin_assoc(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    value result = arguments[0];
+    argument_container(run, self, result);
+    for (size_t i = 1; i + 1 < count; i += 2) {
+        run_tick(run, 1);
+        result = put_item(run, self, result, arguments[i], arguments[i + 1]);
+    }
+    return result;
+}
+
+// Takes the item of a key out of a container: nil is left in its place, so that an item without
+// other owners can be changed in place before it is put back. Nil when there is none.
+static value take_item(struct run *run, value *container, value key, bool flexible)
+{
+    value item;
+    if (container->tag == VALUE_MAP && !flexible) {
+        if (!map_find(*container, key, &item))
+            return value_nil();
+        value_retain(item);
+    } else if (!find_item(run, *container, key, &item)) {
+        return value_nil();
+    }
+    bool exact = container->tag == VALUE_VECTOR ||
+                 (container->tag == VALUE_MAP && map_find(*container, key, &(value){0}));
+    if (exact && value_is_counted(item) && object_is_unique(container->object)) {
+        if (container->tag == VALUE_MAP)
+            *container = map_put(run->region, *container, value_retain(key), value_nil());
+        else
+            *container = vector_put(run->region, *container, (size_t)key.integer, value_nil());
+    }
+    return item;
+}
+
+// (f old args...); consumes old, borrows f and the arguments.
+static value call_with(struct run *run, value f, value old, const value *arguments, size_t count)
+{
+    if (count == 0)
+        return run_call1(run, f, old);
+    size_t size = (count + 1) * sizeof(value);
+    value *all = region_alloc(run->region, size);
+    all[0] = old;
+    for (size_t i = 0; i < count; i++)
+        all[i + 1] = value_retain(arguments[i]);
+    value result = run_call(run, f, all, count + 1);
+    region_return(run->region, all, size);
+    return result;
+}
+
+value builtin_update(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    value container = arguments[0], key = arguments[1], f = arguments[2];
+    argument_container(run, self, container);
+    run_check_callable(run, self, 3, f);
+    value old = take_item(run, &container, key, true);
+    value item = call_with(run, f, old, arguments + 3, count - 3);
+    for (size_t i = 2; i < count; i++)
+        value_release(run->region, arguments[i]);
+    return put_item(run, self, container, key, item);
+}
+
+// A path being written: the containers on the way, outermost first, each without its item.
+struct path {
+    const value *keys;  // borrowed
+    size_t length;
+    value *containers;
+};
+
+static const value nil_key = {.tag = VALUE_NIL};
+
+static struct path path_descend(struct run *run, const struct builtin *self, value container,
+                                value keys, bool flexible, value *ret_item)
+{
+    argument_container(run, self, container);
+    argument_path(run, self, keys);
+    struct path path = {&nil_key, 1, NULL};
+    if (!value_is_nil(keys) && vector_count(keys) > 0) {
+        path.keys = vector_items(keys);
+        path.length = vector_count(keys);
+    }
+    path.containers = region_alloc(run->region, path.length * sizeof(value));
+    for (size_t i = 0; i < path.length; i++) {
+        run_tick(run, 1);
+        if (!can_put(container))
+            builtin_fail(run, self, RUNTIME_ERROR, "cannot go into %s on the path",
+                         value_describe(container, (char[DESCRIBE_SIZE]){0}));
+        path.containers[i] = container;
+        container = take_item(run, &path.containers[i], path.keys[i], flexible);
+    }
+    *ret_item = container;
+    return path;
+}
+
+static value path_ascend(struct run *run, const struct builtin *self, struct path *path,
+                         value item)
+{
+    for (size_t i = path->length; i-- > 0;) {
+        run_tick(run, 1);
+        item = put_item(run, self, path->containers[i], value_retain(path->keys[i]), item);
+    }
+    region_return(run->region, path->containers, path->length * sizeof(value));
+    return item;
+}
+
+value builtin_assoc_in(struct run *run, const struct builtin *self, value *arguments,
+                       size_t count)
+{
+    (void)count;
+    value old;
+    struct path path = path_descend(run, self, arguments[0], arguments[1], false, &old);
+    value_release(run->region, old);
+    value result = path_ascend(run, self, &path, arguments[2]);
+    value_release(run->region, arguments[1]);
+    return result;
+}
+
+value builtin_update_in(struct run *run, const struct builtin *self, value *arguments,
+                        size_t count)
+{
+    value old, f = arguments[2];
+    run_check_callable(run, self, 3, f);
+    struct path path = path_descend(run, self, arguments[0], arguments[1], true, &old);
+    value item = call_with(run, f, old, arguments + 3, count - 3);
+    value result = path_ascend(run, self, &path, item);
+    for (size_t i = 1; i < count; i++)
+        value_release(run->region, arguments[i]);
+    return result;
+}
+
+value builtin_dissoc(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    value result = arguments[0];
+    if (result.tag != VALUE_MAP && result.tag != VALUE_NIL)
+        run_type_error(run, self, 1, "a map or nil", result, NULL);
+    for (size_t i = 1; i < count; i++) {
+        run_tick(run, 1);
+        if (value_is_nil(result))
+            value_release(run->region, arguments[i]);
+        else
+            result = map_remove(run->region, result, arguments[i]);
+    }
+    return result;
+}
+
+// --- merging --------------------------------------------------------------------------------------
+
+static bool is_nothing(value v)
+{
+    return !value_is_true(v);
+}
+
+static void argument_maps(struct run *run, const struct builtin *self, const value *arguments,
+                          size_t first, size_t count)
+{
+    for (size_t i = first; i < count; i++) {
+        if (arguments[i].tag != VALUE_MAP && !is_nothing(arguments[i]))
+            run_type_error(run, self, (unsigned)i + 1, "a map or nil", arguments[i], NULL);
+    }
+}
+
+value builtin_merge(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    argument_maps(run, self, arguments, 0, count);
+    value result = value_nil();
+    for (size_t i = 0; i < count; i++) {
+        if (is_nothing(arguments[i]))
+            continue;
+        result = value_is_nil(result) ? arguments[i] : map_put_all(run, result, arguments[i]);
+    }
+    return value_is_nil(result) ? map_new(run->region) : result;
+}
+
+// Puts the entries of a map, in key order, into another one; consumes the map.
+static value merge_map_with(struct run *run, value f, value result, value map)
+{
+    value keys = map_sorted_keys(run->region, map);
+    for (size_t i = 0; i < vector_count(keys); i++) {
+        value key = vector_at(keys, i), item = value_nil();
+        map_find(map, key, &item);
+        value_retain(item);
+        run_tick(run, 2);
+        if (map_find(result, key, &(value){0})) {
+            value old = take_item(run, &result, key, false);
+            item = run_call2(run, f, old, item);
+        }
+        result = map_put(run->region, result, value_retain(key), item);
+    }
+    value_release(run->region, keys);
+    value_release(run->region, map);
+    return result;
+}
+
+value builtin_merge_with(struct run *run, const struct builtin *self, value *arguments,
+                         size_t count)
+{
+    value f = arguments[0], result = value_nil();
+    run_check_callable(run, self, 1, f);
+    argument_maps(run, self, arguments, 1, count);
+    for (size_t i = 1; i < count; i++) {
+        if (is_nothing(arguments[i]))
+            continue;
+        result = value_is_nil(result) ? arguments[i]
+                                      : merge_map_with(run, f, result, arguments[i]);
+    }
+    value_release(run->region, f);
+    return value_is_nil(result) ? map_new(run->region) : result;
+}
+
+// --- taking apart ---------------------------------------------------------------------------------
+
+static void argument_map(struct run *run, const struct builtin *self, const value *arguments,
+                         unsigned place, bool nil_too)
+{
+    value v = arguments[place];
+    if (v.tag != VALUE_MAP && !(nil_too && value_is_nil(v)))
+        run_type_error(run, self, place + 1, "a map", v, NULL);
+}
+
+value builtin_select_keys(struct run *run, const struct builtin *self, value *arguments,
+                          size_t count)
+{
+    (void)count;
+    argument_map(run, self, arguments, 0, true);
+    value map = arguments[0], key, item, result = map_new(run->region);
+    struct sequence keys;
+    sequence_start(run, self, 2, &keys, arguments[1]);
+    while (sequence_next(&keys, &key)) {
+        if (!value_is_nil(map) && map_find_flexible(map, key, &item))
+            result = map_put(run->region, result, key, value_retain(item));
+        else
+            value_release(run->region, key);
+    }
+    sequence_end(&keys);
+    value_release(run->region, map);
+    return result;
+}
+
+value builtin_keys(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    argument_map(run, self, arguments, 0, true);
+    if (value_is_nil(arguments[0]))
+        return value_nil();
+    value keys = map_sorted_keys(run->region, arguments[0]);
+    value_release(run->region, arguments[0]);
+    return keys;
+}
+
+value builtin_vals(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    argument_map(run, self, arguments, 0, true);
+    value map = arguments[0];
+    if (value_is_nil(map))
+        return value_nil();
+    value keys = map_sorted_keys(run->region, map);
+    value result = vector_new(run->region, vector_count(keys));
+    for (size_t i = 0; i < vector_count(keys); i++) {
+        value item = value_nil();
+        map_find(map, vector_at(keys, i), &item);
+        vector_add(run, &result, value_retain(item));
+        run_tick(run, 1);
+    }
+    value_release(run->region, keys);
+    value_release(run->region, map);
+    return result;
+}
+
+value builtin_entries(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    argument_map(run, self, arguments, 0, false);
+    return sequence_vector(run, self, 1, arguments[0]);
+}
+
+static value entry_part(struct run *run, const struct builtin *self, value entry, size_t index)
+{
+    if (entry.tag != VALUE_VECTOR || vector_count(entry) != 2)
+        run_type_error(run, self, 1, "an entry [key value]", entry, NULL);
+    return value_retain(vector_at(entry, index));
+}
+
+value builtin_key(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    return entry_part(run, self, arguments[0], 0);
+}
+
+value builtin_val(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    return entry_part(run, self, arguments[0], 1);
+}
+
+// --- transforming ---------------------------------------------------------------------------------
+
+static void argument_map_and_function(struct run *run, const struct builtin *self,
+                                      const value *arguments)
+{
+    value map = arguments[0];
+    if (map.tag != VALUE_MAP && map.tag != VALUE_NIL) {
+        bool swapped = run_is_callable(map) && arguments[1].tag == VALUE_MAP;
+        run_type_error(run, self, 1, "a map", map,
+                       swapped ? "the map comes first; use -> instead of ->>" : NULL);
+    }
+    run_check_callable(run, self, 2, arguments[1]);
+}
+
+value builtin_update_vals(struct run *run, const struct builtin *self, value *arguments,
+                          size_t count)
+{
+    (void)count;
+    argument_map_and_function(run, self, arguments);
+    value map = arguments[0], f = arguments[1];
+    if (value_is_nil(map))
+        return map_new(run->region);
+    value keys = map_sorted_keys(run->region, map);
+    for (size_t i = 0; i < vector_count(keys); i++) {
+        run_tick(run, 1);
+        value key = vector_at(keys, i);
+        value item = run_call1(run, f, take_item(run, &map, key, false));
+        map = map_put(run->region, map, value_retain(key), item);
+    }
+    value_release(run->region, keys);
+    value_release(run->region, f);
+    return map;
+}
+
+value builtin_update_keys(struct run *run, const struct builtin *self, value *arguments,
+                          size_t count)
+{
+    (void)count;
+    argument_map_and_function(run, self, arguments);
+    value map = arguments[0], f = arguments[1], result = map_new(run->region);
+    if (value_is_nil(map))
+        return result;
+    value keys = map_sorted_keys(run->region, map);
+    for (size_t i = 0; i < vector_count(keys); i++) {
+        value key = vector_at(keys, i), item = value_nil();
+        run_tick(run, 1);
+        map_find(map, key, &item);
+        result = map_put(run->region, result, run_call_on(run, f, key), value_retain(item));
+    }
+    value_release(run->region, keys);
+    value_release(run->region, map);
+    value_release(run->region, f);
+    return result;
+}
+
+static value reduce_map(struct run *run, value f, value accumulator, value map)
+{
+    value keys = map_sorted_keys(run->region, map);
+    for (size_t i = 0; i < vector_count(keys); i++) {
+        value key = vector_at(keys, i), item = value_nil();
+        run_tick(run, 1);
+        map_find(map, key, &item);
+        value row[] = {accumulator, value_retain(key), value_retain(item)};
+        accumulator = run_call(run, f, row, 3);
+    }
+    value_release(run->region, keys);
+    return accumulator;
+}
+
+static value reduce_vector(struct run *run, value f, value accumulator, value vector)
+{
+    for (size_t i = 0; i < vector_count(vector); i++) {
+        run_tick(run, 1);
+        value row[] = {accumulator, value_integer((int64_t)i),
+                       value_retain(vector_at(vector, i))};
+        accumulator = run_call(run, f, row, 3);
+    }
+    return accumulator;
+}
+
+value builtin_reduce_kv(struct run *run, const struct builtin *self, value *arguments,
+                        size_t count)
+{
+    (void)count;
+    value f = arguments[0], result = arguments[1], v = arguments[2];
+    run_check_callable(run, self, 1, f);
+    if (v.tag == VALUE_MAP)
+        result = reduce_map(run, f, result, v);
+    else if (v.tag == VALUE_VECTOR)
+        result = reduce_vector(run, f, result, v);
+    else if (v.tag != VALUE_NIL)
+        run_type_error(run, self, 3, "a map, vector or nil", v, NULL);
+    value_release(run->region, f);
+    value_release(run->region, v);
+    return result;
+}
+
+// --- making ---------------------------------------------------------------------------------------
+
+value builtin_zipmap(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    struct sequence keys, items;
+    sequence_start(run, self, 1, &keys, arguments[0]);
+    sequence_start(run, self, 2, &items, arguments[1]);
+    value key, item, result = map_new(run->region);
+    while (sequence_next(&keys, &key)) {
+        if (!sequence_next(&items, &item)) {
+            value_release(run->region, key);
+            break;
+        }
+        result = map_put(run->region, result, key, item);
+    }
+    sequence_end(&keys);
+    sequence_end(&items);
+    return result;
+}
+
+value builtin_hash_map(struct run *run, const struct builtin *self, value *arguments,
+                       size_t count)
+{
+    (void)self;
+    value result = map_new(run->region);
+    for (size_t i = 0; i + 1 < count; i += 2) {
+        run_tick(run, 1);
+        result = map_put(run->region, result, arguments[i], arguments[i + 1]);
+    }
+    return result;
+}

@@ -1,0 +1,379 @@
+// The life of one request: made by the dispatcher, run by a handler, ended by exactly one answer or by
+// cancellation.
+#include <math.h>
+#include <stdarg.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "mcp/internal.h"
+#include "value/json.h"
+
+enum {
+    PROGRESS_FIRST_MS = 1000,
+    PROGRESS_EVERY_MS = 500,
+    // Clients that read a progress notification and the response in one piece report an error.
+    PROGRESS_TO_RESPONSE_MS = 50,
+};
+
+struct mcp_call *call_new(struct mcp_server *server, struct exchange *exchange, struct peer *peer,
+                          struct region *region, const struct message *message)
+{
+    struct mcp_call *call = memory_alloc_zero(sizeof(*call));
+    call->server = server;
+    call->exchange = exchange;
+    call->peer = peer;
+    call->region = region;
+    call->id = json_region_text(region, message->id);
+    call->params = message->params;
+    call->meta = value_nil();
+    if (value_is_map(call->params))
+        call->meta = map_get_text(call->params, "_meta");
+    else
+        call->params = map_new(region);
+    call->started_ns = clock_now_ns();
+    call->arguments = map_new(region);
+    call->context = value_nil();
+    call->content = vector_new(region, 0);
+    call->answers = map_new(region);
+    call->pending = map_new(region);
+    call->handler_state = value_nil();
+    call->progress = -INFINITY;
+    call->log_level = -1;
+    if (value_is_map(call->meta)) {
+        value token = map_get_text(call->meta, "progressToken");
+        if (token.tag == VALUE_STRING || token.tag == VALUE_INTEGER || token.tag == VALUE_BIGNUM ||
+            token.tag == VALUE_FLOAT)
+            call->progress_token = json_region_text(region, token);
+    }
+    TAILQ_INSERT_TAIL(&server->calls, call, link);
+    server->call_count++;
+    if (peer) {
+        TAILQ_INSERT_TAIL(&peer->calls, call, peer_link);
+        peer->call_count++;
+    }
+    return call;
+}
+
+void call_free(struct mcp_call *call)
+{
+    legacy_forget(call);
+    if (call->state == CALL_LISTENING) {
+        TAILQ_REMOVE(&call->server->listeners, call, link);
+    } else {
+        TAILQ_REMOVE(&call->server->calls, call, link);
+        call->server->call_count--;
+    }
+    if (call->peer) {
+        TAILQ_REMOVE(&call->peer->calls, call, peer_link);
+        call->peer->call_count--;
+    }
+    if (call->timer)
+        event_free(call->timer);
+    buffer_release(&call->held);
+    server_region_give(call->server, call->region);
+    memory_free(call);
+}
+
+void call_set_timer(struct mcp_call *call, int64_t ms, event_callback_fn callback)
+{
+    if (call->timer)
+        event_free(call->timer);
+    call->timer = evtimer_new(call->server->base, callback, call);
+    CHECK(call->timer);
+    struct timeval wait = {.tv_sec = ms / 1000, .tv_usec = (ms % 1000) * 1000};
+    evtimer_add(call->timer, &wait);
+}
+
+void call_run_handler(struct mcp_call *call)
+{
+    call->state = CALL_RUNNING;
+    call->content = vector_new(call->region, 0);
+    call->pending = map_new(call->region);
+    call->needed = 0;
+    call->handler(call, call->handler_data);
+}
+
+void call_cancel(struct mcp_call *call)
+{
+    if (call->cancelled)
+        return;
+    call->cancelled = true;
+    struct exchange *exchange = call->exchange;
+    call->exchange = NULL;
+    if (call->state != CALL_RUNNING) {
+        call_free(call);
+    } else if (call->on_cancel) {
+        mcp_handler_fn *on_cancel = call->on_cancel;
+        call->on_cancel = NULL;
+        on_cancel(call, call->on_cancel_data);
+    }
+    if (exchange)
+        exchange_respond(exchange, (struct span){NULL, 0}, 200);
+}
+
+// --- what handlers see --------------------------------------------------------------------------
+
+struct mcp_server *mcp_call_server(struct mcp_call *call)
+{
+    return call->server;
+}
+
+struct region *mcp_call_region(struct mcp_call *call)
+{
+    return call->region;
+}
+
+enum mcp_era mcp_call_era(const struct mcp_call *call)
+{
+    return call_is_modern(call) ? MCP_ERA_MODERN : MCP_ERA_LEGACY;
+}
+
+const char *mcp_call_version(const struct mcp_call *call)
+{
+    return version_names[call->version];
+}
+
+const char *mcp_call_target(const struct mcp_call *call)
+{
+    return call->target;
+}
+
+value mcp_call_arguments(const struct mcp_call *call)
+{
+    return call->arguments;
+}
+
+value mcp_call_argument(const struct mcp_call *call, const char *name)
+{
+    return map_get_text(call->arguments, name);
+}
+
+value mcp_call_context(const struct mcp_call *call, const char *name)
+{
+    return value_is_map(call->context) ? map_get_text(call->context, name) : value_nil();
+}
+
+bool mcp_call_client_can(const struct mcp_call *call, const char *capability)
+{
+    static const struct {
+        const char *name;
+        unsigned bit;
+    } capabilities[] = {
+        {"elicitation", CLIENT_ELICITATION},
+        {"sampling", CLIENT_SAMPLING},
+        {"roots", CLIENT_ROOTS},
+        {"tasks", CLIENT_TASKS},
+    };
+    for (size_t i = 0; i < sizeof(capabilities) / sizeof(capabilities[0]); i++)
+        if (strcmp(capability, capabilities[i].name) == 0)
+            return (call->client_can & capabilities[i].bit) != 0;
+    return false;
+}
+
+void mcp_call_set_data(struct mcp_call *call, void *data)
+{
+    call->data = data;
+}
+
+void *mcp_call_data(const struct mcp_call *call)
+{
+    return call->data;
+}
+
+bool mcp_call_is_cancelled(const struct mcp_call *call)
+{
+    return call->cancelled;
+}
+
+void mcp_call_on_cancel(struct mcp_call *call, mcp_handler_fn *on_cancel, void *data)
+{
+    call->on_cancel = on_cancel;
+    call->on_cancel_data = data;
+}
+
+void mcp_call_close_stream(struct mcp_call *call, unsigned retry_ms)
+{
+    if (call->exchange && call->version == VERSION_2025_11_25 && call->exchange->ops->close_early)
+        call->exchange->ops->close_early(call->exchange, retry_ms);
+}
+
+// --- notifications ------------------------------------------------------------------------------
+
+void call_notify(struct mcp_call *call, struct buffer *message)
+{
+    if (call->exchange && !message->failed)
+        exchange_notify(call->exchange, buffer_span(message));
+}
+
+bool mcp_call_wants_progress(const struct mcp_call *call)
+{
+    return call->progress_token && call->exchange;
+}
+
+void mcp_call_progress(struct mcp_call *call, double progress, double total, const char *message)
+{
+    if (!mcp_call_wants_progress(call) || !(progress > call->progress) || !isfinite(progress))
+        return;
+    int64_t now = clock_now_ms();
+    bool at_once = call->tool && (call->tool->tool.flags & MCP_TOOL_PROGRESS_AT_ONCE);
+    if (!at_once && (now - call->started_ns / 1000000 < PROGRESS_FIRST_MS ||
+                     (call->progress_ms && now - call->progress_ms < PROGRESS_EVERY_MS)))
+        return;
+    call->progress = progress;
+    call->progress_ms = now;
+
+    struct buffer params CLEANUP_BUFFER, out CLEANUP_BUFFER;
+    buffer_init(&params, MCP_OUTPUT_LIMIT);
+    buffer_init(&out, MCP_OUTPUT_LIMIT);
+    json_put_raw(&params, "progressToken", span_from(call->progress_token));
+    json_put_value(&params, "progress", value_float(progress));
+    if (total >= 0)
+        json_put_value(&params, "total", value_float(total));
+    json_put_text(&params, "message", message);
+    jsonrpc_write_call(&out, NULL, "notifications/progress", buffer_span(&params));
+    call_notify(call, &out);
+}
+
+static const char *const log_level_names[MCP_LOG_LEVEL_COUNT] = {
+    "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency",
+};
+
+bool log_level_find(struct span name, enum mcp_log_level *ret_level)
+{
+    for (enum mcp_log_level level = 0; level < MCP_LOG_LEVEL_COUNT; level++) {
+        if (span_equal_text(name, log_level_names[level])) {
+            *ret_level = level;
+            return true;
+        }
+    }
+    return false;
+}
+
+void mcp_call_log(struct mcp_call *call, enum mcp_log_level level, const char *logger, value data)
+{
+    if (!call->exchange || call->log_level < 0 || (int)level < call->log_level)
+        return;
+    struct buffer params CLEANUP_BUFFER, out CLEANUP_BUFFER;
+    buffer_init(&params, MCP_OUTPUT_LIMIT);
+    buffer_init(&out, MCP_OUTPUT_LIMIT);
+    json_put_text(&params, "level", log_level_names[level]);
+    json_put_text(&params, "logger", logger);
+    json_put_value(&params, "data", data);
+    jsonrpc_write_call(&out, NULL, "notifications/message", buffer_span(&params));
+    call_notify(call, &out);
+}
+
+// --- the end ------------------------------------------------------------------------------------
+
+static void respond(struct mcp_call *call, struct span message, int status)
+{
+    struct exchange *exchange = call->exchange;
+    call->exchange = NULL;
+    call_free(call);  // first, so that the transport sees what is still running
+    if (exchange)
+        exchange_respond(exchange, message, status);
+}
+
+static void on_hold_over(evutil_socket_t fd, short what, void *data)
+{
+    (void)fd, (void)what;
+    struct mcp_call *call = data;
+    struct buffer message CLEANUP_BUFFER = call->held;
+    call->held = (struct buffer){0};
+    respond(call, buffer_span(&message), call->held_status);
+}
+
+static void answer(struct mcp_call *call, struct buffer *message, int status)
+{
+    int64_t since = clock_now_ms() - call->progress_ms;
+    if (call->exchange && call->progress_ms && since < PROGRESS_TO_RESPONSE_MS) {
+        call->state = CALL_HELD;
+        call->held_status = status;
+        call->held = *message;
+        *message = (struct buffer){0};
+        call_set_timer(call, PROGRESS_TO_RESPONSE_MS - since, on_hold_over);
+        return;
+    }
+    respond(call, buffer_span(message), status);
+}
+
+static void write_result(struct mcp_call *call, struct buffer *out, struct span members)
+{
+    buffer_append_byte(out, '{');
+    bool has_type = span_starts_with(members, SPAN("\"resultType\":"));
+    if (call_is_modern(call) && !has_type)
+        json_put_text(out, "resultType", "complete");
+    if (members.length > 0) {
+        json_comma(out);
+        buffer_append_span(out, members);
+    }
+    if (call_is_modern(call)) {
+        if (call->method->ttl_ms >= 0 && !has_type) {
+            json_put_integer(out, "ttlMs", call->method->ttl_ms);
+            json_put_text(out, "cacheScope", call->method->cache_public ? "public" : "private");
+        }
+        buffer_append_text(out, ",\"_meta\":{");
+        if (call->state == CALL_LISTENING)
+            json_put_raw(out, "io.modelcontextprotocol/subscriptionId", span_from(call->id));
+        json_name(out, "io.modelcontextprotocol/serverInfo");
+        server_write_info(call->server, out);
+        buffer_append_byte(out, '}');
+    }
+    buffer_append_byte(out, '}');
+}
+
+void call_send_result(struct mcp_call *call, struct span members)
+{
+    metrics_count_call(call->server, call, false);
+    struct buffer out CLEANUP_BUFFER;
+    buffer_init(&out, MCP_OUTPUT_LIMIT);
+    if (call->task) {
+        write_result(call, &out, members);
+        task_reply(call, buffer_span(&out));
+        return;
+    }
+    buffer_append_text(&out, "{\"jsonrpc\":\"2.0\"");
+    json_put_raw(&out, "id", span_from(call->id));
+    json_name(&out, "result");
+    write_result(call, &out, members);
+    buffer_append_byte(&out, '}');
+    if (out.failed)
+        call_send_error(call, MCP_RESULT_TOO_LARGE, "The result is larger than 4 MiB", SPAN(""), 200);
+    else
+        answer(call, &out, 200);
+}
+
+void call_send_error(struct mcp_call *call, int code, const char *message, struct span data_json,
+                     int status)
+{
+    metrics_count_call(call->server, call, true);
+    struct buffer out CLEANUP_BUFFER;
+    buffer_init(&out, MCP_OUTPUT_LIMIT);
+    if (call->task) {
+        buffer_append_byte(&out, '{');
+        json_put_integer(&out, "code", code);
+        json_put_text(&out, "message", message);
+        buffer_append_byte(&out, '}');
+        task_reply_error(call, buffer_span(&out));
+        return;
+    }
+    jsonrpc_write_error(&out, MESSAGE_ID_GIVEN, span_from(call->id), code, span_from(message), data_json);
+    answer(call, &out, status);
+}
+
+void call_send_params_error(struct mcp_call *call, const char *format, ...)
+{
+    char message[ERROR_MESSAGE_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof(message), format, arguments);
+    va_end(arguments);
+    call_send_error(call, MCP_INVALID_PARAMS, message, SPAN(""), 200);
+}
+
+struct span call_param_text(const struct mcp_call *call, const char *name)
+{
+    value item = map_get_text(call->params, name);
+    return value_is_string(item) ? value_text(item) : (struct span){NULL, 0};
+}

@@ -1,0 +1,271 @@
+// Content blocks and the replies made of them. Blocks that the client's version does not know become
+// text.
+#include <sodium.h>
+#include <stdarg.h>
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "mcp/internal.h"
+#include "mcp/schema.h"
+#include "value/json.h"
+
+enum { COMPLETIONS_MAX = 100 };
+
+static value text_value(struct mcp_call *call, const char *text)
+{
+    return json_bytes_value(call->region, span_from(text));
+}
+
+static value block_new(struct mcp_call *call, const char *type)
+{
+    return map_put_text(call->region, map_new(call->region), "type", text_value(call, type));
+}
+
+static value block_put(struct mcp_call *call, value block, const char *name, const char *text)
+{
+    return text ? map_put_text(call->region, block, name, text_value(call, text)) : block;
+}
+
+static void block_add(struct mcp_call *call, value block)
+{
+    call->content = vector_push(call->region, call->content, block);
+}
+
+void mcp_call_add_text(struct mcp_call *call, struct span text)
+{
+    value block = block_new(call, "text");
+    block_add(call, map_put_text(call->region, block, "text", json_bytes_value(call->region, text)));
+}
+
+static void add_media(struct mcp_call *call, const char *type, const char *mime_type, struct span base64)
+{
+    value block = block_new(call, type);
+    block = map_put_text(call->region, block, "data", json_bytes_value(call->region, base64));
+    block_add(call, block_put(call, block, "mimeType", mime_type));
+}
+
+void mcp_call_add_image(struct mcp_call *call, const char *mime_type, struct span base64)
+{
+    add_media(call, "image", mime_type, base64);
+}
+
+void mcp_call_add_audio(struct mcp_call *call, const char *mime_type, struct span base64)
+{
+    if (call->version < VERSION_2025_03_26)
+        mcp_call_add_text(call, SPAN("[audio content, which this protocol version cannot carry]"));
+    else
+        add_media(call, "audio", mime_type, base64);
+}
+
+void mcp_call_add_resource(struct mcp_call *call, const char *uri, const char *mime_type,
+                           struct span text)
+{
+    value resource = block_put(call, map_new(call->region), "uri", uri);
+    resource = block_put(call, resource, "mimeType", mime_type);
+    resource = map_put_text(call->region, resource, "text", json_bytes_value(call->region, text));
+    block_add(call, map_put_text(call->region, block_new(call, "resource"), "resource", resource));
+}
+
+void mcp_call_add_resource_link(struct mcp_call *call, const char *uri, const char *name,
+                                const char *description, const char *mime_type)
+{
+    if (call->version < VERSION_2025_06_18) {
+        mcp_call_add_text(call, span_from(uri));
+        return;
+    }
+    value block = block_put(call, block_new(call, "resource_link"), "uri", uri);
+    block = block_put(call, block, "name", name);
+    block = block_put(call, block, "description", description);
+    block_add(call, block_put(call, block, "mimeType", mime_type));
+}
+
+void mcp_call_add_completion(struct mcp_call *call, struct span text)
+{
+    block_add(call, json_bytes_value(call->region, text));
+}
+
+// --- tools --------------------------------------------------------------------------------------
+
+static void check_structured(struct mcp_call *call, value structured)
+{
+#ifdef MCP_VALIDATE_OUTPUT
+    struct error error;
+    if (value_is_nil(call->tool->output_schema))
+        return;
+    if (!schema_check(call->tool->output_schema, structured, "structuredContent", &error)) {
+        log_error("tool %s: %s", call->tool->tool.name, error.message);
+        CHECK(!"structuredContent does not follow the tool's outputSchema");
+    }
+#else
+    (void)call, (void)structured;
+#endif
+}
+
+static void write_tool_result(struct mcp_call *call, struct buffer *out, struct span text,
+                              value structured, bool is_error)
+{
+    buffer_append_text(out, "\"content\":[");
+    if (text.data) {
+        buffer_append_text(out, "{\"type\":\"text\",\"text\":");
+        json_write_bytes(out, text);
+        buffer_append_byte(out, '}');
+    }
+    for (size_t i = 0; i < vector_count(call->content); i++) {
+        json_comma(out);
+        json_write(out, vector_at(call->content, i), 0, NULL);
+    }
+    buffer_append_byte(out, ']');
+    if (!value_is_nil(structured))
+        json_put_value(out, "structuredContent", structured);
+    json_put_boolean(out, "isError", is_error);
+}
+
+void mcp_call_reply(struct mcp_call *call, struct span text, value structured, bool is_error)
+{
+    CHECK(call->state == CALL_RUNNING && call->tool);
+    check_structured(call, structured);
+    struct buffer members CLEANUP_BUFFER;
+    buffer_init(&members, MCP_OUTPUT_LIMIT - 1024);
+    write_tool_result(call, &members, text, structured, is_error);
+    if (members.failed) {
+        mcp_call_reply_failure(call, "result-too-large",
+                               "The result is larger than 4 MiB. Ask for less, or in parts.");
+        return;
+    }
+    call_send_result(call, buffer_span(&members));
+}
+
+void mcp_call_reply_failure(struct mcp_call *call, const char *code, const char *format, ...)
+{
+    char message[ERROR_MESSAGE_SIZE * 2];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof(message), format, arguments);
+    va_end(arguments);
+    value structured = value_nil();
+    if (!value_is_nil(call->tool->output_schema)) {
+        value error = block_put(call, map_new(call->region), "code", code);
+        error = block_put(call, error, "message", message);
+        structured = map_put_text(call->region, map_new(call->region), "ok", value_boolean(false));
+        structured = map_put_text(call->region, structured, "error", error);
+    }
+    call->content = vector_new(call->region, 0);
+    mcp_call_reply(call, span_from(message), structured, true);
+}
+
+void mcp_call_reply_missing_capability(struct mcp_call *call, const char *capability)
+{
+    if (!call_is_modern(call)) {
+        mcp_call_reply_failure(call, "missing-capability",
+                               "This needs a client that declares the capability '%s'.", capability);
+        return;
+    }
+    char message[128], data[160];
+    snprintf(message, sizeof(message), "Missing required client capability: %s", capability);
+    const char *form = strcmp(capability, "tasks") == 0
+                           ? "{\"requiredCapabilities\":{\"extensions\":{"
+                             "\"io.modelcontextprotocol/tasks\":{}}}}"
+                           : NULL;
+    snprintf(data, sizeof(data), "{\"requiredCapabilities\":{\"%s\":{}}}", capability);
+    call_send_error(call, MCP_MISSING_CAPABILITY, message, span_from(form ? form : data), 400);
+}
+
+// --- resources ----------------------------------------------------------------------------------
+
+static void reply_contents(struct mcp_call *call, const char *mime_type, const char *member,
+                           struct span text)
+{
+    CHECK(call->state == CALL_RUNNING && call->resource);
+    struct buffer members CLEANUP_BUFFER;
+    buffer_init(&members, MCP_OUTPUT_LIMIT);
+    buffer_append_text(&members, "\"contents\":[{");
+    json_put_text(&members, "uri", call->target);
+    json_put_text(&members, "mimeType", mime_type ? mime_type : call->resource->resource.mime_type);
+    json_put_span(&members, member, text);
+    buffer_append_text(&members, "}]");
+    if (members.failed)
+        call_send_error(call, MCP_RESULT_TOO_LARGE, "The resource is larger than 4 MiB", SPAN(""), 200);
+    else
+        call_send_result(call, buffer_span(&members));
+}
+
+void mcp_call_reply_text(struct mcp_call *call, const char *mime_type, struct span text)
+{
+    reply_contents(call, mime_type, "text", text);
+}
+
+void mcp_call_reply_blob(struct mcp_call *call, const char *mime_type, struct span bytes)
+{
+    const int variant = sodium_base64_VARIANT_ORIGINAL;
+    size_t size = sodium_base64_ENCODED_LEN(bytes.length, variant);
+    CLEANUP_FREE char *encoded = memory_alloc(size);
+    sodium_bin2base64(encoded, size, (const unsigned char *)bytes.data, bytes.length, variant);
+    reply_contents(call, mime_type, "blob", span_from(encoded));
+}
+
+void mcp_call_reply_not_found(struct mcp_call *call)
+{
+    struct buffer data CLEANUP_BUFFER, message CLEANUP_BUFFER;
+    buffer_init(&data, MCP_OUTPUT_LIMIT);
+    buffer_init(&message, ERROR_MESSAGE_SIZE);
+    buffer_append_byte(&data, '{');
+    json_put_text(&data, "uri", call->target);
+    buffer_append_byte(&data, '}');
+    buffer_append_format(&message, "Resource not found: %s", call->target);
+    call_send_error(call, call_is_modern(call) ? MCP_INVALID_PARAMS : MCP_LEGACY_NOT_FOUND,
+                    message.failed ? "Resource not found" : buffer_text(&message), buffer_span(&data),
+                    200);
+}
+
+// --- prompts, completion, errors ----------------------------------------------------------------
+
+void mcp_call_reply_prompt(struct mcp_call *call)
+{
+    CHECK(call->state == CALL_RUNNING);
+    struct buffer members CLEANUP_BUFFER;
+    buffer_init(&members, MCP_OUTPUT_LIMIT);
+    const struct prompt_entry *entry = registry_find_prompt(call->server, span_from(call->target));
+    json_put_text(&members, "description", entry->prompt.description);
+    buffer_append_text(&members, ",\"messages\":[");
+    for (size_t i = 0; i < vector_count(call->content); i++) {
+        json_comma(&members);
+        buffer_append_text(&members, "{\"role\":\"user\",\"content\":");
+        json_write(&members, vector_at(call->content, i), 0, NULL);
+        buffer_append_byte(&members, '}');
+    }
+    buffer_append_byte(&members, ']');
+    if (members.failed)
+        call_send_error(call, MCP_RESULT_TOO_LARGE, "The prompt is larger than 4 MiB", SPAN(""), 200);
+    else
+        call_send_result(call, buffer_span(&members));
+}
+
+void mcp_call_reply_completion(struct mcp_call *call)
+{
+    CHECK(call->state == CALL_RUNNING);
+    struct buffer members CLEANUP_BUFFER;
+    buffer_init(&members, MCP_OUTPUT_LIMIT - 1024);
+    size_t total = vector_count(call->content);
+    size_t sent = total < COMPLETIONS_MAX ? total : COMPLETIONS_MAX;
+    buffer_append_text(&members, "\"completion\":{\"values\":[");
+    for (size_t i = 0; i < sent; i++) {
+        json_comma(&members);
+        json_write(&members, vector_at(call->content, i), 0, NULL);
+    }
+    buffer_append_byte(&members, ']');
+    json_put_integer(&members, "total", (int64_t)total);
+    json_put_boolean(&members, "hasMore", total > sent);
+    buffer_append_byte(&members, '}');
+    if (members.failed)
+        call_send_error(call, MCP_RESULT_TOO_LARGE, "The completions are larger than 4 MiB", SPAN(""),
+                        200);
+    else
+        call_send_result(call, buffer_span(&members));
+}
+
+void mcp_call_reply_error(struct mcp_call *call, int code, const char *message)
+{
+    CHECK(call->state == CALL_RUNNING);
+    call_send_error(call, code, message, SPAN(""), 200);
+}

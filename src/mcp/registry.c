@@ -1,0 +1,386 @@
+// What a server offers: copies of everything registered, found by name, URI or template.
+#include "base/assert.h"
+#include "base/memory.h"
+#include "base/utf8.h"
+#include "mcp/internal.h"
+#include "mcp/schema.h"
+
+enum { REGISTRY_LIMIT = 64 << 20, TEMPLATE_VARIABLE_MAX = 4096 };
+
+void *registry_alloc(struct mcp_server *server, size_t size)
+{
+    void *memory = arena_alloc_zero(&server->arena, size);
+    CHECK(memory);
+    return memory;
+}
+
+const char *registry_text(struct mcp_server *server, const char *text)
+{
+    if (!text)
+        return NULL;
+    const char *copy = arena_copy_text(&server->arena, span_from(text));
+    CHECK(copy);
+    return copy;
+}
+
+// --- the server ---------------------------------------------------------------------------------
+
+struct mcp_server *mcp_server_new(struct event_base *base, const struct mcp_server_info *info)
+{
+    struct mcp_server *server = memory_alloc_zero(sizeof(*server));
+    server->base = base;
+    arena_init(&server->arena, REGISTRY_LIMIT);
+    server->schemas = region_new(REGISTRY_LIMIT);
+    server->info = *info;
+    server->info.name = registry_text(server, info->name);
+    server->info.title = registry_text(server, info->title);
+    server->info.version = registry_text(server, info->version);
+    server->info.instructions = registry_text(server, info->instructions);
+    STAILQ_INIT(&server->tools);
+    STAILQ_INIT(&server->resources);
+    STAILQ_INIT(&server->templates);
+    STAILQ_INIT(&server->listers);
+    STAILQ_INIT(&server->prompts);
+    STAILQ_INIT(&server->completers);
+    TAILQ_INIT(&server->calls);
+    TAILQ_INIT(&server->listeners);
+    TAILQ_INIT(&server->peers);
+    TAILQ_INIT(&server->tasks);
+    TAILQ_INIT(&server->transports);
+    server->metrics = metrics_new();
+    server->states = state_keeper_new();
+    return server;
+}
+
+void mcp_server_free(struct mcp_server *server)
+{
+    if (!server)
+        return;
+    CHECK(TAILQ_EMPTY(&server->transports) && TAILQ_EMPTY(&server->peers));
+    while (!TAILQ_EMPTY(&server->calls))
+        call_free(TAILQ_FIRST(&server->calls));
+    while (!TAILQ_EMPTY(&server->listeners))
+        call_free(TAILQ_FIRST(&server->listeners));
+    task_drop_all(server);
+    state_keeper_free(server->states);
+    metrics_free(server->metrics);
+    for (size_t i = 0; i < server->spare_count; i++)
+        region_free(server->spare[i]);
+    region_free(server->schemas);
+    arena_release(&server->arena);
+    memory_free(server);
+}
+
+void mcp_server_shutdown(struct mcp_server *server, unsigned grace_ms)
+{
+    if (!server->stopping) {
+        server->stopping = true;
+        struct mcp_call *call, *next;
+        for (call = TAILQ_FIRST(&server->listeners); call; call = next) {
+            next = TAILQ_NEXT(call, link);
+            listener_end(call);
+        }
+    }
+    struct transport *transport, *next;
+    for (transport = TAILQ_FIRST(&server->transports); transport; transport = next) {
+        next = TAILQ_NEXT(transport, link);
+        transport->shutdown(transport, grace_ms);
+    }
+}
+
+size_t mcp_server_active_calls(const struct mcp_server *server)
+{
+    return server->call_count;
+}
+
+// Regions are kept warm: a small request then allocates nothing from the system.
+struct region *server_region_take(struct mcp_server *server)
+{
+    if (server->spare_count == 0)
+        return region_new(MCP_REGION_LIMIT);
+    struct region *region = server->spare[--server->spare_count];
+    region_set_limit(region, MCP_REGION_LIMIT);
+    return region;
+}
+
+void server_region_give(struct mcp_server *server, struct region *region)
+{
+    if (server->spare_count == MCP_SPARE_REGIONS) {
+        region_free(region);
+        return;
+    }
+    region_clear(region);
+    server->spare[server->spare_count++] = region;
+}
+
+// --- tools --------------------------------------------------------------------------------------
+
+static bool is_tool_name(const char *name)
+{
+    size_t length = strlen(name);
+    return length >= 1 && length <= 64 &&
+           strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-") == length;
+}
+
+static value parse_schema(struct mcp_server *server, const char *text)
+{
+    value schema;
+    struct error error;
+    bool ok = jsonrpc_read(server->schemas, span_from(text), &schema, &error);
+    CHECK(ok && value_is_map(schema));
+    CHECK(span_equal_text(value_text(map_get_text(schema, "type")), "object"));
+    return schema;
+}
+
+// Notes every property with "x-mcp-header" that is reachable by `properties` alone.
+static void collect_headers(struct mcp_server *server, struct tool_entry *entry, value schema,
+                            const char *path[TOOL_HEADER_DEPTH], size_t depth)
+{
+    value properties = map_get_text(schema, "properties");
+    if (!value_is_map(properties) || depth == TOOL_HEADER_DEPTH)
+        return;
+    struct map_cursor cursor = map_iterate(properties);
+    value name, property;
+    while (map_next(&cursor, &name, &property)) {
+        if (!value_is_map(property))
+            continue;
+        path[depth] = arena_copy_text(&server->arena, value_text(name));
+        value header = map_get_text(property, "x-mcp-header");
+        if (value_is_string(header)) {
+            struct tool_header *item = registry_alloc(server, sizeof(*item));
+            CLEANUP_FREE char *full = memory_format("Mcp-Param-%.*s", (int)value_text(header).length,
+                                                    value_text(header).data);
+            item->name = registry_text(server, full);
+            memcpy(item->path, path, sizeof(item->path));
+            item->depth = depth + 1;
+            SLIST_INSERT_HEAD(&entry->headers, item, link);
+        }
+        collect_headers(server, entry, property, path, depth + 1);
+    }
+}
+
+// The library answers bad arguments with this shape, so a tool's outputSchema must allow it.
+static void check_failure_shape(struct mcp_server *server, value schema)
+{
+    value failure;
+    struct error error;
+    bool ok = jsonrpc_read(
+        server->schemas, SPAN("{\"ok\":false,\"error\":{\"code\":\"c\",\"message\":\"m\"}}"), &failure,
+        &error);
+    CHECK(ok && schema_check(schema, failure, "structuredContent", &error));
+}
+
+void mcp_server_add_tool(struct mcp_server *server, const struct mcp_tool *tool)
+{
+    CHECK(is_tool_name(tool->name) && tool->description && tool->handler);
+    CHECK(!registry_find_tool(server, span_from(tool->name)));
+    struct tool_entry *entry = registry_alloc(server, sizeof(*entry));
+    entry->tool = *tool;
+    entry->tool.name = registry_text(server, tool->name);
+    entry->tool.title = registry_text(server, tool->title);
+    entry->tool.description = registry_text(server, tool->description);
+    entry->tool.input_schema = registry_text(server, tool->input_schema);
+    entry->tool.output_schema = registry_text(server, tool->output_schema);
+    entry->input_schema = parse_schema(server, tool->input_schema);
+    entry->output_schema =
+        tool->output_schema ? parse_schema(server, tool->output_schema) : value_nil();
+    if (tool->output_schema)
+        check_failure_shape(server, entry->output_schema);
+    SLIST_INIT(&entry->headers);
+    const char *path[TOOL_HEADER_DEPTH] = {0};
+    collect_headers(server, entry, entry->input_schema, path, 0);
+    STAILQ_INSERT_TAIL(&server->tools, entry, link);
+}
+
+const struct tool_entry *registry_find_tool(const struct mcp_server *server, struct span name)
+{
+    const struct tool_entry *entry;
+    STAILQ_FOREACH (entry, &server->tools, link)
+        if (span_equal_text(name, entry->tool.name))
+            return entry;
+    return NULL;
+}
+
+bool mcp_server_has_tool(const struct mcp_server *server, const char *name)
+{
+    return registry_find_tool(server, span_from(name)) != NULL;
+}
+
+// --- resources ----------------------------------------------------------------------------------
+
+static void add_resource(struct mcp_server *server, struct resource_entries *list,
+                         const struct mcp_resource *resource)
+{
+    CHECK(resource->uri && resource->name && resource->handler);
+    struct resource_entry *entry = registry_alloc(server, sizeof(*entry));
+    entry->resource = *resource;
+    entry->resource.uri = registry_text(server, resource->uri);
+    entry->resource.name = registry_text(server, resource->name);
+    entry->resource.title = registry_text(server, resource->title);
+    entry->resource.description = registry_text(server, resource->description);
+    entry->resource.mime_type = registry_text(server, resource->mime_type);
+    STAILQ_INSERT_TAIL(list, entry, link);
+}
+
+void mcp_server_add_resource(struct mcp_server *server, const struct mcp_resource *resource)
+{
+    add_resource(server, &server->resources, resource);
+}
+
+void mcp_server_add_template(struct mcp_server *server, const struct mcp_resource *resource_template)
+{
+    add_resource(server, &server->templates, resource_template);
+}
+
+void mcp_server_add_lister(struct mcp_server *server, mcp_lister_fn *lister, void *data)
+{
+    struct lister_entry *entry = registry_alloc(server, sizeof(*entry));
+    entry->lister = lister;
+    entry->data = data;
+    STAILQ_INSERT_TAIL(&server->listers, entry, link);
+}
+
+static const struct resource_entry *find_resource(const struct resource_entries *list, struct span uri)
+{
+    const struct resource_entry *entry;
+    STAILQ_FOREACH (entry, list, link)
+        if (span_equal_text(uri, entry->resource.uri))
+            return entry;
+    return NULL;
+}
+
+const struct resource_entry *registry_find_resource(const struct mcp_server *server, struct span uri)
+{
+    return find_resource(&server->resources, uri);
+}
+
+const struct resource_entry *registry_find_template(const struct mcp_server *server,
+                                                    struct span uri_template)
+{
+    return find_resource(&server->templates, uri_template);
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c = (char)(c | 0x20);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+// The value of a template variable: percent-decoded, and nothing that level 1 would have encoded.
+static bool decode_variable(struct region *region, struct span text, value *ret_value)
+{
+    char decoded[TEMPLATE_VARIABLE_MAX];
+    size_t length = 0;
+    if (text.length == 0 || text.length > sizeof(decoded))
+        return false;
+    for (size_t i = 0; i < text.length; i++) {
+        char c = text.data[i];
+        if (c == '/' || c == '?' || c == '#')
+            return false;
+        if (c == '%') {
+            if (i + 2 >= text.length || hex_digit(text.data[i + 1]) < 0 ||
+                hex_digit(text.data[i + 2]) < 0)
+                return false;
+            c = (char)(hex_digit(text.data[i + 1]) * 16 + hex_digit(text.data[i + 2]));
+            i += 2;
+        }
+        decoded[length++] = c;
+    }
+    if (!utf8_is_valid(decoded, length))
+        return false;
+    *ret_value = value_string(region, (struct span){decoded, length});
+    return true;
+}
+
+static bool match_template(struct region *region, const char *pattern, struct span uri,
+                           value *ret_variables)
+{
+    value variables = map_new(region);
+    const char *rest = uri.data, *end = uri.data + uri.length;
+    while (*pattern) {
+        if (*pattern != '{') {
+            if (rest == end || *rest != *pattern)
+                return false;
+            rest++, pattern++;
+            continue;
+        }
+        const char *close = strchr(pattern, '}');
+        CHECK(close);
+        size_t literal = strcspn(close + 1, "{");  // the text that ends the variable
+        const char *stop = end;
+        if (literal > 0)
+            stop = memmem(rest, (size_t)(end - rest), close + 1, literal);
+        value item;
+        if (!stop || !decode_variable(region, (struct span){rest, (size_t)(stop - rest)}, &item))
+            return false;
+        struct span name = {pattern + 1, (size_t)(close - pattern - 1)};
+        variables = map_put(region, variables, value_string(region, name), item);
+        rest = stop;
+        pattern = close + 1;
+    }
+    if (rest != end)
+        return false;
+    *ret_variables = variables;
+    return true;
+}
+
+const struct resource_entry *registry_match_template(const struct mcp_server *server,
+                                                     struct region *region, struct span uri,
+                                                     value *ret_variables)
+{
+    const struct resource_entry *entry;
+    STAILQ_FOREACH (entry, &server->templates, link)
+        if (match_template(region, entry->resource.uri, uri, ret_variables))
+            return entry;
+    return NULL;
+}
+
+// --- prompts and completers ---------------------------------------------------------------------
+
+void mcp_server_add_prompt(struct mcp_server *server, const struct mcp_prompt *prompt)
+{
+    CHECK(prompt->name && prompt->description && prompt->handler);
+    struct prompt_entry *entry = registry_alloc(server, sizeof(*entry));
+    entry->prompt = *prompt;
+    entry->prompt.name = registry_text(server, prompt->name);
+    entry->prompt.title = registry_text(server, prompt->title);
+    entry->prompt.description = registry_text(server, prompt->description);
+    for (size_t i = 0; i < MCP_PROMPT_ARGUMENTS_MAX; i++) {
+        struct mcp_prompt_argument *argument = &entry->prompt.arguments[i];
+        argument->name = registry_text(server, argument->name);
+        argument->description = registry_text(server, argument->description);
+    }
+    STAILQ_INSERT_TAIL(&server->prompts, entry, link);
+}
+
+const struct prompt_entry *registry_find_prompt(const struct mcp_server *server, struct span name)
+{
+    const struct prompt_entry *entry;
+    STAILQ_FOREACH (entry, &server->prompts, link)
+        if (span_equal_text(name, entry->prompt.name))
+            return entry;
+    return NULL;
+}
+
+void mcp_server_add_completer(struct mcp_server *server, const struct mcp_completer *completer)
+{
+    CHECK(completer->reference && completer->argument && completer->handler);
+    struct completer_entry *entry = registry_alloc(server, sizeof(*entry));
+    entry->completer = *completer;
+    entry->completer.reference = registry_text(server, completer->reference);
+    entry->completer.argument = registry_text(server, completer->argument);
+    STAILQ_INSERT_TAIL(&server->completers, entry, link);
+}
+
+const struct completer_entry *registry_find_completer(const struct mcp_server *server,
+                                                      struct span reference, struct span argument)
+{
+    const struct completer_entry *entry;
+    STAILQ_FOREACH (entry, &server->completers, link)
+        if (span_equal_text(reference, entry->completer.reference) &&
+            span_equal_text(argument, entry->completer.argument))
+            return entry;
+    return NULL;
+}

@@ -1,0 +1,178 @@
+// Change notifications: to modern clients through the streams of subscriptions/listen, to legacy clients
+// through their channel or session.
+#include "base/assert.h"
+#include "mcp/internal.h"
+
+static const struct list_name {
+    const char *filter;
+    const char *notification;
+} list_names[MCP_LIST_COUNT] = {
+    [MCP_LIST_TOOLS] = {"toolsListChanged", "notifications/tools/list_changed"},
+    [MCP_LIST_RESOURCES] = {"resourcesListChanged", "notifications/resources/list_changed"},
+    [MCP_LIST_PROMPTS] = {"promptsListChanged", "notifications/prompts/list_changed"},
+};
+
+static bool list_can_change(const struct mcp_server *server, enum mcp_list list)
+{
+    switch (list) {
+    case MCP_LIST_TOOLS:
+        return server->info.tools_change;
+    case MCP_LIST_RESOURCES:
+        return server->info.resources_change;
+    default:
+        return server->info.prompts_change;
+    }
+}
+
+// --- subscriptions/listen -----------------------------------------------------------------------
+
+static void listener_send(struct mcp_call *call, const char *method, struct span members)
+{
+    struct buffer params CLEANUP_BUFFER, out CLEANUP_BUFFER;
+    buffer_init(&params, MCP_OUTPUT_LIMIT);
+    buffer_init(&out, MCP_OUTPUT_LIMIT);
+    buffer_append_span(&params, members);
+    json_name(&params, "_meta");
+    buffer_append_byte(&params, '{');
+    json_put_raw(&params, "io.modelcontextprotocol/subscriptionId", span_from(call->id));
+    buffer_append_byte(&params, '}');
+    jsonrpc_write_call(&out, NULL, method, buffer_span(&params));
+    call_notify(call, &out);
+}
+
+// An array of strings, copied as far as it is usable; nil when there is none.
+static value read_strings(struct mcp_call *call, value filter, const char *name)
+{
+    value list = map_get_text(filter, name);
+    if (!value_is_vector(list))
+        return value_nil();
+    value strings = vector_new(call->region, vector_count(list));
+    for (size_t i = 0; i < vector_count(list) && i < MCP_SUBSCRIPTIONS_MAX; i++)
+        if (value_is_string(vector_at(list, i)))
+            strings = vector_push(call->region, strings, value_retain(vector_at(list, i)));
+    return strings;
+}
+
+static void write_agreed(struct mcp_call *call, struct buffer *out)
+{
+    buffer_append_text(out, "\"notifications\":{");
+    for (enum mcp_list list = 0; list < MCP_LIST_COUNT; list++)
+        if (call->listen_lists & (1u << list))
+            json_put_boolean(out, list_names[list].filter, true);
+    if (value_is_vector(call->listen_uris))
+        json_put_value(out, "resourceSubscriptions", call->listen_uris);
+    if (value_is_vector(call->listen_tasks))
+        json_put_value(out, "taskIds", call->listen_tasks);
+    buffer_append_byte(out, '}');
+}
+
+void method_listen(struct mcp_call *call)
+{
+    struct mcp_server *server = call->server;
+    value filter = map_get_text(call->params, "notifications");
+    if (!value_is_map(filter)) {
+        call_send_params_error(call, "Invalid params: notifications must be an object");
+        return;
+    }
+    for (enum mcp_list list = 0; list < MCP_LIST_COUNT; list++) {
+        value wanted = map_get_text(filter, list_names[list].filter);
+        if (wanted.tag == VALUE_BOOLEAN && wanted.boolean && list_can_change(server, list))
+            call->listen_lists |= 1u << list;
+    }
+    if (server->info.subscribe)
+        call->listen_uris = read_strings(call, filter, "resourceSubscriptions");
+    if (server->info.tasks && (call->client_can & CLIENT_TASKS))
+        call->listen_tasks = read_strings(call, filter, "taskIds");
+
+    call->state = CALL_LISTENING;
+    TAILQ_REMOVE(&server->calls, call, link);
+    server->call_count--;
+    TAILQ_INSERT_TAIL(&server->listeners, call, link);
+    struct buffer agreed CLEANUP_BUFFER;
+    buffer_init(&agreed, MCP_OUTPUT_LIMIT);
+    write_agreed(call, &agreed);
+    listener_send(call, "notifications/subscriptions/acknowledged", buffer_span(&agreed));
+}
+
+void listener_end(struct mcp_call *call)
+{
+    if (call->peer) {  // stdio
+        struct buffer params CLEANUP_BUFFER, out CLEANUP_BUFFER;
+        buffer_init(&params, MCP_OUTPUT_LIMIT);
+        buffer_init(&out, MCP_OUTPUT_LIMIT);
+        json_put_raw(&params, "requestId", span_from(call->id));
+        jsonrpc_write_call(&out, NULL, "notifications/cancelled", buffer_span(&params));
+        call_notify(call, &out);
+    }
+    call_send_result(call, SPAN(""));
+}
+
+static bool has_string(value list, const char *text)
+{
+    if (!value_is_vector(list))
+        return false;
+    for (size_t i = 0; i < vector_count(list); i++)
+        if (span_equal_text(value_text(vector_at(list, i)), text))
+            return true;
+    return false;
+}
+
+void listener_notify_task(struct mcp_server *server, const char *task_id, struct span members)
+{
+    struct mcp_call *call, *next;
+    for (call = TAILQ_FIRST(&server->listeners); call; call = next) {
+        next = TAILQ_NEXT(call, link);
+        if (has_string(call->listen_tasks, task_id))
+            listener_send(call, "notifications/tasks", members);
+    }
+}
+
+// --- to everybody -------------------------------------------------------------------------------
+
+static void peer_notify(struct peer *peer, const char *method, struct span members)
+{
+    struct buffer out CLEANUP_BUFFER;
+    buffer_init(&out, MCP_OUTPUT_LIMIT);
+    if (members.length > 0) {
+        jsonrpc_write_call(&out, NULL, method, members);
+    } else {
+        buffer_append_text(&out, "{\"jsonrpc\":\"2.0\"");
+        json_put_text(&out, "method", method);
+        buffer_append_byte(&out, '}');
+    }
+    peer->send(peer, buffer_span(&out));
+}
+
+void mcp_notify_list_changed(struct mcp_server *server, enum mcp_list list)
+{
+    CHECK(list < MCP_LIST_COUNT && list_can_change(server, list));
+    server->generation[list]++;
+    struct mcp_call *call, *next;
+    for (call = TAILQ_FIRST(&server->listeners); call; call = next) {
+        next = TAILQ_NEXT(call, link);
+        if (call->listen_lists & (1u << list))
+            listener_send(call, list_names[list].notification, SPAN(""));
+    }
+    struct peer *peer;
+    TAILQ_FOREACH (peer, &server->peers, link)
+        if (peer->initialized)
+            peer_notify(peer, list_names[list].notification, SPAN(""));
+}
+
+void mcp_notify_resource_updated(struct mcp_server *server, const char *uri)
+{
+    struct buffer members CLEANUP_BUFFER;
+    buffer_init(&members, MCP_OUTPUT_LIMIT);
+    json_put_text(&members, "uri", uri);
+    struct mcp_call *call, *next;
+    for (call = TAILQ_FIRST(&server->listeners); call; call = next) {
+        next = TAILQ_NEXT(call, link);
+        if (has_string(call->listen_uris, uri))
+            listener_send(call, "notifications/resources/updated", buffer_span(&members));
+    }
+    struct peer *peer;
+    TAILQ_FOREACH (peer, &server->peers, link)
+        for (size_t i = 0; i < peer->subscription_count; i++)
+            if (strcmp(peer->subscriptions[i], uri) == 0)
+                peer_notify(peer, "notifications/resources/updated", buffer_span(&members));
+}

@@ -56,6 +56,8 @@ void *arena_alloc(struct arena *arena, size_t size)
 {
     if (size > SIZE_MAX - ARENA_ALIGNMENT)
         return NULL;
+    if (size == 0)
+        size = 1;  // NULL means "over the limit" and nothing else
     size = (size + ARENA_ALIGNMENT - 1) & ~(size_t)(ARENA_ALIGNMENT - 1);
     if (size > arena->limit - arena->used)
         return NULL;

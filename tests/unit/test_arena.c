@@ -66,3 +66,11 @@ Test(arena, survives_a_failing_allocation)
     cr_assert_not_null(arena_alloc(&arena, 10));
     arena_release(&arena);
 }
+
+Test(arena, an_empty_object_is_no_failure)
+{
+    struct arena arena;
+    arena_init(&arena, 1000);
+    cr_expect_not_null(arena_alloc(&arena, 0));
+    arena_release(&arena);
+}

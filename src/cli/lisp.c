@@ -1,0 +1,53 @@
+#include "cli/lisp.h"
+
+#include <errno.h>
+#include <signal.h>
+
+struct pending_call {
+    struct lisp *lisp;
+    lisp_handle_fn *handle;
+    void *data;
+    uint64_t ticket;
+};
+
+int lisp_init(struct lisp *lisp, const struct session_config *config)
+{
+    *lisp = (struct lisp){.base = event_base_new()};
+    return lisp->base ? session_manager_new(lisp->base, config, &lisp->sessions) : -ENOMEM;
+}
+
+void lisp_release(struct lisp *lisp)
+{
+    session_manager_free(lisp->sessions);
+    if (lisp->base)
+        event_base_free(lisp->base);
+    libevent_global_shutdown();
+}
+
+static void on_reply(void *data, const struct session_reply *reply)
+{
+    struct pending_call *call = data;
+    call->handle(call->data, reply);
+    event_base_loopbreak(call->lisp->base);
+}
+
+static void on_interrupt(evutil_socket_t number, short events, void *data)
+{
+    (void)number, (void)events;
+    struct pending_call *call = data;
+    session_interrupt(call->lisp->sessions, call->ticket);
+}
+
+void lisp_call(struct lisp *lisp, struct session_request *request, lisp_handle_fn *handle,
+               void *data)
+{
+    struct pending_call call = {.lisp = lisp, .handle = handle, .data = data};
+    request->reply = on_reply;
+    request->progress = NULL;
+    request->data = &call;
+    struct event *interrupt = evsignal_new(lisp->base, SIGINT, on_interrupt, &call);
+    event_add(interrupt, NULL);
+    call.ticket = session_submit(lisp->sessions, request);
+    event_base_dispatch(lisp->base);
+    event_free(interrupt);
+}

@@ -1,0 +1,62 @@
+#include "cli/options.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+bool option_integer(const char *name, const char *text, int64_t low, int64_t high,
+                    int64_t *ret_number)
+{
+    char *end;
+    errno = 0;
+    long long number = strtoll(text, &end, 10);
+    if (errno || end == text || *end || number < low || number > high) {
+        fprintf(stderr, "cadre: %s takes a whole number from %" PRId64 " to %" PRId64 "; got '%s'\n", name, low,
+                high, text);
+        return false;
+    }
+    *ret_number = number;
+    return true;
+}
+
+static bool read_all(int descriptor, const char *name, struct buffer *content)
+{
+    for (;;) {
+        char block[65536];
+        ssize_t length = read(descriptor, block, sizeof(block));
+        if (length < 0 && errno == EINTR)
+            continue;
+        if (length < 0) {
+            fprintf(stderr, "cadre: cannot read %s: %s\n", name, strerror(errno));
+            return false;
+        }
+        if (length == 0)
+            return true;
+        buffer_append(content, block, (size_t)length);
+        if (content->failed) {
+            fprintf(stderr, "cadre: %s is larger than %zu bytes\n", name, content->limit);
+            return false;
+        }
+    }
+}
+
+bool option_read_file(const char *path, size_t limit, struct buffer *ret_content)
+{
+    bool standard = strcmp(path, "-") == 0;
+    int descriptor = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) {
+        fprintf(stderr, "cadre: cannot open %s: %s\n", path, strerror(errno));
+        return false;
+    }
+    buffer_init(ret_content, limit);
+    bool done = read_all(descriptor, standard ? "standard input" : path, ret_content);
+    if (!standard)
+        close(descriptor);
+    if (!done)
+        buffer_release(ret_content);
+    return done;
+}

@@ -1,0 +1,283 @@
+// `cadre serve`: the MCP server on standard input/output, or on HTTP.
+#include <errno.h>
+#include <event2/event.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "config.h"
+#include "mcp/mcp.h"
+#include "session/session.h"
+#include "tools/tools.h"
+
+enum { NAMES_MAX = 16, SHUTDOWN_GRACE_MS = 500 };
+
+static const char help[] =
+    "usage: cadre serve [OPTION...]\n"
+    "\n"
+    "Serves MCP to the client on standard input/output, or to many clients on HTTP.\n"
+    "\n"
+    "  --http [HOST:]PORT     serve HTTP (endpoint /mcp); loopback unless HOST says otherwise\n"
+    "  --token-file FILE      bearer token, needed for any address but loopback (or CADRE_TOKEN)\n"
+    "  --allow-host NAME      also accept this Host (repeatable)\n"
+    "  --allow-origin ORIGIN  also accept this Origin (repeatable)\n"
+    "  --tools SET            full (default), core, or names separated by commas\n"
+    "  --timeout SECONDS      limit of one evaluation, 0 = none (default 30)\n"
+    "  --max-memory MB        live data at which an evaluation is stopped (default 1024)\n"
+    "  --heap MB              Lisp heap of a session (default 2560)\n"
+    "  --snapshots N          snapshots kept per session (default 16)\n"
+    "  --log-level LEVEL      error, warning (default), info, debug; on standard error\n"
+    "  --help                 this text\n";
+
+struct serve_options {
+    const char *http;        // [HOST:]PORT, or NULL for standard input/output
+    const char *token_file;
+    const char *allow_hosts[NAMES_MAX + 1];
+    const char *allow_origins[NAMES_MAX + 1];
+    const char *selection;
+    struct session_config sessions;
+};
+
+struct server {
+    struct event_base *base;
+    struct mcp_server *mcp;
+    struct session_manager *sessions;
+    struct tools tools;
+    struct mcp_stdio *stdio;
+    struct mcp_http *http;
+};
+
+// --- options ------------------------------------------------------------------------------------
+
+static bool add_name(const char **names, const char *name)
+{
+    for (size_t i = 0; i < NAMES_MAX; i++)
+        if (!names[i]) {
+            names[i] = name;
+            return true;
+        }
+    fprintf(stderr, "cadre serve: at most %d names\n", NAMES_MAX);
+    return false;
+}
+
+enum {
+    OPTION_HTTP = 256, OPTION_TOKEN_FILE, OPTION_ALLOW_HOST, OPTION_ALLOW_ORIGIN, OPTION_TOOLS,
+    OPTION_TIMEOUT, OPTION_MAX_MEMORY, OPTION_HEAP, OPTION_SNAPSHOTS, OPTION_LOG_LEVEL, OPTION_HELP,
+};
+
+static const struct option long_options[] = {
+    {"http", required_argument, NULL, OPTION_HTTP},
+    {"token-file", required_argument, NULL, OPTION_TOKEN_FILE},
+    {"allow-host", required_argument, NULL, OPTION_ALLOW_HOST},
+    {"allow-origin", required_argument, NULL, OPTION_ALLOW_ORIGIN},
+    {"tools", required_argument, NULL, OPTION_TOOLS},
+    {"timeout", required_argument, NULL, OPTION_TIMEOUT},
+    {"max-memory", required_argument, NULL, OPTION_MAX_MEMORY},
+    {"heap", required_argument, NULL, OPTION_HEAP},
+    {"snapshots", required_argument, NULL, OPTION_SNAPSHOTS},
+    {"log-level", required_argument, NULL, OPTION_LOG_LEVEL},
+    {"help", no_argument, NULL, OPTION_HELP},
+    {0},
+};
+
+static bool set_log_level(const char *name)
+{
+    enum log_level level;
+    if (!log_parse_level(name, &level)) {
+        fprintf(stderr, "cadre serve: --log-level is error, warning, info or debug; got '%s'\n", name);
+        return false;
+    }
+    log_set_level(level);
+    return true;
+}
+
+static bool take_option(struct serve_options *options, int option, const char *argument)
+{
+    int64_t number;
+    switch (option) {
+    case OPTION_HTTP: options->http = argument; return true;
+    case OPTION_TOKEN_FILE: options->token_file = argument; return true;
+    case OPTION_ALLOW_HOST: return add_name(options->allow_hosts, argument);
+    case OPTION_ALLOW_ORIGIN: return add_name(options->allow_origins, argument);
+    case OPTION_TOOLS: options->selection = argument; return true;
+    case OPTION_TIMEOUT:
+        return option_integer("--timeout", argument, 0, 86400, &options->sessions.limits.timeout);
+    case OPTION_MAX_MEMORY:
+        return option_integer("--max-memory", argument, 64, 1 << 20, &options->sessions.limits.max_memory);
+    case OPTION_HEAP:
+        if (!option_integer("--heap", argument, 256, 1 << 20, &number))
+            return false;
+        options->sessions.heap_mb = (unsigned)number;
+        return true;
+    case OPTION_SNAPSHOTS:
+        return option_integer("--snapshots", argument, 1, 256, &options->sessions.limits.snapshots);
+    case OPTION_LOG_LEVEL: return set_log_level(argument);
+    default: return false;
+    }
+}
+
+// 0 = go on, otherwise the exit status + 1.
+static int parse_options(int argc, char **argv, struct serve_options *options)
+{
+    *options = (struct serve_options){.selection = "full"};
+    options->sessions.limits = session_limits_default();
+    optind = 1;
+    for (int option; (option = getopt_long(argc, argv, "", long_options, NULL)) != -1;) {
+        if (option == OPTION_HELP) {
+            fputs(help, stdout);
+            return 1;
+        }
+        if (option == '?' || !take_option(options, option, optarg))
+            return EXIT_USAGE + 1;
+    }
+    if (optind < argc) {
+        fprintf(stderr, "cadre serve: unexpected argument '%s'\n", argv[optind]);
+        return EXIT_USAGE + 1;
+    }
+    return 0;
+}
+
+// --- transports ---------------------------------------------------------------------------------
+
+static void on_transport_end(void *data)
+{
+    struct server *server = data;
+    event_base_loopbreak(server->base);
+}
+
+static void on_signal(evutil_socket_t number, short events, void *data)
+{
+    (void)number, (void)events;
+    struct server *server = data;
+    mcp_server_shutdown(server->mcp, SHUTDOWN_GRACE_MS);
+}
+
+// "7433", "127.0.0.1:7433", "[::1]:7433"
+static bool parse_address(const char *text, char *host, size_t size, uint16_t *ret_port)
+{
+    const char *colon = strrchr(text, ':');
+    const char *port = colon ? colon + 1 : text;
+    size_t length = colon ? (size_t)(colon - text) : 0;
+    if (length >= 2 && text[0] == '[' && text[length - 1] == ']') {
+        text++;
+        length -= 2;
+    }
+    int64_t number;
+    if (length >= size || !option_integer("--http port", port, 0, 65535, &number))
+        return false;
+    snprintf(host, size, "%.*s", (int)length, text);
+    if (length == 0)
+        snprintf(host, size, "127.0.0.1");
+    *ret_port = (uint16_t)number;
+    return true;
+}
+
+static int start_http(struct server *server, const struct serve_options *options)
+{
+    char host[256];
+    struct mcp_http_options http = {.allow_hosts = options->allow_hosts,
+                                    .allow_origins = options->allow_origins,
+                                    .address = host};
+    struct error error;
+    CLEANUP_FREE char *token = NULL;
+    if (!parse_address(options->http, host, sizeof(host), &http.port))
+        return EXIT_USAGE;
+    if (options->token_file && !mcp_token_read(options->token_file, &token, &error)) {
+        fprintf(stderr, "cadre serve: %s\n", error.message);
+        return EXIT_USAGE;
+    }
+    http.token = token ? token : getenv("CADRE_TOKEN");
+    if (!mcp_http_start(server->mcp, &http, on_transport_end, server, &server->http, &error)) {
+        fprintf(stderr, "cadre serve: %s\n", error.message);
+        return EXIT_USAGE;
+    }
+    fprintf(stderr, "listening on %s\n", mcp_http_url(server->http));
+    return 0;
+}
+
+static int start_transport(struct server *server, const struct serve_options *options)
+{
+    if (options->http)
+        return start_http(server, options);
+    int failed = mcp_stdio_start(server->mcp, on_transport_end, server, &server->stdio);
+    if (failed < 0)
+        fprintf(stderr, "cadre serve: cannot use standard input/output: %s\n", strerror(-failed));
+    return failed < 0 ? EXIT_FAILURE : 0;
+}
+
+// --- the server ---------------------------------------------------------------------------------
+
+static int build_server(struct server *server, const struct serve_options *options)
+{
+    struct mcp_server_info info = {
+        .name = "cadre",
+        .title = "Cadre",
+        .version = CADRE_VERSION,
+        .instructions = tools_instructions(),
+        .tasks = true,
+    };
+    server->base = event_base_new();
+    int failed = server->base ? session_manager_new(server->base, &options->sessions, &server->sessions) : -ENOMEM;
+    if (failed < 0) {
+        fprintf(stderr, "cadre serve: cannot start: %s\n", strerror(-failed));
+        return EXIT_FAILURE;
+    }
+    struct error error;
+    if (!session_limits_check(&options->sessions.limits, session_heap_mb(server->sessions), &error)) {
+        fprintf(stderr, "cadre serve: %s\n", error.message);
+        return EXIT_USAGE;
+    }
+    server->mcp = mcp_server_new(server->base, &info);
+    server->tools = (struct tools){
+        .server = server->mcp, .sessions = server->sessions, .selection = options->selection};
+    if (!tools_register(&server->tools, &error)) {
+        fprintf(stderr, "cadre serve: --tools: %s\n", error.message);
+        return EXIT_USAGE;
+    }
+    return 0;
+}
+
+static void release_server(struct server *server)
+{
+    mcp_http_free(server->http);
+    mcp_stdio_free(server->stdio);
+    session_manager_free(server->sessions);
+    mcp_server_free(server->mcp);
+    if (server->base)
+        event_base_free(server->base);
+    libevent_global_shutdown();
+}
+
+static void serve_until_end(struct server *server)
+{
+    struct event *terminate = evsignal_new(server->base, SIGTERM, on_signal, server);
+    struct event *interrupt = evsignal_new(server->base, SIGINT, on_signal, server);
+    event_add(terminate, NULL);
+    event_add(interrupt, NULL);
+    event_base_dispatch(server->base);
+    event_free(terminate);
+    event_free(interrupt);
+}
+
+int command_serve(int argc, char **argv)
+{
+    struct serve_options options;
+    int status = parse_options(argc, argv, &options);
+    if (status)
+        return status - 1;
+    signal(SIGPIPE, SIG_IGN);
+    struct server server = {0};
+    status = build_server(&server, &options);
+    if (status == 0)
+        status = start_transport(&server, &options);
+    if (status == 0)
+        serve_until_end(&server);
+    release_server(&server);
+    return status;
+}

@@ -159,6 +159,11 @@ enum mcp_list { MCP_LIST_TOOLS, MCP_LIST_RESOURCES, MCP_LIST_PROMPTS, MCP_LIST_C
 
 void mcp_notify_list_changed(struct mcp_server *server, enum mcp_list list);
 void mcp_notify_resource_updated(struct mcp_server *server, const char *uri);
+// Every URI that some client is subscribed to, once per subscription: for those who must look for
+// changes themselves and need not while nobody waits for them.
+typedef void mcp_subscription_fn(struct span uri, void *data);
+void mcp_server_visit_subscriptions(const struct mcp_server *server, mcp_subscription_fn *visit,
+                                    void *data);
 
 // --- the call: what a handler sees --------------------------------------------------------------
 

@@ -176,3 +176,16 @@ void mcp_notify_resource_updated(struct mcp_server *server, const char *uri)
             if (strcmp(peer->subscriptions[i], uri) == 0)
                 peer_notify(peer, "notifications/resources/updated", buffer_span(&members));
 }
+
+void mcp_server_visit_subscriptions(const struct mcp_server *server, mcp_subscription_fn *visit,
+                                    void *data)
+{
+    const struct mcp_call *call;
+    TAILQ_FOREACH (call, &server->listeners, link)
+        for (size_t i = 0; value_is_vector(call->listen_uris) && i < vector_count(call->listen_uris); i++)
+            visit(value_text(vector_at(call->listen_uris, i)), data);
+    const struct peer *peer;
+    TAILQ_FOREACH (peer, &server->peers, link)
+        for (size_t i = 0; i < peer->subscription_count; i++)
+            visit(span_from(peer->subscriptions[i]), data);
+}

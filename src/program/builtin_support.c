@@ -1,7 +1,5 @@
 #include "program/builtin_support.h"
 
-#include "value/number.h"
-
 int64_t argument_integer(struct run *run, const struct builtin *self, const value *arguments,
                          unsigned place)
 {
@@ -9,7 +7,7 @@ int64_t argument_integer(struct run *run, const struct builtin *self, const valu
     if (v.tag == VALUE_INTEGER)
         return v.integer;
     if (v.tag == VALUE_BIGNUM)
-        return number_sign(v) < 0 ? INT64_MIN : INT64_MAX;
+        return integer_sign(v) < 0 ? INT64_MIN : INT64_MAX;
     run_type_error(run, self, place + 1, "an integer", v, NULL);
 }
 

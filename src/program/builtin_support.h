@@ -3,20 +3,11 @@
 
 #include "program/builtin.h"
 #include "value/layout.h"
+#include "value/number.h"
 #include "value/text.h"
 
 // --- arguments ------------------------------------------------------------------------------------
 // Each checks one argument by its 0-based place and raises type_error unless it fits.
-
-static inline bool value_is_integer(value v)
-{
-    return v.tag == VALUE_INTEGER || v.tag == VALUE_BIGNUM;
-}
-
-static inline bool value_is_number(value v)
-{
-    return v.tag == VALUE_INTEGER || v.tag == VALUE_FLOAT || v.tag == VALUE_BIGNUM;
-}
 
 // An integer, huge ones clamped to 64 bits: right for counts and positions.
 int64_t argument_integer(struct run *run, const struct builtin *self, const value *arguments,

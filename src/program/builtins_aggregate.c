@@ -1,7 +1,6 @@
 #include "program/builtin_support.h"
 #include "program/builtins.h"
 #include "program/numeric.h"
-#include "value/number.h"
 
 // --- sums -----------------------------------------------------------------------------------------
 

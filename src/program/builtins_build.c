@@ -1,6 +1,6 @@
 #include "program/builtin_support.h"
 #include "program/builtins.h"
-#include "value/number.h"
+#include "program/numeric.h"
 
 // --- range ----------------------------------------------------------------------------------------
 
@@ -25,21 +25,22 @@ static value range_integers(struct run *run, int64_t start, int64_t end, int64_t
 
 static bool range_is_over(value number, value end, int direction)
 {
-    enum number_order order = number_compare(number, end);
-    return direction > 0 ? order != NUMBER_LESS : order != NUMBER_GREATER;
+    enum value_order order = number_compare(number, end);
+    return direction > 0 ? order != VALUE_LESS : order != VALUE_GREATER;
 }
 
 // Each number is start + index · step, so that errors of floats do not add up.
-static value range_numbers(struct run *run, value start, value end, value step)
+static value range_numbers(struct run *run, const struct builtin *self, value start, value end,
+                           value step)
 {
     value result = vector_new(run->region, 0);
-    int direction = number_sign(step);
+    int direction = numeric_sign(step);
     value number = value_retain(start);
     for (int64_t i = 1; !range_is_over(number, end, direction); i++) {
         run_tick(run, 4);
         vector_add(run, &result, number);
-        value offset = number_multiply(run->region, value_integer(i), value_retain(step));
-        number = number_add(run->region, value_retain(start), offset);
+        value offset = numeric_multiply(run, self, value_integer(i), value_retain(step));
+        number = numeric_add(run, self, value_retain(start), offset);
     }
     value_release(run->region, number);
     return result;
@@ -54,11 +55,11 @@ value builtin_range(struct run *run, const struct builtin *self, value *argument
     value start = count == 1 ? value_integer(0) : arguments[0];
     value end = count == 1 ? arguments[0] : arguments[1];
     value step = count == 3 ? arguments[2] : value_integer(1);
-    if (number_sign(step) == 0)
+    if (numeric_sign(step) == 0)
         run_type_error(run, self, 3, "a step other than 0", step, NULL);
     if (start.tag == VALUE_INTEGER && end.tag == VALUE_INTEGER && step.tag == VALUE_INTEGER)
         return range_integers(run, start.integer, end.integer, step.integer);
-    value result = range_numbers(run, start, end, step);
+    value result = range_numbers(run, self, start, end, step);
     for (size_t i = 0; i < count; i++)
         value_release(run->region, arguments[i]);
     return result;

@@ -95,7 +95,7 @@ static value find_first(struct run *run, const struct builtin *self, value f, va
     return result;
 }
 
-value builtin_find(struct run *run, const struct builtin *self, value *arguments, size_t count)
+value builtin_find_entry(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
     value v = arguments[0], key = arguments[1], item;

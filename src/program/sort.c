@@ -5,7 +5,7 @@
 
 #include "program/builtin_support.h"
 #include "program/builtins.h"
-#include "value/number.h"
+#include "program/numeric.h"
 
 // Sorting moves these, not the items. The prefix orders most keys without looking at them.
 struct sort_entry {
@@ -65,7 +65,7 @@ static enum answer comparator_call(struct sorter *sorter, value a, value b)
         builtin_fail(run, sorter->self, TYPE_ERROR,
                      "the comparator must return a number or a boolean, got %s",
                      value_describe(answer, (char[DESCRIBE_SIZE]){0}));
-    bool negative = number_sign(answer) < 0;
+    bool negative = numeric_sign(answer) < 0;
     value_release(run->region, answer);
     return negative ? ANSWER_NEGATIVE : ANSWER_NOT_NEGATIVE;
 }

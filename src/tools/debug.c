@@ -16,17 +16,6 @@ static bool read_target(struct mcp_call *call, int64_t *ret_error)
 
 // --- inspect-frame ------------------------------------------------------------------------------
 
-static void render_bindings(struct buffer *text, value result, const char *name)
-{
-    for (size_t i = 0; i < count_in(result, name); i++) {
-        value binding = item_in(result, name, i);
-        buffer_append_text(text, "\n  ");
-        buffer_append_span(text, text_in(binding, "name"));
-        buffer_append_text(text, " = ");
-        buffer_append_span(text, text_in(binding, "value"));
-    }
-}
-
 static void render_object(struct buffer *text, value object)
 {
     buffer_append_span(text, text_in(object, "path"));
@@ -40,24 +29,6 @@ static void render_object(struct buffer *text, value object)
     render_bindings(text, object, "parts");
     if (integer_in(object, "more", 0) > 0)
         buffer_append_format(text, "\n... %" PRId64 " more parts", integer_in(object, "more", 0));
-}
-
-static void render_frame(struct buffer *text, value result)
-{
-    buffer_append_format(text, "Frame %" PRId64 ": ", integer_in(result, "frame", 0));
-    buffer_append_span(text, text_in(result, "call"));
-    if (text_in(result, "source").length) {
-        buffer_append_text(text, "\nSource: ");
-        buffer_append_span(text, text_in(result, "source"));
-    }
-    buffer_append_text(text, "\nLocals:");
-    render_bindings(text, result, "locals");
-    if (count_in(result, "locals") == 0)
-        buffer_append_text(text, "\n  (none available)");
-    if (count_in(result, "unavailable")) {
-        buffer_append_text(text, "\nUnavailable: ");
-        render_names(text, map_get_text(result, "unavailable"));
-    }
 }
 
 // The agent knows frames, the supervisor knows the error's number: the message needs both.

@@ -237,21 +237,6 @@ static void handle_backtrace(struct mcp_call *call, void *data)
 
 // --- list-errors --------------------------------------------------------------------------------
 
-static void render_list_line(struct buffer *text, value error)
-{
-    struct span message = text_in(error, "message");
-    const char *end = memchr(message.data, '\n', message.length);
-    buffer_append_format(text, "%s%" PRId64 ". ", text->length ? "\n" : "", integer_in(error, "id", 0));
-    buffer_append_span(text, text_in(error, "type"));
-    buffer_append_text(text, " - ");
-    buffer_append(text, message.data, end ? (size_t)(end - message.data) : message.length);
-    buffer_append_format(text, " (evaluation %" PRId64, integer_in(error, "evaluation", 0));
-    struct span thread = text_in(error, "thread");
-    if (thread.length)
-        buffer_append_format(text, ", thread \"%.*s\"", (int)thread.length, thread.data);
-    buffer_append_text(text, flag_in(error, "frozen") ? ", frozen)" : ")");
-}
-
 static value summary_of(struct region *region, value error)
 {
     static const char *const members[] = {"id", "type", "message", "evaluation", "thread", "time", "frozen"};
@@ -274,12 +259,9 @@ static void handle_list(struct mcp_call *call, void *data)
     value listed = vector_new(region, 0);
     struct tool_result result = {0};
     buffer_init(&result.text, BUFFER_DEFAULT_LIMIT);
-    for (size_t i = 0; i < vector_count(all) && (int64_t)i < limit; i++) {
-        render_list_line(&result.text, vector_at(all, i));
+    render_error_list(&result.text, all, limit);
+    for (size_t i = 0; i < vector_count(all) && (int64_t)i < limit; i++)
         listed = vector_push(region, listed, summary_of(region, vector_at(all, i)));
-    }
-    if (vector_count(all) == 0)
-        buffer_append_text(&result.text, "No errors recorded.");
     result.structured = map_put_text(region, start_structured(call, session), "errors", listed);
     tool_send(call, &result);
 }

@@ -2,13 +2,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "tools/fields.h"
 #include "tools/render.h"
 #include "tools/run.h"
@@ -38,27 +38,14 @@ static void render_loaded(struct mcp_call *call, const struct session_reply *rep
                       &(struct render_evaluation){.last_lines = last.length ? buffer_text(&last) : NULL});
 }
 
-// Creates the directory of a path, as far as it is missing.
-static int make_directories(char *path)
-{
-    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        int failed = mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
-        *slash = '/';
-        if (failed)
-            return failed;
-    }
-    return 0;
-}
-
 // Where the compiled form of a file goes: named by its path, so that equal names do not clash.
+// NULL: there is no place for caches.
 static char *fasl_path(const char *source)
 {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    uint64_t name = hash_bytes(source, strlen(source), 0);
-    if (cache && *cache == '/')
-        return memory_format("%s/cadre/fasl/%016" PRIx64 ".fasl", cache, name);
-    return memory_format("%s/.cache/cadre/fasl/%016" PRIx64 ".fasl", home && *home == '/' ? home : "/tmp", name);
+    CLEANUP_FREE char *directory = path_in_cache("fasl");
+    if (!directory || path_make_directories(directory) < 0)
+        return NULL;
+    return memory_format("%s/%016" PRIx64 ".fasl", directory, hash_bytes(source, strlen(source), 0));
 }
 
 static void handle_load_file(struct mcp_call *call, void *data)
@@ -86,9 +73,8 @@ static void handle_load_file(struct mcp_call *call, void *data)
     params = map_put_text(region, params, "path", value_string_format(region, "%s", absolute));
     if (tool_flag(call, "compile")) {
         CLEANUP_FREE char *fasl = fasl_path(absolute);
-        int failed = make_directories(fasl);
-        if (failed) {
-            tool_refuse(call, "cache-unavailable", "cannot create the directory of %s: %s", fasl, strerror(-failed));
+        if (!fasl) {
+            tool_refuse(call, "cache-unavailable", "no directory for compiled files: set HOME or XDG_CACHE_HOME");
             return;
         }
         params = map_put_text(region, params, "fasl", value_string_format(region, "%s", fasl));

@@ -40,6 +40,18 @@ void render_limits(struct buffer *text, const struct session_limits *limits);
 // describe-last-error; a nil error gives the "No error" text.
 void render_error_description(struct buffer *text, value error);
 
+
+// session-info, from the map of session_info().
+void render_session(struct buffer *text, value info);
+// "\nLABEL" and the names, or "none".
+void render_list(struct buffer *text, const char *label, value names);
+// list-errors, newest first.
+void render_error_list(struct buffer *text, value errors, int64_t limit);
+// inspect-frame: call, source, locals of the agent's answer.
+void render_frame(struct buffer *text, value frame);
+// "\n  NAME = VALUE" for each binding in the member `name`.
+void render_bindings(struct buffer *text, value map, const char *name);
+
 #define RENDER_NO_ERROR                        \
     "No error information available.\n"        \
     "(No error has occurred since the last successful evaluation)"

@@ -177,58 +177,6 @@ static void handle_rollback(struct mcp_call *call, void *data)
 
 // --- session-info -------------------------------------------------------------------------------
 
-static void render_list(struct buffer *text, const char *label, value names)
-{
-    buffer_append_format(text, "\n%s", label);
-    if (value_is_vector(names) && vector_count(names))
-        render_names(text, names);
-    else
-        buffer_append_text(text, "none");
-}
-
-static void render_snapshots(struct buffer *text, value info)
-{
-    if (count_in(info, "snapshots"))
-        buffer_append_text(text, "\nSnapshots (oldest first):");
-    for (size_t i = 0; i < count_in(info, "snapshots"); i++) {
-        value snapshot = item_in(info, "snapshots", i);
-        struct span time = text_in(snapshot, "time");
-        value mb = map_get_text(snapshot, "mb");
-        // 2026-01-02T03:04:05Z is shown as 03:04:05Z: snapshots are young.
-        if (time.length > 11)
-            time = (struct span){time.data + 11, time.length - 11};
-        buffer_append_format(text, "\n%s %" PRId64 "  after evaluation %" PRId64 "  %.*s  %.1f MB  ",
-                             flag_in(snapshot, "current") ? "*" : " ", integer_in(snapshot, "number", 0),
-                             integer_in(snapshot, "evaluation", 0), (int)time.length, time.data,
-                             mb.tag == VALUE_FLOAT ? mb.number : (double)integer_in(snapshot, "mb", 0));
-        buffer_append_span(text, text_in(snapshot, "code"));
-    }
-}
-
-static void render_info(struct buffer *text, value info)
-{
-    buffer_append_format(text, "Session: %.*s\nState: %.*s", (int)text_in(info, "name").length,
-                         text_in(info, "name").data, (int)text_in(info, "state").length,
-                         text_in(info, "state").data);
-    if (integer_in(info, "pid", 0))
-        buffer_append_format(text, " (process %" PRId64 ")", integer_in(info, "pid", 0));
-    buffer_append_text(text, "\nPackage: ");
-    buffer_append_span(text, text_in(info, "package"));
-    buffer_append_format(text, "\nEvaluations: %" PRId64 "\nErrors: %" PRId64
-                               "\nMemory: %.1f MB live of %" PRId64 " MB heap",
-                         integer_in(info, "evaluations", 0), integer_in(info, "errors", 0),
-                         (double)integer_in(info, "live_bytes", 0) / (1 << 20), integer_in(info, "heap_mb", 0));
-    render_list(text, "Threads: ", map_get_text(info, "threads"));
-    render_list(text, "Loaded systems: ", map_get_text(info, "systems"));
-}
-
-static void render_frozen(struct buffer *text, value info)
-{
-    for (size_t i = 0; i < count_in(info, "frozen"); i++)
-        buffer_append_format(text, "%s%" PRId64, i ? ", " : "\nFrozen errors: ",
-                             item_in(info, "frozen", i).integer);
-}
-
 static void render_other_sessions(struct tools *tools, struct mcp_call *call, const char *shown,
                                   value names, struct buffer *text)
 {
@@ -257,15 +205,9 @@ static void handle_info(struct mcp_call *call, void *data)
         return;
     value info = session_info(tools->sessions, name, false, region);
     value names = session_names(tools->sessions, region);
-    struct session_limits limits = session_limits_default();
-    session_limits_get(tools->sessions, name, &limits);
     struct tool_result result = {0};
     buffer_init(&result.text, BUFFER_DEFAULT_LIMIT);
-    render_info(&result.text, info);
-    buffer_append_byte(&result.text, '\n');
-    render_limits(&result.text, &limits);
-    render_snapshots(&result.text, info);
-    render_frozen(&result.text, info);
+    render_session(&result.text, info);
     if (value_is_nil(mcp_call_argument(call, "session")))
         render_other_sessions(tools, call, name, names, &result.text);
     render_list(&result.text, "Sessions: ", names);

@@ -1,5 +1,7 @@
 #include "program/builtin_support.h"
 
+#include <string.h>
+
 int64_t argument_integer(struct run *run, const struct builtin *self, const value *arguments,
                          unsigned place)
 {
@@ -56,4 +58,22 @@ value vector_copy_items(struct run *run, const value *items, size_t count)
         vector_add(run, &vector, value_retain(items[i]));
     run_tick(run, count / 8);
     return vector;
+}
+
+value run_call_joined(struct run *run, value f, const value *first, size_t first_count,
+                      const value *second, size_t second_count)
+{
+    enum { FEW = 8 };
+    value few[FEW], *all = few;
+    size_t count = first_count + second_count;
+    if (count > FEW)
+        all = region_alloc(run->region, count * sizeof(value));
+    if (first_count > 0)
+        memcpy(all, first, first_count * sizeof(value));
+    if (second_count > 0)
+        memcpy(all + first_count, second, second_count * sizeof(value));
+    value result = run_call(run, f, all, count);
+    if (count > FEW)
+        region_return(run->region, all, count * sizeof(value));
+    return result;
 }

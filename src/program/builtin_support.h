@@ -70,3 +70,10 @@ value vector_copy_items(struct run *run, const value *items, size_t count);
 
 // Puts all entries of `other` into `map`; consumes both.
 value map_put_all(struct run *run, value map, value other);
+
+// --- calls ----------------------------------------------------------------------------------------
+
+// Calls f with two lists of arguments one behind the other. Consumes the values (not the arrays),
+// borrows f.
+value run_call_joined(struct run *run, value f, const value *first, size_t first_count,
+                      const value *second, size_t second_count);

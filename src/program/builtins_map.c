@@ -208,30 +208,14 @@ static value take_item(struct run *run, value *container, value key, bool flexib
     return item;
 }
 
-// (f old args...); consumes old, borrows f and the arguments.
-static value call_with(struct run *run, value f, value old, const value *arguments, size_t count)
-{
-    if (count == 0)
-        return run_call1(run, f, old);
-    size_t size = (count + 1) * sizeof(value);
-    value *all = region_alloc(run->region, size);
-    all[0] = old;
-    for (size_t i = 0; i < count; i++)
-        all[i + 1] = value_retain(arguments[i]);
-    value result = run_call(run, f, all, count + 1);
-    region_return(run->region, all, size);
-    return result;
-}
-
 value builtin_update(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     value container = arguments[0], key = arguments[1], f = arguments[2];
     argument_container(run, self, container);
     run_check_callable(run, self, 3, f);
     value old = take_item(run, &container, key, true);
-    value item = call_with(run, f, old, arguments + 3, count - 3);
-    for (size_t i = 2; i < count; i++)
-        value_release(run->region, arguments[i]);
+    value item = run_call_joined(run, f, &old, 1, arguments + 3, count - 3);
+    value_release(run->region, f);
     return put_item(run, self, container, key, item);
 }
 
@@ -296,10 +280,10 @@ value builtin_update_in(struct run *run, const struct builtin *self, value *argu
     value old, f = arguments[2];
     run_check_callable(run, self, 3, f);
     struct path path = path_descend(run, self, arguments[0], arguments[1], true, &old);
-    value item = call_with(run, f, old, arguments + 3, count - 3);
+    value item = run_call_joined(run, f, &old, 1, arguments + 3, count - 3);
     value result = path_ascend(run, self, &path, item);
-    for (size_t i = 1; i < count; i++)
-        value_release(run->region, arguments[i]);
+    value_release(run->region, arguments[1]);
+    value_release(run->region, f);
     return result;
 }
 

@@ -18,6 +18,7 @@ struct json_options {
     size_t max_depth;             // 0 = 128
     bool reject_duplicate_names;  // otherwise the last one wins
     bool borrow;                  // strings may point into the text
+    bool lasting;  // the result is lasting (value.h): other regions and threads may refer to it
 };
 
 bool json_read(struct region *region, struct span text, const struct json_options *options,
@@ -30,4 +31,9 @@ enum json_write_flags {
 // Appends to the buffer; a full buffer shows in buffer->failed. Two map keys with one JSON name: the
 // first in key order is kept and *ret_dropped (may be NULL) counts the others.
 void json_write(struct buffer *buffer, value v, unsigned flags, size_t *ret_dropped);
-void json_write_string(struct buffer *buffer, struct span text);
+void json_write_string(struct buffer *buffer, struct span text);  // not UTF-8: U+FFFD
+
+// json/generate-string of programs (spec 8.11): compact, members sorted by name; refuses (ERROR_INVALID)
+// keyword values, sets, functions and their like, special floats, keys other than strings, keywords and
+// integers, and two keys with one name. The string is new; v is only looked at.
+bool json_generate(struct region *region, value v, value *ret_text, struct error *error);

@@ -8,7 +8,9 @@
 // in place. Code that drops its whole region at the end (a request) need not release anything.
 //
 // All values live in one region; value_copy() takes a value to another one. Reference counts are not
-// atomic: one region, one thread at a time.
+// atomic: one region, one thread at a time. A value that was made lasting (value_freeze, or read with
+// the option `lasting`) is never counted or changed: values of other regions may refer to it, from any
+// thread, as long as its region lives. So inputs and constants need not be copied.
 //
 // No function recurses on the C stack for nested data: depth is bounded by memory alone.
 // Memory over the region's limit leaves through the region's exhaustion handler.
@@ -20,6 +22,7 @@
 
 #include "base/region.h"
 #include "base/span.h"
+#include "value/object.h"
 
 enum value_tag {
     VALUE_NIL,
@@ -39,18 +42,26 @@ enum value_tag {
     VALUE_TAG_COUNT,
 };
 
-struct object;  // header of everything a value points to: reference count and kind, value/object.h
+enum value_flags {
+    // The payload is not an object that is counted. Strings, symbols, vars: `text` points to the bytes.
+    // Functions: `pointer` is what the function is identified by, its text is #<builtin>.
+    VALUE_BORROWED = 1,
+    // Strings: ASCII without carriage return, so that every byte is one character (grapheme cluster).
+    VALUE_SIMPLE = 2,
+};
 
 typedef struct value {
     uint8_t tag;
     uint8_t flags;
     uint16_t small;
-    uint32_t aux;
+    uint32_t aux;  // strings, symbols, vars: bytes; collections: elements
     union {
         bool boolean;
         int64_t integer;
         double number;
-        struct object *object;
+        struct object *object;  // reference count and kind, value/object.h
+        const char *text;
+        const void *pointer;
     };
 } value;
 
@@ -74,9 +85,24 @@ static inline bool value_is_vector(value v) { return v.tag == VALUE_VECTOR; }
 static inline bool value_is_map(value v) { return v.tag == VALUE_MAP; }
 
 // --- ownership ----------------------------------------------------------------------------------
-value value_retain(value v);
-void value_release(struct region *region, value v);
+static inline bool value_is_counted(value v)  // the payload is an object
+{
+    return v.tag >= VALUE_BIGNUM && !(v.flags & VALUE_BORROWED);
+}
+static inline value value_retain(value v)
+{
+    if (value_is_counted(v))
+        object_retain(v.object);
+    return v;
+}
+static inline void value_release(struct region *region, value v)
+{
+    if (value_is_counted(v))
+        object_release(region, v.object);
+}
 value value_copy(struct region *to, value v);  // deep copy into another region (borrows v)
+// Makes v and all it refers to lasting (see above); v must be the only owner of what is not yet.
+void value_freeze(value v);
 
 // --- strings and keywords -----------------------------------------------------------------------
 value value_string(struct region *region, struct span text);         // copies; text must be UTF-8
@@ -85,7 +111,10 @@ value value_string_text(struct region *region, const char *text);
 value value_string_format(struct region *region, const char *format, ...)
     __attribute__((format(printf, 2, 3)));  // invalid UTF-8 becomes U+FFFD
 value value_keyword(struct region *region, struct span name);
-struct span value_text(value v);  // bytes of a string, or name of a keyword, symbol or var
+value value_symbol(struct region *region, struct span name);  // 'name
+value value_var(struct region *region, struct span name);     // #'name
+// Bytes of a string, name of a keyword, symbol or var, source of a regex.
+struct span value_text(value v);
 
 // --- vectors ------------------------------------------------------------------------------------
 value vector_new(struct region *region, size_t capacity);
@@ -94,14 +123,17 @@ value vector_at(value vector, size_t index);  // borrowed; index < count
 value vector_push(struct region *region, value vector, value item);
 value vector_put(struct region *region, value vector, size_t index, value item);
 value vector_slice(struct region *region, value vector, size_t start, size_t end);  // O(1)
+const value *vector_items(value vector);  // the elements as one array, borrowed
+value vector_from(struct region *region, const value *items, size_t count);  // consumes the items
 
 // --- maps ---------------------------------------------------------------------------------------
-// Any value can be a key, compared by key identity (spec 1.2). Up to 32 entries, and objects read
-// from JSON of any size, map_at() gives insertion order until the map is changed beyond that size;
-// larger maps have an arbitrary but fixed order. Key order is what map_sorted_keys() gives.
+// Any value can be a key, compared by key identity (spec 1.2). Up to 32 entries, and in objects read
+// from JSON of any size until an entry is added or removed, iteration is in insertion order; larger
+// maps have an arbitrary order. Key order is what map_sorted_keys() gives.
 value map_new(struct region *region);
 size_t map_count(value map);
 bool map_find(value map, value key, value *ret_item);            // borrowed; exact key
+bool map_find_entry(value map, value key, value *ret_key, value *ret_item);  // the key as it is there
 bool map_find_text(value map, const char *name, value *ret_item);  // string key
 value map_get_text(value map, const char *name);                   // borrowed; nil when absent
 value map_put(struct region *region, value map, value key, value item);
@@ -117,6 +149,8 @@ struct map_cursor {  // iteration; the map must not change meanwhile
 struct map_cursor map_iterate(value map);
 bool map_next(struct map_cursor *cursor, value *ret_key, value *ret_item);  // borrowed
 value map_sorted_keys(struct region *region, value map);  // vector of the keys in key order (borrows)
+
+// Flexible lookup of programs is in value/flexible.h, shapes for inline caches in value/shape.h.
 
 // --- sets ---------------------------------------------------------------------------------------
 value set_new(struct region *region);

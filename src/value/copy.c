@@ -1,0 +1,310 @@
+// Copying and freezing: both walk over all objects of a value once for each reference to them.
+#include <string.h>
+
+#include "base/assert.h"
+#include "value/part.h"
+#include "value/table.h"
+#include "value/text.h"
+#include "value/tick.h"
+#include "value/work.h"
+
+enum { FIRST_FRAMES = 16, BYTES_PER_UNIT = 64 };
+
+// --- copying ------------------------------------------------------------------------------------
+
+// A collection being rebuilt. Its elements are copied one by one into `built`; a map's key waits in
+// `key` while its item is copied.
+struct frame {
+    value source;
+    value built;
+    value key;
+    const struct object *part;
+    uint32_t index;
+    bool has_key;
+    bool is_node;  // a sub-node of the source: what it built goes on in the frame below
+};
+
+static value copy_text(struct region *to, value v)
+{
+    struct span text = value_text(v);
+    tick_spend(text.length / BYTES_PER_UNIT);
+    switch ((enum value_tag)v.tag) {
+    case VALUE_KEYWORD:
+        return value_keyword(to, text);
+    case VALUE_SYMBOL:
+        return value_symbol(to, text);
+    case VALUE_VAR:
+        return value_var(to, text);
+    default:
+        return value_string(to, text);
+    }
+}
+
+static value copy_bytes(struct region *to, value v)
+{
+    size_t size = object_size(v.object);
+    tick_spend(size / BYTES_PER_UNIT);
+    struct object *copy = region_alloc(to, size);
+    memcpy(copy, v.object, size);
+    copy->references = 1;
+    v.object = copy;
+    return v;
+}
+
+static bool has_children(value v)
+{
+    return v.tag == VALUE_FUNCTION && !(v.flags & VALUE_BORROWED) && foreign_of(v)->type->children;
+}
+
+static value copy_leaf(struct region *to, value v)
+{
+    switch ((enum value_tag)v.tag) {
+    case VALUE_BIGNUM:
+        return copy_bytes(to, v);
+    case VALUE_STRING:
+    case VALUE_KEYWORD:
+    case VALUE_SYMBOL:
+    case VALUE_VAR:
+        return copy_text(to, v);
+    case VALUE_FUNCTION:
+    case VALUE_REGEX:
+        if (v.flags & VALUE_BORROWED)
+            return v;
+        value copy = copy_bytes(to, v);
+        const struct object_type *type = foreign_of(v)->type;
+        if (type->copied)
+            type->copied(to, copy.object, v.object);
+        return copy;
+    default:
+        return v;
+    }
+}
+
+static size_t foreign_children(value v, value **ret_children)
+{
+    size_t count;
+    *ret_children = foreign_of(v)->type->children(v.object, &count);
+    return count;
+}
+
+static void push_copy(struct work *work, struct region *to, value v)
+{
+    struct frame frame = {.source = v, .part = v.object};
+    if (v.tag == VALUE_VECTOR) {
+        frame.built = vector_new(to, v.aux);
+    } else if (v.tag == VALUE_MAP) {
+        frame.built = map_new(to);
+    } else if (v.tag == VALUE_SET) {
+        frame.built = set_new(to);
+    } else {
+        frame.built = copy_bytes(to, v);
+        value *children;
+        size_t count = foreign_children(frame.built, &children);
+        for (size_t i = 0; i < count; i++)
+            children[i] = value_nil();  // what cannot be completed must still be releasable
+    }
+    *(struct frame *)work_push(work) = frame;
+}
+
+static void add_copy(struct frame *frame, struct region *to, value copy)
+{
+    value *children;
+    switch ((enum value_tag)frame->source.tag) {
+    case VALUE_VECTOR:
+        frame->built = vector_push(to, frame->built, copy);
+        break;
+    case VALUE_SET:
+        frame->built = set_add(to, frame->built, copy);
+        break;
+    case VALUE_MAP:
+        if (!frame->has_key) {
+            frame->key = copy;
+            frame->has_key = true;
+            return;
+        }
+        frame->built = map_put(to, frame->built, frame->key, copy);
+        frame->has_key = false;
+        break;
+    default:
+        foreign_children(frame->built, &children);
+        children[frame->index] = copy;
+        break;
+    }
+    frame->index++;
+}
+
+static bool next_source(const struct frame *frame, value *ret_value)
+{
+    if (frame->source.tag == VALUE_FUNCTION) {
+        value *children;
+        if (frame->index >= foreign_children(frame->source, &children))
+            return false;
+        *ret_value = children[frame->index];
+        return true;
+    }
+    if (frame->index >= part_count(frame->part, frame->source))
+        return false;
+    *ret_value = frame->has_key ? part_item(frame->part, frame->index)
+                                : part_key(frame->part, frame->index);
+    return true;
+}
+
+// Goes on with the next sub-node, if the part on top has one.
+static bool push_sub_node(struct work *work)
+{
+    struct frame *frame = work_top(work);
+    if (frame->source.tag == VALUE_FUNCTION)
+        return false;
+    size_t child = frame->index - part_count(frame->part, frame->source);
+    if (child >= part_children(frame->part))
+        return false;
+    frame->index++;
+    struct frame node = {.source = frame->source,
+                         .built = frame->built,
+                         .part = node_children((const struct node *)frame->part)[child],
+                         .is_node = true};
+    *(struct frame *)work_push(work) = node;
+    return true;
+}
+
+static value finish_copy(struct region *to, const struct frame *frame)
+{
+    if (frame->source.tag == VALUE_FUNCTION) {
+        const struct object_type *type = foreign_of(frame->source)->type;
+        if (type->copied)
+            type->copied(to, frame->built.object, frame->source.object);
+    }
+    return frame->built;
+}
+
+value value_copy(struct region *to, value v)
+{
+    if (!value_is_collection(v) && !has_children(v))
+        return copy_leaf(to, v);
+    struct frame first[FIRST_FRAMES];
+    struct work work;
+    work_init(&work, first, sizeof(first), sizeof(struct frame));
+    push_copy(&work, to, v);
+    value done = value_nil();
+    while (work.count) {
+        struct frame *frame = work_top(&work);
+        tick_spend(1);
+        value next;
+        if (next_source(frame, &next)) {
+            if (value_is_collection(next) || has_children(next))
+                push_copy(&work, to, next);
+            else
+                add_copy(frame, to, copy_leaf(to, next));
+            continue;
+        }
+        if (push_sub_node(&work))
+            continue;
+        done = frame->is_node ? frame->built : finish_copy(to, frame);
+        bool is_node = frame->is_node;
+        work_pop(&work);
+        frame = work_top(&work);
+        if (frame && is_node)
+            frame->built = done;
+        else if (frame)
+            add_copy(frame, to, done);
+    }
+    work_release(&work);
+    return done;
+}
+
+// --- freezing -----------------------------------------------------------------------------------
+
+// Makes one object lasting; true: it was not, and its inside is still to be done.
+static bool freeze_object(struct object *object)
+{
+    if (object->references == OBJECT_LASTING)
+        return false;
+    object->references = OBJECT_LASTING;
+    return true;
+}
+
+struct list {
+    value *values;
+    size_t count;
+    struct object **children;
+    size_t child_count;
+};
+
+static struct list inside_of(struct object *object)
+{
+    struct list list = {0};
+    switch ((enum object_kind)object->kind) {
+    case OBJECT_VECTOR: {
+        struct vector *vector = (struct vector *)object;
+        if (vector->parent)
+            return (struct list){.children = (struct object **)&vector->parent, .child_count = 1};
+        return (struct list){.values = vector->items, .count = vector->used};
+    }
+    case OBJECT_STRING_SLICE: {
+        struct string_slice *slice = (struct string_slice *)object;
+        return (struct list){.children = (struct object **)&slice->parent, .child_count = 1};
+    }
+    case OBJECT_RECORD: {
+        struct record *record = (struct record *)object;
+        return (struct list){.values = record->slots,
+                             .count = record->shape->count,
+                             .children = (struct object **)&record->shape,
+                             .child_count = 1};
+    }
+    case OBJECT_SHAPE: {
+        struct shape *shape = (struct shape *)object;
+        return (struct list){.values = shape->keys, .count = shape->count};
+    }
+    case OBJECT_FLAT: {
+        struct flat *flat = (struct flat *)object;
+        return (struct list){.values = flat->entries, .count = (size_t)flat->used * object->stride};
+    }
+    case OBJECT_COLLISION: {
+        struct collision *collision = (struct collision *)object;
+        return (struct list){.values = collision->entries,
+                             .count = (size_t)collision->count * object->stride};
+    }
+    case OBJECT_NODE: {
+        struct node *node = (struct node *)object;
+        return (struct list){.values = node->entries,
+                             .count = node_entry_count(node) * object->stride,
+                             .children = node_children(node),
+                             .child_count = node_child_count(node)};
+    }
+    case OBJECT_FOREIGN:
+        if (((struct foreign *)object)->type->children)
+            list.values = ((struct foreign *)object)->type->children(object, &list.count);
+        return list;
+    default:
+        return list;
+    }
+}
+
+static void push_object(struct work *work, struct object *object)
+{
+    // Narrow shapes are lasting from the start, but not their keys.
+    if (freeze_object(object) || object->kind == OBJECT_SHAPE)
+        *(struct object **)work_push(work) = object;
+}
+
+void value_freeze(value v)
+{
+    if (!value_is_counted(v))
+        return;
+    struct object *first[FIRST_FRAMES];
+    struct work work;
+    work_init(&work, first, sizeof(first), sizeof(struct object *));
+    push_object(&work, v.object);
+    while (work.count) {
+        struct object *object = *(struct object **)work_top(&work);
+        work_pop(&work);
+        struct list list = inside_of(object);
+        tick_spend(list.count + 1);
+        for (size_t i = 0; i < list.count; i++)
+            if (value_is_counted(list.values[i]))
+                push_object(&work, list.values[i].object);
+        for (size_t i = 0; i < list.child_count; i++)
+            push_object(&work, list.children[i]);
+    }
+    work_release(&work);
+}

@@ -1,0 +1,209 @@
+#include "value/float_text.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+
+enum { EXACT_POWERS = 23, TEXT_ON_STACK = 64 };
+
+// Powers of ten that are doubles without rounding.
+static const double POWERS[EXACT_POWERS] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                            1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                            1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+static locale_t plain_locale(void)
+{
+    static locale_t locale;  // made once; two threads at once make two, and one is kept
+    locale_t known = __atomic_load_n(&locale, __ATOMIC_ACQUIRE);
+    if (known)
+        return known;
+    locale_t made = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    CHECK(made);
+    if (__atomic_compare_exchange_n(&locale, &known, made, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE))
+        return made;
+    freelocale(made);
+    return known;
+}
+
+static double read_terminated(const char *text)
+{
+    return strtod_l(text, NULL, plain_locale());
+}
+
+double float_read(struct span text)
+{
+    // Up to 15 digits and a small power of ten: one correctly rounded operation on exact operands.
+    uint64_t digits = 0;
+    int count = 0, exponent = 0;
+    size_t i = 0;
+    bool negative = text.length && text.data[0] == '-', fraction = false;
+    for (i = negative; i < text.length; i++) {
+        char c = text.data[i];
+        if (c == '.') {
+            fraction = true;
+            continue;
+        }
+        if (c < '0' || c > '9' || count > 15)
+            break;
+        digits = digits * 10 + (uint64_t)(c - '0');
+        count += digits != 0;
+        exponent -= fraction;
+    }
+    if (i == text.length && count <= 15 && exponent > -EXACT_POWERS) {
+        double number = (double)digits / POWERS[-exponent];
+        return negative ? -number : number;
+    }
+    char small[TEXT_ON_STACK];
+    char *copy = text.length < sizeof(small) ? small : memory_alloc(text.length + 1);
+    memcpy(copy, text.data, text.length);
+    copy[text.length] = '\0';
+    double number = read_terminated(copy);
+    if (copy != small)
+        memory_free(copy);
+    return number;
+}
+
+// --- to text ------------------------------------------------------------------------------------
+
+static size_t strip_zeros(const char *digits, size_t count)
+{
+    while (count > 1 && digits[count - 1] == '0')
+        count--;
+    return count;
+}
+
+// Numbers with at most 15 digits and few decimals, which is what data is made of. Any two decimals of
+// 15 digits are different doubles, so the first one found is the shortest.
+static size_t digits_fast(double number, char *digits, int *ret_exponent)
+{
+    if (number < 1e-5 || number >= 1e15)
+        return 0;
+    for (int decimals = 0; decimals < EXACT_POWERS; decimals++) {
+        double scaled = number * POWERS[decimals];
+        if (scaled >= 1e15)
+            return 0;
+        uint64_t whole = (uint64_t)(scaled + 0.5);
+        if ((double)whole / POWERS[decimals] != number)
+            continue;
+        char reversed[20];
+        size_t count = 0;
+        for (; whole; whole /= 10)
+            reversed[count++] = (char)('0' + whole % 10);
+        for (size_t i = 0; i < count; i++)
+            digits[i] = reversed[count - 1 - i];
+        *ret_exponent = (int)count - decimals;
+        return strip_zeros(digits, count);
+    }
+    return 0;
+}
+
+// "d.ddde±xx" with `count` digits, for the number or (up) for the next decimal above it.
+static bool digits_try(double number, int count, bool up, char *digits, int *ret_exponent)
+{
+    char text[FLOAT_TEXT_SIZE];
+    snprintf(text, sizeof(text), "%.*e", count - 1, number);
+    // The decimal point may be another character in the caller's locale.
+    digits[0] = text[0];
+    memcpy(digits + 1, text + 2, (size_t)count - 1);
+    int exponent = atoi(strchr(text, 'e') + 1);
+    if (up) {
+        int place = count - 1;
+        while (place >= 0 && digits[place] == '9')
+            digits[place--] = '0';
+        if (place < 0)
+            return false;
+        digits[place]++;
+    }
+    char check[FLOAT_TEXT_SIZE];
+    snprintf(check, sizeof(check), "%.*se%d", count, digits, exponent - (count - 1));
+    *ret_exponent = exponent + 1;
+    return read_terminated(check) == number;
+}
+
+size_t float_digits(double number, char digits[FLOAT_DIGITS_MAX], int *ret_exponent)
+{
+    size_t fast = digits_fast(number, digits, ret_exponent);
+    if (fast)
+        return fast;
+    // At a power of two the doubles below lie closer than those above: the nearest decimal may fail
+    // where the next one above does not.
+    int ignored;
+    bool lopsided = frexp(number, &ignored) == 0.5;
+    if (digits_try(number, 15, false, digits, ret_exponent)) {
+        // Fewer digits may do, below the precision of normal numbers too.
+        size_t count = strip_zeros(digits, 15);
+        while (count > 1 && digits_try(number, (int)count - 1, false, digits, ret_exponent))
+            count = strip_zeros(digits, count - 1);
+        digits_try(number, (int)count, false, digits, ret_exponent);
+        return count;
+    }
+    for (int count = 16; count <= FLOAT_DIGITS_MAX; count++) {
+        if (digits_try(number, count, false, digits, ret_exponent) ||
+            (lopsided && digits_try(number, count, true, digits, ret_exponent)))
+            return strip_zeros(digits, (size_t)count);
+    }
+    UNREACHABLE();
+}
+
+static size_t write_exponent(char *text, int exponent)
+{
+    size_t length = 0;
+    text[length++] = 'e';
+    if (exponent < 0) {
+        text[length++] = '-';
+        exponent = -exponent;
+    }
+    if (exponent >= 100)
+        text[length++] = (char)('0' + exponent / 100);
+    if (exponent >= 10)
+        text[length++] = (char)('0' + exponent / 10 % 10);
+    text[length++] = (char)('0' + exponent % 10);
+    return length;
+}
+
+static size_t write_digits(char *text, const char *digits, size_t count, int point)
+{
+    size_t length = 0;
+    if (point <= 0) {
+        memcpy(text, "0.", 2);
+        memset(text + 2, '0', (size_t)-point);
+        length = 2 + (size_t)-point;
+        memcpy(text + length, digits, count);
+        return length + count;
+    }
+    for (size_t i = 0; i < (size_t)point; i++)
+        text[length++] = i < count ? digits[i] : '0';
+    text[length++] = '.';
+    if (count <= (size_t)point)
+        text[length++] = '0';
+    for (size_t i = (size_t)point; i < count; i++)
+        text[length++] = digits[i];
+    return length;
+}
+
+size_t float_write(double number, char text[FLOAT_TEXT_SIZE])
+{
+    size_t length = 0;
+    if (signbit(number)) {
+        text[length++] = '-';
+        number = -number;
+    }
+    if (number == 0) {
+        memcpy(text + length, "0.0", 3);
+        return length + 3;
+    }
+    char digits[FLOAT_DIGITS_MAX];
+    int exponent;
+    size_t count = float_digits(number, digits, &exponent);
+    if (number >= 1e-4 && number < 1e16)
+        return length + write_digits(text + length, digits, count, exponent);
+    length += write_digits(text + length, digits, count, 1);
+    return length + write_exponent(text + length, exponent - 1);
+}

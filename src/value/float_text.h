@@ -1,0 +1,20 @@
+// Floats to decimal text and back, exactly, whatever the locale.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/span.h"
+
+enum { FLOAT_DIGITS_MAX = 17, FLOAT_TEXT_SIZE = 32 };
+
+// The shortest digits that read back as `number` (finite, not negative, not 0), closest to it:
+// 0.d1d2d3… × 10^exponent. Returns how many.
+size_t float_digits(double number, char digits[FLOAT_DIGITS_MAX], int *ret_exponent);
+
+// Canonical text of a finite float (spec 10), also its JSON form. Returns the length, no final NUL.
+size_t float_write(double number, char text[FLOAT_TEXT_SIZE]);
+
+// The nearest double to [-]digits[.digits][e[+-]digits]; the caller has checked the grammar.
+// Infinite when out of range.
+double float_read(struct span text);

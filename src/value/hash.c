@@ -1,0 +1,168 @@
+#include "value/hash.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "value/part.h"
+#include "value/tick.h"
+#include "value/work.h"
+
+enum { FIRST_FRAMES = 16, BYTES_PER_UNIT = 64 };
+
+uint64_t hash_mask = UINT64_MAX;
+
+static uint64_t mix(enum value_tag tag, uint64_t payload)
+{
+    return hash_u64(payload, hash_seed() + tag);
+}
+
+uint64_t hash_name(enum value_tag tag, struct span name)
+{
+    tick_spend(name.length / BYTES_PER_UNIT);
+    return hash_bytes(name.data, name.length, hash_seed() + tag) & hash_mask;
+}
+
+static uint64_t hash_float(double number)
+{
+    uint64_t bits;
+    if (number != number)
+        number = __builtin_nan("");
+    else if (number == 0)
+        number = 0;  // -0.0 is the same key
+    memcpy(&bits, &number, sizeof(bits));
+    return mix(VALUE_FLOAT, bits);
+}
+
+static uint64_t hash_foreign(value v)
+{
+    if (v.tag == VALUE_REGEX)
+        return hash_name(VALUE_REGEX, value_text(v));
+    return mix(v.tag, (uintptr_t)v.pointer);
+}
+
+static uint64_t hash_scalar(value v)
+{
+    switch ((enum value_tag)v.tag) {
+    case VALUE_BOOLEAN:
+        return mix(VALUE_BOOLEAN, v.boolean);
+    case VALUE_INTEGER:
+        return mix(VALUE_INTEGER, (uint64_t)v.integer);
+    case VALUE_FLOAT:
+        return hash_float(v.number);
+    case VALUE_BIGNUM: {
+        const struct bignum *bignum = bignum_of(v);
+        size_t limbs = (size_t)(bignum->size < 0 ? -bignum->size : bignum->size);
+        tick_spend(limbs / 8);
+        return hash_bytes(bignum->limbs, limbs * sizeof(mp_limb_t),
+                          hash_seed() + VALUE_BIGNUM + (bignum->size < 0));
+    }
+    case VALUE_KEYWORD:
+        if (!(v.flags & VALUE_BORROWED))
+            return keyword_of(v)->hash;
+        return hash_name(VALUE_KEYWORD, value_text(v));
+    case VALUE_STRING:
+    case VALUE_SYMBOL:
+    case VALUE_VAR:
+        return hash_name(v.tag, value_text(v));
+    case VALUE_FUNCTION:
+    case VALUE_REGEX:
+        return hash_foreign(v);
+    default:
+        return mix(VALUE_NIL, 0);
+    }
+}
+
+// A collection, or one node of it, on its way to a hash. Vectors chain the hashes of their elements;
+// maps and sets add up those of their entries, so that order does not matter.
+struct frame {
+    value v;
+    const struct object *part;
+    uint64_t sum;
+    uint64_t key_hash;
+    uint32_t index;
+    bool has_key;  // key_hash is the hash of the key of entry `index`
+    bool is_node;  // a sub-node: its sum is added to that of its parent
+};
+
+static void push_part(struct work *work, value v, const struct object *part, bool is_node)
+{
+    struct frame *frame = work_push(work);
+    *frame = (struct frame){.v = v, .part = part, .is_node = is_node};
+}
+
+static void add_hash(struct frame *frame, uint64_t hash)
+{
+    if (frame->v.tag == VALUE_VECTOR) {
+        frame->sum = hash_u64(hash, frame->sum + 1);
+        frame->index++;
+    } else if (frame->v.tag == VALUE_SET) {
+        frame->sum += mix(VALUE_SET, hash);
+        frame->index++;
+    } else if (!frame->has_key) {
+        frame->key_hash = hash;
+        frame->has_key = true;
+    } else {
+        frame->sum += hash_u64(hash, frame->key_hash);
+        frame->has_key = false;
+        frame->index++;
+    }
+}
+
+// The next value of the part to be hashed; false: there is none left (or a sub-node was pushed).
+static bool next_value(struct work *work, struct frame *frame, value *ret_value)
+{
+    size_t count = part_count(frame->part, frame->v);
+    if (frame->index < count) {
+        *ret_value = frame->has_key ? part_item(frame->part, frame->index)
+                                    : part_key(frame->part, frame->index);
+        return true;
+    }
+    size_t child = frame->index - count;
+    if (child < part_children(frame->part)) {
+        frame->index++;
+        push_part(work, frame->v, node_children((const struct node *)frame->part)[child], true);
+    }
+    return false;
+}
+
+static uint64_t hash_collection(value v)
+{
+    struct frame first[FIRST_FRAMES];
+    struct work work;
+    work_init(&work, first, sizeof(first), sizeof(struct frame));
+    push_part(&work, v, v.object, false);
+    uint64_t hash = 0;
+    while (work.count) {
+        struct frame *frame = work_top(&work);
+        size_t depth = work.count;
+        value next;
+        tick_spend(1);
+        if (next_value(&work, frame, &next)) {
+            if (value_is_collection(next))
+                push_part(&work, next, next.object, false);
+            else
+                add_hash(frame, hash_scalar(next));
+            continue;
+        }
+        if (work.count > depth)
+            continue;
+        hash = frame->sum;
+        bool is_node = frame->is_node;
+        if (!is_node)
+            hash = hash_u64(hash + frame->v.aux, hash_seed() + frame->v.tag);
+        work_pop(&work);
+        frame = work_top(&work);
+        if (frame && is_node)
+            frame->sum += hash;
+        else if (frame)
+            add_hash(frame, hash);
+    }
+    work_release(&work);
+    return hash;
+}
+
+uint64_t value_hash(value v)
+{
+    uint64_t hash = value_is_collection(v) ? hash_collection(v) : hash_scalar(v);
+    return hash & hash_mask;
+}

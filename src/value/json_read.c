@@ -1,0 +1,582 @@
+// One pass over the text, without recursion: values of open arrays and objects wait on a stack, and
+// each container is made, in its final size, when it closes.
+//
+// Objects find their shape key by key. Records in arrays have the same keys in the same order, so the
+// reader compares the text with the key that followed last time, and only when that fails scans and
+// hashes the key (read_key).
+#include <setjmp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/utf8.h"
+#include "value/float_text.h"
+#include "value/heap.h"
+#include "value/json.h"
+#include "value/json_text.h"
+#include "value/shape.h"
+#include "value/tick.h"
+
+enum {
+    DEFAULT_DEPTH = 128,
+    FIRST_VALUES = 256,
+    FIRST_LEVELS = 32,
+    VALUES_PER_TICK = 1024,
+    INT64_SAFE_DIGITS = 18,
+};
+
+enum level_kind { LEVEL_ARRAY, LEVEL_RECORD, LEVEL_PAIRS };
+
+struct level {
+    enum level_kind kind;
+    size_t base;          // where its values begin on the stack
+    struct shape *shape;  // RECORD: the keys so far
+    size_t slot;          // RECORD: where the next value goes, seen from base
+};
+
+struct reader {
+    struct region *region;
+    const char *start;
+    const char *end;
+    struct json_options options;
+    struct error *error;
+    value *values;
+    size_t count;
+    size_t capacity;
+    struct level *levels;
+    size_t depth;
+    size_t level_capacity;
+    size_t unticked;
+    value first_values[FIRST_VALUES];
+    struct level first_levels[FIRST_LEVELS];
+    // While reading, a full region and a spent fuel come here first.
+    jmp_buf exhausted;
+    region_exhausted_fn *outer_exhausted;
+    void *outer_exhausted_data;
+    struct tick outer_tick;
+};
+
+// --- errors -------------------------------------------------------------------------------------
+
+static const char *fail_at(struct reader *reader, const char *at, enum error_code code,
+                           const char *what)
+{
+    unsigned line = 1;
+    const char *line_start = reader->start;
+    for (const char *p = reader->start; p < at; p++) {
+        if (*p == '\n') {
+            line++;
+            line_start = p + 1;
+        }
+    }
+    unsigned column = (unsigned)utf8_count(line_start, (size_t)(at - line_start)) + 1;
+    error_set_at(reader->error, code, line, column, "%s", what);
+    return NULL;
+}
+
+static const char *unexpected(struct reader *reader, const char *at, const char *wanted)
+{
+    char message[80];
+    if (at >= reader->end)
+        snprintf(message, sizeof(message), "unexpected end of text, expected %s", wanted);
+    else
+        snprintf(message, sizeof(message), "expected %s", wanted);
+    return fail_at(reader, at, ERROR_SYNTAX, message);
+}
+
+// --- memory -------------------------------------------------------------------------------------
+
+static void grow_values(struct reader *reader)
+{
+    size_t capacity = reader->capacity * 2;
+    value *values = region_alloc(reader->region, capacity * sizeof(value));
+    memcpy(values, reader->values, reader->count * sizeof(value));
+    if (reader->values != reader->first_values)
+        region_return(reader->region, reader->values, reader->capacity * sizeof(value));
+    reader->values = values;
+    reader->capacity = capacity;
+}
+
+static void grow_levels(struct reader *reader)
+{
+    size_t capacity = reader->level_capacity * 2;
+    struct level *levels = region_alloc(reader->region, capacity * sizeof(struct level));
+    memcpy(levels, reader->levels, reader->depth * sizeof(struct level));
+    if (reader->levels != reader->first_levels)
+        region_return(reader->region, reader->levels, reader->level_capacity * sizeof(struct level));
+    reader->levels = levels;
+    reader->level_capacity = capacity;
+}
+
+static inline void push_value(struct reader *reader, value v)
+{
+    if (reader->count == reader->capacity)
+        grow_values(reader);
+    reader->values[reader->count++] = v;
+    if (++reader->unticked == VALUES_PER_TICK) {
+        reader->unticked = 0;
+        tick_spend(VALUES_PER_TICK);
+    }
+}
+
+static void release_all(struct reader *reader)
+{
+    while (reader->count)
+        value_release(reader->region, reader->values[--reader->count]);
+    if (reader->values != reader->first_values)
+        region_return(reader->region, reader->values, reader->capacity * sizeof(value));
+    if (reader->levels != reader->first_levels)
+        region_return(reader->region, reader->levels, reader->level_capacity * sizeof(struct level));
+}
+
+static value settle(const struct reader *reader, value v)
+{
+    if (reader->options.lasting && value_is_counted(v))
+        v.object->references = OBJECT_LASTING;
+    return v;
+}
+
+// --- scalars ------------------------------------------------------------------------------------
+
+static const char *read_string(struct reader *reader, const char *at, value *ret_value)
+{
+    struct json_string string;
+    const char *p = json_scan_string(at, reader->end, &string);
+    if (string.problem)
+        return fail_at(reader, p, string.invalid_utf8 ? ERROR_ENCODING : ERROR_SYNTAX,
+                       string.problem);
+    struct span text = {at, string.length};
+    value v;
+    if (string.escaped)
+        v = json_unescape(reader->region, text);
+    else
+        v = json_plain_string(reader->region, text, string.simple, reader->options.borrow);
+    *ret_value = settle(reader, v);
+    return p;
+}
+
+static const char *skip_digits(const char *p, const char *end)
+{
+    while (p < end && (unsigned char)(*p - '0') < 10)
+        p++;
+    return p;
+}
+
+static const char *read_float(struct reader *reader, const char *at, const char *p, value *ret_value)
+{
+    const char *digits;
+    if (p < reader->end && *p == '.') {
+        digits = ++p;
+        p = skip_digits(p, reader->end);
+        if (p == digits)
+            return unexpected(reader, p, "a digit after the decimal point");
+    }
+    if (p < reader->end && (*p == 'e' || *p == 'E')) {
+        p++;
+        if (p < reader->end && (*p == '+' || *p == '-'))
+            p++;
+        digits = p;
+        p = skip_digits(p, reader->end);
+        if (p == digits)
+            return unexpected(reader, p, "a digit in the exponent");
+    }
+    double number = float_read((struct span){at, (size_t)(p - at)});
+    if (number - number != 0)
+        return fail_at(reader, at, ERROR_LIMIT, "number out of range");
+    *ret_value = value_float(number);
+    return p;
+}
+
+static const char *read_number(struct reader *reader, const char *at, value *ret_value)
+{
+    const char *end = reader->end;
+    bool negative = *at == '-';
+    const char *digits = at + negative, *p = digits;
+    uint64_t number = 0;
+    while (p < end && (unsigned char)(*p - '0') < 10)
+        number = number * 10 + (uint64_t)(*p++ - '0');
+    if (p == digits)
+        return unexpected(reader, p, "a digit");
+    if (*digits == '0' && p - digits > 1)
+        return fail_at(reader, digits, ERROR_SYNTAX, "numbers must not begin with a zero");
+    if (p < end && (*p == '.' || *p == 'e' || *p == 'E'))
+        return read_float(reader, at, p, ret_value);
+    if (p - digits <= INT64_SAFE_DIGITS)
+        *ret_value = value_integer(negative ? -(int64_t)number : (int64_t)number);
+    else
+        *ret_value = settle(reader, value_integer_from_text(
+                                        reader->region, (struct span){at, (size_t)(p - at)}));
+    return p;
+}
+
+static const char *read_word(struct reader *reader, const char *at, const char *word, value v,
+                             value *ret_value)
+{
+    size_t length = strlen(word);
+    if ((size_t)(reader->end - at) < length || memcmp(at, word, length) != 0)
+        return unexpected(reader, at, "a value");
+    *ret_value = v;
+    return at + length;
+}
+
+static const char *read_scalar(struct reader *reader, const char *p, value *ret_value)
+{
+    switch (*p) {
+    case '"':
+        return read_string(reader, p + 1, ret_value);
+    case 't':
+        return read_word(reader, p, "true", value_boolean(true), ret_value);
+    case 'f':
+        return read_word(reader, p, "false", value_boolean(false), ret_value);
+    case 'n':
+        return read_word(reader, p, "null", value_nil(), ret_value);
+    default:
+        if (*p == '-' || (unsigned char)(*p - '0') < 10)
+            return read_number(reader, p, ret_value);
+        return unexpected(reader, p, "a value");
+    }
+}
+
+// --- objects ------------------------------------------------------------------------------------
+
+static inline const char *skip_space(const char *p, const char *end)
+{
+    while (p < end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
+        p++;
+    return p;
+}
+
+// From slots of a shape to keys and values in turn: the object has too many keys, or keys that no
+// shape knows.
+static void record_to_pairs(struct reader *reader, struct level *level)
+{
+    size_t count = level->shape->count;
+    while (reader->capacity - reader->count < count)
+        grow_values(reader);
+    value *slots = reader->values + level->base;
+    for (size_t i = count; i-- > 0;) {
+        slots[2 * i + 1] = slots[i];
+        slots[2 * i] = value_retain(level->shape->keys[i]);
+    }
+    reader->count += count;
+    level->kind = LEVEL_PAIRS;
+}
+
+static struct shape **hint_of(struct reader *reader, struct shape *shape)
+{
+    return shape == &shape_empty ? &heap_of(reader->region)->hint : &shape->hint;
+}
+
+static const char *take_key(struct reader *reader, const char *at, value key)
+{
+    struct level *level = &reader->levels[reader->depth - 1];
+    size_t slot;
+    if (shape_slot(level->shape, key, &slot)) {
+        value_release(reader->region, key);
+        if (reader->options.reject_duplicate_names)
+            return fail_at(reader, at, ERROR_INVALID, "duplicate name in an object");
+        level->slot = slot;
+        return at;
+    }
+    push_value(reader, key);  // so that it is released when there is no memory for a shape
+    struct shape *next = shape_extend(reader->region, level->shape, key);
+    reader->count--;
+    if (next) {
+        *hint_of(reader, level->shape) = next;
+        level->slot = level->shape->count;
+        level->shape = next;
+        value_release(reader->region, key);
+        return at;
+    }
+    record_to_pairs(reader, level);
+    push_value(reader, key);
+    return at;
+}
+
+// Whether the text is the key that followed this shape last time; gives the position behind it.
+static inline const char *match_hint(struct reader *reader, struct level *level, const char *p)
+{
+    struct shape *hint = *hint_of(reader, level->shape);
+    if (!hint || !hint->plain)
+        return NULL;
+    value key = hint->keys[hint->count - 1];
+    if ((size_t)(reader->end - p) <= key.aux || p[key.aux] != '"' ||
+        memcmp(p, value_text(key).data, key.aux) != 0)
+        return NULL;
+    level->slot = level->shape->count;
+    level->shape = hint;
+    return p + key.aux + 1;
+}
+
+static const char *read_key(struct reader *reader, const char *p)
+{
+    struct level *level = &reader->levels[reader->depth - 1];
+    if (p >= reader->end || *p != '"')
+        return unexpected(reader, p, "a name in quotes");
+    const char *behind = NULL;
+    if (level->kind == LEVEL_RECORD)
+        behind = match_hint(reader, level, p + 1);
+    if (!behind) {
+        value key;
+        behind = read_string(reader, p + 1, &key);
+        if (!behind)
+            return NULL;
+        if (level->kind == LEVEL_PAIRS)
+            push_value(reader, key);
+        else if (!take_key(reader, p, key))
+            return NULL;
+    }
+    p = skip_space(behind, reader->end);
+    if (p >= reader->end || *p != ':')
+        return unexpected(reader, p, "':'");
+    return p + 1;
+}
+
+// Keys and values in turn, with more keys than a narrow shape has: all different?
+static bool pairs_are_distinct(const struct shape *shape)
+{
+    size_t slot;
+    for (size_t i = 0; i < shape->count; i++) {
+        tick_spend(1);
+        if (shape_slot(shape, shape->keys[i], &slot) && slot != i)
+            return false;
+    }
+    return true;
+}
+
+// A record of its own shape; nil when keys repeat. The pairs stay on the stack.
+static value wide_record(struct reader *reader, const value *pairs, size_t count)
+{
+    struct region *region = reader->region;
+    size_t size = count * sizeof(value);
+    value *column = region_alloc(region, size);
+    for (size_t i = 0; i < count; i++)
+        column[i] = pairs[2 * i];
+    struct shape *shape = shape_new_wide(region, column, count);
+    value record = value_nil();
+    if (pairs_are_distinct(shape)) {
+        for (size_t i = 0; i < count; i++)
+            column[i] = pairs[2 * i + 1];
+        record = record_new(region, shape, column);
+        settle(reader, (value){.tag = VALUE_MAP, .object = &shape->header});
+    } else {
+        region_return(region, shape, object_size(&shape->header));  // the keys stay ours
+    }
+    region_return(region, column, size);
+    return record;
+}
+
+// Frozen afterwards in lasting mode, because maps with one owner are built in place.
+static value map_from_pairs(struct reader *reader, const value *pairs, size_t count)
+{
+    value map = map_new(reader->region);
+    for (size_t i = 0; i < count; i++)
+        map = map_put(reader->region, map, value_retain(pairs[2 * i]),
+                      value_retain(pairs[2 * i + 1]));
+    for (size_t i = 0; i < 2 * count; i++)
+        value_release(reader->region, pairs[i]);
+    if (reader->options.lasting)
+        value_freeze(map);
+    return map;
+}
+
+static value close_pairs(struct reader *reader, const struct level *level)
+{
+    const value *pairs = reader->values + level->base;
+    size_t count = (reader->count - level->base) / 2;
+    value map = value_nil();
+    if (count > SHAPE_NARROW)
+        map = wide_record(reader, pairs, count);
+    if (map.tag == VALUE_NIL)
+        map = map_from_pairs(reader, pairs, count);
+    else
+        map = settle(reader, map);
+    return map;
+}
+
+static const char *close_level(struct reader *reader, const char *at, value *ret_value)
+{
+    const struct level *level = &reader->levels[reader->depth - 1];
+    const value *values = reader->values + level->base;
+    size_t count = reader->count - level->base;
+    switch (level->kind) {
+    case LEVEL_ARRAY:
+        *ret_value = settle(reader, vector_from(reader->region, values, count));
+        break;
+    case LEVEL_RECORD:
+        *ret_value = count ? settle(reader, record_new(reader->region, level->shape, values))
+                           : map_new(reader->region);
+        break;
+    case LEVEL_PAIRS:
+        *ret_value = close_pairs(reader, level);
+        if (reader->options.reject_duplicate_names && map_count(*ret_value) < count / 2) {
+            reader->count = level->base;
+            value_release(reader->region, *ret_value);
+            return fail_at(reader, at, ERROR_INVALID, "duplicate name in an object");
+        }
+        break;
+    }
+    reader->count = level->base;
+    reader->depth--;
+    return at;
+}
+
+// --- the loop -----------------------------------------------------------------------------------
+
+static const char *open_level(struct reader *reader, const char *at, enum level_kind kind)
+{
+    if (reader->depth >= reader->options.max_depth)
+        return fail_at(reader, at, ERROR_LIMIT, "nested too deeply");
+    if (reader->depth == reader->level_capacity)
+        grow_levels(reader);
+    reader->levels[reader->depth++] =
+        (struct level){.kind = kind, .base = reader->count, .shape = &shape_empty};
+    return at + 1;
+}
+
+static inline void store_value(struct reader *reader, value v)
+{
+    struct level *level = &reader->levels[reader->depth - 1];
+    if (level->kind == LEVEL_RECORD && level->base + level->slot < reader->count) {
+        value *slot = &reader->values[level->base + level->slot];
+        value_release(reader->region, *slot);
+        *slot = v;
+        return;
+    }
+    push_value(reader, v);
+}
+
+// Reads to the next complete value, opening arrays and objects on the way.
+static const char *read_value(struct reader *reader, const char *p, value *ret_value)
+{
+    for (;;) {
+        p = skip_space(p, reader->end);
+        if (p >= reader->end)
+            return unexpected(reader, p, "a value");
+        if (*p != '[' && *p != '{')
+            return read_scalar(reader, p, ret_value);
+        bool array = *p == '[';
+        p = open_level(reader, p, array ? LEVEL_ARRAY : LEVEL_RECORD);
+        if (!p)
+            return NULL;
+        p = skip_space(p, reader->end);
+        if (p < reader->end && *p == (array ? ']' : '}')) {
+            if (!close_level(reader, p, ret_value))
+                return NULL;
+            return p + 1;
+        }
+        if (!array && !(p = read_key(reader, p)))
+            return NULL;
+    }
+}
+
+// What follows a value inside a container: a comma (and a key), or closers. Returns where the next
+// value begins, or with *ret_done where the text must end.
+static const char *read_after(struct reader *reader, const char *p, value *v, bool *ret_done)
+{
+    while (reader->depth) {
+        store_value(reader, *v);
+        *v = value_nil();  // the stack owns it now
+        bool array = reader->levels[reader->depth - 1].kind == LEVEL_ARRAY;
+        p = skip_space(p, reader->end);
+        if (p < reader->end && *p == ',') {
+            if (array)
+                return p + 1;
+            return read_key(reader, skip_space(p + 1, reader->end));
+        }
+        if (p >= reader->end || *p != (array ? ']' : '}'))
+            return unexpected(reader, p, array ? "',' or ']'" : "',' or '}'");
+        if (!close_level(reader, p, v))
+            return NULL;
+        p++;
+    }
+    *ret_done = true;
+    return p;
+}
+
+static bool read_text(struct reader *reader, value *ret_value)
+{
+    const char *p = reader->start;
+    bool done = false;
+    value v = value_nil();
+    while (!done) {
+        p = read_value(reader, p, &v);
+        if (p)
+            p = read_after(reader, p, &v, &done);
+        if (!p)
+            return false;
+    }
+    p = skip_space(p, reader->end);
+    if (p < reader->end) {
+        value_release(reader->region, v);
+        return fail_at(reader, p, ERROR_SYNTAX, "text after the value");
+    }
+    *ret_value = v;
+    return true;
+}
+
+// --- guarding the region and the fuel -----------------------------------------------------------
+
+static void leave_handlers(struct reader *reader)
+{
+    region_on_exhausted(reader->region, reader->outer_exhausted, reader->outer_exhausted_data);
+    tick.handler = reader->outer_tick.handler;
+    tick.data = reader->outer_tick.data;
+}
+
+static void on_exhausted(void *data, size_t size)
+{
+    (void)size;
+    longjmp(((struct reader *)data)->exhausted, 1);
+}
+
+static void on_tick(void *data);
+
+static void enter_handlers(struct reader *reader)
+{
+    region_on_exhausted(reader->region, on_exhausted, reader);
+    if (reader->outer_tick.handler) {
+        tick.handler = on_tick;
+        tick.data = reader;
+    }
+}
+
+// The outer handler may jump out for good, so ours must be gone before it is called.
+static void on_tick(void *data)
+{
+    struct reader *reader = data;
+    leave_handlers(reader);
+    tick.handler(tick.data);
+    enter_handlers(reader);
+}
+
+bool json_read(struct region *region, struct span text, const struct json_options *options,
+               value *ret_value, struct error *error)
+{
+    struct reader reader;
+    reader.region = region;
+    reader.start = text.data;
+    reader.end = text.data + text.length;
+    reader.options = options ? *options : (struct json_options){0};
+    if (!reader.options.max_depth)
+        reader.options.max_depth = DEFAULT_DEPTH;
+    reader.error = error;
+    reader.values = reader.first_values;
+    reader.capacity = FIRST_VALUES;
+    reader.levels = reader.first_levels;
+    reader.level_capacity = FIRST_LEVELS;
+    reader.count = reader.depth = reader.unticked = 0;
+    reader.outer_exhausted = region->exhausted;
+    reader.outer_exhausted_data = region->exhausted_data;
+    reader.outer_tick = tick;
+    bool ok;
+    if (setjmp(reader.exhausted)) {
+        ok = error_set(error, ERROR_MEMORY, "not enough memory for the JSON text");
+    } else {
+        enter_handlers(&reader);
+        ok = read_text(&reader, ret_value);
+    }
+    leave_handlers(&reader);
+    release_all(&reader);
+    return ok;
+}

@@ -1,0 +1,109 @@
+// What is behind the pointer of each kind of value. Only value/ and code that must avoid a call
+// (inline caches of the interpreter) look in here.
+#pragma once
+
+#include <gmp.h>
+
+#include "value/value.h"
+
+// A string's bytes belong to the object up to `length`; a value sees the first `aux` of them. So a
+// string can be appended to in place even while a shorter view of it is alive: nobody sees the new
+// bytes but the value that appended them. (Not so vectors: an element could hold the vector itself.)
+struct string {
+    struct object header;
+    uint32_t length;
+    uint32_t capacity;
+    char bytes[];
+};
+
+struct string_slice {
+    struct object header;
+    struct string *parent;  // retained
+    const char *bytes;
+};
+
+struct keyword {
+    struct object header;
+    uint32_t length;
+    bool dashed;  // the name contains '-'
+    uint64_t hash;
+    struct keyword *next;  // in its bucket of the region's table
+    char name[];
+};
+
+struct vector {
+    struct object header;
+    value *items;  // `own`, or inside the parent's
+    uint32_t used;
+    uint32_t capacity;
+    struct vector *parent;  // of a slice: the vector that owns the items, retained
+    value own[];
+};
+
+// The ordered keys of many records. Narrow shapes form a tree by transitions (a shape and one more
+// key give the next shape) and live as long as their region; wide ones, above SHAPE_NARROW keys, are
+// counted, belong to one object read from JSON and its copies, and have no transitions.
+struct shape {
+    struct object header;
+    uint32_t count;
+    uint32_t index_mask;          // size of the index - 1; 0 = no index, search one by one
+    uint64_t hash;                // of (parent, last key)
+    const struct shape *parent;   // without the last key
+    struct shape *next;           // in its bucket of the region's table
+    struct shape *hint;           // the successor met last by the JSON reader
+    bool plain;                   // the last key stands in JSON text as it is
+    const uint8_t *order;         // narrow: slots in key order
+    const uint32_t *index;        // open addressing by hash: slot + 1, 0 = free
+    const uint64_t *hashes;       // of the keys, with the index
+    value keys[];
+};
+
+enum { SHAPE_NARROW = 32 };
+
+struct record {
+    struct object header;
+    struct shape *shape;
+    value slots[];
+};
+
+struct flat {
+    struct object header;
+    uint32_t used;  // entries
+    uint32_t capacity;
+    value entries[];
+};
+
+// A node of a hash trie in which entries lie before sub-nodes (CHAMP). Which of the 32 places hold an
+// entry or a sub-node is said by two bit maps.
+struct node {
+    struct object header;
+    uint32_t entry_map;
+    uint32_t child_map;
+    value entries[];  // then pointers to the sub-nodes
+};
+
+// Two or more entries whose 64 bits of hash are equal.
+struct collision {
+    struct object header;
+    uint32_t count;
+    uint32_t reserved;
+    uint64_t hash;
+    value entries[];
+};
+
+struct bignum {
+    struct object header;
+    int32_t size;  // limbs; negative = the number is negative
+    uint32_t capacity;
+    mp_limb_t limbs[];  // least significant first, the last one not 0
+};
+
+_Static_assert(offsetof(struct record, slots) == 16, "a record is its shape and its slots");
+
+static inline const struct string *string_of(value v) { return (const struct string *)v.object; }
+static inline const struct vector *vector_of(value v) { return (const struct vector *)v.object; }
+static inline const struct keyword *keyword_of(value v) { return (const struct keyword *)v.object; }
+static inline const struct record *record_of(value v) { return (const struct record *)v.object; }
+static inline const struct flat *flat_of(value v) { return (const struct flat *)v.object; }
+static inline const struct foreign *foreign_of(value v) { return (const struct foreign *)v.object; }
+static inline const struct bignum *bignum_of(value v) { return (const struct bignum *)v.object; }

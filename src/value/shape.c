@@ -1,0 +1,216 @@
+#include "value/shape.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "value/flexible.h"
+#include "value/heap.h"
+#include "value/tick.h"
+
+enum {
+    SHAPES_MAX = 1024,  // narrow shapes per region; they are kept, so there must be an end
+    SEARCH_MAX = 8,     // keys searched one by one
+    FIRST_BUCKETS = 16,
+};
+
+struct shape shape_empty = {.header = {.references = OBJECT_LASTING, .kind = OBJECT_SHAPE}};
+
+static bool index_find(const struct shape *shape, value key, size_t *ret_slot)
+{
+    uint64_t hash = value_hash(key);
+    for (uint32_t i = (uint32_t)hash & shape->index_mask;; i = (i + 1) & shape->index_mask) {
+        uint32_t slot = shape->index[i];
+        if (slot == 0)
+            return false;
+        if (shape->hashes[slot - 1] == hash && value_identical(shape->keys[slot - 1], key)) {
+            *ret_slot = slot - 1;
+            return true;
+        }
+    }
+}
+
+bool shape_slot(const struct shape *shape, value key, size_t *ret_slot)
+{
+    if (shape->index_mask)
+        return index_find(shape, key, ret_slot);
+    for (size_t i = 0; i < shape->count; i++) {
+        if (value_identical(shape->keys[i], key)) {
+            *ret_slot = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool find_in_shape(const void *container, value key, void *ret_slot)
+{
+    return shape_slot(container, key, ret_slot);
+}
+
+bool shape_slot_flexible(const struct shape *shape, value key, size_t *ret_slot)
+{
+    return flexible_find(find_in_shape, shape, key, ret_slot);
+}
+
+// --- making -------------------------------------------------------------------------------------
+
+static void index_add(const struct shape *shape, uint32_t *index, uint32_t slot)
+{
+    uint32_t i = (uint32_t)shape->hashes[slot] & shape->index_mask;
+    while (index[i])
+        i = (i + 1) & shape->index_mask;
+    index[i] = slot + 1;
+}
+
+static void index_build(struct shape *shape, uint64_t *hashes, uint32_t *index)
+{
+    memset(index, 0, ((size_t)shape->index_mask + 1) * sizeof(*index));
+    shape->hashes = hashes;
+    shape->index = index;
+    for (uint32_t slot = 0; slot < shape->count; slot++) {
+        hashes[slot] = value_hash(shape->keys[slot]);
+        index_add(shape, index, slot);
+        tick_spend(1);
+    }
+}
+
+// A shape with room for `count` keys, to be filled in; then call shape_complete().
+static struct shape *shape_alloc(struct region *region, size_t count, bool ordered)
+{
+    uint32_t buckets = 0;
+    size_t size = sizeof(struct shape) + count * sizeof(value);
+    if (count > SEARCH_MAX) {
+        for (buckets = 4 * SEARCH_MAX; buckets < count * 2;)
+            buckets *= 2;
+        size += count * sizeof(uint64_t) + buckets * sizeof(uint32_t);
+    }
+    struct shape *shape = region_alloc(region, size + (ordered ? count : 0));
+    *shape = (struct shape){.header = object_header(OBJECT_SHAPE),
+                            .count = (uint32_t)count,
+                            .index_mask = buckets ? buckets - 1 : 0};
+    return shape;
+}
+
+// Fills the index; returns where the order goes.
+static uint8_t *shape_complete(struct shape *shape)
+{
+    char *behind = (char *)(shape->keys + shape->count);
+    if (!shape->index_mask)
+        return (uint8_t *)behind;
+    uint64_t *hashes = (uint64_t *)(void *)behind;
+    uint32_t *index = (uint32_t *)(hashes + shape->count);
+    index_build(shape, hashes, index);
+    return (uint8_t *)(index + shape->index_mask + 1);
+}
+
+// The order of the parent with the last key put in its place.
+static void order_insert(struct shape *shape, const struct shape *parent, uint8_t *order)
+{
+    size_t low = 0, high = parent->count;
+    value key = shape->keys[parent->count];
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (value_compare_keys(parent->keys[parent->order[middle]], key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (parent->count) {
+        memcpy(order, parent->order, low);
+        memcpy(order + low + 1, parent->order + low, parent->count - low);
+    }
+    order[low] = (uint8_t)parent->count;
+    shape->order = order;
+}
+
+static bool key_is_plain(value key)
+{
+    if (key.tag != VALUE_STRING)
+        return false;
+    struct span text = value_text(key);
+    for (size_t i = 0; i < text.length; i++)
+        if ((unsigned char)text.data[i] < ' ' || text.data[i] == '"' || text.data[i] == '\\')
+            return false;
+    return true;
+}
+
+static void grow_table(struct region *region, struct heap *heap)
+{
+    uint32_t buckets = heap->shape_buckets ? heap->shape_buckets * 2 : FIRST_BUCKETS;
+    struct shape **table = region_alloc_zero(region, buckets * sizeof(struct shape *));
+    for (uint32_t i = 0; i < heap->shape_buckets; i++) {
+        for (struct shape *shape = heap->shapes[i], *next; shape; shape = next) {
+            next = shape->next;
+            struct shape **bucket = &table[shape->hash & (buckets - 1)];
+            shape->next = *bucket;
+            *bucket = shape;
+        }
+    }
+    region_return(region, heap->shapes, heap->shape_buckets * sizeof(struct shape *));
+    heap->shapes = table;
+    heap->shape_buckets = buckets;
+}
+
+static uint64_t transition_hash(const struct shape *shape, value key)
+{
+    return hash_combine(value_hash(key), (uintptr_t)shape);
+}
+
+static struct shape *transition_find(struct heap *heap, const struct shape *shape, value key,
+                                     uint64_t hash)
+{
+    if (!heap->shape_buckets)
+        return NULL;
+    struct shape *next = heap->shapes[hash & (heap->shape_buckets - 1)];
+    while (next && !(next->hash == hash && next->parent == shape &&
+                     value_identical(next->keys[next->count - 1], key)))
+        next = next->next;
+    return next;
+}
+
+struct shape *shape_successor(struct region *region, const struct shape *shape, value key)
+{
+    return transition_find(heap_of(region), shape, key, transition_hash(shape, key));
+}
+
+struct shape *shape_extend(struct region *region, const struct shape *shape, value key)
+{
+    struct heap *heap = heap_of(region);
+    uint64_t hash = transition_hash(shape, key);
+    struct shape *known = transition_find(heap, shape, key, hash);
+    if (known || shape->count >= SHAPE_NARROW || heap->shape_count >= SHAPES_MAX)
+        return known;
+    if (heap->shape_count >= heap->shape_buckets)
+        grow_table(region, heap);
+    struct shape *next = shape_alloc(region, shape->count + 1, true);
+    next->header.references = OBJECT_LASTING;
+    next->hash = hash;
+    next->parent = shape;
+    next->plain = key_is_plain(key);
+    for (size_t i = 0; i < shape->count; i++)
+        next->keys[i] = value_retain(shape->keys[i]);
+    next->keys[shape->count] = value_retain(key);
+    order_insert(next, shape, shape_complete(next));
+    struct shape **bucket = &heap->shapes[hash & (heap->shape_buckets - 1)];
+    next->next = *bucket;
+    *bucket = next;
+    heap->shape_count++;
+    return next;
+}
+
+struct shape *shape_new_wide(struct region *region, const value *keys, size_t count)
+{
+    struct shape *shape = shape_alloc(region, count, false);
+    memcpy(shape->keys, keys, count * sizeof(value));
+    shape_complete(shape);
+    return shape;
+}
+
+value record_new(struct region *region, struct shape *shape, const value *slots)
+{
+    struct record *record = region_alloc(region, sizeof(*record) + shape->count * sizeof(value));
+    record->header = object_header(OBJECT_RECORD);
+    record->shape = shape;
+    memcpy(record->slots, slots, shape->count * sizeof(value));
+    return (value){.tag = VALUE_MAP, .aux = shape->count, .object = &record->header};
+}

@@ -1,0 +1,26 @@
+// Hash tables behind maps and sets: a flat list of up to TABLE_FLAT entries, above that a trie of
+// nodes. An entry is `stride` values: key and item (maps) or the member alone (sets). Objects with one
+// owner are changed in place. Ownership as in value.h.
+#pragma once
+
+#include "value/layout.h"
+
+enum { TABLE_FLAT = 32 };
+
+extern struct flat table_empty_map, table_empty_set;
+
+// The entry of the key (entry[0] is the key, entry[1] the item), or NULL.
+const value *table_find(const struct object *table, value key);
+// Adds or replaces (an equal key stays, its item is replaced). *ret_added: there was no such key.
+// `items` holds stride values and is consumed, as is the table.
+struct object *table_put(struct region *region, struct object *table, const value *items,
+                         bool *ret_added);
+// Consumes the table, looks at the key.
+struct object *table_remove(struct region *region, struct object *table, value key,
+                            bool *ret_removed);
+// A trie with the entries of a flat list or record: `count` entries at `entries`, consumed.
+struct object *table_from(struct region *region, unsigned stride, const value *entries,
+                          size_t count);
+
+struct map_cursor table_iterate(value v);
+const value *table_next(struct map_cursor *cursor);  // the next entry, or NULL

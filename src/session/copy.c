@@ -1,0 +1,233 @@
+// COPY: a clone of a snapshot or post-mortem works on a request beside the idle head, then is killed,
+// or takes the head's place (adoption).
+#include <signal.h>
+
+#include "session/internal.h"
+
+enum { WAKE_AS_COPY = 1 };
+
+enum session_state session_begin_copy(struct session *session, struct worker *source)
+{
+    session->source = source;
+    session->copy_phase = COPY_WAKING;
+    channel_forget_outgoing(&session->aux);
+    channel_forget_incoming(&session->aux);
+    process_wake(&source->process, WAKE_AS_COPY);
+    session_set_timer(session, TIME_WAKE_MS);
+    return STATE_COPY;
+}
+
+// The copy is gone. If the head died meanwhile, its snapshot takes over.
+static enum session_state leave(struct session *session)
+{
+    session_set_timer(session, -1);
+    session->source = NULL;
+    if (!session->head)
+        return session_begin_wake(session, session->current);
+    session_send(session, &session->main, CHANNEL_OFFSETS, SPAN("{}"));
+    return STATE_IDLE;
+}
+
+static enum session_state end_copy(struct session *session)
+{
+    session->copy_phase = COPY_ENDING;
+    process_signal(&session->copy->process, SIGKILL);
+    session_set_timer(session, TIME_HARD_STOP_MS);
+    return STATE_COPY;
+}
+
+static void finish_job(struct session *session)
+{
+    struct job *job = session->job;
+    session->job = NULL;
+    job_finish(session, job);
+}
+
+// --- adoption -------------------------------------------------------------------------------------------
+
+static bool wants_adoption(const struct job *job)
+{
+    value invoked = message_field(job->result, "invoked");
+    return job->adopt && !job->cancelled && !(invoked.tag == VALUE_BOOLEAN && !invoked.boolean) &&
+           !value_is_map(message_field(job->result, "rollback"));
+}
+
+static enum session_state send_adopt(struct session *session)
+{
+    session->copy_phase = COPY_ADOPTING;
+    channel_forget_outgoing(&session->main);
+    channel_forget_incoming(&session->main);
+    session_send(session, &session->aux, CHANNEL_ADOPT, SPAN("{}"));
+    session_set_timer(session, TIME_WAKE_MS);
+    return STATE_COPY;
+}
+
+static enum session_state replace_head(struct session *session)
+{
+    if (!session->head)
+        return send_adopt(session);
+    session->copy_phase = COPY_REPLACING_HEAD;
+    session_expel_head(session);
+    return STATE_COPY;
+}
+
+static enum session_state adopted(struct session *session, const struct channel_message *message)
+{
+    struct job *job = session->job;
+    const struct record *record = record_find(&session->history, job->error);
+    value content;
+    if (session_read_scratch(session, message, &content))
+        session_keep_state(session, content);
+    session->copy->role = ROLE_HEAD;
+    session->head = session->copy;
+    session->copy = NULL;
+    job->adopted = true;
+    job->number = ++session->evaluations;
+    // It began where the failed evaluation had stopped.
+    int64_t parent = record ? message_integer(record->error, "evaluation", -1) : -1;
+    lineage_set_parent(session, job->number, parent < job->number ? parent : -1);
+    job->undone = lineage_undone(session, job_region(session->manager, job), session->current,
+                                 job->number);
+    session->current = job->number;
+    finish_job(session);
+    snapshot_begin(session, session->current, "(invoke-restart)");
+    return STATE_HOUSEKEEPING;
+}
+
+// --- messages -------------------------------------------------------------------------------------------
+
+static enum session_state copy_woke(struct session *session, const struct channel_message *message)
+{
+    value content;
+    if (!session_read_scratch(session, message, &content) ||
+        message_pid(content, "pid") != message->sender ||
+        message_pid(content, "from") != session->source->process.pid)
+        return STATE_COPY;
+    session->copy = worker_add_announced(session, message->sender, ROLE_COPY);
+    if (!session->copy)
+        return STATE_COPY;  // dead again: the timer ends the wait
+    session->source = NULL;
+    if (session->job->cancelled) {
+        finish_job(session);
+        return end_copy(session);
+    }
+    session->copy_phase = COPY_WORKING;
+    job_send(session->job, &session->aux);
+    return STATE_COPY;
+}
+
+static enum session_state refuse_copy(struct session *session)
+{
+    struct job *job = session->job;
+    session->job = NULL;
+    job_refuse(session->manager, job, "start-failed", "The process could not be copied.");
+    session_kill_leftovers(session);
+    return leave(session);
+}
+
+static enum session_state copy_result(struct session *session,
+                                      const struct channel_message *message)
+{
+    struct job *job = session->job;
+    if (message->number != job->message_number || session->copy_phase > COPY_INTERRUPTING)
+        return STATE_COPY;
+    if (!session_take_result(session, job, message)) {
+        session_break_protocol(session, session->copy);
+        return STATE_COPY;
+    }
+    if (wants_adoption(job))
+        return replace_head(session);
+    finish_job(session);
+    return end_copy(session);
+}
+
+enum session_state action_copy_message(struct session *session, const struct session_event *event)
+{
+    const struct channel_message *message = event->message;
+    struct job *job = session->job;
+    switch (message->type) {
+    case CHANNEL_WOKE: return copy_woke(session, message);
+    case CHANNEL_WAKE_FAILED: return refuse_copy(session);
+    case CHANNEL_ADOPTED:
+        return session->copy_phase == COPY_ADOPTING ? adopted(session, message) : STATE_COPY;
+    default: break;
+    }
+    // What the idle head may still say is of no interest.
+    if (!job || !session->copy || message->sender != session->copy->process.pid)
+        return STATE_COPY;
+    if (message->type == CHANNEL_RESULT)
+        return copy_result(session, message);
+    if (message->type == CHANNEL_FAREWELL)
+        session_take_farewell(session, job, message);
+    else if (message->type == CHANNEL_FRAMES)
+        session_take_frames(session, job, message);
+    return STATE_COPY;
+}
+
+// --- stopping -------------------------------------------------------------------------------------------
+
+static enum session_state soft_stop(struct session *session)
+{
+    session->copy_phase = COPY_INTERRUPTING;
+    process_interrupt(&session->copy->process, SIGINT);
+    session_set_timer(session, TIME_INTERRUPT_MS);
+    return STATE_COPY;
+}
+
+enum session_state action_copy_cancel(struct session *session, const struct session_event *event)
+{
+    (void)event;
+    return session->copy_phase == COPY_WORKING ? soft_stop(session) : STATE_COPY;
+}
+
+enum session_state action_copy_timer(struct session *session, const struct session_event *event)
+{
+    (void)event;
+    struct worker *late = session->copy;
+    switch (session->copy_phase) {
+    case COPY_WORKING: session->job->stop = STOP_TIMEOUT; return soft_stop(session);
+    case COPY_INTERRUPTING:
+        session->copy_phase = COPY_STOPPING;
+        process_interrupt(&session->copy->process, SIGUSR1);
+        session_set_timer(session, TIME_HARD_STOP_MS);
+        return STATE_COPY;
+    case COPY_WAKING:
+        // The parked process lives or not; the clone it should have made does not count.
+        return refuse_copy(session);
+    case COPY_REPLACING_HEAD: late = session->head; break;
+    case COPY_STOPPING:
+    case COPY_ENDING:
+    case COPY_ADOPTING: break;
+    }
+    if (late)
+        process_signal(&late->process, SIGKILL);
+    session_set_timer(session, TIME_HARD_STOP_MS);
+    return STATE_COPY;
+}
+
+// --- ends -----------------------------------------------------------------------------------------------
+
+enum session_state action_copy_exit(struct session *session, const struct session_event *event)
+{
+    enum copy_phase phase = session->copy_phase;
+    if (phase == COPY_WAKING)
+        return refuse_copy(session);
+    if (phase != COPY_ENDING) {
+        session_classify_exit(session, session->job, event->exit, phase == COPY_STOPPING);
+        finish_job(session);
+        session_kill_leftovers(session);
+    }
+    if (phase == COPY_REPLACING_HEAD || phase == COPY_ADOPTING)
+        return session_begin_wake(session, session->current);
+    return leave(session);
+}
+
+enum session_state action_copy_head_exit(struct session *session, const struct session_event *event)
+{
+    if (session->copy_phase == COPY_REPLACING_HEAD)
+        return send_adopt(session);
+    const struct process_exit *exit = event->exit;
+    session_wake_notice(session, "the session's process died while idle (%s %d)",
+                        exit->signaled ? "signal" : "exit code", exit->code);
+    return STATE_COPY;
+}

@@ -1,0 +1,177 @@
+#include "session/core.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/memory.h"
+#include "config.h"
+
+static bool is_readable(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, R_OK) == 0;
+}
+
+static int give_path(char *path, char **ret_path)
+{
+    if (!is_readable(path)) {
+        memory_free(path);
+        return -ENOENT;
+    }
+    *ret_path = path;
+    return 0;
+}
+
+int session_find_sbcl(const struct session_config *config, char **ret_path)
+{
+    const char *name = config->sbcl ? config->sbcl : "sbcl";
+    if (strchr(name, '/')) {
+        if (access(name, X_OK) < 0)
+            return -ENOENT;
+        *ret_path = memory_copy_text(name, strlen(name));
+        return 0;
+    }
+    const char *rest = getenv("PATH");
+    if (!rest || !*rest)
+        rest = "/usr/local/bin:/usr/bin:/bin";
+    while (*rest) {
+        size_t length = strcspn(rest, ":");
+        char *path = memory_format("%.*s/%s", (int)length, rest, name);
+        struct stat status;
+        if (length > 0 && access(path, X_OK) == 0 && stat(path, &status) == 0 &&
+            S_ISREG(status.st_mode)) {
+            *ret_path = path;
+            return 0;
+        }
+        memory_free(path);
+        rest += length + (rest[length] == ':');
+    }
+    return -ENOENT;
+}
+
+// The program runs from its build directory: then that is where its parts are.
+static bool runs_from_build(void)
+{
+    char path[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    if (length <= 0)
+        return false;
+    path[length] = 0;
+    size_t directory = strlen(CADRE_BUILDDIR);
+    return strncmp(path, CADRE_BUILDDIR, directory) == 0 && path[directory] == '/';
+}
+
+static char *part_path(const char *in_build, const char *installed)
+{
+    return runs_from_build() ? memory_format("%s/%s", CADRE_BUILDDIR, in_build)
+                             : memory_format("%s/%s", CADRE_LIBDIR, installed);
+}
+
+int session_find_core_builder(char **ret_path)
+{
+    char *path = runs_from_build() ? memory_format("%s/scripts/build-core", CADRE_SOURCE_DIR)
+                                   : memory_format("%s/scripts/build-core", CADRE_LIBDIR);
+    if (access(path, X_OK) < 0) {
+        memory_free(path);
+        return -ENOENT;
+    }
+    *ret_path = path;
+    return 0;
+}
+
+static unsigned heap_of(const struct session_config *config)
+{
+    return config->heap_mb ? config->heap_mb : CORE_DEFAULT_HEAP_MB;
+}
+
+static char *cache_directory(const struct session_config *config)
+{
+    if (config->cache_directory)
+        return memory_copy_text(config->cache_directory, strlen(config->cache_directory));
+    const char *cache = getenv("XDG_CACHE_HOME");
+    if (cache && cache[0] == '/')
+        return memory_format("%s/cadre", cache);
+    const char *home = getenv("HOME");
+    return memory_format("%s/.cache/cadre", home && home[0] == '/' ? home : "/tmp");
+}
+
+// Size and time of a file stand for its contents: a new SBCL or new sources give a new core.
+static uint64_t file_mark(const char *path, uint64_t mark)
+{
+    struct stat status;
+    if (stat(path, &status) < 0)
+        return mark;
+    uint64_t parts[3] = {(uint64_t)status.st_size, (uint64_t)status.st_mtim.tv_sec,
+                         (uint64_t)status.st_mtim.tv_nsec};
+    return hash_bytes(parts, sizeof(parts), mark);
+}
+
+static char *cached_core(const struct session_config *config)
+{
+    CLEANUP_FREE char *directory = cache_directory(config);
+    CLEANUP_FREE char *sbcl = NULL;
+    CLEANUP_FREE char *shipped = part_path("lisp/cadre.core", "cadre.core");
+    if (session_find_sbcl(config, &sbcl) < 0)
+        return NULL;
+    uint64_t mark = file_mark(shipped, file_mark(sbcl, 1));
+    return memory_format("%s/cadre-%016llx-%u.core", directory, (unsigned long long)mark,
+                         heap_of(config));
+}
+
+int session_find_core(const struct session_config *config, char **ret_path)
+{
+    if (config->core)
+        return give_path(memory_copy_text(config->core, strlen(config->core)), ret_path);
+    if (heap_of(config) == CORE_DEFAULT_HEAP_MB &&
+        give_path(part_path("lisp/cadre.core", "cadre.core"), ret_path) == 0)
+        return 0;
+    char *cached = cached_core(config);
+    return cached ? give_path(cached, ret_path) : -ENOENT;
+}
+
+static int make_directories(char *path)
+{
+    for (char *at = path + 1;; at++) {
+        if (*at && *at != '/')
+            continue;
+        char end = *at;
+        *at = 0;
+        int result = mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+        *at = end;
+        if (result < 0 || !end)
+            return result;
+    }
+}
+
+int core_build_plan(const struct session_config *config, struct core_build *ret_build)
+{
+    if (config->core)
+        return -ENOENT;
+    struct core_build build = {0};
+    int result = session_find_core_builder(&build.program);
+    if (result < 0)
+        return result;
+    CLEANUP_FREE char *directory = cache_directory(config);
+    build.target = cached_core(config);
+    result = build.target ? make_directories(directory) : -ENOENT;
+    if (result < 0) {
+        core_build_release(&build);
+        return result;
+    }
+    snprintf(build.heap, sizeof(build.heap), "%u", heap_of(config));
+    *ret_build = build;
+    return 0;
+}
+
+void core_build_release(struct core_build *build)
+{
+    memory_free(build->program);
+    memory_free(build->target);
+    *build = (struct core_build){0};
+}

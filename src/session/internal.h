@@ -1,0 +1,329 @@
+// What the files of the session layer share: the structures of a manager, a session, its processes
+// and its requests. Owned by the manager; nothing here is visible outside this folder.
+#pragma once
+
+#include <event2/event.h>
+
+#include "base/buffer.h"
+#include "session/capture.h"
+#include "session/channel.h"
+#include "session/classify.h"
+#include "session/process.h"
+#include "session/record.h"
+#include "session/session.h"
+#include "session/state.h"
+
+#define NO_ERROR_TEXT \
+    "No error information available.\n" \
+    "(No error has occurred since the last successful evaluation)"
+
+enum {
+    SESSION_RESULT_LIMIT = 256 << 20,  // bytes of a worker's answer as values
+    SESSION_REGION_LIMIT = 512 << 20,  // … with what the supervisor adds
+
+    SESSION_KERNEL_SESSIONS = 16,  // fresh workers of a session whose offspring may still live
+    SESSION_NOTICES = 16,          // waiting for the next reply; older ones are dropped
+    SESSION_SYSTEMS = 64,          // loaded again after a reset
+    SESSION_CODE_CHARACTERS = 40,  // of an evaluation's code, in the list of snapshots
+    SESSION_START_TRIES = 3,
+
+    TIME_START_MS = 10000,
+    TIME_BUILD_MS = 180000,
+    TIME_SNAP_MS = 2000,
+    TIME_WAKE_MS = 1000,
+    TIME_FINALIZE_MS = 500,
+    TIME_INTERRUPT_MS = 400,  // from the soft stop to the hard one
+    TIME_HARD_STOP_MS = 300,  // from the hard stop to SIGKILL, and between further ones
+};
+
+enum worker_role {
+    ROLE_HEAD,
+    ROLE_SNAPSHOT,
+    ROLE_POSTMORTEM,
+    ROLE_COPY,
+    ROLE_BUILDER,  // makes a core
+    ROLE_DOOMED,   // killed, to be reaped
+};
+
+// A process of a session.
+struct worker {
+    struct worker *next;
+    struct session *session;
+    struct process process;
+    enum worker_role role;
+    int64_t number;    // SNAPSHOT: evaluation it is the state after
+    int64_t error;     // POSTMORTEM: error it is frozen at
+    bool adoptable;    // POSTMORTEM
+    int64_t time;      // unix seconds
+    uint64_t pss_kb;   // when last measured
+    int64_t measured_ms;
+    char *code;        // SNAPSHOT: first characters of the evaluation's code
+};
+
+enum job_stop { STOP_NONE, STOP_TIMEOUT, STOP_INTERRUPT, STOP_CANCEL };
+
+// A request: queued, then running, then answered and freed.
+struct job {
+    struct job *next;
+    uint64_t ticket;
+    struct session *session;  // NULL: refused before it had one
+    enum session_request_kind kind;
+    bool internal;  // loads a system again after a reset: no callbacks, no number of its own
+    bool cancelled;
+    bool reset_done;           // RESET: the fresh image is there
+    bool waited_for_snapshot;  // COPY
+    bool adopt;
+    char *name;
+    char *op;
+    char *label;
+    struct buffer params;  // JSON text of an object
+    int64_t timeout;       // seconds, 0 = none
+    int64_t error;
+    int64_t rollback_to;
+    int64_t rollback_steps;
+    session_reply_fn *reply;
+    session_progress_fn *progress;
+    void *data;
+
+    // While it runs and afterwards:
+    int64_t started_ns;  // 0 = queued
+    uint32_t message_number;
+    int64_t number;         // evaluation
+    enum job_stop stop;     // why it is being stopped
+    struct region *region;  // of everything below
+    value result;
+    value frames;           // error map of the hard stop, or nil
+    bool has_failure;       // its process ended
+    struct failure failure;
+    struct farewell farewell;
+    struct worker *postmortem;  // announced by its result
+    bool adopted;
+    bool rolled_back;
+    int64_t snapshot;   // RESET: state before
+    value undone;
+    value lost_threads;
+    char refusal_code[32];  // "" = not refused
+    char *refusal_message;
+};
+
+enum copy_phase {
+    COPY_WAKING,         // until WOKE
+    COPY_WORKING,        // until RESULT
+    COPY_INTERRUPTING,   // soft stop sent
+    COPY_STOPPING,       // hard stop sent
+    COPY_ENDING,         // answered, killed, until its exit
+    COPY_REPLACING_HEAD,  // adoption: until the exit of the old head
+    COPY_ADOPTING,        // adoption: until ADOPTED
+};
+
+struct session {
+    struct session *next;
+    struct session_manager *manager;
+    char name[SESSION_NAME_MAX + 1];
+    char *environment_entry;  // "CADRE_SESSION=…"
+    struct session_limits limits;
+
+    enum session_state state;
+    bool handling;         // inside session_handle()
+    bool close_requested;  // by a callback
+    struct event *timer;
+
+    struct channel main;
+    struct channel aux;
+    struct capture output;
+    struct capture errors;
+    bool open;  // the four above are
+
+    struct worker *workers;  // all processes
+    struct worker *head;
+    struct worker *copy;
+    struct worker *source;   // WAKING, COPY: the parked process that was signalled
+    pid_t kernel_sessions[SESSION_KERNEL_SESSIONS];
+    size_t kernel_session_count;
+    unsigned start_tries;
+    bool building;         // STARTING: a core
+    bool protocol_broken;  // the head or copy sent garbage and was killed for it
+
+    struct job *job;        // the one that runs
+    struct job *queue;
+    struct job **queue_end;
+    size_t queue_length;
+    uint32_t message_number;  // of the last message that wants an answer
+    bool finalizing;          // IDLE: the head runs finalizers
+    uint32_t finalize_number;
+    unsigned finalize_stage;
+    unsigned finalizers;      // pending, as last announced
+    bool discard_finalizers;  // at the next wake
+
+    enum copy_phase copy_phase;
+    bool wake_spawns;       // WAKING: a fresh worker instead of a snapshot
+    int64_t wake_number;    // WAKING: the snapshot wanted
+    bool wake_only_this;    // WAKING: an explicit rollback; else older ones will do
+    char *wake_notice;      // why, for the notice when it is done
+    int64_t snap_number;    // HOUSEKEEPING
+    uint32_t snap_message;
+    char *snap_code;
+    uint64_t unit_tick;     // when the current evaluation or housekeeping began
+
+    int64_t evaluations;    // counter
+    int64_t current;        // the evaluation whose state the head has
+    int64_t before_reset;   // snapshot kept by the last reset, -1 = none
+    struct buffer lineage;  // int64_t parent of each evaluation, by number
+    int64_t measured_ms;    // last time memory of clones was read
+
+    char *systems[SESSION_SYSTEMS];  // loaded by load-system
+    size_t system_count;
+
+    struct record_history history;
+    char *notices[SESSION_NOTICES];
+    size_t notice_count;
+    struct buffer late_errors;  // lines about threads and finalizers for the next [stderr]
+    char *lost_threads;         // names lost by the last rollback, for the notice after a timeout
+
+    struct region *state_region;
+    value agent_state;  // `state` of the agent's last message
+    struct region *hello_region;
+    value hello;
+    struct region *scratch;  // for reading small messages
+    struct event *progress_timer;
+};
+
+struct session_manager {
+    struct event_base *base;
+    struct session_config config;
+    char *sbcl;
+    char *core;
+    char *cache_directory;
+    char id[40];
+    struct session *sessions;  // oldest first
+    struct session *closing;
+    unsigned session_count;
+    uint64_t last_ticket;
+    uint64_t last_session;
+    struct job *refused;  // to be answered from the loop
+    struct event *refused_event;
+    struct event *reap_timer;
+    struct region *spare_region;
+    int guardian_fd;
+    struct process guardian;
+};
+
+// --- manager.c --------------------------------------------------------------------------------------
+struct session *manager_find(struct session_manager *manager, const char *name);
+struct region *manager_take_region(struct session_manager *manager);
+void manager_return_region(struct session_manager *manager, struct region *region);
+bool manager_knows_pid(struct session_manager *manager, pid_t pid);
+void manager_start_guardian(struct session_manager *manager);
+void session_unlink_closed(struct session *session);  // all its processes are gone: frees it
+
+// --- worker.c ---------------------------------------------------------------------------------------
+// NULL when the process cannot be entered (it is gone).
+struct worker *worker_add(struct session *session, pid_t pid, enum worker_role role);
+// A process announced by a worker: believed only when it is an unknown process of this session.
+struct worker *worker_add_announced(struct session *session, pid_t pid, enum worker_role role);
+// Forgotten at once, reaped when it has ended. Not for a head or copy whose end is waited for.
+void worker_kill(struct worker *worker);
+struct worker *worker_find_snapshot(struct session *session, int64_t number);
+struct worker *worker_find_postmortem(struct session *session, int64_t error);
+void session_kill_all(struct session *session);
+// Kills what the lost or stopped evaluation left behind: everything started since `unit_tick`.
+void session_kill_leftovers(struct session *session);
+void manager_reap_orphans(struct session_manager *manager);
+
+// --- session.c --------------------------------------------------------------------------------------
+struct session *session_new(struct session_manager *manager, const char *name);
+void session_free(struct session *session);
+int session_open(struct session *session);
+void session_set_timer(struct session *session, int64_t milliseconds);  // negative: none
+void session_notice(struct session *session, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+// A JSON object; false for anything else.
+bool session_read(struct session *session, struct region *region, struct span text,
+                  value *ret_value);
+bool session_read_scratch(struct session *session, const struct channel_message *message,
+                          value *ret_value);  // valid until the next one
+void session_keep_state(struct session *session, value message);
+uint32_t session_send(struct session *session, struct channel *channel, uint32_t type,
+                      struct span payload);
+void session_break_protocol(struct session *session, struct worker *worker);
+void session_reload_systems(struct session *session);
+
+// Members of messages, which may be missing or of any type.
+value message_field(value message, const char *name);
+pid_t message_pid(value message, const char *name);  // 0 = none
+int64_t message_integer(value message, const char *name, int64_t otherwise);
+struct span message_text(value message, const char *name);
+
+// --- job.c ------------------------------------------------------------------------------------------
+struct job *job_new(struct session_manager *manager, const struct session_request *request);
+struct job *job_new_internal(const char *op, const char *parameter, const char *text);
+void job_free(struct session_manager *manager, struct job *job);
+struct region *job_region(struct session_manager *manager, struct job *job);
+void job_enqueue(struct session *session, struct job *job);
+void job_requeue(struct session *session, struct job *job);  // as the first
+struct job *job_dequeue(struct session *session);
+bool job_remove_queued(struct session *session, uint64_t ticket);
+void job_begin(struct job *job);
+void job_send(struct job *job, struct channel *channel);  // and starts its time
+int64_t job_elapsed_ms(const struct job *job);
+void job_progress(const struct session *session, const struct job *job,
+                  struct session_progress *ret_progress);
+
+// --- reply.c ----------------------------------------------------------------------------------------
+// Both answer (unless cancelled or internal) and free; a refusal is answered from the loop.
+void job_refuse(struct session_manager *manager, struct job *job, const char *code,
+                const char *format, ...) __attribute__((format(printf, 4, 5)));
+void job_finish(struct session *session, struct job *job);
+void manager_answer_refused(struct session_manager *manager);
+void session_take_thread_errors(struct session *session, struct region *region, value result);
+
+// --- lineage.c --------------------------------------------------------------------------------------
+void lineage_set_parent(struct session *session, int64_t number, int64_t parent);
+int64_t lineage_parent(const struct session *session, int64_t number);  // -1 = none
+bool lineage_has_ancestor(const struct session *session, int64_t number, int64_t ancestor);
+// Evaluations that are part of `from` and not of `to`, oldest first.
+value lineage_undone(const struct session *session, struct region *region, int64_t from, int64_t to);
+
+// --- snapshot.c -------------------------------------------------------------------------------------
+void snapshot_begin(struct session *session, int64_t number, const char *code);
+void snapshot_evict(struct session *session);
+void postmortem_keep(struct session *session, struct worker *worker, int64_t error);
+
+// --- actions, by file, and what they share ------------------------------------------------------------
+// close.c
+session_action_fn action_ignore, action_close_timer;
+void session_begin_close(struct session *session);
+void session_drop_jobs(struct session *session, const char *code, const char *message);
+void session_fail_queue(struct session *session, const char *code, const char *message);
+// start.c
+session_action_fn action_start, action_starting_message, action_starting_exit,
+    action_starting_timer;
+enum session_state session_begin_spawn(struct session *session);
+// idle.c
+session_action_fn action_take_request, action_idle_message, action_idle_exit, action_idle_timer;
+void session_begin_finalizers(struct session *session);
+// run.c
+session_action_fn action_result, action_frames, action_running_exit, action_soft_stop,
+    action_hard_stop, action_kill;
+bool session_take_result(struct session *session, struct job *job,
+                         const struct channel_message *message);
+void session_take_farewell(struct session *session, struct job *job,
+                           const struct channel_message *message);
+void session_take_frames(struct session *session, struct job *job,
+                         const struct channel_message *message);
+void session_classify_exit(struct session *session, struct job *job,
+                           const struct process_exit *exit, bool killed_by_us);
+// snapshot.c
+session_action_fn action_snapped, action_drop_snapshot, action_snap_message, action_snap_exit,
+    action_snap_timer;
+// wake.c
+session_action_fn action_woke, action_wake_exit, action_wake_timer;
+enum session_state session_begin_wake(struct session *session, int64_t number);
+void session_expel_head(struct session *session);
+int64_t session_nearest_snapshot(struct session *session, int64_t number);  // -1 = none
+void session_wake_notice(struct session *session, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+// copy.c
+session_action_fn action_copy_message, action_copy_head_exit, action_copy_timer, action_copy_cancel,
+    action_copy_exit;
+enum session_state session_begin_copy(struct session *session, struct worker *source);

@@ -1,0 +1,205 @@
+// A request on its way: copied when submitted, sent when its turn comes, answered once.
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/utf8.h"
+#include "session/internal.h"
+#include "session/proc.h"
+#include "value/json.h"
+
+enum { PROGRESS_FIRST_MS = 1000, PROGRESS_NEXT_MS = 500 };
+
+static char *copy_or_null(const char *text)
+{
+    return text ? memory_copy_text(text, strlen(text)) : NULL;
+}
+
+struct job *job_new(struct session_manager *manager, const struct session_request *request)
+{
+    CHECK(request->kind < SESSION_REQUEST_KIND_COUNT && request->reply);
+    struct job *job = memory_alloc_zero(sizeof(*job));
+    job->ticket = ++manager->last_ticket;
+    job->kind = request->kind;
+    job->adopt = request->adopt;
+    job->name = copy_or_null(request->session ? request->session : "main");
+    job->op = copy_or_null(request->op);
+    if (request->label) {
+        size_t length = strlen(request->label);
+        length = utf8_offset(request->label, length, SESSION_CODE_CHARACTERS);
+        job->label = memory_copy_text(request->label, length);
+    }
+    job->timeout = request->timeout;
+    job->error = request->error;
+    job->rollback_to = request->rollback_to;
+    job->rollback_steps = request->rollback_steps;
+    job->reply = request->reply;
+    job->progress = request->progress;
+    job->data = request->data;
+    buffer_init(&job->params, SESSION_REQUEST_MAX);
+    if (value_is_map(request->params))
+        json_write(&job->params, request->params, 0, NULL);
+    else
+        buffer_append_text(&job->params, "{}");
+    return job;
+}
+
+struct job *job_new_internal(const char *op, const char *parameter, const char *text)
+{
+    struct job *job = memory_alloc_zero(sizeof(*job));
+    job->kind = SESSION_EVALUATE;
+    job->internal = true;
+    job->op = copy_or_null(op);
+    job->label = copy_or_null(text);
+    job->timeout = -1;
+    buffer_init(&job->params, SESSION_REQUEST_MAX);
+    buffer_append_format(&job->params, "{\"%s\":", parameter);
+    json_write_string(&job->params, span_from(text));
+    buffer_append_byte(&job->params, '}');
+    return job;
+}
+
+void job_free(struct session_manager *manager, struct job *job)
+{
+    if (job->region)
+        manager_return_region(manager, job->region);
+    buffer_release(&job->params);
+    memory_free(job->name);
+    memory_free(job->op);
+    memory_free(job->label);
+    memory_free(job->refusal_message);
+    memory_free(job);
+}
+
+struct region *job_region(struct session_manager *manager, struct job *job)
+{
+    if (!job->region)
+        job->region = manager_take_region(manager);
+    return job->region;
+}
+
+// --- the queue ------------------------------------------------------------------------------------------
+
+void job_enqueue(struct session *session, struct job *job)
+{
+    job->session = session;
+    *session->queue_end = job;
+    session->queue_end = &job->next;
+    session->queue_length++;
+}
+
+void job_requeue(struct session *session, struct job *job)
+{
+    job->session = session;
+    job->next = session->queue;
+    session->queue = job;
+    if (!job->next)
+        session->queue_end = &job->next;
+    session->queue_length++;
+}
+
+static struct job *unlink_queued(struct session *session, struct job **link)
+{
+    struct job *job = *link;
+    *link = job->next;
+    if (session->queue_end == &job->next)
+        session->queue_end = link;
+    job->next = NULL;
+    session->queue_length--;
+    return job;
+}
+
+struct job *job_dequeue(struct session *session)
+{
+    CHECK(session->queue);
+    return unlink_queued(session, &session->queue);
+}
+
+bool job_remove_queued(struct session *session, uint64_t ticket)
+{
+    for (struct job **link = &session->queue; *link; link = &(*link)->next) {
+        if ((*link)->ticket == ticket) {
+            job_free(session->manager, unlink_queued(session, link));
+            return true;
+        }
+    }
+    return false;
+}
+
+// --- running --------------------------------------------------------------------------------------------
+
+static void on_progress(evutil_socket_t fd, short what, void *data)
+{
+    (void)fd;
+    (void)what;
+    struct session *session = data;
+    struct job *job = session->job;
+    if (!job || !job->progress || job->cancelled)
+        return;
+    struct session_progress progress;
+    job_progress(session, job, &progress);
+    event_add(session->progress_timer,
+              &(struct timeval){.tv_usec = PROGRESS_NEXT_MS * 1000});
+    job->progress(job->data, &progress);
+}
+
+void job_progress(const struct session *session, const struct job *job,
+                  struct session_progress *ret_progress)
+{
+    enum { LINE_BYTES = 200 };
+    bool queued = job->started_ns == 0;
+    *ret_progress = (struct session_progress){.queued = queued, .line = {"", 0}};
+    if (queued)
+        return;
+    ret_progress->elapsed_ms = (clock_now_ns() - job->started_ns) / 1000000;
+    ret_progress->line = capture_newest_line(&session->output, LINE_BYTES);
+    if (ret_progress->line.length == 0)
+        ret_progress->line = capture_newest_line(&session->errors, LINE_BYTES);
+}
+
+void job_begin(struct job *job)
+{
+    struct session *session = job->session;
+    session->job = job;
+    session->protocol_broken = false;
+    job->started_ns = clock_now_ns();
+    session->unit_tick = proc_tick_now();
+    if (job->timeout < 0)
+        job->timeout = session->limits.timeout;
+    if (!job->progress)
+        return;
+    if (!session->progress_timer)
+        session->progress_timer = evtimer_new(session->manager->base, on_progress, session);
+    CHECK(session->progress_timer);
+    event_add(session->progress_timer,
+              &(struct timeval){.tv_sec = PROGRESS_FIRST_MS / 1000});
+}
+
+int64_t job_elapsed_ms(const struct job *job)
+{
+    return (clock_now_ns() - job->started_ns) / 1000000;
+}
+
+void job_send(struct job *job, struct channel *channel)
+{
+    struct session *session = job->session;
+    const struct session_limits *limits = &session->limits;
+    struct buffer text;
+    buffer_init(&text, SESSION_REQUEST_MAX + 4096);
+    buffer_append_text(&text, "{\"op\":");
+    json_write_string(&text, span_from(job->op));
+    buffer_append_format(&text,
+                         ",\"limits\":{\"timeout\":%lld,\"max_output\":%lld,\"max_memory\":%lld,"
+                         "\"max_frames\":%lld}",
+                         (long long)job->timeout, (long long)limits->max_output,
+                         (long long)limits->max_memory, (long long)limits->max_frames);
+    struct span params = buffer_span(&job->params);
+    if (params.length > 2)
+        buffer_append_byte(&text, ',');
+    buffer_append(&text, params.data + 1, params.length - 1);
+    CHECK(!text.failed);
+    job->message_number = session_send(session, channel, CHANNEL_REQUEST, buffer_span(&text));
+    buffer_release(&text);
+    session_set_timer(session, job->timeout > 0 ? job->timeout * 1000 : -1);
+}

@@ -1,0 +1,32 @@
+#include <string.h>
+
+#include "session/session.h"
+
+struct session_limits session_limits_default(void)
+{
+    return (struct session_limits){
+        .timeout = 30, .max_output = 100000, .max_memory = 1024, .max_frames = 20, .snapshots = 16};
+}
+
+static bool check(const char *name, int64_t number, int64_t low, int64_t high, struct error *error)
+{
+    if (number < 0)
+        return error_set(error, ERROR_INVALID, "Value must be non-negative: %s = %lld", name,
+                         (long long)number);
+    if (number < low || number > high)
+        return error_set(error, ERROR_INVALID, "Value must be between %lld and %lld: %s = %lld",
+                         (long long)low, (long long)high, name, (long long)number);
+    return true;
+}
+
+bool session_limits_check(const struct session_limits *limits, unsigned heap_mb,
+                          struct error *error)
+{
+    // A copying collection needs as much room again as there is live data.
+    int64_t max_memory = (int64_t)heap_mb * 45 / 100;
+    return check("timeout", limits->timeout, 0, 86400, error) &&
+           check("max-output", limits->max_output, 1, 4000000, error) &&
+           check("max-memory", limits->max_memory, 64, max_memory, error) &&
+           check("max-frames", limits->max_frames, 1, 1000, error) &&
+           check("snapshots", limits->snapshots, 1, 256, error);
+}

@@ -1,0 +1,430 @@
+// The manager: sessions by name, requests in, replies out.
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "session/core.h"
+#include "session/internal.h"
+#include "session/spawn.h"
+
+enum { REAP_SECONDS = 2, FREE_WAIT_MS = 2000, DEFAULT_SESSIONS = 8, DEFAULT_QUEUE = 64 };
+
+// --- life ---------------------------------------------------------------------------------------------
+
+static void on_refused(evutil_socket_t fd, short what, void *data)
+{
+    (void)fd;
+    (void)what;
+    manager_answer_refused(data);
+}
+
+static void on_reap(evutil_socket_t fd, short what, void *data)
+{
+    (void)fd;
+    (void)what;
+    manager_reap_orphans(data);
+}
+
+static char *copy_or_null(const char *text)
+{
+    return text ? memory_copy_text(text, strlen(text)) : NULL;
+}
+
+static void take_config(struct session_manager *manager, const struct session_config *config)
+{
+    manager->config = *config;
+    manager->config.sbcl = manager->sbcl = copy_or_null(config->sbcl);
+    manager->config.core = manager->core = copy_or_null(config->core);
+    manager->config.cache_directory = manager->cache_directory =
+        copy_or_null(config->cache_directory);
+    if (manager->config.heap_mb == 0)
+        manager->config.heap_mb = CORE_DEFAULT_HEAP_MB;
+    if (manager->config.max_sessions == 0)
+        manager->config.max_sessions = DEFAULT_SESSIONS;
+    if (manager->config.max_queue == 0)
+        manager->config.max_queue = DEFAULT_QUEUE;
+    static const struct session_limits none;
+    if (memcmp(&config->limits, &none, sizeof(none)) == 0) {
+        struct session_limits limits = session_limits_default();
+        int64_t most = (int64_t)manager->config.heap_mb * 45 / 100;
+        if (limits.max_memory > most)
+            limits.max_memory = most;
+        manager->config.limits = limits;
+    }
+}
+
+int session_manager_new(struct event_base *base, const struct session_config *config,
+                        struct session_manager **ret_manager)
+{
+    unsigned long long random;
+    if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+        return -EIO;
+    // What user code starts and abandons becomes ours, so that it can be found and ended.
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+        return -errno;
+    struct session_manager *manager = memory_alloc_zero(sizeof(*manager));
+    manager->base = base;
+    manager->guardian_fd = -1;
+    take_config(manager, config);
+    snprintf(manager->id, sizeof(manager->id), "%d-%016llx", (int)getpid(), random);
+    manager->refused_event = event_new(base, -1, 0, on_refused, manager);
+    manager->reap_timer = event_new(base, -1, EV_PERSIST, on_reap, manager);
+    if (!manager->refused_event || !manager->reap_timer) {
+        session_manager_free(manager);
+        return -ENOMEM;
+    }
+    *ret_manager = manager;
+    return 0;
+}
+
+void manager_start_guardian(struct session_manager *manager)
+{
+    if (manager->guardian_fd >= 0)
+        return;
+    CLEANUP_FREE char *prefix = memory_format("CADRE_SESSION=%s-", manager->id);
+    pid_t pid;
+    if (spawn_guardian(prefix, &manager->guardian_fd, &pid) < 0 ||
+        process_open(&manager->guardian, pid) < 0)
+        log_warning("the guardian process could not be started");
+    event_add(manager->reap_timer, &(struct timeval){.tv_sec = REAP_SECONDS});
+}
+
+// --- the end --------------------------------------------------------------------------------------------
+
+static void wait_for_exit(struct process *process, int64_t until_ms)
+{
+    struct process_exit exit;
+    while (!process_reap(process, &exit)) {
+        int64_t left = until_ms - clock_now_ms();
+        if (left <= 0)
+            return;
+        struct pollfd poll_one = {.fd = process->pidfd, .events = POLLIN};
+        poll(&poll_one, 1, (int)left);
+    }
+}
+
+static void session_end_now(struct session *session, int64_t until_ms)
+{
+    session->close_requested = true;
+    struct job *job = session->job;
+    session->job = NULL;
+    if (job)
+        job_free(session->manager, job);
+    while (session->queue)
+        job_free(session->manager, job_dequeue(session));
+    session_kill_all(session);
+    while (session->workers) {
+        struct worker *worker = session->workers;
+        session->workers = worker->next;
+        wait_for_exit(&worker->process, until_ms);
+        process_close(&worker->process);
+        memory_free(worker->code);
+        memory_free(worker);
+    }
+    session_free(session);
+}
+
+static void guardian_end(struct session_manager *manager)
+{
+    if (manager->guardian_fd >= 0)
+        close(manager->guardian_fd);
+    if (!process_exists(&manager->guardian))
+        return;
+    wait_for_exit(&manager->guardian, clock_now_ms() + FREE_WAIT_MS);
+    process_close(&manager->guardian);
+}
+
+void session_manager_free(struct session_manager *manager)
+{
+    if (!manager)
+        return;
+    int64_t until = clock_now_ms() + FREE_WAIT_MS;
+    struct session *lists[] = {manager->sessions, manager->closing};
+    manager->sessions = manager->closing = NULL;
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        for (struct session *session = lists[i], *next; session; session = next) {
+            next = session->next;
+            session_end_now(session, until);
+        }
+    }
+    while (manager->refused) {
+        struct job *job = manager->refused;
+        manager->refused = job->next;
+        job_free(manager, job);
+    }
+    guardian_end(manager);
+    if (manager->refused_event)
+        event_free(manager->refused_event);
+    if (manager->reap_timer)
+        event_free(manager->reap_timer);
+    if (manager->spare_region)
+        region_free(manager->spare_region);
+    memory_free(manager->sbcl);
+    memory_free(manager->core);
+    memory_free(manager->cache_directory);
+    memory_free(manager);
+}
+
+// --- regions: one is kept warm for the next request -----------------------------------------------------------
+
+struct region *manager_take_region(struct session_manager *manager)
+{
+    struct region *region = manager->spare_region;
+    manager->spare_region = NULL;
+    if (!region)
+        return region_new(SESSION_RESULT_LIMIT);
+    region_set_limit(region, SESSION_RESULT_LIMIT);
+    return region;
+}
+
+void manager_return_region(struct session_manager *manager, struct region *region)
+{
+    enum { KEEP_BYTES = 1 << 20 };
+    if (manager->spare_region || region->peak > KEEP_BYTES) {
+        region_free(region);
+        return;
+    }
+    region_clear(region);
+    manager->spare_region = region;
+}
+
+// --- finding ------------------------------------------------------------------------------------------------
+
+static bool session_has_pid(const struct session *session, pid_t pid)
+{
+    for (const struct worker *worker = session->workers; worker; worker = worker->next) {
+        if (worker->process.pid == pid)
+            return true;
+    }
+    return false;
+}
+
+bool manager_knows_pid(struct session_manager *manager, pid_t pid)
+{
+    for (struct session *session = manager->sessions; session; session = session->next) {
+        if (session_has_pid(session, pid))
+            return true;
+    }
+    for (struct session *session = manager->closing; session; session = session->next) {
+        if (session_has_pid(session, pid))
+            return true;
+    }
+    return manager->guardian.pid == pid;
+}
+
+bool session_name_valid(struct span name)
+{
+    if (name.length == 0 || name.length > SESSION_NAME_MAX)
+        return false;
+    for (size_t i = 0; i < name.length; i++) {
+        char c = name.data[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+        if (!letter && (i == 0 || (c != '.' && c != '_' && c != '-')))
+            return false;
+    }
+    return true;
+}
+
+static struct session *find(struct session_manager *manager, const char *name)
+{
+    for (struct session *session = manager->sessions; session; session = session->next) {
+        if (strcmp(session->name, name) == 0)
+            return session;
+    }
+    return NULL;
+}
+
+static struct session *add(struct session_manager *manager, const char *name)
+{
+    struct session *session = session_new(manager, name);
+    struct session **end = &manager->sessions;
+    while (*end)
+        end = &(*end)->next;
+    *end = session;
+    manager->session_count++;
+    return session;
+}
+
+// "main" is there as soon as somebody asks for it; it costs no process.
+struct session *manager_find(struct session_manager *manager, const char *name)
+{
+    if (!name)
+        name = "main";
+    struct session *session = find(manager, name);
+    if (!session && strcmp(name, "main") == 0)
+        session = add(manager, name);
+    return session;
+}
+
+bool session_exists(struct session_manager *manager, const char *name)
+{
+    return manager_find(manager, name) != NULL;
+}
+
+value session_names(struct session_manager *manager, struct region *region)
+{
+    value names = vector_push(region, vector_new(region, 1), value_string_text(region, "main"));
+    for (struct session *session = manager->sessions; session; session = session->next) {
+        if (strcmp(session->name, "main") != 0)
+            names = vector_push(region, names, value_string_text(region, session->name));
+    }
+    return names;
+}
+
+// --- closing ------------------------------------------------------------------------------------------------
+
+int session_close(struct session_manager *manager, const char *name)
+{
+    struct session *session = manager_find(manager, name);
+    if (!session)
+        return -ENOENT;
+    struct session **link = &manager->sessions;
+    while (*link != session)
+        link = &(*link)->next;
+    *link = session->next;
+    manager->session_count--;
+    session->next = manager->closing;
+    manager->closing = session;
+    session->close_requested = true;
+    if (!session->handling)
+        session_begin_close(session);
+    return 0;
+}
+
+void session_unlink_closed(struct session *session)
+{
+    struct session **link = &session->manager->closing;
+    while (*link != session)
+        link = &(*link)->next;
+    *link = session->next;
+    session_free(session);
+}
+
+// --- requests -----------------------------------------------------------------------------------------------
+
+static void refuse_unknown(struct session_manager *manager, struct job *job)
+{
+    struct buffer known;
+    buffer_init(&known, 1024);
+    buffer_append_text(&known, "main");
+    for (struct session *session = manager->sessions; session; session = session->next) {
+        if (strcmp(session->name, "main") != 0)
+            buffer_append_format(&known, ", %s", session->name);
+    }
+    job_refuse(manager, job, "unknown-session", "Unknown session \"%s\". Known sessions: %s",
+               job->name, buffer_text(&known));
+    buffer_release(&known);
+}
+
+// The session of a request, made when it may be; NULL: the request was refused.
+static struct session *session_for(struct session_manager *manager, struct job *job, bool create)
+{
+    if (!session_name_valid(span_from(job->name))) {
+        job_refuse(manager, job, "invalid-argument",
+                   "Invalid session name \"%.100s\": 1 to 32 characters a-z, 0-9, '.', '_', '-', "
+                   "the first one a letter or digit.",
+                   job->name);
+        return NULL;
+    }
+    struct session *session = manager_find(manager, job->name);
+    if (session)
+        return session;
+    if (!create) {
+        refuse_unknown(manager, job);
+        return NULL;
+    }
+    if (manager->session_count >= manager->config.max_sessions) {
+        job_refuse(manager, job, "too-many-sessions",
+                   "There are %u sessions already; close-session ends one.",
+                   manager->session_count);
+        return NULL;
+    }
+    session = add(manager, job->name);
+    session_notice(session, "session \"%s\" was started", session->name);
+    return session;
+}
+
+uint64_t session_submit(struct session_manager *manager, const struct session_request *request)
+{
+    struct job *job = job_new(manager, request);
+    uint64_t ticket = job->ticket;
+    if (job->params.failed) {
+        job_refuse(manager, job, "request-too-large", "The request is larger than %d MiB.",
+                   SESSION_REQUEST_MAX >> 20);
+        return ticket;
+    }
+    struct session *session = session_for(manager, job, request->create);
+    if (!session)
+        return ticket;
+    if (session->queue_length >= manager->config.max_queue) {
+        job_refuse(manager, job, "busy", "%u requests are already waiting for session \"%s\".",
+                   manager->config.max_queue, session->name);
+        return ticket;
+    }
+    job_enqueue(session, job);
+    if (!session->handling)
+        session_handle(session, &(struct session_event){.kind = EVENT_REQUEST});
+    return ticket;
+}
+
+static void stop_running(struct session *session, enum job_stop stop)
+{
+    struct job *job = session->job;
+    if (stop == STOP_CANCEL)
+        job->cancelled = true;
+    if (job->stop == STOP_NONE)
+        job->stop = stop;
+    if (!session->handling)
+        session_handle(session, &(struct session_event){.kind = EVENT_CANCEL});
+}
+
+void session_cancel(struct session_manager *manager, uint64_t ticket)
+{
+    for (struct job *job = manager->refused; job; job = job->next) {
+        if (job->ticket == ticket)
+            job->cancelled = true;
+    }
+    for (struct session *session = manager->sessions; session; session = session->next) {
+        if (session->job && session->job->ticket == ticket) {
+            stop_running(session, STOP_CANCEL);
+            return;
+        }
+        if (job_remove_queued(session, ticket))
+            return;
+    }
+}
+
+void session_interrupt(struct session_manager *manager, uint64_t ticket)
+{
+    for (struct session *session = manager->sessions; session; session = session->next) {
+        if (session->job && session->job->ticket == ticket)
+            stop_running(session, STOP_INTERRUPT);
+    }
+}
+
+bool session_progress(struct session_manager *manager, uint64_t ticket,
+                      struct session_progress *ret_progress)
+{
+    for (struct session *session = manager->sessions; session; session = session->next) {
+        struct job *job = session->job;
+        if (!job || job->ticket != ticket) {
+            job = session->queue;
+            while (job && job->ticket != ticket)
+                job = job->next;
+        }
+        if (job) {
+            job_progress(session, job, ret_progress);
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,388 @@
+// From a finished request to its reply: output, error record, notices, rollback.
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/utf8.h"
+#include "session/import.h"
+#include "session/internal.h"
+
+enum { RUNTIME_LOG_BYTES = 4096, LOST_THREADS_MAX = 256, NOTICES_MAX = 64, THREAD_ERRORS_MAX = 20 };
+
+static value put_text(struct region *region, value map, const char *name, const char *text)
+{
+    return map_put_text(region, map, name, value_string_text(region, text));
+}
+
+// --- refusals -----------------------------------------------------------------------------------------
+
+static void answer_refused(struct session_manager *manager, struct job *job)
+{
+    struct region *region = job_region(manager, job);
+    value error = map_new(region);
+    error = put_text(region, error, "code", job->refusal_code);
+    error = put_text(region, error, "message", job->refusal_message);
+    struct session_reply reply = {
+        .ticket = job->ticket,
+        .session = job->name,
+        .region = region,
+        .error = error,
+        .standard_output.text = {"", 0},
+        .standard_error.text = {"", 0},
+        .notices = vector_new(region, 0),
+        .undone = vector_new(region, 0),
+        .lost_threads = vector_new(region, 0),
+        .snapshot = -1,
+        .package = {"", 0},
+        .package_label = {"", 0},
+        .limits = job->session ? job->session->limits : manager->config.limits,
+        .heap_mb = manager->config.heap_mb,
+    };
+    job->reply(job->data, &reply);
+}
+
+void manager_answer_refused(struct session_manager *manager)
+{
+    while (manager->refused) {
+        struct job *job = manager->refused;
+        manager->refused = job->next;
+        if (!job->cancelled)
+            answer_refused(manager, job);
+        job_free(manager, job);
+    }
+}
+
+void job_refuse(struct session_manager *manager, struct job *job, const char *code,
+                const char *format, ...)
+{
+    if (job->internal || job->cancelled) {
+        job_free(manager, job);
+        return;
+    }
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    snprintf(job->refusal_code, sizeof(job->refusal_code), "%s", code);
+    job->refusal_message = memory_copy_text(text, strlen(text));
+    // Always from the loop: callers of session_submit() are not called back from inside it. The
+    // session may be gone by then.
+    job->session = NULL;
+    struct job **end = &manager->refused;
+    while (*end)
+        end = &(*end)->next;
+    job->next = NULL;
+    *end = job;
+    event_active(manager->refused_event, EV_TIMEOUT, 0);
+}
+
+// --- errors -------------------------------------------------------------------------------------------
+
+static bool text_is(value text, const char *expected)
+{
+    return value_is_string(text) && span_equal_text(value_text(text), expected);
+}
+
+static value cadre_error(struct region *region, value error, const char *type, const char *code,
+                         const char *message)
+{
+    char qualified[64];
+    snprintf(qualified, sizeof(qualified), "CADRE:%s", type);
+    error = put_text(region, error, "code", code);
+    error = put_text(region, error, "message", message);
+    error = put_text(region, error, "type", type);
+    error = put_text(region, error, "type_qualified", qualified);
+    error = map_put_text(region, error, "superclasses", vector_new(region, 0));
+    if (!value_is_vector(map_get_text(error, "frames"))) {
+        error = map_put_text(region, error, "frames", vector_new(region, 0));
+        error = map_put_text(region, error, "depth", value_integer(0));
+    }
+    if (!value_is_vector(map_get_text(error, "restarts")))
+        error = map_put_text(region, error, "restarts", vector_new(region, 0));
+    return error;
+}
+
+// The error of the request; nil when it succeeded.
+static value job_error(struct job *job)
+{
+    struct region *region = job->region;
+    if (job->has_failure) {
+        value base = value_is_map(job->frames) ? record_import(region, job->frames)
+                                               : map_new(region);
+        return cadre_error(region, base, job->failure.type, job->failure.code,
+                           job->failure.message);
+    }
+    if (!value_is_map(job->result))
+        return value_nil();
+    if (value_is_true(map_get_text(job->result, "ok")))
+        return value_nil();
+    value error = record_import(region, map_get_text(job->result, "error"));
+    if (job->stop == STOP_INTERRUPT && text_is(map_get_text(error, "code"), "timeout")) {
+        char message[128];
+        failure_interrupted_message(job_elapsed_ms(job), message, sizeof(message));
+        error = cadre_error(region, error, "EVALUATION-INTERRUPTED", "interrupted", message);
+    }
+    return error;
+}
+
+static bool error_is_recorded(const struct job *job)
+{
+    if (job->internal || job->cancelled)
+        return false;
+    if (job->kind == SESSION_EVALUATE)
+        return true;
+    // A restart that was not even invoked did not fail.
+    value invoked = message_field(job->result, "invoked");
+    return job->kind == SESSION_RESTART &&
+           !(invoked.tag == VALUE_BOOLEAN && !invoked.boolean);
+}
+
+static value complete_error(struct session *session, struct region *region, value error,
+                            int64_t id, int64_t evaluation, bool frozen)
+{
+    char time[CLOCK_ISO_SIZE];
+    clock_format_iso(clock_unix_seconds(), time);
+    if (id > 0)
+        error = map_put_text(region, error, "id", value_integer(id));
+    error = map_put_text(region, error, "evaluation",
+                         value_integer(evaluation > 0 ? evaluation : session->current));
+    error = put_text(region, error, "time", time);
+    return map_put_text(region, error, "frozen", value_boolean(frozen));
+}
+
+static void touch_last_error(struct session *session, const struct job *job, int64_t id)
+{
+    if (job->internal || job->cancelled)
+        return;
+    if (job->kind == SESSION_EVALUATE || (job->kind == SESSION_RESTART && job->adopted))
+        session->history.last_error = id;
+    else if (job->kind == SESSION_ROLLBACK)
+        session->history.last_error = 0;
+}
+
+// --- threads and finalizers that ended by an error --------------------------------------------------------
+
+static void add_late_error(struct buffer *lines, value error, int64_t id)
+{
+    struct span type = message_text(error, "type");
+    struct span message = message_text(error, "message");
+    struct span thread = message_text(error, "thread");
+    const char *newline = memchr(message.data, '\n', message.length);
+    if (newline)
+        message.length = (size_t)(newline - message.data);
+    if (text_is(map_get_text(error, "kind"), "finalizer") || thread.length == 0)
+        buffer_append_text(lines, "; finalizer");
+    else
+        buffer_append_format(lines, "; thread \"%.*s\"", (int)thread.length, thread.data);
+    buffer_append_format(lines, " ended by %.*s: %.*s (error %lld)\n", (int)type.length, type.data,
+                         (int)message.length, message.data, (long long)id);
+}
+
+void session_take_thread_errors(struct session *session, struct region *region, value result)
+{
+    value errors = message_field(result, "thread_errors");
+    size_t count = value_is_vector(errors) ? vector_count(errors) : 0;
+    if (count > THREAD_ERRORS_MAX)
+        count = THREAD_ERRORS_MAX;
+    for (size_t i = 0; i < count; i++) {
+        value error = record_import(region, vector_at(errors, i));
+        error = complete_error(session, region, error, record_next_id(&session->history),
+                               session->current, false);
+        int64_t id = record_add(&session->history, error);
+        add_late_error(&session->late_errors, error, id);
+    }
+}
+
+// --- the parts of a reply -----------------------------------------------------------------------------------
+
+struct reply_texts {
+    struct buffer output;
+    struct buffer errors;
+    struct buffer raw_errors;
+    struct buffer runtime_log;
+};
+
+static void texts_init(struct reply_texts *texts)
+{
+    buffer_init(&texts->output, BUFFER_DEFAULT_LIMIT);
+    buffer_init(&texts->errors, BUFFER_DEFAULT_LIMIT);
+    buffer_init(&texts->raw_errors, BUFFER_DEFAULT_LIMIT);
+    buffer_init(&texts->runtime_log, BUFFER_DEFAULT_LIMIT);
+}
+
+static void texts_release(struct reply_texts *texts)
+{
+    buffer_release(&texts->output);
+    buffer_release(&texts->errors);
+    buffer_release(&texts->raw_errors);
+    buffer_release(&texts->runtime_log);
+}
+
+static void take_output(struct session *session, struct reply_texts *texts,
+                        struct session_reply *reply)
+{
+    reply->standard_output.omitted = capture_take(&session->output, &texts->output);
+    reply->standard_error.omitted = capture_take(&session->errors, &texts->raw_errors);
+    buffer_append_span(&texts->errors, buffer_span(&session->late_errors));
+    buffer_clear(&session->late_errors);
+    runtime_lines_divide(buffer_span(&texts->raw_errors), &texts->errors, &texts->runtime_log);
+    if (texts->runtime_log.length > RUNTIME_LOG_BYTES)
+        buffer_consume(&texts->runtime_log, utf8_cut(texts->runtime_log.data,
+                                                     texts->runtime_log.length - RUNTIME_LOG_BYTES));
+    reply->standard_output.text = buffer_span(&texts->output);
+    reply->standard_error.text = buffer_span(&texts->errors);
+}
+
+static value take_notices(struct session *session, struct region *region, value result)
+{
+    value notices = vector_new(region, session->notice_count);
+    for (size_t i = 0; i < session->notice_count; i++) {
+        notices = vector_push(region, notices, value_string_text(region, session->notices[i]));
+        memory_free(session->notices[i]);
+    }
+    session->notice_count = 0;
+    value more = import_texts(region, message_field(result, "notices"), NOTICES_MAX);
+    for (size_t i = 0; i < vector_count(more); i++)
+        notices = vector_push(region, notices, value_retain(vector_at(more, i)));
+    return notices;
+}
+
+// Cause and reason come from the failure, or from a result that asks for the rollback.
+static value rollback_map(struct session *session, struct job *job)
+{
+    struct region *region = job->region;
+    value map = map_new(region);
+    if (job->has_failure) {
+        map = put_text(region, map, "cause", job->failure.cause);
+        map = put_text(region, map, "reason", job->failure.reason);
+        if (job->failure.exit_code >= 0)
+            map = map_put_text(region, map, "exit_code", value_integer(job->failure.exit_code));
+        if (job->failure.signal > 0)
+            map = map_put_text(region, map, "signal", value_integer(job->failure.signal));
+    } else {
+        static const struct import_member members[] = {{.name = "cause"}, {.name = "reason"}, {0}};
+        map = import_object(region, message_field(job->result, "rollback"), members);
+    }
+    map = map_put_text(region, map, "snapshot", value_integer(session->current));
+    return map_put_text(region, map, "lost_threads", value_retain(job->lost_threads));
+}
+
+static struct span state_text(const struct session *session, const char *name)
+{
+    return message_text(session->agent_state, name);
+}
+
+static void note_lost_threads(struct session *session, const struct job *job)
+{
+    if (job->stop == STOP_TIMEOUT && session->lost_threads)
+        session_notice(session,
+                       "threads were lost by an earlier rollback (%s); a lock held by one of them "
+                       "stays locked",
+                       session->lost_threads);
+}
+
+static void note_cancelled(struct session *session, const struct job *job)
+{
+    if (job->number > 0)
+        session_notice(session, "evaluation %lld was cancelled%s", (long long)job->number,
+                       job->rolled_back ? " and rolled back" : "");
+}
+
+static void job_record(struct session *session, struct job *job, struct session_reply *reply)
+{
+    if (!value_is_nil(reply->error)) {
+        bool recorded = error_is_recorded(job);
+        int64_t id = recorded ? record_next_id(&session->history) : 0;
+        reply->frozen = recorded && job->postmortem;
+        reply->error = complete_error(session, job->region, reply->error, id, job->number,
+                                      reply->frozen);
+        if (recorded) {
+            record_add(&session->history, reply->error);
+            if (job->postmortem)
+                postmortem_keep(session, job->postmortem, id);
+            job->postmortem = NULL;
+        }
+        reply->error_id = id;
+    }
+    if (job->postmortem)
+        worker_kill(job->postmortem);
+    job->postmortem = NULL;
+    touch_last_error(session, job, reply->error_id);
+}
+
+// Internal and cancelled requests end here without a reply; their effects on the session are the same.
+static void finish_silently(struct session *session, struct job *job)
+{
+    if (job->postmortem)
+        worker_kill(job->postmortem);
+    if (job->internal && !value_is_nil(job_error(job))) {
+        struct span message = value_text(map_get_text(job_error(job), "message"));
+        session_notice(session, "the system \"%s\" could not be loaded again: %.*s", job->label,
+                       (int)message.length, message.data);
+    }
+    if (job->cancelled) {
+        struct reply_texts texts;
+        struct session_reply unused = {0};
+        texts_init(&texts);
+        take_output(session, &texts, &unused);
+        texts_release(&texts);
+        note_cancelled(session, job);
+    }
+    job_free(session->manager, job);
+}
+
+void job_finish(struct session *session, struct job *job)
+{
+    CHECK(job != session->job);
+    if (session->progress_timer)
+        event_del(session->progress_timer);
+    struct region *region = job_region(session->manager, job);
+    if (!value_is_vector(job->lost_threads))
+        job->lost_threads = vector_new(region, 0);
+    if (!value_is_vector(job->undone))
+        job->undone = vector_new(region, 0);
+    if (value_is_map(job->result))
+        session_take_thread_errors(session, region, job->result);
+    if (job->internal || job->cancelled) {
+        finish_silently(session, job);
+        return;
+    }
+    note_lost_threads(session, job);
+
+    struct session_reply reply = {
+        .ticket = job->ticket,
+        .session = session->name,
+        .ran = true,
+        .region = region,
+        .result = job->result,
+        .error = job_error(job),
+        .adopted = job->adopted,
+        .snapshot = job->kind == SESSION_RESET ? job->snapshot : session->current,
+        .evaluation = job->number > 0 ? job->number : session->current,
+        .undone = job->undone,
+        .lost_threads = job->lost_threads,
+        .package = state_text(session, "package"),
+        .package_label = state_text(session, "package_label"),
+        .limits = session->limits,
+        .heap_mb = session->manager->config.heap_mb,
+        .elapsed_us = (clock_now_ns() - job->started_ns) / 1000,
+    };
+    struct reply_texts texts;
+    texts_init(&texts);
+    take_output(session, &texts, &reply);
+    if (!value_is_nil(reply.error) && texts.runtime_log.length > 0)
+        reply.error = map_put_text(region, reply.error, "runtime_log",
+                                   value_string(region, buffer_span(&texts.runtime_log)));
+    job_record(session, job, &reply);
+    reply.ok = value_is_nil(reply.error);
+    reply.notices = take_notices(session, region, job->result);
+    if (job->rolled_back)
+        reply.rollback = rollback_map(session, job);
+    job->reply(job->data, &reply);
+    texts_release(&texts);
+    job_free(session->manager, job);
+}

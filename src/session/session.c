@@ -1,0 +1,286 @@
+// One session: its structure, its channels and pipes, and how their messages become events.
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "session/import.h"
+#include "session/internal.h"
+#include "session/proc.h"
+#include "value/json.h"
+
+enum {
+    LINEAGE_LIMIT = 64 << 20,
+    LATE_ERRORS_LIMIT = 16 * 1024,
+    STATE_REGION_LIMIT = 16 << 20,
+    SCRATCH_REGION_LIMIT = 256 << 20,
+    STATE_NAMES_MAX = 256,
+};
+
+// --- events -------------------------------------------------------------------------------------------
+
+static void on_timer(evutil_socket_t fd, short what, void *data)
+{
+    (void)fd;
+    (void)what;
+    struct session *session = data;
+    session_handle(session, &(struct session_event){.kind = EVENT_TIMER});
+    if (session->state == STATE_CLOSING && !session->workers)
+        session_unlink_closed(session);
+}
+
+static bool is_from(const struct worker *worker, pid_t sender)
+{
+    return worker && worker->process.pid == sender;
+}
+
+// Is this message from the process that may send it now? All others are dropped.
+static bool message_is_expected(const struct session *session, const struct channel *channel,
+                                const struct channel_message *message)
+{
+    bool on_main = channel == &session->main;
+    bool waking = on_main ? session->state == STATE_WAKING
+                          : session->state == STATE_COPY && session->copy_phase == COPY_WAKING;
+    switch (message->type) {
+    case CHANNEL_WOKE: return waking && session->source;
+    case CHANNEL_WAKE_FAILED: return waking && is_from(session->source, message->sender);
+    case CHANNEL_ADOPTED:
+        return on_main && session->state == STATE_COPY && is_from(session->copy, message->sender);
+    default: return is_from(on_main ? session->head : session->copy, message->sender);
+    }
+}
+
+static void on_message(void *data, struct channel *channel, const struct channel_message *message)
+{
+    struct session *session = data;
+    if (!message_is_expected(session, channel, message)) {
+        log_debug("session %s: dropped message %u from process %d", session->name, message->type,
+                  (int)message->sender);
+        return;
+    }
+    if (message->type == CHANNEL_GARBAGE) {
+        session_break_protocol(session, channel == &session->main ? session->head : session->copy);
+        return;
+    }
+    struct session_event event = {
+        .kind = message->type == CHANNEL_SNAPPED ? EVENT_SNAPPED : EVENT_MESSAGE,
+        .message = message};
+    session_handle(session, &event);
+}
+
+void session_break_protocol(struct session *session, struct worker *worker)
+{
+    session->protocol_broken = true;
+    process_signal(&worker->process, SIGKILL);
+}
+
+// --- life ---------------------------------------------------------------------------------------------
+
+struct session *session_new(struct session_manager *manager, const char *name)
+{
+    struct session *session = memory_alloc_zero(sizeof(*session));
+    session->manager = manager;
+    snprintf(session->name, sizeof(session->name), "%s", name);
+    session->environment_entry = memory_format("CADRE_SESSION=%s-%llu", manager->id,
+                                               (unsigned long long)++manager->last_session);
+    session->limits = manager->config.limits;
+    session->state = STATE_DOWN;
+    session->queue_end = &session->queue;
+    session->before_reset = -1;
+    session->timer = evtimer_new(manager->base, on_timer, session);
+    CHECK(session->timer);
+    buffer_init(&session->lineage, LINEAGE_LIMIT);
+    buffer_init(&session->late_errors, LATE_ERRORS_LIMIT);
+    session->state_region = region_new(STATE_REGION_LIMIT);
+    session->hello_region = region_new(STATE_REGION_LIMIT);
+    session->scratch = region_new(SCRATCH_REGION_LIMIT);
+    return session;
+}
+
+static void release_parts(struct session *session)
+{
+    if (!session->open)
+        return;
+    channel_release(&session->main);
+    channel_release(&session->aux);
+    capture_release(&session->output);
+    capture_release(&session->errors);
+    session->open = false;
+}
+
+void session_free(struct session *session)
+{
+    CHECK(!session->workers && !session->job && !session->queue);
+    release_parts(session);
+    event_free(session->timer);
+    if (session->progress_timer)
+        event_free(session->progress_timer);
+    record_clear(&session->history);
+    for (size_t i = 0; i < session->notice_count; i++)
+        memory_free(session->notices[i]);
+    for (size_t i = 0; i < session->system_count; i++)
+        memory_free(session->systems[i]);
+    buffer_release(&session->lineage);
+    buffer_release(&session->late_errors);
+    region_free(session->state_region);
+    region_free(session->hello_region);
+    region_free(session->scratch);
+    memory_free(session->lost_threads);
+    memory_free(session->wake_notice);
+    memory_free(session->snap_code);
+    memory_free(session->environment_entry);
+    memory_free(session);
+}
+
+int session_open(struct session *session)
+{
+    if (session->open)
+        return 0;
+    struct event_base *base = session->manager->base;
+    size_t max_output = (size_t)session->limits.max_output;
+    session->main.fd = session->main.worker_fd = -1;
+    session->aux = session->main;
+    session->output.fd = session->output.worker_fd = -1;
+    session->errors = session->output;
+    int result = channel_init(&session->main, base, on_message, session);
+    if (result == 0)
+        result = channel_init(&session->aux, base, on_message, session);
+    if (result == 0)
+        result = capture_init(&session->output, base, max_output);
+    if (result == 0)
+        result = capture_init(&session->errors, base, max_output);
+    session->open = true;
+    if (result < 0)
+        release_parts(session);
+    return result;
+}
+
+void session_set_timer(struct session *session, int64_t milliseconds)
+{
+    if (milliseconds < 0) {
+        event_del(session->timer);
+        return;
+    }
+    struct timeval time = {.tv_sec = milliseconds / 1000, .tv_usec = milliseconds % 1000 * 1000};
+    event_add(session->timer, &time);
+}
+
+// --- what is told with the next reply -------------------------------------------------------------------
+
+void session_notice(struct session *session, const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    if (session->notice_count == SESSION_NOTICES) {
+        memory_free(session->notices[0]);
+        memmove(&session->notices[0], &session->notices[1],
+                (SESSION_NOTICES - 1) * sizeof(session->notices[0]));
+        session->notice_count--;
+    }
+    session->notices[session->notice_count++] = memory_copy_text(text, strlen(text));
+}
+
+// --- messages -------------------------------------------------------------------------------------------
+
+bool session_read(struct session *session, struct region *region, struct span text,
+                  value *ret_value)
+{
+    struct error error;
+    value read;
+    if (text.length == 0)
+        text = SPAN("{}");
+    if (!json_read(region, text, &(struct json_options){0}, &read, &error) || !value_is_map(read)) {
+        log_debug("session %s: a message is no JSON object", session->name);
+        return false;
+    }
+    *ret_value = read;
+    return true;
+}
+
+bool session_read_scratch(struct session *session, const struct channel_message *message,
+                          value *ret_value)
+{
+    region_clear(session->scratch);
+    return session_read(session, session->scratch, message->payload, ret_value);
+}
+
+static const struct import_member state_members[] = {
+    {.name = "package"},
+    {.name = "package_label"},
+    {.name = "threads", .kind = IMPORT_TEXTS, .max = STATE_NAMES_MAX},
+    {.name = "live_bytes", .kind = IMPORT_INTEGER},
+    {.name = "systems", .kind = IMPORT_TEXTS, .max = STATE_NAMES_MAX},
+    {0}};
+
+void session_keep_state(struct session *session, value message)
+{
+    value state = map_get_text(message, "state");
+    if (!value_is_map(state))
+        return;
+    region_clear(session->state_region);
+    session->agent_state = import_object(session->state_region, state, state_members);
+}
+
+uint32_t session_send(struct session *session, struct channel *channel, uint32_t type,
+                      struct span payload)
+{
+    uint32_t number = ++session->message_number;
+    int result = channel_send(channel, type, number, payload);
+    // Requests were measured before they were queued; the channel holds twice their maximum.
+    CHECK(result == 0);
+    return number;
+}
+
+// --- systems ------------------------------------------------------------------------------------------------
+
+static bool system_is_loaded(const struct session *session, const char *name)
+{
+    value systems = message_field(session->agent_state, "systems");
+    for (size_t i = 0; value_is_vector(systems) && i < vector_count(systems); i++) {
+        if (span_equal_text(value_text(vector_at(systems, i)), name))
+            return true;
+    }
+    return false;
+}
+
+// The systems that load-system brought into the state that goes are loaded again first.
+void session_reload_systems(struct session *session)
+{
+    for (size_t i = session->system_count; i > 0; i--) {
+        if (system_is_loaded(session, session->systems[i - 1]))
+            job_requeue(session,
+                        job_new_internal("load-system", "system", session->systems[i - 1]));
+    }
+}
+
+// --- members of messages, which may be missing or of any type ----------------------------------------------
+
+value message_field(value message, const char *name)
+{
+    return value_is_map(message) ? map_get_text(message, name) : value_nil();
+}
+
+pid_t message_pid(value message, const char *name)
+{
+    int64_t pid = message_integer(message, name, 0);
+    return pid > 1 && pid <= INT32_MAX ? (pid_t)pid : 0;
+}
+
+int64_t message_integer(value message, const char *name, int64_t otherwise)
+{
+    value number = message_field(message, name);
+    return number.tag == VALUE_INTEGER ? number.integer : otherwise;
+}
+
+struct span message_text(value message, const char *name)
+{
+    value text = message_field(message, name);
+    return value_is_string(text) ? value_text(text) : (struct span){"", 0};
+}

@@ -1,0 +1,245 @@
+#include "session/spawn.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "session/proc.h"
+
+// Descriptor numbers of the protocol.
+enum {
+    FD_MAIN = 240,
+    FD_AUX = 241,
+    FD_INPUT_COPY = 242,
+    FD_OUTPUT_COPY = 243,
+    FD_ERROR_COPY = 244,
+    FD_SAFE = 300,  // above all of them
+};
+
+// Address space beyond the heap: runtime, core, libraries (400 MB), and room for 32 threads with
+// control stacks of 64 MB. This is what caps foreign allocation.
+enum { FOREIGN_MB = 400 + 32 * 66, EXIT_NO_START = 97 };
+
+// --- in the child, between fork and exec: only async-signal-safe calls --------------------------------
+
+static void child_fail(const char *what)
+{
+    const char *reason = strerror(errno);
+    (void)!write(STDERR_FILENO, what, strlen(what));
+    (void)!write(STDERR_FILENO, ": ", 2);
+    (void)!write(STDERR_FILENO, reason, strlen(reason));
+    (void)!write(STDERR_FILENO, "\n", 1);
+    _exit(EXIT_NO_START);
+}
+
+static int child_move(int fd)
+{
+    int moved = fcntl(fd, F_DUPFD, FD_SAFE);
+    if (moved < 0)
+        child_fail("cannot duplicate a descriptor");
+    return moved;
+}
+
+static void child_place(int fd, int place)
+{
+    if (dup2(fd, place) < 0)
+        child_fail("cannot place a descriptor");
+}
+
+static void child_reset_signals(void)
+{
+    for (int number = 1; number < NSIG; number++)
+        signal(number, SIG_DFL);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void child_die_with(pid_t parent)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(EXIT_NO_START);
+}
+
+static void child_prefer_as_victim(void)
+{
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    (void)!write(fd, "500", 3);
+    close(fd);
+}
+
+static void child_limit_memory(unsigned heap_mb)
+{
+    struct rlimit limit;
+    rlim_t wanted = ((rlim_t)heap_mb + FOREIGN_MB) << 20;
+    if (getrlimit(RLIMIT_AS, &limit) < 0)
+        return;
+    if (limit.rlim_max == RLIM_INFINITY || limit.rlim_max > wanted) {
+        limit = (struct rlimit){wanted, wanted};
+        if (setrlimit(RLIMIT_AS, &limit) < 0)
+            child_fail("cannot limit the address space");
+    }
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+}
+
+static void child_descriptors(const struct spawn_worker *worker)
+{
+    int null = open("/dev/null", O_RDWR);
+    if (null < 0)
+        child_fail("/dev/null");
+    null = child_move(null);
+    int main_fd = child_move(worker->main_fd);
+    int aux_fd = child_move(worker->aux_fd);
+    int output = child_move(worker->output_fd);
+    int error = child_move(worker->error_fd);
+    child_place(null, STDIN_FILENO);
+    child_place(output, STDOUT_FILENO);
+    child_place(error, STDERR_FILENO);
+    child_place(main_fd, FD_MAIN);
+    child_place(aux_fd, FD_AUX);
+    child_place(null, FD_INPUT_COPY);
+    child_place(output, FD_OUTPUT_COPY);
+    child_place(error, FD_ERROR_COPY);
+    if (syscall(SYS_close_range, 3, FD_MAIN - 1, 0) < 0 ||
+        syscall(SYS_close_range, FD_ERROR_COPY + 1, ~0U, 0) < 0)
+        child_fail("cannot close descriptors");
+}
+
+// --- in the server ------------------------------------------------------------------------------------
+
+// The environment with `entry` in place of one of the same name; the strings are shared.
+static char **environment_with(const char *entry)
+{
+    size_t count = 0;
+    while (environ && environ[count])
+        count++;
+    char **result = memory_alloc((count + 2) * sizeof(*result));
+    size_t name_length = (size_t)(strchr(entry, '=') - entry) + 1;
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (strncmp(environ[i], entry, name_length) != 0)
+            result[kept++] = environ[i];
+    }
+    result[kept++] = (char *)(uintptr_t)entry;
+    result[kept] = NULL;
+    return result;
+}
+
+int spawn_worker(const struct spawn_worker *worker, pid_t *ret_pid)
+{
+    char heap[32];
+    snprintf(heap, sizeof(heap), "%uMB", worker->heap_mb);
+    const char *argv[] = {worker->sbcl, "--core", worker->core, "--noinform",
+                          "--dynamic-space-size", heap, "--control-stack-size", "64MB",
+                          "--disable-ldb", "--no-sysinit", "--no-userinit", NULL};
+    CLEANUP_FREE char **environment = environment_with(worker->session_entry);
+    pid_t parent = getpid();
+    pid_t pid = fork();
+    if (pid < 0)
+        return -errno;
+    if (pid == 0) {
+        child_reset_signals();
+        setsid();
+        child_descriptors(worker);
+        child_die_with(parent);
+        child_prefer_as_victim();
+        child_limit_memory(worker->heap_mb);
+        execve(worker->sbcl, (char *const *)(uintptr_t)argv, environment);
+        child_fail(worker->sbcl);
+    }
+    *ret_pid = pid;
+    return 0;
+}
+
+int spawn_program(const char *const argv[], int error_fd, pid_t *ret_pid)
+{
+    pid_t parent = getpid();
+    pid_t pid = fork();
+    if (pid < 0)
+        return -errno;
+    if (pid == 0) {
+        child_reset_signals();
+        setsid();
+        int error = child_move(error_fd);
+        int null = open("/dev/null", O_RDWR);
+        if (null < 0)
+            child_fail("/dev/null");
+        child_place(null, STDIN_FILENO);
+        child_place(error, STDOUT_FILENO);
+        child_place(error, STDERR_FILENO);
+        syscall(SYS_close_range, 3, ~0U, 0);
+        child_die_with(parent);
+        execv(argv[0], (char *const *)(uintptr_t)argv);
+        child_fail(argv[0]);
+    }
+    *ret_pid = pid;
+    return 0;
+}
+
+// --- the guardian -------------------------------------------------------------------------------------
+
+static unsigned kill_marked(const char *entry_prefix)
+{
+    unsigned killed = 0;
+    DIR *proc = opendir("/proc");
+    for (struct dirent *entry; proc && (entry = readdir(proc));) {
+        pid_t pid = (pid_t)atoi(entry->d_name);
+        if (pid > 1 && pid != getpid() && proc_environment_has(pid, entry_prefix, true) &&
+            kill(pid, SIGKILL) == 0)
+            killed++;
+    }
+    if (proc)
+        closedir(proc);
+    return killed;
+}
+
+static void guardian_run(int fd, const char *entry_prefix)
+{
+    char byte;
+    while (read(fd, &byte, 1) < 0 && errno == EINTR)
+        continue;
+    // A process may be forking while it is looked for: look until there is none, but not forever.
+    for (int round = 0; round < 50 && kill_marked(entry_prefix) > 0; round++)
+        nanosleep(&(struct timespec){.tv_nsec = 20 * 1000 * 1000}, NULL);
+    _exit(0);
+}
+
+int spawn_guardian(const char *entry_prefix, int *ret_fd, pid_t *ret_pid)
+{
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC) < 0)
+        return -errno;
+    pid_t pid = fork();
+    if (pid < 0) {
+        int error = errno;
+        close(fds[0]);
+        close(fds[1]);
+        return -error;
+    }
+    if (pid == 0) {
+        setsid();
+        child_reset_signals();
+        int fd = child_move(fds[0]);
+        child_place(fd, STDIN_FILENO);
+        syscall(SYS_close_range, 1, ~0U, 0);
+        guardian_run(STDIN_FILENO, entry_prefix);
+    }
+    close(fds[0]);
+    *ret_fd = fds[1];
+    *ret_pid = pid;
+    return 0;
+}

@@ -1,0 +1,30 @@
+// Starts a worker: a fresh SBCL process from the saved core (docs/session-protocol.md 1).
+//
+// The worker is the leader of its own kernel session (no terminal signals, and everything it starts
+// can be recognised by that id), dies with this thread, has nothing of the server open, no signal
+// blocked or ignored, its address space limited, and is the kernel's first victim when memory runs
+// out.
+#pragma once
+
+#include <sys/types.h>
+
+struct spawn_worker {
+    const char *sbcl;
+    const char *core;
+    unsigned heap_mb;
+    const char *session_entry;  // "CADRE_SESSION=…"
+    int main_fd;
+    int aux_fd;
+    int output_fd;
+    int error_fd;
+};
+
+int spawn_worker(const struct spawn_worker *worker, pid_t *ret_pid);
+
+// Starts a helper program with standard input and output on /dev/null; `argv` ends in NULL.
+int spawn_program(const char *const argv[], int error_fd, pid_t *ret_pid);
+
+// Starts a process that waits until this one is gone, however it ended, and then kills everything
+// whose environment has an entry beginning with `entry_prefix`: what user code started does not die
+// by itself. Returns the descriptor that keeps it waiting.
+int spawn_guardian(const char *entry_prefix, int *ret_fd, pid_t *ret_pid);

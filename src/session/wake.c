@@ -1,0 +1,187 @@
+// WAKING: the old head, if it still lives, is killed; then a snapshot is woken and its clone becomes
+// the head. When a snapshot cannot be woken the next older one of the lineage is taken; when none is
+// left the session starts from scratch.
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/memory.h"
+#include "session/import.h"
+#include "session/internal.h"
+
+enum wake_value { WAKE_AS_HEAD = 0, WAKE_AS_HEAD_WITHOUT_FINALIZERS = 2 };
+enum { LOST_THREADS_MAX = 256 };
+
+int64_t session_nearest_snapshot(struct session *session, int64_t number)
+{
+    while (number >= 0 && !worker_find_snapshot(session, number))
+        number = lineage_parent(session, number);
+    return number;
+}
+
+void session_wake_notice(struct session *session, const char *format, ...)
+{
+    char text[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    memory_free(session->wake_notice);
+    session->wake_notice = memory_format("%s", text);
+}
+
+void session_expel_head(struct session *session)
+{
+    process_signal(&session->head->process, SIGKILL);
+    session_set_timer(session, TIME_WAKE_MS);
+}
+
+static void finish_waiting_job(struct session *session)
+{
+    struct job *job = session->job;
+    if (!job)
+        return;
+    session->job = NULL;
+    job_finish(session, job);
+}
+
+// Nothing is left to go back to.
+static enum session_state start_from_scratch(struct session *session)
+{
+    session_notice(session, "the session was restarted: %s, and no snapshot was left",
+                   session->wake_notice ? session->wake_notice : "its process ended");
+    memory_free(session->wake_notice);
+    session->wake_notice = NULL;
+    session->current = 0;
+    finish_waiting_job(session);
+    session_kill_leftovers(session);
+    session_reload_systems(session);
+    session->start_tries = 0;
+    return session_begin_spawn(session);
+}
+
+static enum session_state wake_next(struct session *session)
+{
+    int64_t number = session->wake_number;
+    struct worker *source = worker_find_snapshot(session, number);
+    if (!source && session->wake_only_this) {
+        // The snapshot asked for died just now: back to where the session was.
+        session->wake_only_this = false;
+        struct job *job = session->job;
+        session->job = NULL;
+        job_refuse(session->manager, job, "no-such-snapshot",
+                   "Snapshot %lld does not exist any more.", (long long)number);
+        number = session->current;
+    }
+    number = session_nearest_snapshot(session, number);
+    if (number < 0)
+        return start_from_scratch(session);
+    source = worker_find_snapshot(session, number);
+    session->wake_number = number;
+    session->source = source;
+    channel_forget_outgoing(&session->main);
+    channel_forget_incoming(&session->main);
+    // If it is dead already its end is reported, and the next one is tried.
+    process_wake(&source->process, session->discard_finalizers ? WAKE_AS_HEAD_WITHOUT_FINALIZERS
+                                                               : WAKE_AS_HEAD);
+    session_set_timer(session, TIME_WAKE_MS);
+    return STATE_WAKING;
+}
+
+enum session_state session_begin_wake(struct session *session, int64_t number)
+{
+    session->wake_number = number;
+    session->wake_spawns = false;
+    if (!session->head)
+        return wake_next(session);
+    session_expel_head(session);
+    return STATE_WAKING;
+}
+
+enum session_state action_wake_exit(struct session *session, const struct session_event *event)
+{
+    (void)event;
+    if (!session->wake_spawns)
+        return wake_next(session);
+    session_kill_leftovers(session);
+    session->current = 0;
+    session->start_tries = 0;
+    return session_begin_spawn(session);
+}
+
+static void keep_lost_threads(struct session *session, value names)
+{
+    if (vector_count(names) == 0)
+        return;
+    struct buffer text;
+    buffer_init(&text, 4096);
+    for (size_t i = 0; i < vector_count(names); i++) {
+        struct span name = value_text(vector_at(names, i));
+        buffer_append_format(&text, "%s%.*s", i ? ", " : "", (int)name.length, name.data);
+    }
+    memory_free(session->lost_threads);
+    session->lost_threads = memory_copy_text(buffer_text(&text), text.length);
+    buffer_release(&text);
+}
+
+static enum session_state head_is_awake(struct session *session, value message)
+{
+    int64_t before = session->current;
+    session->current = session->source->number;
+    session->source = NULL;
+    session->wake_only_this = false;
+    session->discard_finalizers = false;
+    session->finalizers = 0;
+    session_set_timer(session, -1);
+    session_keep_state(session, message);
+    if (session->wake_notice)
+        session_notice(session, "%s; rolled back to snapshot %lld", session->wake_notice,
+                       (long long)session->current);
+    memory_free(session->wake_notice);
+    session->wake_notice = NULL;
+
+    value lost = import_texts(session->scratch, message_field(message, "lost_threads"),
+                              LOST_THREADS_MAX);
+    keep_lost_threads(session, lost);
+    struct job *job = session->job;
+    if (job) {
+        struct region *region = job_region(session->manager, job);
+        job->lost_threads = value_copy(region, lost);
+        if (job->kind == SESSION_ROLLBACK)
+            job->undone = lineage_undone(session, region, before, session->current);
+    } else if (session->lost_threads && vector_count(lost) > 0) {
+        session_notice(session, "lost threads: %s", session->lost_threads);
+    }
+    finish_waiting_job(session);
+    session_kill_leftovers(session);
+    return STATE_IDLE;
+}
+
+enum session_state action_woke(struct session *session, const struct session_event *event)
+{
+    const struct channel_message *message = event->message;
+    value content;
+    if (message->type == CHANNEL_WAKE_FAILED) {
+        process_signal(&session->source->process, SIGKILL);
+        return STATE_WAKING;
+    }
+    if (message->type != CHANNEL_WOKE || !session_read_scratch(session, message, &content) ||
+        message_pid(content, "pid") != message->sender ||
+        message_pid(content, "from") != session->source->process.pid)
+        return STATE_WAKING;
+    session->head = worker_add_announced(session, message->sender, ROLE_HEAD);
+    // Already dead again: the timer takes the next one.
+    return session->head ? head_is_awake(session, content) : STATE_WAKING;
+}
+
+enum session_state action_wake_timer(struct session *session, const struct session_event *event)
+{
+    (void)event;
+    struct worker *late = session->head ? session->head : session->source;
+    if (late)
+        process_signal(&late->process, SIGKILL);
+    session_set_timer(session, TIME_WAKE_MS);
+    // A clone that never said that it woke would wait forever.
+    session_kill_leftovers(session);
+    return STATE_WAKING;
+}

@@ -1,0 +1,340 @@
+;;;; Backtraces: from SBCL's stack to the frames people wrote (evaluator.md 3.5).
+;;;;
+;;;; A frame list is built in three steps: collect raw frames outward to the form loop; drop,
+;;;; rename and merge by rule; render. Each raw frame is read under its own handler, so that one
+;;;; broken frame does not spoil the list.
+
+(in-package "CADRE-AGENT")
+
+(defconstant +first-frames+ 800)
+(defconstant +last-frames+ 200)
+(defconstant +frame-text-limit+ 300)
+(defconstant +frame-argument-limit+ 10)
+
+(defstruct (frame (:constructor make-frame (name arguments information stack-frame)))
+  name                                  ; as SBCL names the function
+  arguments                             ; list of objects
+  information                           ; list of :EXTERNAL, :MORE, :OPTIONAL …
+  stack-frame                           ; SB-DI:FRAME
+  (renamed nil)                         ; a primitive shown under its operator's name
+  (form-frame nil)                      ; the stack frame of the compiled form, in an EVAL frame
+  (number 0))
+
+(defvar *plain-arguments* nil)           ; true: print arguments without calling PRINT-OBJECT
+
+;;; --- collecting ---------------------------------------------------------------------------------
+
+(defun raw-frame (stack-frame)
+  (handler-case
+      (multiple-value-bind (name arguments information) (sb-debug::frame-call stack-frame)
+        (make-frame name (if (listp arguments) arguments '()) information stack-frame))
+    (serious-condition ()
+      (make-frame (handler-case (frame-function-name stack-frame)
+                    (serious-condition () "unreadable frame"))
+                  '() '() stack-frame))))
+
+(defun frame-function-name (stack-frame)
+  (sb-di:debug-fun-name (sb-di:frame-debug-fun stack-frame)))
+
+(defun form-loop-frame-p (stack-frame)
+  "True at the frame that calls EVAL for a form of a call, or that begins a thread."
+  (let ((name (ignore-errors (frame-function-name stack-frame))))
+    (or (member name '(run-form guarded))
+        (equal name '(flet sb-unix::body :in sb-thread::run)))))
+
+(defun frame-below (stack-frame)
+  (ignore-errors (sb-di:frame-down stack-frame)))
+
+(defun take-raw-frames (top count)
+  "At most COUNT raw frames from TOP outward, and the stack frame after them, or NIL at the form
+loop."
+  (loop with frames = '()
+        with stack-frame = top
+        repeat count
+        do (when (or (null stack-frame) (form-loop-frame-p stack-frame))
+             (return (values (nreverse frames) nil)))
+           (push (raw-frame stack-frame) frames)
+           (setf stack-frame (frame-below stack-frame))
+        finally (return (values (nreverse frames)
+                                (and stack-frame (not (form-loop-frame-p stack-frame))
+                                     stack-frame)))))
+
+;;; Walking two million frames with FRAME-DOWN takes seconds. Below the first frames the saved
+;;; frame pointers are followed instead, and only the last frames are looked at again.
+
+(defglobal *form-frame-pointer* 0)      ; of the active RUN-FORM
+(declaim (type word *form-frame-pointer*))
+
+(defun count-frame-pointers (start end)
+  (declare (type word start end) (optimize speed))
+  (loop with pointer of-type word = start
+        for count of-type fixnum from 0
+        for next of-type word = (sap-ref-word (int-sap pointer) 0)
+        until (or (>= pointer end) (<= next pointer))
+        do (setf pointer next)
+        finally (return count)))
+
+(defun nth-frame-pointer (start count)
+  (declare (type word start) (type fixnum count))
+  (loop repeat count
+        do (setf start (sap-ref-word (int-sap start) 0)))
+  start)
+
+(defun outermost-frames (from wanted)
+  "The WANTED outermost raw frames of the stack that goes on at the stack frame FROM, and how many
+frames there are between FROM and them."
+  (let* ((start (sap-int (sb-di::frame-pointer from)))
+         (count (count-frame-pointers start *form-frame-pointer*)))
+    (if (<= count wanted)
+        (values (take-raw-frames from (+ wanted 10)) 0)
+        (let* ((skipped (- count wanted))
+               (before (nth-frame-pointer start (1- skipped)))
+               (caller (sap-ref-word (int-sap before) 0))
+               (return-address (sap-ref-word (int-sap before) 8))
+               (stack-frame (sb-di::compute-calling-frame (int-sap caller)
+                                                          (int-sap return-address) from)))
+          (values (take-raw-frames stack-frame (+ wanted 10)) skipped)))))
+
+;;; --- names --------------------------------------------------------------------------------------
+
+(defparameter *internal-packages*
+  '("SB-KERNEL" "SB-INT" "SB-IMPL" "SB-C" "SB-VM" "SB-PCL" "SB-DI" "SB-DEBUG" "SB-FORMAT" "SB-FASL"
+    "SB-PRETTY" "SB-UNIX" "SB-SYS" "SB-BIGNUM" "SB-UNICODE" "SB-ALIEN-INTERNALS"))
+
+(defparameter *operator-names*
+  '(("INTEGER-/-INTEGER" . /) ("TWO-ARG-/" . /) ("TWO-ARG-+" . +) ("TWO-ARG--" . -)
+    ("TWO-ARG-*" . *) ("TWO-ARG-<" . <) ("TWO-ARG->" . >) ("TWO-ARG-=" . =)
+    ("TWO-ARG-<=" . <=) ("TWO-ARG->=" . >=) ("TWO-ARG-/=" . /=)))
+
+(defparameter *evaluator-functions*
+  '("SIMPLE-EVAL-IN-LEXENV" "%SIMPLE-EVAL" "SIMPLE-EVAL-PROGN-BODY" "SIMPLE-EVAL-LOCALLY"
+    "EVAL-IN-LEXENV" "EVAL-TLF"))
+
+(defun base-name (name)
+  "The global function NAME belongs to: local functions and methods count as their owner."
+  (cond ((symbolp name) name)
+        ((atom name) nil)
+        ((member (first name) '(flet labels lambda))
+         (base-name (getf-loose name :in)))
+        ((member (symbol-name (first name)) '("METHOD" "FAST-METHOD" "SLOW-METHOD" "EMF" "SETF")
+                 :test #'string=)
+         (base-name (second name)))
+        (t nil)))
+
+(defun getf-loose (list key)
+  "Element after KEY in LIST, which is no property list."
+  (second (member key list)))
+
+(defun name-package (name)
+  (let ((base (base-name name)))
+    (and base (symbolp base) (symbol-package base) (package-name (symbol-package base)))))
+
+(defun system-package-p (package)
+  (and package
+       (or (string= package "COMMON-LISP")
+           (and (> (length package) 3) (string= "SB-" package :end2 3)))))
+
+(defun evaluator-name-p (name)
+  (and (symbolp name) (system-package-p (name-package name))
+       (member (symbol-name name) *evaluator-functions* :test #'string=)))
+
+(defun own-name-p (name)
+  (equal (name-package name) "CADRE-AGENT"))
+
+(defun evaluator-frame-p (frame)
+  (let ((name (frame-name frame))) (or (eq name 'eval) (evaluator-name-p name))))
+
+(defun internal-name-p (name)
+  (or (and (stringp name) (string/= name "undefined function"))
+      (eq name 'sb-ext:package-lock-violation)
+      (let ((package (name-package name)))
+        (and package (member package *internal-packages* :test #'string=)))))
+
+;;; --- rules --------------------------------------------------------------------------------------
+
+(defun signalled-by-system-p (frame below)
+  "True for ERROR and its like when the caller is part of Lisp itself."
+  (and (member (frame-name frame) '(error cerror signal warn))
+       below
+       (not (evaluator-frame-p below))
+       (or (stringp (frame-name below))
+           (system-package-p (name-package (frame-name below))))))
+
+(defun rename-frame (frame below condition)
+  (let ((name (frame-name frame)))
+    (cond ((equal name "undefined function")
+           (when (typep condition 'undefined-function)
+             (setf (frame-name frame) (cell-error-name condition))))
+          ((and (symbolp name) (equal (name-package name) "SB-KERNEL"))
+           (let ((operator (cdr (assoc (symbol-name name) *operator-names* :test #'string=))))
+             (cond (operator
+                    (setf (frame-name frame) operator
+                          (frame-renamed frame) t))
+                   ((and (string= (symbol-name name) "WITH-SIMPLE-CONDITION-RESTARTS")
+                         below
+                         (not (system-package-p (name-package (frame-name below)))))
+                    ;; what RESTART-CASE makes of (ERROR …)
+                    (setf (frame-name frame) (first (frame-arguments frame))
+                          (frame-arguments frame) (cddr (frame-arguments frame)))))))))
+  frame)
+
+(defun drop-internal-top (frames)
+  (loop while (and frames
+                   (let ((frame (first frames)))
+                     (or (internal-name-p (frame-name frame))
+                         (own-name-p (frame-name frame))
+                         (signalled-by-system-p frame (second frames)))))
+        do (pop frames))
+  frames)
+
+(defun dropped-everywhere-p (frame)
+  (let ((name (frame-name frame)))
+    (or (stringp name)
+        (own-name-p name)
+        (evaluator-name-p name)
+        (and (symbolp name)
+             (equal (name-package name) "SB-KERNEL")
+             (member (symbol-name name) '("%SIGNAL" "WITH-SIMPLE-CONDITION-RESTARTS")
+                     :test #'string=)))))
+
+(defun compiled-form-frame-p (frame below)
+  "True for the function SBCL compiles a top-level form into, which the evaluator calls."
+  (and below
+       (evaluator-name-p (frame-name below))
+       (let ((name (frame-name frame)))
+         (and (consp name) (eq (first name) 'lambda) (null (second name))))))
+
+(defun join-form-frames (frames)
+  "Give each EVAL frame the stack frame of the compiled form above it, for its variables."
+  (let ((result '()) (form-frame nil))
+    (loop for (frame below) on frames
+          do (cond ((compiled-form-frame-p frame below)
+                    (setf form-frame (frame-stack-frame frame)))
+                   ((eq (frame-name frame) 'eval)
+                    (setf (frame-form-frame frame) form-frame
+                          form-frame nil)
+                    (push frame result))
+                   (t
+                    (unless (evaluator-name-p (frame-name frame)) (setf form-frame nil))
+                    (push frame result))))
+    (nreverse result)))
+
+(defun entry-point-p (frame)
+  (intersection (frame-information frame) '(:external :more :optional)))
+
+(defun merge-frames (frames)
+  (loop with result = '()
+        for frame in frames
+        do (let ((above (first result)))
+             (cond ((and above (frame-renamed above) (eq (frame-name above) (frame-name frame)))
+                    (setf (first result) frame))
+                   ((and above (entry-point-p frame)
+                         (equal (frame-name above) (frame-name frame))))
+                   (t (push frame result))))
+        finally (return (nreverse result))))
+
+(defun filter-frames (raw condition &key (top t))
+  (let ((frames (join-form-frames
+                 (loop for (frame below) on raw
+                       collect (rename-frame frame below condition)))))
+    (merge-frames (remove-if #'dropped-everywhere-p
+                             (if top (drop-internal-top frames) frames)))))
+
+(defun drop-unfinished-top (frames condition)
+  "A function that ran out of stack has not stored its arguments yet."
+  (if (and (typep condition 'sb-kernel::control-stack-exhausted)
+           (rest frames)
+           (equal (frame-name (first frames)) (frame-name (second frames))))
+      (rest frames)
+      frames))
+
+(defun number-frames (frames &optional (start 0))
+  (loop for frame in frames
+        for number from start
+        do (setf (frame-number frame) number))
+  frames)
+
+(defun frames-below (stack-frame name)
+  "The stack frame under the outermost of the topmost frames of function NAME; STACK-FRAME itself
+when NAME is not found near."
+  (loop with frame = stack-frame
+        repeat 60
+        while frame
+        do (when (eq name (ignore-errors (frame-function-name frame)))
+             (return (frame-below frame)))
+           (setf frame (frame-below frame))
+        finally (return stack-frame)))
+
+(defun collect-frames (top condition)
+  "Frames from the stack frame TOP outward by the rules, numbered; and the depth of the whole."
+  (multiple-value-bind (raw rest) (take-raw-frames top (+ +first-frames+ +last-frames+ 100))
+    (if (null rest)
+        (let* ((frames (number-frames (drop-unfinished-top (filter-frames raw condition)
+                                                           condition)))
+               (depth (length frames)))
+          (values (if (> depth (+ +first-frames+ +last-frames+))
+                      (append (subseq frames 0 +first-frames+)
+                              (nthcdr (- depth +last-frames+) frames))
+                      frames)
+                  depth))
+        (multiple-value-bind (outermost skipped) (outermost-frames rest (+ +last-frames+ 20))
+          (let* ((inner (drop-unfinished-top (filter-frames raw condition) condition))
+                 (outer (filter-frames outermost condition :top nil))
+                 (depth (+ (length inner) skipped (length outer)))
+                 (last (last outer +last-frames+)))
+            (values (append (subseq (number-frames inner) 0 (min +first-frames+ (length inner)))
+                            (number-frames last (- depth (length last))))
+                    depth))))))
+
+;;; --- rendering ----------------------------------------------------------------------------------
+
+(defun plain-argument (object)
+  "OBJECT without its own printer."
+  (typecase object
+    ((or number character string symbol function sb-debug::unprintable-object) (printed object))
+    (cons "(...)")
+    (t (text "#<" (type-label object) ">"))))
+
+(defun argument-text (object)
+  (one-line (if *plain-arguments* (plain-argument object) (printed object :limit 200))))
+
+(defun frame-name-text (frame)
+  (one-line (printed (frame-name frame) :length nil :level nil :limit +frame-text-limit+)))
+
+(defun frame-argument-texts (frame)
+  (let* ((arguments (frame-arguments frame))
+         (shown (loop for argument in arguments
+                      repeat +frame-argument-limit+
+                      collect (argument-text argument))))
+    (if (nthcdr +frame-argument-limit+ arguments)
+        (append shown (list "..."))
+        shown)))
+
+(defun call-text (name argument-texts)
+  (cut (format nil "(~A~{ ~A~})" name argument-texts) +frame-text-limit+))
+
+(defun frame-source (frame)
+  "The innermost source form FRAME was executing, or NIL."
+  (ignore-errors
+   (let* ((stack-frame (or (frame-form-frame frame) (frame-stack-frame frame)))
+          (location (sb-di:frame-code-location stack-frame))
+          (source (sb-di:code-location-debug-source location)))
+;; SBCL would open files for the source of its own functions.
+     (when (typep source 'sb-c::core-debug-source)
+       (list (sb-debug::code-location-source-form location 0))))))
+
+(defun frame-object (frame)
+  (let* ((name (frame-name-text frame))
+         (arguments (frame-argument-texts frame))
+         (source (and (not *plain-arguments*) (not (eq (frame-name frame) 'eval))
+                      (frame-source frame))))
+    (object "number" (frame-number frame)
+            "call" (call-text name arguments)
+            "function" name
+            "arguments" (coerce arguments 'simple-vector)
+            "source" (and source
+                          (one-line (printed (first source) :limit +frame-text-limit+
+                                                            :length 10 :level 6))))))
+
+(defun frame-objects (frames)
+  (map 'simple-vector #'frame-object frames))

@@ -1,0 +1,49 @@
+;;;; Builds the core: compiles and loads the agent, probes SBCL, saves.
+;;;;
+;;;; Run by scripts/build-core, in an SBCL started with the heap size the core will run with: a
+;;;; core run at another size would be patched page by page at every start.
+
+(require :sb-posix)
+(require :sb-introspect)
+(require :sb-sprof)
+
+(in-package "COMMON-LISP-USER")
+
+(defparameter *agent-files*
+  '("package" "syscalls" "json" "channel" "streams" "call" "printing" "reader" "clone" "warnings"
+    "hints" "backtrace" "conditions" "stop" "threads" "health" "operations" "evaluate" "debug"
+    "systems" "probes" "main" "image"))
+
+(defun argument (name)
+  (or (sb-posix:getenv name) (error "~A is not set; use scripts/build-core" name)))
+
+(defun compile-agent (source-directory scratch-directory)
+  "Compile and load every file; a warning of the compiler fails the build."
+  (let ((*default-pathname-defaults* source-directory)
+        (failed nil))
+    (proclaim '(optimize (speed 1) (safety 1) (debug 1)))
+    (with-compilation-unit ()
+      (dolist (name *agent-files*)
+        (multiple-value-bind (fasl warnings failure)
+            (compile-file (merge-pathnames (concatenate 'string name ".lisp"))
+                          :output-file (merge-pathnames (concatenate 'string name ".fasl")
+                                                        scratch-directory))
+          (declare (ignore warnings))
+          (when failure (setf failed name))
+          (load fasl))))
+    (when failed (error "compiling ~A.lisp gave warnings" failed))))
+
+(let ((*compile-verbose* nil) (*compile-print* nil))
+  (handler-bind ((sb-ext:compiler-note #'muffle-warning)
+                 (style-warning
+                   ;; Files refer to functions of later files; the unit as a whole is checked.
+                   (lambda (warning)
+                     (when (search "undefined" (princ-to-string warning))
+                       (format *error-output* "~&; ~A~%" warning)
+                       (error "the agent calls something undefined"))
+                     (muffle-warning warning))))
+    (compile-agent (pathname (argument "CADRE_LISP_SOURCE"))
+                   (pathname (argument "CADRE_LISP_SCRATCH")))))
+
+(cadre-agent::prepare-image)
+(cadre-agent::save-core (argument "CADRE_CORE"))

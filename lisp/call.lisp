@@ -1,0 +1,169 @@
+;;;; A call: one REQUEST being worked on, and the guard around it.
+;;;;
+;;;; Everything that may run user code happens inside GUARDED, whatever the operation. It ends in
+;;;; one of four ways: the operation returns; an unhandled condition, a stop or a limit has been
+;;;; captured (conditions.lisp, stop.lisp) and throws to *CALL-END*; the code leaves the process;
+;;;; or the process dies and the supervisor takes it from there.
+
+(in-package "CADRE-AGENT")
+
+(defstruct call
+  (operation "" :type string)
+  (number 0 :type (unsigned-byte 32))   ; of the message to answer
+  ;; limits of this call
+  (timeout 30)                          ; seconds, for texts
+  (max-output 100000 :type fixnum)      ; characters
+  (max-memory 1024 :type fixnum)        ; megabytes
+  ;; where it is
+  (phase "evaluate")
+  (reporting nil)                       ; type label of the condition whose report is rendered
+  (source nil)                          ; SOURCE-TEXT the forms come from
+  (form-number 0 :type fixnum)          ; of the form being read or evaluated, from 1
+  (value-number 0 :type fixnum)         ; of the value being printed
+  (forms 0 :type fixnum)                ; forms completed
+  (stoppable nil)                       ; a soft stop may throw now
+  ;; what it leaves
+  (warnings '())
+  (warning-count 0 :type fixnum)
+  (note-count 0 :type fixnum)
+  (error nil)                           ; error object, first captured
+  (error-name nil)                      ; what is undefined, if that is the error
+  (postmortem nil)
+  (memory-fault nil)
+  (rollback nil)                        ; object for the supervisor
+  (timed-out nil)
+  (aborted nil)
+  (restart nil)                         ; name, when resumed by invoke-restart
+  (notices '())
+  (threads '())                         ; user threads before the call
+  ;; clocks at its start
+  (clocks nil))
+
+(defglobal *main-thread* nil)
+(defglobal *supervisor-pid* 0)
+
+(defglobal *call* nil)                  ; the call of the main thread, NIL while idle
+(declaim (type (or null call) *call*))
+
+(defglobal *call-end* (list :call-end)) ; catch tag no user code can name
+
+(defun in-main-thread-p () (eq sb-thread:*current-thread* *main-thread*))
+
+;;; --- clocks -------------------------------------------------------------------------------------
+
+(defun read-clocks ()
+  (list (monotonic-microseconds) (cpu-microseconds)
+        (round (* sb-ext:*gc-run-time* (/ 1000000 internal-time-units-per-second)))
+        (sb-ext:get-bytes-consed) (page-faults)))
+
+(defun timing-since (clocks)
+  (destructuring-bind (real run gc bytes faults) (mapcar #'- (read-clocks) clocks)
+    (flet ((count-up (value) (max 0 value)))
+      (object "real_us" (count-up real) "run_us" (count-up run) "gc_us" (count-up gc)
+              "bytes" (count-up bytes) "page_faults" (count-up faults)))))
+
+;;; --- the guard ----------------------------------------------------------------------------------
+
+(defun say-farewell ()
+  "The stack is being unwound past the agent: the code ends its process. Say so and be gone before
+exit hooks and waiting for threads can delay it; the effects are rolled back anyway."
+  (let ((code (if (integerp *exit-in-progress*) *exit-in-progress* 1)))
+    (flush-streams)
+    (send-message +farewell+ 0
+                  (object "exit_code" (logand code 255)
+                          "reason" (if (integerp *exit-in-progress*) "exit" "terminated")))
+    (exit-now code)))
+
+(defun end-call (&optional value)
+  (throw *call-end* value))
+
+(defun guarded (call function)
+  "Members of the result that FUNCTION returns, or NIL when the call failed."
+  (let ((completed nil))
+    (unwind-protect
+         (multiple-value-prog1
+             (catch *call-end*
+               ;; Nothing outside the call may be seen or reached from inside it.
+               (let ((sb-kernel:*restart-clusters* nil))
+                 (handler-bind ((warning #'record-warning)
+                                (sb-ext:compiler-note #'record-compiler-note)
+                                (sb-c:compiler-error #'record-compiler-error))
+                   (setf (call-stoppable call) t)
+                   (multiple-value-prog1 (funcall function)
+                     (setf (call-stoppable call) nil)))))
+           (setf completed t
+                 (call-stoppable call) nil))
+      (unless completed (say-farewell)))))
+
+(defun prepare-call (call)
+  (repair-descriptors)
+  (install-streams)
+  (install-heap-limit)
+  (setf (call-threads call) (user-threads)
+        (call-clocks call) (read-clocks)))
+
+(defun finish-call (call)
+  "After the guard: nothing here runs user code except what the health check tries out."
+  (when (call-timed-out call) (end-threads-of call))
+  (ensure-live-package)
+  (flush-streams)
+  (repair-descriptors)
+  (when (call-memory-fault call)
+    (setf (call-rollback call)
+          (object "cause" "memory-fault"
+                  "reason" "a memory fault may have corrupted the image")))
+  (unless (call-rollback call)
+    (let ((failed (health-problem)))
+      (when failed
+        (setf (call-rollback call)
+              (object "cause" "unusable"
+                      "reason" (text "the evaluation left the image unusable (" failed " failed)"))
+              (call-error call)
+              (cadre-error "SESSION-UNUSABLE" "unusable"
+                           (text "The evaluation left the image unusable (" failed
+                                 " failed); its effects were discarded.")))))))
+
+(defun ensure-live-package ()
+  (unless (and (packagep *package*) (package-name *package*))
+    (setf *package* (sb-int:find-undeleted-package-or-lose "COMMON-LISP-USER"))))
+
+(defun result-object (call members timing)
+  (let ((error (call-error call)))
+    (list* :object
+           "op" (call-operation call)
+           "ok" (json-boolean (not error))
+           "error" error
+           "postmortem" (call-postmortem call)
+           "adoptable" (and (call-memory-fault call) :false)
+           "rollback" (call-rollback call)
+           "thread_errors" (take-thread-errors)
+           "notices" (and (call-notices call) (coerce (reverse (call-notices call)) 'simple-vector))
+           "timing" timing
+           "state" (session-state)
+           (if error (append (failure-members call) members) members))))
+
+(defun perform-call (call function)
+  "Run FUNCTION under the guard and send the RESULT. CALL may leave here in another process than
+it came in: a copy of a post-mortem resumes in the middle of FUNCTION and answers another message."
+  (setf *call* call)
+  (prepare-call call)
+  (let* ((members (guarded call function))
+         (timing (timing-since (call-clocks call))))
+    (finish-call call)
+    (send-message +result+ (call-number call) (result-object call members timing))
+    (setf *call* nil)))
+
+;;; --- state of the session -----------------------------------------------------------------------
+
+(defun package-label (package)
+  "The shortest of PACKAGE's name and nicknames, as people write it."
+  (reduce (lambda (best name) (if (< (length name) (length best)) name best))
+          (package-nicknames package) :initial-value (package-name package)))
+
+(defun session-state ()
+  (let ((package (session-package)))
+    (object "package" (package-name package)
+            "package_label" (package-label package)
+            "threads" (map 'simple-vector #'thread-label (user-threads))
+            "live_bytes" (sb-kernel:dynamic-usage)
+            "systems" (coerce (loaded-systems) 'simple-vector))))

@@ -1,0 +1,251 @@
+;;;; Cloning, parking and waking processes (sessions.md 3 and 7).
+;;;;
+;;;; A session is a family of sibling processes, all children of the supervisor. FREEZE is the one
+;;;; entrance: the caller goes on, the child stays behind as it is at that moment, parked. A parked
+;;;; process is never used up: when it is woken it clones itself again, parks again, and the clone
+;;;; returns from FREEZE as if time had stood still.
+
+(in-package "CADRE-AGENT")
+
+;;; Results of the probes at build time (probes.lisp); fallbacks are chosen by them.
+(defglobal *clone-parent-works* t)
+(defglobal *thread-recipe-works* t)
+(defglobal *decommit-works* t)
+
+(defglobal *tid-address-offset* nil)
+
+;;; --- the clone system call ----------------------------------------------------------------------
+
+(defun find-tid-address-offset ()
+  "Where glibc caches the thread id inside the thread descriptor. A clone must update it, or
+pthread_kill of the main thread (and with it SBCL's stop-the-world) fails after a rollback."
+  (let ((self (c-call "pthread_self" unsigned-long))
+        (tid (system-call +sys-gettid+)))
+    (setf *tid-address-offset*
+          (loop for offset from 512 below 1024 by 4
+                when (= (sap-ref-32 (int-sap self) offset) tid) return offset))))
+
+(defun clone-process ()
+  "Like fork, but the child's parent is our parent. Child: 0; parent: its pid; negative: failed."
+  (if (and *clone-parent-works* *tid-address-offset*)
+      (system-call +sys-clone+
+                   (logior #x8000     ; CLONE_PARENT
+                           #x01000000 ; CLONE_CHILD_SETTID
+                           #x00200000 ; CLONE_CHILD_CLEARTID
+                           17)        ; SIGCHLD
+                   0 0 (+ (c-call "pthread_self" unsigned-long) *tid-address-offset*) 0)
+      (c-call "fork" int)))
+
+;;; --- threads ------------------------------------------------------------------------------------
+
+(defun user-threads ()
+  (remove *main-thread* (sb-thread:list-all-threads)))
+
+(defun thread-label (thread)
+  (let ((name (sb-thread:thread-name thread)))
+    (if (stringp name) name "anonymous")))
+
+(defun forget-other-threads ()
+  "In a fresh clone only the calling thread exists: make SBCL believe that."
+  (let* ((self sb-thread:*current-thread*)
+         (own (sb-thread::thread-primitive-thread self)))
+    (dolist (thread (sb-thread::avltree-list sb-thread::*all-threads*))
+      (unless (eq thread self)
+        (let ((primitive (sb-thread::thread-primitive-thread thread)))
+          (unless (zerop primitive)
+            (c-call "gc_close_thread_regions" void (unsigned-long primitive) (int 0))
+            (setf (sb-thread::thread-primitive-thread thread) 0)
+            (sb-thread::delete-from-all-threads primitive)))))
+    (setf (extern-alien "all_threads" unsigned-long) own)
+    (setf (sap-ref-word (int-sap own) (ash sb-vm::thread-next-slot sb-vm:word-shift)) 0
+          (sap-ref-word (int-sap own) (ash sb-vm::thread-prev-slot sb-vm:word-shift)) 0
+          sb-thread::*joinable-threads* nil)))
+
+(defun clone-with-threads ()
+  "Clone while other threads run: they are stopped at safe points first, as for a collection, so
+that the child's heap has no half-filled allocation region. A raw clone dies at its first GC."
+  (without-interrupts
+    (loop
+      (without-gcing
+        (when (sb-kernel::try-acquire-gc-lock (sb-kernel::gc-stop-the-world))
+          (let ((pid (clone-process)))
+            (when (zerop pid) (forget-other-threads))
+            (sb-kernel::gc-start-the-world)
+            (return pid))))
+      (c-call "sched_yield" int))))
+
+;;; --- what a clone shares with its parent --------------------------------------------------------
+
+(defglobal *directory-buffer* (make-octets 8192))
+(declaim (type octets *directory-buffer*))
+
+(defun open-descriptors ()
+  "Descriptors of this process above the standard ones and outside the agent's own."
+  (let ((directory (with-alien ((path c-string "/proc/self/fd"))
+                     (c-call "open" int (c-string path) (int #x90000)))) ; O_DIRECTORY | O_CLOEXEC
+        (result '()))
+    (unless (minusp directory)
+      (loop
+        (let ((size (with-pinned-objects (*directory-buffer*)
+                      (system-call +sys-getdents64+ directory
+                                   (sap-int (vector-sap *directory-buffer*))
+                                   (length *directory-buffer*)))))
+          (unless (plusp size) (return))
+          (loop with position of-type index = 0
+                while (< position size)
+                do (let ((fd (directory-entry-number (+ position 19))))
+                     (when (and fd (> fd 2) (/= fd directory) (not (<= 240 fd 244)))
+                       (push fd result)))
+                   (incf position (logior (aref *directory-buffer* (+ position 16))
+                                          (ash (aref *directory-buffer* (+ position 17)) 8))))))
+      (c-call "close" int (int directory)))
+    result))
+
+(defun directory-entry-number (position)
+  "The decimal number that is the entry's zero-terminated name, or NIL."
+  (loop with number = nil
+        for octet = (aref *directory-buffer* position)
+        until (zerop octet)
+        do (unless (<= 48 octet 57) (return nil))
+           (setf number (+ (* 10 (or number 0)) (- octet 48)))
+           (incf position)
+        finally (return number)))
+
+(defun record-offsets ()
+  "File offsets live in the kernel and are shared by all clones; the image alone would resume
+with its buffers at a place the file is no longer at."
+  (loop for fd in (open-descriptors)
+        for offset = (file-offset fd)
+        unless (minusp offset) collect (cons fd offset)))
+
+(defun restore-offsets (offsets)
+  (loop for (fd . offset) in offsets
+        unless (= offset (file-offset fd))
+          do (setf (file-offset fd) offset)))
+
+;;; --- memory of a parked process -----------------------------------------------------------------
+
+(define-alien-variable "next_free_page" long)
+(define-alien-variable "page_table" (* (struct sb-vm::page)))
+(define-alien-variable "anon_dynamic_space_start" unsigned-long)
+
+(defun advise (address size advice)
+  (when (plusp size)
+    (c-call "madvise" int (unsigned-long address) (unsigned-long size) (int advice))))
+
+(defun use-huge-pages ()
+  "Page tables of a large heap are most of what a clone copies."
+  (advise sb-vm:dynamic-space-start (sb-ext:dynamic-space-size) 14)) ; MADV_HUGEPAGE
+
+(defun release-free-pages ()
+  "Give the collector's free pages back to the kernel: they hold garbage of earlier evaluations,
+which the parked process would otherwise keep once the head writes to them."
+  (let* ((base sb-vm:dynamic-space-start)
+         (page-size sb-vm:gencgc-page-bytes)
+         (end next-free-page)
+         (first (ceiling (- anon-dynamic-space-start base) page-size))
+         (run nil))
+    (declare (type fixnum end first))
+    (flet ((release (from to)
+             (advise (+ base (* from page-size)) (* (- to from) page-size) 4))) ; MADV_DONTNEED
+      (loop for page of-type fixnum from first to end
+            for free = (and (< page end)
+                            (zerop (logand 255 (slot (deref page-table page) 'sb-vm::flags))))
+            do (cond (free (unless run (setf run page)))
+                     (run (release run page) (setf run nil))))
+      (release end (floor (sb-ext:dynamic-space-size) page-size)))))
+
+;;; --- parking ------------------------------------------------------------------------------------
+
+(defglobal *wake-set* (make-signal-set +wake-signal+))
+;; Not those of faults and traps: they are how SBCL's code signals errors.
+(defglobal *deferred-signals*
+    (let ((set (make-octets 128)) (faults (make-signal-set 4 5 7 8 11)))
+      (map-into set (lambda (fault) (logandc2 255 fault)) faults)))
+(defglobal *saved-mask* (make-signal-set))
+(defglobal *signal-information* (make-octets 128))
+(declaim (type octets *wake-set* *deferred-signals* *saved-mask* *signal-information*))
+
+(defconstant +wake-as-head+ 0)
+(defconstant +wake-as-copy+ 1)
+(defconstant +wake-without-finalizers+ 2)
+
+(defun block-wake-signal ()
+  "In the whole process, before any thread exists: a wake-up sent early stays pending."
+  (change-signal-mask +sig-block+ *wake-set*))
+
+(defun wait-for-wake-up ()
+  "Value sent with the supervisor's next wake signal."
+  (loop
+    (let ((signal (with-pinned-objects (*wake-set* *signal-information*)
+                    (c-call "sigwaitinfo" int (system-area-pointer (vector-sap *wake-set*))
+                            (system-area-pointer (vector-sap *signal-information*))))))
+      (when (and (= signal +wake-signal+)
+                 (= (u32-at *signal-information* 16) *supervisor-pid*)) ; si_pid
+        (return (u32-at *signal-information* 24))))))                   ; si_value
+
+(defun leave-if-orphaned ()
+  "The request for SIGKILL came too late if the supervisor died before it was made."
+  (unless (= (parent-process-id) *supervisor-pid*) (exit-now 0)))
+
+(defstruct (parked (:constructor make-parked (kind number offsets threads)))
+  kind number offsets threads)
+
+(defun park (parked)
+  "Wait to be woken, again and again; returns only in a clone of this process, with the wake
+value. Every signal is blocked meanwhile: nothing may run in a process that stands still."
+  (change-signal-mask +sig-setmask+ *deferred-signals* *saved-mask*)
+  (loop
+    (let ((value (wait-for-wake-up))
+          (pid (clone-process)))
+      (cond ((zerop pid)
+             (change-signal-mask +sig-setmask+ *saved-mask*)
+             (wake-up parked value)
+             (return value))
+            ((minusp pid)
+             (setf *channel* (if (= value +wake-as-copy+) +aux-channel+ +main-channel+))
+             (send-message +wake-failed+ 0
+                           (object "pid" (process-id) "reason" "the process could not clone itself")))))))
+
+(defun wake-up (parked value)
+  "Make this clone of a parked process a working one and say so."
+  (let ((from *registered-pid*))
+    (die-with-parent)
+    (when *clone-parent-works* (leave-if-orphaned))
+    (register-process)
+    (setf *channel* (if (= value +wake-as-copy+) +aux-channel+ +main-channel+))
+    (restore-offsets (parked-offsets parked))
+    (when (= value +wake-without-finalizers+) (discard-pending-finalizers))
+    (drain-channel)
+    (rearm-timers)
+    (send-message +woke+ 0
+                  (object "pid" *registered-pid*
+                          "from" from
+                          "kind" (parked-kind parked)
+                          "number" (parked-number parked)
+                          "lost_threads" (coerce (parked-threads parked) 'simple-vector)
+                          "finalizers" (pending-finalizer-count)
+                          "state" (session-state)))))
+
+(defun rearm-timers ()
+  "Interval timers are not inherited by clones, SBCL's schedule is."
+  (sb-thread::with-system-mutex (sb-impl::*scheduler-lock*)
+    (sb-impl::set-system-timer)))
+
+(defun freeze (kind number)
+  "Leave a parked clone of this process behind. Returns its pid; or :WOKEN in a clone of it that
+has been woken; or NIL and the reason why there is none."
+  (let* ((threads (user-threads))
+         (parked (make-parked kind number (record-offsets) (mapcar #'thread-label threads))))
+    (when (and threads (not *thread-recipe-works*))
+      (return-from freeze (values nil "threads are running")))
+    (let ((pid (if threads (clone-with-threads) (clone-process))))
+      (cond ((plusp pid) pid)
+            ((minusp pid) (values nil (sb-int:strerror (errno))))
+            (t
+             (die-with-parent)
+             (when *clone-parent-works* (leave-if-orphaned))
+             (register-process)
+             (when *decommit-works* (release-free-pages))
+             (park parked)
+             :woken)))))

@@ -1,0 +1,127 @@
+;;;; Reading and evaluating forms one by one (evaluator.md 2).
+
+(in-package "CADRE-AGENT")
+
+;;; --- one form -----------------------------------------------------------------------------------
+
+(defmacro with-form-frame-marked (&body body)
+  "Remember where the stack of the user begins, for backtraces of very deep stacks."
+  (let ((outer (gensym "OUTER")))
+    `(let ((,outer *form-frame-pointer*))
+       (setf *form-frame-pointer* (sap-int (sb-kernel:current-fp)))
+       (multiple-value-prog1 (progn ,@body)
+         (setf *form-frame-pointer* ,outer)))))
+
+(declaim (notinline run-form))
+(defun run-form (form)
+  "Values of FORM as a list. Backtraces end at this function's frame, so it must have one."
+  (with-form-frame-marked
+    (multiple-value-list (eval form))))
+
+(defun evaluate-form (call form)
+  "Values of FORM, with the restarts every evaluation has."
+  (loop
+    (restart-case (return (run-form form))
+      (retry ()
+        :report (lambda (stream)
+                  (write-string (text "Evaluate form " (call-form-number call) " again.") stream))
+        (setf (call-phase call) "evaluate")))))
+
+(defun call-with-abort (call function)
+  (restart-case (funcall function)
+    (abort ()
+      :report (lambda (stream) (write-string "Return to top level." stream))
+      (capture-abort call))))
+
+(defun read-form (call source end)
+  "The next form of SOURCE, or END."
+  (setf (call-phase call) "read")
+  (incf (call-form-number call))
+  (source-next-place source)
+  (let ((form (read (source-text-stream source) nil end)))
+    (when (and (eq form end) (unfinished-comment-p source))
+      (error 'end-of-file :stream (source-text-stream source)))
+    form))
+
+(defun unfinished-comment-p (source)
+  "READ takes an unfinished #| at top level for the end of the text."
+  (declare (ignore source))
+  nil)
+
+(defun set-history (form values)
+  (shiftf +++ ++ + form)
+  (shiftf /// // / values)
+  (shiftf *** ** * (first values)))
+
+(defun evaluate-forms (call source)
+  "Read and evaluate the forms of SOURCE one after the other; values of the last."
+  (setf (call-source call) source)
+  (let ((values '()) (end (list :end)))
+    (loop
+      (let ((form (read-form call source end)))
+        (when (eq form end)
+          (decf (call-form-number call))
+          (return values))
+        (setf (call-phase call) "evaluate")
+        (let ((before -) (completed nil))
+          (setf - form)
+          (unwind-protect (setf values (evaluate-form call form)
+                                completed t)
+            (unless completed (setf - before))))
+        (set-history form values)
+        (incf (call-forms call))))))
+
+;;; --- the operation ------------------------------------------------------------------------------
+
+(defun value-members (call values)
+  (setf (call-phase call) "print")
+  (multiple-value-bind (texts omitted stopped) (printed-values values (call-max-output call))
+    (list "values" texts
+          "no_values" (and (null values) (plusp (call-forms call)) :true)
+          "values_omitted" (and (plusp omitted) omitted)
+          "values_stopped" (and stopped :true))))
+
+(defun evaluation-members (call)
+  (list* "forms" (call-forms call)
+         "restart" (call-restart call)
+         "aborted" (and (call-aborted call) :true)
+         (warning-members call)))
+
+(defun failure-members (call)
+  "Members of the result of a failed evaluation."
+  (list* "values" #() (evaluation-members call)))
+
+(defun find-package-or-fail (name)
+  (or (find-package name)
+      (find-package (string-upcase name))
+      (progn
+        (setf (call-error *call*)
+              (list :object
+                    "code" "unknown-package"
+                    "message" (text "The name \"" name "\" does not designate any package.")
+                    "hint" (package-hint (string-upcase name))
+                    "type" "PACKAGE-DOES-NOT-EXIST"
+                    "type_qualified" "SB-EXT:PACKAGE-DOES-NOT-EXIST"
+                    "superclasses" #() "frames" #() "depth" 0))
+        (end-call))))
+
+(defmacro with-package-argument ((request) &body body)
+  "Bind *PACKAGE* around BODY when the request names one; otherwise IN-PACKAGE persists."
+  `(call-with-package-argument ,request (lambda () ,@body)))
+
+(defun call-with-package-argument (request function)
+  (let ((name (member-of request "package")))
+    (if name
+        (let ((*package* (find-package-or-fail name))) (funcall function))
+        (funcall function))))
+
+(defun evaluate-source (call request source)
+  "Evaluate SOURCE for REQUEST: members of the evaluation result."
+  (with-package-argument (request)
+    (call-with-abort call
+      (lambda ()
+        (let ((values (evaluate-forms call source)))
+          (append (value-members call values) (evaluation-members call)))))))
+
+(define-operation "evaluate" (call request)
+  (evaluate-source call request (make-source-text (required-string request "code"))))

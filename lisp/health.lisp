@@ -1,0 +1,40 @@
+;;;; The health check after each call (sessions.md 8).
+;;;;
+;;;; User code can redefine what the agent and every later evaluation depend on. A short trial of
+;;;; reading, printing and evaluating says whether the image is still usable; if not the
+;;;; supervisor rolls it back.
+
+(in-package "CADRE-AGENT")
+
+(defglobal *standard-readtable-copy* (copy-readtable nil))
+
+(defmacro check-that (name form)
+  `(unless (handler-case ,form (serious-condition () nil))
+     (return-from health-problem ,name)))
+
+(defun list-of-foo-p (value)
+  (and (consp value) (= (length value) 3)
+       (symbolp (first value)) (equal (cdr value) '(1 2))))
+
+(declaim (notinline health-problem))
+(defun health-problem ()
+  "NIL, or the name of the first check that failed."
+  (declare (notinline car cdr format))
+  (let ((probe (list 1 2)))
+    (check-that "FIND-PACKAGE" (and (find-package "COMMON-LISP-USER") (find-package "COMMON-LISP")))
+    (check-that "CAR" (eql 1 (car probe)))
+    (check-that "CDR" (equal (cdr probe) '(2)))
+    (check-that "FORMAT" (string= (let ((*print-base* 10) (*print-radix* nil) (*print-pretty* nil))
+                                    (format nil "~A ~D" "a" 1))
+                                  "a 1"))
+    (check-that "HANDLER-CASE" (eq :seen (handler-case (error "trial") (error () :seen))))
+    (check-that "READ" (list-of-foo-p
+                        (let ((*package* (find-package "COMMON-LISP-USER"))
+                              (*readtable* *standard-readtable-copy*) (*read-base* 10))
+                          (read-from-string "(CAR 1 2)"))))
+    (check-that "READ" (let ((*package* (find-package "COMMON-LISP-USER")) (*read-base* 10))
+                         (list-of-foo-p (read-from-string "(CAR 1 2)"))))
+    (check-that "PRINT" (string= "(1 :A \"b\")"
+                                 (with-standard-io-syntax (prin1-to-string '(1 :a "b")))))
+    (check-that "EVAL" (eql 3 (eval '(funcall #'+ 1 2))))
+    nil))

@@ -1,0 +1,119 @@
+;;;; "Did you mean": near names for what does not exist.
+
+(in-package "CADRE-AGENT")
+
+(defun edit-distance (a b limit)
+  "Levenshtein distance of the strings A and B, or NIL when it is over LIMIT."
+  (declare (type simple-string a b) (type fixnum limit))
+  (let ((rows (length a)) (columns (length b)))
+    (when (> (abs (- rows columns)) limit)
+      (return-from edit-distance nil))
+    (let ((previous (make-array (1+ columns) :element-type 'fixnum))
+          (current (make-array (1+ columns) :element-type 'fixnum)))
+      (dotimes (column (1+ columns)) (setf (aref previous column) column))
+      (dotimes (row rows)
+        (setf (aref current 0) (1+ row))
+        (dotimes (column columns)
+          (setf (aref current (1+ column))
+                (min (1+ (aref current column))
+                     (1+ (aref previous (1+ column)))
+                     (+ (aref previous column)
+                        (if (char= (char a row) (char b column)) 0 1)))))
+        (when (> (loop for distance of-type fixnum across current minimize distance) limit)
+          (return-from edit-distance nil))
+        (rotatef previous current))
+      (let ((distance (aref previous columns)))
+        (and (<= distance limit) distance)))))
+
+(defun near-names (name candidates)
+  "At most three of the strings CANDIDATES near NAME, nearest first, ties by name. A short name is
+near to nearly everything, so it must be closer."
+  (let* ((limit (if (< (length name) 4) 1 2))
+         (near (loop for candidate in candidates
+                     for distance = (edit-distance name candidate limit)
+                     when (and distance (plusp distance)
+                               (< distance (length candidate)))
+                       collect (cons distance candidate)))
+         (sorted (sort (remove-duplicates near :key #'cdr :test #'string=)
+                       (lambda (a b)
+                         (or (< (car a) (car b))
+                             (and (= (car a) (car b)) (string< (cdr a) (cdr b))))))))
+    (mapcar #'cdr (subseq sorted 0 (min 3 (length sorted))))))
+
+(defun did-you-mean (names)
+  (case (length names)
+    (0 nil)
+    (1 (text "did you mean " (first names) "?"))
+    (t (format nil "did you mean ~{~A~^, ~} or ~A?" (butlast names) (first (last names))))))
+
+(defun accessible-names (package test)
+  (let ((names '()) (name-length nil))
+    (declare (ignore name-length))
+    (do-symbols (symbol package names)
+      (when (funcall test symbol) (push (coerce (symbol-name symbol) 'simple-string) names)))))
+
+(defun external-names (package)
+  (let ((names '()))
+    (do-external-symbols (symbol package names)
+      (push (coerce (symbol-name symbol) 'simple-string) names))))
+
+(defun all-package-names ()
+  (loop for package in (list-all-packages)
+        append (mapcar (lambda (name) (coerce name 'simple-string))
+                       (cons (package-name package) (package-nicknames package)))))
+
+(defun undefined-name-hint (name test)
+  (when (and name (symbolp name))
+    (did-you-mean (near-names (coerce (symbol-name name) 'simple-string)
+                              (accessible-names (session-package) test)))))
+
+(defun package-hint (designator)
+  (when (typep designator '(or string symbol character))
+    (did-you-mean (near-names (coerce (string designator) 'simple-string) (all-package-names)))))
+
+(defun token-before (source)
+  "The token that ends where SOURCE was read up to, in upper case."
+  (let* ((string (source-text-string source))
+         (end (min (length string) (or (source-index source) 0)))
+         (end (or (position-if-not #'blank-or-close-p string :end end :from-end t) 0))
+         (start (position-if (lambda (character)
+                               (or (blank-or-close-p character) (find character "('`,\"#")))
+                             string :end end :from-end t)))
+    (string-upcase (subseq string (if start (1+ start) 0) (min (length string) (1+ end))))))
+
+(defun blank-or-close-p (character)
+  (find character '(#\Space #\Tab #\Newline #\Return #\))))
+
+(defun prefixed-symbol-hint (source)
+  "For PKG:NAME that the reader refused."
+  (let* ((token (token-before source))
+         (colon (position #\: token)))
+    (when colon
+      (let* ((package-name (subseq token 0 colon))
+             (name (string-left-trim ":" (subseq token colon)))
+             (package (find-package package-name)))
+        (cond ((null package) (package-hint package-name))
+              ((eq :internal (nth-value 1 (find-symbol name package)))
+               (text name " exists in " package-name " but is not external; use "
+                     package-name "::" name))
+              (t (did-you-mean (near-names (coerce name 'simple-string)
+                                           (external-names package)))))))))
+
+(defun condition-hint (condition)
+  "A sentence that helps, or NIL."
+  (handler-case
+      (typecase condition
+        (undefined-function (undefined-name-hint (cell-error-name condition) #'fboundp))
+        (unbound-variable
+         (undefined-name-hint (cell-error-name condition)
+                              (lambda (symbol)
+                                (and (boundp symbol) (not (keywordp symbol))
+                                     (not (member symbol '(nil t)))))))
+        (reader-error
+         (and (typep condition 'package-error) *call* (call-source *call*)
+              (prefixed-symbol-hint (call-source *call*))))
+        (package-error (package-hint (package-error-package condition)))
+        (t (and (typep condition 'sb-pcl:class-not-found-error)
+                (undefined-name-hint (cell-error-name condition)
+                                     (lambda (symbol) (find-class symbol nil))))))
+    (serious-condition () nil)))

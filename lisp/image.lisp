@@ -1,0 +1,50 @@
+;;;; What is changed in SBCL itself, once, before the core is saved.
+
+(in-package "CADRE-AGENT")
+
+(defun remove-finalizer-thread ()
+  "Finalizers run when the supervisor says so (threads.lisp); the thread that SBCL would start for
+them is ended and never started again."
+  (sb-impl::finalizer-thread-stop)
+  (sb-ext:without-package-locks
+    (handler-bind ((warning #'muffle-warning))
+      (dolist (name '(sb-impl::finalizer-thread-start sb-impl::finalizer-thread-stop
+                      sb-impl::finalizer-thread-notify))
+        (setf (fdefinition name) (lambda (&rest arguments) (declare (ignore arguments)) nil)))))
+  (setf (extern-alien "finalizer_thread_runflag" int) 1))
+
+(defun silence-compiler ()
+  "The compiler's findings are recorded as conditions; what it prints about them is dropped."
+  (dolist (name '(sb-c::print-compiler-message sb-c::compiler-mumble))
+    (sb-int:encapsulate name 'cadre (lambda (original &rest arguments)
+                                      (declare (ignore original arguments))
+                                      nil)))
+  (sb-int:encapsulate 'sb-c::summarize-compilation-unit 'cadre
+                      (lambda (original &rest arguments)
+                        (let ((*error-output* (make-broadcast-stream)))
+                          (apply original arguments)))))
+
+(defun take-over-debugger ()
+  (sb-int:encapsulate 'invoke-debugger 'cadre #'enter-debugger))
+
+(defun warm-up ()
+  "Use what the first evaluation would otherwise have to prepare: generic functions get their
+dispatch functions here and not in every worker."
+  (setf *call* (make-call))
+  (printed-values (list 1 :a "b" (make-hash-table) #'car (find-class 'class)) 1000)
+  (printed '(1 "x" #\y))
+  (setf *call* nil)
+  (health-problem))
+
+(defun prepare-image ()
+  (setf *contrib-home* (native-namestring (truename (sb-int:sbcl-homedir-pathname))))
+  (run-probes)
+  (silence-compiler)
+  (take-over-debugger)
+  (warm-up)
+  (setf *package* (find-package "COMMON-LISP-USER"))
+  (sb-ext:lock-package "CADRE-AGENT"))
+
+(defun save-core (path)
+  (remove-finalizer-thread)
+  (sb-ext:save-lisp-and-die path :toplevel #'main :executable nil))

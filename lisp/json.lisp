@@ -1,0 +1,361 @@
+;;;; JSON in and out, for the control channel only.
+;;;;
+;;;; Our own, so that no readtable, print variable, redefined generic function or stream of the
+;;;; user can reach it: it works on octet vectors and knows nothing but numbers, strings and lists.
+;;;;
+;;;; Lisp side of JSON:    object  (:object "name" value …)     array  simple-vector
+;;;;                       string  string                        true, false, null  keywords
+;;;;                       number  integer or double-float
+;;;; When writing, a member whose value is NIL is left out: absent and unknown are the same thing.
+
+(in-package "CADRE-AGENT")
+
+(defconstant +maximum-depth+ 512)
+
+(define-condition json-error (error)
+  ((reason :initarg :reason :reader json-error-reason))
+  (:report (lambda (condition stream) (write-string (json-error-reason condition) stream))))
+
+(defun json-fail (reason) (error 'json-error :reason reason))
+
+;;; --- objects ------------------------------------------------------------------------------------
+
+(declaim (inline object))
+(defun object (&rest members) (cons :object members))
+
+(defun object-p (value) (and (consp value) (eq (car value) :object)))
+
+(defun member-of (object name &optional default)
+  "Value of member NAME; null counts as absent."
+  (loop for (key value) on (cdr object) by #'cddr
+        when (string= key name)
+          return (if (eq value :null) default value)
+        finally (return default)))
+
+(defun json-boolean (generalized) (if generalized :true :false))
+
+;;; --- writing ------------------------------------------------------------------------------------
+
+;;; A writer is an octet vector that grows. The channel keeps one for all its messages and wants
+;;; room in front of the text for its frame header, hence START.
+
+(defstruct (writer (:constructor make-writer (&optional (fill 0))))
+  (octets (make-octets 4096) :type octets)
+  (fill 0 :type index))
+
+(declaim (inline write-octet))
+(defun write-octet (octet writer)
+  (declare (type (unsigned-byte 8) octet))
+  (when (= (writer-fill writer) (length (writer-octets writer)))
+    (grow-writer writer))
+  (setf (aref (writer-octets writer) (writer-fill writer)) octet)
+  (incf (writer-fill writer)))
+
+(declaim (notinline grow-writer))
+(defun grow-writer (writer)
+  (let ((larger (make-octets (* 2 (length (writer-octets writer))))))
+    (replace larger (writer-octets writer))
+    (setf (writer-octets writer) larger)))
+
+(defun write-code-point (code writer)
+  "UTF-8; what is no Unicode scalar value becomes U+FFFD."
+  (declare (type (integer 0 #x10ffff) code) (optimize speed))
+  (flet ((continuation (position)
+           (write-octet (logior #x80 (ldb (byte 6 position) code)) writer)))
+    (declare (inline continuation))
+    (cond ((< code #x80) (write-octet code writer))
+          ((< code #x800)
+           (write-octet (logior #xc0 (ash code -6)) writer)
+           (continuation 0))
+          ((<= #xd800 code #xdfff) (write-code-point #xfffd writer))
+          ((< code #x10000)
+           (write-octet (logior #xe0 (ash code -12)) writer)
+           (continuation 6)
+           (continuation 0))
+          (t
+           (write-octet (logior #xf0 (ash code -18)) writer)
+           (continuation 12)
+           (continuation 6)
+           (continuation 0)))))
+
+(defun write-ascii (text writer)
+  (declare (type simple-string text))
+  (loop for character across text
+        do (write-octet (logand #x7f (char-code character)) writer)))
+
+(defun write-json-string (string writer)
+  (declare (type string string))
+  (flet ((escape (code)
+           (write-ascii "\\u00" writer)
+           (write-octet (char-code (schar "0123456789abcdef" (ash code -4))) writer)
+           (write-octet (char-code (schar "0123456789abcdef" (logand code 15))) writer)))
+    (write-octet 34 writer)
+    (with-pinned-objects (string)
+      (loop for character across string
+            for code of-type (integer 0 #x10ffff) = (char-code character)
+            do (cond ((= code 34) (write-ascii "\\\"" writer))
+                     ((= code 92) (write-ascii "\\\\" writer))
+                     ((= code 10) (write-ascii "\\n" writer))
+                     ((or (< code 32) (= code 127)) (escape code))
+                     (t (write-code-point code writer)))))
+    (write-octet 34 writer)))
+
+(defun write-json-integer (integer writer)
+  (cond ((minusp integer)
+         (write-octet 45 writer)
+         (write-json-integer (- integer) writer))
+        (t
+         (multiple-value-bind (rest digit) (truncate integer 10)
+           (when (plusp rest) (write-json-integer rest writer))
+           (write-octet (+ 48 digit) writer)))))
+
+(defun write-json-float (float writer)
+  "Shortest digits that read back as FLOAT; infinities and NaN have no JSON and become null."
+  (cond ((or (sb-ext:float-infinity-p float) (sb-ext:float-nan-p float))
+         (write-ascii "null" writer))
+        ((zerop float) (write-ascii (if (minusp (float-sign float)) "-0.0" "0.0") writer))
+        (t
+         (when (minusp float) (write-octet 45 writer))
+         (multiple-value-bind (position digits) (sb-impl::flonum-to-digits (abs float))
+           (write-octet (char-code (char digits 0)) writer)
+           (write-octet 46 writer)
+           (if (= (length digits) 1)
+               (write-octet 48 writer)
+               (write-ascii (coerce (subseq digits 1) 'simple-string) writer))
+           (unless (= position 1)
+             (write-octet 101 writer)
+             (write-json-integer (1- position) writer))))))
+
+(defun write-json (value writer)
+  (etypecase value
+    (string (write-json-string value writer))
+    (integer (write-json-integer value writer))
+    (float (write-json-float (coerce value 'double-float) writer))
+    (keyword (write-ascii (ecase value (:true "true") (:false "false") (:null "null")) writer))
+    (cons
+     (write-octet 123 writer)
+     (loop with first = t
+           for (name member) on (cdr value) by #'cddr
+           when member
+             do (if first (setf first nil) (write-octet 44 writer))
+                (write-json-string name writer)
+                (write-octet 58 writer)
+                (write-json member writer))
+     (write-octet 125 writer))
+    (simple-vector
+     (write-octet 91 writer)
+     (loop for element across value
+           for first = t then nil
+           do (unless first (write-octet 44 writer))
+              (write-json element writer))
+     (write-octet 93 writer))))
+
+(defun json-text (value)
+  "VALUE as octets, for tests and for messages outside the channel."
+  (let ((writer (make-writer)))
+    (write-json value writer)
+    (subseq (writer-octets writer) 0 (writer-fill writer))))
+
+;;; --- reading ------------------------------------------------------------------------------------
+
+(defstruct (source (:constructor make-source (octets end)))
+  (octets nil :type octets)
+  (position 0 :type index)
+  (end 0 :type index)
+  (depth 0 :type fixnum))
+
+(declaim (inline peek-octet next-octet))
+(defun peek-octet (source)
+  "The next octet, or 0 at the end: no JSON token begins with it."
+  (if (< (source-position source) (source-end source))
+      (aref (source-octets source) (source-position source))
+      0))
+
+(defun next-octet (source)
+  (prog1 (peek-octet source) (incf (source-position source))))
+
+(defun skip-json-space (source)
+  (loop while (member (peek-octet source) '(32 10 13 9)) do (incf (source-position source))))
+
+(defun expect (text source)
+  (loop for character across (the simple-string text)
+        unless (= (next-octet source) (char-code character))
+          do (json-fail "unexpected character")))
+
+(defun read-hex4 (source)
+  (loop with code = 0
+        repeat 4
+        for digit = (digit-char-p (code-char (next-octet source)) 16)
+        do (if digit (setf code (+ digit (* 16 code))) (json-fail "bad \\u escape"))
+        finally (return code)))
+
+(defun read-escaped-code-point (source)
+  "After \\u: a lone half of a surrogate pair is U+FFFD."
+  (let ((code (read-hex4 source)))
+    (cond ((<= #xdc00 code #xdfff) #xfffd)
+          ((not (<= #xd800 code #xdbff)) code)
+          ((and (< (1+ (source-position source)) (source-end source))
+                (= (aref (source-octets source) (source-position source)) 92)
+                (= (aref (source-octets source) (1+ (source-position source))) 117))
+           (let ((mark (source-position source)))
+             (incf (source-position source) 2)
+             (let ((low (read-hex4 source)))
+               (cond ((<= #xdc00 low #xdfff)
+                      (+ #x10000 (ash (- code #xd800) 10) (- low #xdc00)))
+                     (t (setf (source-position source) mark) #xfffd)))))
+          (t #xfffd))))
+
+(defun read-utf8-rest (first source)
+  "Code point whose first octet was FIRST; malformed sequences are U+FFFD, one per octet."
+  (declare (type (unsigned-byte 8) first))
+  (multiple-value-bind (count code minimum)
+      (cond ((<= #xc2 first #xdf) (values 1 (logand first #x1f) #x80))
+            ((<= #xe0 first #xef) (values 2 (logand first #x0f) #x800))
+            ((<= #xf0 first #xf4) (values 3 (logand first #x07) #x10000))
+            (t (return-from read-utf8-rest #xfffd)))
+    (let ((start (source-position source)))
+      (loop repeat count
+            for octet = (peek-octet source)
+            do (unless (= (logand octet #xc0) #x80)
+                 (setf (source-position source) start)
+                 (return-from read-utf8-rest #xfffd))
+               (incf (source-position source))
+               (setf code (logior (ash code 6) (logand octet #x3f))))
+      (cond ((and (<= minimum code #x10ffff) (not (<= #xd800 code #xdfff))) code)
+            (t (setf (source-position source) start) #xfffd)))))
+
+(defun read-json-string (source)
+  "After the opening quote."
+  (declare (optimize speed))
+  (let* ((size 64) (text (make-string size)) (fill 0))
+    (declare (type index size fill) (type (simple-array character (*)) text))
+    (flet ((add (code)
+             (when (= fill size)
+               (setf size (* 2 size))
+               (let ((larger (make-string size)))
+                 (replace larger text)
+                 (setf text larger)))
+             (setf (schar text fill) (code-char (the (integer 0 #x10ffff) code)))
+             (incf fill)))
+      (declare (inline add))
+      (loop
+        (when (>= (source-position source) (source-end source)) (json-fail "unterminated string"))
+        (let ((octet (next-octet source)))
+          (cond ((= octet 34) (return (subseq text 0 fill)))
+                ((= octet 92)
+                 (add (let ((letter (next-octet source)))
+                        (case (code-char letter)
+                          (#\n 10) (#\t 9) (#\r 13) (#\b 8) (#\f 12)
+                          ((#\" #\\ #\/) letter)
+                          (#\u (read-escaped-code-point source))
+                          (t (json-fail "bad escape"))))))
+                ((< octet 32) (json-fail "control character in string"))
+                ((< octet 128) (add octet))
+                (t (add (read-utf8-rest octet source)))))))))
+
+(defun read-json-number (source)
+  (let ((negative (and (= (peek-octet source) 45) (next-octet source))))
+    (flet ((digits ()
+             (loop with value = 0
+                   for octet = (peek-octet source)
+                   while (<= 48 octet 57)
+                   count t into count
+                   do (incf (source-position source))
+                      (setf value (+ (* 10 value) (- octet 48)))
+                   finally (if (zerop count)
+                               (json-fail "digit expected")
+                               (return (values value count))))))
+      (let ((leading-zero (= (peek-octet source) 48)))
+        (multiple-value-bind (integer count) (digits)
+          (when (and leading-zero (> count 1)) (json-fail "leading zero"))
+          (let ((fraction 0) (fraction-count 0) (exponent 0) (floating nil))
+            (when (= (peek-octet source) 46)
+              (next-octet source)
+              (setf floating t)
+              (multiple-value-setq (fraction fraction-count) (digits)))
+            (when (member (peek-octet source) '(69 101))
+              (next-octet source)
+              (setf floating t)
+              (let ((sign (case (peek-octet source)
+                            (45 (next-octet source) -1)
+                            (43 (next-octet source) 1)
+                            (t 1))))
+                (setf exponent (* sign (digits)))))
+            (let ((value (if floating
+                             (decimal-float (+ fraction (* integer (expt 10 fraction-count)))
+                                            (- exponent fraction-count))
+                             integer)))
+              (if negative (- value) value))))))))
+
+(defun decimal-float (mantissa exponent)
+  "MANTISSA * 10^EXPONENT as a double, rightly rounded; out of range is refused."
+  (cond ((zerop mantissa) 0d0)
+        ((> (+ exponent (integer-length mantissa)) 1100) (json-fail "number out of range"))
+        ((< exponent -1500) 0d0)
+        (t (let ((ratio (* mantissa (expt 10 exponent))))
+             (cond ((> ratio (rational most-positive-double-float))
+                    (json-fail "number out of range"))
+                   ((< ratio (rational double-float-epsilon))
+                    (handler-case (coerce ratio 'double-float) (arithmetic-error () 0d0)))
+                   (t (coerce ratio 'double-float)))))))
+
+(defun read-json-value (source)
+  (skip-json-space source)
+  (case (code-char (peek-octet source))
+    (#\{ (read-json-members source))
+    (#\[ (read-json-elements source))
+    (#\" (next-octet source) (read-json-string source))
+    (#\t (expect "true" source) :true)
+    (#\f (expect "false" source) :false)
+    (#\n (expect "null" source) :null)
+    (t (read-json-number source))))
+
+(defmacro with-json-depth ((source) &body body)
+  `(progn
+     (when (> (incf (source-depth ,source)) +maximum-depth+) (json-fail "nested too deeply"))
+     (multiple-value-prog1 (progn ,@body) (decf (source-depth ,source)))))
+
+(defun read-json-members (source)
+  (with-json-depth (source)
+    (next-octet source)
+    (skip-json-space source)
+    (let ((members '()))
+      (if (= (peek-octet source) 125)
+          (next-octet source)
+          (loop
+            (skip-json-space source)
+            (expect "\"" source)
+            (push (read-json-string source) members)
+            (skip-json-space source)
+            (expect ":" source)
+            (push (read-json-value source) members)
+            (skip-json-space source)
+            (case (next-octet source)
+              (44)
+              (125 (return))
+              (t (json-fail "comma or brace expected")))))
+      (cons :object (nreverse members)))))
+
+(defun read-json-elements (source)
+  (with-json-depth (source)
+    (next-octet source)
+    (skip-json-space source)
+    (let ((elements '()))
+      (if (= (peek-octet source) 93)
+          (next-octet source)
+          (loop
+            (push (read-json-value source) elements)
+            (skip-json-space source)
+            (case (next-octet source)
+              (44)
+              (93 (return))
+              (t (json-fail "comma or bracket expected")))))
+      (coerce (nreverse elements) 'simple-vector))))
+
+(defun parse-json (octets end)
+  "The one JSON value in OCTETS; anything else signals JSON-ERROR."
+  (let* ((source (make-source octets end))
+         (value (read-json-value source)))
+    (skip-json-space source)
+    (when (< (source-position source) (source-end source)) (json-fail "text after the value"))
+    value))

@@ -1,0 +1,118 @@
+;;;; The worker's life: start, the message loop, snapshots.
+
+(in-package "CADRE-AGENT")
+
+(defconstant +protocol-version+ 1)
+
+;;; --- snapshots ----------------------------------------------------------------------------------
+
+(defglobal *idle-offsets* '())          ; file offsets at the last SNAP
+
+(defun collect-garbage ()
+  "Before a clone: what is garbage now would stay in the snapshot. Hooks are not run, they are
+user code and nothing has been asked of it."
+  (let ((hooks *after-gc-hooks*))
+    (setf *after-gc-hooks* '())
+    (sb-ext:gc)
+    (setf *after-gc-hooks* hooks)))
+
+(defun take-snapshot (message request)
+  (let* ((number (integer-member request "number" 0))
+         (start (monotonic-microseconds))
+         (collected (progn (collect-garbage) (monotonic-microseconds))))
+    (setf *idle-offsets* (record-offsets))
+    (multiple-value-bind (pid reason) (freeze "snapshot" number)
+      (cond ((eq pid :woken))
+            (pid
+             (send-message +snapped+ message
+                           (object "number" number "pid" pid
+                                   "gc_us" (- collected start)
+                                   "clone_us" (- (monotonic-microseconds) collected)
+                                   "finalizers" (pending-finalizer-count)
+                                   "state" (session-state))))
+            (t
+             (send-message +snap-failed+ message (object "number" number "reason" reason)))))))
+
+(defun become-head ()
+  "A copy is adopted: the old head is gone, from now on this process reads MAIN."
+  (setf *channel* +main-channel+)
+  (drain-channel)
+  (send-message +adopted+ 0 (object "pid" *registered-pid* "state" (session-state))))
+
+;;; --- the loop -----------------------------------------------------------------------------------
+
+(defun message-loop ()
+  (loop
+    (multiple-value-bind (type number request) (receive-message)
+      (case type
+        (#.+request+ (perform-request number request))
+        (#.+snap+ (take-snapshot number request))
+        (#.+adopt+ (become-head))
+        (#.+offsets+ (restore-offsets *idle-offsets*))
+        (#.+quit+ (exit-now 0))))))
+
+;;; --- unhandled conditions -----------------------------------------------------------------------
+
+(defun enter-debugger (original condition)
+  "Runs in place of INVOKE-DEBUGGER, for every thread. The user's *DEBUGGER-HOOK* is honoured;
+*INVOKE-DEBUGGER-HOOK* is not, so DISABLE-DEBUGGER cannot turn an error into a dead process."
+  (declare (ignore original))
+  (let ((hook *debugger-hook*))
+    (when hook
+      (let ((*debugger-hook* nil)) (funcall hook condition hook))))
+  (cond ((not (in-main-thread-p)) (end-thread-with condition))
+        (*call* (capture-condition condition))
+        (t (agent-failure condition))))
+
+(defun agent-failure (condition)
+  "A failure of the agent itself outside any call: leave the session to its last snapshot."
+  (ignore-errors
+   (format *captured-error* "~&fatal error in the Cadre agent: ~A~%" (type-label condition))
+   (finish-output *captured-error*))
+  (exit-now 1))
+
+;;; --- start --------------------------------------------------------------------------------------
+
+(defun start-failed (reason)
+  (let ((octets (sb-ext:string-to-octets (format nil "cadre agent: ~A~%" reason))))
+    (sb-unix:unix-write 2 octets 0 (length octets))
+    (exit-now +exit-start-failed+)))
+
+(defglobal *contrib-home* nil)          ; SBCL_HOME of the SBCL that built the core
+
+(defun set-home ()
+  "REQUIRE finds SBCL's modules by SBCL_HOME; a core elsewhere would not find them."
+  (unless (sb-posix:getenv "SBCL_HOME")
+    (when *contrib-home* (sb-posix:setenv "SBCL_HOME" *contrib-home* 1))))
+
+(defun set-user-policy ()
+  "Full debug information without stepping code: complete backtraces and variables at about the
+speed of the default. At start and not in the core, because LOAD binds the policy while the core
+is built. PROCLAIM and not RESTRICT-COMPILER-POLICY: the user's declarations win."
+  (proclaim '(optimize (speed 1) (safety 1) (debug 3) (sb-c:insert-step-conditions 0))))
+
+(defun main ()
+  "Entry of the saved core."
+  (setf *main-thread* sb-thread:*current-thread*
+        *supervisor-pid* (parent-process-id))
+  (block-wake-signal)
+  (die-with-parent)
+  (register-process)
+  (unless (register-channels) (start-failed "descriptors 240 and 241 are not open"))
+  (loop for fd from +spare-null+ to +spare-error+ do (close-on-exec fd))
+  (find-tid-address-offset)
+  (use-huge-pages)
+  (set-home)
+  (set-user-policy)
+  (install-stop-handlers)
+  (install-streams)
+  (send-message +hello+ 0 (hello))
+  (message-loop))
+
+(defun hello ()
+  (object "protocol" +protocol-version+
+          "pid" *registered-pid*
+          "sbcl" (lisp-implementation-version)
+          "heap_bytes" (sb-ext:dynamic-space-size)
+          "probes" (probe-objects)
+          "state" (session-state)))

@@ -1,0 +1,49 @@
+;;;; Operations by name: what a REQUEST may ask for.
+
+(in-package "CADRE-AGENT")
+
+(defglobal *operations* (make-hash-table :test 'equal))
+
+(defmacro define-operation (name (call request) &body body)
+  "BODY runs under the guard and returns the members of the result as a flat list."
+  `(setf (gethash ,name *operations*)
+         (lambda (,call ,request) (declare (ignorable ,call ,request)) ,@body)))
+
+(defun fail (code message &rest members)
+  "End the current call with an error that is no condition of the user's code."
+  (setf (call-error *call*)
+        (list* :object "code" code "message" message "type" (string-upcase code)
+               "type_qualified" (text "CADRE:" (string-upcase code))
+               "superclasses" #() "frames" #() "depth" 0 members))
+  (end-call))
+
+(defun required-string (request name)
+  (let ((value (member-of request name)))
+    (if (stringp value)
+        value
+        (fail "protocol" (text "The request has no string member " name ".")))))
+
+(defun integer-member (request name default)
+  (let ((value (member-of request name default)))
+    (if (integerp value) value default)))
+
+(defun true-p (value) (eq value :true))
+
+(defun make-request-call (number request)
+  (let ((limits (member-of request "limits" (object)))
+        (operation (member-of request "op" "")))
+    (make-call :operation (if (stringp operation) operation "")
+               :number number
+               :timeout (integer-member limits "timeout" 30)
+               :max-output (max 1 (integer-member limits "max_output" 100000))
+               :max-memory (integer-member limits "max_memory" 1024))))
+
+(defun perform-request (number request)
+  (let* ((request (if (object-p request) request (object)))
+         (call (make-request-call number request))
+         (function (gethash (call-operation call) *operations*)))
+    (perform-call call
+                  (lambda ()
+                    (if function
+                        (funcall function call request)
+                        (fail "protocol" "The request names no known operation."))))))

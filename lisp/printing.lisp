@@ -1,0 +1,127 @@
+;;;; Printing what belongs to the user, safely.
+;;;;
+;;;; Every printed object may run user code (PRINT-OBJECT methods, condition reports). These
+;;;; functions bound its output, survive its errors, and never let the user's print variables
+;;;; reach texts of Cadre's own. Loops are ended by the deadline, since all of this runs inside a
+;;;; call (call.lisp).
+
+(in-package "CADRE-AGENT")
+
+(defun cut (text limit)
+  "TEXT, or its beginning with ... when it is longer than LIMIT characters."
+  (if (<= (length text) limit)
+      text
+      (concatenate 'string (subseq text 0 (max 0 (- limit 3))) "...")))
+
+(defun one-line (text)
+  (substitute #\Space #\Newline text))
+
+(defun trim-right (text)
+  (string-right-trim '(#\Space #\Tab #\Newline #\Return) text))
+
+(defun decimal (integer)
+  "INTEGER in digits, whatever *PRINT-BASE* and *PRINT-RADIX* are."
+  (let ((*print-base* 10) (*print-radix* nil) (*print-pretty* nil))
+    (princ-to-string integer)))
+
+(defun text (&rest parts)
+  "Concatenation of strings and integers: the only formatter for Cadre's own sentences."
+  (apply #'concatenate 'string
+         (mapcar (lambda (part) (if (integerp part) (decimal part) part)) parts)))
+
+(defun plural (count singular &optional (many (text singular "s")))
+  (text count " " (if (= count 1) singular many)))
+
+;;; --- names --------------------------------------------------------------------------------------
+
+(defun session-package ()
+  "The package user texts are printed in: *PACKAGE*, unless the user destroyed it."
+  (if (and (packagep *package*) (package-name *package*))
+      *package*
+      (sb-int:find-undeleted-package-or-lose "COMMON-LISP-USER")))
+
+(defun qualified-label (symbol)
+  "PACKAGE:NAME or PACKAGE::NAME."
+  (let ((package (symbol-package symbol)))
+    (if package
+        (text (package-name package)
+              (if (eq :external (nth-value 1 (find-symbol (symbol-name symbol) package)))
+                  ":" "::")
+              (symbol-name symbol))
+        (text "#:" (symbol-name symbol)))))
+
+(defun symbol-label (symbol)
+  "NAME alone where that is clear: external in COMMON-LISP or accessible in the session's package."
+  (if (or (multiple-value-bind (found status)
+              (find-symbol (symbol-name symbol) "COMMON-LISP")
+            (and (eq status :external) (eq found symbol)))
+          (multiple-value-bind (found status)
+              (find-symbol (symbol-name symbol) (session-package))
+            (and status (eq found symbol))))
+      (symbol-name symbol)
+      (qualified-label symbol)))
+
+(defun type-label (object)
+  (let ((name (class-name (class-of object))))
+    (if (symbolp name) (symbol-label name) "anonymous")))
+
+;;; --- objects ------------------------------------------------------------------------------------
+
+(defmacro with-print-limits ((&key length level pretty (circle t)) &body body)
+  `(let ((*print-length* ,length)
+         (*print-level* ,level)
+         (*print-pretty* ,pretty)
+         (*print-circle* ,circle)
+         (*print-readably* nil)
+         (*package* (session-package)))
+     ,@body))
+
+(defun note-memory-fault (condition)
+  "Remember that a memory fault was seen: the image may be corrupt, whoever handled it."
+  (when (and (typep condition 'memory-fault-error) *call*)
+    (setf (call-memory-fault *call*) t)))
+
+(defun brief-report (condition)
+  "First line of CONDITION's report for texts inside other texts; NIL when it has none."
+  (handler-case
+      (let* ((text (with-print-limits (:length 10 :level 4)
+                     (values (with-bounded-text (stream 200) (princ condition stream)))))
+             (line (subseq text 0 (or (position #\Newline text) (length text)))))
+        (and (plusp (length line)) line))
+    (serious-condition () nil)))
+
+(defun unprintable (object condition with-message)
+  (note-memory-fault condition)
+  (let ((message (and with-message (brief-report condition))))
+    (text "#<unprintable " (type-label object) ": " (type-label condition)
+          (if message ": " "") (or message "") ">")))
+
+(defun printed (object &key (limit 200) (length 8) (level 4) pretty (message nil))
+  "OBJECT as PRIN1 shows it, on at most LIMIT characters; a failing printer is named instead."
+  (handler-case
+      (with-print-limits (:length length :level level :pretty pretty)
+        (multiple-value-bind (text total)
+            (with-bounded-text (stream limit) (prin1 object stream))
+          (if (> total limit) (text (subseq text 0 (max 0 (- limit 3))) "...") text)))
+    (serious-condition (condition) (unprintable object condition message))))
+
+(defun printed-values (values limit)
+  "Texts of VALUES on LIMIT characters in all, characters left out, whether a printer had to be
+stopped. Counting goes on beyond the limit so that the number of missing characters is exact."
+  (let ((texts '()) (room limit) (omitted 0) (stopped nil))
+    (loop for value in values
+          for number from 1
+          do (setf (call-value-number *call*) number)
+             (multiple-value-bind (text total over)
+                 (handler-case
+                     (with-print-limits (:length 100 :level 10 :pretty t)
+                       (with-bounded-text (stream room (+ room limit 16000000))
+                         (prin1 value stream)))
+                   (serious-condition (condition)
+                     (let ((text (unprintable value condition t)))
+                       (values (subseq text 0 (min room (length text))) (length text) nil))))
+               (when (or (plusp room) (zerop total)) (push text texts))
+               (decf room (length text))
+               (incf omitted (- total (length text)))
+               (when over (setf stopped t) (return))))
+    (values (coerce (nreverse texts) 'simple-vector) omitted stopped)))

@@ -1,0 +1,116 @@
+;;;; Stopping a call from outside (sessions.md 6): soft stop, hard stop, heap limit.
+
+(in-package "CADRE-AGENT")
+
+(defconstant +sigint+ 2)
+(defconstant +sigusr1+ 10)
+
+;;; --- texts --------------------------------------------------------------------------------------
+
+(defun timeout-message (call)
+  (text "Evaluation exceeded the timeout of " (plural (call-timeout call) "second")
+        ". Possibly an infinite loop or an expensive computation; configure-limits raises the "
+        "timeout."))
+
+(defun activity-text (call)
+  "What the call was doing, as a sentence."
+  (let ((phase (call-phase call)))
+    (cond ((call-reporting call)
+           (text "It was rendering the report of " (call-reporting call) "."))
+          ((string= phase "read") (text "It was reading form " (call-form-number call) "."))
+          ((string= phase "print") (text "It was printing value " (call-value-number call) "."))
+          ((string= phase "compile") (text "It was compiling form " (call-form-number call) "."))
+          ((string= phase "inspect") "It was inspecting.")
+          (t (text "It was evaluating form " (call-form-number call) ".")))))
+
+(defun rendering-p (call)
+  "True when printers of the user are what hangs: they must not be called again for the report."
+  (or (call-reporting call) (member (call-phase call) '("print" "inspect") :test #'string=)))
+
+(defun timeout-error (call message frames depth restarts)
+  (cadre-error "EVALUATION-TIMEOUT" "timeout" message
+               :frames frames :depth depth :restarts restarts :call call))
+
+;;; --- signals ------------------------------------------------------------------------------------
+
+(defun sent-by-supervisor-p (information)
+  "INFORMATION is the siginfo_t; user code may signal its own process, which does not count."
+  (= (sap-ref-32 information 16) *supervisor-pid*))
+
+(defun interrupted-frame (context)
+  (sb-di::signal-context-frame context))
+
+(defun soft-stop (signal information context)
+  "SIGINT: end the call as a timeout. Signals no condition, so no handler of the user can swallow
+it; the stack stays alive in the post-mortem, where CONTINUE simply returns from here."
+  (declare (ignore signal))
+  (let ((call *call*))
+    (when (and call (call-stoppable call) (in-main-thread-p) (sent-by-supervisor-p information))
+      (setf (call-timed-out call) t)
+      (with-simple-restart (continue "Go on with a new time limit.")
+        (let ((*plain-arguments* (rendering-p call))
+              (restarts (compute-restarts)))
+          (multiple-value-bind (frames depth) (collect-frames (interrupted-frame context) nil)
+            (let ((error (timeout-error call
+                                        (text (timeout-message call) (string #\Newline)
+                                              (activity-text call))
+                                        frames depth restarts)))
+              (with-interrupts
+                (leave-frozen call error nil frames restarts)))))))))
+
+(defun hard-stop (signal information context)
+  "SIGUSR1, which SBCL does not defer: say where it hangs, then end the process."
+  (declare (ignore signal))
+  (when (and (in-main-thread-p) (sent-by-supervisor-p information))
+    (let ((call (or *call* (make-call)))
+          (*plain-arguments* t))
+      (multiple-value-bind (frames depth)
+          (handler-case (collect-frames (interrupted-frame context) nil)
+            (serious-condition () (values '() 0)))
+        ;; The channel's own buffer may be in use by what was interrupted.
+        (send-message +frames+ 0
+                      (object "error" (timeout-error call (timeout-message call) frames depth nil))
+                      (make-writer)))
+      (flush-streams)
+      (exit-now +exit-hard-stop+))))
+
+(defun install-stop-handlers ()
+  (enable-interrupt +sigint+ #'soft-stop)
+  (enable-interrupt +sigusr1+ #'hard-stop))
+
+;;; --- heap limit ---------------------------------------------------------------------------------
+
+(defglobal *heap-check-at* 0)           ; bytes of usage below which nothing is checked
+(declaim (type word *heap-check-at*))
+(defglobal *checking-heap* nil)
+
+(defun heap-limit-bytes (call) (* (call-max-memory call) 1024 1024))
+
+(defun install-heap-limit ()
+  "Before each call, because *AFTER-GC-HOOKS* is the user's too."
+  (setf *heap-check-at* 0)
+  (pushnew 'check-heap-limit *after-gc-hooks*))
+
+(defun check-heap-limit ()
+  "After a collection: stop the call when live data exceed its limit. Only live data count, so a
+full collection comes first; the next check waits until usage has grown by a quarter."
+  (let ((call *call*))
+    (when (and call (call-stoppable call) (not *checking-heap*) (in-main-thread-p))
+      (let ((limit (heap-limit-bytes call)))
+        (when (> (sb-kernel:dynamic-usage) (max limit *heap-check-at*))
+          (setf *checking-heap* t)
+          (sb-ext:gc :full t)
+          (setf *checking-heap* nil)
+          (if (> (sb-kernel:dynamic-usage) limit)
+              (stop-for-heap call)
+              (setf *heap-check-at* (+ limit (floor limit 4)))))))))
+
+(defun stop-for-heap (call)
+  (multiple-value-bind (frames depth) (collect-frames (sb-di:top-frame) nil)
+    (let ((*plain-arguments* t))        ; the arguments are what fills the heap
+      (setf (call-error call)
+            (cadre-error "HEAP-LIMIT-EXCEEDED" "heap-limit"
+                         (text "The heap limit of " (call-max-memory call)
+                               " MB (max-memory) was exceeded; configure-limits raises it.")
+                         :frames frames :depth depth :call call)))
+    (end-call)))

@@ -1,0 +1,126 @@
+;;;; The streams user code sees, and bounded text.
+;;;;
+;;;; User output is written to the descriptors 1 and 2, which are pipes to the supervisor; nothing
+;;;; is collected here. That way output of foreign code, child processes and threads is captured
+;;;; like any other, and output before a crash is not lost.
+
+(in-package "CADRE-AGENT")
+
+;;; --- descriptors --------------------------------------------------------------------------------
+
+(defconstant +spare-null+ 242)          ; duplicates of 0, 1, 2 for repairs
+(defconstant +spare-output+ 243)
+(defconstant +spare-error+ 244)
+
+(defun repair-descriptors ()
+  "Undo what user code may have done to descriptors 0, 1 and 2."
+  (loop for fd from 0
+        for spare from +spare-null+ to +spare-error+
+        unless (same-file-p fd spare) do (duplicate-onto spare fd)))
+
+;;; --- the standard streams -----------------------------------------------------------------------
+
+(defglobal *captured-input* nil)
+(defglobal *captured-output* nil)
+(defglobal *captured-error* nil)
+(defglobal *silent-terminal* nil)
+
+(defun make-captured-stream (fd &rest direction)
+  (apply #'make-fd-stream fd
+         :external-format '(:utf-8 :replacement #\ufffd)
+         :buffering :line :name (format nil "descriptor ~D" fd) direction))
+
+(defun usable-stream-p (stream)
+  (and stream (open-stream-p stream)))
+
+(defun install-streams ()
+  "Give the stream variables their global values, anew before each call: they may have been
+closed or set by the last one. Global, so that new threads see the same streams."
+  (unless (usable-stream-p *captured-input*)
+    (setf *captured-input* (make-captured-stream 0 :input t)))
+  (unless (usable-stream-p *captured-output*)
+    (setf *captured-output* (make-captured-stream 1 :output t)))
+  (unless (usable-stream-p *captured-error*)
+    (setf *captured-error* (make-captured-stream 2 :output t)))
+  (unless (usable-stream-p *silent-terminal*)
+    (setf *silent-terminal*
+          (make-two-way-stream (make-concatenated-stream) (make-broadcast-stream))))
+  (setf *stdin* *captured-input*
+        *stdout* *captured-output*
+        *stderr* *captured-error*
+        *standard-input* *captured-input*
+        *standard-output* *captured-output*
+        *error-output* *captured-error*
+        *trace-output* *captured-error*
+        *terminal-io* *silent-terminal*
+        *query-io* *silent-terminal*
+        *debug-io* *silent-terminal*))
+
+(defun flush-streams ()
+  "Push what was printed into the pipes. A stream whose flushing fails has lost its text, and
+is replaced before the next call."
+  (dolist (stream (list *captured-output* *captured-error* *standard-output* *error-output*))
+    (ignore-errors (finish-output stream))))
+
+;;; --- bounded text -------------------------------------------------------------------------------
+
+;;; A stream that keeps the first LIMIT characters and counts the rest. When the count reaches
+;;; CEILING, it throws to itself: that ends printers that never stop writing. It is made and used
+;;; once when the core is built, so that the generic functions below are ready in every worker.
+
+(defclass bounded-stream (sb-gray:fundamental-character-output-stream)
+  ((limit :initarg :limit :type fixnum)
+   (ceiling :initarg :ceiling :type fixnum)
+   (text :initarg :text :type (simple-array character (*)))
+   (fill :initform 0 :type fixnum)
+   (total :initform 0 :type fixnum)
+   (column :initform 0 :type fixnum)))
+
+(defun make-bounded-stream (limit ceiling)
+  (make-instance 'bounded-stream :limit limit :ceiling ceiling
+                                 :text (make-string (min limit 256))))
+
+(defun add-characters (stream string start end)
+  (declare (type string string) (type fixnum start end))
+  (with-slots (limit ceiling text fill total column) stream
+    (declare (type fixnum limit ceiling fill total column)
+             (type (simple-array character (*)) text))
+    (let* ((count (- end start))
+           (fitting (min count (- limit fill)))
+           (needed (+ fill fitting))
+           (newline (position #\Newline string :start start :end end :from-end t)))
+      (when (> needed (length text))
+        (let ((larger (make-string (min limit (* 2 needed)))))
+          (replace larger text :end2 fill)
+          (setf text larger)))
+      (replace text string :start1 fill :start2 start :end2 (+ start fitting))
+      (setf fill needed
+            total (+ total count)
+            column (if newline (- end newline 1) (+ column count)))
+      (when (> total ceiling) (throw stream :stopped)))))
+
+(defmethod sb-gray:stream-write-char ((stream bounded-stream) character)
+  (let ((text (make-string 1 :initial-element character)))
+    (declare (dynamic-extent text))
+    (add-characters stream text 0 1))
+  character)
+
+(defmethod sb-gray:stream-write-string ((stream bounded-stream) string &optional (start 0) end)
+  (add-characters stream string start (or end (length string)))
+  string)
+
+(defmethod sb-gray:stream-line-column ((stream bounded-stream))
+  (slot-value stream 'column))
+
+(defmethod sb-gray:stream-line-length ((stream bounded-stream)) 80)
+
+(defun bounded-stream-contents (stream)
+  (with-slots (text fill) stream (subseq text 0 fill)))
+
+(defmacro with-bounded-text ((stream limit &optional (ceiling limit)) &body body)
+  "Text BODY writes to STREAM, at most LIMIT characters; how many there were in all; whether it
+was stopped at CEILING."
+  (let ((stopped (gensym "STOPPED")))
+    `(let* ((,stream (make-bounded-stream ,limit ,ceiling))
+            (,stopped (eq :stopped (catch ,stream ,@body nil))))
+       (values (bounded-stream-contents ,stream) (slot-value ,stream 'total) ,stopped))))

@@ -1,0 +1,106 @@
+;;;; System calls the agent makes itself.
+;;;;
+;;;; Straight to libc, without sb-posix: these run in signal handlers, in freshly cloned processes
+;;;; and between user evaluations, where signalling a Lisp condition or consing a stat object would
+;;;; be wrong. All return the C result; -1 means failure and ERRNO tells why.
+
+(in-package "CADRE-AGENT")
+
+(defmacro c-call (name result &rest arguments)
+  "Call the C function NAME; ARGUMENTS are (type value) pairs."
+  `(alien-funcall (extern-alien ,name (function ,result ,@(mapcar #'first arguments)))
+                  ,@(mapcar #'second arguments)))
+
+(defmacro system-call (number &rest arguments)
+  "Call system call NUMBER with up to six word arguments."
+  `(c-call "syscall" long (long ,number)
+           ,@(mapcar (lambda (argument) `(long ,argument)) arguments)))
+
+(defconstant +eintr+ 4)
+(defconstant +eagain+ 11)
+(defconstant +sys-clone+ 56)
+(defconstant +sys-gettid+ 186)
+(defconstant +sys-getdents64+ 217)
+
+(deftype octets () '(simple-array (unsigned-byte 8) (*)))
+(deftype index () '(integer 0 #.(ash most-positive-fixnum -2)))
+
+(defun make-octets (size)
+  (make-array size :element-type '(unsigned-byte 8)))
+
+(declaim (inline errno))
+(defun errno () (get-errno))
+
+(defun exit-now (code)
+  "End the process without unwinding, exit hooks or flushing."
+  (c-call "_exit" void (int code)))
+
+(defun process-id () (c-call "getpid" int))
+(defun parent-process-id () (c-call "getppid" int))
+
+(defun file-identity (fd)
+  "Device and inode of FD, or NIL when it is not open: what FD really is, whatever was done to it."
+  (multiple-value-bind (ok device inode) (sb-unix:unix-fstat fd)
+    (and ok (values device inode))))
+
+(defun same-file-p (fd other)
+  (multiple-value-bind (device inode) (file-identity fd)
+    (multiple-value-bind (other-device other-inode) (file-identity other)
+      (and device other-device (= device other-device) (= inode other-inode)))))
+
+(defun close-on-exec (fd)
+  (c-call "fcntl" int (int fd) (int 2) (int 1))) ; F_SETFD, FD_CLOEXEC
+
+(defun duplicate-onto (fd target)
+  (c-call "dup2" int (int fd) (int target)))
+
+(defun file-offset (fd)
+  "Current offset of FD, negative when it has none."
+  (c-call "lseek" long (int fd) (long 0) (int 1)))
+
+(defun (setf file-offset) (offset fd)
+  (c-call "lseek" long (int fd) (long offset) (int 0)))
+
+(defun die-with-parent ()
+  "Ask for SIGKILL when the supervisor goes; a clone must ask again, fork clears the request."
+  (c-call "prctl" int (int 1) (unsigned-long 9)))
+
+(defun microseconds (clock)
+  (with-alien ((time (array long 2)))
+    (c-call "clock_gettime" int (int clock) ((* (array long 2)) (addr time)))
+    (+ (* 1000000 (deref time 0)) (floor (deref time 1) 1000))))
+
+;;; SBCL's own real-time clock ticks in steps of 4 ms.
+(defun monotonic-microseconds () (microseconds 1)) ; CLOCK_MONOTONIC
+(defun cpu-microseconds () (microseconds 2))       ; CLOCK_PROCESS_CPUTIME_ID
+
+(defun page-faults ()
+  "Major and minor page faults of this process so far."
+  (with-alien ((usage (array long 18)))
+    (c-call "getrusage" int (int 0) ((* (array long 18)) (addr usage)))
+    ;; struct rusage: two timevals (4 longs), then 4 memory figures, minor, major faults
+    (+ (deref usage 8) (deref usage 9))))
+
+;;; Signal sets are 128 bytes of which the kernel looks at the first eight.
+
+(defconstant +wake-signal+ 36) ; SIGRTMIN+2 as glibc counts
+(defconstant +sig-block+ 0)
+(defconstant +sig-setmask+ 2)
+
+(defun make-signal-set (&rest signals)
+  (let ((set (make-octets 128)))
+    (fill set 0)
+    (dolist (signal signals set)
+      (multiple-value-bind (byte bit) (floor (1- signal) 8)
+        (setf (aref set byte) (logior (aref set byte) (ash 1 bit)))))))
+
+(defun change-signal-mask (how set &optional old)
+  "Apply SET to the calling thread's mask; OLD, a signal set, receives the mask before."
+  (declare (type octets set))
+  (if old
+      (with-pinned-objects (set old)
+        (c-call "pthread_sigmask" int (int how) (system-area-pointer (vector-sap set))
+                (system-area-pointer (vector-sap (the octets old)))))
+      (with-pinned-objects (set)
+        (c-call "pthread_sigmask" int (int how) (system-area-pointer (vector-sap set))
+                (unsigned-long 0)))))

@@ -1,0 +1,5 @@
+;;;; ASDF systems.
+
+(in-package "CADRE-AGENT")
+
+(defun loaded-systems () '())

@@ -1,0 +1,68 @@
+;;;; Other threads, finalizers: what user code runs beside the call (sessions.md 7).
+
+(in-package "CADRE-AGENT")
+
+;;; --- conditions in other threads ----------------------------------------------------------------
+
+(defconstant +thread-error-limit+ 20)
+
+(defglobal *thread-errors* '())         ; error objects, newest first, for the next RESULT
+(declaim (type list *thread-errors*))
+
+(defun add-thread-error (error)
+  (when (< (length *thread-errors*) +thread-error-limit+)
+    (sb-ext:atomic-push error *thread-errors*)))
+
+(defun take-thread-errors ()
+  (let ((errors *thread-errors*))
+    (setf *thread-errors* '())
+    (and errors (coerce (reverse errors) 'simple-vector))))
+
+(defun thread-error-object (condition kind name)
+  (multiple-value-bind (frames depth)
+      (collect-frames (top-frame-below 'end-thread-with) condition)
+    (append (condition-error condition frames depth '() nil)
+            (list "thread" name "kind" kind "phase" "evaluate"))))
+
+(declaim (notinline end-thread-with))
+(defun end-thread-with (condition)
+  "CONDITION is unhandled in a thread of the user: it ends that thread, and nothing else."
+  (handler-case
+      (add-thread-error (thread-error-object condition "thread"
+                                             (thread-label sb-thread:*current-thread*)))
+    (serious-condition () nil))
+  (sb-thread:abort-thread))
+
+(defun end-threads-of (call)
+  "End the threads a timed-out call has started. One that does not end makes the state of the
+image unknown: then the session is rolled back."
+  (let ((started (set-difference (user-threads) (call-threads call))))
+    (when started
+      (dolist (thread started) (ignore-errors (sb-thread:terminate-thread thread)))
+      (loop repeat 20
+            while (some #'sb-thread:thread-alive-p started)
+            do (c-call "usleep" int (unsigned-int 10000)))
+      (when (some #'sb-thread:thread-alive-p started)
+        (setf (call-rollback call)
+              (object "cause" "timeout" "reason" "it could not be interrupted"))))))
+
+;;; --- finalizers ---------------------------------------------------------------------------------
+
+;;; SBCL's finalizer thread never exists here: a clone would lose it, and it would run user code
+;;; at any time. The supervisor asks for pending finalizers to be run when the session is idle.
+
+(defglobal *finalizers-wanted* t)
+
+(defun pending-finalizer-count ()
+  "How many dead objects wait for their finalizers: the collector queues them in a list of the
+finalizer store's hash table."
+  (handler-case
+      (length (sb-impl::hash-table-culled-values
+               (sb-impl::finalizer-id-map sb-impl::**finalizer-store**)))
+    (serious-condition () 0)))
+
+(defun discard-pending-finalizers ()
+  (ignore-errors
+   (setf (sb-impl::hash-table-culled-values
+          (sb-impl::finalizer-id-map sb-impl::**finalizer-store**))
+         nil)))

@@ -1,0 +1,142 @@
+;;;; Warnings: recorded, muffled, reported with the result (evaluator.md 2.7).
+;;;;
+;;;; The handlers are the outermost of a call, so user code that handles or muffles a warning
+;;;; itself comes first and nothing is recorded.
+
+(in-package "CADRE-AGENT")
+
+(defconstant +warning-limit+ 50)
+(defconstant +note-limit+ 10)
+(defconstant +warning-text-limit+ 2000)
+
+(defstruct recorded
+  category type message form line
+  subject                               ; (kind . name) of an undefined thing, or NIL
+  source)                               ; subform the compiler was looking at, or NIL
+
+(defun indent-continuation (text)
+  (replace-all text (string #\Newline) (format nil "~%  ")))
+
+(defun warning-text (condition)
+  (handler-case
+      (with-print-limits (:length 50 :level 8)
+        (cut (indent-continuation
+              (trim-right
+               (values (with-bounded-text (stream (1+ +warning-text-limit+))
+                         (princ condition stream)))))
+             +warning-text-limit+))
+    (serious-condition (failure)
+      (note-memory-fault failure)
+      (text "(the report of this " (type-label condition) " failed: " (type-label failure) ")"))))
+
+(defun undefined-subject (condition)
+  "What a compiler's summary warning says is undefined: (:function . name) or (:variable . name)."
+  (when (typep condition 'simple-condition)
+    (let ((arguments (simple-condition-format-arguments condition))
+          (control (simple-condition-format-control condition)))
+      (when (and (= (length arguments) 2)
+                 (member (first arguments) '(:function :variable :type))
+                 (sb-int:acond ((stringp control) (eql 0 (search "undefined" control)))
+                               (t (eql 0 (search "undefined" (princ-to-string
+                                                             (sb-format::fmt-control-string
+                                                              control)))))))
+        (cons (first arguments) (second arguments))))))
+
+(defun compiler-context-source ()
+  "The form the compiler is working on, printed short, when it is working."
+  (ignore-errors
+   (let ((context (sb-c::find-error-context nil)))
+     (when context
+       (let ((form (first (last (sb-c::compiler-error-context-enclosing-source context)))))
+         (declare (ignorable form))
+         (sb-c::compiler-error-context-original-source context))))))
+
+(defun add-warning (condition category &key (message (warning-text condition)) subject)
+  (let ((call *call*))
+    (when call
+      (incf (call-warning-count call))
+      (push (make-recorded :category category
+                           :type (qualified-label (class-name (class-of condition)))
+                           :message message
+                           :form (call-form-number call)
+                           :line (and (call-source call)
+                                      (place-line (source-text-place (call-source call))))
+                           :subject subject
+                           :source (and (string= (call-operation call) "compile")
+                                        (compiler-context-source)))
+            (call-warnings call)))))
+
+(defun recording-p ()
+  (and *call* (in-main-thread-p)))
+
+(defun muffle (condition)
+  (let ((restart (find-restart 'muffle-warning condition)))
+    (when restart (invoke-restart restart))))
+
+(defun record-warning (condition)
+  (when (recording-p)
+    (when (find-restart 'muffle-warning condition)
+      (add-warning condition
+                   (if (typep condition 'style-warning) "STYLE-WARNING" "WARNING")
+                   :subject (undefined-subject condition))
+      (muffle condition))))
+
+(defun record-compiler-note (condition)
+  (when (recording-p)
+    (when (<= (incf (call-note-count *call*)) +note-limit+)
+      (add-warning condition "COMPILER-WARNING"))
+    (muffle condition)))
+
+(defun record-compiler-error (condition)
+  "The compiler goes on with a run-time error in place of the form. It signals the same problem
+again each time it looks at the form, so only a new text counts."
+  (when (recording-p)
+    (let* ((original (sb-int:encapsulated-condition condition))
+           (message (warning-text original)))
+      (unless (find-if (lambda (recorded)
+                         (and (string= (recorded-category recorded) "COMPILE-ERROR")
+                              (= (recorded-form recorded) (call-form-number *call*))
+                              (string= (recorded-message recorded) message)))
+                       (call-warnings *call*))
+        (add-warning original "COMPILE-ERROR" :message message)))))
+
+;;; --- what is still true at the end --------------------------------------------------------------
+
+(defun defined-by-now-p (subject)
+  (destructuring-bind (kind . name) subject
+    (ecase kind
+      (:function (and (sb-int:valid-function-name-p name) (fboundp name)))
+      (:variable (and (symbolp name)
+                      (or (boundp name) (not (eq (sb-int:info :variable :kind name) :unknown)))))
+      (:type (and (symbolp name) (find-class name nil))))))
+
+(defun kept-warnings (call &optional error-name)
+  "Warnings in order of occurrence, without those about names that are defined by now or that the
+call's error, about ERROR-NAME, tells anyway."
+  (let ((seen '()))
+    (remove-if (lambda (recorded)
+                 (let ((subject (recorded-subject recorded)))
+                   (and subject
+                        (or (defined-by-now-p subject)
+                            (and error-name (equal (cdr subject) error-name))
+                            (member subject seen :test #'equal)
+                            (progn (push subject seen) nil)))))
+               (reverse (call-warnings call)))))
+
+(defun warning-objects (warnings)
+  (map 'simple-vector
+       (lambda (recorded)
+         (object "category" (recorded-category recorded)
+                 "type" (recorded-type recorded)
+                 "message" (recorded-message recorded)
+                 "form" (recorded-form recorded)
+                 "line" (recorded-line recorded)
+                 "source" (recorded-source recorded)))
+       warnings))
+
+(defun warning-members (call)
+  (let* ((kept (kept-warnings call (call-error-name call)))
+         (shown (subseq kept 0 (min +warning-limit+ (length kept))))
+         (omitted (- (length kept) (length shown))))
+    (list "warnings" (warning-objects shown)
+          "warnings_omitted" (and (plusp omitted) omitted))))

@@ -1,0 +1,185 @@
+// Private to the HTTP transport: the server, connections, replies, legacy sessions and their streams.
+//
+//   watch    one TCP connection, from accept to close: limits and time-outs
+//   reply    the answer to one HTTP request, JSON or SSE; told when the client goes away
+//   session  a legacy protocol session (Mcp-Session-Id): a peer and its streams
+//   stream   the events of one legacy SSE stream, kept for clients that come back
+#pragma once
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/http.h>
+#include <event2/keyvalq_struct.h>
+#include <event2/listener.h>
+
+#include "mcp/internal.h"
+
+enum {
+    HTTP_HEADER_BYTES = 32 << 10,
+    HTTP_HEADER_COUNT = 100,
+    HTTP_SILENCE_S = 10,         // while a request is being sent
+    HTTP_REQUEST_S = 40,         // for all of it: 10 s header, 30 s body
+    HTTP_KEEP_ALIVE_S = 60,
+    HTTP_WRITE_S = 30,
+    HTTP_CONNECTIONS = 128,
+    HTTP_QUEUE_BYTES = 1 << 20,  // unread bytes of a stream, then it is closed
+    HTTP_PIPELINE_BYTES = 64 << 10,
+    SSE_AFTER_MS = 5000,
+    SSE_KEEP_ALIVE_S = 15,
+    SSE_RETRY_MS = 1000,
+    SESSION_ID_SIZE = 33,
+    SESSION_IDLE_S = 1800,
+    SESSIONS = 256,
+    STREAM_EVENTS = 256,
+    STREAM_BYTES = 1 << 20,
+    STREAM_KEEP_MS = 60000,
+    STREAMS_PER_SESSION = 64,
+};
+
+struct watch {
+    TAILQ_ENTRY(watch) link;
+    struct bufferevent *buffer;  // one reference of ours
+    enum { WATCH_READING, WATCH_BUSY, WATCH_IDLE } phase;
+    int64_t since_ms;
+    bool refused;  // over the limit: answered with 503
+    bool tuned;
+};
+
+struct session;
+struct http_exchange;
+TAILQ_HEAD(session_list, session);
+
+struct mcp_http {
+    struct transport transport;
+    struct mcp_server *server;
+    struct evhttp *evhttp;
+    struct evhttp_bound_socket *bound;
+    char *address;
+    char *url;
+    bool has_token;
+    unsigned char token_hash[32];
+    char **allow_hosts;
+    char **allow_origins;
+    size_t max_connections, max_sessions;
+    int64_t session_idle_ms;
+    TAILQ_HEAD(, watch) watches;
+    size_t watch_count;
+    TAILQ_HEAD(, reply) replies;
+    TAILQ_HEAD(, http_exchange) exchanges;
+    struct session_list sessions;
+    size_t session_count;
+    struct event *tick;
+    bool ending, ended;
+    int64_t deadline_ms;
+    mcp_end_fn *on_end;
+    void *on_end_data;
+    struct mcp_metric *connections_gauge, *sessions_gauge, *refused_counter;
+};
+
+void http_check_end(struct mcp_http *http);
+struct watch *watch_find(struct mcp_http *http, struct evhttp_request *request);
+struct bufferevent *watch_new_buffer(struct event_base *base, void *http);
+void watch_sweep(struct mcp_http *http);  // forgets closed connections, closes those that take too long
+void watch_free_all(struct mcp_http *http);
+
+// --- guard: what a request must satisfy before its body is looked at ----------------------------------
+
+struct refusal {
+    int status;
+    const char *message;
+    const char *header;  // one more header, "Allow" or "WWW-Authenticate", or NULL
+    const char *header_value;
+};
+const char *http_header(struct evhttp_request *request, const char *name, size_t *ret_count);
+// True: go on. Checks Host, Origin, target and token.
+bool guard_check(struct mcp_http *http, struct evhttp_request *request, struct refusal *refusal);
+bool guard_check_content(struct evhttp_request *request, bool is_post, struct refusal *refusal);
+
+// --- reply --------------------------------------------------------------------------------------
+
+struct reply {
+    TAILQ_ENTRY(reply) link;
+    struct mcp_http *http;
+    struct evhttp_request *request;
+    struct watch *watch;
+    bool streaming;
+    bool gone;  // the client closed the connection
+    void (*on_gone)(struct reply *reply);  // not called by functions of this file
+    void *owner;
+    struct event *keep_alive;
+};
+
+struct reply *reply_open(struct mcp_http *http, struct evhttp_request *request);
+void reply_add_header(struct reply *reply, const char *name, const char *text);
+// Each of the next three ends the reply and frees it.
+void reply_send(struct reply *reply, int status, const char *content_type, const struct span *parts,
+                size_t count);
+void reply_refuse(struct reply *reply, const struct refusal *refusal);
+void reply_end(struct reply *reply);
+void reply_stream(struct reply *reply);  // starts the SSE answer
+// id may be NULL; retry_ms 0 = none. An empty message makes an event without content.
+void reply_event(struct reply *reply, const char *id, unsigned retry_ms, struct span message);
+
+// --- legacy sessions ----------------------------------------------------------------------------
+
+struct stored_event {
+    STAILQ_ENTRY(stored_event) link;
+    unsigned number;
+    size_t length;
+    char text[];
+};
+
+struct stream {
+    TAILQ_ENTRY(stream) link;  // session->streams
+    struct session *session;   // NULL once the session is gone
+    unsigned id;               // 0 = the GET stream
+    unsigned next_number;
+    unsigned sent;  // number of the latest event that went out
+    bool has_ids;
+    bool finished;
+    int64_t finished_ms;
+    struct reply *reply;  // NULL while nobody listens
+    STAILQ_HEAD(, stored_event) events;
+    size_t event_count, event_bytes;
+};
+
+struct session {
+    struct peer peer;  // first
+    TAILQ_ENTRY(session) link;
+    struct mcp_http *http;
+    char id[SESSION_ID_SIZE];
+    int64_t used_ms;
+    unsigned next_stream;
+    struct stream *get_stream;
+    TAILQ_HEAD(, stream) streams;
+    size_t stream_count;
+};
+
+struct session *session_new(struct mcp_http *http);  // NULL: too many
+void session_free(struct session *session);
+struct session *session_find(struct mcp_http *http, struct evhttp_request *request, bool *ret_given);
+void session_sweep(struct mcp_http *http);
+void session_take_get(struct session *session, struct reply *reply, const char *last_event_id);
+
+struct stream *stream_new(struct session *session, struct reply *reply, unsigned retry_ms);
+void stream_send(struct stream *stream, struct span message);
+void stream_finish(struct stream *stream);  // the stream may be gone afterwards
+void stream_detach(struct stream *stream);  // its connection is closed; it may be continued
+
+// --- POST ---------------------------------------------------------------------------------------
+
+struct http_exchange {
+    struct exchange base;
+    TAILQ_ENTRY(http_exchange) link;
+    struct mcp_http *http;
+    struct session *session;  // NULL: modern, or the session was deleted
+    struct reply *reply;      // NULL: the client went away, or is served by the stream
+    struct stream *stream;
+    bool modern;
+    bool opens_session;
+    struct event *patience;  // starts SSE
+};
+
+void post_take(struct mcp_http *http, struct reply *reply);
+void post_session_gone(struct session *session);
+void post_drop_all(struct mcp_http *http);

@@ -1,0 +1,149 @@
+#include "signature/coerce.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "value/bignum.h"
+#include "value/float_text.h"
+
+static bool is_digit(char byte)
+{
+    return byte >= '0' && byte <= '9';
+}
+
+static bool is_letter(char byte)
+{
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
+}
+
+static struct span trim(struct span text)
+{
+    static const char space[] = " \t\n\v\f\r";
+    while (text.length > 0 && memchr(space, text.data[0], sizeof(space) - 1)) {
+        text.data++;
+        text.length--;
+    }
+    while (text.length > 0 && memchr(space, text.data[text.length - 1], sizeof(space) - 1))
+        text.length--;
+    return text;
+}
+
+static size_t skip_digits(struct span text, size_t i)
+{
+    while (i < text.length && is_digit(text.data[i]))
+        i++;
+    return i;
+}
+
+static size_t skip_sign(struct span text, size_t i)
+{
+    return i < text.length && (text.data[i] == '+' || text.data[i] == '-') ? i + 1 : i;
+}
+
+static bool is_integer_text(struct span text)
+{
+    size_t start = skip_sign(text, 0);
+    return start < text.length && skip_digits(text, start) == text.length;
+}
+
+// [+-] digits [. digits] [e [+-] digits], as programs write numbers.
+static bool is_number_text(struct span text)
+{
+    size_t start = skip_sign(text, 0);
+    size_t i = skip_digits(text, start);
+    if (i == start)
+        return false;
+    if (i < text.length && text.data[i] == '.') {
+        start = i + 1;
+        i = skip_digits(text, start);
+        if (i == start)
+            return false;
+    }
+    if (i < text.length && (text.data[i] == 'e' || text.data[i] == 'E')) {
+        start = skip_sign(text, i + 1);
+        i = skip_digits(text, start);
+        if (i == start)
+            return false;
+    }
+    return i == text.length;
+}
+
+// A leading '+' is not part of what the value layer reads.
+static struct span without_plus(struct span text)
+{
+    return text.data[0] == '+' ? (struct span){text.data + 1, text.length - 1} : text;
+}
+
+static bool string_to_float(struct span text, value *ret_coerced)
+{
+    text = trim(text);
+    if (!is_number_text(text))
+        return false;
+    double number = float_read(without_plus(text));
+    if (!isfinite(number))
+        return false;
+    *ret_coerced = value_float(number);
+    return true;
+}
+
+// The names that (keyword "…") takes.
+static bool is_keyword_name(struct span text)
+{
+    if (text.length == 0 || !is_letter(text.data[0]))
+        return false;
+    for (size_t i = 1; i < text.length; i++) {
+        char byte = text.data[i];
+        if (!is_letter(byte) && !is_digit(byte) && !memchr("_?!-", byte, 4))
+            return false;
+    }
+    return true;
+}
+
+static bool coerce_string(struct region *region, enum signature_kind kind, struct span text,
+                          value *ret_coerced)
+{
+    switch (kind) {
+    case SIGNATURE_INT:
+        text = trim(text);
+        if (!is_integer_text(text))
+            return false;
+        *ret_coerced = value_integer_from_text(region, without_plus(text));
+        return true;
+    case SIGNATURE_FLOAT: return string_to_float(text, ret_coerced);
+    case SIGNATURE_BOOL:
+        if (!span_equal(text, SPAN("true")) && !span_equal(text, SPAN("false")))
+            return false;
+        *ret_coerced = value_boolean(span_equal(text, SPAN("true")));
+        return true;
+    case SIGNATURE_KEYWORD:
+        if (!is_keyword_name(text))
+            return false;
+        *ret_coerced = value_keyword(region, text);
+        return true;
+    default: return false;
+    }
+}
+
+static bool widen(value v, value *ret_coerced)
+{
+    double number = integer_to_double(v);
+    if (!isfinite(number))
+        return false;
+    *ret_coerced = value_float(number);
+    return true;
+}
+
+bool signature_coerce(struct region *region, enum signature_kind kind, value v, value *ret_coerced)
+{
+    switch (v.tag) {
+    case VALUE_STRING: return coerce_string(region, kind, value_text(v), ret_coerced);
+    case VALUE_KEYWORD:
+        if (kind != SIGNATURE_STRING)
+            return false;
+        *ret_coerced = value_string(region, value_text(v));
+        return true;
+    case VALUE_INTEGER:
+    case VALUE_BIGNUM: return kind == SIGNATURE_FLOAT && widen(v, ret_coerced);
+    default: return false;
+    }
+}

@@ -1,0 +1,29 @@
+// Bounded lists of messages, each about a place inside a value: "orders[0].id: expected int, got nil".
+#pragma once
+
+#include "base/region.h"
+#include "base/span.h"
+#include "value/value.h"
+
+// A chain through the stack of whoever walks the value; it becomes text only when a line is written.
+// No place at all is "return", and a list position needs a name before it: "return[2]".
+struct place {
+    const struct place *parent;
+    struct span name;  // of a field; data is NULL for a position in a list
+    size_t index;      // PLACE_ANY_INDEX for "[]"
+};
+
+#define PLACE_ANY_INDEX ((size_t)-1)
+
+struct lines {
+    struct region *region;
+    value texts;
+    size_t left_out;  // lines over SIGNATURE_MAX_LINES
+};
+
+struct lines lines_start(struct region *region);
+// "<place>: <before><about><after>"
+void lines_add(struct lines *lines, const struct place *place, const char *before,
+               struct span about, const char *after);
+// The vector of texts, owned by the caller; a last line says how many `what` did not fit.
+value lines_finish(struct lines *lines, const char *what);

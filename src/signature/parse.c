@@ -1,0 +1,262 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "signature/fields.h"
+#include "signature/signature.h"
+
+struct parser {
+    struct arena *arena;
+    struct span text;
+    size_t position;
+    unsigned depth;
+    struct error *error;
+};
+
+static const struct {
+    const char *name;
+    enum signature_kind kind;
+} primitives[] = {
+    {"string", SIGNATURE_STRING}, {"int", SIGNATURE_INT},         {"float", SIGNATURE_FLOAT},
+    {"bool", SIGNATURE_BOOL},     {"boolean", SIGNATURE_BOOL},    {"keyword", SIGNATURE_KEYWORD},
+    {"any", SIGNATURE_ANY},       {"map", SIGNATURE_MAP},
+};
+
+// --- positions and characters -------------------------------------------------------------------
+
+static void position_of(const struct parser *parser, size_t offset, unsigned *ret_line,
+                        unsigned *ret_column)
+{
+    unsigned line = 1;
+    unsigned column = 1;
+    for (size_t i = 0; i < offset;) {
+        uint32_t code_point = 0;
+        size_t taken = utf8_decode(parser->text.data + i, parser->text.length - i, &code_point);
+        i += taken;
+        if (code_point == '\n') {
+            line++;
+            column = 1;
+        } else {
+            column++;
+        }
+    }
+    *ret_line = line;
+    *ret_column = column;
+}
+
+static bool fail_at(struct parser *parser, size_t offset, enum error_code code, const char *message)
+{
+    unsigned line = 0;
+    unsigned column = 0;
+    position_of(parser, offset, &line, &column);
+    return error_set_at(parser->error, code, line, column, "%s", message);
+}
+
+static bool fail_memory(struct parser *parser)
+{
+    return error_set(parser->error, ERROR_MEMORY, "the signature needs too much memory");
+}
+
+// "expected a type, found ')'"; bytes that cannot be shown in a line are named by number.
+static bool fail_expected(struct parser *parser, const char *expected)
+{
+    char message[128];
+    size_t rest = parser->text.length - parser->position;
+    if (rest == 0) {
+        snprintf(message, sizeof(message), "expected %s, found the end", expected);
+        return fail_at(parser, parser->position, ERROR_SYNTAX, message);
+    }
+    const char *found = parser->text.data + parser->position;
+    uint32_t code_point = 0;
+    size_t length = utf8_decode(found, rest, &code_point);
+    if (code_point < 0x20 || code_point == 0x7F || !utf8_is_valid(found, length))
+        snprintf(message, sizeof(message), "expected %s, found U+%04X", expected,
+                 (unsigned)code_point);
+    else
+        snprintf(message, sizeof(message), "expected %s, found '%.*s'", expected, (int)length,
+                 found);
+    return fail_at(parser, parser->position, ERROR_SYNTAX, message);
+}
+
+static char peek(const struct parser *parser)
+{
+    return parser->position < parser->text.length ? parser->text.data[parser->position] : '\0';
+}
+
+static bool at_end(const struct parser *parser)
+{
+    return parser->position >= parser->text.length;
+}
+
+static bool accept(struct parser *parser, char byte)
+{
+    if (at_end(parser) || peek(parser) != byte)
+        return false;
+    parser->position++;
+    return true;
+}
+
+static void skip_space(struct parser *parser)
+{
+    while (!at_end(parser) && strchr(" \t\r\n", peek(parser)) && peek(parser) != '\0')
+        parser->position++;
+}
+
+static struct span take_name(struct parser *parser)
+{
+    size_t start = parser->position;
+    if (!at_end(parser) && field_name_starts_with(peek(parser))) {
+        while (!at_end(parser) && field_name_has(peek(parser)))
+            parser->position++;
+    }
+    return (struct span){parser->text.data + start, parser->position - start};
+}
+
+// --- grammar ------------------------------------------------------------------------------------
+
+static bool parse_type(struct parser *parser, struct signature_type *ret_type);
+
+static bool parse_field(struct parser *parser, struct field_list *list)
+{
+    accept(parser, ':');
+    size_t start = parser->position;
+    struct span name = take_name(parser);
+    if (name.length == 0)
+        return fail_expected(parser, "a field name");
+    struct field_node *node = field_list_add(list, parser->arena, name);
+    if (!node)
+        return fail_memory(parser);
+    node->offset = start;
+    skip_space(parser);
+    return parse_type(parser, &node->field.type);
+}
+
+static bool finish_fields(struct parser *parser, const struct field_list *list,
+                          struct signature_fields *ret_fields)
+{
+    struct field_node *duplicate = NULL;
+    if (field_list_finish(list, parser->arena, ret_fields, &duplicate))
+        return true;
+    if (!duplicate)
+        return fail_memory(parser);
+    char message[160];
+    snprintf(message, sizeof(message),
+             "field %.80s is declared twice (- and _ are the same in names)",
+             duplicate->field.name.data);
+    return fail_at(parser, duplicate->offset, ERROR_SYNTAX, message);
+}
+
+// The fields up to `closer`, which is taken as well.
+static bool parse_fields(struct parser *parser, char closer, struct signature_fields *ret_fields)
+{
+    struct field_list list = {0};
+    bool after_comma = false;
+    const char *expected = closer == ')' ? "a field name or ')'" : "a field name or '}'";
+    for (;;) {
+        skip_space(parser);
+        if (!after_comma && accept(parser, closer))
+            return finish_fields(parser, &list, ret_fields);
+        if (at_end(parser) || (peek(parser) != ':' && !field_name_starts_with(peek(parser))))
+            return fail_expected(parser, after_comma ? "a field name" : expected);
+        if (!parse_field(parser, &list))
+            return false;
+        skip_space(parser);
+        after_comma = accept(parser, ',');
+    }
+}
+
+static bool parse_primitive(struct parser *parser, struct signature_type *ret_type)
+{
+    size_t start = parser->position;
+    parser->position++;
+    struct span name = take_name(parser);
+    for (size_t i = 0; i < sizeof(primitives) / sizeof(primitives[0]); i++) {
+        if (span_equal_text(name, primitives[i].name)) {
+            ret_type->kind = primitives[i].kind;
+            return true;
+        }
+    }
+    char message[160];
+    snprintf(message, sizeof(message),
+             "unknown type :%.*s (types: :string :int :float :bool :keyword :any :map [T] {f T})",
+             (int)(name.length < 40 ? name.length : 40), name.data);
+    return fail_at(parser, start, ERROR_SYNTAX, message);
+}
+
+static bool parse_list(struct parser *parser, struct signature_type *ret_type)
+{
+    struct signature_type *element = arena_alloc_zero(parser->arena, sizeof(*element));
+    if (!element)
+        return fail_memory(parser);
+    skip_space(parser);
+    if (!parse_type(parser, element))
+        return false;
+    skip_space(parser);
+    if (!accept(parser, ']'))
+        return fail_expected(parser, "']'");
+    ret_type->kind = SIGNATURE_LIST;
+    ret_type->element = element;
+    return true;
+}
+
+static bool parse_type(struct parser *parser, struct signature_type *ret_type)
+{
+    if (parser->depth == SIGNATURE_MAX_DEPTH) {
+        char message[80];
+        snprintf(message, sizeof(message), "nested deeper than %d levels", SIGNATURE_MAX_DEPTH);
+        return fail_at(parser, parser->position, ERROR_LIMIT, message);
+    }
+    parser->depth++;
+    *ret_type = (struct signature_type){0};
+    bool parsed;
+    if (peek(parser) == ':') {
+        parsed = parse_primitive(parser, ret_type);
+    } else if (accept(parser, '[')) {
+        parsed = parse_list(parser, ret_type);
+    } else if (accept(parser, '{')) {
+        ret_type->kind = SIGNATURE_RECORD;
+        parsed = parse_fields(parser, '}', &ret_type->fields);
+    } else {
+        parsed = fail_expected(parser, "a type");
+    }
+    parser->depth--;
+    if (parsed)
+        ret_type->optional = accept(parser, '?');
+    return parsed;
+}
+
+static bool parse_signature(struct parser *parser, struct signature *signature)
+{
+    skip_space(parser);
+    if (accept(parser, '(')) {
+        signature->has_inputs = true;
+        if (!parse_fields(parser, ')', &signature->inputs))
+            return false;
+        skip_space(parser);
+        if (parser->text.length - parser->position < 2 ||
+            memcmp(parser->text.data + parser->position, "->", 2) != 0)
+            return fail_expected(parser, "'->'");
+        parser->position += 2;
+        skip_space(parser);
+    }
+    if (!parse_type(parser, &signature->output))
+        return false;
+    skip_space(parser);
+    return at_end(parser) || fail_expected(parser, "the end");
+}
+
+bool signature_parse(struct arena *arena, struct span text, const struct signature **ret_signature,
+                     struct error *error)
+{
+    if (text.length > SIGNATURE_MAX_BYTES)
+        return error_set(error, ERROR_LIMIT, "%zu bytes long, the limit is %d", text.length,
+                         SIGNATURE_MAX_BYTES);
+    struct parser parser = {.arena = arena, .text = text, .error = error};
+    struct signature *signature = arena_alloc_zero(arena, sizeof(*signature));
+    if (!signature)
+        return fail_memory(&parser);
+    if (!parse_signature(&parser, signature))
+        return false;
+    *ret_signature = signature;
+    return true;
+}

@@ -1,0 +1,85 @@
+#include "signature/schema.h"
+#include "signature/signature.h"
+
+// Which way values travel decides what a keyword looks like as JSON.
+enum direction { DIRECTION_INPUT, DIRECTION_OUTPUT };
+
+static value type_schema(const struct signature_type *type, enum direction direction,
+                         struct region *region);
+
+static const char *json_type(enum signature_kind kind)
+{
+    switch (kind) {
+    case SIGNATURE_STRING:
+    case SIGNATURE_KEYWORD: return "string";
+    case SIGNATURE_INT: return "integer";
+    case SIGNATURE_FLOAT: return "number";
+    case SIGNATURE_BOOL: return "boolean";
+    case SIGNATURE_LIST: return "array";
+    case SIGNATURE_MAP:
+    case SIGNATURE_RECORD: return "object";
+    default: return NULL;
+    }
+}
+
+static value put_fields(struct region *region, value schema, const struct signature_fields *fields,
+                        enum direction direction)
+{
+    value properties = map_new(region);
+    value required = vector_new(region, fields->count);
+    for (size_t i = 0; i < fields->count; i++) {
+        const struct signature_field *field = &fields->items[i];
+        value name = value_string(region, field->name);
+        if (!field->type.optional)
+            required = vector_push(region, required, value_retain(name));
+        properties = map_put(region, properties, name, type_schema(&field->type, direction, region));
+    }
+    schema = map_put_text(region, schema, "properties", properties);
+    if (vector_count(required) > 0)
+        return map_put_text(region, schema, "required", required);
+    value_release(region, required);
+    return schema;
+}
+
+static value put_type(struct region *region, value schema, const struct signature_type *type)
+{
+    value name = value_string_text(region, json_type(type->kind));
+    if (!type->optional)
+        return map_put_text(region, schema, "type", name);
+    value names = vector_push(region, vector_new(region, 2), name);
+    names = vector_push(region, names, value_string_text(region, "null"));
+    return map_put_text(region, schema, "type", names);
+}
+
+static value type_schema(const struct signature_type *type, enum direction direction,
+                         struct region *region)
+{
+    value schema = map_new(region);
+    if (type->kind == SIGNATURE_ANY)
+        return schema;
+    schema = put_type(region, schema, type);
+    if (type->kind == SIGNATURE_KEYWORD) {
+        const char *pattern =
+            direction == DIRECTION_INPUT ? SCHEMA_KEYWORD_INPUT : SCHEMA_KEYWORD_OUTPUT;
+        return map_put_text(region, schema, "pattern", value_string_text(region, pattern));
+    }
+    if (type->kind == SIGNATURE_LIST)
+        return map_put_text(region, schema, "items", type_schema(type->element, direction, region));
+    if (type->kind == SIGNATURE_RECORD && type->fields.count > 0)
+        return put_fields(region, schema, &type->fields, direction);
+    return schema;
+}
+
+value signature_input_schema(const struct signature *signature, struct region *region)
+{
+    value schema =
+        map_put_text(region, map_new(region), "type", value_string_text(region, "object"));
+    return signature->has_inputs
+               ? put_fields(region, schema, &signature->inputs, DIRECTION_INPUT)
+               : schema;
+}
+
+value signature_output_schema(const struct signature *signature, struct region *region)
+{
+    return type_schema(&signature->output, DIRECTION_OUTPUT, region);
+}

@@ -83,9 +83,9 @@ static size_t regex_object_size(const struct object *object)
 
 static void regex_object_print(struct sink *sink, const struct object *object)
 {
-    sink_write_text(sink, "#\"");
-    sink_write(sink, regex_object_text(object));
-    sink_write_text(sink, "\"");
+    sink_text(sink, "#\"");
+    sink_span(sink, regex_object_text(object));
+    sink_text(sink, "\"");
 }
 
 static const struct object_type regex_type = {
@@ -180,19 +180,12 @@ void regex_cache_free(struct run *run)
 
 // --- compiling ------------------------------------------------------------------------------------
 
-static struct span pattern_text(value pattern)
-{
-    if (pattern.tag == VALUE_REGEX)
-        return regex_object_text(pattern.object);
-    return value_text(pattern);
-}
-
 static struct regex *cache_find(struct regex_cache *cache, value pattern)
 {
-    struct span text = pattern_text(pattern);
+    struct span text = value_text(pattern);
     for (size_t i = 0; i < CACHE_SIZE && cache->entries[i]; i++) {
         struct regex *regex = cache->entries[i];
-        if (!span_equal(pattern_text(regex->source), text))
+        if (!span_equal(value_text(regex->source), text))
             continue;
         // The last one used comes first next time.
         cache->entries[i] = cache->entries[0];
@@ -223,7 +216,7 @@ static struct variant *regex_variant(struct regex_cache *cache, struct regex *re
 {
     struct variant *variant = &regex->variants[kind];
     if (!variant->code && !variant->failed) {
-        variant->code = regex_pattern_compile(pattern_text(regex->source), kind, cache->memory,
+        variant->code = regex_pattern_compile(value_text(regex->source), kind, cache->memory,
                                               NULL);
         variant->failed = !variant->code;
     }
@@ -241,7 +234,7 @@ struct regex *regex_compile(struct run *run, const struct builtin *self, value p
     struct regex *regex = cache_find(cache, pattern);
     if (!regex) {
         struct error error;
-        struct span text = pattern_text(pattern);
+        struct span text = value_text(pattern);
         run_tick(run, 100 + text.length);
         pcre2_code *code = regex_pattern_compile(text, REGEX_SEARCH, cache->memory, &error);
         if (!code)

@@ -1,0 +1,247 @@
+#include "program/builtin_support.h"
+#include "program/builtins.h"
+#include "program/text_case.h"
+#include "program/text_search.h"
+#include "value/print.h"
+
+// --- making ---------------------------------------------------------------------------------------
+
+// Appends the texts to the first argument, a string: in place when nobody else has it.
+static value append_texts(struct run *run, value *arguments, size_t count)
+{
+    value result = arguments[0];
+    for (size_t i = 1; i < count; i++) {
+        value part = arguments[i];
+        if (part.tag != VALUE_STRING) {
+            struct sink sink;
+            sink_to_region(&sink, run->region);
+            value_print_plain(&sink, part);
+            value_release(run->region, part);
+            part = sink_string(&sink);
+        }
+        run_tick(run, 1 + value_text(part).length / 256);
+        result = string_append(run->region, result, part);
+    }
+    return result;
+}
+
+value builtin_str(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    // A long first string is worth growing in place: (reduce str …) stays linear.
+    enum { GROW_MIN = 64 };
+    (void)self;
+    if (count > 0 && arguments[0].tag == VALUE_STRING &&
+        (count == 1 || value_text(arguments[0]).length >= GROW_MIN))
+        return append_texts(run, arguments, count);
+    struct sink sink;
+    sink_to_region(&sink, run->region);
+    for (size_t i = 0; i < count; i++) {
+        size_t before = sink.length;
+        value_print_plain(&sink, arguments[i]);
+        run_tick(run, 1 + (sink.length - before) / 256);
+        value_release(run->region, arguments[i]);
+    }
+    return sink_string(&sink);
+}
+
+value builtin_pr_str(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)self;
+    struct sink sink;
+    sink_to_region(&sink, run->region);
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            sink_byte(&sink, ' ');
+        size_t before = sink.length;
+        value_print_to(&sink, arguments[i]);
+        run_tick(run, 1 + (sink.length - before) / 256);
+    }
+    return sink_string(&sink);
+}
+
+value builtin_join(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    value separator = count == 2 ? arguments[0] : value_nil(), item;
+    if (separator.tag != VALUE_STRING && separator.tag != VALUE_NIL)
+        run_type_error(run, self, 1, "a string", separator, NULL);
+    struct span between = value_is_nil(separator) ? SPAN("") : value_text(separator);
+    struct sequence items;
+    struct sink sink;
+    sequence_start(run, self, (unsigned)count, &items, arguments[count - 1]);
+    sink_to_region(&sink, run->region);
+    for (bool first = true; sequence_next(&items, &item); first = false) {
+        size_t before = sink.length;
+        if (!first)
+            sink_span(&sink, between);
+        if (item.tag == VALUE_STRING)
+            sink_span(&sink, value_text(item));
+        else
+            value_print_plain(&sink, item);
+        run_tick(run, (sink.length - before) / 256);
+        value_release(run->region, item);
+    }
+    sequence_end(&items);
+    value_release(run->region, separator);
+    return sink_string(&sink);
+}
+
+// --- cutting --------------------------------------------------------------------------------------
+
+value builtin_subs(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    argument_string(run, self, arguments, 0);
+    int64_t start = argument_integer(run, self, arguments, 1);
+    int64_t end = count == 3 ? argument_integer(run, self, arguments, 2) : INT64_MAX;
+    if (start < 0 || end <= start)
+        start = end = 0;
+    return string_slice(run->region, arguments[0], (size_t)start, (size_t)end);
+}
+
+static value trim_ends(struct run *run, const struct builtin *self, value *arguments, bool left,
+                       bool right)
+{
+    argument_string(run, self, arguments, 0);
+    struct span text = value_text(arguments[0]);
+    run_tick(run, text.length / 256);
+    size_t end = right ? text_skip_space_back(text) : text.length;
+    size_t start = left ? text_skip_space((struct span){text.data, end}) : 0;
+    if (start == 0 && end == text.length)
+        return arguments[0];
+    return string_cut(run->region, arguments[0], start, end);
+}
+
+value builtin_trim(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    return trim_ends(run, self, arguments, true, true);
+}
+
+value builtin_triml(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    return trim_ends(run, self, arguments, true, false);
+}
+
+value builtin_trimr(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    return trim_ends(run, self, arguments, false, true);
+}
+
+value builtin_trim_newline(struct run *run, const struct builtin *self, value *arguments,
+                           size_t count)
+{
+    (void)count;
+    argument_string(run, self, arguments, 0);
+    struct span text = value_text(arguments[0]);
+    size_t end = text.length;
+    while (end > 0 && (text.data[end - 1] == '\n' || text.data[end - 1] == '\r'))
+        end--;
+    return string_cut(run->region, arguments[0], 0, end);
+}
+
+value builtin_is_blank(struct run *run, const struct builtin *self, value *arguments,
+                       size_t count)
+{
+    (void)count;
+    if (value_is_nil(arguments[0]))
+        return value_boolean(true);
+    argument_string(run, self, arguments, 0);
+    struct span text = value_text(arguments[0]);
+    run_tick(run, text.length / 256);
+    return value_boolean(text_skip_space(text) == text.length);
+}
+
+// --- converting -----------------------------------------------------------------------------------
+
+value builtin_upper_case(struct run *run, const struct builtin *self, value *arguments,
+                         size_t count)
+{
+    (void)count;
+    argument_string(run, self, arguments, 0);
+    return string_upper(run, arguments[0]);
+}
+
+value builtin_lower_case(struct run *run, const struct builtin *self, value *arguments,
+                         size_t count)
+{
+    (void)count;
+    argument_string(run, self, arguments, 0);
+    return string_lower(run, arguments[0]);
+}
+
+value builtin_parse_long(struct run *run, const struct builtin *self, value *arguments,
+                         size_t count)
+{
+    (void)run, (void)self, (void)count;
+    int64_t number;
+    if (arguments[0].tag != VALUE_STRING || !text_read_integer(value_text(arguments[0]), &number))
+        return value_nil();
+    return value_integer(number);
+}
+
+value builtin_parse_double(struct run *run, const struct builtin *self, value *arguments,
+                           size_t count)
+{
+    (void)self, (void)count;
+    double number;
+    if (arguments[0].tag != VALUE_STRING)
+        return value_nil();
+    run_tick(run, value_text(arguments[0]).length / 64);
+    if (!text_read_float(value_text(arguments[0]), &number))
+        return value_nil();
+    return value_float(number);
+}
+
+value builtin_parse_boolean(struct run *run, const struct builtin *self, value *arguments,
+                            size_t count)
+{
+    (void)run, (void)self, (void)count;
+    if (arguments[0].tag != VALUE_STRING)
+        return value_nil();
+    struct span text = value_text(arguments[0]);
+    if (span_equal_text(text, "true"))
+        return value_boolean(true);
+    return span_equal_text(text, "false") ? value_boolean(false) : value_nil();
+}
+
+value builtin_name(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    value v = arguments[0];
+    if (v.tag == VALUE_STRING)
+        return v;
+    if (v.tag != VALUE_KEYWORD)
+        run_type_error(run, self, 1, "a keyword or string", v, NULL);
+    value name = value_string(run->region, value_text(v));
+    value_release(run->region, v);
+    return name;
+}
+
+static bool is_keyword_name(struct span name)
+{
+    for (size_t i = 0; i < name.length; i++) {
+        char c = name.data[i];
+        bool letter = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+        bool later = (c >= '0' && c <= '9') || c == '_' || c == '?' || c == '!' || c == '-';
+        if (!letter && !(i > 0 && later))
+            return false;
+    }
+    return name.length > 0;
+}
+
+value builtin_keyword(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    value v = arguments[0];
+    if (v.tag == VALUE_NIL || v.tag == VALUE_KEYWORD)
+        return v;
+    if (v.tag != VALUE_STRING)
+        run_type_error(run, self, 1, "a string, keyword or nil", v, NULL);
+    if (!is_keyword_name(value_text(v)))
+        builtin_fail(run, self, RUNTIME_ERROR, "%s is not the name of a keyword",
+                     value_describe(v, (char[DESCRIBE_SIZE]){0}));
+    value keyword = value_keyword(run->region, value_text(v));
+    value_release(run->region, v);
+    return keyword;
+}

@@ -5,6 +5,8 @@
 #include "cli/commands.h"
 #include "config.h"
 
+#pragma weak command_run
+
 struct command {
     const char *name;
     int (*run)(int argc, char **argv);

@@ -37,7 +37,7 @@ static void take_delete(struct mcp_http *http, struct reply *reply)
     } else if (!session) {
         reply_refuse(reply, &(struct refusal){.status = 404, .message = "Unknown or expired session"});
     } else {
-        session_free(session);
+        http_session_free(session);
         reply_send(reply, 204, NULL, NULL, 0);
     }
 }
@@ -155,7 +155,7 @@ void mcp_http_free(struct mcp_http *http)
     http->ending = http->ended = true;
     post_drop_all(http);
     while (!TAILQ_EMPTY(&http->sessions))
-        session_free(TAILQ_FIRST(&http->sessions));
+        http_session_free(TAILQ_FIRST(&http->sessions));
     TAILQ_REMOVE(&http->server->transports, &http->transport, link);
     if (http->evhttp)
         evhttp_free(http->evhttp);

@@ -155,8 +155,8 @@ struct session {
     size_t stream_count;
 };
 
-struct session *session_new(struct mcp_http *http);  // NULL: too many
-void session_free(struct session *session);
+struct session *http_session_new(struct mcp_http *http);  // NULL: too many
+void http_session_free(struct session *session);
 struct session *session_find(struct mcp_http *http, struct evhttp_request *request, bool *ret_given);
 void session_sweep(struct mcp_http *http);
 void session_take_get(struct session *session, struct reply *reply, const char *last_event_id);

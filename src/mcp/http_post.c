@@ -95,7 +95,7 @@ static void post_finish(struct exchange *exchange, const struct span *messages, 
     struct mcp_http *http = post->http;
     post_free(post);
     if (opened && !opened->peer.initialized)  // initialize was refused
-        session_free(opened);
+        http_session_free(opened);
     http_check_end(http);
 }
 
@@ -128,21 +128,16 @@ static const struct exchange_ops post_ops = {
 
 // --- the client goes away -----------------------------------------------------------------------
 
-static void cancel_calls(struct mcp_server *server, const struct exchange *exchange)
+static struct mcp_call *find_call(struct mcp_server *server, const struct exchange *exchange)
 {
     struct mcp_call *call;
-    TAILQ_FOREACH (call, &server->calls, link) {
-        if (call->exchange == exchange) {
-            call_cancel(call);
-            return;
-        }
-    }
-    TAILQ_FOREACH (call, &server->listeners, link) {
-        if (call->exchange == exchange) {
-            call_cancel(call);
-            return;
-        }
-    }
+    TAILQ_FOREACH (call, &server->calls, link)
+        if (call->exchange == exchange)
+            return call;
+    TAILQ_FOREACH (call, &server->listeners, link)
+        if (call->exchange == exchange)
+            return call;
+    UNREACHABLE();
 }
 
 // Modern: that is the cancellation. Legacy: the work goes on, the client may come back for the answer.
@@ -150,7 +145,7 @@ static void on_post_gone(struct reply *reply)
 {
     struct http_exchange *post = reply->owner;
     if (post->modern) {
-        cancel_calls(post->http->server, &post->base);
+        call_cancel(find_call(post->http->server, &post->base));
         return;
     }
     post->reply = NULL;
@@ -177,20 +172,8 @@ void post_session_gone(struct session *session)
 void post_drop_all(struct mcp_http *http)
 {
     struct http_exchange *post;
-    while ((post = TAILQ_FIRST(&http->exchanges))) {
-        struct mcp_call *call;
-        TAILQ_FOREACH (call, &http->server->calls, link)
-            if (call->exchange == &post->base)
-                call->exchange = NULL;
-        TAILQ_FOREACH (call, &http->server->listeners, link)
-            if (call->exchange == &post->base)
-                call->exchange = NULL;
-        if (post->stream)
-            stream_finish(post->stream);
-        else if (post->reply)
-            reply_end(post->reply);
-        post_free(post);
-    }
+    while ((post = TAILQ_FIRST(&http->exchanges)))
+        call_cancel(find_call(http->server, &post->base));
 }
 
 static void on_patience_over(evutil_socket_t fd, short what, void *data)
@@ -241,7 +224,7 @@ static struct session *find_session(struct http_exchange *post, const struct mes
     } else if (!is_initialize) {
         refuse(post, 400, "Mcp-Session-Id header required");
     } else {
-        session = session_new(post->http);
+        session = http_session_new(post->http);
         if (!session)
             refuse(post, 503, "Too many sessions");
         post->opens_session = true;

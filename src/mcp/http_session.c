@@ -227,11 +227,11 @@ static bool make_room(struct mcp_http *http)
         if (is_idle(session) && (!oldest || session->used_ms < oldest->used_ms))
             oldest = session;
     if (oldest)
-        session_free(oldest);
+        http_session_free(oldest);
     return oldest != NULL;
 }
 
-struct session *session_new(struct mcp_http *http)
+struct session *http_session_new(struct mcp_http *http)
 {
     if (!make_room(http))
         return NULL;
@@ -258,7 +258,7 @@ static void stream_close(struct stream *stream)
     reply_end(reply);
 }
 
-void session_free(struct session *session)
+void http_session_free(struct session *session)
 {
     struct mcp_http *http = session->http;
     post_session_gone(session);
@@ -297,7 +297,7 @@ void session_sweep(struct mcp_http *http)
     for (session = TAILQ_FIRST(&http->sessions); session; session = next_session) {
         next_session = TAILQ_NEXT(session, link);
         if (now - session->used_ms > http->session_idle_ms && is_idle(session)) {
-            session_free(session);
+            http_session_free(session);
             continue;
         }
         struct stream *stream, *next;

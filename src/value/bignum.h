@@ -21,6 +21,8 @@ value integer_negate(struct region *region, value a);
 value integer_quotient(struct region *region, value a, value b);
 value integer_remainder(struct region *region, value a, value b);
 value integer_modulo(struct region *region, value a, value b);
+void integer_divide(struct region *region, value a, value b, value *ret_quotient,
+                    value *ret_remainder);
 
 int integer_compare(value a, value b);  // -1, 0, 1
 int integer_sign(value a);              // -1, 0, 1

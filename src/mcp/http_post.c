@@ -236,11 +236,12 @@ static void take_legacy(struct http_exchange *post, struct region *region, value
                         const struct message *message)
 {
     struct mcp_server *server = post->http->server;
-    post->session = find_session(post, message);
-    if (!post->session) {
+    struct session *session = find_session(post, message);
+    if (!session) {  // refused, and the exchange is gone
         server_region_give(server, region);
         return;
     }
+    post->session = session;
     wait_for_answer(post);
     if (message)
         dispatch_legacy(server, &post->base, &post->session->peer, region, message);

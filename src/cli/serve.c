@@ -28,6 +28,8 @@ static const char help[] =
     "  --allow-host NAME      also accept this Host (repeatable)\n"
     "  --allow-origin ORIGIN  also accept this Origin (repeatable)\n"
     "  --tools SET            full (default), core, or names separated by commas\n"
+    "  --context-db FILE      store of context items (default in the XDG state directory)\n"
+    "  --auto-context MODE    off, errors, history or all: evaluations become context items\n"
     "  --timeout SECONDS      limit of one evaluation, 0 = none (default 30)\n"
     "  --max-memory MB        live data at which an evaluation is stopped (default 1024)\n"
     "  --heap MB              Lisp heap of a session (default 2560)\n"
@@ -41,6 +43,8 @@ struct serve_options {
     const char *allow_hosts[NAMES_MAX + 1];
     const char *allow_origins[NAMES_MAX + 1];
     const char *selection;
+    const char *context_db;
+    const char *auto_context;
     struct session_config sessions;
 };
 
@@ -48,6 +52,7 @@ struct server {
     struct event_base *base;
     struct mcp_server *mcp;
     struct session_manager *sessions;
+    struct context_store *contexts;
     struct tools tools;
     struct mcp_stdio *stdio;
     struct mcp_http *http;
@@ -68,7 +73,7 @@ static bool add_name(const char **names, const char *name)
 
 enum {
     OPTION_HTTP = 256, OPTION_TOKEN_FILE, OPTION_ALLOW_HOST, OPTION_ALLOW_ORIGIN, OPTION_TOOLS,
-    OPTION_TIMEOUT, OPTION_MAX_MEMORY, OPTION_HEAP, OPTION_SNAPSHOTS, OPTION_LOG_LEVEL, OPTION_HELP,
+    OPTION_CONTEXT_DB, OPTION_AUTO_CONTEXT, OPTION_TIMEOUT, OPTION_MAX_MEMORY, OPTION_HEAP, OPTION_SNAPSHOTS, OPTION_LOG_LEVEL, OPTION_HELP,
 };
 
 static const struct option long_options[] = {
@@ -77,6 +82,8 @@ static const struct option long_options[] = {
     {"allow-host", required_argument, NULL, OPTION_ALLOW_HOST},
     {"allow-origin", required_argument, NULL, OPTION_ALLOW_ORIGIN},
     {"tools", required_argument, NULL, OPTION_TOOLS},
+    {"context-db", required_argument, NULL, OPTION_CONTEXT_DB},
+    {"auto-context", required_argument, NULL, OPTION_AUTO_CONTEXT},
     {"timeout", required_argument, NULL, OPTION_TIMEOUT},
     {"max-memory", required_argument, NULL, OPTION_MAX_MEMORY},
     {"heap", required_argument, NULL, OPTION_HEAP},
@@ -106,6 +113,8 @@ static bool take_option(struct serve_options *options, int option, const char *a
     case OPTION_ALLOW_HOST: return add_name(options->allow_hosts, argument);
     case OPTION_ALLOW_ORIGIN: return add_name(options->allow_origins, argument);
     case OPTION_TOOLS: options->selection = argument; return true;
+    case OPTION_CONTEXT_DB: options->context_db = argument; return true;
+    case OPTION_AUTO_CONTEXT: options->auto_context = argument; return true;
     case OPTION_TIMEOUT:
         return option_integer("--timeout", argument, 0, 86400, &options->sessions.limits.timeout);
     case OPTION_MAX_MEMORY:
@@ -220,6 +229,7 @@ static int build_server(struct server *server, const struct serve_options *optio
         .title = "Cadre",
         .version = CADRE_VERSION,
         .instructions = tools_instructions(),
+        .subscribe = true,
         .tasks = true,
     };
     server->base = event_base_new();
@@ -234,10 +244,17 @@ static int build_server(struct server *server, const struct serve_options *optio
         return EXIT_USAGE;
     }
     server->mcp = mcp_server_new(server->base, &info);
+    server->contexts = context_store_new(options->context_db);
     server->tools = (struct tools){
-        .server = server->mcp, .sessions = server->sessions, .selection = options->selection};
+        .base = server->base,
+        .server = server->mcp,
+        .sessions = server->sessions,
+        .contexts = server->contexts,
+        .selection = options->selection,
+        .auto_context = options->auto_context,
+    };
     if (!tools_register(&server->tools, &error)) {
-        fprintf(stderr, "cadre serve: --tools: %s\n", error.message);
+        fprintf(stderr, "cadre serve: %s\n", error.message);
         return EXIT_USAGE;
     }
     return 0;
@@ -248,7 +265,9 @@ static void release_server(struct server *server)
     mcp_http_free(server->http);
     mcp_stdio_free(server->stdio);
     session_manager_free(server->sessions);
+    tools_release(&server->tools);
     mcp_server_free(server->mcp);
+    context_store_free(server->contexts);
     if (server->base)
         event_base_free(server->base);
     libevent_global_shutdown();

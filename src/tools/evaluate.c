@@ -1,4 +1,5 @@
 // evaluate-lisp, time-execution, compile-form, configure-limits.
+#include "tools/feed.h"
 #include "tools/render.h"
 #include "tools/run.h"
 #include "tools/schema.h"
@@ -10,6 +11,7 @@ static void render_evaluate(struct mcp_call *call, const struct session_reply *r
     struct render_evaluation style = {.timing = tool_flag(call, "capture-time")};
     render_evaluation(&result->text, reply, &style);
     result->structured = structure_evaluation(mcp_call_region(call), reply);
+    tools_feed_context(mcp_call_data(call), call, reply, result);
 }
 
 static void render_timed(struct mcp_call *call, const struct session_reply *reply,
@@ -17,6 +19,7 @@ static void render_timed(struct mcp_call *call, const struct session_reply *repl
 {
     render_time_execution(&result->text, reply);
     result->structured = structure_evaluation(mcp_call_region(call), reply);
+    tools_feed_context(mcp_call_data(call), call, reply, result);
 }
 
 static void submit_code(struct tools *tools, struct mcp_call *call, tool_render_fn *render)
@@ -29,6 +32,7 @@ static void submit_code(struct tools *tools, struct mcp_call *call, tool_render_
         .params = tool_parameters(call, names),
         .label = tool_text(call, "code"),
     };
+    mcp_call_set_data(call, tools);
     tool_submit(tools, call, &request, render);
 }
 

@@ -108,7 +108,7 @@ static void render_values_omitted(struct buffer *text, const struct session_repl
                          at_least, omitted, reply->limits.max_output);
 }
 
-static void render_values(struct buffer *text, const struct session_reply *reply)
+void render_values(struct buffer *text, const struct session_reply *reply)
 {
     value result = reply->result;
     size_t count = count_in(result, "values");

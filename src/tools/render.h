@@ -31,6 +31,8 @@ struct render_evaluation {
 // evaluate-lisp: all sections in their order, no newline at the end.
 void render_evaluation(struct buffer *text, const struct session_reply *reply,
                        const struct render_evaluation *style);
+// The lines `=> VALUE`, or what stands in their place.
+void render_values(struct buffer *text, const struct session_reply *reply);
 // time-execution: the table, the values, the output.
 void render_time_execution(struct buffer *text, const struct session_reply *reply);
 // compile-form: the verdict and the lists of diagnostics.

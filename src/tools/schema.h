@@ -72,4 +72,5 @@
     "\"array\",\"items\":{\"type\":\"object\",\"required\":[\"category\",\"type\",\"message\","   \
     "\"form\"],\"properties\":{\"category\":{\"type\":\"string\"},\"type\":{\"type\":"            \
     "\"string\"},\"message\":{\"type\":\"string\"},\"form\":{\"type\":\"integer\"}}}},"           \
-    SCHEMA_TIMING ",\"notices\":" SCHEMA_STRINGS "," SCHEMA_ROLLBACK "," SCHEMA_CONDITION "}}"
+    SCHEMA_TIMING ",\"notices\":" SCHEMA_STRINGS "," SCHEMA_ROLLBACK                \
+    ",\"context\":{\"type\":\"object\"}," SCHEMA_CONDITION "}}"

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "tools/context_tools.h"
+
 // A small set for every turn of a conversation; the rest is there on request.
 static const char *const core_tools[] = {
     "evaluate-lisp", "describe-last-error", "get-backtrace", "eval-in-frame", "invoke-restart",
@@ -50,11 +52,11 @@ static bool check_selection(const struct tools *tools, struct error *error)
         char name[65];
         size_t length = strcspn(at, ",");
         if (length >= sizeof(name))
-            return error_set(error, ERROR_INVALID, "unknown tool '%.64s...'", at);
+            return error_set(error, ERROR_INVALID, "--tools: unknown tool '%.64s...'", at);
         memcpy(name, at, length);
         name[length] = '\0';
         if (!mcp_server_has_tool(tools->server, name))
-            return error_set(error, ERROR_INVALID, "unknown tool '%s'", name);
+            return error_set(error, ERROR_INVALID, "--tools: unknown tool '%s'", name);
     }
     return true;
 }
@@ -84,7 +86,17 @@ bool tools_register(struct tools *tools, struct error *error)
     tools_register_introspect(tools);
     tools_register_load(tools);
     tools_register_syntax(tools);
+    tools->context = tools_register_context(tools, tools->contexts, tools->base);
+    enum context_auto mode;
+    if (tools->auto_context && !context_auto_from_name(span_from(tools->auto_context), &mode))
+        return error_set(error, ERROR_INVALID, "--auto-context is off, errors, history or all; got '%s'",
+                         tools->auto_context);
     return check_selection(tools, error);
+}
+
+void tools_release(struct tools *tools)
+{
+    context_tools_free(tools->context);
 }
 
 const char *tools_instructions(void)

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "context/store.h"
 #include "mcp/mcp.h"
 #include "session/session.h"
 
@@ -15,16 +16,25 @@ struct tool_metrics {
     struct mcp_metric *seconds;
 };
 
-// What the handlers work with. Filled by the caller; must outlive the server.
+struct context_tools;
+
+// What the handlers work with. The first members are filled by the caller, who owns what they point
+// to; all of it must outlive the server.
 struct tools {
+    struct event_base *base;
     struct mcp_server *server;
     struct session_manager *sessions;
-    const char *selection;  // "full", "core", or names separated by commas
+    struct context_store *contexts;
+    const char *selection;     // "full", "core", or names separated by commas
+    const char *auto_context;  // mode of feeding the context; NULL: as the store's setting says
     struct tool_metrics metrics;
+    struct context_tools *context;
 };
 
-// Registers all families. False: the selection names an unknown tool.
+// Registers all families. False: the selection or the mode of feeding names something unknown.
 bool tools_register(struct tools *tools, struct error *error);
+// After the server stopped, before the store is freed.
+void tools_release(struct tools *tools);
 
 // True if the selection takes the tool.
 bool tools_selected(const struct tools *tools, const char *name);

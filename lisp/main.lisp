@@ -14,6 +14,10 @@ user code and nothing has been asked of it."
   (let ((hooks *after-gc-hooks*))
     (setf *after-gc-hooks* '())
     (sb-ext:gc)
+    ;; Live data never come near this: it is garbage that an evaluation left in older generations,
+    ;; and the next one would find no room.
+    (when (> (sb-kernel:dynamic-usage) (floor (* 45 (sb-ext:dynamic-space-size)) 100))
+      (sb-ext:gc :full t))
     (setf *after-gc-hooks* hooks)))
 
 (defun take-snapshot (message request)

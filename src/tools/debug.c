@@ -198,7 +198,7 @@ static const struct mcp_tool debug_tools[] = {
         .input_schema = SCHEMA_OBJECT(SCHEMA_CODE "," SCHEMA_INTEGER("frame", "frame number, default 0")
                                       "," SCHEMA_ERROR_NUMBER "," SCHEMA_TIMEOUT "," SCHEMA_SESSION,
                                       "\"code\""),
-        .output_schema = SCHEMA_EVALUATION,
+        .output_schema = SCHEMA_EVALUATION_BRIEF,
         .flags = MCP_TOOL_READ_ONLY,
         .handler = handle_eval,
     },
@@ -213,7 +213,7 @@ static const struct mcp_tool debug_tools[] = {
             "form per value\"}," SCHEMA_STRING("code", "forms to evaluate first") ","
             SCHEMA_BOOLEAN("adopt", "keep the outcome, default false") "," SCHEMA_ERROR_NUMBER ","
             SCHEMA_TIMEOUT "," SCHEMA_SESSION, "\"restart\""),
-        .output_schema = SCHEMA_EVALUATION,
+        .output_schema = SCHEMA_EVALUATION_BRIEF,
         .flags = MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD,
         .handler = handle_restart,
     },

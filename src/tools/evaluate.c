@@ -136,7 +136,7 @@ static const struct mcp_tool evaluate_tools[] = {
                        "and page faults.",
         .input_schema = SCHEMA_OBJECT(
             SCHEMA_CODE "," SCHEMA_PACKAGE "," SCHEMA_TIMEOUT "," SCHEMA_SESSION, "\"code\""),
-        .output_schema = SCHEMA_EVALUATION,
+        .output_schema = SCHEMA_EVALUATION_BRIEF,
         .flags = MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD,
         .handler = handle_time,
     },

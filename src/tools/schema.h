@@ -61,7 +61,13 @@
     "{\"type\":\"object\",\"required\":[\"ok\"],\"properties\":{\"ok\":{\"type\":\"boolean\"},"   \
     "\"session\":{\"type\":\"string\"}," members SCHEMA_ERROR "}}"
 
-// evaluate-lisp and the tools whose result is that of an evaluation.
+// Tools whose result is that of an evaluation: the members a client acts on. The full list is that of
+// evaluate-lisp; schemas are sent to the model in each conversation, so only one tool spells it out.
+#define SCHEMA_EVALUATION_BRIEF                                                                   \
+    SCHEMA_RESULT("\"values\":" SCHEMA_STRINGS ",\"stdout\":{\"type\":\"string\"},"               \
+                  "\"stderr\":{\"type\":\"string\"},")
+
+// evaluate-lisp.
 #define SCHEMA_EVALUATION                                                                         \
     "{\"type\":\"object\",\"required\":[\"ok\"],\"properties\":{\"ok\":{\"type\":\"boolean\"},"   \
     "\"session\":{\"type\":\"string\"},\"evaluation\":{\"type\":\"integer\"},\"package\":"        \

@@ -6,8 +6,7 @@
 
 // A small set for every turn of a conversation; the rest is there on request.
 static const char *const core_tools[] = {
-    "evaluate-lisp", "describe-last-error", "get-backtrace", "eval-in-frame", "invoke-restart",
-    "rollback-session", "run-program", "add-context", "render-context",
+    "evaluate-lisp", "eval-in-frame", "invoke-restart", "rollback-session", "run-program",
 };
 
 static bool listed(const char *names, const char *name)

@@ -51,3 +51,4 @@ void tools_register_session(struct tools *tools);
 void tools_register_introspect(struct tools *tools);
 void tools_register_load(struct tools *tools);
 void tools_register_syntax(struct tools *tools);
+void tools_register_guide(struct tools *tools);

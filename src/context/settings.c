@@ -27,12 +27,14 @@ static bool max_items_from_text(struct span text, int64_t *ret_number)
 {
     enum { MAX_DIGITS = 4 };
     int64_t number = 0;
+    if (text.length > MAX_DIGITS)
+        return false;
     for (size_t i = 0; i < text.length; i++) {
         if (text.data[i] < '0' || text.data[i] > '9')
             return false;
         number = number * 10 + (text.data[i] - '0');
     }
-    if (text.length > MAX_DIGITS || number < CONTEXT_MAX_ITEMS_LOW || number > CONTEXT_MAX_ITEMS_HIGH)
+    if (number < CONTEXT_MAX_ITEMS_LOW || number > CONTEXT_MAX_ITEMS_HIGH)
         return false;
     *ret_number = number;
     return true;

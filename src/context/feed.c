@@ -44,7 +44,7 @@ static value history_content(struct region *region, const struct context_evaluat
 
 static value put_text(struct region *region, value map, const char *name, struct span text)
 {
-    return text.data ? map_put_text(region, map, name, value_string(region, text)) : map;
+    return text.length > 0 ? map_put_text(region, map, name, value_string(region, text)) : map;
 }
 
 static value error_metadata(struct region *region, const struct context_evaluation *evaluation)
@@ -58,7 +58,7 @@ static value error_metadata(struct region *region, const struct context_evaluati
     map = put_text(region, map, "condition", evaluation->condition);
     map = put_text(region, map, "form", form);
     map = put_text(region, map, "filename", evaluation->filename);
-    if (evaluation->filename.data && evaluation->start_line > 0)
+    if (evaluation->filename.length > 0 && evaluation->start_line > 0)
         map = map_put_text(region, map, "start_line", value_integer(evaluation->start_line));
     return map;
 }

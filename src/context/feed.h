@@ -12,7 +12,7 @@ enum {
     CONTEXT_FEED_FORM_CHARACTERS = 500,
 };
 
-// One finished evaluation. Spans without data are not known. All text must be UTF-8.
+// One finished evaluation. Empty spans are not known. All text must be UTF-8.
 struct context_evaluation {
     bool failed;
     struct span session;

@@ -8,16 +8,22 @@
 
 (defglobal *idle-offsets* '())          ; file offsets at the last SNAP
 
+(defglobal *live-bytes* 0)              ; after the last full collection
+(declaim (type word *live-bytes*))
+
 (defun collect-garbage ()
   "Before a clone: what is garbage now would stay in the snapshot. Hooks are not run, they are
-user code and nothing has been asked of it."
+user code and nothing has been asked of it. Garbage in older generations, such as a stopped runaway
+leaves, is collected when usage has more than doubled; the stack is cleared of stale pointers first,
+one of which could keep all of it."
   (let ((hooks *after-gc-hooks*))
     (setf *after-gc-hooks* '())
+    (sb-sys:scrub-control-stack)
     (sb-ext:gc)
-    ;; Live data never come near this: it is garbage that an evaluation left in older generations,
-    ;; and the next one would find no room.
-    (when (> (sb-kernel:dynamic-usage) (floor (* 45 (sb-ext:dynamic-space-size)) 100))
-      (sb-ext:gc :full t))
+    (when (> (sb-kernel:dynamic-usage)
+             (+ (* 2 *live-bytes*) (floor (sb-ext:dynamic-space-size) 10)))
+      (sb-ext:gc :full t)
+      (setf *live-bytes* (sb-kernel:dynamic-usage)))
     (setf *after-gc-hooks* hooks)))
 
 (defun take-snapshot (message request)

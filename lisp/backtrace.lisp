@@ -39,7 +39,7 @@
 (defun form-loop-frame-p (stack-frame)
   "True at the frame that calls EVAL for a form of a call, or that begins a thread."
   (let ((name (ignore-errors (frame-function-name stack-frame))))
-    (or (member name '(run-form guarded))
+    (or (member name '(run-form run-form-in-frame guarded))
         (equal name '(flet sb-unix::body :in sb-thread::run)))))
 
 (defun frame-below (stack-frame)
@@ -240,6 +240,28 @@ frames there are between FROM and them."
     (merge-frames (remove-if #'dropped-everywhere-p
                              (if top (drop-internal-top frames) frames)))))
 
+(defvar *form-in-frame* nil)            ; the form being evaluated in a frame of a frozen error
+
+(defun name-outermost (frames)
+  "What EVAL-IN-FRAME compiled is shown as the evaluation of its form."
+  (let ((last (first (last frames))))
+    (when (and *form-in-frame* last (consp (frame-name last)))
+      (setf (frame-name last) 'eval
+            (frame-arguments last) (list *form-in-frame*)
+            (frame-form-frame last) (frame-stack-frame last))))
+  frames)
+
+(defun tidy-reading (frames)
+  "While a form is being read, the reader's own functions say nothing; READ itself is shown with
+the text of the form."
+  (if (and *call* (in-main-thread-p) (string= (call-phase *call*) "read") (call-source *call*))
+      (let* ((frames (remove-if (lambda (frame) (internal-name-p (frame-name frame))) frames))
+             (last (first (last frames))))
+        (when (and last (eq (frame-name last) 'read))
+          (setf (frame-arguments last) (list (form-beginning (call-source *call*)))))
+        frames)
+      frames))
+
 (defun drop-unfinished-top (frames condition)
   "A function that ran out of stack has not stored its arguments yet."
   (if (and (typep condition 'sb-kernel::control-stack-exhausted)
@@ -269,8 +291,10 @@ when NAME is not found near."
   "Frames from the stack frame TOP outward by the rules, numbered; and the depth of the whole."
   (multiple-value-bind (raw rest) (take-raw-frames top (+ +first-frames+ +last-frames+ 100))
     (if (null rest)
-        (let* ((frames (number-frames (drop-unfinished-top (filter-frames raw condition)
-                                                           condition)))
+        (let* ((frames (number-frames
+                        (name-outermost
+                         (tidy-reading
+                          (drop-unfinished-top (filter-frames raw condition) condition)))))
                (depth (length frames)))
           (values (if (> depth (+ +first-frames+ +last-frames+))
                       (append (subseq frames 0 +first-frames+)
@@ -288,12 +312,22 @@ when NAME is not found near."
 
 ;;; --- rendering ----------------------------------------------------------------------------------
 
-(defun plain-argument (object)
+(defun plain-argument (object &optional (depth 0))
   "OBJECT without its own printer."
   (typecase object
     ((or number character string symbol function sb-debug::unprintable-object) (printed object))
-    (cons "(...)")
+    (cons (if (= depth 4) "#" (plain-list object depth)))
     (t (text "#<" (type-label object) ">"))))
+
+(defun plain-list (list depth)
+  (let ((parts (loop for rest = list then (cdr rest)
+                     for count from 0
+                     while (and (consp rest) (< count 8))
+                     collect (plain-argument (car rest) (1+ depth)) into parts
+                     finally (return (cond ((null rest) parts)
+                                           ((consp rest) (append parts (list "...")))
+                                           (t (append parts (list "." (plain-argument rest 4)))))))))
+    (format nil "(~{~A~^ ~})" parts)))
 
 (defun argument-text (object)
   (one-line (if *plain-arguments* (plain-argument object) (printed object :limit 200))))

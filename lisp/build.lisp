@@ -7,12 +7,13 @@
 (require :sb-introspect)
 (require :sb-sprof)
 
-(in-package "COMMON-LISP-USER")
+(defpackage "CADRE-BUILD" (:use "COMMON-LISP"))
+(in-package "CADRE-BUILD")
 
 (defparameter *agent-files*
   '("package" "syscalls" "json" "channel" "streams" "call" "printing" "reader" "clone" "warnings"
-    "hints" "backtrace" "conditions" "stop" "threads" "health" "operations" "evaluate" "debug"
-    "systems" "probes" "main" "image"))
+    "hints" "backtrace" "conditions" "stop" "threads" "health" "operations" "evaluate" "debug" "compile"
+    "systems" "introspect" "profile" "functions" "probes" "main" "image"))
 
 (defun argument (name)
   (or (sb-posix:getenv name) (error "~A is not set; use scripts/build-core" name)))
@@ -45,5 +46,7 @@
     (compile-agent (pathname (argument "CADRE_LISP_SOURCE"))
                    (pathname (argument "CADRE_LISP_SCRATCH")))))
 
-(cadre-agent::prepare-image)
-(cadre-agent::save-core (argument "CADRE_CORE"))
+(let ((core (argument "CADRE_CORE")))
+  (delete-package "CADRE-BUILD")
+  (funcall (intern "PREPARE-IMAGE" "CADRE-AGENT"))
+  (funcall (intern "SAVE-CORE" "CADRE-AGENT") core))

@@ -24,16 +24,18 @@
   (stoppable nil)                       ; a soft stop may throw now
   ;; what it leaves
   (warnings '())
-  (warning-count 0 :type fixnum)
+  (warning-count 0 :type fixnum)        ; all of them; only the first are kept
   (note-count 0 :type fixnum)
   (error nil)                           ; error object, first captured
   (error-name nil)                      ; what is undefined, if that is the error
   (postmortem nil)
+  (freezing t)                          ; false: failures are reported but not kept
   (memory-fault nil)
   (rollback nil)                        ; object for the supervisor
   (timed-out nil)
   (aborted nil)
   (restart nil)                         ; name, when resumed by invoke-restart
+  (samples 0)                           ; taken by the profiler
   (notices '())
   (threads '())                         ; user threads before the call
   ;; clocks at its start
@@ -128,7 +130,10 @@ exit hooks and waiting for threads can delay it; the effects are rolled back any
     (setf *package* (sb-int:find-undeleted-package-or-lose "COMMON-LISP-USER"))))
 
 (defun result-object (call members timing)
-  (let ((error (call-error call)))
+  (let* ((members (if (or (call-error call) (null members))
+                      (append (failure-members call) members)
+                      members))
+         (error (call-error call)))
     (list* :object
            "op" (call-operation call)
            "ok" (json-boolean (not error))
@@ -140,15 +145,17 @@ exit hooks and waiting for threads can delay it; the effects are rolled back any
            "notices" (and (call-notices call) (coerce (reverse (call-notices call)) 'simple-vector))
            "timing" timing
            "state" (session-state)
-           (if error (append (failure-members call) members) members))))
+           members)))
 
 (defun perform-call (call function)
   "Run FUNCTION under the guard and send the RESULT. CALL may leave here in another process than
 it came in: a copy of a post-mortem resumes in the middle of FUNCTION and answers another message."
   (setf *call* call)
   (prepare-call call)
-  (let* ((members (guarded call function))
-         (timing (timing-since (call-clocks call))))
+  (answer-call call (guarded call function)))
+
+(defun answer-call (call members)
+  (let ((timing (timing-since (call-clocks call))))
     (finish-call call)
     (send-message +result+ (call-number call) (result-object call members timing))
     (setf *call* nil)))

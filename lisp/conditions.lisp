@@ -116,10 +116,7 @@
 
 (defun reader-error-object (condition call)
   (multiple-value-bind (message place) (reader-message condition (call-source call))
-    (let* ((source (call-source call))
-           (start (place-index (source-text-place source)))
-           (string (source-text-string source))
-           (form (subseq string start (min (length string) (+ start 60))))
+    (let* ((form (form-beginning (call-source call)))
            (read-call (text "(READ " (printed form :limit 200) ")")))
       (list* :object
              "code" "reader"
@@ -142,10 +139,17 @@
   "The stack frame that called the function NAME, seen from here."
   (frames-below (sb-di:top-frame) name))
 
+(defun freezing-p (call)
+  "Only failures of the session's own evaluations are kept for debugging."
+  (and (call-freezing call)
+       (member (call-operation call)
+               '("evaluate" "load-file" "load-system" "profile" "invoke-restart" "call-function")
+               :test #'string=)))
+
 (defun leave-frozen (call error condition frames restarts)
   "Leave a post-mortem behind, then end the call with ERROR. In a copy of the post-mortem this
 serves debugging requests instead, and returns only for a restart that means going on."
-  (let ((pid (without-interrupts (freeze "postmortem" nil))))
+  (let ((pid (and (freezing-p call) (without-interrupts (freeze "postmortem" nil)))))
     (cond ((eq pid :woken)
            (debug-loop call condition frames restarts))
           (t
@@ -175,7 +179,7 @@ serves debugging requests instead, and returns only for a restart that means goi
 
 (defun capture-abort (call)
   "User code invoked Cadre's ABORT restart."
-  (if (call-restart call)
+  (if (equal (call-restart call) "ABORT")
       (setf (call-aborted call) t)
       (setf (call-error call)
             (cadre-error "EVALUATION-ABORTED" "aborted" "The code invoked the ABORT restart."

@@ -18,10 +18,12 @@
   (with-form-frame-marked
     (multiple-value-list (eval form))))
 
+(defvar *form-runner* #'run-form)       ; how a form's values are got; in a frame, for instance
+
 (defun evaluate-form (call form)
   "Values of FORM, with the restarts every evaluation has."
   (loop
-    (restart-case (return (run-form form))
+    (restart-case (return (funcall *form-runner* form))
       (retry ()
         :report (lambda (stream)
                   (write-string (text "Evaluate form " (call-form-number call) " again.") stream))
@@ -53,6 +55,11 @@
   (shiftf /// // / values)
   (shiftf *** ** * (first values)))
 
+(defun source-plist (source)
+  "What the compiler keeps with functions of a file, for describe-symbol."
+  (and (source-text-path source)
+       (list :cadre-line (place-line (source-text-place source)))))
+
 (defun evaluate-forms (call source)
   "Read and evaluate the forms of SOURCE one after the other; values of the last."
   (setf (call-source call) source)
@@ -63,7 +70,8 @@
           (decf (call-form-number call))
           (return values))
         (setf (call-phase call) "evaluate")
-        (let ((before -) (completed nil))
+        (let ((before -) (completed nil)
+              (sb-c::*source-plist* (source-plist source)))
           (setf - form)
           (unwind-protect (setf values (evaluate-form call form)
                                 completed t)
@@ -88,8 +96,12 @@
          (warning-members call)))
 
 (defun failure-members (call)
-  "Members of the result of a failed evaluation."
-  (list* "values" #() (evaluation-members call)))
+  "Members of the result of a failed call."
+  (if (string= (call-operation call) "compile")
+      (mark-compile-error call (compile-members call '()))
+      (list* "values" #()
+             "samples" (and (string= (call-operation call) "profile") (call-samples call))
+             (evaluation-members call))))
 
 (defun find-package-or-fail (name)
   (or (find-package name)
@@ -118,10 +130,13 @@
 (defun evaluate-source (call request source)
   "Evaluate SOURCE for REQUEST: members of the evaluation result."
   (with-package-argument (request)
-    (call-with-abort call
-      (lambda ()
-        (let ((values (evaluate-forms call source)))
-          (append (value-members call values) (evaluation-members call)))))))
+    (let ((values (evaluate-forms call source)))
+      (append (value-members call values) (evaluation-members call)))))
 
 (define-operation "evaluate" (call request)
   (evaluate-source call request (make-source-text (required-string request "code"))))
+
+;;; --- finalizers ---------------------------------------------------------------------------------
+
+(define-operation "finalize" (call request)
+  (list "run" (run-finalizers)))

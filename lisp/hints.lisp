@@ -113,7 +113,9 @@ near to nearly everything, so it must be closer."
          (and (typep condition 'package-error) *call* (call-source *call*)
               (prefixed-symbol-hint (call-source *call*))))
         (package-error (package-hint (package-error-package condition)))
-        (t (and (typep condition 'sb-pcl:class-not-found-error)
-                (undefined-name-hint (cell-error-name condition)
-                                     (lambda (symbol) (find-class symbol nil))))))
+        (sb-pcl:class-not-found-error
+         (undefined-name-hint (cell-error-name condition)
+                              (lambda (symbol) (find-class symbol nil))))
+        (t (and (string= (symbol-name (type-of condition)) "MISSING-COMPONENT")
+                (system-search-text))))
     (serious-condition () nil)))

@@ -43,6 +43,7 @@ dispatch functions here and not in every worker."
   (take-over-debugger)
   (warm-up)
   (setf *package* (find-package "COMMON-LISP-USER"))
+  (record-fresh-image)
   (sb-ext:lock-package "CADRE-AGENT"))
 
 (defun save-core (path)

@@ -6,8 +6,12 @@
 
 (defmacro define-operation (name (call request) &body body)
   "BODY runs under the guard and returns the members of the result as a flat list."
-  `(setf (gethash ,name *operations*)
-         (lambda (,call ,request) (declare (ignorable ,call ,request)) ,@body)))
+  (let ((function (intern (format nil "PERFORM-~:@(~A~)" name) "CADRE-AGENT")))
+    `(progn
+       (defun ,function (,call ,request)
+         (declare (ignorable ,call ,request))
+         ,@body)
+       (setf (gethash ,name *operations*) ',function))))
 
 (defun fail (code message &rest members)
   "End the current call with an error that is no condition of the user's code."
@@ -45,5 +49,5 @@
     (perform-call call
                   (lambda ()
                     (if function
-                        (funcall function call request)
+                        (call-with-abort call (lambda () (funcall function call request)))
                         (fail "protocol" "The request names no known operation."))))))

@@ -130,6 +130,12 @@ of the string, block comment or bar symbol that is open at the end, if one is."
                     (t (text "; " (plural count "parenthesis is" "parentheses are")
                              " open, the innermost since " (where innermost)))))))))
 
+(defun form-beginning (source)
+  "The first characters of the form being read."
+  (let ((string (source-text-string source))
+        (start (place-index (source-text-place source))))
+    (subseq string start (min (length string) (+ start 60)))))
+
 (defun noticed-place (source)
   "Place of the last character read."
   (let* ((string (source-text-string source))

@@ -84,6 +84,9 @@ it; the stack stays alive in the post-mortem, where CONTINUE simply returns from
 (declaim (type word *heap-check-at*))
 (defglobal *checking-heap* nil)
 
+(defglobal *collection-count* 0)        ; collections seen, for the memory report
+(declaim (type fixnum *collection-count*))
+
 (defun heap-limit-bytes (call) (* (call-max-memory call) 1024 1024))
 
 (defun install-heap-limit ()
@@ -94,6 +97,7 @@ it; the stack stays alive in the post-mortem, where CONTINUE simply returns from
 (defun check-heap-limit ()
   "After a collection: stop the call when live data exceed its limit. Only live data count, so a
 full collection comes first; the next check waits until usage has grown by a quarter."
+  (incf *collection-count*)
   (let ((call *call*))
     (when (and call (call-stoppable call) (not *checking-heap*) (in-main-thread-p))
       (let ((limit (heap-limit-bytes call)))
@@ -103,7 +107,12 @@ full collection comes first; the next check waits until usage has grown by a qua
           (setf *checking-heap* nil)
           (if (> (sb-kernel:dynamic-usage) limit)
               (stop-for-heap call)
-              (setf *heap-check-at* (+ limit (floor limit 4)))))))))
+              (setf *heap-check-at* (next-heap-check limit))))))))
+
+(defun next-heap-check (limit)
+  "When usage has grown by a quarter of the limit, but while a collection can still copy it all."
+  (min (+ (sb-kernel:dynamic-usage) (floor limit 4))
+       (floor (* 47 (sb-ext:dynamic-space-size)) 100)))
 
 (defun stop-for-heap (call)
   (multiple-value-bind (frames depth) (collect-frames (sb-di:top-frame) nil)

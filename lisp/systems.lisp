@@ -1,5 +1,135 @@
-;;;; ASDF systems.
+;;;; Files and ASDF systems: load-file, load-system, describe-system.
 
 (in-package "CADRE-AGENT")
 
-(defun loaded-systems () '())
+;;; --- files --------------------------------------------------------------------------------------
+
+(defun file-text (path)
+  "Contents of the file as a string; undecodable bytes become U+FFFD."
+  (with-open-file (stream (sb-ext:parse-native-namestring path)
+                          :external-format '(:utf-8 :replacement #\ufffd))
+    (let* ((text (make-string (file-length stream)))
+           (count (read-sequence text stream)))
+      (subseq text 0 count))))
+
+(defun load-compiled (path fasl)
+  "Compile the file, load the result; number of forms is not known then."
+  (multiple-value-bind (output warnings failure)
+      (compile-file (sb-ext:parse-native-namestring path)
+                    :output-file (sb-ext:parse-native-namestring fasl)
+                    :external-format '(:utf-8 :replacement #\ufffd))
+    (declare (ignore warnings failure))
+    (unless output (error "Compiling ~A failed." path))
+    (load output)))
+
+(defun load-file-compiled (call request path)
+  (with-package-argument (request)
+    (setf (call-form-number call) 1)
+    (evaluate-form call `(load-compiled ,path ,(required-string request "fasl")))
+    (list* "values" #() "forms" (count-forms (file-text path)) (warning-members call))))
+
+(defun evaluate-file (call request path)
+  "The forms of the file one by one, with the file known as their source."
+  (let* ((source (make-source-text (file-text path) path))
+         (pathname (sb-ext:parse-native-namestring path))
+         (*load-pathname* pathname)
+         (*load-truename* (truename pathname))
+         (*readtable* *readtable*)      ; as LOAD binds them
+         (*package* *package*)
+         (sb-c::*source-namestring* path))
+    (evaluate-source call request source)))
+
+(define-operation "load-file" (call request)
+  (let ((path (required-string request "path")))
+    (list* "path" path
+           (if (true-p (member-of request "compile"))
+               (load-file-compiled call request path)
+               (evaluate-file call request path)))))
+
+(defun count-forms (text)
+  "Top-level forms of a text, read without interning or evaluating anything."
+  (let ((*read-suppress* t))
+    (with-input-from-string (stream text)
+      (loop until (eq stream (read stream nil stream)) count t))))
+
+;;; --- systems ------------------------------------------------------------------------------------
+
+(defglobal *loaded-systems* '())        ; names, in order of loading by load-system
+
+(defun loaded-systems () *loaded-systems*)
+
+(defun asdf-function (name)
+  (or (find-symbol name "ASDF") (error "ASDF has no function ~A." name)))
+
+(defun asdf (name &rest arguments)
+  "Call ASDF's function NAME; ASDF is loaded when it is first needed."
+  (unless (find-package "ASDF") (require :asdf))
+  (apply (asdf-function name) arguments))
+
+(defun quicklisp-load (name)
+  "True when the user's image has Quicklisp and it has loaded the system."
+  (let ((quickload (and (find-package "QL") (find-symbol "QUICKLOAD" "QL"))))
+    (and quickload (fboundp quickload)
+         (progn (funcall quickload name :silent t) t))))
+
+(defun load-named-system (name)
+  (or (quicklisp-load name) (asdf "LOAD-SYSTEM" name :verbose nil))
+  name)
+
+(defun system-version (system)
+  (let ((version (ignore-errors (asdf "COMPONENT-VERSION" system))))
+    (and (stringp version) version)))
+
+(defun system-search-text ()
+  "Where ASDF looks for systems, as a hint."
+  (let* ((registry (symbol-value (asdf-function "*CENTRAL-REGISTRY*")))
+         (places (append (mapcar (lambda (entry) (printed entry)) registry)
+                         (list "~/common-lisp/" "~/.local/share/common-lisp/source/"
+                               "/usr/share/common-lisp/source/"
+                               "CL_SOURCE_REGISTRY"))))
+    (format nil "systems are looked for in ~{~A~^, ~}" places)))
+
+(define-operation "load-system" (call request)
+  (let ((name (string-downcase (required-string request "system"))))
+    (setf (call-form-number call) 1)
+    (evaluate-form call `(load-named-system ,name))
+    (pushnew name *loaded-systems* :test #'string=)
+    (let ((system (asdf "FIND-SYSTEM" name)))
+      (list* "system" (asdf "COMPONENT-NAME" system)
+             "version" (system-version system)
+             "values" #()
+             "forms" 1
+             (warning-members call)))))
+
+(defun dependency-name (dependency)
+  "Name in an element of a :depends-on list, whatever its shape."
+  (cond ((stringp dependency) dependency)
+        ((symbolp dependency) (string-downcase dependency))
+        ((consp dependency) (dependency-name (first (last dependency))))
+        (t (printed dependency))))
+
+(defun system-texts (reader system)
+  (let ((value (ignore-errors (asdf reader system))))
+    (and (stringp value) (plusp (length value)) value)))
+
+(define-operation "describe-system" (call request)
+  (setf (call-phase call) "inspect")
+  (let* ((name (string-downcase (required-string request "system")))
+         (system (asdf "FIND-SYSTEM" name nil)))
+    (if (null system)
+        (list "found" :false
+              "message" (format nil "System \"~A\" not found~%~A" name (system-search-text)))
+        (list "found" :true
+              "name" (asdf "COMPONENT-NAME" system)
+              "version" (system-version system)
+              "description" (system-texts "SYSTEM-DESCRIPTION" system)
+              "author" (system-texts "SYSTEM-AUTHOR" system)
+              "license" (system-texts "SYSTEM-LICENSE" system)
+              "depends_on" (map 'simple-vector #'dependency-name
+                                (asdf "SYSTEM-DEPENDS-ON" system))
+              "components" (map 'simple-vector
+                                (lambda (component) (asdf "COMPONENT-NAME" component))
+                                (asdf "COMPONENT-CHILDREN" system))
+              "loaded" (json-boolean (asdf "COMPONENT-LOADED-P" system))
+              "source_file" (let ((file (ignore-errors (asdf "SYSTEM-SOURCE-FILE" system))))
+                              (and file (native-namestring file)))))))

@@ -51,8 +51,6 @@ image unknown: then the session is rolled back."
 ;;; SBCL's finalizer thread never exists here: a clone would lose it, and it would run user code
 ;;; at any time. The supervisor asks for pending finalizers to be run when the session is idle.
 
-(defglobal *finalizers-wanted* t)
-
 (defun pending-finalizer-count ()
   "How many dead objects wait for their finalizers: the collector queues them in a list of the
 finalizer store's hash table."
@@ -66,3 +64,20 @@ finalizer store's hash table."
    (setf (sb-impl::hash-table-culled-values
           (sb-impl::finalizer-id-map sb-impl::**finalizer-store**))
          nil)))
+
+(defun record-finalizer-error (warning)
+  "SBCL turns an error of a finalizer into a warning whose last argument is the condition."
+  (let ((condition (and (typep warning 'simple-condition)
+                        (first (last (simple-condition-format-arguments warning))))))
+    (when (typep condition 'condition)
+      (add-thread-error (append (condition-error condition '() 0 '() nil)
+                                (list "thread" "finalizer" "kind" "finalizer"
+                                      "phase" "evaluate"))))))
+
+(defun run-finalizers ()
+  "Run pending finalizers; how many there were. One that is stopped has been taken off the list
+before it began, so it is dropped."
+  (let ((count (pending-finalizer-count)))
+    (handler-bind ((warning #'record-finalizer-error))
+      (sb-kernel:run-pending-finalizers))
+    count))

@@ -6,11 +6,12 @@
 (in-package "CADRE-AGENT")
 
 (defconstant +warning-limit+ 50)
+(defconstant +recorded-limit+ 1000)     ; of which some may turn out to be moot at the end
 (defconstant +note-limit+ 10)
 (defconstant +warning-text-limit+ 2000)
 
 (defstruct recorded
-  category type message form line
+  category type message form line column
   subject                               ; (kind . name) of an undefined thing, or NIL
   source)                               ; subform the compiler was looking at, or NIL
 
@@ -42,28 +43,38 @@
                                                               control)))))))
         (cons (first arguments) (second arguments))))))
 
-(defun compiler-context-source ()
-  "The form the compiler is working on, printed short, when it is working."
+(defun undefined-context (subject)
+  "Where the compiler first met the undefined SUBJECT."
+  (let ((entry (and (boundp 'sb-c::*undefined-warnings*)
+                    (find-if (lambda (entry)
+                               (and (eq (sb-c::undefined-warning-kind entry) (car subject))
+                                    (equal (sb-c::undefined-warning-name entry) (cdr subject))))
+                             sb-c::*undefined-warnings*))))
+    (and entry (first (sb-c::undefined-warning-warnings entry)))))
+
+(defun compiler-source (subject)
+  "The form the compiler is talking about, printed short, when it says."
   (ignore-errors
-   (let ((context (sb-c::find-error-context nil)))
-     (when context
-       (let ((form (first (last (sb-c::compiler-error-context-enclosing-source context)))))
-         (declare (ignorable form))
-         (sb-c::compiler-error-context-original-source context))))))
+   (let ((context (if subject (undefined-context subject) (sb-c::find-error-context nil))))
+     (and context
+          (one-line (printed (sb-c::compiler-error-context-original-form context)
+                             :limit 200 :length 10 :level 6))))))
 
 (defun add-warning (condition category &key (message (warning-text condition)) subject)
-  (let ((call *call*))
+  (let* ((call *call*)
+         (place (and call (call-source call) (source-text-place (call-source call)))))
     (when call
-      (incf (call-warning-count call))
+      (when (> (incf (call-warning-count call)) +recorded-limit+)
+        (return-from add-warning))
       (push (make-recorded :category category
                            :type (qualified-label (class-name (class-of condition)))
                            :message message
                            :form (call-form-number call)
-                           :line (and (call-source call)
-                                      (place-line (source-text-place (call-source call))))
+                           :line (and place (place-line place))
+                           :column (and place (place-column place))
                            :subject subject
                            :source (and (string= (call-operation call) "compile")
-                                        (compiler-context-source)))
+                                        (compiler-source subject)))
             (call-warnings call)))))
 
 (defun recording-p ()
@@ -137,6 +148,7 @@ call's error, about ERROR-NAME, tells anyway."
 (defun warning-members (call)
   (let* ((kept (kept-warnings call (call-error-name call)))
          (shown (subseq kept 0 (min +warning-limit+ (length kept))))
-         (omitted (- (length kept) (length shown))))
+         (omitted (+ (- (length kept) (length shown))
+                     (max 0 (- (call-warning-count call) +recorded-limit+)))))
     (list "warnings" (warning-objects shown)
           "warnings_omitted" (and (plusp omitted) omitted))))

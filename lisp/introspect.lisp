@@ -1,0 +1,406 @@
+;;;; Questions about the image (evaluator.md 5 and 8). They intern, bind and define nothing.
+
+(in-package "CADRE-AGENT")
+
+;;; --- what a fresh image has ---------------------------------------------------------------------
+
+(defglobal *fresh-symbols* nil)         ; hash table of the symbols defined in the core
+(defglobal *fresh-packages* '())        ; names
+
+(defun symbol-defined-p (symbol)
+  (or (fboundp symbol) (boundp symbol) (find-class symbol nil)))
+
+(defun record-fresh-image ()
+  "Called when the core is built: later, what is not in here is the user's."
+  (let ((table (make-hash-table :test 'eq)))
+    (dolist (package (list-all-packages))
+      (do-symbols (symbol package)
+        (when (symbol-defined-p symbol) (setf (gethash symbol table) t))))
+    (setf *fresh-symbols* table
+          *fresh-packages* (mapcar #'package-name (list-all-packages)))))
+
+(defun library-package-p (name)
+  "Packages of what Cadre itself loads on demand."
+  (or (member name *fresh-packages* :test #'string=)
+      (some (lambda (prefix)
+              (and (>= (length name) (length prefix)) (string= prefix name :end2 (length prefix))))
+            '("ASDF" "UIOP" "SB-"))))
+
+(defun user-packages ()
+  (remove-if #'library-package-p (mapcar #'package-name (list-all-packages))))
+
+(defun user-symbols (package)
+  "Symbols at home in PACKAGE that the fresh image did not define, sorted by name."
+  (let ((symbols '()))
+    (do-symbols (symbol package)
+      (when (and (eq (symbol-package symbol) package)
+                 (not (gethash symbol *fresh-symbols*)))
+        (pushnew symbol symbols)))
+    (sort symbols #'string< :key #'symbol-name)))
+
+;;; --- texts --------------------------------------------------------------------------------------
+
+(defun lambda-list-text (function)
+  (handler-case
+      (let ((lambda-list (sb-introspect:function-lambda-list function)))
+        (if lambda-list
+            (one-line (printed lambda-list :length nil :level nil :limit 1000))
+            "()"))
+    (serious-condition () nil)))
+
+(defun full-name (symbol)
+  "PACKAGE::NAME, the notation of the introspection tools."
+  (text (if (symbol-package symbol) (package-name (symbol-package symbol)) "#")
+        "::" (symbol-name symbol)))
+
+(defun function-name-text (name)
+  (cond ((symbolp name) (full-name name))
+        ((and (consp name) (eq (first name) 'setf) (symbolp (second name)))
+         (text "(SETF " (full-name (second name)) ")"))
+        (t (one-line (printed name :length nil :level nil)))))
+
+(defun sorted-texts (texts)
+  (coerce (sort (remove-duplicates texts :test #'string=) #'string<) 'simple-vector))
+
+;;; --- names --------------------------------------------------------------------------------------
+
+(defun unbar (token)
+  "A token as the reader would take it: upcased outside bars."
+  (with-output-to-string (out)
+    (let ((barred nil))
+      (loop for character across token
+            do (cond ((char= character #\|) (setf barred (not barred)))
+                     (barred (write-char character out))
+                     (t (write-char (char-upcase character) out)))))))
+
+(defun split-name (name)
+  "Package part (NIL when there is none) and symbol part of NAME."
+  (let ((colon (position #\: name)))
+    (if colon
+        (values (if (zerop colon) "KEYWORD" (unbar (subseq name 0 colon)))
+                (unbar (string-left-trim ":" (subseq name colon))))
+        (values nil (unbar name)))))
+
+(defun not-found (&rest message)
+  (end-call (list "found" :false "message" (apply #'text message))))
+
+(defun package-argument (request &optional prefix)
+  (let ((name (or prefix (member-of request "package"))))
+    (if name
+        (or (find-package name) (find-package (string-upcase name))
+            (not-found "Package " name " not found"))
+        (session-package))))
+
+(defun symbol-argument (request name)
+  "The symbol NAME means, without interning it; ends the call when there is none."
+  (multiple-value-bind (prefix symbol-name) (split-name name)
+    (let ((package (package-argument request prefix)))
+      (multiple-value-bind (symbol status) (find-symbol symbol-name package)
+        (if status
+            symbol
+            (not-found "Symbol " symbol-name " not found in package " (package-name package)
+                       " (status: NIL)"))))))
+
+(defun symbol-kind (symbol)
+  (cond ((macro-function symbol) "MACRO")
+        ((fboundp symbol)
+         (if (typep (fdefinition symbol) 'generic-function) "GENERIC-FUNCTION" "FUNCTION"))
+        ((find-class symbol nil) "CLASS")
+        ((boundp symbol) "VARIABLE")
+        (t "SYMBOL")))
+
+;;; --- list-definitions ---------------------------------------------------------------------------
+
+(defun definition-entries (symbols)
+  "Functions, variables, macros and classes among SYMBOLS, as four lists of objects."
+  (let ((functions '()) (variables '()) (macros '()) (classes '()))
+    (dolist (symbol symbols)
+      (let ((name (symbol-name symbol)))
+        (cond ((special-operator-p symbol))
+              ((macro-function symbol)
+               (push (object "name" name "lambda_list" (lambda-list-text symbol)) macros))
+              ((fboundp symbol)
+               (push (object "name" name "lambda_list" (lambda-list-text (fdefinition symbol)))
+                     functions)))
+        (when (fboundp `(setf ,symbol))
+          (push (object "name" (text "(SETF " name ")")
+                        "lambda_list" (lambda-list-text (fdefinition `(setf ,symbol))))
+                functions))
+        (when (boundp symbol)
+          (push (object "name" name
+                        "value" (one-line (printed (symbol-value symbol)
+                                                   :length 10 :level 3 :limit 200)))
+                variables))
+        (when (find-class symbol nil) (push name classes))))
+    (flet ((sorted (list key) (coerce (sort list #'string< :key key) 'simple-vector)))
+      (flet ((name-of (entry) (member-of entry "name")))
+        (values (sorted functions #'name-of) (sorted variables #'name-of)
+                (sorted macros #'name-of) (sorted classes #'identity))))))
+
+(define-operation "list-definitions" (call request)
+  (setf (call-phase call) "inspect")
+  (let ((type (member-of request "type" "all")))
+    (flet ((asked (name value) (and (member type (list "all" name) :test #'equal) value)))
+      (multiple-value-bind (functions variables macros classes)
+          (definition-entries (user-symbols (package-argument request)))
+        (list "functions" (asked "functions" functions)
+              "variables" (asked "variables" variables)
+              "macros" (asked "macros" macros)
+              "classes" (asked "classes" classes)
+              "packages" (asked "all" (sorted-texts (user-packages)))
+              "systems" (asked "all" (sorted-texts (loaded-systems))))))))
+
+;;; --- symbols ------------------------------------------------------------------------------------
+
+(defun line-at (pathname offset)
+  "Line of the first form at or after the character OFFSET of a file, or NIL."
+  (ignore-errors
+   (let ((text (coerce (file-text (native-namestring pathname)) '(simple-array character (*)))))
+     (place-line (advance-place (make-place) text (skip-blank text offset))))))
+
+(defun source-text-of (definition)
+  "file:line of a function, macro or class, or NIL when it has no file."
+  (ignore-errors
+   (let* ((source (sb-introspect:find-definition-source definition))
+          (pathname (sb-introspect:definition-source-pathname source))
+          (offset (sb-introspect:definition-source-character-offset source)))
+     (when pathname
+       (let ((line (or (getf (sb-introspect:definition-source-plist source) :cadre-line)
+                       (and offset (line-at pathname offset)))))
+         (text (namestring pathname) (if line ":" "") (if line (decimal line) "")))))))
+
+(defun symbol-documentation (symbol kind)
+  (flet ((text-of (type) (let ((text (ignore-errors (documentation symbol type))))
+                           (and (stringp text) (plusp (length text)) text))))
+    (cond ((string= kind "CLASS") (text-of 'type))
+          ((string= kind "VARIABLE") (text-of 'variable))
+          ((string= kind "SYMBOL") nil)
+          (t (text-of 'function)))))
+
+(define-operation "describe-symbol" (call request)
+  (setf (call-phase call) "inspect")
+  (let* ((symbol (symbol-argument request (required-string request "name")))
+         (kind (symbol-kind symbol))
+         (function (and (fboundp symbol) (or (macro-function symbol) (fdefinition symbol)))))
+    (list "found" :true
+          "symbol" (full-name symbol)
+          "kind" kind
+          "arglist" (and function (lambda-list-text (if (macro-function symbol) symbol function)))
+          "value" (and (boundp symbol)
+                       (one-line (printed (symbol-value symbol) :length 20 :level 3 :limit 500)))
+          "documentation" (symbol-documentation symbol kind)
+          "source" (source-text-of (or function (find-class symbol nil))))))
+
+(defun kind-matches-p (symbol type)
+  (or (null type)
+      (cond ((string= type "function") (and (fboundp symbol) (not (macro-function symbol))
+                                            (not (special-operator-p symbol))))
+            ((string= type "macro") (macro-function symbol))
+            ((string= type "variable") (boundp symbol))
+            ((string= type "class") (find-class symbol nil))
+            ((string= type "generic-function")
+             (and (fboundp symbol) (not (macro-function symbol))
+                  (typep (fdefinition symbol) 'generic-function))))))
+
+(defun matching-symbols (pattern package type)
+  "Symbols whose name contains PATTERN: all of PACKAGE, or the external ones of all packages."
+  (let ((found '()))
+    (flet ((consider (symbol)
+             (when (and (search pattern (symbol-name symbol) :test #'char-equal)
+                        (kind-matches-p symbol type))
+               (push symbol found))))
+      (if package
+          (do-symbols (symbol package) (consider symbol))
+          (dolist (each (list-all-packages))
+            (do-external-symbols (symbol each) (consider symbol)))))
+    (sort (remove-duplicates found) #'string< :key #'full-name)))
+
+(define-operation "apropos" (call request)
+  (setf (call-phase call) "inspect")
+  (let* ((package (and (member-of request "package") (package-argument request)))
+         (symbols (matching-symbols (required-string request "pattern") package
+                                    (member-of request "type"))))
+    (list "total" (length symbols)
+          "matches" (coerce (loop for symbol in symbols
+                                  repeat 200
+                                  collect (object "symbol" (full-name symbol)
+                                                  "kind" (symbol-kind symbol)))
+                            'simple-vector))))
+
+(defun reference-texts (&rest reports)
+  "Names in the results of sb-introspect's cross-reference functions."
+  (sorted-texts (mapcar (lambda (entry) (function-name-text (car entry)))
+                        (apply #'append reports))))
+
+(define-operation "who-calls" (call request)
+  (setf (call-phase call) "inspect")
+  (let ((symbol (symbol-argument request (required-string request "name"))))
+    (list "found" :true
+          "symbol" (full-name symbol)
+          "callers" (reference-texts (sb-introspect:who-calls symbol)
+                                     (sb-introspect:who-macroexpands symbol)))))
+
+(define-operation "who-references" (call request)
+  (setf (call-phase call) "inspect")
+  (let ((symbol (symbol-argument request (required-string request "name"))))
+    (list "found" :true
+          "symbol" (full-name symbol)
+          "references" (reference-texts (sb-introspect:who-references symbol)
+                                        (sb-introspect:who-binds symbol)
+                                        (sb-introspect:who-sets symbol)))))
+
+;;; --- classes ------------------------------------------------------------------------------------
+
+(defun class-argument (request)
+  (multiple-value-bind (prefix name) (split-name (required-string request "class"))
+    (let* ((package (package-argument request prefix))
+           (symbol (find-symbol name package))
+           (class (and symbol (find-class symbol nil))))
+      (cond (class class)
+            ((and symbol (string/= (symbol-kind symbol) "SYMBOL"))
+             (not-found name " is not a class (it is a " (symbol-kind symbol) ")"))
+            (t (not-found "Class " name " not found in package " (package-name package)))))))
+
+(defun class-label (class)
+  (let ((name (class-name class)))
+    (if (symbolp name) (symbol-label name) (one-line (printed name)))))
+
+(defun class-labels (classes) (map 'simple-vector #'class-label classes))
+
+(defun name-labels (names)
+  (and names (map 'simple-vector (lambda (name) (one-line (printed name))) names)))
+
+(defun slot-object (slot)
+  (flet ((ask (reader) (ignore-errors (funcall reader slot))))
+    (object "name" (symbol-name (sb-mop:slot-definition-name slot))
+            "initargs" (name-labels (ask #'sb-mop:slot-definition-initargs))
+            "initform" (and (ask #'sb-mop:slot-definition-initfunction)
+                            (one-line (printed (sb-mop:slot-definition-initform slot)
+                                               :length 20 :level 5)))
+            "type" (let ((type (ask #'sb-mop:slot-definition-type)))
+                     (and (not (eq type t)) (one-line (printed type))))
+            "allocation" (let ((allocation (ask #'sb-mop:slot-definition-allocation)))
+                           (and (eq allocation :class) ":CLASS"))
+            "readers" (name-labels (ask #'sb-mop:slot-definition-readers))
+            "writers" (name-labels (ask #'sb-mop:slot-definition-writers))
+            "documentation" (let ((text (ignore-errors (documentation slot t))))
+                              (and (stringp text) text)))))
+
+(defun class-precedence (class)
+  "Also of a class that has no instances yet; NIL when a superclass is not defined."
+  (if (sb-mop:class-finalized-p class)
+      (sb-mop:class-precedence-list class)
+      (ignore-errors (sb-mop:compute-class-precedence-list class))))
+
+(defun all-slot-names (class)
+  (sorted-texts
+   (loop for each in (or (class-precedence class) (list class))
+         append (mapcar (lambda (slot) (symbol-name (sb-mop:slot-definition-name slot)))
+                        (sb-mop:class-direct-slots each)))))
+
+(define-operation "class-info" (call request)
+  (setf (call-phase call) "inspect")
+  (let* ((class (class-argument request))
+         (home (symbol-package (class-name class))))
+    (list "found" :true
+          "class" (symbol-name (class-name class))
+          "metaclass" (class-label (class-of class))
+          "package" (if home (package-name home) "")
+          "direct_superclasses" (class-labels (sb-mop:class-direct-superclasses class))
+          "direct_subclasses" (class-labels (sb-mop:class-direct-subclasses class))
+          "precedence" (class-labels (class-precedence class))
+          "finalized" (json-boolean (sb-mop:class-finalized-p class))
+          "direct_slots" (map 'simple-vector #'slot-object (sb-mop:class-direct-slots class))
+          "slots" (all-slot-names class)
+          "documentation" (let ((text (ignore-errors (documentation class t))))
+                            (and (stringp text) text)))))
+
+(defun specializer-label (specializer)
+  (if (typep specializer 'sb-mop:eql-specializer)
+      (text "(EQL " (one-line (printed (sb-mop:eql-specializer-object specializer))) ")")
+      (class-label specializer)))
+
+(defun method-object (method)
+  (let* ((function (sb-mop:method-generic-function method))
+         (name (one-line (printed (and function (sb-mop:generic-function-name function)))))
+         (qualifiers (mapcar (lambda (qualifier) (one-line (printed qualifier)))
+                             (method-qualifiers method)))
+         (specializers (mapcar #'specializer-label (sb-mop:method-specializers method))))
+    (object "generic_function" name
+            "qualifiers" (coerce qualifiers 'simple-vector)
+            "specializers" (coerce specializers 'simple-vector)
+            "text" (format nil "~A~{ ~A~} (~{~A~^, ~})" name qualifiers specializers))))
+
+(define-operation "find-methods" (call request)
+  (setf (call-phase call) "inspect")
+  (let* ((class (class-argument request))
+         (classes (if (true-p (member-of request "include_inherited"))
+                      (remove (find-class t) (class-precedence class))
+                      (list class)))
+         (methods (remove-duplicates
+                   (mapcan (lambda (each) (copy-list (sb-mop:specializer-direct-methods each)))
+                           classes))))
+    (list "found" :true
+          "class" (class-label class)
+          "methods" (sort (map 'simple-vector #'method-object methods) #'string<
+                          :key (lambda (method) (member-of method "text"))))))
+
+;;; --- memory, completion -------------------------------------------------------------------------
+
+(defun generation-objects ()
+  (coerce (loop for number from 0 below sb-vm:+pseudo-static-generation+
+                collect (object "number" number
+                                "bytes" (generation-bytes number)
+                                "collections" (ignore-errors
+                                               (sb-ext:generation-number-of-gcs number))))
+          'simple-vector))
+
+(defun generation-bytes (number)
+  (let ((total 0) (size sb-vm:gencgc-page-bytes))
+    (declare (type word total))
+    (loop for page from 0 below next-free-page
+          do (let ((entry (deref page-table page)))
+               (when (and (plusp (logand 255 (slot entry 'sb-vm::flags)))
+                          (= number (slot entry 'sb-vm::gen)))
+                 (incf total size))))
+    total))
+
+(define-operation "memory" (call request)
+  (setf (call-phase call) "inspect")
+  (when (true-p (member-of request "gc")) (sb-ext:gc :full t))
+  (list "live_bytes" (sb-kernel:dynamic-usage)
+        "heap_bytes" (sb-ext:dynamic-space-size)
+        "nursery_bytes" (sb-ext:bytes-consed-between-gcs)
+        "gc_count" *collection-count*
+        "gc_us" (third (read-clocks))
+        "generations" (ignore-errors (generation-objects))))
+
+(defun completion-candidates (prefix package externals-only)
+  (let ((found '()))
+    (flet ((consider (symbol)
+             (let ((name (symbol-name symbol)))
+               (when (and (<= (length prefix) (length name))
+                          (string-equal prefix name :end2 (length prefix)))
+                 (push name found)))))
+      (if externals-only
+          (do-external-symbols (symbol package) (consider symbol))
+          (do-symbols (symbol package) (consider symbol))))
+    (sort (remove-duplicates found :test #'string=) #'string<)))
+
+(define-operation "complete" (call request)
+  (setf (call-phase call) "inspect")
+  (let* ((prefix (required-string request "prefix"))
+         (colon (position #\: prefix :from-end t))
+         (head (subseq prefix 0 (if colon (1+ colon) 0)))
+         (package (cond ((null colon) (package-argument request))
+                        ((string= (string-right-trim ":" head) "") (find-package "KEYWORD"))
+                        (t (find-package (string-upcase (string-right-trim ":" head))))))
+         (names (and package
+                     (completion-candidates (subseq prefix (if colon (1+ colon) 0)) package
+                                            (and colon (not (search "::" head))))))
+         (convert (if (some #'upper-case-p prefix) #'string-upcase #'string-downcase)))
+    (list "total" (length names)
+          "completions" (coerce (loop for name in names
+                                      repeat 200
+                                      collect (text head (funcall convert name)))
+                                'simple-vector))))

@@ -20,6 +20,7 @@ static void send_metrics(struct mcp_http *http, struct reply *reply)
 {
     mcp_metric_set(http->connections_gauge, (double)http->watch_count);
     mcp_metric_set(http->sessions_gauge, (double)http->session_count);
+    mcp_metric_set(http->calls_gauge, (double)http->server->call_count);
     struct buffer text CLEANUP_BUFFER;
     buffer_init(&text, MCP_OUTPUT_LIMIT);
     metrics_write(http->server->metrics, &text);
@@ -231,6 +232,9 @@ static void configure(struct mcp_http *http)
     struct evhttp *evhttp = http->evhttp;
     evhttp_set_max_headers_size(evhttp, HTTP_HEADER_BYTES);
     evhttp_set_max_body_size(evhttp, MCP_MESSAGE_LIMIT);
+    // A body that is too large is read to its end and thrown away: closing at once would take the
+    // answer from the client as well.
+    evhttp_set_flags(evhttp, EVHTTP_SERVER_LINGERING_CLOSE);
     evhttp_set_timeout(evhttp, HTTP_SILENCE_S);
     evhttp_set_default_content_type(evhttp, NULL);
     evhttp_set_allowed_methods(evhttp, EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD |
@@ -243,6 +247,8 @@ static void configure(struct mcp_http *http)
                                                     "Open HTTP connections");
     http->sessions_gauge = mcp_server_add_metric(server, MCP_GAUGE, "mcp_http_sessions", NULL,
                                                  "Protocol sessions of legacy clients");
+    http->calls_gauge =
+        mcp_server_add_metric(server, MCP_GAUGE, "mcp_calls_active", NULL, "Requests being worked on");
     http->refused_counter = mcp_server_add_metric(server, MCP_COUNTER, "mcp_http_refused_total", NULL,
                                                   "HTTP requests refused before their body was read");
 }

@@ -73,7 +73,7 @@ struct mcp_http {
     int64_t deadline_ms;
     mcp_end_fn *on_end;
     void *on_end_data;
-    struct mcp_metric *connections_gauge, *sessions_gauge, *refused_counter;
+    struct mcp_metric *connections_gauge, *sessions_gauge, *calls_gauge, *refused_counter;
 };
 
 void http_check_end(struct mcp_http *http);

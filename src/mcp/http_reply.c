@@ -51,9 +51,10 @@ void watch_sweep(struct mcp_http *http)
             watch_free(http, watch);
             continue;
         }
+        bool flushed = evbuffer_get_length(bufferevent_get_output(watch->buffer)) == 0;
         bool too_long =
             (watch->phase == WATCH_READING && now - watch->since_ms > HTTP_REQUEST_S * 1000) ||
-            (watch->phase == WATCH_IDLE &&
+            (watch->phase == WATCH_IDLE && flushed &&
              (now - watch->since_ms > HTTP_KEEP_ALIVE_S * 1000 || http->ending));
         if (too_long)  // evhttp sees the end and frees the connection
             shutdown(bufferevent_getfd(watch->buffer), SHUT_RDWR);

@@ -38,7 +38,7 @@ static bool cursor_read(const struct mcp_server *server, enum list_kind kind, va
                           &length, NULL, sodium_base64_VARIANT_URLSAFE_NO_PADDING) != 0)
         return false;
     plain[length] = '\0';
-    if (sscanf(plain, "%*d:%zu:", &position) != 1)
+    if (sscanf(plain, "%*d:%zu:", &position) != 1 || position == 0 || position % MCP_PAGE_SIZE != 0)
         return false;
     cursor_write(server, kind, position, again);
     if (!span_equal_text(text, again))

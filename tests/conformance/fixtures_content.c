@@ -195,7 +195,9 @@ static void trigger_prompt_change(struct mcp_call *call, void *data)
 static void touch_resource(struct mcp_call *call, void *data)
 {
     (void)data;
-    mcp_notify_resource_updated(mcp_call_server(call), "test://watched-resource");
+    value times = mcp_call_argument(call, "times");
+    for (int64_t i = times.tag == VALUE_INTEGER ? times.integer : 1; i > 0; i--)
+        mcp_notify_resource_updated(mcp_call_server(call), "test://watched-resource");
     reply_text(call, "updated");
 }
 
@@ -243,8 +245,10 @@ void fixtures_add_content(struct mcp_server *server)
                       NO_ARGUMENTS, plain, trigger_tool_change);
     fixtures_add_tool(server, "test_trigger_prompt_change", "Announces a change of the prompts",
                       NO_ARGUMENTS, plain, trigger_prompt_change);
-    fixtures_add_tool(server, "touch_resource", "Announces a change of the watched resource",
-                      NO_ARGUMENTS, plain, touch_resource);
+    fixtures_add_tool(server, "touch_resource", "Announces changes of the watched resource",
+                      "{\"type\":\"object\",\"properties\":{\"times\":{\"type\":\"integer\","
+                      "\"minimum\":1,\"maximum\":100000}},\"additionalProperties\":false}",
+                      plain, touch_resource);
     fixtures_add_tool(server, "test_x_mcp_header", "Returns the region, which is also a header",
                       "{\"type\":\"object\",\"properties\":{\"region\":{\"type\":\"string\","
                       "\"x-mcp-header\":\"Region\"}},\"required\":[\"region\"],"

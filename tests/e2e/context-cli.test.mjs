@@ -1,0 +1,215 @@
+// The context domain on the command line.
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdirSync, statSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { errorCases, renderCases, warningCases } from './context-cases.mjs';
+import { CADRE, temporaryDirectory } from './support.mjs';
+
+const parent = temporaryDirectory();
+let stores = 0;
+
+function newStore() {
+  const directory = path.join(parent, `${stores++}`);
+  mkdirSync(directory);
+  const file = path.join(directory, 'context.db');
+  const run = (args, options = {}) => spawnSync(CADRE, ['context', ...args], { cwd: directory, encoding: 'utf8',
+    input: '', ...options, env: { ...process.env, CADRE_CONTEXT_DB: file, ...options.env } });
+  return { directory, file, run };
+}
+
+function good(answer) {
+  assert.equal(answer.status, 0, answer.stderr);
+  return answer.stdout;
+}
+
+const addArguments = ({ content, type, metadata, pinned }) => ['add', ...(type ? ['--type', type] : []),
+  ...(metadata !== undefined ? ['--meta-json', JSON.stringify(metadata)] : []), ...(pinned ? ['--pin'] : []),
+  '--', content];
+
+const renderArguments = ({ types, limit, max_chars: maxChars, style }) => ['render',
+  ...(types ? ['--types', types.join()] : []), ...(limit === undefined ? [] : ['--limit', `${limit}`]),
+  ...(maxChars ? ['--max-chars', `${maxChars}`] : []), ...(style ? ['--style', style] : [])];
+
+describe('context on the command line: rendering', () => {
+  for (const [name, items, parameters, document] of renderCases) {
+    test(name, () => {
+      const { run } = newStore();
+      for (const item of items) good(run(addArguments(item)));
+      assert.equal(good(run(renderArguments(parameters))), document);
+      const structured = JSON.parse(good(run([...renderArguments(parameters), '--json'])));
+      assert.equal(structured.markdown, document);
+    });
+  }
+});
+
+describe('context on the command line: errors and warnings', () => {
+  const commands = {
+    'add-context': addArguments,
+    'remove-context': ({ id }) => ['rm', id],
+    'list-context': ({ limit }) => ['list', `--limit=${limit}`],
+    'render-context': renderArguments,
+  };
+  // Content that is no string, ids beside content and arguments longer than the system's limit cannot be typed.
+  const typed = errorCases.filter(([, tool, { content, id }]) =>
+    tool !== 'add-context' || (typeof content === 'string' && content.length < 100_000 && !id));
+  for (const [name, tool, parameters, code, message] of typed) {
+    test(name, () => {
+      const { run } = newStore();
+      const answer = run(commands[tool](parameters));
+      assert.equal(answer.status, 1);
+      assert.equal(answer.stdout, '');
+      assert.equal(answer.stderr, `cadre: ${code}: ${message}\n`);
+      const structured = JSON.parse(run([...commands[tool](parameters).slice(0, 1), '--json',
+        ...commands[tool](parameters).slice(1)]).stdout);
+      assert.deepEqual(structured, { ok: false, error: { code, message } });
+    });
+  }
+  for (const [name, metadata, expected] of warningCases) {
+    test(name, () => {
+      const { run } = newStore();
+      const answer = run(addArguments({ content: 'x', metadata }));
+      assert.equal(good(answer), 'ctx-1\n');
+      assert.equal(answer.stderr, expected
+        ? `Warning: metadata key "${expected[0]}" looks like "${expected[1]}"; kept as given\n` : '');
+    });
+  }
+});
+
+test('C1: standard input, verbatim', () => {
+  const { run } = newStore();
+  assert.equal(good(run(['add', '--type', 'text'], { input: 'a\nb\n' })), 'ctx-1\n');
+  assert.equal(good(run(['show', 'ctx-1'])), 'a\nb\n');
+  assert.equal(good(run(['add', '-'], { input: 'é\0x' })), 'ctx-2\n');
+  assert.equal(good(run(['show', 'ctx-2'])), 'é\0x');
+});
+
+test('C2: files and ranges', () => {
+  const { directory, run } = newStore();
+  writeFileSync(path.join(directory, 'f.lisp'), 'l1\nl2\nl3\nl4\n');
+  good(run(['add', '--file', 'f.lisp:2-3']));
+  const item = (id) => JSON.parse(good(run(['show', id, '--json'])));
+  assert.deepEqual({ ...item('ctx-1'), timestamp: 0 }, { id: 'ctx-1', type: 'code', content: 'l2\nl3', timestamp: 0,
+    metadata: { filename: 'f.lisp', start_line: 2, end_line: 3 } });
+
+  good(run(['add', '--file', 'f.lisp']));
+  assert.deepEqual({ ...item('ctx-2'), timestamp: 0 }, { id: 'ctx-2', type: 'file', content: 'l1\nl2\nl3\nl4\n',
+    metadata: { filename: 'f.lisp' }, timestamp: 0 });
+
+  good(run(['add', '--file', 'f.lisp:4', '--type', 'text']));
+  assert.deepEqual([item('ctx-3').content, item('ctx-3').type, item('ctx-3').metadata.end_line], ['l4', 'text', 4]);
+
+  const clamped = run(['add', '--file', 'f.lisp:3-99', '--json']);
+  assert.match(clamped.stderr, /^Warning: f\.lisp has 4 lines/);
+  const structured = JSON.parse(good(clamped));
+  assert.equal(structured.warnings[0].code, 'range-clamped');
+  assert.equal(structured.item.content, 'l3\nl4');
+  assert.equal(structured.item.metadata.end_line, 4);
+
+  for (const range of ['5', '5-6', '3-2', '0', '0-1']) {
+    const answer = run(['add', '--file', `f.lisp:${range}`]);
+    assert.equal(answer.status, 1, range);
+    assert.match(answer.stderr, /^cadre: invalid-argument: /);
+  }
+  assert.match(run(['add', '--file', 'none.lisp']).stderr, /^cadre: invalid-argument: cannot open none\.lisp: No such file/);
+
+  writeFileSync(path.join(directory, 'f.lisp:2-3'), 'literal');
+  good(run(['add', '--file', 'f.lisp:2-3']));
+  assert.equal(item('ctx-5').content, 'literal');
+
+  writeFileSync(path.join(directory, 'bad.bin'), Buffer.from([0x61, 0xff]));
+  const bad = run(['add', '--file', 'bad.bin']);
+  assert.deepEqual([bad.status, bad.stderr], [1, 'cadre: invalid-content: bad.bin is not UTF-8 (byte 2)\n']);
+});
+
+test('C3 and C4: an unknown id, an empty store', () => {
+  const { run } = newStore();
+  const answer = run(['rm', 'ctx-99']);
+  assert.deepEqual([answer.status, answer.stderr], [1, 'cadre: not-found: no context item ctx-99\n']);
+  const empty = run(['render']);
+  assert.deepEqual([empty.status, empty.stdout, empty.stderr], [0, '', '']);
+});
+
+test('removing several, pinning, settings, eviction', () => {
+  const { run } = newStore();
+  for (let i = 0; i < 4; i++) good(run(['add', `item ${i}`]));
+  const removed = run(['rm', 'ctx-1', 'ctx-9', 'ctx-2']);
+  assert.equal(removed.status, 1);
+  assert.equal(removed.stdout, 'Removed ctx-1. 3 of 50 items.\nRemoved ctx-2. 2 of 50 items.\n');
+  assert.equal(removed.stderr, 'cadre: not-found: no context item ctx-9\n');
+  assert.equal(good(run(['pin', 'ctx-3'])), 'Pinned ctx-3.\n');
+  assert.equal(good(run(['add', '--id', 'ctx-4', '--pin'])), 'Pinned ctx-4.\n');
+  assert.equal(good(run(['set', 'max-items', '2'])), 'max-items 2\nauto-context off\n');
+  assert.match(run(['add', 'x']).stderr, /^cadre: context-full: all 2 items are pinned/);
+  assert.equal(good(run(['unpin', 'ctx-4'])), 'Unpinned ctx-4.\n');
+  const added = run(['add', 'x']);
+  assert.deepEqual([added.stdout, added.stderr], ['ctx-5\n', 'Evicted ctx-4 (code): item 3\n']);
+  assert.equal(good(run(['list'])), '2 of 2 items\n- ctx-3 code [pinned] (6 characters): item 2\n- ctx-5 code (1 character): x\n');
+  assert.equal(good(run(['clear'])), 'Removed 1 item. Kept 1 pinned item.\n');
+  assert.equal(good(run(['clear', '--all'])), 'Removed 1 item.\n');
+  assert.equal(good(run(['list'])), 'No context items.\n');
+  assert.equal(run(['set', 'max-items', '0']).status, 1);
+});
+
+test('metadata options', () => {
+  const { run } = newStore();
+  good(run(['add', '--meta-json', '{"a":[1,{}],"start_line":1}', '--meta', 'start_line=5', '--meta', 'note=a=b', 'x']));
+  assert.deepEqual(JSON.parse(good(run(['show', 'ctx-1', '--json']))).metadata, { a: [1, {}], start_line: 5, note: 'a=b' });
+  assert.equal(run(['add', '--meta', 'start_line=x', 'y']).stderr,
+    'cadre: invalid-metadata: metadata.start_line must be an integer >= 1; got "x"\n');
+  const keys = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`k${(i * 7919) % 1000}`, i]));
+  good(run(['add', '--meta-json', JSON.stringify(keys), 'x']));
+  assert.equal(JSON.stringify(JSON.parse(good(run(['show', 'ctx-2', '--json']))).metadata), JSON.stringify(keys));
+});
+
+test('large and invalid input', () => {
+  const { run } = newStore();
+  assert.match(run(['add'], { input: 'x'.repeat(10_000_000) }).stderr,
+    /^cadre: too-large: content has 10000000 bytes; the limit max-content-bytes is 1048576\n$/);
+  const fits = 'é'.repeat(524_288);
+  good(run(['add'], { input: fits }));
+  assert.equal(run(['show', 'ctx-1'], { maxBuffer: 1 << 24 }).stdout, fits);
+  const invalid = run(['add'], { input: Buffer.from([0x61, 0xc3]) });
+  assert.deepEqual([invalid.status, invalid.stderr], [1, 'cadre: invalid-content: content is not UTF-8 (byte 2)\n']);
+});
+
+test('usage errors', () => {
+  const { run } = newStore();
+  for (const args of [[], ['bogus'], ['add', '--bogus'], ['show'], ['rm'], ['add', 'a', 'b'], ['add', '--unpin', 'x'],
+    ['list', 'x'], ['add', '--meta', 'novalue', 'x'], ['set', 'max-items'], ['add', '--type']]) {
+    const answer = run(args);
+    assert.equal(answer.status, 2, args.join(' '));
+    assert.equal(answer.stdout, '');
+    assert.match(answer.stderr, /^cadre context: /);
+  }
+  assert.match(good(run(['--help'])), /^usage: cadre context/);
+});
+
+test('where the store is', () => {
+  const { directory, run } = newStore();
+  const state = path.join(directory, 'state');
+  good(run(['add', 'x'], { env: { CADRE_CONTEXT_DB: '', XDG_STATE_HOME: state } }));
+  assert.equal(statSync(path.join(state, 'cadre/context.db')).mode & 0o777, 0o600);
+  assert.equal(statSync(path.join(state, 'cadre')).mode & 0o777, 0o700);
+  good(run(['add', '--context-db', path.join(directory, 'other.db'), 'x']));
+  statSync(path.join(directory, 'other.db'));
+  assert.equal(good(run(['--context-db', ':memory:', 'add', 'x'])), 'ctx-1\n');
+  assert.equal(good(run(['--context-db', ':memory:', 'list'])), 'No context items.\n');
+  mkdirSync(path.join(directory, 'folder'));
+  const broken = run(['--context-db', path.join(directory, 'folder'), 'list']);
+  assert.equal(broken.status, 1);
+  assert.match(broken.stderr, /^cadre: store-unavailable: .*folder: unable to open/);
+});
+
+test('processes side by side never share an id', async () => {
+  const { file, run } = newStore();
+  const ids = await Promise.all(Array.from({ length: 40 }, (_, i) => new Promise((resolve, reject) => {
+    const child = spawn(CADRE, ['context', '--context-db', file, 'add', `${i}`], { stdio: ['ignore', 'pipe', 'inherit'] });
+    let text = '';
+    child.stdout.on('data', (data) => { text += data; });
+    child.on('close', (status) => (status === 0 ? resolve(text.trim()) : reject(new Error(`status ${status}`))));
+  })));
+  assert.equal(new Set(ids).size, 40);
+  assert.equal(JSON.parse(good(run(['list', '--json']))).total, 40);
+});

@@ -3,7 +3,8 @@
 // Reading: UTF-8 only, one value and white space, depth and size limited. Integers of any size are
 // exact; a fraction or exponent makes a float. Lone surrogate escapes become U+FFFD, \u0000 is legal.
 // Strings borrow from the text where they hold no escape, when `borrow` says that the text outlives
-// the region. Errors carry line and column. A full region is ERROR_MEMORY, not an exhaustion.
+// the region. Errors carry line and column. A full region is ERROR_MEMORY, not an exhaustion; what was
+// read until then may stay in the region.
 //
 // Writing: compact, shortest digits that read back equal, control characters escaped; map order as
 // map_iterate gives it, or sorted. Values without a JSON form follow the table of spec 10: keywords

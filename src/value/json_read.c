@@ -4,16 +4,17 @@
 // Objects find their shape key by key. Records in arrays have the same keys in the same order, so the
 // reader compares the text with the key that followed last time, and only when that fails scans and
 // hashes the key (read_key).
-#include <setjmp.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/utf8.h"
 #include "value/float_text.h"
+#include "value/guard.h"
 #include "value/heap.h"
 #include "value/json.h"
 #include "value/json_text.h"
+#include "value/literal.h"
 #include "value/shape.h"
 #include "value/tick.h"
 
@@ -49,11 +50,7 @@ struct reader {
     size_t unticked;
     value first_values[FIRST_VALUES];
     struct level first_levels[FIRST_LEVELS];
-    // While reading, a full region and a spent fuel come here first.
-    jmp_buf exhausted;
-    region_exhausted_fn *outer_exhausted;
-    void *outer_exhausted_data;
-    struct tick outer_tick;
+    struct guard guard;
 };
 
 // --- errors -------------------------------------------------------------------------------------
@@ -61,15 +58,8 @@ struct reader {
 static const char *fail_at(struct reader *reader, const char *at, enum error_code code,
                            const char *what)
 {
-    unsigned line = 1;
-    const char *line_start = reader->start;
-    for (const char *p = reader->start; p < at; p++) {
-        if (*p == '\n') {
-            line++;
-            line_start = p + 1;
-        }
-    }
-    unsigned column = (unsigned)utf8_count(line_start, (size_t)(at - line_start)) + 1;
+    unsigned line, column;
+    literal_position((struct span){reader->start, (size_t)(at - reader->start)}, &line, &column);
     error_set_at(reader->error, code, line, column, "%s", what);
     return NULL;
 }
@@ -515,41 +505,6 @@ static bool read_text(struct reader *reader, value *ret_value)
     return true;
 }
 
-// --- guarding the region and the fuel -----------------------------------------------------------
-
-static void leave_handlers(struct reader *reader)
-{
-    region_on_exhausted(reader->region, reader->outer_exhausted, reader->outer_exhausted_data);
-    tick.handler = reader->outer_tick.handler;
-    tick.data = reader->outer_tick.data;
-}
-
-static void on_exhausted(void *data, size_t size)
-{
-    (void)size;
-    longjmp(((struct reader *)data)->exhausted, 1);
-}
-
-static void on_tick(void *data);
-
-static void enter_handlers(struct reader *reader)
-{
-    region_on_exhausted(reader->region, on_exhausted, reader);
-    if (reader->outer_tick.handler) {
-        tick.handler = on_tick;
-        tick.data = reader;
-    }
-}
-
-// The outer handler may jump out for good, so ours must be gone before it is called.
-static void on_tick(void *data)
-{
-    struct reader *reader = data;
-    leave_handlers(reader);
-    tick.handler(tick.data);
-    enter_handlers(reader);
-}
-
 bool json_read(struct region *region, struct span text, const struct json_options *options,
                value *ret_value, struct error *error)
 {
@@ -566,17 +521,14 @@ bool json_read(struct region *region, struct span text, const struct json_option
     reader.levels = reader.first_levels;
     reader.level_capacity = FIRST_LEVELS;
     reader.count = reader.depth = reader.unticked = 0;
-    reader.outer_exhausted = region->exhausted;
-    reader.outer_exhausted_data = region->exhausted_data;
-    reader.outer_tick = tick;
     bool ok;
-    if (setjmp(reader.exhausted)) {
+    if (setjmp(reader.guard.jump)) {
         ok = error_set(error, ERROR_MEMORY, "not enough memory for the JSON text");
     } else {
-        enter_handlers(&reader);
+        guard_enter(&reader.guard, region);
         ok = read_text(&reader, ret_value);
     }
-    leave_handlers(&reader);
+    guard_leave(&reader.guard);
     release_all(&reader);
     return ok;
 }

@@ -1,0 +1,30 @@
+// Tokens of literals (spec 2): numbers, strings, characters and keywords, as the EDN reader and other
+// readers of the same grammar need them. Each function is given the text from the token on and tells
+// how many bytes the token has; a wrong token gives a message.
+#pragma once
+
+#include "value/value.h"
+
+enum { LITERAL_DIGITS_MAX = 100 };  // of an integer
+
+struct literal {
+    size_t length;        // of the token
+    const char *problem;  // NULL, or what is wrong, at `length` bytes
+};
+
+bool literal_is_symbol_character(char c);   // continues a symbol, a number or a keyword
+bool literal_is_keyword_character(char c);
+
+// At a digit, or '-' and a digit.
+struct literal literal_number(struct region *region, struct span text, value *ret_value);
+// At the opening quote.
+struct literal literal_string(struct region *region, struct span text, value *ret_value);
+// At the backslash.
+struct literal literal_character(struct region *region, struct span text, value *ret_value);
+// At the colon.
+struct literal literal_keyword(struct region *region, struct span text, value *ret_value);
+// At "##".
+struct literal literal_special_float(struct span text, value *ret_value);
+
+// Line and column (1-based, code points) of the end of `before`.
+void literal_position(struct span before, unsigned *ret_line, unsigned *ret_column);

@@ -50,8 +50,8 @@ static int try_io_uring(void) { return refused(syscall(SYS_io_uring_setup, 1, NU
 
 static int try_exec(void)
 {
-    char *const arguments[] = {"true", NULL};
-    return refused(execve("/bin/true", arguments, NULL));
+    const char *const arguments[] = {"true", NULL};
+    return refused(execve("/bin/true", (char *const *)arguments, NULL));
 }
 
 static int use_memory(void)

@@ -1,0 +1,41 @@
+// A command run for a program: bytes on its standard input, bounded output, a deadline. It has a
+// kernel session of its own; when it is done, late or too talkative, all of that is killed.
+#pragma once
+
+#include <event2/event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/span.h"
+
+enum {
+    COMMAND_ERROR_TEXT = 512,       // bytes of standard error kept for a message
+    COMMAND_OUTPUT_DEFAULT = 1 << 20,
+    COMMAND_OUTPUT_MAX = 64 << 20,
+};
+
+struct command_result {
+    bool ok;              // it ended by itself with status 0
+    struct span output;   // valid during the callback
+    char reason[1024];    // why it is not ok, one line
+};
+
+typedef void command_done_fn(void *data, const struct command_result *result);
+
+struct command_request {
+    const char *const *argv;  // ends in NULL; argv[0] is looked up in PATH
+    struct span input;        // copied
+    int64_t timeout_ms;
+    size_t max_output;
+    command_done_fn *done;  // called once from the loop, unless cancelled
+    void *data;
+};
+
+struct command;
+
+// 0 or negative errno: nothing was started. The command frees itself after the callback.
+int command_start(struct event_base *base, const struct command_request *request,
+                  struct command **ret_command);
+// Kills it; no callback comes.
+void command_cancel(struct command *command);

@@ -1,0 +1,118 @@
+// Commands run for programs: input, output, deadline, bounds, nothing left behind.
+#include <criterion/criterion.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "session/command.h"
+
+struct outcome {
+    struct event_base *base;
+    bool done;
+    bool ok;
+    char *output;
+    size_t length;
+    char reason[1024];
+};
+
+static void on_done(void *data, const struct command_result *result)
+{
+    struct outcome *outcome = data;
+    outcome->done = true;
+    outcome->ok = result->ok;
+    outcome->output = memory_copy_text(result->output.data, result->output.length);
+    outcome->length = result->output.length;
+    snprintf(outcome->reason, sizeof(outcome->reason), "%s", result->reason);
+    event_base_loopbreak(outcome->base);
+}
+
+static struct outcome run(const char *script, struct span input, int64_t timeout_ms, size_t max_output)
+{
+    struct outcome outcome = {.base = event_base_new()};
+    const char *const argv[] = {"sh", "-c", script, NULL};
+    struct command_request request = {.argv = argv, .input = input, .timeout_ms = timeout_ms,
+                                      .max_output = max_output, .done = on_done, .data = &outcome};
+    struct command *command;
+    signal(SIGPIPE, SIG_IGN);
+    cr_assert_eq(command_start(outcome.base, &request, &command), 0);
+    event_base_dispatch(outcome.base);
+    event_base_free(outcome.base);
+    cr_assert(outcome.done);
+    return outcome;
+}
+
+Test(command, passes_input_to_output)
+{
+    struct outcome outcome = run("cat", SPAN("{\"a\": 1}"), 5000, 1000);
+    cr_expect(outcome.ok);
+    cr_expect_str_eq(outcome.output, "{\"a\": 1}");
+    memory_free(outcome.output);
+}
+
+Test(command, passes_more_than_a_pipe_holds)
+{
+    enum { SIZE = 1 << 20 };
+    char *input = memory_alloc(SIZE);
+    memset(input, 'x', SIZE);
+    struct outcome outcome = run("cat", (struct span){input, SIZE}, 5000, 2 * SIZE);
+    cr_expect(outcome.ok);
+    cr_expect_eq(outcome.length, SIZE);
+    memory_free(input);
+    memory_free(outcome.output);
+}
+
+Test(command, names_status_signal_and_what_it_said)
+{
+    struct outcome outcome = run("echo broken >&2; exit 3", SPAN(""), 5000, 1000);
+    cr_expect_not(outcome.ok);
+    cr_expect_str_eq(outcome.reason, "exit status 3: broken");
+    memory_free(outcome.output);
+    outcome = run("kill -9 $$", SPAN("ignored"), 5000, 1000);
+    cr_expect_str_eq(outcome.reason, "ended by signal 9");
+    memory_free(outcome.output);
+    outcome = run("exec /no/such/program", SPAN(""), 5000, 1000);
+    cr_expect_not(outcome.ok);
+    memory_free(outcome.output);
+}
+
+Test(command, is_stopped_at_its_deadline_with_its_children)
+{
+    int64_t start = clock_now_ms();
+    struct outcome outcome = run("sleep 30 & sleep 30", SPAN(""), 200, 1000);
+    cr_expect_not(outcome.ok);
+    cr_expect(strstr(outcome.reason, "time limit"), "%s", outcome.reason);
+    cr_expect_lt(clock_now_ms() - start, 5000);
+    memory_free(outcome.output);
+}
+
+Test(command, is_stopped_when_it_talks_too_much)
+{
+    struct outcome outcome = run("yes", SPAN(""), 10000, 100000);
+    cr_expect_not(outcome.ok);
+    cr_expect(strstr(outcome.reason, "max_output"), "%s", outcome.reason);
+    memory_free(outcome.output);
+}
+
+Test(command, does_not_wait_for_children_that_keep_its_output_open)
+{
+    int64_t start = clock_now_ms();
+    struct outcome outcome = run("sleep 30 & echo done", SPAN(""), 20000, 1000);
+    cr_expect(outcome.ok);
+    cr_expect_str_eq(outcome.output, "done\n");
+    cr_expect_lt(clock_now_ms() - start, 5000);
+    memory_free(outcome.output);
+}
+
+Test(command, can_be_cancelled)
+{
+    struct event_base *base = event_base_new();
+    const char *const argv[] = {"sleep", "30", NULL};
+    struct command_request request = {.argv = argv, .timeout_ms = 20000, .max_output = 10, .done = on_done};
+    struct command *command;
+    cr_assert_eq(command_start(base, &request, &command), 0);
+    command_cancel(command);
+    event_base_free(base);
+}

@@ -226,8 +226,8 @@ static void stop_reading(struct mcp_stdio *stdio, int64_t grace_ms)
     struct mcp_call *call, *next;
     for (call = TAILQ_FIRST(&stdio->peer.calls); call; call = next) {
         next = TAILQ_NEXT(call, peer_link);
-        if (call->state == CALL_LISTENING)
-            listener_end(call);
+        if (call->state == CALL_LISTENING)  // nobody listens any more
+            call_cancel(call);
     }
     check_end(stdio);
 }

@@ -1,0 +1,200 @@
+// The other Lisp tools: compile-form, time-execution, introspection, files and systems, syntax.
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { expectResult, temporaryDirectory, titleOf, useServer } from './support.mjs';
+
+const directory = temporaryDirectory();
+
+function table(name, rows) {
+  describe(name, () => {
+    const server = useServer();
+    for (const [tool, parameters, expected] of rows) {
+      test(titleOf(`${tool} ${JSON.stringify(parameters)}`), async () => expectResult(await server.call(tool, parameters), expected));
+    }
+  });
+}
+
+table('compile-form', [
+  ['compile-form', { code: '(+ 1 2)' }, 'Compilation successful.\nNo warnings or notes.'],
+  ['compile-form', { code: '(defun f (x) (foo-undefined x))' },
+    { match: /^Compilation successful\.\n\nWarnings \(1\):\n {2}\[STYLE\] undefined function: COMMON-LISP-USER::FOO-UNDEFINED\n {4}in form 1, line 1: \(FOO-UNDEFINED X\)$/ }],
+  ['compile-form', { code: '(defun g (x) (+ x "string"))' }, { has: ['Compilation successful.', '[WARNING] '] }],
+  ['compile-form', { code: '(defun g () *no-such-variable*)' }, { has: '[WARNING] undefined variable: COMMON-LISP-USER::*NO-SUCH-VARIABLE*' }],
+  ['compile-form', { code: '(lambda (x) (declare (fixnum x)) (if (stringp x) (print 1) 2))' }, { has: 'Compiler notes (1):\n  deleting unreachable code' }],
+  ['compile-form', { code: '(+ 1 2)\n(foo (bar' }, { ok: false, has: ['Compilation FAILED.\n\nErrors (1):\n  Read error: end of input inside the form that starts at line 2, column 1'] }],
+  ['compile-form', { code: '(if)' }, { ok: false, has: 'Compilation FAILED.' }],
+  ['compile-form', { code: '(defmacro m () (error "in macro")) (defun h () (m))' }, { ok: false }],
+  ['compile-form', { code: '#.(/ 1 0)' }, { ok: false, has: 'DIVISION-BY-ZERO' }],
+  ['compile-form', { code: '(defun compiled-only () 1) (defvar *compiled-only* 5) (eval-when (:compile-toplevel) (defvar *side* 1)) (print "never")' }, { has: 'Compilation successful.' }],
+  ['evaluate-lisp', { code: `(list (fboundp 'compiled-only) (boundp '*compiled-only*) (boundp '*side*))` }, '=> (NIL NIL NIL)'],
+  ['compile-form', { code: '(defun a () (b)) (defun b () 1)' }, { has: 'No warnings or notes.' }],
+  ['compile-form', { code: '' }, { has: 'Compilation successful.' }],
+  ['compile-form', { code: '(loop)' }, { has: 'Compilation successful.' }],
+  ['compile-form', { code: '(sb-ext:exit :code 3)' }, { has: 'Compilation successful.' }],
+  ['compile-form', { code: '(macrolet ((m () (loop))) (m))', timeout: 1 }, { ok: false, has: 'Compilation FAILED.', seconds: [1, 2] }],
+  ['compile-form', { code: '#.(sb-ext:exit :code 3 :abort t)' }, { ok: false, has: 'Compilation FAILED.' }],
+  ['compile-form', { code: '1', package: 'no-such' }, { code: 'unknown-package' }],
+  ['evaluate-lisp', { code: '(+ 1 1)' }, '=> 2'],
+  ['describe-last-error', {}, { has: 'No error information available.' }],
+]);
+
+const timing = String.raw`Timing:\n  Real time:      [\d.]+ ms\n  Run time:       [\d.]+ ms\n  GC time:        [\d.]+ ms\n` +
+  String.raw`  Bytes consed:   [\d,]+\n  Page faults:    [\d,]+`;
+
+table('time-execution', [
+  ['time-execution', { code: '(list 1 2)' }, new RegExp(`^${timing}\n\nResult:\n  \\(1 2\\)$`)],
+  ['time-execution', { code: '(values 1 2)' }, new RegExp(`^${timing}\n\nResult:\n  1\n  2$`)],
+  ['time-execution', { code: '(values)' }, new RegExp(`^${timing}\n\nResult:\n  \\(no values\\)$`)],
+  ['time-execution', { code: '(format t "printed text~%") (format *error-output* "err") (warn "w") 1' },
+    new RegExp(`^${timing}\n\nResult:\n  1\n\nOutput:\nprinted text\n\n\\[stderr\\]\nerr\n\n\\[warnings\\]\nWARNING: w$`)],
+  ['time-execution', { code: '(defvar *timed* 5)' }, { has: 'Result:\n  *TIMED*' }],
+  ['evaluate-lisp', { code: '*timed*' }, '=> 5'],
+  ['time-execution', { code: '(princ "before") (/ 1 0)' },
+    { type: 'DIVISION-BY-ZERO', match: /^Error during execution:\n\[stdout\]\nbefore\n\n\[ERROR\] DIVISION-BY-ZERO\n/ }],
+  ['describe-last-error', {}, { has: 'Error: DIVISION-BY-ZERO' }],
+]);
+
+describe('what time-execution measures', () => {
+  const server = useServer();
+  test('time', async () => {
+    const { structured } = await server.call('time-execution', { code: '(sleep 0.2)' });
+    assert.ok(structured.timing.real_us >= 200_000 && structured.timing.real_us < 1_200_000, JSON.stringify(structured.timing));
+    assert.ok(structured.timing.run_us < structured.timing.real_us);
+  });
+  test('bytes of a large array, within 1 %', async () => {
+    const { structured } = await server.call('time-execution', { code: `(make-array 8000000 :element-type '(unsigned-byte 8)) 1` });
+    assert.ok(Math.abs(structured.timing.bytes - 8_000_000) <= 80_000, JSON.stringify(structured.timing));
+  });
+});
+
+table('introspection', [
+  ['evaluate-lisp', { code: `(defpackage :my-app (:use :cl) (:export #:person #:visible)) (in-package :my-app)
+     (defclass person () ((name :initarg :name :initform (error "never evaluated") :reader person-name) (age :initarg :age :accessor age)))
+     (defclass worker (person) ((job :initarg :job)))
+     (defgeneric area (x)) (defmethod area ((p person)) 1) (defmethod area :around ((p person)) 2)
+     (defvar *level* 3 "How deep.") (defun visible (a &optional b) "Documented." (list a b *level*)) (defun caller () (visible 1))
+     (defmacro wrap (x) \`(list ,x)) (in-package :cl-user) 1` }, { has: '=> 1' }],
+  ['describe-symbol', { name: 'mapcar' }, { has: ['COMMON-LISP::MAPCAR [FUNCTION]', 'Arglist: '] }],
+  ['describe-symbol', { name: 'my-app::visible' }, { has: ['MY-APP::VISIBLE [FUNCTION]', '&OPTIONAL', 'Documentation:\n    Documented.'] }],
+  ['describe-symbol', { name: '*level*', package: 'my-app' }, { has: ['MY-APP::*LEVEL* [VARIABLE]', 'Value: 3', 'How deep.'] }],
+  ['describe-symbol', { name: 'wrap', package: 'MY-APP' }, { has: '[MACRO]' }],
+  ['describe-symbol', { name: 'area', package: 'my-app' }, { has: '[GENERIC-FUNCTION]' }],
+  ['describe-symbol', { name: 'person', package: 'my-app' }, { has: '[CLASS]' }],
+  ['describe-symbol', { name: 'nothing-like-this-at-all' }, 'Symbol NOTHING-LIKE-THIS-AT-ALL not found in package COMMON-LISP-USER (status: NIL)'],
+  ['describe-symbol', { name: 'x', package: 'no-such-package' }, { match: /^Package no-such-package not found$/i }],
+  ['evaluate-lisp', { code: `(find-symbol "NOTHING-LIKE-THIS-AT-ALL")` }, '=> NIL\n=> NIL'],
+  ['apropos-search', { pattern: 'mapcar' }, { match: /^Found \d+ symbols? matching 'mapcar':\n\n {2}COMMON-LISP::MAPCAR \[FUNCTION\]/ }],
+  ['apropos-search', { pattern: 'VISI', package: 'my-app' }, { has: 'MY-APP::VISIBLE [FUNCTION]' }],
+  ['apropos-search', { pattern: 'level', package: 'my-app', type: 'variable' }, { has: 'MY-APP::*LEVEL* [VARIABLE]' }],
+  ['apropos-search', { pattern: 'a' }, { match: /\n\.\.\. \d+ more$/ }],
+  ['apropos-search', { pattern: 'zzqzzq' }, { has: 'Found 0 symbols' }],
+  ['apropos-search', { pattern: 'a', type: 'nonsense' }, { ok: false }],
+  ['who-calls', { name: 'my-app::visible' }, { has: 'Functions that call MY-APP::VISIBLE:\n\n  MY-APP::CALLER' }],
+  ['who-calls', { name: 'my-app::caller' }, 'No callers found for MY-APP::CALLER'],
+  ['who-references', { name: 'my-app::*level*' }, { has: 'Code that references MY-APP::*LEVEL*:\n\n  MY-APP::VISIBLE' }],
+  ['who-references', { name: '*print-base*', package: 'cl' }, { lacks: '[ERROR]' }],
+  ['class-info', { class: 'person', package: 'my-app' }, { has: ['Class: PERSON', 'Metaclass: STANDARD-CLASS', 'Package: MY-APP', 'Direct Superclasses:\n  - ',
+    'Direct Subclasses:\n  - ', 'WORKER', 'Class Precedence List:\n  ', ' → ', 'Direct Slots (2):\n  NAME\n    Initarg: :NAME', 'never evaluated', 'All Slots (inherited included): 2'] }],
+  ['class-info', { class: 'worker', package: 'my-app' }, { has: ['Direct Subclasses: (none)', 'Direct Slots (1):', 'All Slots (inherited included): 3'] }],
+  ['class-info', { class: 'mapcar', package: 'cl' }, { has: 'MAPCAR is not a class (it is a FUNCTION)' }],
+  ['class-info', { class: 'no-such-class' }, { has: 'Class NO-SUCH-CLASS not found in package COMMON-LISP-USER' }],
+  ['find-methods', { class: 'person', package: 'my-app' }, { match: /^5 methods specialized on MY-APP:PERSON:\n\n(.*\n)* {2}MY-APP::AREA :AROUND \(MY-APP:PERSON\)/ }],
+  ['find-methods', { class: 'worker', package: 'my-app' }, { lacks: 'AREA' }],
+  ['find-methods', { class: 'worker', package: 'my-app', 'include-inherited': true }, { has: 'AREA' }],
+  ['macroexpand-form', { form: '(push item list)' }, { has: ['Expansion of (PUSH ITEM LIST):\n\n(', 'setq list'] }],
+  ['macroexpand-form', { form: '(my-app::wrap 5)' }, { has: '(list 5)' }],
+  ['macroexpand-form', { form: '(when a (when b c))' }, { has: '(if a' }],
+  ['macroexpand-form', { form: '(+ 1 2)' }, { has: '(Form is not a macro call)' }],
+  ['macroexpand-form', { form: '(when' }, { ok: false }],
+  ['macroexpand-form', { form: '(let ((1 2)) 3)' }, { has: '(Form is not a macro call)' }],
+  ['macroexpand-form', { form: '(destructuring-bind)' }, { ok: false }],
+]);
+
+table('syntax', [
+  ['validate-syntax', { code: '(a) (b "x)" #\\( ) ; )\n#| ( |# |a(b|' }, '✓ Syntax valid: 3 top-level forms'],
+  ['validate-syntax', { code: '' }, '✓ Syntax valid: 0 top-level forms'],
+  ['validate-syntax', { code: '(no-such-package:symbol #.(sb-ext:exit))' }, '✓ Syntax valid: 1 top-level form'],
+  ['validate-syntax', { code: '(defun f (x)\n  (list x' }, { match: /^✗ Syntax invalid\n\nError: .*\nUnclosed parentheses: 2\nApproximate location: line 2$/ }],
+  ['validate-syntax', { code: '(a))' }, { has: ['✗ Syntax invalid', 'unmatched close parenthesis'] }],
+  ['validate-syntax', { code: '"open' }, { has: ['✗ Syntax invalid', 'string'] }],
+  ['validate-syntax', { code: '#| #| |#' }, { has: ['✗ Syntax invalid', 'comment'] }],
+  ['validate-syntax', { code: '('.repeat(1_000_000) + ')'.repeat(1_000_000) }, '✓ Syntax valid: 1 top-level form'],
+  ['validate-syntax', { code: '(#1=#1#)' }, '✓ Syntax valid: 1 top-level form'],
+  ['match-paren', { code: '(a (b c))', line: 1, column: 4 }, { has: ['from line 1, column 4\nMatch at line 1, column 8', 'Context:', '1: (a (b c))  ◀ match'] }],
+  ['match-paren', { code: '(a (b c))', line: 1, column: 9 }, { has: 'Match at line 1, column 1' }],
+  ['match-paren', { code: '(a\n "(" b)', line: 2, column: 7 }, { has: 'Match at line 1, column 1' }],
+  ['match-paren', { code: '(a', line: 1, column: 1 }, { has: 'No match' }],
+  ['match-paren', { code: 'abc', line: 1, column: 2 }, { has: 'No match' }],
+  ['match-paren', { code: 'abc', line: 99, column: 1 }, { has: 'No match' }],
+]);
+
+const file = (name, content) => {
+  const full = path.join(directory, name);
+  writeFileSync(full, content);
+  return full;
+};
+const good = file('good.lisp', '(defun from-file (x) (* x 2))\n(defvar *from-file* (from-file 21))\n(print *from-file*)\n');
+const bad = file('bad.lisp', '(defvar *before* 1)\n\n(car *before*)\n(defvar *after* 2)\n');
+const open = file('open.lisp', '(defvar *x* 1)\n(defun broken (\n');
+
+table('files', [
+  ['load-file', { path: good }, { match: new RegExp(`^\\[stdout\\]\n42\n\n(=> .*\n\n)?Loaded ${good}: 3 forms\\.$`) }],
+  ['evaluate-lisp', { code: '(from-file *from-file*)' }, '=> 84'],
+  ['describe-symbol', { name: 'from-file' }, { has: `Source: ${good}:1` }],
+  ['load-file', { path: bad }, { type: 'TYPE-ERROR', has: `${bad}:3` }],
+  ['evaluate-lisp', { code: `(list *before* (boundp '*after*))` }, '=> (1 NIL)'],
+  ['load-file', { path: open }, { type: 'END-OF-FILE' }],
+  ['load-file', { path: path.join(directory, 'missing.lisp') }, { ok: false, has: 'missing.lisp' }],
+  ['load-file', { path: good, compile: true }, { has: `Loaded ${good}` }],
+  ['load-file', { path: good, package: 'no-such' }, { code: 'unknown-package' }],
+]);
+
+table('systems', [
+  ['load-system', { system: 'sb-posix' }, { match: /^Loading system: sb-posix\nLoaded: sb-posix/ }],
+  ['load-system', { system: 'no-such-system-anywhere' }, { ok: false, has: ['MISSING-COMPONENT', 'Component "no-such-system-anywhere" not found'] }],
+  ['list-definitions', {}, { has: '[Loaded Systems]\n- sb-posix' }],
+  ['describe-system', { system: 'sb-posix' }, { has: 'System: sb-posix' }],
+  ['describe-system', { system: 'no-such-system-anywhere' }, { has: 'no-such-system-anywhere' }],
+]);
+
+table('profile and memory', [
+  ['profile-code', { code: '(defun spin (n) (loop repeat n sum (random 10))) (spin 20000000)', timeout: 30 },
+    { match: /^Statistical Profile \(CPU mode\)\nTotal samples: [1-9]\d*\n\n[\s\S]*\nResult: \d+/ }],
+  ['profile-code', { code: '1' }, { has: ['Total samples: 0', 'too quickly', 'Result: 1'] }],
+  ['profile-code', { code: '(error "stop")' }, { type: 'SIMPLE-ERROR', has: '(Profiling stopped due to error)' }],
+  ['evaluate-lisp', { code: '(list (spin 10))' }, { match: /=> \(\d+\)/ }],
+  ['memory-report', {}, { has: ['Heap:', 'live: ', 'max-memory: 1024 MB', 'head: ', 'snapshot ', 'private in all: '] }],
+  ['memory-report', { verbosity: 'minimal', 'gc-first': true }, { has: 'live: ', lacks: 'snapshot' }],
+  ['memory-report', { verbosity: 'detailed' }, { has: 'Generations:' }],
+]);
+
+describe('tools/list', () => {
+  const server = useServer();
+  // readOnly, destructive, idempotent, openWorld
+  const hints = {
+    'evaluate-lisp': 'f t f t', 'time-execution': 'f t f t', 'profile-code': 'f t f t', 'load-file': 'f t f t', 'load-system': 'f t f t',
+    'compile-form': 't f t f', 'macroexpand-form': 't f t f', 'inspect-frame': 't f f f', 'eval-in-frame': 't f f f',
+    'rollback-session': 'f t t f', 'reset-session': 'f t t f', 'close-session': 'f t t f', 'configure-limits': 'f f t f', 'invoke-restart': 'f t f t',
+    'list-definitions': 't f t f', 'session-info': 't f t f', 'describe-last-error': 't f t f', 'get-backtrace': 't f t f', 'list-errors': 't f t f',
+    'describe-symbol': 't f t f', 'apropos-search': 't f t f', 'who-calls': 't f t f', 'who-references': 't f t f', 'class-info': 't f t f',
+    'find-methods': 't f t f', 'validate-syntax': 't f t f', 'match-paren': 't f t f', 'describe-system': 't f t f', 'memory-report': 't f t f',
+  };
+  for (const [name, expected] of Object.entries(hints)) {
+    test(name, () => {
+      const tool = server.tools.find((candidate) => candidate.name === name);
+      assert.ok(tool, 'is listed');
+      assert.ok((tool.title ?? tool.annotations?.title)?.length > 0, 'has a title');
+      assert.ok(tool.description?.length > 0, 'has a description');
+      assert.equal(tool.inputSchema.type, 'object');
+      const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = tool.annotations;
+      const found = [readOnlyHint ?? false, destructiveHint ?? true, idempotentHint ?? false, openWorldHint ?? true];
+      assert.equal(found.map((hint) => (hint ? 't' : 'f')).join(' '), expected);
+    });
+  }
+  test('instructions of fewer than 300 words', () => {
+    const words = server.client.getInstructions().trim().split(/\s+/).length;
+    assert.ok(words > 20 && words < 300, `${words} words`);
+  });
+});

@@ -1,0 +1,84 @@
+// The functions that evaluate expressions, and what they share. See expression.h.
+#pragma once
+
+#include "program/expression.h"
+#include "program/state.h"
+#include "value/layout.h"
+
+#define EVALUATORS(X)                                                                      \
+    X(immediate) X(constant) X(local_copy) X(local_move) X(capture) X(self) X(global)      \
+    X(global_or_nil) X(memory) X(if) X(do) X(let) X(and) X(or) X(cond) X(case) X(condp)    \
+    X(bind_if) X(function) X(loop) X(recur) X(for) X(def) X(thread_some) X(thread_cond) X(where) \
+    X(call) X(call_builtin) X(call_keyword) X(call_tool) X(memory_put) X(memory_get)       \
+    X(return) X(fail) X(vector) X(map) X(set) X(let_one) X(recur_plain) X(looks1) X(looks2) \
+    X(takes1) X(takes2) X(takes3) X(keyword_slot)
+
+#define X(name) eval_fn eval_##name;
+EVALUATORS(X)
+#undef X
+
+test_fn test_any;
+test_fn test_local;
+test_fn test_and;
+test_fn test_or;
+
+// Specialised evaluators of arithmetic and comparison, by builtin name; NULL when there is none.
+struct fast_builtin {
+    eval_fn *eval;
+    test_fn *test;
+};
+struct fast_builtin fast_builtin_select(const struct expression_builtin *call);
+
+// Puts a value into a slot, releasing what was there.
+static inline void slot_store(struct run *run, struct frame *frame, uint32_t slot, value v)
+{
+    value old = frame->slots[slot];
+    frame->slots[slot] = v;
+    value_release(run->region, old);
+}
+
+// Destructuring: binds a pattern to a value, which is consumed.
+void pattern_bind(struct run *run, struct frame *frame, const struct pattern *pattern, value v);
+
+static inline void pattern_bind_fast(struct run *run, struct frame *frame,
+                                     const struct pattern *pattern, value v)
+{
+    if (pattern->kind == PATTERN_SLOT)
+        slot_store(run, frame, pattern->slot, v);
+    else
+        pattern_bind(run, frame, pattern, v);
+}
+
+// One unit of fuel for a call; looks at the clock when it is used up.
+static inline void spend_call(struct run *run)
+{
+    if (__builtin_expect(--run->fuel < 0, 0))
+        run_refuel(run);
+}
+
+// The same without looking: for cheap operations, which calls and jumps surround.
+static inline void spend_cheap(struct run *run)
+{
+    run->fuel--;
+}
+
+// --- functions (function.c) ---------------------------------------------------------------------
+extern const struct object_type closure_type;
+extern const struct object_type composed_type;
+extern const struct object_type tool_type;
+
+static inline bool value_is_foreign(value v, const struct object_type *type)
+{
+    return v.tag == VALUE_FUNCTION && !(v.flags & VALUE_BORROWED) &&
+           ((const struct foreign *)v.object)->type == type;
+}
+
+value tool_function(struct run *run, uint32_t tool);
+
+// Calls a builtin whose arity is right; consumes the arguments whatever its convention is.
+value builtin_apply(struct run *run, const struct builtin *builtin, value *arguments, size_t count);
+// (:k subject otherwise); consumes subject and otherwise.
+value keyword_apply(struct run *run, value key, value subject, value otherwise);
+
+// Runs a closure whose arguments lie in the first slots of a frame, the other slots being nil.
+value closure_run(struct run *run, struct frame *frame, const struct code *code);

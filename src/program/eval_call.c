@@ -1,0 +1,281 @@
+// Evaluating calls.
+#include <alloca.h>
+
+#include "program/eval.h"
+#include "program/stack.h"
+#include "program/tool.h"
+#include "value/flexible.h"
+#include "value/shape.h"
+
+#define PART(type, name) const struct expression_##type *name = (const void *)expression
+
+enum { FEW_ARGUMENTS = 6 };
+
+// --- functions ----------------------------------------------------------------------------------
+
+// Any callable, any number of arguments.
+static __attribute__((noinline)) value call_generic(const struct expression_call *call, value f,
+                                                    struct frame *frame, struct run *run)
+{
+    value few[FEW_ARGUMENTS];
+    value *arguments = few;
+    bool many = call->count > FEW_ARGUMENTS;
+    if (many)
+        arguments = region_alloc(run->region, call->count * sizeof(value));
+    for (uint32_t i = 0; i < call->count; i++)
+        arguments[i] = evaluate(call->items[i], frame, run);
+    run->site = call;
+    value result = run_call(run, f, arguments, call->count);
+    if (many)
+        region_return(run->region, arguments, call->count * sizeof(value));
+    value_release(run->region, f);
+    return result;
+}
+
+value eval_call(const struct expression *expression, struct frame *frame, struct run *run)
+{
+    PART(call, call);
+    value f = evaluate(call->head, frame, run);
+    if (__builtin_expect(!value_is_foreign(f, &closure_type), 0))
+        return call_generic(call, f, frame, run);
+    struct closure *closure = (struct closure *)f.object;
+    const struct code *code = closure->code;
+    if (__builtin_expect(code->parameter_count != call->count || code->has_rest ||
+                             stack_is_low(run->stack_end, code->stack_need),
+                         0))
+        return call_generic(call, f, frame, run);
+    struct frame *callee = alloca(sizeof(*callee) + code->slot_count * sizeof(value));
+    callee->closure = closure;
+    callee->instance = closure->instance;
+    for (uint32_t i = 0; i < call->count; i++)
+        callee->slots[i] = evaluate(call->items[i], frame, run);
+    for (uint32_t i = call->count; i < code->slot_count; i++)
+        callee->slots[i] = value_nil();
+    spend_call(run);
+    value result = closure_run(run, callee, code);
+    object_release(run->region, &closure->foreign.header);
+    return result;
+}
+
+static value capture_value(const struct capture *capture, struct frame *frame)
+{
+    if (capture->from_self) {
+        object_retain(&frame->closure->foreign.header);
+        return (value){.tag = VALUE_FUNCTION, .object = &frame->closure->foreign.header};
+    }
+    if (capture->from_capture)
+        return value_retain(frame->closure->captures[capture->index]);
+    value v = frame->slots[capture->index];
+    if (capture->move)
+        frame->slots[capture->index] = value_nil();
+    else
+        value_retain(v);
+    return v;
+}
+
+value eval_function(const struct expression *expression, struct frame *frame, struct run *run)
+{
+    PART(fn, fn);
+    const struct code *code = fn->code;
+    struct closure *closure =
+        region_alloc(run->region, sizeof(*closure) + code->capture_count * sizeof(value));
+    closure->foreign.header = object_header(OBJECT_FOREIGN);
+    closure->foreign.type = &closure_type;
+    closure->code = code;
+    closure->instance = frame->instance;
+    for (uint32_t i = 0; i < code->capture_count; i++)
+        closure->captures[i] = capture_value(&code->captures[i], frame);
+    return (value){.tag = VALUE_FUNCTION, .object = &closure->foreign.header};
+}
+
+// --- builtins -----------------------------------------------------------------------------------
+
+// An argument read where it is: local, constant or capture.
+static inline value peek(const struct expression *expression, struct frame *frame)
+{
+    uint32_t index = ((const struct expression_index *)expression)->index;
+    if (expression->kind == EXPRESSION_LOCAL)
+        return frame->slots[index];
+    return expression->kind == EXPRESSION_CONSTANT ? frame->instance->constants[index]
+                                                   : frame->closure->captures[index];
+}
+
+static inline value argument(const struct expression_builtin *call, uint32_t i,
+                             struct frame *frame, struct run *run)
+{
+    return call->borrowed >> i & 1 ? peek(call->items[i], frame)
+                                   : evaluate(call->items[i], frame, run);
+}
+
+value eval_looks1(const struct expression *expression, struct frame *frame, struct run *run)
+{
+    PART(builtin, call);
+    spend_call(run);
+    value v = argument(call, 0, frame, run);
+    value arguments[1] = {v};
+    run->site = expression;
+    value result = call->builtin->function(run, call->builtin, arguments, 1);
+    if (!(call->borrowed & 1))
+        value_release(run->region, v);
+    return result;
+}
+
+value eval_looks2(const struct expression *expression, struct frame *frame, struct run *run)
+{
+    PART(builtin, call);
+    spend_call(run);
+    value a = argument(call, 0, frame, run);
+    value b = argument(call, 1, frame, run);
+    value arguments[2] = {a, b};
+    run->site = expression;
+    value result = call->builtin->function(run, call->builtin, arguments, 2);
+    if (!(call->borrowed & 1))
+        value_release(run->region, a);
+    if (!(call->borrowed & 2))
+        value_release(run->region, b);
+    return result;
+}
+
+value eval_takes1(const struct expression *expression, struct frame *frame, struct run *run)
+{
+    PART(builtin, call);
+    spend_call(run);
+    value arguments[1] = {evaluate(call->items[0], frame, run)};
+    run->site = expression;
+    return call->builtin->function(run, call->builtin, arguments, 1);
+}
+
+value eval_takes2(const struct expression *expression, struct frame *frame, struct run *run)
+{
+    PART(builtin, call);
+    spend_call(run);
+    value arguments[2];
+    arguments[0] = evaluate(call->items[0], frame, run);
+    arguments[1] = evaluate(call->items[1], frame, run);
+    run->site = expression;
+    return call->builtin->function(run, call->builtin, arguments, 2);
+}
+
+value eval_takes3(const struct expression *expression, struct frame *frame, struct run *run)
+{
+    PART(builtin, call);
+    spend_call(run);
+    value arguments[3];
+    arguments[0] = evaluate(call->items[0], frame, run);
+    arguments[1] = evaluate(call->items[1], frame, run);
+    arguments[2] = evaluate(call->items[2], frame, run);
+    run->site = expression;
+    return call->builtin->function(run, call->builtin, arguments, 3);
+}
+
+value eval_call_builtin(const struct expression *expression, struct frame *frame, struct run *run)
+{
+    PART(builtin, call);
+    spend_call(run);
+    value few[FEW_ARGUMENTS];
+    value *arguments = few;
+    bool many = call->count > FEW_ARGUMENTS;
+    if (many)
+        arguments = region_alloc(run->region, call->count * sizeof(value));
+    for (uint32_t i = 0; i < call->count; i++)
+        arguments[i] = evaluate(call->items[i], frame, run);
+    run->site = expression;
+    value result = builtin_apply(run, call->builtin, arguments, call->count);
+    if (many)
+        region_return(run->region, arguments, call->count * sizeof(value));
+    return result;
+}
+
+// --- keywords -----------------------------------------------------------------------------------
+
+static inline bool lookup_find(struct lookup *lookup, value map, value *ret_item)
+{
+    const struct shape *shape = map_shape(map);
+    if (__builtin_expect(shape != NULL && shape == lookup->shape, 1)) {
+        *ret_item = record_slot(map, lookup->slot);
+        return true;
+    }
+    size_t slot;
+    if (shape && shape_slot_flexible(shape, lookup->key, &slot)) {
+        // Wide shapes are counted and may go; only lasting ones are remembered.
+        if (shape->header.references == OBJECT_LASTING) {
+            lookup->shape = shape;
+            lookup->slot = (uint32_t)slot;
+        }
+        *ret_item = record_slot(map, slot);
+        return true;
+    }
+    return map_find_flexible(map, lookup->key, ret_item);
+}
+
+// (:k x) where x is a local that stays, a constant or a capture.
+value eval_keyword_slot(const struct expression *expression, struct frame *frame, struct run *run)
+{
+    PART(keyword, call);
+    spend_cheap(run);
+    value subject = peek(call->subject, frame);
+    value item;
+    if (__builtin_expect(subject.tag == VALUE_MAP, 1)) {
+        if (lookup_find(&frame->instance->lookups[call->lookup], subject, &item))
+            return value_retain(item);
+        return value_nil();
+    }
+    return keyword_apply(run, frame->instance->lookups[call->lookup].key, value_retain(subject),
+                         value_nil());
+}
+
+value eval_call_keyword(const struct expression *expression, struct frame *frame, struct run *run)
+{
+    PART(keyword, call);
+    spend_call(run);
+    value subject = evaluate(call->subject, frame, run);
+    value otherwise = call->otherwise ? evaluate(call->otherwise, frame, run) : value_nil();
+    struct lookup *lookup = &frame->instance->lookups[call->lookup];
+    if (subject.tag != VALUE_MAP)
+        return keyword_apply(run, lookup->key, subject, otherwise);
+    value item;
+    if (lookup_find(lookup, subject, &item)) {
+        value_retain(item);
+        value_release(run->region, otherwise);
+    } else {
+        item = otherwise;
+    }
+    value_release(run->region, subject);
+    return item;
+}
+
+// --- tools --------------------------------------------------------------------------------------
+
+// The argument map of (tool/t :k v …), whose values lie in a vector.
+static value pairs_map(struct run *run, const char *tool, value pairs)
+{
+    value map = map_new(run->region);
+    for (size_t i = 0; i < vector_count(pairs); i += 2) {
+        value key = vector_at(pairs, i);
+        if (key.tag != VALUE_KEYWORD && key.tag != VALUE_STRING)
+            run_raise(run, INVALID_TOOL_ARGS, tool,
+                      "tool '%s': arguments must be one map or keyword value pairs", tool);
+        map = map_put(run->region, map, value_retain(key), value_retain(vector_at(pairs, i + 1)));
+    }
+    return map;
+}
+
+value eval_call_tool(const struct expression *expression, struct frame *frame, struct run *run)
+{
+    PART(tool, call);
+    spend_call(run);
+    value values = vector_new(run->region, call->count);
+    for (uint32_t i = 0; i < call->count; i++)
+        values = vector_push(run->region, values, evaluate(call->items[i], frame, run));
+    run->site = expression;
+    value map = value_nil();
+    size_t count = call->count;
+    if (call->pairs) {
+        map = pairs_map(run, tool_name(run, call->tool), values);
+        count = 1;
+    } else if (count == 1) {
+        map = value_retain(vector_at(values, 0));
+    }
+    value_release(run->region, values);
+    return tool_apply(run, call->tool, map, count);
+}

@@ -1,0 +1,259 @@
+// Arithmetic and comparison without a call where the operands are small numbers. Everything else goes
+// to the builtin itself, so the results are the same.
+#include <math.h>
+#include <string.h>
+
+#include "program/eval.h"
+
+#define PART(type, name) const struct expression_##type *name = (const void *)expression
+
+static inline uint32_t slot_of(const struct expression *expression)
+{
+    return ((const struct expression_index *)expression)->index;
+}
+
+static inline value immediate_of(const struct expression *expression)
+{
+    return ((const struct expression_immediate *)expression)->value;
+}
+
+// The builtin on two values, which are consumed.
+static __attribute__((noinline)) value apply2(const struct expression_builtin *call,
+                                              struct run *run, value a, value b)
+{
+    value arguments[2] = {a, b};
+    run->site = call;
+    return builtin_apply(run, call->builtin, arguments, 2);
+}
+
+static __attribute__((noinline)) bool apply2_test(const struct expression_builtin *call,
+                                                  struct run *run, value a, value b)
+{
+    return value_is_true(apply2(call, run, a, b));
+}
+
+// --- arithmetic ---------------------------------------------------------------------------------
+
+// Each operation in three versions: any operands; a local and a constant; two locals. The last two
+// look into the slots and fall back to the first unless they find 64-bit integers.
+#define ARITHMETIC(name, overflows, operator)                                                   \
+    static value fast_##name(const struct expression *expression, struct frame *frame,          \
+                             struct run *run)                                                   \
+    {                                                                                           \
+        PART(builtin, call);                                                                    \
+        spend_cheap(run);                                                                       \
+        value a = evaluate(call->items[0], frame, run);                                         \
+        value b = evaluate(call->items[1], frame, run);                                         \
+        int64_t result;                                                                         \
+        if (__builtin_expect(a.tag == VALUE_INTEGER && b.tag == VALUE_INTEGER, 1)) {            \
+            if (!overflows(a.integer, b.integer, &result))                                      \
+                return value_integer(result);                                                   \
+        } else if (a.tag == VALUE_FLOAT && b.tag == VALUE_FLOAT) {                              \
+            double number = a.number operator b.number;                                         \
+            if (isfinite(number))                                                               \
+                return value_float(number);                                                     \
+        }                                                                                       \
+        return apply2(call, run, a, b);                                                         \
+    }                                                                                           \
+    static value fast_##name##_constant(const struct expression *expression,                    \
+                                        struct frame *frame, struct run *run)                   \
+    {                                                                                           \
+        PART(builtin, call);                                                                    \
+        const value a = frame->slots[slot_of(call->items[0])];                                  \
+        int64_t result;                                                                         \
+        if (__builtin_expect(a.tag == VALUE_INTEGER &&                                          \
+                                 !overflows(a.integer, immediate_of(call->items[1]).integer,    \
+                                            &result),                                           \
+                             1)) {                                                              \
+            spend_cheap(run);                                                                   \
+            return value_integer(result);                                                       \
+        }                                                                                       \
+        return fast_##name(expression, frame, run);                                             \
+    }                                                                                           \
+    static value fast_##name##_locals(const struct expression *expression, struct frame *frame, \
+                                      struct run *run)                                          \
+    {                                                                                           \
+        PART(builtin, call);                                                                    \
+        const value a = frame->slots[slot_of(call->items[0])];                                  \
+        const value b = frame->slots[slot_of(call->items[1])];                                  \
+        int64_t result;                                                                         \
+        if (__builtin_expect(a.tag == VALUE_INTEGER && b.tag == VALUE_INTEGER &&                \
+                                 !overflows(a.integer, b.integer, &result),                     \
+                             1)) {                                                              \
+            spend_cheap(run);                                                                   \
+            return value_integer(result);                                                       \
+        }                                                                                       \
+        return fast_##name(expression, frame, run);                                             \
+    }
+
+ARITHMETIC(add, __builtin_add_overflow, +)
+ARITHMETIC(subtract, __builtin_sub_overflow, -)
+ARITHMETIC(multiply, __builtin_mul_overflow, *)
+
+static value fast_step(const struct expression *expression, struct frame *frame, struct run *run,
+                       int64_t step)
+{
+    PART(builtin, call);
+    spend_cheap(run);
+    value a = evaluate(call->items[0], frame, run);
+    int64_t result;
+    if (__builtin_expect(
+            a.tag == VALUE_INTEGER && !__builtin_add_overflow(a.integer, step, &result), 1))
+        return value_integer(result);
+    value arguments[1] = {a};
+    run->site = expression;
+    return builtin_apply(run, call->builtin, arguments, 1);
+}
+
+static value fast_inc(const struct expression *expression, struct frame *frame, struct run *run)
+{
+    return fast_step(expression, frame, run, 1);
+}
+
+static value fast_dec(const struct expression *expression, struct frame *frame, struct run *run)
+{
+    return fast_step(expression, frame, run, -1);
+}
+
+// --- comparison ---------------------------------------------------------------------------------
+
+#define COMPARISON(name, operator)                                                                  \
+    static bool test_##name(const struct expression *expression, struct frame *frame,               \
+                            struct run *run)                                                        \
+    {                                                                                               \
+        PART(builtin, call);                                                                        \
+        spend_cheap(run);                                                                           \
+        value a = evaluate(call->items[0], frame, run);                                             \
+        value b = evaluate(call->items[1], frame, run);                                             \
+        if (__builtin_expect(a.tag == VALUE_INTEGER && b.tag == VALUE_INTEGER, 1))                  \
+            return a.integer operator b.integer;                                                    \
+        if (a.tag == VALUE_FLOAT && b.tag == VALUE_FLOAT)                                           \
+            return a.number operator b.number;                                                      \
+        return apply2_test(call, run, a, b);                                                        \
+    }                                                                                               \
+    static bool test_##name##_constant(const struct expression *expression, struct frame *frame,    \
+                                       struct run *run)                                             \
+    {                                                                                               \
+        PART(builtin, call);                                                                        \
+        const value a = frame->slots[slot_of(call->items[0])];                                      \
+        if (__builtin_expect(a.tag == VALUE_INTEGER, 1)) {                                          \
+            spend_cheap(run);                                                                       \
+            return a.integer operator immediate_of(call->items[1]).integer;                         \
+        }                                                                                           \
+        return test_##name(expression, frame, run);                                                 \
+    }                                                                                               \
+    static bool test_##name##_locals(const struct expression *expression, struct frame *frame,      \
+                                     struct run *run)                                               \
+    {                                                                                               \
+        PART(builtin, call);                                                                        \
+        const value a = frame->slots[slot_of(call->items[0])];                                      \
+        const value b = frame->slots[slot_of(call->items[1])];                                      \
+        if (__builtin_expect(a.tag == VALUE_INTEGER && b.tag == VALUE_INTEGER, 1)) {                \
+            spend_cheap(run);                                                                       \
+            return a.integer operator b.integer;                                                    \
+        }                                                                                           \
+        return test_##name(expression, frame, run);                                                 \
+    }
+
+COMPARISON(less, <)
+COMPARISON(greater, >)
+COMPARISON(less_equal, <=)
+COMPARISON(greater_equal, >=)
+COMPARISON(equal, ==)
+
+static bool test_not(const struct expression *expression, struct frame *frame, struct run *run)
+{
+    PART(builtin, call);
+    spend_cheap(run);
+    return !evaluate_test(call->items[0], frame, run);
+}
+
+static bool test_nil(const struct expression *expression, struct frame *frame, struct run *run)
+{
+    PART(builtin, call);
+    spend_cheap(run);
+    value v = evaluate(call->items[0], frame, run);
+    value_release(run->region, v);
+    return v.tag == VALUE_NIL;
+}
+
+static bool test_some(const struct expression *expression, struct frame *frame, struct run *run)
+{
+    return !test_nil(expression, frame, run);
+}
+
+static bool test_zero(const struct expression *expression, struct frame *frame, struct run *run)
+{
+    PART(builtin, call);
+    spend_cheap(run);
+    value v = evaluate(call->items[0], frame, run);
+    if (__builtin_expect(v.tag == VALUE_INTEGER, 1))
+        return v.integer == 0;
+    value arguments[1] = {v};
+    run->site = expression;
+    return value_is_true(builtin_apply(run, call->builtin, arguments, 1));
+}
+
+// The value of an expression that has a test of its own.
+static value eval_from_test(const struct expression *expression, struct frame *frame,
+                            struct run *run)
+{
+    return value_boolean(evaluate_test(expression, frame, run));
+}
+
+// --- selection ----------------------------------------------------------------------------------
+
+enum operands { OPERANDS_ANY, OPERANDS_CONSTANT, OPERANDS_LOCALS, OPERANDS_COUNT };
+
+static enum operands operands_of(const struct expression_builtin *call)
+{
+    const struct expression *a = call->items[0];
+    const struct expression *b = call->items[1];
+    if (a->kind != EXPRESSION_LOCAL)
+        return OPERANDS_ANY;
+    if (b->kind == EXPRESSION_LOCAL)
+        return OPERANDS_LOCALS;
+    return b->kind == EXPRESSION_IMMEDIATE && immediate_of(b).tag == VALUE_INTEGER
+               ? OPERANDS_CONSTANT
+               : OPERANDS_ANY;
+}
+
+static const struct {
+    const char *name;
+    uint32_t count;
+    eval_fn *eval[OPERANDS_COUNT];
+    test_fn *test[OPERANDS_COUNT];
+} fast_builtins[] = {
+    {"+", 2, {fast_add, fast_add_constant, fast_add_locals}, {NULL}},
+    {"-", 2, {fast_subtract, fast_subtract_constant, fast_subtract_locals}, {NULL}},
+    {"*", 2, {fast_multiply, fast_multiply_constant, fast_multiply_locals}, {NULL}},
+    {"inc", 1, {fast_inc}, {NULL}},
+    {"dec", 1, {fast_dec}, {NULL}},
+    {"<", 2, {NULL}, {test_less, test_less_constant, test_less_locals}},
+    {">", 2, {NULL}, {test_greater, test_greater_constant, test_greater_locals}},
+    {"<=", 2, {NULL}, {test_less_equal, test_less_equal_constant, test_less_equal_locals}},
+    {">=", 2, {NULL}, {test_greater_equal, test_greater_equal_constant, test_greater_equal_locals}},
+    {"=", 2, {NULL}, {test_equal, test_equal_constant, test_equal_locals}},
+    {"not", 1, {NULL}, {test_not}},
+    {"nil?", 1, {NULL}, {test_nil}},
+    {"some?", 1, {NULL}, {test_some}},
+    {"zero?", 1, {NULL}, {test_zero}},
+};
+
+struct fast_builtin fast_builtin_select(const struct expression_builtin *call)
+{
+    for (size_t i = 0; i < sizeof(fast_builtins) / sizeof(fast_builtins[0]); i++) {
+        if (fast_builtins[i].count != call->count ||
+            strcmp(fast_builtins[i].name, call->builtin->name) != 0)
+            continue;
+        enum operands operands = call->count == 2 ? operands_of(call) : OPERANDS_ANY;
+        struct fast_builtin fast = {
+            .eval = fast_builtins[i].eval[operands],
+            .test = fast_builtins[i].test[operands],
+        };
+        if (fast.test)
+            fast.eval = eval_from_test;
+        return fast;
+    }
+    return (struct fast_builtin){0};
+}

@@ -1,0 +1,216 @@
+#include "program/memory.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "program/suggest.h"
+#include "value/flexible.h"
+#include "value/print.h"
+
+void memory_start(struct run *run, value input)
+{
+    struct run_state *state = run->state;
+    struct branch_state *branch = &state->branch;
+    branch->memory = map_new(run->region);
+    branch->written = set_new(run->region);
+    if (input.tag == VALUE_MAP) {
+        struct map_cursor cursor = map_iterate(input);
+        value name, item;
+        while (map_next(&cursor, &name, &item)) {
+            value key = name.tag == VALUE_STRING ? value_keyword(run->region, value_text(name))
+                                                 : value_retain(name);
+            branch->memory = map_put(run->region, branch->memory, key, value_retain(item));
+        }
+    }
+    size_t count = state->program->global_count;
+    branch->globals = region_alloc_zero(run->region, (count + 1) * sizeof(*branch->globals));
+    for (size_t i = 0; i < count; i++) {
+        value key = value_keyword(run->region, state->program->globals[i].name);
+        value item;
+        if (map_find(branch->memory, key, &item)) {
+            branch->globals[i].value = value_retain(item);
+            branch->globals[i].is_bound = true;
+        }
+        value_release(run->region, key);
+    }
+}
+
+void memory_define(struct run *run, size_t global, value name, value v)
+{
+    struct branch_state *branch = &run->state->branch;
+    if (global < run->state->program->global_count) {
+        struct global_slot *slot = &branch->globals[global];
+        value old = slot->value;
+        slot->value = value_retain(v);
+        slot->is_bound = true;
+        value_release(run->region, old);
+    }
+    branch->written = set_add(run->region, branch->written, value_retain(name));
+    branch->memory = map_put(run->region, branch->memory, name, v);
+}
+
+void memory_write(struct run *run, value name, value v)
+{
+    const struct program *program = run->state->program;
+    size_t global = 0;
+    while (global < program->global_count &&
+           !span_equal(program->globals[global].name, value_text(name)))
+        global++;
+    memory_define(run, global, name, v);
+}
+
+value memory_name(struct run *run, const char *op, value name)
+{
+    if (name.tag == VALUE_STRING) {
+        value keyword = value_keyword(run->region, value_text(name));
+        value_release(run->region, name);
+        return keyword;
+    }
+    if (name.tag != VALUE_KEYWORD) {
+        char text[DESCRIBE_SIZE];
+        run_raise(run, TYPE_ERROR, op, "%s: the name must be a keyword or a string, got %s", op,
+                  value_describe(name, text));
+    }
+    return name;
+}
+
+value memory_read(struct run *run, value name)
+{
+    value item;
+    return map_find_flexible(run->state->branch.memory, name, &item) ? value_retain(item)
+                                                                     : value_nil();
+}
+
+value memory_lookup(struct run *run, value name, value otherwise)
+{
+    value item;
+    bool found = map_find_flexible(run->state->branch.memory, name, &item);
+    item = value_retain(found ? item : otherwise);
+    value_release(run->region, name);
+    value_release(run->region, otherwise);
+    return item;
+}
+
+void memory_fail_unbound(struct run *run, uint32_t global)
+{
+    struct span name = run->state->program->globals[global].name;
+    int length = name.length > 80 ? 80 : (int)name.length;
+    run_raise(run, UNBOUND_VAR, NULL, "undefined variable: %.*s (its def has not run yet)", length,
+              name.data);
+}
+
+// --- the contract -------------------------------------------------------------------------------
+
+static bool is_return_key(value key)
+{
+    return key.tag == VALUE_KEYWORD && span_equal_text(value_text(key), "return");
+}
+
+static void merge_entry(struct run *run, value key, value item)
+{
+    struct branch_state *branch = &run->state->branch;
+    value name = key.tag == VALUE_STRING ? value_keyword(run->region, value_text(key))
+                                         : value_retain(key);
+    branch->written = set_add(run->region, branch->written, value_retain(name));
+    branch->memory = map_put(run->region, branch->memory, name, value_retain(item));
+}
+
+value memory_finish(struct run *run, value result)
+{
+    if (run->state->explicit_memory || result.tag != VALUE_MAP)
+        return result;
+    value returned = value_nil();
+    bool has_return = false;
+    struct map_cursor cursor = map_iterate(result);
+    value key, item;
+    while (map_next(&cursor, &key, &item)) {
+        if (is_return_key(key)) {
+            has_return = true;
+            returned = item;
+        } else {
+            merge_entry(run, key, item);
+        }
+    }
+    if (!has_return)
+        return result;
+    value_retain(returned);
+    value_release(run->region, result);
+    return returned;
+}
+
+value memory_delta(struct run *run)
+{
+    struct branch_state *branch = &run->state->branch;
+    value delta = map_new(run->region);
+    struct map_cursor cursor = set_iterate(branch->written);
+    value name;
+    while (set_next(&cursor, &name)) {
+        value item = value_nil();
+        map_find(branch->memory, name, &item);
+        delta = map_put(run->region, delta, value_retain(name), value_retain(item));
+    }
+    return delta;
+}
+
+// --- names that nobody defines ------------------------------------------------------------------
+
+struct name_list {
+    char text[DIAGNOSTIC_MESSAGE_SIZE - 160];
+    size_t used;
+    size_t count;
+};
+
+static void name_list_add(struct name_list *list, struct span name)
+{
+    int length = name.length > 80 ? 80 : (int)name.length;
+    if (list->used < sizeof(list->text) - 96)
+        list->used += (size_t)snprintf(list->text + list->used, sizeof(list->text) - list->used,
+                                       "%s%.*s", list->count ? ", " : "", length, name.data);
+    list->count++;
+}
+
+// Names are exact: as a string or a keyword, but no `-` becomes `_`.
+static bool memory_has(value memory, struct span name)
+{
+    if (memory.tag != VALUE_MAP)
+        return false;
+    value item;
+    if (map_find(memory, value_string_borrow(NULL, name), &item))
+        return true;
+    value key;
+    return map_find_entry_flexible(memory, value_string_borrow(NULL, name), &key, &item) &&
+           span_equal(value_text(key), name);
+}
+
+bool program_check_names(const struct program *program, value memory,
+                         struct diagnostic *ret_diagnostic)
+{
+    struct name_list names = {0};
+    *ret_diagnostic = (struct diagnostic){0};
+    for (size_t i = 0; i < program->global_count; i++) {
+        const struct global *global = &program->globals[i];
+        if (global->is_defined || !global->is_required || memory_has(memory, global->name))
+            continue;
+        if (names.count == 0)
+            ret_diagnostic->offset = global->offset;
+        name_list_add(&names, global->name);
+        struct suggestion best = {0};
+        for (size_t j = 0; j < program->global_count; j++) {
+            if (program->globals[j].is_defined)
+                suggest_closer(&best, global->name, program->globals[j].name);
+        }
+        suggest_builtin(&best, global->name);
+        suggest_add(ret_diagnostic, best);
+    }
+    if (names.count == 0)
+        return true;
+    ret_diagnostic->kind = UNBOUND_VAR;
+    snprintf(ret_diagnostic->message, sizeof(ret_diagnostic->message), "undefined variable%s: %s",
+             names.count == 1 ? "" : "s", names.text);
+    if (ret_diagnostic->suggestion_count) {
+        size_t used = strlen(ret_diagnostic->message);
+        snprintf(ret_diagnostic->message + used, sizeof(ret_diagnostic->message) - used,
+                 " (did you mean %s?)", ret_diagnostic->suggestions[0]);
+    }
+    return false;
+}

@@ -1,0 +1,18 @@
+// Did you mean …? The closest of several names, by edit distance.
+#pragma once
+
+#include "base/span.h"
+
+struct diagnostic;
+
+struct suggestion {
+    struct span name;  // empty: nothing is close
+    unsigned distance;
+};
+
+// Takes the candidate when it is close to the name and closer than the best so far.
+void suggest_closer(struct suggestion *best, struct span name, struct span candidate);
+// Notes it in the diagnostic, unless empty.
+void suggest_add(struct diagnostic *diagnostic, struct suggestion best);
+// Looks at all builtins and special forms.
+void suggest_builtin(struct suggestion *best, struct span name);

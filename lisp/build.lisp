@@ -39,10 +39,12 @@
                  (style-warning
                    ;; Files refer to functions of later files; the unit as a whole is checked.
                    (lambda (warning)
-                     (when (search "undefined" (princ-to-string warning))
-                       (format *error-output* "~&; ~A~%" warning)
-                       (error "the agent calls something undefined"))
-                     (muffle-warning warning))))
+                     (let ((text (princ-to-string warning)))
+                       (when (and (search "undefined" text) (not (search ": SB-" text)))
+                         (error "the agent calls something undefined: ~A" text)))
+                     (muffle-warning warning)))
+                 ;; An internal that this SBCL lacks is found missing by the probes, not here.
+                 (sb-ext:package-lock-violation #'continue))
     (compile-agent (pathname (argument "CADRE_LISP_SOURCE"))
                    (pathname (argument "CADRE_LISP_SCRATCH")))))
 

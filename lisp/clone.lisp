@@ -28,13 +28,21 @@ pthread_kill of the main thread (and with it SBCL's stop-the-world) fails after 
 (defun clone-process ()
   "Like fork, but the child's parent is our parent. Child: 0; parent: its pid; negative: failed."
   (if (and *clone-parent-works* *tid-address-offset*)
-      (system-call +sys-clone+
-                   (logior #x8000     ; CLONE_PARENT
-                           #x01000000 ; CLONE_CHILD_SETTID
-                           #x00200000 ; CLONE_CHILD_CLEARTID
-                           17)        ; SIGCHLD
-                   0 0 (+ (c-call "pthread_self" unsigned-long) *tid-address-offset*) 0)
+      (let ((pid (clone-sibling)))
+        (cond ((and (= pid -1) (= (errno) +einval+))
+               ;; The first process of a pid namespace cannot have siblings.
+               (setf *clone-parent-works* nil)
+               (clone-process))
+              (t pid)))
       (c-call "fork" int)))
+
+(defun clone-sibling ()
+  (system-call +sys-clone+
+               (logior #x8000           ; CLONE_PARENT
+                       #x01000000       ; CLONE_CHILD_SETTID
+                       #x00200000       ; CLONE_CHILD_CLEARTID
+                       17)              ; SIGCHLD
+               0 0 (+ (c-call "pthread_self" unsigned-long) *tid-address-offset*) 0))
 
 ;;; --- threads ------------------------------------------------------------------------------------
 

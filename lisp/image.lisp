@@ -38,6 +38,8 @@ dispatch functions here and not in every worker."
 
 (defun prepare-image ()
   (setf *contrib-home* (native-namestring (truename (sb-int:sbcl-homedir-pathname))))
+  (probe-finalizers)
+  (remove-finalizer-thread)             ; before the other probes, which clone
   (run-probes)
   (silence-compiler)
   (take-over-debugger)
@@ -47,5 +49,4 @@ dispatch functions here and not in every worker."
   (sb-ext:lock-package "CADRE-AGENT"))
 
 (defun save-core (path)
-  (remove-finalizer-thread)
   (sb-ext:save-lisp-and-die path :toplevel #'main :executable nil))

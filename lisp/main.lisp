@@ -11,6 +11,16 @@
 (defglobal *live-bytes* 0)              ; after the last full collection
 (declaim (type word *live-bytes*))
 
+(declaim (notinline clear-stack))
+(defun clear-stack ()
+  "Overwrites what ended calls left on the stack; the collector takes it for pointers."
+  (let ((words (make-array 32768 :element-type 'word :initial-element 0)))
+    (declare (dynamic-extent words))
+    (touch-words words)))
+
+(declaim (notinline touch-words))
+(defun touch-words (words) (fill (the (simple-array word (*)) words) 0))
+
 (defun collect-garbage ()
   "Before a clone: what is garbage now would stay in the snapshot. Hooks are not run, they are
 user code and nothing has been asked of it. Garbage in older generations, such as a stopped runaway
@@ -18,7 +28,7 @@ leaves, is collected when usage has more than doubled; the stack is cleared of s
 one of which could keep all of it."
   (let ((hooks *after-gc-hooks*))
     (setf *after-gc-hooks* '())
-    (sb-sys:scrub-control-stack)
+    (clear-stack)
     (sb-ext:gc)
     (when (> (sb-kernel:dynamic-usage)
              (+ (* 2 *live-bytes*) (floor (sb-ext:dynamic-space-size) 10)))
@@ -99,7 +109,8 @@ one of which could keep all of it."
   "Full debug information without stepping code: complete backtraces and variables at about the
 speed of the default. At start and not in the core, because LOAD binds the policy while the core
 is built. PROCLAIM and not RESTRICT-COMPILER-POLICY: the user's declarations win."
-  (proclaim '(optimize (speed 1) (safety 1) (debug 3) (sb-c:insert-step-conditions 0))))
+  (proclaim '(optimize (speed 1) (safety 1) (debug 3)))
+  (ignore-errors (proclaim '(optimize (sb-c:insert-step-conditions 0)))))
 
 (defun main ()
   "Entry of the saved core."

@@ -1,8 +1,102 @@
 ;;;; Probes of SBCL's internals, made when the core is built (sessions.md 11).
+;;;;
+;;;; Each internal the agent leans on is tried out by use, in a child process where a failure may
+;;;; crash. The results are kept in the core, decide between a mechanism and its fallback, and are
+;;;; sent with HELLO for `cadre doctor`.
 
 (in-package "CADRE-AGENT")
 
-(defglobal *probes* '())                ; list of (name ok detail)
+(defglobal *probes* '())                ; list of (name ok detail), in order
+(defconstant +probe-passed+ 42)
+
+(defun add-probe (name ok with without)
+  (setf *probes* (append *probes* (list (list name (and ok t) (if ok with without)))))
+  ok)
+
+(defun child-exit-code (pid)
+  "Exit code of the child PID, or NIL when a signal ended it."
+  (with-alien ((status int))
+    (loop while (and (minusp (c-call "waitpid" int (int pid) ((* int) (addr status)) (int 0)))
+                     (= (errno) +eintr+)))
+    (and (zerop (logand status 127)) (ldb (byte 8 8) status))))
+
+(defun passes-in-child-p (function &optional (clone (lambda () (c-call "fork" int))))
+  "True when FUNCTION returns true in a process made by CLONE."
+  (let ((pid (funcall clone)))
+    (cond ((zerop pid)
+           (exit-now (if (ignore-errors (funcall function)) +probe-passed+ 1)))
+          ((plusp pid) (eql (child-exit-code pid) +probe-passed+)))))
+
+(defun collect-and-allocate ()
+  (sb-ext:gc)
+  (let ((list (loop repeat 100000 collect (make-string 10))))
+    (sb-ext:gc :full t)
+    (= (length list) 100000)))
+
+(defun probe-decommit ()
+  (setf *decommit-works*
+        (add-probe "decommit"
+                   (passes-in-child-p (lambda ()
+                                        (sb-ext:gc)
+                                        (release-free-pages)
+                                        (collect-and-allocate)))
+                   "free pages of parked processes are given back"
+                   "page table not understood; snapshots are larger")))
+
+(defun probe-thread-recipe ()
+  "Clone while a thread conses; the child must survive collections."
+  (let ((thread (sb-thread:make-thread (lambda () (loop (make-list 50))) :name "probe"))
+        (parent-works *clone-parent-works*))
+    (setf *clone-parent-works* nil)     ; a plain child, so that we can wait for it
+    (let ((works (ignore-errors
+                  (passes-in-child-p #'collect-and-allocate #'clone-with-threads))))
+      (setf *clone-parent-works* parent-works)
+      (sb-thread:terminate-thread thread)
+      (sb-thread:join-thread thread :default nil)
+      (setf *thread-recipe-works*
+            (add-probe "clone-with-threads" works
+                       "snapshots are taken while user threads run"
+                       "no snapshots while user threads run")))))
+
+(defun probe-thread-id ()
+  (add-probe "thread-id" (find-tid-address-offset)
+             "clones are siblings (CLONE_PARENT)"
+             "clones are children (fork); the supervisor adopts them"))
+
+(defun probe-finalizers ()
+  (add-probe "finalizers"
+             (ignore-errors
+              (and (every #'fboundp '(sb-impl::finalizer-thread-start
+                                      sb-impl::finalizer-thread-stop
+                                      sb-impl::finalizer-thread-notify))
+                   (integerp (pending-finalizer-count))))
+             "finalizers run between calls"
+             "finalizers do not run"))
+
+(defun probe-frames ()
+  (add-probe "frames"
+             (ignore-errors
+              (multiple-value-bind (name arguments)
+                  (sb-debug::frame-call (sb-di:top-frame))
+                (and name (listp arguments))))
+             "frames have arguments and variables"
+             "frames have names only"))
+
+(defun probe-policy ()
+  (add-probe "step-conditions"
+             (ignore-errors
+              (compile nil '(lambda ()
+                             (declare (optimize (debug 3) (sb-c:insert-step-conditions 0)))
+                             1)))
+             "debug 3 without stepping code"
+             "plain debug 3; loops are slower"))
+
+(defun run-probes ()
+  (probe-thread-id)
+  (probe-decommit)
+  (probe-thread-recipe)
+  (probe-frames)
+  (probe-policy))
 
 (defun probe-objects ()
   (map 'simple-vector
@@ -10,6 +104,3 @@
          (destructuring-bind (name ok detail) probe
            (object "name" name "ok" (json-boolean ok) "detail" detail)))
        *probes*))
-
-(defun run-probes ()
-  (setf *probes* '()))

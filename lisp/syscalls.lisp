@@ -18,6 +18,7 @@
 
 (defconstant +eintr+ 4)
 (defconstant +eagain+ 11)
+(defconstant +einval+ 22)
 (defconstant +sys-clone+ 56)
 (defconstant +sys-gettid+ 186)
 (defconstant +sys-getdents64+ 217)

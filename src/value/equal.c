@@ -94,40 +94,81 @@ static bool check(struct work *work, value a, value b, bool strict)
     return answer != DIFFERENT;
 }
 
-// Where a key of `a` must be in `b`. A key that is a collection is not compared here (that would
-// recurse on the C stack) but found by its hash; the caller compares it.
-static bool find_entry(value b, value key, value *ret_key, value *ret_item)
+static bool next_entry(struct map_cursor *cursor, value *ret_key, value *ret_item)
 {
-    if (!value_is_collection(key)) {
-        if (b.tag == VALUE_MAP)
-            return map_find_entry(b, key, ret_key, ret_item);
-        const value *entry = table_find(b.object, key);
-        if (entry)
-            *ret_key = *entry;
-        return entry;
-    }
-    bool single = b.aux == 1;
-    uint64_t hash = single ? 0 : value_hash(key);
+    tick_spend(1);
+    if (cursor->map.tag == VALUE_MAP)
+        return map_next(cursor, ret_key, ret_item);
+    bool more = set_next(cursor, ret_key);
+    *ret_item = value_nil();
+    return more;
+}
+
+// Keys of `b` that could be this collection, from outside. One of them is given.
+static size_t count_candidates(value b, value key, value *ret_key, value *ret_item)
+{
     struct map_cursor cursor = map_iterate(b);
+    value candidate, item;
+    size_t count = 0;
+    while (next_entry(&cursor, &candidate, &item)) {
+        if (candidate.tag == key.tag && candidate.aux == key.aux) {
+            *ret_key = candidate;
+            *ret_item = item;
+            count++;
+        }
+    }
+    return count;
+}
+
+// A key that is a collection is not compared here, for that would recurse on the C stack. It is found
+// by its hash (when there is a choice), and the caller compares it with what was found.
+static bool find_collection(value b, value key, value *ret_key, value *ret_item)
+{
+    uint64_t hash;
+    if (b.object->kind == OBJECT_NODE) {
+        hash = value_hash(key);
+        const struct object *last;
+        const value *entry = trie_at(b.object, hash, &last);
+        if (last->kind == OBJECT_NODE) {
+            if (entry) {
+                *ret_key = entry[0];
+                *ret_item = b.tag == VALUE_MAP ? entry[1] : value_nil();
+            }
+            return entry;
+        }
+    } else {
+        size_t candidates = count_candidates(b, key, ret_key, ret_item);
+        if (candidates < 2)
+            return candidates;
+        hash = value_hash(key);
+    }
+    struct map_cursor cursor = map_iterate(b);
+    value candidate, item;
     bool found = false;
-    for (;;) {
-        value candidate, item = value_nil();
-        bool more = b.tag == VALUE_MAP ? map_next(&cursor, &candidate, &item)
-                                       : set_next(&cursor, &candidate);
-        if (!more)
-            return found;
-        tick_spend(1);
-        if (candidate.tag != key.tag || candidate.aux != key.aux)
+    while (next_entry(&cursor, &candidate, &item)) {
+        if (candidate.tag != key.tag || candidate.aux != key.aux || value_hash(candidate) != hash)
             continue;
-        if (!single && value_hash(candidate) != hash)
-            continue;
-        // Two candidates with one hash of 64 bits: only then is a comparison needed to choose.
+        // Two keys with one hash of 64 bits: only then is a comparison needed to choose.
         if (found && value_identical(*ret_key, key))
             return true;
         *ret_key = candidate;
         *ret_item = item;
         found = true;
     }
+    return found;
+}
+
+// Where a key of `a` must be in `b`.
+static bool find_entry(value b, value key, value *ret_key, value *ret_item)
+{
+    if (value_is_collection(key))
+        return find_collection(b, key, ret_key, ret_item);
+    if (b.tag == VALUE_MAP)
+        return map_find_entry(b, key, ret_key, ret_item);
+    const value *entry = table_find(b.object, key);
+    if (entry)
+        *ret_key = *entry;
+    return entry;
 }
 
 static bool check_entry(struct work *work, const struct frame *frame)

@@ -148,9 +148,28 @@ static int compare_scalar_keys(value a, value b)
     }
 }
 
+// The order as far as it shows without looking inside; 0 with *ret_inside: look inside.
+static int compare_outside(value a, value b, bool *ret_inside)
+{
+    *ret_inside = false;
+    int order = kind_rank(a) - kind_rank(b);
+    if (order)
+        return order;
+    if (!value_is_collection(a))
+        return compare_scalar_keys(a, b);
+    if (a.aux != b.aux)
+        return a.aux < b.aux ? -1 : 1;
+    *ret_inside = a.object != b.object && a.aux > 0;
+    return 0;
+}
+
 static int compare_hashes(void *data, const value *a, const value *b)
 {
     (void)data;
+    bool inside;
+    int order = compare_outside(*a, *b, &inside);
+    if (!inside)
+        return order;
     uint64_t left = value_hash(*a), right = value_hash(*b);
     return (left > right) - (left < right);
 }
@@ -216,21 +235,6 @@ static void next_pair(struct pair *pair, value *ret_a, value *ret_b)
         map_find(pair->a, pair->a_keys[index / 2], ret_a);
         map_find(pair->b, pair->b_keys[index / 2], ret_b);
     }
-}
-
-// The order as far as it shows without looking inside; 0 with *ret_inside: look inside.
-static int compare_outside(value a, value b, bool *ret_inside)
-{
-    *ret_inside = false;
-    int order = kind_rank(a) - kind_rank(b);
-    if (order)
-        return order;
-    if (!value_is_collection(a))
-        return compare_scalar_keys(a, b);
-    if (a.aux != b.aux)
-        return a.aux < b.aux ? -1 : 1;
-    *ret_inside = a.object != b.object && a.aux > 0;
-    return 0;
 }
 
 // `depth`: how many sorts of keys this comparison is inside of.

@@ -35,20 +35,31 @@ static const value *collision_find(const struct collision *collision, value key)
     return NULL;
 }
 
-const value *trie_find(const struct object *trie, value key, uint64_t hash)
+const value *trie_at(const struct object *trie, uint64_t hash, const struct object **ret_last)
 {
     for (unsigned shift = 0; trie->kind == OBJECT_NODE; shift += TRIE_BITS) {
         const struct node *node = (const struct node *)trie;
         uint32_t bit = place_bit(hash, shift);
-        if (node->entry_map & bit) {
-            const value *entry = node->entries + index_of(node->entry_map, bit) * trie->stride;
-            return value_identical(*entry, key) ? entry : NULL;
-        }
+        *ret_last = trie;
+        if (node->entry_map & bit)
+            return node->entries + index_of(node->entry_map, bit) * trie->stride;
         if (!(node->child_map & bit))
             return NULL;
         trie = node_children(node)[index_of(node->child_map, bit)];
     }
-    return collision_find((const struct collision *)trie, key);
+    *ret_last = trie;
+    return NULL;
+}
+
+const value *trie_find(const struct object *trie, value key, uint64_t hash)
+{
+    const struct object *last;
+    const value *entry = trie_at(trie, hash, &last);
+    if (entry)
+        return value_identical(*entry, key) ? entry : NULL;
+    if (last->kind == OBJECT_NODE)
+        return NULL;
+    return collision_find((const struct collision *)last, key);
 }
 
 // --- changing a node ----------------------------------------------------------------------------

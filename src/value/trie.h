@@ -8,6 +8,9 @@
 enum { TRIE_BITS = 5, TRIE_LEVELS = 14 };
 
 const value *trie_find(const struct object *trie, value key, uint64_t hash);
+// The entry in whose place a key with this hash would be, or NULL. *ret_last: where the search ended; in
+// a list of collisions there is no one place.
+const value *trie_at(const struct object *trie, uint64_t hash, const struct object **ret_last);
 // `trie` may be NULL: an empty one.
 struct object *trie_put(struct region *region, struct object *trie, unsigned stride,
                         const value *items, bool *ret_added);

@@ -285,3 +285,30 @@ void dispatch_batch(struct mcp_server *server, struct exchange *exchange, struct
     server_region_give(server, region);
     exchange_respond(exchange, (struct span){NULL, 0}, 200);
 }
+
+// --- text ---------------------------------------------------------------------------------------
+
+void dispatch_text(struct mcp_server *server, struct exchange *exchange, struct peer *peer,
+                   struct span text)
+{
+    struct region *region = server_region_take(server);
+    struct error error;
+    value whole;
+    if (!jsonrpc_read(region, text, &whole, &error)) {
+        char problem[ERROR_MESSAGE_SIZE + 16];
+        snprintf(problem, sizeof(problem), "Parse error: %s", error.message);
+        server_region_give(server, region);
+        dispatch_refuse(exchange, 400, MESSAGE_ID_NULL, value_nil(), MCP_PARSE_ERROR, problem);
+        return;
+    }
+    region_set_limit(region, SIZE_MAX);
+    if (value_is_vector(whole)) {
+        dispatch_batch(server, exchange, peer, region, whole);
+        return;
+    }
+    struct message message = message_classify(whole);
+    if (era_choose(&message, NULL) == ERA_MODERN)
+        dispatch_modern(server, exchange, peer, region, &message);
+    else
+        dispatch_legacy(server, exchange, peer, region, &message);
+}

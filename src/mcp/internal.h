@@ -352,6 +352,9 @@ void dispatch_legacy(struct mcp_server *server, struct exchange *exchange, struc
 // An array under a legacy peer. Consumes the region.
 void dispatch_batch(struct mcp_server *server, struct exchange *exchange, struct peer *peer,
                     struct region *region, value batch);
+// The text of one message or batch on a channel without headers.
+void dispatch_text(struct mcp_server *server, struct exchange *exchange, struct peer *peer,
+                   struct span text);
 // Answers the exchange with an error that belongs to no call.
 void dispatch_refuse(struct exchange *exchange, int status, enum message_id_form form, value id,
                      int code, const char *text);

@@ -156,7 +156,6 @@ static bool is_blank(struct span line)
 
 static void take_line(struct mcp_stdio *stdio, struct span line)
 {
-    struct mcp_server *server = stdio->server;
     if (line.length > 0 && line.data[line.length - 1] == '\r')
         line.length--;
     if (is_blank(line))
@@ -165,27 +164,7 @@ static void take_line(struct mcp_stdio *stdio, struct span line)
         refuse_long_line(stdio);
         return;
     }
-    struct exchange *exchange = exchange_open(stdio);
-    struct region *region = server_region_take(server);
-    struct error error;
-    value whole;
-    if (!jsonrpc_read(region, line, &whole, &error)) {
-        char text[ERROR_MESSAGE_SIZE + 16];
-        snprintf(text, sizeof(text), "Parse error: %s", error.message);
-        server_region_give(server, region);
-        dispatch_refuse(exchange, 400, MESSAGE_ID_NULL, value_nil(), MCP_PARSE_ERROR, text);
-        return;
-    }
-    region_set_limit(region, SIZE_MAX);
-    if (value_is_vector(whole)) {
-        dispatch_batch(server, exchange, &stdio->peer, region, whole);
-        return;
-    }
-    struct message message = message_classify(whole);
-    if (era_choose(&message, NULL) == ERA_MODERN)
-        dispatch_modern(server, exchange, &stdio->peer, region, &message);
-    else
-        dispatch_legacy(server, exchange, &stdio->peer, region, &message);
+    dispatch_text(stdio->server, exchange_open(stdio), &stdio->peer, line);
 }
 
 static void take_lines(struct mcp_stdio *stdio)

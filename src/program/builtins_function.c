@@ -11,7 +11,7 @@ static void release_all(struct run *run, const value *values, size_t count)
 
 // --- apply ----------------------------------------------------------------------------------------
 
-value builtin_apply(struct run *run, const struct builtin *self, value *arguments, size_t count)
+value builtin_apply_spread(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     value f = arguments[0];
     if (!run_is_callable(f))

@@ -16,6 +16,12 @@ static const struct runtime_line {
     {"INFO: Control stack guard page ", false},
     {"INFO: Binding stack guard page ", false},
     {"INFO: Alien stack guard page ", false},
+    {"Control stack guard page ", false},
+    {"Binding stack guard page ", false},
+    {"Alien stack guard page ", false},
+    {"Immobile Object Counts", false},
+    {"Gen layout fdefn ", false},
+    {"Tot  ", false},
     {"CORRUPTION WARNING in SBCL pid ", false},
     {"Memory fault at ", false},
     {"The integrity of this image is possibly compromised.", false},
@@ -115,20 +121,24 @@ void runtime_lines_divide(struct span errors, struct buffer *text, struct buffer
     }
 }
 
-// The line that says why the runtime gave up; empty when there is none.
+// The line that says why the runtime gave up; empty when there is none. A line that is known to tell
+// it is better than whatever follows "fatal error encountered in SBCL pid …:".
 static struct span fatal_line(struct span errors)
 {
-    struct span found = {"", 0};
+    struct span known_reason = {"", 0};
+    struct span other_reason = {"", 0};
     bool next_is_reason = false;
     while (errors.length > 0) {
         struct span line = line_without_end(line_next(&errors));
         const struct runtime_line *known = runtime_line_find(line);
-        if ((known && known->fatal) || (next_is_reason && line.length > 0))
-            found = line;
+        if (known && known->fatal)
+            known_reason = line;
+        else if (next_is_reason && line.length > 0)
+            other_reason = line;
         next_is_reason = known && span_starts_with(line, SPAN("fatal error encountered")) &&
                          line.data[line.length - 1] == ':';
     }
-    return found;
+    return known_reason.length > 0 ? known_reason : other_reason;
 }
 
 static bool contains(struct span text, const char *part)

@@ -1,5 +1,6 @@
 #include "session/core.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -67,16 +68,20 @@ static bool runs_from_build(void)
     return strncmp(path, CADRE_BUILDDIR, directory) == 0 && path[directory] == '/';
 }
 
-static char *part_path(const char *in_build, const char *installed)
+static char *part_path_from(const char *directory, const char *name, const char *installed)
 {
-    return runs_from_build() ? memory_format("%s/%s", CADRE_BUILDDIR, in_build)
+    return runs_from_build() ? memory_format("%s/%s", directory, name)
                              : memory_format("%s/%s", CADRE_LIBDIR, installed);
+}
+
+static char *shipped_core(void)
+{
+    return part_path_from(CADRE_BUILDDIR, "lisp/cadre.core", "cadre.core");
 }
 
 int session_find_core_builder(char **ret_path)
 {
-    char *path = runs_from_build() ? memory_format("%s/scripts/build-core", CADRE_SOURCE_DIR)
-                                   : memory_format("%s/scripts/build-core", CADRE_LIBDIR);
+    char *path = part_path_from(CADRE_SOURCE_DIR, "scripts/build-core", "scripts/build-core");
     if (access(path, X_OK) < 0) {
         memory_free(path);
         return -ENOENT;
@@ -112,14 +117,29 @@ static uint64_t file_mark(const char *path, uint64_t mark)
     return hash_bytes(parts, sizeof(parts), mark);
 }
 
+// The same for all files of the directory, in whatever order they are listed.
+static uint64_t directory_mark(const char *path)
+{
+    uint64_t mark = 0;
+    DIR *directory = opendir(path);
+    for (struct dirent *entry; directory && (entry = readdir(directory));) {
+        CLEANUP_FREE char *file = memory_format("%s/%s", path, entry->d_name);
+        if (entry->d_name[0] != '.')
+            mark ^= file_mark(file, hash_bytes(entry->d_name, strlen(entry->d_name), 1));
+    }
+    if (directory)
+        closedir(directory);
+    return mark;
+}
+
 static char *cached_core(const struct session_config *config)
 {
     CLEANUP_FREE char *directory = cache_directory(config);
     CLEANUP_FREE char *sbcl = NULL;
-    CLEANUP_FREE char *shipped = part_path("lisp/cadre.core", "cadre.core");
+    CLEANUP_FREE char *sources = part_path_from(CADRE_SOURCE_DIR, "lisp", "lisp");
     if (session_find_sbcl(config, &sbcl) < 0)
         return NULL;
-    uint64_t mark = file_mark(shipped, file_mark(sbcl, 1));
+    uint64_t mark = file_mark(sbcl, directory_mark(sources));
     return memory_format("%s/cadre-%016llx-%u.core", directory, (unsigned long long)mark,
                          heap_of(config));
 }
@@ -129,7 +149,7 @@ int session_find_core(const struct session_config *config, char **ret_path)
     if (config->core)
         return give_path(memory_copy_text(config->core, strlen(config->core)), ret_path);
     if (heap_of(config) == CORE_DEFAULT_HEAP_MB &&
-        give_path(part_path("lisp/cadre.core", "cadre.core"), ret_path) == 0)
+        give_path(shipped_core(), ret_path) == 0)
         return 0;
     char *cached = cached_core(config);
     return cached ? give_path(cached, ret_path) : -ENOENT;

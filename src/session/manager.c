@@ -31,7 +31,9 @@ static void on_reap(evutil_socket_t fd, short what, void *data)
 {
     (void)fd;
     (void)what;
-    manager_reap_orphans(data);
+    struct session_manager *manager = data;
+    for (struct session *session = manager->sessions; session; session = session->next)
+        session_reap_orphans(session);
 }
 
 static char *copy_or_null(const char *text)
@@ -130,6 +132,8 @@ static void session_end_now(struct session *session, int64_t until_ms)
         memory_free(worker->code);
         memory_free(worker);
     }
+    session_kill_all(session);  // what was forked while the others were killed
+    session_reap_orphans(session);
     session_free(session);
 }
 
@@ -306,6 +310,7 @@ void session_unlink_closed(struct session *session)
     while (*link != session)
         link = &(*link)->next;
     *link = session->next;
+    session_reap_orphans(session);
     session_free(session);
 }
 

@@ -204,23 +204,15 @@ void session_kill_all(struct session *session)
 
 static bool reap_orphan(void *data, pid_t pid)
 {
-    struct session_manager *manager = data;
+    struct session *session = data;
     struct proc_status status;
-    if (manager_knows_pid(manager, pid) || proc_status_read(pid, &status) < 0 || status.state != 'Z')
-        return true;
-    struct session *lists[] = {manager->sessions, manager->closing};
-    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
-        for (struct session *session = lists[i]; session; session = session->next) {
-            if (session_has_kernel_session(session, status.session)) {
-                waitpid(pid, NULL, WNOHANG);
-                return true;
-            }
-        }
-    }
+    if (!manager_knows_pid(session->manager, pid) && proc_status_read(pid, &status) == 0 &&
+        status.state == 'Z' && session_has_kernel_session(session, status.session))
+        waitpid(pid, NULL, WNOHANG);
     return true;
 }
 
-void manager_reap_orphans(struct session_manager *manager)
+void session_reap_orphans(struct session *session)
 {
-    proc_children(getpid(), reap_orphan, manager);
+    proc_children(getpid(), reap_orphan, session);
 }

@@ -38,7 +38,7 @@ static void evaluate_all(char **codes, int count)
     driver_open(&driver, &(struct session_config){0});
     for (int i = 0; i < count; i++) {
         struct answer answer;
-        driver_eval(&driver, codes[i], 2, &answer);
+        driver_eval(&driver, codes[i], 10, &answer);
         print_answer(&answer);
     }
     driver_close(&driver);

@@ -317,7 +317,7 @@ static int take_descriptors(int *ret_in, int *ret_out)
 int mcp_stdio_start(struct mcp_server *server, mcp_end_fn *on_end_function, void *data,
                     struct mcp_stdio **ret_stdio)
 {
-    int in, out;
+    int in = -1, out = -1;
     int code = take_descriptors(&in, &out);
     if (code < 0)
         return code;

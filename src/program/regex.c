@@ -361,7 +361,8 @@ static int match_level(struct search *search, struct variant *variant, const str
         if (end < text.length)
             options |= PCRE2_PARTIAL_HARD;
     }
-    pcre2_set_match_limit(cache->context, level->steps);
+    size_t limit = search->run->limits.regex_limit;
+    pcre2_set_match_limit(cache->context, limit < level->steps ? (uint32_t)limit : level->steps);
     pcre2_set_offset_limit(cache->context, last);
     if (variant->jit)
         return pcre2_jit_match(variant->code, (PCRE2_SPTR)text.data, end, from, options,

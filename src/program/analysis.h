@@ -25,6 +25,7 @@ struct recur_target {
     uint32_t wanted;  // values
     struct pattern **patterns;
     bool plain;
+    bool has_rest;
     bool used;
     struct slot_set *entry;  // what is alive where recur jumps to, while liveness is in the loop
 };

@@ -293,12 +293,12 @@ static struct slot_set reads_begin(struct analysis *analysis)
 }
 
 static const struct slot_set *reads_end(struct analysis *analysis, struct slot_set *outer,
-                                        const struct scope *scope)
+                                        uint32_t first_slot)
 {
     struct slot_set *reads = analysis_alloc(analysis, sizeof(*reads));
     *reads = analysis->function->reads;
-    slot_set_keep_below(reads, scope->first_slot);
     slot_set_merge(outer, reads);
+    slot_set_keep_below(reads, first_slot);
     analysis->function->reads = *outer;
     return reads;
 }
@@ -324,7 +324,7 @@ struct expression *analyze_loop(struct analysis *analysis, const struct form *fo
     analysis->target = target;
     struct slot_set outer_reads = reads_begin(analysis);
     loop->body = analyze_body(analysis, form->items + 2, form->count - 2, form, true);
-    loop->reads = reads_end(analysis, &outer_reads, &scope);
+    loop->reads = reads_end(analysis, &outer_reads, scope.first_slot);
     analysis->target = outer;
     scope_leave(analysis, &scope);
     return &loop->base;
@@ -344,6 +344,7 @@ struct expression *analyze_recur(struct analysis *analysis, const struct form *f
     recur->wanted = target->wanted;
     recur->patterns = target->patterns;
     recur->plain = target->plain;
+    recur->has_rest = target->has_rest;
     recur->target = target;
     target->used = true;
     return &recur->base;
@@ -409,13 +410,20 @@ struct expression *analyze_for(struct analysis *analysis, const struct form *for
     loop->clauses = analysis_alloc(analysis, (clauses->count / 2 + 1) * sizeof(*loop->clauses));
     struct scope scope = scope_enter(analysis);
     size_t outer_depth = analysis->for_depth;
-    // The first collection is evaluated once, before the rounds.
+    // The first collection is evaluated once, before the rounds. What the last collection's rounds
+    // read again includes what the clauses before it have bound.
     analyze_clause(analysis, &scope, &loop->clauses[loop->count++], clauses, 0, op);
+    uint32_t boundary = scope.first_slot;
     struct slot_set outer_reads = reads_begin(analysis);
-    for (size_t i = 2; i < clauses->count; i += 2)
-        analyze_clause(analysis, &scope, &loop->clauses[loop->count++], clauses, i, op);
+    for (size_t i = 2; i < clauses->count; i += 2) {
+        uint32_t bound_before = analysis->function->next_slot;
+        struct clause *clause = &loop->clauses[loop->count++];
+        analyze_clause(analysis, &scope, clause, clauses, i, op);
+        if (clause->kind == CLAUSE_EACH)
+            boundary = bound_before;
+    }
     loop->body = analyze_body(analysis, form->items + 2, form->count - 2, form, false);
-    loop->reads = reads_end(analysis, &outer_reads, &scope);
+    loop->reads = reads_end(analysis, &outer_reads, boundary);
     analysis->for_depth = outer_depth;
     scope_leave(analysis, &scope);
     return &loop->base;

@@ -94,7 +94,11 @@ static void analyze_parameters(struct analysis *analysis, struct function_frame 
     code->parameters = plain ? NULL : patterns;
     struct recur_target *target = analysis_alloc(analysis, sizeof(*target));
     *target = (struct recur_target){
-        .wanted = (uint32_t)total, .patterns = patterns, .plain = plain};
+        .wanted = (uint32_t)total,
+        .patterns = patterns,
+        .plain = plain,
+        .has_rest = code->has_rest,
+    };
     analysis->target = target;
 }
 

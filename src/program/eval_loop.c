@@ -9,6 +9,9 @@
 
 enum { FEW_VALUES = 8 };
 
+static void bind_rest(struct run *run, struct frame *frame, const struct pattern *pattern,
+                      value rest);
+
 // --- loop, recur --------------------------------------------------------------------------------
 
 static void check_jumps(struct run *run, int64_t jumps)
@@ -61,8 +64,13 @@ value eval_recur(const struct expression *expression, struct frame *frame, struc
         run_raise(run, ARITY_MISMATCH, "recur", "recur: expected %u value%s, got %u",
                   (unsigned)recur->wanted, recur->wanted == 1 ? "" : "s", (unsigned)recur->count);
     }
-    for (uint32_t i = 0; i < recur->count; i++)
-        pattern_bind_fast(run, frame, recur->patterns[i], value_retain(vector_at(values, i)));
+    for (uint32_t i = 0; i < recur->count; i++) {
+        value v = value_retain(vector_at(values, i));
+        if (recur->has_rest && i + 1 == recur->count)
+            bind_rest(run, frame, recur->patterns[i], v);
+        else
+            pattern_bind_fast(run, frame, recur->patterns[i], v);
+    }
     value_release(run->region, values);
     return value_recur();
 }
@@ -76,7 +84,10 @@ value closure_run(struct run *run, struct frame *frame, const struct code *code)
                 continue;
             value v = frame->slots[i];
             frame->slots[i] = value_nil();
-            pattern_bind(run, frame, code->parameters[i], v);
+            if (i == code->parameter_count)
+                bind_rest(run, frame, code->parameters[i], v);
+            else
+                pattern_bind(run, frame, code->parameters[i], v);
         }
     }
     value result = evaluate(code->body, frame, run);
@@ -203,7 +214,7 @@ static value rest_map(struct run *run, value rest)
 static void bind_rest(struct run *run, struct frame *frame, const struct pattern *pattern,
                       value rest)
 {
-    if (pattern->kind == PATTERN_MAP)
+    if (pattern->kind == PATTERN_MAP && rest.tag == VALUE_VECTOR)
         rest = rest_map(run, rest);
     pattern_bind_fast(run, frame, pattern, rest);
 }

@@ -209,6 +209,7 @@ struct expression_recur {
     struct expression **items;
     struct pattern **patterns;
     bool plain;  // every pattern is a slot
+    bool has_rest;  // the last pattern is the rest of a function's arguments
     struct recur_target *target;
 };
 

@@ -1,0 +1,3 @@
+#include "program/guide.h"
+
+const char program_guide[] = "PTC-Lisp\n";

@@ -1,0 +1,254 @@
+#include "program/record.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "value/edn.h"
+
+enum { SIGNATURE_ARENA_BYTES = 16 * 1024 * 1024, MAX_DECIMALS = 1074 };
+
+// --- options ------------------------------------------------------------------------------------
+
+void record_options_default(struct record_options *options)
+{
+    *options = (struct record_options){.float_precision = -1};
+    run_limits_default(&options->limits);
+}
+
+static bool refuse(struct diagnostic *diagnostic, const char *format, struct span name)
+{
+    *diagnostic = (struct diagnostic){.kind = INVALID_RECORD};
+    char shown[81];
+    snprintf(shown, sizeof(shown), "%.*s", (int)(name.length > 80 ? 80 : name.length), name.data);
+    snprintf(diagnostic->message, sizeof(diagnostic->message), "%s: %s", format, shown);
+    return false;
+}
+
+static bool set_memory_mode(struct record_options *options, value v)
+{
+    if (v.tag != VALUE_STRING && v.tag != VALUE_KEYWORD)
+        return false;
+    options->explicit_memory = span_equal_text(value_text(v), "explicit");
+    return options->explicit_memory || span_equal_text(value_text(v), "merge");
+}
+
+bool record_option_set(struct record_options *options, struct span name, value v,
+                       struct diagnostic *ret_diagnostic)
+{
+    bool is_integer = v.tag == VALUE_INTEGER;
+    bool ok;
+    if (span_equal_text(name, "memory")) {
+        ok = set_memory_mode(options, v);
+    } else if (span_equal_text(name, "float_precision")) {
+        ok = is_integer && v.integer >= 0 && v.integer <= MAX_DECIMALS;
+        if (ok)
+            options->float_precision = (int)v.integer;
+    } else if (span_equal_text(name, "plain")) {
+        ok = v.tag == VALUE_BOOLEAN || is_integer;
+        options->plain = v.tag == VALUE_BOOLEAN ? v.boolean : v.integer != 0;
+    } else if (span_equal_text(name, "fail_allocation")) {
+        ok = is_integer && v.integer >= 0;
+        if (ok)
+            options->fail_allocation = (size_t)v.integer;
+    } else {
+        ok = is_integer && run_limits_set(&options->limits, name, v.integer);
+    }
+    return ok || refuse(ret_diagnostic, "unknown option or wrong value", name);
+}
+
+static bool read_options(struct record_options *options, value map, struct diagnostic *diagnostic)
+{
+    if (map.tag == VALUE_NIL)
+        return true;
+    if (map.tag != VALUE_MAP)
+        return refuse(diagnostic, "must be an object", SPAN("options"));
+    struct map_cursor cursor = map_iterate(map);
+    value name, v;
+    while (map_next(&cursor, &name, &v)) {
+        if (v.tag != VALUE_NIL && !record_option_set(options, value_text(name), v, diagnostic))
+            return false;
+    }
+    return true;
+}
+
+// --- compile and run ----------------------------------------------------------------------------
+
+static bool parse_signature(const struct program_inputs *inputs, struct arena *arena,
+                            const struct signature **ret_signature, struct step *step)
+{
+    struct error error = {0};
+    *ret_signature = NULL;
+    if (!inputs->signature.length || signature_parse(arena, inputs->signature, ret_signature, &error))
+        return true;
+    struct diagnostic diagnostic = {.kind = INVALID_SIGNATURE};
+    snprintf(diagnostic.message, sizeof(diagnostic.message), "invalid signature: %.400s",
+             error.message);
+    step_fail(step, inputs->region, inputs->memory, inputs->source, &diagnostic);
+    step->line = error.line;
+    step->column = error.column;
+    return false;
+}
+
+// Names of functions in memory; they shadow builtins. NULL when there are none.
+static struct span *memory_functions(struct region *region, value memory, size_t *ret_count)
+{
+    *ret_count = 0;
+    if (memory.tag != VALUE_MAP)
+        return NULL;
+    struct span *names = region_alloc(region, (map_count(memory) + 1) * sizeof(*names));
+    struct map_cursor cursor = map_iterate(memory);
+    value name, item;
+    while (map_next(&cursor, &name, &item)) {
+        if (item.tag == VALUE_FUNCTION &&
+            (name.tag == VALUE_KEYWORD || name.tag == VALUE_STRING))
+            names[(*ret_count)++] = value_text(name);
+    }
+    return names;
+}
+
+void program_compile_and_run(const struct program_inputs *inputs, struct arena *arena,
+                             struct step *ret_step)
+{
+    const struct signature *signature;
+    if (!parse_signature(inputs, arena, &signature, ret_step))
+        return;
+    struct compile_options options = {
+        .source = inputs->source,
+        .limits = &inputs->options.limits,
+        .tools = inputs->tools,
+        .plain = inputs->options.plain,
+    };
+    options.functions = memory_functions(inputs->region, inputs->memory, &options.function_count);
+    struct diagnostic diagnostic;
+    struct program *program = program_compile(&options, &diagnostic);
+    if (!program || !program_check_names(program, inputs->memory, &diagnostic)) {
+        step_fail(ret_step, inputs->region, inputs->memory, inputs->source, &diagnostic);
+        program_release(program);
+        return;
+    }
+    struct run_request request = {
+        .program = program,
+        .region = inputs->region,
+        .context = inputs->context,
+        .memory = inputs->memory,
+        .history = inputs->history,
+        .limits = inputs->options.limits,
+        .explicit_memory = inputs->options.explicit_memory,
+        .float_precision = inputs->options.float_precision,
+        .signature = signature,
+        .signature_text = inputs->signature,
+        .validation = inputs->validation,
+        .fail_allocation = inputs->options.fail_allocation,
+    };
+    program_run(&request, ret_step);
+    program_release(program);
+}
+
+// --- records ------------------------------------------------------------------------------------
+
+static bool read_edn(struct region *region, value text, const char *name, value *ret_value,
+                     struct diagnostic *diagnostic)
+{
+    struct error error = {0};
+    if (text.tag != VALUE_STRING)
+        return refuse(diagnostic, "must be a string", span_from(name));
+    if (edn_read(region, value_text(text), NULL, ret_value, &error))
+        return true;
+    refuse(diagnostic, "unreadable", span_from(name));
+    size_t used = strlen(diagnostic->message);
+    snprintf(diagnostic->message + used, sizeof(diagnostic->message) - used, " (%.200s)",
+             error.message);
+    return false;
+}
+
+// `name` as JSON or `name`_edn as text; nil when absent.
+static bool read_map(struct region *region, value record, const char *name, const char *edn_name,
+                     value *ret_value, struct diagnostic *diagnostic)
+{
+    value text;
+    *ret_value = map_get_text(record, name);
+    if (map_find_text(record, edn_name, &text) && text.tag != VALUE_NIL &&
+        !read_edn(region, text, edn_name, ret_value, diagnostic))
+        return false;
+    return ret_value->tag == VALUE_NIL || ret_value->tag == VALUE_MAP ||
+           refuse(diagnostic, "must be an object", span_from(name));
+}
+
+static bool read_history(struct region *region, value record, value *ret_history,
+                         struct diagnostic *diagnostic)
+{
+    value texts = map_get_text(record, "turn_history_edn");
+    *ret_history = vector_new(region, 0);
+    if (texts.tag == VALUE_NIL)
+        return true;
+    if (texts.tag != VALUE_VECTOR)
+        return refuse(diagnostic, "must be a list", SPAN("turn_history_edn"));
+    for (size_t i = 0; i < vector_count(texts); i++) {
+        value entry;
+        if (!read_edn(region, vector_at(texts, i), "turn_history_edn", &entry, diagnostic))
+            return false;
+        *ret_history = vector_push(region, *ret_history, entry);
+    }
+    return true;
+}
+
+static bool read_signature(value record, struct program_inputs *inputs,
+                           struct diagnostic *diagnostic)
+{
+    value text = map_get_text(record, "signature");
+    if (text.tag == VALUE_STRING) {
+        inputs->signature = value_text(text);
+        if (inputs->signature.length == 0)
+            inputs->signature = SPAN(" ");  // given, and unreadable
+    } else if (text.tag != VALUE_NIL) {
+        return refuse(diagnostic, "must be a string", SPAN("signature"));
+    }
+    value mode = map_get_text(record, "validation");
+    if (mode.tag == VALUE_NIL)
+        return true;
+    return (mode.tag == VALUE_STRING &&
+            signature_mode_from_name(value_text(mode), &inputs->validation)) ||
+           refuse(diagnostic, "must be enabled, warn_only, disabled or strict", SPAN("validation"));
+}
+
+static bool read_inputs(value record, struct program_inputs *inputs, struct record_run *run,
+                        struct diagnostic *diagnostic)
+{
+    if (record.tag != VALUE_MAP)
+        return refuse(diagnostic, "not an object", SPAN("record"));
+    if (!read_map(inputs->region, record, "memory", "memory_edn", &inputs->memory, diagnostic))
+        return false;
+    value source = map_get_text(record, "program");
+    if (source.tag != VALUE_STRING)
+        return refuse(diagnostic, "missing or not a string", SPAN("program"));
+    inputs->source = value_text(source);
+    return read_map(inputs->region, record, "context", "context_edn", &inputs->context, diagnostic) &&
+           read_history(inputs->region, record, &inputs->history, diagnostic) &&
+           read_options(&inputs->options, map_get_text(record, "options"), diagnostic) &&
+           read_signature(record, inputs, diagnostic) &&
+           scripted_tools_add(&run->tools, &run->scripts, map_get_text(record, "tools"), diagnostic);
+}
+
+void record_run(struct region *region, value record, struct record_run *ret_run)
+{
+    *ret_run = (struct record_run){0};
+    tool_table_init(&ret_run->tools);
+    arena_init(&ret_run->arena, SIGNATURE_ARENA_BYTES);
+    struct program_inputs inputs = {
+        .region = region, .tools = &ret_run->tools, .validation = SIGNATURE_ENABLED};
+    record_options_default(&inputs.options);
+    struct diagnostic diagnostic;
+    if (read_inputs(record, &inputs, ret_run, &diagnostic))
+        program_compile_and_run(&inputs, &ret_run->arena, &ret_run->step);
+    else
+        step_fail(&ret_run->step, region, inputs.memory, inputs.source, &diagnostic);
+}
+
+void record_run_release(struct record_run *run)
+{
+    step_release(&run->step);
+    arena_release(&run->arena);
+    tool_table_release(&run->tools);
+    scripted_tools_free(run->scripts);
+}

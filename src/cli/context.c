@@ -110,6 +110,7 @@ static void write_lines(struct span text, struct span first)
     size_t length = end ? (size_t)(end - text.data) : text.length;
     write_span(first.data ? first : (struct span){text.data, length});
     putchar('\n');
+    fflush(stdout);
     if (end)
         fprintf(stderr, "%.*s\n", (int)(text.length - length - 1), end + 1);
 }

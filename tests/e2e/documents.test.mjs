@@ -1,0 +1,57 @@
+// Runs the console examples of the documents: blocks that begin with ```console hold commands after
+// "$ " and exactly what they print, standard output and standard error together. The blocks of one
+// document run in order, in one directory that is empty at first, with a context store of its own.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync, readdirSync, symlinkSync } from 'node:fs';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { CADRE, temporaryDirectory, titleOf } from './support.mjs';
+
+const DOCS = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../docs');
+
+// Output may hold fences itself; those come in pairs, the first with its language.
+function consoleExamples(text) {
+  const examples = [];
+  const lines = text.split('\n');
+  for (let i = 0; i < lines.length; i++) {
+    if (lines[i] !== '```console') continue;
+    let end = i + 1;
+    let open = 0;
+    for (; end < lines.length; end++) {
+      if (!lines[end].startsWith('```')) continue;
+      if (lines[end] !== '```') open++;
+      else if (open === 0) break;
+      else open--;
+    }
+    for (const line of lines.slice(i + 1, end)) {
+      if (line.startsWith('$ ')) examples.push({ command: line.slice(2), expected: '' });
+      else examples.at(-1).expected += `${line}\n`;
+    }
+    i = end;
+  }
+  return examples;
+}
+
+for (const document of readdirSync(DOCS).filter((name) => name.endsWith('.md'))) {
+  const examples = consoleExamples(readFileSync(path.join(DOCS, document), 'utf8'));
+  if (examples.length === 0) continue;
+  describe(document, () => {
+    const directory = temporaryDirectory();
+    const bin = path.join(directory, 'bin');
+    const work = path.join(directory, 'work');
+    mkdirSync(bin);
+    mkdirSync(work);
+    symlinkSync(CADRE, path.join(bin, 'cadre'));
+    const env = { ...process.env, HOME: work, PATH: `${bin}:${process.env.PATH}`,
+      CADRE_CONTEXT_DB: path.join(directory, 'context.db') };
+    for (const { command, expected } of examples) {
+      test(titleOf(command), () => {
+        const { stdout } = spawnSync('sh', ['-c', `{ ${command}\n} 2>&1`], { cwd: work, env, encoding: 'utf8' });
+        // Output without a line end at its end looks the same on a page.
+        assert.equal(stdout === '' || stdout.endsWith('\n') ? stdout : `${stdout}\n`, expected);
+      });
+    }
+  });
+}

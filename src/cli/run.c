@@ -118,7 +118,7 @@ static bool read_tools(struct run_arguments *arguments, const char *path)
     if (!read_values(arguments, path, &tools))
         return false;
     // Keyword names, as EDN writes them, are fine for tools but their records have string keys.
-    if (scripted_tools_add(&arguments->tools, &arguments->scripts, tools, &diagnostic))
+    if (scripted_tools_add(&arguments->tools, &arguments->scripts, tools, NULL, &diagnostic))
         return true;
     fprintf(stderr, "cadre run: %s: %s\n", path, diagnostic.message);
     return false;
@@ -313,7 +313,7 @@ static bool run_line(struct span line)
     value record;
     struct record_run run;
     if (json_read(region, line, &options, &record, &error)) {
-        record_run(region, record, &run);
+        record_run(region, record, NULL, &run);
     } else {
         struct diagnostic diagnostic = {.kind = INVALID_RECORD};
         snprintf(diagnostic.message, sizeof(diagnostic.message), "not JSON: %.400s", error.message);

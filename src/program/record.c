@@ -212,8 +212,8 @@ static bool read_signature(value record, struct program_inputs *inputs,
            refuse(diagnostic, "must be enabled, warn_only, disabled or strict", SPAN("validation"));
 }
 
-static bool read_inputs(value record, struct program_inputs *inputs, struct record_run *run,
-                        struct diagnostic *diagnostic)
+static bool read_inputs(value record, struct program_inputs *inputs, const struct remote_host *host,
+                        struct record_run *run, struct diagnostic *diagnostic)
 {
     if (record.tag != VALUE_MAP)
         return refuse(diagnostic, "not an object", SPAN("record"));
@@ -227,10 +227,12 @@ static bool read_inputs(value record, struct program_inputs *inputs, struct reco
            read_history(inputs->region, record, &inputs->history, diagnostic) &&
            read_options(&inputs->options, map_get_text(record, "options"), diagnostic) &&
            read_signature(record, inputs, diagnostic) &&
-           scripted_tools_add(&run->tools, &run->scripts, map_get_text(record, "tools"), diagnostic);
+           scripted_tools_add(&run->tools, &run->scripts, map_get_text(record, "tools"), host,
+                              diagnostic);
 }
 
-void record_run(struct region *region, value record, struct record_run *ret_run)
+void record_run(struct region *region, value record, const struct remote_host *host,
+                struct record_run *ret_run)
 {
     *ret_run = (struct record_run){0};
     tool_table_init(&ret_run->tools);
@@ -239,7 +241,7 @@ void record_run(struct region *region, value record, struct record_run *ret_run)
         .region = region, .tools = &ret_run->tools, .validation = SIGNATURE_ENABLED};
     record_options_default(&inputs.options);
     struct diagnostic diagnostic;
-    if (read_inputs(record, &inputs, ret_run, &diagnostic))
+    if (read_inputs(record, &inputs, host, ret_run, &diagnostic))
         program_compile_and_run(&inputs, &ret_run->arena, &ret_run->step);
     else
         step_fail(&ret_run->step, region, inputs.memory, inputs.source, &diagnostic);

@@ -4,6 +4,12 @@
 
 #include "program/step.h"
 
+// Answers for tools described as {"remote": true}. May be called from several threads at once.
+struct remote_host {
+    bool (*call)(void *data, struct span name, struct tool_call *call);
+    void *data;
+};
+
 // Everything a described run needs; owns its parts.
 struct record_run {
     struct tool_table tools;
@@ -13,8 +19,10 @@ struct record_run {
 };
 
 // Runs a record (a map with string keys, living in `region`, which becomes the step's). The step is
-// filled whatever happens. Release with record_run_release() after the step was used.
-void record_run(struct region *region, value record, struct record_run *ret_run);
+// filled whatever happens. Release with record_run_release() after the step was used. Without a host
+// (NULL) there are no remote tools.
+void record_run(struct region *region, value record, const struct remote_host *host,
+                struct record_run *ret_run);
 void record_run_release(struct record_run *run);
 
 // The pieces, for callers that have no record but options of their own.
@@ -31,10 +39,10 @@ bool record_option_set(struct record_options *options, struct span name, value v
                        struct diagnostic *ret_diagnostic);
 
 // Fills a table from an object name → record (spec 17). Scripts are owned by *scripts and freed with
-// scripted_tools_free(), after the table.
+// scripted_tools_free(), after the table. The host may be NULL.
 struct scripted_tool;
 bool scripted_tools_add(struct tool_table *table, struct scripted_tool **scripts, value tools,
-                        struct diagnostic *ret_diagnostic);
+                        const struct remote_host *host, struct diagnostic *ret_diagnostic);
 void scripted_tools_free(struct scripted_tool *scripts);
 
 // A program with all its inputs, as values in `region` (which becomes the step's).

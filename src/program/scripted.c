@@ -18,6 +18,8 @@ struct scripted_tool {
     value constant;
     char *error;
     struct program *program;
+    const struct remote_host *host;  // NULL unless remote
+    char *remote_name;
     bool echo;
     int64_t delay_ms;
 };
@@ -73,6 +75,8 @@ static bool call_scripted(void *data, struct tool_call *call)
     }
     if (script->program)
         return run_program(script, call);
+    if (script->host)
+        return script->host->call(script->host->data, span_from(script->remote_name), call);
     call->result = script->echo ? value_copy(call->region, call->arguments)
                                 : value_copy(call->region, script->constant);
     return true;
@@ -125,9 +129,14 @@ static bool read_program(struct scripted_tool *script, struct span name, value t
 }
 
 static bool read_behaviour(struct scripted_tool *script, struct span name, value record,
-                           struct diagnostic *diagnostic)
+                           const struct remote_host *host, struct diagnostic *diagnostic)
 {
     value part;
+    if (host && map_find_text(record, "remote", &part) && value_is_true(part)) {
+        script->host = host;
+        script->remote_name = memory_copy_text(name.data, name.length);
+        return true;
+    }
     if (map_find_text(record, "delay_ms", &part)) {
         if (part.tag != VALUE_INTEGER || part.integer < 0)
             return refuse(diagnostic, name, "delay_ms must be an integer from 0");
@@ -175,7 +184,7 @@ static bool read_text(value record, const char *key, struct span name, struct sp
 }
 
 static bool add_one(struct tool_table *table, struct scripted_tool **scripts, struct span name,
-                    value record, struct diagnostic *diagnostic)
+                    value record, const struct remote_host *host, struct diagnostic *diagnostic)
 {
     if (record.tag != VALUE_MAP)
         return refuse(diagnostic, name, "must be an object");
@@ -188,14 +197,14 @@ static bool add_one(struct tool_table *table, struct scripted_tool **scripts, st
         definition.flags |= TOOL_SKIP;
     if (map_find_text(record, "cache", &part) && value_is_true(part))
         definition.flags |= TOOL_CACHE;
-    return read_behaviour(script, name, record, diagnostic) &&
+    return read_behaviour(script, name, record, host, diagnostic) &&
            read_text(record, "signature", name, &definition.signature, diagnostic) &&
            read_text(record, "description", name, &definition.description, diagnostic) &&
            tool_table_add(table, &definition, diagnostic);
 }
 
 bool scripted_tools_add(struct tool_table *table, struct scripted_tool **scripts, value tools,
-                        struct diagnostic *ret_diagnostic)
+                        const struct remote_host *host, struct diagnostic *ret_diagnostic)
 {
     if (tools.tag == VALUE_NIL)
         return true;
@@ -209,7 +218,7 @@ bool scripted_tools_add(struct tool_table *table, struct scripted_tool **scripts
     while (map_next(&cursor, &name, &record)) {
         if (name.tag != VALUE_STRING && name.tag != VALUE_KEYWORD)
             return refuse(ret_diagnostic, SPAN("?"), "the name must be a string");
-        if (!add_one(table, scripts, value_text(name), record, ret_diagnostic))
+        if (!add_one(table, scripts, value_text(name), record, host, ret_diagnostic))
             return false;
     }
     return true;
@@ -221,6 +230,7 @@ void scripted_tools_free(struct scripted_tool *scripts)
         struct scripted_tool *next = scripts->next;
         region_free(scripts->region);
         memory_free(scripts->error);
+        memory_free(scripts->remote_name);
         program_release(scripts->program);
         memory_free(scripts);
         scripts = next;

@@ -256,6 +256,8 @@ describe('several sessions', () => {
   test('session-info', async () => {
     await server.evaluate('(defun square (x) (* x x))', { session: 'work' });
     await server.evaluate('(/ 1 0)', { session: 'work' });
+    const current = async () => (await server.call('session-info', { session: 'work' })).structured.snapshots.some((snapshot) => snapshot.current);
+    assert.ok(await eventually(current), 'the snapshot taken after the reply');
     const { text, structured } = await server.call('session-info', { session: 'work' });
     assert.match(text, /Session: work\n/);
     assert.match(text, /Snapshots \(oldest first\):/);

@@ -44,5 +44,6 @@ double integer_to_double(value a);  // nearest, ties to even; infinite when out 
 double integer_ratio(struct region *region, value a, value b);
 
 // Decimal text. The size is an upper bound; the digits written are without leading zeros.
+enum { INTEGER_TEXT_SIZE = 21 };  // enough for any VALUE_INTEGER
 size_t integer_text_size(value a);
 size_t integer_write(value a, char *text);  // returns the length, no final NUL

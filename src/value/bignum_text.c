@@ -93,7 +93,7 @@ value value_integer_from_text(struct region *region, struct span text)
 size_t integer_text_size(value a)
 {
     if (a.tag == VALUE_INTEGER)
-        return DIGITS_PER_LIMB + 2;
+        return INTEGER_TEXT_SIZE;
     struct limbs limbs;
     limbs_look(a, &limbs);
     return mpn_sizeinbase(limbs.data, (mp_size_t)limbs.count, 10) + 2;

@@ -37,34 +37,39 @@ static double read_terminated(const char *text)
     return strtod_l(text, NULL, plain_locale());
 }
 
+bool float_from_decimal(uint64_t digits, size_t decimals, double *ret_number)
+{
+    if (digits > UINT64_C(1) << 53 || decimals >= EXACT_POWERS)
+        return false;
+    *ret_number = (double)digits / POWERS[decimals];
+    return true;
+}
+
 double float_read(struct span text)
 {
-    // Up to 15 digits and a small power of ten: one correctly rounded operation on exact operands.
     uint64_t digits = 0;
-    int count = 0, exponent = 0;
-    size_t i = 0;
+    size_t count = 0, decimals = 0, i;
     bool negative = text.length && text.data[0] == '-', fraction = false;
-    for (i = negative; i < text.length; i++) {
+    for (i = negative; i < text.length && count < 18; i++) {
         char c = text.data[i];
         if (c == '.') {
             fraction = true;
             continue;
         }
-        if (c < '0' || c > '9' || count > 15)
+        if (c < '0' || c > '9')
             break;
         digits = digits * 10 + (uint64_t)(c - '0');
         count += digits != 0;
-        exponent -= fraction;
+        decimals += fraction;
     }
-    if (i == text.length && count <= 15 && exponent > -EXACT_POWERS) {
-        double number = (double)digits / POWERS[-exponent];
+    double number;
+    if (i == text.length && float_from_decimal(digits, decimals, &number))
         return negative ? -number : number;
-    }
     char small[TEXT_ON_STACK];
     char *copy = text.length < sizeof(small) ? small : memory_alloc(text.length + 1);
     memcpy(copy, text.data, text.length);
     copy[text.length] = '\0';
-    double number = read_terminated(copy);
+    number = read_terminated(copy);
     if (copy != small)
         memory_free(copy);
     return number;

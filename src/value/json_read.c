@@ -33,6 +33,7 @@ struct level {
     size_t base;          // where its values begin on the stack
     struct shape *shape;  // RECORD: the keys so far
     size_t slot;          // RECORD: where the next value goes, seen from base
+    struct shape **first_hint;  // what the first key of an object here was last time
 };
 
 struct reader {
@@ -152,28 +153,45 @@ static const char *skip_digits(const char *p, const char *end)
     return p;
 }
 
-static const char *read_float(struct reader *reader, const char *at, const char *p, value *ret_value)
+static const char *float_value(struct reader *reader, const char *at, const char *end,
+                               value *ret_value)
 {
-    const char *digits;
-    if (p < reader->end && *p == '.') {
-        digits = ++p;
-        p = skip_digits(p, reader->end);
-        if (p == digits)
-            return unexpected(reader, p, "a digit after the decimal point");
-    }
-    if (p < reader->end && (*p == 'e' || *p == 'E')) {
-        p++;
-        if (p < reader->end && (*p == '+' || *p == '-'))
-            p++;
-        digits = p;
-        p = skip_digits(p, reader->end);
-        if (p == digits)
-            return unexpected(reader, p, "a digit in the exponent");
-    }
-    double number = float_read((struct span){at, (size_t)(p - at)});
+    double number = float_read((struct span){at, (size_t)(end - at)});
     if (number - number != 0)
         return fail_at(reader, at, ERROR_LIMIT, "number out of range");
     *ret_value = value_float(number);
+    return end;
+}
+
+static const char *read_exponent(struct reader *reader, const char *at, const char *p,
+                                 value *ret_value)
+{
+    p++;
+    if (p < reader->end && (*p == '+' || *p == '-'))
+        p++;
+    const char *digits = p;
+    p = skip_digits(p, reader->end);
+    if (p == digits)
+        return unexpected(reader, p, "a digit in the exponent");
+    return float_value(reader, at, p, ret_value);
+}
+
+// `p` is at the decimal point; `number` holds the digits before it.
+static const char *read_fraction(struct reader *reader, const char *at, const char *p,
+                                 uint64_t number, value *ret_value)
+{
+    const char *digits = ++p;
+    while (p < reader->end && (unsigned char)(*p - '0') < 10)
+        number = number * 10 + (uint64_t)(*p++ - '0');
+    if (p == digits)
+        return unexpected(reader, p, "a digit after the decimal point");
+    if (p < reader->end && (*p == 'e' || *p == 'E'))
+        return read_exponent(reader, at, p, ret_value);
+    double result;
+    if (p - at > INT64_SAFE_DIGITS ||
+        !float_from_decimal(number, (size_t)(p - digits), &result))
+        return float_value(reader, at, p, ret_value);
+    *ret_value = value_float(*at == '-' ? -result : result);
     return p;
 }
 
@@ -189,8 +207,10 @@ static const char *read_number(struct reader *reader, const char *at, value *ret
         return unexpected(reader, p, "a digit");
     if (*digits == '0' && p - digits > 1)
         return fail_at(reader, digits, ERROR_SYNTAX, "numbers must not begin with a zero");
-    if (p < end && (*p == '.' || *p == 'e' || *p == 'E'))
-        return read_float(reader, at, p, ret_value);
+    if (p < end && *p == '.')
+        return read_fraction(reader, at, p, number, ret_value);
+    if (p < end && (*p == 'e' || *p == 'E'))
+        return read_exponent(reader, at, p, ret_value);
     if (p - digits <= INT64_SAFE_DIGITS)
         *ret_value = value_integer(negative ? -(int64_t)number : (int64_t)number);
     else
@@ -231,7 +251,8 @@ static const char *read_scalar(struct reader *reader, const char *p, value *ret_
 
 static inline const char *skip_space(const char *p, const char *end)
 {
-    while (p < end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
+    while (p < end && (unsigned char)*p <= ' ' &&
+           (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
         p++;
     return p;
 }
@@ -252,9 +273,9 @@ static void record_to_pairs(struct reader *reader, struct level *level)
     level->kind = LEVEL_PAIRS;
 }
 
-static struct shape **hint_of(struct reader *reader, struct shape *shape)
+static inline struct shape **hint_of(const struct level *level)
 {
-    return shape == &shape_empty ? &heap_of(reader->region)->hint : &shape->hint;
+    return level->shape == &shape_empty ? level->first_hint : &level->shape->hint;
 }
 
 static const char *take_key(struct reader *reader, const char *at, value key)
@@ -272,7 +293,7 @@ static const char *take_key(struct reader *reader, const char *at, value key)
     struct shape *next = shape_extend(reader->region, level->shape, key);
     reader->count--;
     if (next) {
-        *hint_of(reader, level->shape) = next;
+        *hint_of(level) = next;
         level->slot = level->shape->count;
         level->shape = next;
         value_release(reader->region, key);
@@ -286,12 +307,17 @@ static const char *take_key(struct reader *reader, const char *at, value key)
 // Whether the text is the key that followed this shape last time; gives the position behind it.
 static inline const char *match_hint(struct reader *reader, struct level *level, const char *p)
 {
-    struct shape *hint = *hint_of(reader, level->shape);
-    if (!hint || !hint->plain)
+    struct shape *hint = *hint_of(level);
+    uint64_t word;
+    if (!hint || (size_t)(reader->end - p) < sizeof(word))
+        return NULL;
+    memcpy(&word, p, sizeof(word));
+    if ((word & hint->head_mask) != hint->head || !hint->head_mask)
         return NULL;
     value key = hint->keys[hint->count - 1];
-    if ((size_t)(reader->end - p) <= key.aux || p[key.aux] != '"' ||
-        memcmp(p, value_text(key).data, key.aux) != 0)
+    if (key.aux >= sizeof(word) &&
+        ((size_t)(reader->end - p) <= key.aux || p[key.aux] != '"' ||
+         memcmp(p + sizeof(word), value_text(key).data + sizeof(word), key.aux - sizeof(word)) != 0))
         return NULL;
     level->slot = level->shape->count;
     level->shape = hint;
@@ -419,8 +445,15 @@ static const char *open_level(struct reader *reader, const char *at, enum level_
         return fail_at(reader, at, ERROR_LIMIT, "nested too deeply");
     if (reader->depth == reader->level_capacity)
         grow_levels(reader);
-    reader->levels[reader->depth++] =
-        (struct level){.kind = kind, .base = reader->count, .shape = &shape_empty};
+    struct shape **first_hint = NULL;
+    if (reader->depth) {
+        struct level *outer = &reader->levels[reader->depth - 1];
+        first_hint = outer->kind == LEVEL_RECORD ? &outer->shape->inner_hint : outer->first_hint;
+    }
+    if (!first_hint && kind == LEVEL_RECORD)
+        first_hint = &heap_of(reader->region)->hint;
+    reader->levels[reader->depth++] = (struct level){
+        .kind = kind, .base = reader->count, .shape = &shape_empty, .first_hint = first_hint};
     return at + 1;
 }
 

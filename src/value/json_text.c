@@ -116,9 +116,9 @@ const char *json_scan_string(const char *p, const char *end, struct json_string 
 
 value json_plain_string(struct region *region, struct span text, bool simple, bool borrow)
 {
-    if (!borrow || text.length > STRING_MAX)
-        return value_string(region, text);
     // Control characters are escaped in JSON, so there is no carriage return: ASCII is simple.
+    if (!borrow || text.length > STRING_MAX)
+        return string_new(region, text, simple);
     return (value){.tag = VALUE_STRING,
                    .flags = (uint8_t)(VALUE_BORROWED | (simple ? VALUE_SIMPLE : 0)),
                    .aux = (uint32_t)text.length,

@@ -50,8 +50,13 @@ struct shape {
     uint64_t hash;                // of (parent, last key)
     const struct shape *parent;   // without the last key
     struct shape *next;           // in its bucket of the region's table
-    struct shape *hint;           // the successor met last by the JSON reader
-    bool plain;                   // the last key stands in JSON text as it is
+    // For the JSON reader's predictions: the successor met last, the shape after the first key of the
+    // object met last as value of the last key, and the last key as it stands in a text with its
+    // closing quote: its first bytes, and which of the 8 count (0: it needs escapes).
+    struct shape *hint;
+    struct shape *inner_hint;
+    uint64_t head;
+    uint64_t head_mask;
     const uint8_t *order;         // narrow: slots in key order
     const uint32_t *index;        // open addressing by hash: slot + 1, 0 = free
     const uint64_t *hashes;       // of the keys, with the index

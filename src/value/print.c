@@ -52,6 +52,11 @@ void print_number(struct sink *sink, value v)
         print_float(sink, v.number);
         return;
     }
+    if (v.tag == VALUE_INTEGER) {
+        char text[INTEGER_TEXT_SIZE];
+        sink_span(sink, (struct span){text, integer_write(v, text)});
+        return;
+    }
     char *room = sink_room(sink, integer_text_size(v));
     if (room)
         sink_wrote(sink, integer_write(v, room));

@@ -134,6 +134,20 @@ static bool key_is_plain(value key)
     return true;
 }
 
+static void set_head(struct shape *shape, value key)
+{
+    if (!key_is_plain(key))
+        return;
+    struct span text = value_text(key);
+    unsigned char bytes[8] = {0}, mask[8] = {0};
+    for (size_t i = 0; i < sizeof(bytes) && i <= text.length; i++) {
+        bytes[i] = i < text.length ? (unsigned char)text.data[i] : '"';
+        mask[i] = 0xFF;
+    }
+    memcpy(&shape->head, bytes, sizeof(bytes));
+    memcpy(&shape->head_mask, mask, sizeof(mask));
+}
+
 static void grow_table(struct region *region, struct heap *heap)
 {
     uint32_t buckets = heap->shape_buckets ? heap->shape_buckets * 2 : FIRST_BUCKETS;
@@ -186,7 +200,7 @@ struct shape *shape_extend(struct region *region, const struct shape *shape, val
     next->header.references = OBJECT_LASTING;
     next->hash = hash;
     next->parent = shape;
-    next->plain = key_is_plain(key);
+    set_head(next, key);
     for (size_t i = 0; i < shape->count; i++)
         next->keys[i] = value_retain(shape->keys[i]);
     next->keys[shape->count] = value_retain(key);

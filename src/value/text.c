@@ -104,6 +104,13 @@ static value string_copy(struct region *region, struct span text, uint8_t tag, u
         .tag = tag, .flags = flags, .aux = (uint32_t)text.length, .object = &string->header};
 }
 
+value string_new(struct region *region, struct span text, bool simple)
+{
+    if (text_is_tiny(text))
+        return string_tiny(text);
+    return string_copy(region, text, VALUE_STRING, simple ? VALUE_SIMPLE : 0);
+}
+
 value value_string(struct region *region, struct span text)
 {
     if (text_is_tiny(text))

@@ -31,6 +31,9 @@ value string_append_text(struct region *region, value a, struct span text);  // 
 // One character as a string; ASCII needs no memory.
 value string_from_code_point(struct region *region, uint32_t code_point);
 
+// The same as value_string() when it is known whether the text is simple.
+value string_new(struct region *region, struct span text, bool simple);
+
 // Makes a value from bytes that lie in the string object itself; for builders.
 struct string *string_reserve(struct region *region, size_t capacity);
 value string_finish(struct region *region, struct string *string, size_t length);

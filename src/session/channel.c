@@ -1,7 +1,6 @@
 #include "session/channel.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -124,6 +123,14 @@ int channel_send(struct channel *channel, uint32_t type, uint32_t number, struct
     }
     channel_flush(channel);
     return 0;
+}
+
+bool channel_is_unread(const struct channel *channel, uint32_t number)
+{
+    uint32_t header[4];
+    ssize_t size = recv(channel->worker_fd, header, sizeof(header), MSG_PEEK | MSG_DONTWAIT);
+    return size == (ssize_t)sizeof(header) && header[2] == number &&
+           (header[1] & CHANNEL_FLAG_FIRST);
 }
 
 void channel_forget_outgoing(struct channel *channel)

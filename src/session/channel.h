@@ -9,6 +9,7 @@
 #pragma once
 
 #include <event2/event.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -75,6 +76,8 @@ void channel_release(struct channel *channel);
 int channel_send(struct channel *channel, uint32_t type, uint32_t number, struct span payload);
 // Hands over what has arrived; up to `max_frames` frames. Also called by the loop.
 void channel_receive(struct channel *channel, unsigned max_frames);
+// Has the message with this number not been taken by any worker yet?
+bool channel_is_unread(const struct channel *channel, uint32_t number);
 // Drops what nobody will read any more: unsent frames, and frames unread by a dead worker.
 void channel_forget_outgoing(struct channel *channel);
 // Drops the incomplete message of a sender that is dead.

@@ -226,8 +226,6 @@ enum session_state action_copy_head_exit(struct session *session, const struct s
 {
     if (session->copy_phase == COPY_REPLACING_HEAD)
         return send_adopt(session);
-    const struct process_exit *exit = event->exit;
-    session_wake_notice(session, "the session's process died while idle (%s %d)",
-                        exit->signaled ? "signal" : "exit code", exit->code);
+    session_notice_idle_death(session, event->exit);
     return STATE_COPY;
 }

@@ -1,6 +1,5 @@
 // IDLE: the next request is taken; without one, finalizers may run, guarded.
 #include <signal.h>
-#include <stdio.h>
 
 #include "base/assert.h"
 #include "base/clock.h"
@@ -14,7 +13,7 @@ static void interrupt_finalizers(struct session *session);
 static enum session_state begin_in_head(struct session *session, struct job *job)
 {
     job_begin(job);
-    if (job->kind == SESSION_EVALUATE && !job->internal)
+    if (job->kind == SESSION_EVALUATE && !job->internal && job->number == 0)
         job->number = ++session->evaluations;
     job_send(job, &session->main);
     return STATE_RUNNING;
@@ -229,16 +228,20 @@ enum session_state action_idle_timer(struct session *session, const struct sessi
     return STATE_IDLE;
 }
 
+void session_notice_idle_death(struct session *session, const struct process_exit *exit)
+{
+    const char *what = session->finalizing ? "was ended by a finalizer" : "died while idle";
+    if (exit->known)
+        session_wake_notice(session, "the session's process %s (%s %d)", what,
+                            exit->signaled ? "signal" : "exit code", exit->code);
+    else
+        session_wake_notice(session, "the session's process %s", what);
+}
+
 enum session_state action_idle_exit(struct session *session, const struct session_event *event)
 {
-    const struct process_exit *exit = event->exit;
-    const char *what = session->finalizing ? "was ended by a finalizer" : "died while idle";
-    char detail[48] = "";
-    if (exit->known)
-        snprintf(detail, sizeof(detail), " (%s %d)", exit->signaled ? "signal" : "exit code",
-                 exit->code);
+    session_notice_idle_death(session, event->exit);
     session->discard_finalizers = session->finalizing;
     session->finalizing = false;
-    session_wake_notice(session, "the session's process %s%s", what, detail);
     return session_begin_wake(session, session->current);
 }

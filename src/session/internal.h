@@ -88,6 +88,7 @@ struct job {
     // While it runs and afterwards:
     int64_t started_ns;  // 0 = queued
     uint32_t message_number;
+    unsigned tries;         // heads that were dead before they took it
     int64_t number;         // evaluation
     enum job_stop stop;     // why it is being stopped
     struct region *region;  // of everything below
@@ -304,6 +305,7 @@ enum session_state session_begin_spawn(struct session *session);
 // idle.c
 session_action_fn action_take_request, action_idle_message, action_idle_exit, action_idle_timer;
 void session_begin_finalizers(struct session *session);
+void session_notice_idle_death(struct session *session, const struct process_exit *exit);
 // run.c
 session_action_fn action_result, action_frames, action_running_exit, action_soft_stop,
     action_hard_stop, action_kill;

@@ -166,9 +166,25 @@ void session_classify_exit(struct session *session, struct job *job,
     failure_classify(&facts, &job->failure);
 }
 
+// The head was dead before it took the request: it waits for the next head, as if the death had been
+// seen in time.
+static bool begin_again(struct session *session, struct job *job, const struct process_exit *exit)
+{
+    enum { TRIES = 3 };
+    if (session->state != STATE_RUNNING || job->tries++ == TRIES ||
+        !channel_is_unread(&session->main, job->message_number))
+        return false;
+    session->job = NULL;
+    job_requeue(session, job);
+    session_notice_idle_death(session, exit);
+    return true;
+}
+
 enum session_state action_running_exit(struct session *session, const struct session_event *event)
 {
     struct job *job = session->job;
+    if (begin_again(session, job, event->exit))
+        return session_begin_wake(session, session->current);
     session_classify_exit(session, job, event->exit, session->state == STATE_STOPPING);
     job->rolled_back = true;
     return session_begin_wake(session, session->current);

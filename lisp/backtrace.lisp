@@ -95,6 +95,39 @@ frames there are between FROM and them."
                                                           (int-sap return-address) from)))
           (values (take-raw-frames stack-frame (+ wanted 10)) skipped)))))
 
+;;; Foreign functions need not keep a frame pointer, and a stop that arrives in one then finds no
+;;; Lisp frame. The stack is searched for the first saved frame pointer that leads to the form loop.
+
+(defun lisp-address-p (word)
+  (and (> word 4096) (sb-di::code-header-from-pc (int-sap word)) t))
+
+(defun leads-to-form-loop-p (pointer end)
+  (loop repeat 1000
+        do (cond ((= pointer end) (return t))
+                 ((> pointer end) (return nil)))
+           (let ((next (sap-ref-word (int-sap pointer) 0)))
+             (unless (> next pointer) (return nil))
+             (setf pointer next))))
+
+(defun search-frame (stack-pointer)
+  "The innermost Lisp frame that has its frame pointer saved above STACK-POINTER, or NIL."
+  (loop with end = *form-frame-pointer*
+        for address from stack-pointer below (min end (+ stack-pointer 800000)) by 8
+        for pointer = (sap-ref-word (int-sap address) 0)
+        when (and (< address pointer)
+                  (<= pointer end)
+                  (lisp-address-p (sap-ref-word (int-sap address) 8))
+                  (leads-to-form-loop-p pointer end))
+          return (sb-di::compute-calling-frame (int-sap pointer)
+                                               (sap-ref-sap (int-sap address) 8) nil)))
+
+(defun lisp-frame-near-p (stack-frame)
+  "True when one of the first frames belongs to a Lisp function."
+  (loop repeat 12
+        while stack-frame
+        do (unless (stringp (ignore-errors (frame-function-name stack-frame))) (return t))
+           (setf stack-frame (frame-below stack-frame))))
+
 ;;; --- names --------------------------------------------------------------------------------------
 
 (defparameter *internal-packages*
@@ -251,16 +284,27 @@ frames there are between FROM and them."
             (frame-form-frame last) (frame-stack-frame last))))
   frames)
 
-(defun tidy-reading (frames)
-  "While a form is being read, the reader's own functions say nothing; READ itself is shown with
-the text of the form."
-  (if (and *call* (in-main-thread-p) (string= (call-phase *call*) "read") (call-source *call*))
-      (let* ((frames (remove-if (lambda (frame) (internal-name-p (frame-name frame))) frames))
-             (last (first (last frames))))
-        (when (and last (eq (frame-name last) 'read))
-          (setf (frame-arguments last) (list (form-beginning (call-source *call*)))))
-        frames)
-      frames))
+(defun called-by-agent-p (frame)
+  "True for the printing functions the agent calls with a stream of its own."
+  (and (member (frame-name frame) '(prin1 princ))
+       (typep (second (frame-arguments frame)) 'bounded-stream)))
+
+(defun tidy-phase (frames)
+  "While a form is read or a value printed, the reader's and the printer's own functions say
+nothing. READ itself is shown with the text of the form."
+  (let ((call (and (in-main-thread-p) *call*)))
+    (cond ((null call) frames)
+          ((and (string= (call-phase call) "read") (call-source call))
+           (let* ((frames (remove-if (lambda (frame) (internal-name-p (frame-name frame))) frames))
+                  (last (first (last frames))))
+             (when (and last (eq (frame-name last) 'read))
+               (setf (frame-arguments last) (list (form-beginning (call-source call)))))
+             frames))
+          ((or (call-reporting call) (string= (call-phase call) "print"))
+           (remove-if (lambda (frame)
+                        (or (internal-name-p (frame-name frame)) (called-by-agent-p frame)))
+                      frames))
+          (t frames))))
 
 (defun drop-unfinished-top (frames condition)
   "A function that ran out of stack has not stored its arguments yet."
@@ -293,7 +337,7 @@ when NAME is not found near."
     (if (null rest)
         (let* ((frames (number-frames
                         (name-outermost
-                         (tidy-reading
+                         (tidy-phase
                           (drop-unfinished-top (filter-frames raw condition) condition)))))
                (depth (length frames)))
           (values (if (> depth (+ +first-frames+ +last-frames+))

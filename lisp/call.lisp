@@ -108,6 +108,7 @@ exit hooks and waiting for threads can delay it; the effects are rolled back any
   "After the guard: nothing here runs user code except what the health check tries out."
   (when (call-timed-out call) (end-threads-of call))
   (ensure-live-package)
+  (forget-assumptions call)
   (flush-streams)
   (repair-descriptors)
   (when (call-memory-fault call)
@@ -126,8 +127,8 @@ exit hooks and waiting for threads can delay it; the effects are rolled back any
                                  " failed); its effects were discarded.")))))))
 
 (defun ensure-live-package ()
-  (unless (and (packagep *package*) (package-name *package*))
-    (setf *package* (sb-int:find-undeleted-package-or-lose "COMMON-LISP-USER"))))
+  (unless (package-name *package*)
+    (setf *package* (session-package))))
 
 (defun result-object (call members timing)
   (let* ((members (if (or (call-error call) (null members))

@@ -40,15 +40,7 @@
   (setf (call-phase call) "read")
   (incf (call-form-number call))
   (source-next-place source)
-  (let ((form (read (source-text-stream source) nil end)))
-    (when (and (eq form end) (unfinished-comment-p source))
-      (error 'end-of-file :stream (source-text-stream source)))
-    form))
-
-(defun unfinished-comment-p (source)
-  "READ takes an unfinished #| at top level for the end of the text."
-  (declare (ignore source))
-  nil)
+  (read (source-text-stream source) nil end))
 
 (defun set-history (form values)
   (shiftf +++ ++ + form)

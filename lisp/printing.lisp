@@ -34,11 +34,15 @@
 
 ;;; --- names --------------------------------------------------------------------------------------
 
+(defglobal *user-package-name* "COMMON-LISP-USER")
+
 (defun session-package ()
-  "The package user texts are printed in: *PACKAGE*, unless the user destroyed it."
-  (if (and (packagep *package*) (package-name *package*))
+  "The package user texts are printed in: *PACKAGE*, unless the user destroyed it. When even
+COMMON-LISP-USER is gone the agent's own keeps texts printable until the session is rolled back."
+  (if (package-name *package*)
       *package*
-      (sb-int:find-undeleted-package-or-lose "COMMON-LISP-USER")))
+      (or (find-package *user-package-name*)
+          (load-time-value (find-package "CADRE-AGENT")))))
 
 (defun qualified-label (symbol)
   "PACKAGE:NAME or PACKAGE::NAME."

@@ -38,7 +38,15 @@
   (= (sap-ref-32 information 16) *supervisor-pid*))
 
 (defun interrupted-frame (context)
-  (sb-di::signal-context-frame context))
+  "The innermost frame of what the signal interrupted."
+  (let ((frame (sb-di::signal-context-frame context)))
+    (if (lisp-frame-near-p frame)
+        frame
+        (or (ignore-errors
+             (search-frame (sb-vm:context-register
+                            (sap-alien context (* os-context-t))
+                            sb-vm::rsp-offset)))
+            frame))))
 
 (defun soft-stop (signal information context)
   "SIGINT: end the call as a timeout. Signals no condition, so no handler of the user can swallow

@@ -111,6 +111,21 @@ again each time it looks at the form, so only a new text counts."
                        (call-warnings *call*))
         (add-warning original "COMPILE-ERROR" :message message)))))
 
+;;; --- assumptions --------------------------------------------------------------------------------
+
+(defun forget-assumption (name)
+  "Once SBCL has compiled a call of an undefined function it takes the name for a function, and
+evaluates the next call in another way, with fewer restarts. The same code should fail in the
+same way each time."
+  (when (and (sb-int:valid-function-name-p name) (not (fboundp name)))
+    (sb-int:clear-info :function :kind name)))
+
+(defun forget-assumptions (call)
+  (forget-assumption (call-error-name call))
+  (dolist (recorded (call-warnings call))
+    (let ((subject (recorded-subject recorded)))
+      (when (eq (car subject) :function) (forget-assumption (cdr subject))))))
+
 ;;; --- what is still true at the end --------------------------------------------------------------
 
 (defun defined-by-now-p (subject)

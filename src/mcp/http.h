@@ -21,7 +21,7 @@ enum {
     HTTP_REQUEST_S = 40,         // for all of it: 10 s header, 30 s body
     HTTP_KEEP_ALIVE_S = 60,
     HTTP_WRITE_S = 30,
-    HTTP_CONNECTIONS = 128,
+    HTTP_CONNECTIONS = 256,
     HTTP_QUEUE_BYTES = 1 << 20,  // unread bytes of a stream, then it is closed
     HTTP_PIPELINE_BYTES = 64 << 10,
     SSE_AFTER_MS = 5000,

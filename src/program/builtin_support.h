@@ -63,6 +63,25 @@ static inline value vector_pair(struct run *run, value a, value b)
     return vector_from(run->region, items, 2);
 }
 
+// sequence_next() with the common case, a vector, in line. The items of a vector that is only ours are
+// moved out of it, so that whoever gets them can change them in place.
+static inline bool sequence_step(struct sequence *sequence, value *ret_item)
+{
+    if (sequence->source.tag != VALUE_VECTOR || sequence->map.tag != VALUE_NIL)
+        return sequence_next(sequence, ret_item);
+    run_tick(sequence->run, 1);
+    if (sequence->position >= sequence->count)
+        return false;
+    struct vector *vector = (struct vector *)sequence->source.object;
+    value *place = &vector->items[sequence->position++];
+    *ret_item = *place;
+    if (!sequence->looks && !vector->parent && object_is_unique(&vector->header))
+        *place = value_nil();
+    else
+        value_retain(*ret_item);
+    return true;
+}
+
 // The first `count` items of an array as a vector; each is retained.
 value vector_copy_items(struct run *run, const value *items, size_t count);
 

@@ -14,7 +14,7 @@ static value sum_numbers(struct run *run, const struct builtin *self, value *arg
     struct sequence items;
     sequence_start(run, self, (unsigned)count, &items, arguments[count - 1]);
     *ret_counted = 0;
-    while (sequence_next(&items, &item)) {
+    while (sequence_step(&items, &item)) {
         value number = item;
         if (count == 2) {
             number = run_key(run, arguments[0], item);
@@ -113,7 +113,7 @@ static value extreme_by(struct run *run, const struct builtin *self, value *argu
     if (count == 2 && collection) {
         struct sequence items;
         sequence_start(run, self, 2, &items, first);
-        while (sequence_next(&items, &item))
+        while (sequence_step(&items, &item))
             extreme_offer_by_key(&extreme, key, item);
         sequence_end(&items);
     } else {
@@ -207,7 +207,7 @@ value builtin_group_by(struct run *run, const struct builtin *self, value *argum
     struct sequence items;
     sequence_start(run, self, 2, &items, arguments[1]);
     value numbers = map_new(run->region), groups = vector_new(run->region, 0);
-    while (sequence_next(&items, &item)) {
+    while (sequence_step(&items, &item)) {
         size_t number = (size_t)group_number(run, &numbers, run_key(run, f, item));
         if (number == vector_count(groups))
             vector_add(run, &groups, vector_new(run->region, 0));
@@ -226,7 +226,7 @@ value builtin_frequencies(struct run *run, const struct builtin *self, value *ar
     struct sequence items;
     sequence_start(run, self, 1, &items, arguments[0]);
     value numbers = map_new(run->region), totals = vector_new(run->region, 0);
-    while (sequence_next(&items, &item)) {
+    while (sequence_step(&items, &item)) {
         size_t number = (size_t)group_number(run, &numbers, item);
         if (number == vector_count(totals))
             vector_add(run, &totals, value_integer(0));
@@ -245,7 +245,7 @@ value builtin_distinct_by(struct run *run, const struct builtin *self, value *ar
     struct sequence items;
     sequence_start(run, self, 2, &items, arguments[1]);
     value seen = set_new(run->region), result = vector_new(run->region, 0);
-    while (sequence_next(&items, &item)) {
+    while (sequence_step(&items, &item)) {
         size_t before = set_count(seen);
         seen = set_add(run->region, seen, run_key(run, f, item));
         if (set_count(seen) > before)
@@ -267,7 +267,7 @@ value builtin_pluck(struct run *run, const struct builtin *self, value *argument
     struct sequence items;
     sequence_start(run, self, 2, &items, arguments[1]);
     value result = vector_new(run->region, items.count == SIZE_MAX ? 0 : items.count);
-    while (sequence_next(&items, &item)) {
+    while (sequence_step(&items, &item)) {
         vector_add(run, &result, run_key(run, f, item));
         value_release(run->region, item);
     }

@@ -73,7 +73,7 @@ static void add_items(struct run *run, const struct builtin *self, unsigned plac
     struct sequence items;
     value item;
     sequence_start(run, self, place + 1, &items, source);
-    while (sequence_next(&items, &item))
+    while (sequence_step(&items, &item))
         vector_add(run, vector, item);
     sequence_end(&items);
 }
@@ -169,7 +169,7 @@ static value into_map(struct run *run, const struct builtin *self, value map, va
     if (source.tag == VALUE_MAP)
         return map_put_all(run, map, source);
     sequence_start(run, self, 2, &items, source);
-    while (sequence_next(&items, &item)) {
+    while (sequence_step(&items, &item)) {
         if (!is_pair(item))
             builtin_fail(run, self, TYPE_ERROR, "a map takes [key value] items, got %s",
                          value_describe(item, (char[DESCRIBE_SIZE]){0}));
@@ -184,7 +184,7 @@ static value into_set(struct run *run, const struct builtin *self, value set, va
     struct sequence items;
     value item;
     sequence_start(run, self, 2, &items, source);
-    while (sequence_next(&items, &item))
+    while (sequence_step(&items, &item))
         set = set_add(run->region, set, item);
     sequence_end(&items);
     return set;

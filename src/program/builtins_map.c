@@ -84,7 +84,7 @@ static value find_first(struct run *run, const struct builtin *self, value f, va
     struct sequence items;
     value item, result = value_nil();
     sequence_look(run, self, 2, &items, source);
-    while (sequence_next(&items, &item)) {
+    while (sequence_step(&items, &item)) {
         if (run_test(run, f, item)) {
             result = item;
             break;
@@ -384,7 +384,7 @@ value builtin_select_keys(struct run *run, const struct builtin *self, value *ar
     value map = arguments[0], key, item, result = map_new(run->region);
     struct sequence keys;
     sequence_start(run, self, 2, &keys, arguments[1]);
-    while (sequence_next(&keys, &key)) {
+    while (sequence_step(&keys, &key)) {
         if (!value_is_nil(map) && map_find_flexible(map, key, &item))
             result = map_put(run->region, result, key, value_retain(item));
         else
@@ -558,8 +558,8 @@ value builtin_zipmap(struct run *run, const struct builtin *self, value *argumen
     sequence_start(run, self, 1, &keys, arguments[0]);
     sequence_start(run, self, 2, &items, arguments[1]);
     value key, item, result = map_new(run->region);
-    while (sequence_next(&keys, &key)) {
-        if (!sequence_next(&items, &item)) {
+    while (sequence_step(&keys, &key)) {
+        if (!sequence_step(&items, &item)) {
             value_release(run->region, key);
             break;
         }

@@ -12,7 +12,7 @@ static value cut_items(struct run *run, const struct builtin *self, unsigned pla
         struct sequence items;
         value item, result = vector_new(run->region, 0);
         sequence_start(run, self, place + 1, &items, v);
-        for (size_t i = 0; i < end && sequence_next(&items, &item); i++) {
+        for (size_t i = 0; i < end && sequence_step(&items, &item); i++) {
             if (i >= start)
                 vector_add(run, &result, item);
             else
@@ -281,7 +281,7 @@ value builtin_distinct(struct run *run, const struct builtin *self, value *argum
     struct sequence items;
     value item, seen = set_new(run->region), result = vector_new(run->region, 0);
     sequence_start(run, self, 1, &items, arguments[0]);
-    while (sequence_next(&items, &item)) {
+    while (sequence_step(&items, &item)) {
         size_t before = set_count(seen);
         seen = set_add(run->region, seen, value_retain(item));
         if (set_count(seen) > before)
@@ -300,7 +300,7 @@ value builtin_dedupe(struct run *run, const struct builtin *self, value *argumen
     struct sequence items;
     value item, result = vector_new(run->region, 0);
     sequence_start(run, self, 1, &items, arguments[0]);
-    while (sequence_next(&items, &item)) {
+    while (sequence_step(&items, &item)) {
         size_t kept = vector_count(result);
         if (kept > 0 && value_identical(vector_at(result, kept - 1), item))
             value_release(run->region, item);
@@ -361,7 +361,7 @@ value builtin_interpose(struct run *run, const struct builtin *self, value *argu
     struct sequence items;
     value item, result = vector_new(run->region, 0);
     sequence_start(run, self, 2, &items, arguments[1]);
-    while (sequence_next(&items, &item)) {
+    while (sequence_step(&items, &item)) {
         if (vector_count(result) > 0)
             vector_add(run, &result, value_retain(arguments[0]));
         vector_add(run, &result, item);

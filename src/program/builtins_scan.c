@@ -207,7 +207,7 @@ static value replace_items(struct run *run, const struct builtin *self, value *a
     struct sequence items;
     value result = vector_new(run->region, 0);
     sequence_look(run, self, 2, &items, arguments[1]);
-    while (sequence_next(&items, &item)) {
+    while (sequence_step(&items, &item)) {
         bool present = false;
         if (table.tag == VALUE_MAP) {
             present = map_find(table, item, &found);

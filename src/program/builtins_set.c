@@ -9,7 +9,7 @@ value builtin_set(struct run *run, const struct builtin *self, value *arguments,
     struct sequence items;
     value item, result = set_new(run->region);
     sequence_start(run, self, 1, &items, arguments[0]);
-    while (sequence_next(&items, &item))
+    while (sequence_step(&items, &item))
         result = set_add(run->region, result, item);
     sequence_end(&items);
     return result;

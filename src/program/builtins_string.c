@@ -69,7 +69,7 @@ value builtin_join(struct run *run, const struct builtin *self, value *arguments
     struct sink sink;
     sequence_start(run, self, (unsigned)count, &items, arguments[count - 1]);
     sink_to_region(&sink, run->region);
-    for (bool first = true; sequence_next(&items, &item); first = false) {
+    for (bool first = true; sequence_step(&items, &item); first = false) {
         size_t before = sink.length;
         if (!first)
             sink_span(&sink, between);

@@ -31,7 +31,7 @@ static value filter_items(struct run *run, const struct builtin *self, value *ar
     struct sequence items;
     sequence_start(run, self, 2, &items, source);
     value result = vector_new(run->region, 0);
-    while (sequence_next(&items, &item)) {
+    while (sequence_step(&items, &item)) {
         if (run_test(run, f, item) == wanted)
             vector_add(run, &result, item);
         else
@@ -74,7 +74,7 @@ static value map_one(struct run *run, const struct builtin *self, value f, value
     value item;
     sequence_start(run, self, 2, &items, source);
     value result = vector_new(run->region, items.count == SIZE_MAX ? 0 : items.count);
-    while (sequence_next(&items, &item))
+    while (sequence_step(&items, &item))
         vector_add(run, &result, run_call1(run, f, item));
     sequence_end(&items);
     return result;
@@ -90,7 +90,7 @@ static value map_several(struct run *run, const struct builtin *self, value f, v
     for (;;) {
         value row[3];
         size_t filled = 0;
-        while (filled < source_count && sequence_next(&items[filled], &row[filled]))
+        while (filled < source_count && sequence_step(&items[filled], &row[filled]))
             filled++;
         if (filled < source_count) {
             while (filled > 0)
@@ -128,7 +128,7 @@ static void splice(struct run *run, const struct builtin *self, value f, value *
     struct sequence items;
     value item;
     sequence_start(run, self, 2, &items, part);
-    while (sequence_next(&items, &item))
+    while (sequence_step(&items, &item))
         vector_add(run, result, item);
     sequence_end(&items);
 }
@@ -141,7 +141,7 @@ value builtin_mapcat(struct run *run, const struct builtin *self, value *argumen
     struct sequence items;
     sequence_start(run, self, 2, &items, arguments[1]);
     value result = vector_new(run->region, 0);
-    while (sequence_next(&items, &item))
+    while (sequence_step(&items, &item))
         splice(run, self, f, &result, run_call1(run, f, item));
     sequence_end(&items);
     value_release(run->region, f);
@@ -156,7 +156,7 @@ static value map_with_index(struct run *run, const struct builtin *self, value *
     struct sequence items;
     sequence_start(run, self, 2, &items, arguments[1]);
     value result = vector_new(run->region, 0);
-    for (int64_t index = 0; sequence_next(&items, &item); index++) {
+    for (int64_t index = 0; sequence_step(&items, &item); index++) {
         value answer = run_call2(run, f, value_integer(index), item);
         if (!skip_nil || !value_is_nil(answer))
             vector_add(run, &result, answer);
@@ -188,7 +188,7 @@ value builtin_keep(struct run *run, const struct builtin *self, value *arguments
     struct sequence items;
     sequence_start(run, self, 2, &items, arguments[1]);
     value result = vector_new(run->region, 0);
-    while (sequence_next(&items, &item)) {
+    while (sequence_step(&items, &item)) {
         value answer = run_call1(run, f, item);
         if (!value_is_nil(answer))
             vector_add(run, &result, answer);
@@ -216,9 +216,9 @@ value builtin_reduce(struct run *run, const struct builtin *self, value *argumen
     sequence_start(run, self, (unsigned)count, &items, arguments[count - 1]);
     if (count == 3)
         accumulator = arguments[1];
-    else if (!sequence_next(&items, &accumulator))
+    else if (!sequence_step(&items, &accumulator))
         accumulator = reduce_nothing(run, f);
-    while (sequence_next(&items, &item))
+    while (sequence_step(&items, &item))
         accumulator = run_call2(run, f, accumulator, item);
     sequence_end(&items);
     value_release(run->region, f);
@@ -234,7 +234,7 @@ value builtin_some(struct run *run, const struct builtin *self, value *arguments
     run_check_callable(run, self, 1, f);
     struct sequence items;
     sequence_start(run, self, 2, &items, arguments[1]);
-    while (sequence_next(&items, &item)) {
+    while (sequence_step(&items, &item)) {
         answer = run_call1(run, f, item);
         if (value_is_true(answer))
             break;
@@ -253,7 +253,7 @@ static bool any_item(struct run *run, const struct builtin *self, value *argumen
     struct sequence items;
     sequence_start(run, self, 2, &items, arguments[1]);
     bool found = false;
-    while (!found && sequence_next(&items, &item)) {
+    while (!found && sequence_step(&items, &item)) {
         found = run_test(run, f, item) == truth;
         value_release(run->region, item);
     }

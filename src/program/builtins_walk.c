@@ -41,7 +41,7 @@ value builtin_walk(struct run *run, const struct builtin *self, value *arguments
         struct sequence items;
         value item, built = vector_new(run->region, 0);
         sequence_start(run, self, 3, &items, form);
-        while (sequence_next(&items, &item))
+        while (sequence_step(&items, &item))
             vector_add(run, &built, run_call1(run, inner, item));
         sequence_end(&items);
         form = rebuild(run, self, tag, built);

@@ -1,5 +1,6 @@
 #include "program/builtin_support.h"
 #include "program/builtins.h"
+#include "program/key_index.h"
 #include "program/numeric.h"
 
 // --- sums -----------------------------------------------------------------------------------------
@@ -170,30 +171,16 @@ value builtin_max_key(struct run *run, const struct builtin *self, value *argume
 
 // --- groups ---------------------------------------------------------------------------------------
 
-// The number of the key's group: keys are numbered in order of first appearance. Consumes the key.
-static int64_t group_number(struct run *run, value *numbers, value key)
+// A map from each key to the element of `groups` with its number; consumes both vectors.
+static value map_from_groups(struct run *run, value keys, value groups)
 {
-    value number;
-    if (map_find(*numbers, key, &number)) {
-        value_release(run->region, key);
-        return number.integer;
-    }
-    int64_t next = (int64_t)map_count(*numbers);
-    *numbers = map_put(run->region, *numbers, key, value_integer(next));
-    return next;
-}
-
-// Replaces each group number in the map by the element with this number; consumes both.
-static value resolve_groups(struct run *run, value numbers, value groups)
-{
-    value key, number, result = map_new(run->region);
-    struct map_cursor cursor = map_iterate(numbers);
-    while (map_next(&cursor, &key, &number)) {
+    value result = map_new(run->region);
+    for (size_t i = 0; i < vector_count(keys); i++) {
         run_tick(run, 2);
-        value group = value_retain(vector_at(groups, (size_t)number.integer));
-        result = map_put(run->region, result, value_retain(key), group);
+        result = map_put(run->region, result, value_retain(vector_at(keys, i)),
+                         value_retain(vector_at(groups, i)));
     }
-    value_release(run->region, numbers);
+    value_release(run->region, keys);
     value_release(run->region, groups);
     return result;
 }
@@ -202,59 +189,64 @@ value builtin_group_by(struct run *run, const struct builtin *self, value *argum
                        size_t count)
 {
     (void)count;
-    value f = arguments[0], item;
+    value f = arguments[0], item, groups = vector_new(run->region, 0);
     run_check_key(run, self, 1, f);
     struct sequence items;
+    struct key_index index;
     sequence_start(run, self, 2, &items, arguments[1]);
-    value numbers = map_new(run->region), groups = vector_new(run->region, 0);
+    key_index_start(run, &index);
     while (sequence_step(&items, &item)) {
-        size_t number = (size_t)group_number(run, &numbers, run_key(run, f, item));
-        if (number == vector_count(groups))
+        bool is_new;
+        size_t number = key_index_number(&index, run_key(run, f, item), &is_new);
+        if (is_new)
             vector_add(run, &groups, vector_new(run->region, 0));
         vector_add(run, &vector_own_items(groups)[number], item);
     }
     sequence_end(&items);
     value_release(run->region, f);
-    return resolve_groups(run, numbers, groups);
+    return map_from_groups(run, key_index_end(&index), groups);
 }
 
 value builtin_frequencies(struct run *run, const struct builtin *self, value *arguments,
                           size_t count)
 {
     (void)count;
-    value item;
+    value item, totals = vector_new(run->region, 0);
     struct sequence items;
+    struct key_index index;
     sequence_start(run, self, 1, &items, arguments[0]);
-    value numbers = map_new(run->region), totals = vector_new(run->region, 0);
+    key_index_start(run, &index);
     while (sequence_step(&items, &item)) {
-        size_t number = (size_t)group_number(run, &numbers, item);
-        if (number == vector_count(totals))
+        bool is_new;
+        size_t number = key_index_number(&index, item, &is_new);
+        if (is_new)
             vector_add(run, &totals, value_integer(0));
         vector_own_items(totals)[number].integer++;
     }
     sequence_end(&items);
-    return resolve_groups(run, numbers, totals);
+    return map_from_groups(run, key_index_end(&index), totals);
 }
 
 value builtin_distinct_by(struct run *run, const struct builtin *self, value *arguments,
                           size_t count)
 {
     (void)count;
-    value f = arguments[0], item;
+    value f = arguments[0], item, result = vector_new(run->region, 0);
     run_check_key(run, self, 1, f);
     struct sequence items;
+    struct key_index index;
     sequence_start(run, self, 2, &items, arguments[1]);
-    value seen = set_new(run->region), result = vector_new(run->region, 0);
+    key_index_start(run, &index);
     while (sequence_step(&items, &item)) {
-        size_t before = set_count(seen);
-        seen = set_add(run->region, seen, run_key(run, f, item));
-        if (set_count(seen) > before)
+        bool is_new;
+        key_index_number(&index, run_key(run, f, item), &is_new);
+        if (is_new)
             vector_add(run, &result, item);
         else
             value_release(run->region, item);
     }
     sequence_end(&items);
-    value_release(run->region, seen);
+    value_release(run->region, key_index_end(&index));
     value_release(run->region, f);
     return result;
 }

@@ -1,5 +1,6 @@
 #include "program/builtin_support.h"
 #include "program/builtins.h"
+#include "program/key_index.h"
 
 // --- cutting by count -----------------------------------------------------------------------------
 
@@ -278,20 +279,16 @@ value builtin_distinct(struct run *run, const struct builtin *self, value *argum
 {
     (void)count;
     argument_positional(run, self, arguments, 0);
+    value item;
+    bool is_new;
     struct sequence items;
-    value item, seen = set_new(run->region), result = vector_new(run->region, 0);
+    struct key_index index;
     sequence_start(run, self, 1, &items, arguments[0]);
-    while (sequence_step(&items, &item)) {
-        size_t before = set_count(seen);
-        seen = set_add(run->region, seen, value_retain(item));
-        if (set_count(seen) > before)
-            vector_add(run, &result, item);
-        else
-            value_release(run->region, item);
-    }
+    key_index_start(run, &index);
+    while (sequence_step(&items, &item))
+        key_index_number(&index, item, &is_new);
     sequence_end(&items);
-    value_release(run->region, seen);
-    return result;
+    return key_index_end(&index);
 }
 
 value builtin_dedupe(struct run *run, const struct builtin *self, value *arguments, size_t count)

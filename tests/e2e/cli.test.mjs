@@ -1,0 +1,115 @@
+// The command line: cadre eval, cadre doctor, and the usage of all commands.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { CADRE, eventually, processesWith, temporaryDirectory, titleOf } from './support.mjs';
+
+const directory = temporaryDirectory();
+
+// Runs cadre to its end: {status, signal, stdout, stderr}. No process of it may be left.
+async function cadre(args, { input, env = {}, after } = {}) {
+  const id = randomUUID();
+  const child = spawn(CADRE, args, { cwd: directory, env: { ...process.env, ...env, CADRE_TEST_ID: id }, stdio: ['pipe', 'pipe', 'pipe'] });
+  const output = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr']) child[name].setEncoding('utf8').on('data', (data) => { output[name] += data; });
+  child.stdin.on('error', () => {});
+  child.stdin.end(input ?? '');
+  after?.(child);
+  const [status, signal] = await new Promise((resolve) => child.on('close', (...ending) => resolve(ending)));
+  assert.ok(await eventually(() => processesWith(`CADRE_TEST_ID=${id}`).length === 0), 'processes left behind');
+  return { status, signal, ...output };
+}
+
+function rows(table) {
+  for (const [args, expected, options] of table) {
+    test(titleOf(args.join(' ')), async () => {
+      const result = await cadre(args, options);
+      const shown = JSON.stringify(result);
+      assert.equal(result.status, expected.status ?? 0, shown);
+      if (expected.stdout !== undefined) assert.equal(result.stdout, expected.stdout);
+      for (const part of [expected.has ?? []].flat()) assert.ok(result.stdout.includes(part), `lacks ${part}: ${shown}`);
+      if (expected.match) assert.match(result.stdout, expected.match);
+      if (expected.stderr) assert.match(result.stderr, expected.stderr);
+      else assert.equal(result.stderr, '', shown);
+    });
+  }
+}
+
+const file = path.join(directory, 'code.lisp');
+writeFileSync(file, '(defun square (x) (* x x))\n(square 12)\n');
+writeFileSync(path.join(directory, 'latin1.lisp'), Buffer.from([0x22, 0xe9, 0x22]));
+mkdirSync(path.join(directory, 'folder'));
+
+describe('cadre eval', () => {
+  rows([
+    [['eval', '(+ 1 2 3)'], { stdout: '=> 6\n' }],
+    [['eval', '(floor 17 5)'], { stdout: '=> 3\n=> 2\n' }],
+    [['eval', '(values)'], { stdout: '; No values\n' }],
+    [['eval', ''], { stdout: '; No forms to evaluate.\n' }],
+    [['eval', '(format t "out~%") (format *error-output* "err~%") (warn "w") 1'],
+      { stdout: '[stdout]\nout\n\n[stderr]\nerr\n\n[warnings]\nWARNING: w\n\n=> 1\n' }],
+    [['eval', '(/ 1 0)'], { status: 1, has: ['[ERROR] DIVISION-BY-ZERO\narithmetic error DIVISION-BY-ZERO signalled', '0: (/ 1 0)'] }],
+    [['eval', '(+ 1 2'], { status: 1, has: '[ERROR] END-OF-FILE\nend of input inside the form that starts at line 1, column 1' }],
+    [['eval', '(sb-ext:exit :code 7)'], { status: 1, has: 'The code ended its process with exit code 7.' }],
+    [['eval', 'code.lisp'], { stdout: '=> 144\n' }],
+    [['eval', file], { stdout: '=> 144\n' }],
+    [['eval', '-'], { stdout: '=> (1 2)\n' }, { input: '(defvar *a* 1)\n(list *a* 2)\n' }],
+    [['eval', '-'], { stdout: '; No forms to evaluate.\n' }, { input: '' }],
+    [['eval', '--package', 'cl', '(package-name *package*)'], { stdout: '=> "COMMON-LISP"\n' }],
+    [['eval', '--package', 'no-such', '1'], { status: 1, has: 'The name "no-such" does not designate any package.' }],
+    [['eval', '--timeout', '1', '(loop)'], { status: 1, has: '[ERROR] EVALUATION-TIMEOUT' }],
+    [['eval', '--timeout', '0', '(+ 1 1)'], { stdout: '=> 2\n' }],
+    [['eval', '--time', '(list 1)'], { match: /^Timing:\n {2}Real time: +[\d.]+ ms\n[\s\S]*\nResult:\n {2}\(1\)\n$/ }],
+    [['eval', '--time', '(error "x")'], { status: 1, has: 'Error during execution:' }],
+    [['eval', '--compile-only', '(print 1)'], { stdout: 'Compilation successful.\nNo warnings or notes.\n' }],
+    [['eval', '--compile-only', '(defun f () (undefined-one))'], { has: '[STYLE] undefined function: COMMON-LISP-USER::UNDEFINED-ONE' }],
+    [['eval', '--compile-only', '(foo'], { status: 1, has: 'Compilation FAILED.' }],
+    [['eval', '--session', 'work', '(+ 1 1)'], { has: '=> 2' }],
+    [['eval', '(read-line)'], { status: 1, has: 'END-OF-FILE' }, { input: 'not for the code\n' }],
+    [['eval', '--help'], { has: 'usage: cadre eval' }],
+    [['eval'], { status: 2, stderr: /missing/ }],
+    [['eval', '1', '2'], { status: 2, stderr: /one argument/ }],
+    [['eval', '--nonsense', '1'], { status: 2, stderr: /nonsense/ }],
+    [['eval', '--timeout', 'soon', '1'], { status: 2, stderr: /timeout/ }],
+    [['eval', '--timeout', '-1', '1'], { status: 2, stderr: /timeout/ }],
+    [['eval', '--session', 'Bad Name', '1'], { status: 2, stderr: /\w/ }],
+    [['eval', 'latin1.lisp'], { status: 2, stderr: /not UTF-8/ }],
+  ]);
+  test('Ctrl-C stops the evaluation', async () => {
+    const started = Date.now();
+    const result = await cadre(['eval', '(princ "begun") (terpri) (loop)'],
+      { after: (child) => setTimeout(() => child.kill('SIGINT'), 700) });
+    assert.ok(Date.now() - started < 5000);
+    assert.notEqual(result.status, 0);
+  });
+  test('output that nobody reads', async () => {
+    const result = await cadre(['eval', '(dotimes (i 5000) (print i))'], { after: (child) => child.stdout.destroy() });
+    assert.ok(result.status !== 0 || result.signal === null);
+  });
+});
+
+describe('cadre doctor', () => {
+  rows([
+    [['doctor'], { match: /^ok +cadre[\s\S]*ok +sbcl[\s\S]*ok +evaluation +\(\+ 1 2 3\) => 6,[\s\S]*\n0 problems, \d+ notes?\n$/ }],
+    [['doctor'], { status: 1, match: /FAIL +sbcl +.*apt-get install sbcl[\s\S]*\n1 problem, \d+ notes?\n$/ }, { env: { PATH: '/nonexistent' } }],
+    [['doctor', '--help'], { has: 'usage: cadre doctor' }],
+    [['doctor', 'extra'], { status: 2, stderr: /unexpected/ }],
+    [['doctor', '--client', 'no-such-client'], { status: 2, stderr: /unknown client/ }],
+    [['doctor', '--client', 'claude-code'], { has: 'serve' }],
+  ]);
+});
+
+describe('cadre', () => {
+  rows([
+    [['--help'], { has: ['serve', 'eval', 'repl', 'doctor'] }],
+    [['--version'], { match: /\d+\.\d+\.\d+/ }],
+    [['no-such-command'], { status: 2, stderr: /no-such-command/ }],
+    [['serve', '--help'], { has: 'usage: cadre serve' }],
+    [['serve', '--nonsense'], { status: 2, stderr: /nonsense/ }],
+    [['serve', '--timeout', 'x'], { status: 2, stderr: /timeout/ }],
+    [['serve', 'extra'], { status: 2, stderr: /extra/ }],
+  ]);
+});

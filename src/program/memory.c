@@ -35,10 +35,33 @@ void memory_start(struct run *run, value input)
     }
 }
 
+static void globals_own(struct run *run)
+{
+    struct branch_state *branch = &run->state->branch;
+    size_t count = run->state->program->global_count;
+    struct global_slot *copy = region_alloc(run->region, (count + 1) * sizeof(*copy));
+    for (size_t i = 0; i < count; i++) {
+        copy[i] = branch->globals[i];
+        value_retain(copy[i].value);
+    }
+    branch->globals = copy;
+    branch->globals_shared = false;
+}
+
+void memory_globals_free(struct run *run, struct global_slot *globals)
+{
+    size_t count = run->state->program->global_count;
+    for (size_t i = 0; i < count; i++)
+        value_release(run->region, globals[i].value);
+    region_return(run->region, globals, (count + 1) * sizeof(*globals));
+}
+
 void memory_define(struct run *run, size_t global, value name, value v)
 {
     struct branch_state *branch = &run->state->branch;
     if (global < run->state->program->global_count) {
+        if (branch->globals_shared)
+            globals_own(run);
         struct global_slot *slot = &branch->globals[global];
         value old = slot->value;
         slot->value = value_retain(v);

@@ -8,6 +8,7 @@ void memory_start(struct run *run, value input);
 // Writes as def does; `global` is the name's index in the program, or any higher number. Consumes both.
 void memory_define(struct run *run, size_t global, value name, value v);
 void memory_write(struct run *run, value name, value v);
+void memory_globals_free(struct run *run, struct global_slot *globals);
 // memory/x: flexible lookup, nil when missing; borrows the name.
 value memory_read(struct run *run, value name);
 // Consumes both.

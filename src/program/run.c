@@ -10,6 +10,7 @@
 #include "program/eval.h"
 #include "program/literals.h"
 #include "program/memory.h"
+#include "program/parallel.h"
 #include "program/regex.h"
 #include "program/stack.h"
 #include "program/state.h"
@@ -29,6 +30,13 @@ enum {
 void run_leave(struct run *run)
 {
     struct run_state *state = run->state;
+    if (state->branch_op && state->failure.kind != FAILURE_NONE) {
+        struct failure *failure = &state->failure;
+        if (failure->kind != TOOL_ERROR)
+            snprintf(failure->op, sizeof(failure->op), "%s", state->branch_op);
+        failure->has_index = true;
+        failure->index = state->branch_index;
+    }
     stack_unwind(run, state->exit_stack);
     __builtin_longjmp(state->exit, 1);
 }
@@ -449,6 +457,7 @@ void program_run(const struct run_request *request, struct step *ret_step)
     bool ok = execute(&execution);
     tick = before;
     region_fail_nth(request->region, 0);
+    parallel_release(&execution.run);
     stack_release(&execution.run);
     tool_calls_release(&execution.run);
     regex_cache_free(&execution.run);

@@ -185,7 +185,7 @@ void stack_call(struct run *run, size_t need, stack_fn *function, void *data)
 
 void stack_call_host(struct run *run, stack_fn *function, void *data)
 {
-    if (!run->state->stack.current) {
+    if (!run->state->stack.current && !run->state->stack.is_fiber) {
         function(data);
         return;
     }

@@ -15,6 +15,8 @@ struct failure {
     value kind_text;  // (fail …): string, or nil
     value long_message;  // (fail …): string, or nil
     value details;    // further details: a map, or nil
+    bool has_index;  // of the branch of pmap or pcalls that failed
+    size_t index;
     bool has_offset;
     uint32_t offset;
     const char *limit_option;  // NULL unless a limit was reached
@@ -27,7 +29,8 @@ struct global_slot {
 };
 
 struct stack {
-    struct stack_piece *current;      // NULL: the caller's stack
+    struct stack_piece *current;      // NULL: the caller's stack, or a branch's own
+    bool is_fiber;                    // a branch's own, too small for code of the host
     struct stack_piece *first_spare;  // the piece after the caller's stack
     char *caller_end;
     bool is_switching;  // between stack_unwind and stack_landed; the rest is AddressSanitizer's
@@ -41,6 +44,7 @@ struct branch_state {
     value memory;   // map, keyword keys
     value written;  // set of the names written
     struct global_slot *globals;
+    bool globals_shared;  // of an outer branch: to be copied before the first write
     value prints;  // vector of strings
     struct ledger ledger;
 };
@@ -72,6 +76,8 @@ struct run_state {
     value tool_cache;  // map
     struct parallel *parallel;  // while pmap or pcalls run; NULL otherwise
     unsigned branch_depth;      // pmap and pcalls around what is being evaluated
+    const char *branch_op;      // of branches that run in order: the outermost pmap or pcalls, or NULL
+    size_t branch_index;
     value warnings;             // vector of strings
 };
 

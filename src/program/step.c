@@ -93,6 +93,10 @@ static void write_details(const struct step *step, struct buffer *buffer)
         write_key(buffer, "limit");
         write_limit(failure, buffer);
     }
+    if (failure->has_index) {
+        write_key(buffer, "index");
+        buffer_append_format(buffer, "%zu", failure->index);
+    }
     if (step->suggestion_count) {
         write_key(buffer, "suggestions");
         for (unsigned i = 0; i < step->suggestion_count; i++) {

@@ -347,6 +347,8 @@ value tool_apply(struct run *run, uint32_t index, value argument, size_t count)
     if (tool->flags & TOOL_CACHE) {
         key = cache_key(run, index, arguments);
         value hit;
+        while (parallel_wait_for(run, key))
+            continue;
         if (map_find(state->tool_cache, key, &hit)) {
             value result = value_retain(hit);
             entry.cached = true;
@@ -358,14 +360,18 @@ value tool_apply(struct run *run, uint32_t index, value argument, size_t count)
         }
     }
     count_call(run, tool);
+    if (tool->flags & TOOL_CACHE)
+        parallel_started(run, key);
     value result = perform(run, index, arguments, &entry);
     value_release(run->region, arguments);
     result = validate_tool_result(run, tool, result, &entry);
     ledger_set_result(&entry, result);
     ledger_add(run, &state->branch.ledger, entry);
-    if (tool->flags & TOOL_CACHE)
+    if (tool->flags & TOOL_CACHE) {
         state->tool_cache =
             map_put(run->region, state->tool_cache, key, value_retain(result));
+        parallel_finished(run);
+    }
     run_refuel(run);
     return result;
 }

@@ -39,7 +39,7 @@
 (defun form-loop-frame-p (stack-frame)
   "True at the frame that calls EVAL for a form of a call, or that begins a thread."
   (let ((name (ignore-errors (frame-function-name stack-frame))))
-    (or (member name '(run-form run-form-in-frame guarded))
+    (or (member name '(run-form run-form-in-frame guarded next-message))
         (equal name '(flet sb-unix::body :in sb-thread::run)))))
 
 (defun frame-below (stack-frame)
@@ -143,10 +143,16 @@ frames there are between FROM and them."
   '("SIMPLE-EVAL-IN-LEXENV" "%SIMPLE-EVAL" "SIMPLE-EVAL-PROGN-BODY" "SIMPLE-EVAL-LOCALLY"
     "EVAL-IN-LEXENV" "EVAL-TLF"))
 
+(defparameter *interruption-functions*
+  '(sb-impl::make-cancellable-interruptor sb-thread::call-with-recursive-lock
+    sb-thread::%interrupt-thread sb-sys:invoke-interruption sb-unix::%install-handler
+    sb-unix::sigurg-handler sb-unix::sigalrm-handler)
+  "How SBCL runs timers and interruptions on top of what it interrupts.")
+
 (defun base-name (name)
-  "The global function NAME belongs to: local functions and methods count as their owner."
-  (cond ((symbolp name) name)
-        ((atom name) nil)
+  "The global function NAME belongs to: local functions and methods count as their owner. A string
+when that is a file."
+  (cond ((atom name) (and (typep name '(or symbol string)) name))
         ((member (first name) '(flet labels lambda))
          (base-name (getf-loose name :in)))
         ((member (symbol-name (first name)) '("METHOD" "FAST-METHOD" "SLOW-METHOD" "EMF" "SETF")
@@ -159,8 +165,11 @@ frames there are between FROM and them."
   (second (member key list)))
 
 (defun name-package (name)
+  "Name of the package the function belongs to, or NIL. A local function of a whole file of SBCL
+counts as SB-IMPL's."
   (let ((base (base-name name)))
-    (and base (symbolp base) (symbol-package base) (package-name (symbol-package base)))))
+    (cond ((stringp base) (and (eql 0 (search "SYS:" base)) "SB-IMPL"))
+          ((and base (symbol-package base)) (package-name (symbol-package base))))))
 
 (defun system-package-p (package)
   (and package
@@ -225,6 +234,7 @@ frames there are between FROM and them."
     (or (stringp name)
         (own-name-p name)
         (evaluator-name-p name)
+        (member (base-name name) *interruption-functions*)
         (and (symbolp name)
              (equal (name-package name) "SB-KERNEL")
              (member (symbol-name name) '("%SIGNAL" "WITH-SIMPLE-CONDITION-RESTARTS")
@@ -374,7 +384,10 @@ when NAME is not found near."
     (format nil "(~{~A~^ ~})" parts)))
 
 (defun argument-text (object)
-  (one-line (if *plain-arguments* (plain-argument object) (printed object :limit 200))))
+  (one-line (cond ((eq object :invalid-value-for-unescaped-register-storage)
+                   "#<unavailable argument>")
+                  (*plain-arguments* (plain-argument object))
+                  (t (printed object :limit 200)))))
 
 (defun frame-name-text (frame)
   (one-line (printed (frame-name frame) :length nil :level nil :limit +frame-text-limit+)))

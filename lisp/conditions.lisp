@@ -149,6 +149,7 @@
 (defun leave-frozen (call error condition frames restarts)
   "Leave a post-mortem behind, then end the call with ERROR. In a copy of the post-mortem this
 serves debugging requests instead, and returns only for a restart that means going on."
+  (flush-streams)                       ; or every copy would print what is in the buffers again
   (let ((pid (and (freezing-p call) (without-interrupts (freeze "postmortem" nil)))))
     (cond ((eq pid :woken)
            (debug-loop call condition frames restarts))

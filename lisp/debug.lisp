@@ -156,12 +156,14 @@
     (loop while steps
           do (let ((step (pop steps)))
                (setf object
-                     (cond ((integerp step) (part-at-index object step))
+                     (cond ((integerp step)
+                            (push (decimal step) labels)
+                            (part-at-index object step))
                            ((and (hash-table-p object) (string-equal step "key") steps)
-                            (setf step (pop steps))
-                            (table-entry object step))
-                           (t (part-by-name object step))))
-               (push (if (integerp step) (decimal step) (string-upcase step)) labels)))
+                            (push (first steps) labels)
+                            (table-entry object (pop steps)))
+                           (t (push (string-upcase step) labels)
+                              (part-by-name object step))))))
     (object-description object (format nil "~{~A~^.~}" (nreverse labels)))))
 
 (defun object-parts (object)

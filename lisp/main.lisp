@@ -61,9 +61,23 @@ one of which could keep all of it."
 
 ;;; --- the loop -----------------------------------------------------------------------------------
 
+(defglobal *idle* nil)                  ; true while waiting for a message
+(defglobal *wait-again* (list :wait-again)) ; catch tag
+
+(defun next-message ()
+  "Wait for a message. Timers of the user may run meanwhile, in this thread; one that fails is
+recorded like a thread that fails."
+  (loop
+    (let ((message (catch *wait-again*
+                     (setf *idle* t)
+                     (multiple-value-prog1 (multiple-value-list (receive-message))
+                       (setf *idle* nil)))))
+      (setf *idle* nil)
+      (when message (return (values-list message))))))
+
 (defun message-loop ()
   (loop
-    (multiple-value-bind (type number request) (receive-message)
+    (multiple-value-bind (type number request) (next-message)
       (case type
         (#.+request+ (perform-request number request))
         (#.+snap+ (take-snapshot number request))
@@ -82,7 +96,13 @@ one of which could keep all of it."
       (let ((*debugger-hook* nil)) (funcall hook condition hook))))
   (cond ((not (in-main-thread-p)) (end-thread-with condition))
         (*call* (capture-condition condition))
+        (*idle* (end-timer-with condition))
         (t (agent-failure condition))))
+
+(defun end-timer-with (condition)
+  (setf *idle* nil)
+  (ignore-errors (add-thread-error (thread-error-object condition "timer" "timer" 'end-timer-with)))
+  (throw *wait-again* nil))
 
 (defun agent-failure (condition)
   "A failure of the agent itself outside any call: leave the session to its last snapshot."

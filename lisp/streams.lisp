@@ -59,7 +59,7 @@ closed or set by the last one. Global, so that new threads see the same streams.
 (defun flush-streams ()
   "Push what was printed into the pipes. A stream whose flushing fails has lost its text, and
 is replaced before the next call."
-  (dolist (stream (list *captured-output* *captured-error* *standard-output* *error-output*))
+  (dolist (stream (list *captured-output* *captured-error*))
     (ignore-errors (finish-output stream))))
 
 ;;; --- bounded text -------------------------------------------------------------------------------

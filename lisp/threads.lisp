@@ -18,9 +18,9 @@
     (setf *thread-errors* '())
     (and errors (coerce (reverse errors) 'simple-vector))))
 
-(defun thread-error-object (condition kind name)
-  (multiple-value-bind (frames depth)
-      (collect-frames (top-frame-below 'end-thread-with) condition)
+(defun thread-error-object (condition kind name caller)
+  "Error object of CONDITION; frames are those below the function CALLER."
+  (multiple-value-bind (frames depth) (collect-frames (top-frame-below caller) condition)
     (append (condition-error condition frames depth '() nil)
             (list "thread" name "kind" kind "phase" "evaluate"))))
 
@@ -29,7 +29,8 @@
   "CONDITION is unhandled in a thread of the user: it ends that thread, and nothing else."
   (handler-case
       (add-thread-error (thread-error-object condition "thread"
-                                             (thread-label sb-thread:*current-thread*)))
+                                             (thread-label sb-thread:*current-thread*)
+                                             'end-thread-with))
     (serious-condition () nil))
   (sb-thread:abort-thread))
 

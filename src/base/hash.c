@@ -21,18 +21,6 @@ uint64_t hash_seed(void)
     return atomic_compare_exchange_strong(&seed, &expected, drawn) ? drawn : expected;
 }
 
-// 128-bit multiply and fold: every input bit reaches every output bit.
-static inline uint64_t mix(uint64_t a, uint64_t b)
-{
-    unsigned __int128 product = (unsigned __int128)a * b;
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-uint64_t hash_u64(uint64_t number, uint64_t seed)
-{
-    return mix(number ^ MULTIPLIER_A, seed ^ MULTIPLIER_B);
-}
-
 static inline uint64_t load_tail(const unsigned char *bytes, size_t length)
 {
     uint64_t word = 0;
@@ -43,14 +31,14 @@ static inline uint64_t load_tail(const unsigned char *bytes, size_t length)
 uint64_t hash_bytes(const void *data, size_t length, uint64_t seed)
 {
     const unsigned char *bytes = data;
-    uint64_t state = mix(seed ^ MULTIPLIER_A, (uint64_t)length ^ MULTIPLIER_B);
+    uint64_t state = hash_mix(seed ^ MULTIPLIER_A, (uint64_t)length ^ MULTIPLIER_B);
     size_t left = length;
     for (; left >= 8; left -= 8, bytes += 8) {
         uint64_t word;
         memcpy(&word, bytes, 8);
-        state = mix(state ^ word, MULTIPLIER_A);
+        state = hash_mix(state ^ word, MULTIPLIER_A);
     }
     if (left)
-        state = mix(state ^ load_tail(bytes, left), MULTIPLIER_B);
-    return mix(state ^ seed, MULTIPLIER_A);
+        state = hash_mix(state ^ load_tail(bytes, left), MULTIPLIER_B);
+    return hash_mix(state ^ seed, MULTIPLIER_A);
 }

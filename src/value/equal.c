@@ -191,11 +191,9 @@ static bool check_entry(struct work *work, const struct frame *frame)
     return !is_map || check(work, item, other_item, strict);
 }
 
-static bool compare(value a, value b, bool strict)
+// Not inlined: its frames would burden the comparison of scalars.
+static __attribute__((noinline)) bool compare_inside(value a, value b, bool strict)
 {
-    enum answer answer = compare_outside(a, b, strict);
-    if (answer != LOOK_INSIDE)
-        return answer == EQUAL;
     struct frame first[FIRST_FRAMES];
     struct work work;
     work_init(&work, first, sizeof(first), sizeof(struct frame));
@@ -223,12 +221,16 @@ static bool compare(value a, value b, bool strict)
 
 bool value_equal(value a, value b)
 {
-    return compare(a, b, false);
+    enum answer answer = compare_outside(a, b, false);
+    return answer == LOOK_INSIDE ? compare_inside(a, b, false) : answer == EQUAL;
 }
 
 bool value_identical(value a, value b)
 {
     if (a.tag != b.tag)
         return false;
-    return compare(a, b, true);
+    if (a.tag == VALUE_INTEGER)
+        return a.integer == b.integer;
+    enum answer answer = compare_outside(a, b, true);
+    return answer == LOOK_INSIDE ? compare_inside(a, b, true) : answer == EQUAL;
 }

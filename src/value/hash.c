@@ -11,15 +11,27 @@ enum { FIRST_FRAMES = 16, BYTES_PER_UNIT = 64 };
 
 uint64_t hash_mask = UINT64_MAX;
 
-static uint64_t mix(enum value_tag tag, uint64_t payload)
+static uint64_t known_seed;
+
+static inline uint64_t seed(void)
 {
-    return hash_u64(payload, hash_seed() + tag);
+    uint64_t drawn = __atomic_load_n(&known_seed, __ATOMIC_RELAXED);
+    if (__builtin_expect(drawn == 0, 0)) {
+        drawn = hash_seed();
+        __atomic_store_n(&known_seed, drawn, __ATOMIC_RELAXED);
+    }
+    return drawn;
+}
+
+static inline uint64_t mix(enum value_tag tag, uint64_t payload)
+{
+    return hash_u64(payload, seed() + tag);
 }
 
 uint64_t hash_name(enum value_tag tag, struct span name)
 {
     tick_spend(name.length / BYTES_PER_UNIT);
-    return hash_bytes(name.data, name.length, hash_seed() + tag) & hash_mask;
+    return hash_bytes(name.data, name.length, seed() + tag) & hash_mask;
 }
 
 static uint64_t hash_float(double number)
@@ -54,7 +66,7 @@ static uint64_t hash_scalar(value v)
         size_t limbs = (size_t)(bignum->size < 0 ? -bignum->size : bignum->size);
         tick_spend(limbs / 8);
         return hash_bytes(bignum->limbs, limbs * sizeof(mp_limb_t),
-                          hash_seed() + VALUE_BIGNUM + (bignum->size < 0));
+                          seed() + VALUE_BIGNUM + (bignum->size < 0));
     }
     case VALUE_KEYWORD:
         if (!(v.flags & VALUE_BORROWED))
@@ -125,7 +137,7 @@ static bool next_value(struct work *work, struct frame *frame, value *ret_value)
     return false;
 }
 
-static uint64_t hash_collection(value v)
+static __attribute__((noinline)) uint64_t hash_collection(value v)
 {
     struct frame first[FIRST_FRAMES];
     struct work work;
@@ -149,7 +161,7 @@ static uint64_t hash_collection(value v)
         hash = frame->sum;
         bool is_node = frame->is_node;
         if (!is_node)
-            hash = hash_u64(hash + frame->v.aux, hash_seed() + frame->v.tag);
+            hash = hash_u64(hash + frame->v.aux, seed() + frame->v.tag);
         work_pop(&work);
         frame = work_top(&work);
         if (frame && is_node)
@@ -163,6 +175,8 @@ static uint64_t hash_collection(value v)
 
 uint64_t value_hash(value v)
 {
+    if (v.tag == VALUE_INTEGER)
+        return mix(VALUE_INTEGER, (uint64_t)v.integer) & hash_mask;
     uint64_t hash = value_is_collection(v) ? hash_collection(v) : hash_scalar(v);
     return hash & hash_mask;
 }

@@ -103,6 +103,14 @@ struct bignum {
     mp_limb_t limbs[];  // least significant first, the last one not 0
 };
 
+// Bits set. The plain x86-64 has no instruction for it, and the library function is slow.
+static inline uint32_t bits_count(uint32_t bits)
+{
+    bits -= bits >> 1 & 0x55555555;
+    bits = (bits & 0x33333333) + (bits >> 2 & 0x33333333);
+    return ((bits + (bits >> 4)) & 0x0F0F0F0F) * 0x01010101 >> 24;
+}
+
 _Static_assert(offsetof(struct record, slots) == 16, "a record is its shape and its slots");
 
 static inline const struct string *string_of(value v) { return (const struct string *)v.object; }

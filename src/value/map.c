@@ -136,12 +136,6 @@ static value record_to_table(struct region *region, value map)
     return map_value(table, map.aux);
 }
 
-// Names make records; maps with other keys are tables from the start.
-static bool key_is_name(value key)
-{
-    return key.tag == VALUE_KEYWORD || key.tag == VALUE_STRING;
-}
-
 value map_put(struct region *region, value map, value key, value item)
 {
     if (is_record(map)) {
@@ -151,7 +145,7 @@ value map_put(struct region *region, value map, value key, value item)
             value_release(region, key);
             return record_put_slot(region, map, slot, item);
         }
-        struct shape *next = key_is_name(key) ? shape_extend(region, shape, key) : NULL;
+        struct shape *next = value_is_name(key) ? shape_extend(region, shape, key) : NULL;
         if (next) {
             value_release(region, key);
             return record_grow(region, map, next, item);

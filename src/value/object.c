@@ -31,8 +31,8 @@ static struct object *pop_dead(struct region *region)
 
 static size_t node_size(const struct node *node)
 {
-    size_t entries = (size_t)__builtin_popcount(node->entry_map) * node->header.stride;
-    size_t children = (size_t)__builtin_popcount(node->child_map);
+    size_t entries = (size_t)bits_count(node->entry_map) * node->header.stride;
+    size_t children = bits_count(node->child_map);
     return sizeof(*node) + entries * sizeof(value) + children * sizeof(struct object *);
 }
 
@@ -107,10 +107,10 @@ static void release_vector(struct region *region, struct vector *vector)
 
 static void release_node(struct region *region, struct node *node)
 {
-    size_t entries = (size_t)__builtin_popcount(node->entry_map) * node->header.stride;
+    size_t entries = (size_t)bits_count(node->entry_map) * node->header.stride;
     struct object **children = (struct object **)(node->entries + entries);
     release_values(region, node->entries, entries);
-    for (int i = 0; i < __builtin_popcount(node->child_map); i++)
+    for (uint32_t i = 0; i < bits_count(node->child_map); i++)
         object_release(region, children[i]);
 }
 

@@ -31,10 +31,15 @@ static bool index_find(const struct shape *shape, value key, size_t *ret_slot)
 
 bool shape_slot(const struct shape *shape, value key, size_t *ret_slot)
 {
+    if (!value_is_name(key))
+        return false;
     if (shape->index_mask)
         return index_find(shape, key, ret_slot);
     for (size_t i = 0; i < shape->count; i++) {
-        if (value_identical(shape->keys[i], key)) {
+        value candidate = shape->keys[i];
+        if (candidate.aux == key.aux && candidate.tag == key.tag &&
+            (candidate.pointer == key.pointer ||
+             span_equal(value_text(candidate), value_text(key)))) {
             *ret_slot = i;
             return true;
         }

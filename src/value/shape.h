@@ -16,6 +16,12 @@ static inline value record_slot(value record, size_t slot)  // borrowed
     return record_of(record)->slots[slot];
 }
 
+// Only names are keys of shapes.
+static inline bool value_is_name(value key)
+{
+    return key.tag == VALUE_KEYWORD || key.tag == VALUE_STRING;
+}
+
 bool shape_slot(const struct shape *shape, value key, size_t *ret_slot);           // exact key
 bool shape_slot_flexible(const struct shape *shape, value key, size_t *ret_slot);  // spec 1.5
 

@@ -21,7 +21,7 @@ static uint32_t place_bit(uint64_t hash, unsigned shift)
 
 static size_t index_of(uint32_t map, uint32_t bit)
 {
-    return (size_t)__builtin_popcount(map & (bit - 1));
+    return bits_count(map & (bit - 1));
 }
 
 // --- finding ------------------------------------------------------------------------------------

@@ -21,11 +21,11 @@ const value *trie_next(struct map_cursor *cursor);
 
 static inline size_t node_entry_count(const struct node *node)
 {
-    return (size_t)__builtin_popcount(node->entry_map);
+    return bits_count(node->entry_map);
 }
 static inline size_t node_child_count(const struct node *node)
 {
-    return (size_t)__builtin_popcount(node->child_map);
+    return bits_count(node->child_map);
 }
 static inline struct object **node_children(const struct node *node)
 {

@@ -1,8 +1,6 @@
 // `cadre context COMMAND`: the context store from the command line. Each command builds the arguments
 // of one operation of the store and prints what it answers.
-#include <getopt.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,14 +9,12 @@
 #include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/context_file.h"
+#include "cli/context_options.h"
 #include "cli/options.h"
 #include "context/operation.h"
 #include "value/json.h"
 
-enum {
-    REGION_LIMIT = 1 << 30,
-    READ_LIMIT = 64 << 20,  // a larger input is refused before it is looked at
-};
+enum { REGION_LIMIT = 1 << 30 };
 
 static const char help[] =
     "usage: cadre context COMMAND [OPTION...] [ARGUMENT...]\n"
@@ -43,30 +39,10 @@ static const char help[] =
     "                     $XDG_STATE_HOME/cadre/context.db); :memory: keeps nothing\n"
     "  --json             the structured result\n";
 
-struct options {
-    const char *store;
-    bool json;
-    const char *type;
-    struct buffer metadata;  // members of a JSON object, without its braces
-    bool has_metadata;
-    value odd_metadata;      // --meta-json that is no object, for the store to refuse
-    const char *file;
-    const char *id;
-    const char *types;
-    const char *limit;
-    const char *max_chars;
-    const char *style;
-    bool pin;
-    bool unpin;
-    bool all;
-    char **words;  // what is not an option
-    int word_count;
-};
-
 struct command_call {
     struct context_store *store;
     struct region *region;
-    struct options *options;
+    struct context_options *options;
 };
 
 // --- output -------------------------------------------------------------------------------------
@@ -75,18 +51,6 @@ static int fail(const char *code, const char *message)
 {
     fprintf(stderr, "cadre: %s: %s\n", code, message);
     return 1;
-}
-
-static int usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static int usage(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    fputs("cadre context: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputs("; see cadre context --help\n", stderr);
-    va_end(arguments);
-    return EXIT_USAGE;
 }
 
 static void write_span(struct span text)
@@ -140,19 +104,9 @@ static value put_text(struct command_call *call, value map, const char *name, co
 
 // --- arguments shared by the commands -----------------------------------------------------------
 
-// "5" as a number; other text as it is, for the store to refuse.
-static value number_or_text(struct region *region, const char *text)
-{
-    enum { MAX_DIGITS = 18 };
-    size_t digits = strspn(text[0] == '-' ? text + 1 : text, "0123456789");
-    if (digits > 0 && digits <= MAX_DIGITS && digits + (text[0] == '-') == strlen(text))
-        return value_integer_from_text(region, span_from(text));
-    return value_string_format(region, "%s", text);
-}
-
 static value filter_arguments(struct command_call *call)
 {
-    const struct options *options = call->options;
+    const struct context_options *options = call->options;
     value arguments = map_new(call->region);
     if (options->types) {
         value types = vector_new(call->region, 0);
@@ -165,7 +119,8 @@ static value filter_arguments(struct command_call *call)
         arguments = put(call, arguments, "types", types);
     }
     if (options->limit)
-        arguments = put(call, arguments, "limit", number_or_text(call->region, options->limit));
+        arguments =
+            put(call, arguments, "limit", context_number_or_text(call->region, options->limit));
     return arguments;
 }
 
@@ -183,16 +138,16 @@ static bool is_utf8(struct span text, const char *what)
 // Content and metadata from a file; the user's own metadata comes after it and wins.
 static bool take_file(struct command_call *call, struct context_file *file, value *arguments)
 {
-    struct options *options = call->options;
+    struct context_options *options = call->options;
     struct context_error error;
-    if (!context_file_read(options->file, READ_LIMIT, file, &error)) {
+    if (!context_file_read(options->file, CONTEXT_READ_LIMIT, file, &error)) {
         fail(context_code_name(error.code), error.message);
         return false;
     }
     if (!is_utf8(file->content, file->name))
         return false;
     CLEANUP_BUFFER struct buffer members;
-    buffer_init(&members, READ_LIMIT);
+    buffer_init(&members, CONTEXT_READ_LIMIT);
     buffer_append_text(&members, "\"filename\":");
     json_write_string(&members, span_from(file->name));
     if (file->start_line > 0)
@@ -213,9 +168,9 @@ static bool take_file(struct command_call *call, struct context_file *file, valu
 static bool take_input(struct command_call *call, value *arguments)
 {
     CLEANUP_BUFFER struct buffer input = {0};
-    const struct options *options = call->options;
+    const struct context_options *options = call->options;
     bool is_argument = options->word_count == 1 && strcmp(options->words[0], "-") != 0;
-    if (!is_argument && !option_read_file("-", READ_LIMIT, &input))
+    if (!is_argument && !option_read_file("-", CONTEXT_READ_LIMIT, &input))
         return false;
     struct span content = is_argument ? span_from(options->words[0]) : buffer_span(&input);
     if (!is_utf8(content, "content"))
@@ -226,11 +181,11 @@ static bool take_input(struct command_call *call, value *arguments)
 
 static bool take_metadata(struct command_call *call, value *arguments)
 {
-    struct options *options = call->options;
+    struct context_options *options = call->options;
     value metadata = options->odd_metadata;
     if (options->has_metadata) {
         CLEANUP_BUFFER struct buffer object;
-        buffer_init(&object, READ_LIMIT);
+        buffer_init(&object, CONTEXT_READ_LIMIT);
         buffer_append_byte(&object, '{');
         buffer_append_span(&object, buffer_span(&options->metadata));
         buffer_append_byte(&object, '}');
@@ -254,7 +209,7 @@ static value result_with_warning(struct command_call *call, value structured, va
 static int add_new(struct command_call *call)
 {
     CLEANUP_CONTEXT_FILE struct context_file file = {0};
-    const struct options *options = call->options;
+    const struct context_options *options = call->options;
     value arguments = map_new(call->region);
     bool taken = options->file ? take_file(call, &file, &arguments) : take_input(call, &arguments);
     if (!taken || !take_metadata(call, &arguments))
@@ -294,18 +249,18 @@ static int change_pin(struct command_call *call, const char *id, bool pinned)
 
 static int command_add(struct command_call *call)
 {
-    const struct options *options = call->options;
+    const struct context_options *options = call->options;
     if (options->id) {
         if (options->pin == options->unpin)
-            return usage("--id needs --pin or --unpin");
+            return context_usage("--id needs --pin or --unpin");
         return change_pin(call, options->id, options->pin);
     }
     if (options->unpin)
-        return usage("--unpin needs --id");
+        return context_usage("--unpin needs --id");
     if (options->word_count > 1 || (options->file && options->word_count > 0))
-        return usage("unexpected argument '%s'", options->words[options->word_count - 1]);
+        return context_usage("unexpected argument '%s'", options->words[options->word_count - 1]);
     if (!options->file && options->word_count == 0 && isatty(STDIN_FILENO))
-        return usage("no content");
+        return context_usage("no content");
     return add_new(call);
 }
 
@@ -336,21 +291,21 @@ static int command_render(struct command_call *call)
     value arguments = filter_arguments(call);
     if (call->options->max_chars)
         arguments = put(call, arguments, "max_chars",
-                        number_or_text(call->region, call->options->max_chars));
+                        context_number_or_text(call->region, call->options->max_chars));
     arguments = put_text(call, arguments, "style", call->options->style);
     return print(call, CONTEXT_OPERATION_RENDER, arguments);
 }
 
 static int command_clear(struct command_call *call)
 {
-    value arguments = put(call, filter_arguments(call), "include_pinned",
-                          value_boolean(call->options->all));
+    value arguments =
+        put(call, filter_arguments(call), "include_pinned", value_boolean(call->options->all));
     return print(call, CONTEXT_OPERATION_CLEAR, arguments);
 }
 
 static int command_show(struct command_call *call)
 {
-    struct options *options = call->options;
+    struct context_options *options = call->options;
     value id = value_string_format(call->region, "%s", options->words[0]);
     value ids = vector_push(call->region, vector_new(call->region, 1), id);
     value arguments = put(call, map_new(call->region), "ids", ids);
@@ -412,12 +367,12 @@ static int print_settings(struct command_call *call)
 
 static int command_set(struct command_call *call)
 {
-    const struct options *options = call->options;
+    const struct context_options *options = call->options;
     struct context_error error;
     if (options->word_count == 0)
         return print_settings(call);
     if (options->word_count != 2)
-        return usage("set takes a name and a value");
+        return context_usage("set takes a name and a value");
     if (!context_store_set(call->store, span_from(options->words[0]), span_from(options->words[1]),
                            &error))
         return fail(context_code_name(error.code), error.message);
@@ -432,113 +387,18 @@ static const struct {
     int low;   // arguments, at least
     int high;  // at most
 } commands[] = {
-    {"add", command_add, 0, 2},          {"list", command_list, 0, 0},
-    {"show", command_show, 1, 1},        {"rm", command_remove, 1, 1 << 20},
-    {"pin", command_pin, 1, 1 << 20},    {"unpin", command_unpin, 1, 1 << 20},
-    {"clear", command_clear, 0, 0},      {"render", command_render, 0, 0},
+    {"add", command_add, 0, 2},       {"list", command_list, 0, 0},
+    {"show", command_show, 1, 1},     {"rm", command_remove, 1, 1 << 20},
+    {"pin", command_pin, 1, 1 << 20}, {"unpin", command_unpin, 1, 1 << 20},
+    {"clear", command_clear, 0, 0},   {"render", command_render, 0, 0},
     {"set", command_set, 0, 2},
 };
 
-enum {
-    OPTION_STORE = 256, OPTION_JSON, OPTION_TYPE, OPTION_META, OPTION_META_JSON, OPTION_FILE, OPTION_ID,
-    OPTION_PIN, OPTION_UNPIN, OPTION_TYPES, OPTION_LIMIT, OPTION_MAX_CHARS, OPTION_STYLE, OPTION_ALL,
-    OPTION_HELP,
-};
-
-static const struct option long_options[] = {
-    {"context-db", required_argument, NULL, OPTION_STORE},
-    {"json", no_argument, NULL, OPTION_JSON},
-    {"type", required_argument, NULL, OPTION_TYPE},
-    {"meta", required_argument, NULL, OPTION_META},
-    {"meta-json", required_argument, NULL, OPTION_META_JSON},
-    {"file", required_argument, NULL, OPTION_FILE},
-    {"id", required_argument, NULL, OPTION_ID},
-    {"pin", no_argument, NULL, OPTION_PIN},
-    {"unpin", no_argument, NULL, OPTION_UNPIN},
-    {"types", required_argument, NULL, OPTION_TYPES},
-    {"limit", required_argument, NULL, OPTION_LIMIT},
-    {"max-chars", required_argument, NULL, OPTION_MAX_CHARS},
-    {"style", required_argument, NULL, OPTION_STYLE},
-    {"all", no_argument, NULL, OPTION_ALL},
-    {"help", no_argument, NULL, OPTION_HELP},
-    {0},
-};
-
-static void append_member(struct options *options)
-{
-    if (options->metadata.length > 0)
-        buffer_append_byte(&options->metadata, ',');
-    options->has_metadata = true;
-}
-
-// K=V: a string, but for the two line numbers.
-static int take_meta(struct region *region, struct options *options, const char *argument)
-{
-    const char *equals = strchr(argument, '=');
-    if (!equals || equals == argument)
-        return usage("--meta takes KEY=VALUE; got '%s'", argument);
-    struct span key = {argument, (size_t)(equals - argument)};
-    if (!utf8_is_valid(argument, strlen(argument)))
-        return fail("invalid-metadata", "--meta is not UTF-8");
-    bool line = span_equal(key, SPAN("start_line")) || span_equal(key, SPAN("end_line"));
-    value item = line ? number_or_text(region, equals + 1) : value_string_text(region, equals + 1);
-    append_member(options);
-    json_write_string(&options->metadata, key);
-    buffer_append_byte(&options->metadata, ':');
-    json_write(&options->metadata, item, 0, NULL);
-    return 0;
-}
-
-static int take_meta_json(struct region *region, struct options *options, const char *argument)
-{
-    value given;
-    struct error error;
-    if (!json_read(region, span_from(argument), NULL, &given, &error)) {
-        fprintf(stderr, "cadre: invalid-metadata: --meta-json: %s\n", error.message);
-        return 1;
-    }
-    if (!value_is_map(given)) {
-        options->odd_metadata = given;
-        return 0;
-    }
-    options->has_metadata = true;
-    if (map_count(given) == 0)
-        return 0;
-    CLEANUP_BUFFER struct buffer object;
-    buffer_init(&object, READ_LIMIT);
-    json_write(&object, given, 0, NULL);
-    append_member(options);
-    buffer_append(&options->metadata, object.data + 1, object.length - 2);
-    return 0;
-}
-
-// 0, or the exit status.
-static int take_option(struct region *region, struct options *options, int option, const char *argument)
-{
-    switch (option) {
-    case OPTION_STORE: options->store = argument; return 0;
-    case OPTION_JSON: options->json = true; return 0;
-    case OPTION_TYPE: options->type = argument; return 0;
-    case OPTION_META: return take_meta(region, options, argument);
-    case OPTION_META_JSON: return take_meta_json(region, options, argument);
-    case OPTION_FILE: options->file = argument; return 0;
-    case OPTION_ID: options->id = argument; return 0;
-    case OPTION_PIN: options->pin = true; return 0;
-    case OPTION_UNPIN: options->unpin = true; return 0;
-    case OPTION_TYPES: options->types = argument; return 0;
-    case OPTION_LIMIT: options->limit = argument; return 0;
-    case OPTION_MAX_CHARS: options->max_chars = argument; return 0;
-    case OPTION_STYLE: options->style = argument; return 0;
-    case OPTION_ALL: options->all = true; return 0;
-    default: return usage("unknown option or missing value near '%s'", argument ? argument : "");
-    }
-}
-
 static int run_command(struct command_call *call)
 {
-    struct options *options = call->options;
+    struct context_options *options = call->options;
     if (options->word_count == 0)
-        return usage("no command");
+        return context_usage("no command");
     const char *name = options->words[0];
     options->words++;
     options->word_count--;
@@ -546,7 +406,7 @@ static int run_command(struct command_call *call)
         if (strcmp(name, commands[i].name) != 0)
             continue;
         if (options->word_count < commands[i].low || options->word_count > commands[i].high)
-            return usage("wrong number of arguments for %s", name);
+            return context_usage("wrong number of arguments for %s", name);
         call->store = context_store_new(options->store);
         int status = commands[i].run(call);
         context_store_free(call->store);
@@ -556,32 +416,20 @@ static int run_command(struct command_call *call)
         }
         return status;
     }
-    return usage("unknown command '%s'", name);
+    return context_usage("unknown command '%s'", name);
 }
 
 int command_context(int argc, char **argv)
 {
-    struct options options = {0};
     struct region *region = region_new(REGION_LIMIT);
-    buffer_init(&options.metadata, READ_LIMIT);
-    int status = 0;
-    bool helped = false;
-    optind = 1;
-    opterr = 0;
-    for (int option; status == 0 && !helped &&
-                     (option = getopt_long(argc, argv, "", long_options, NULL)) != -1;) {
-        helped = option == OPTION_HELP;
-        if (!helped)
-            status = take_option(region, &options, option, option == '?' ? argv[optind - 1] : optarg);
-    }
-    options.words = argv + optind;
-    options.word_count = argc - optind;
+    struct context_options options;
+    int status = context_options_parse(&options, region, argc, argv);
     struct command_call call = {.region = region, .options = &options};
-    if (helped)
+    if (status == 0 && options.help)
         fputs(help, stdout);
     else if (status == 0)
         status = run_command(&call);
-    buffer_release(&options.metadata);
+    context_options_release(&options);
     region_free(region);
     return status;
 }

@@ -71,7 +71,8 @@ static bool read_all(struct context_file *file, size_t limit, struct context_err
         return context_fail(error, CONTEXT_INVALID_ARGUMENT, "cannot read %s: %s", file->name,
                             strerror(cause));
     if (file->data.failed)
-        return context_fail(error, CONTEXT_TOO_LARGE, "%s has more than %zu bytes", file->name, limit);
+        return context_fail(error, CONTEXT_TOO_LARGE, "%s has more than %zu bytes", file->name,
+                            limit);
     file->content = buffer_span(&file->data);
     return true;
 }
@@ -106,12 +107,12 @@ static bool cut_lines(struct context_file *file, struct context_error *error)
                             file->end_line);
     if (file->start_line > lines)
         return context_fail(error, CONTEXT_INVALID_ARGUMENT,
-                            "%s has %" PRId64 " lines; there is no line %" PRId64, file->name, lines,
-                            file->start_line);
+                            "%s has %" PRId64 " lines; there is no line %" PRId64, file->name,
+                            lines, file->start_line);
     if (file->end_line > lines) {
         snprintf(file->message, sizeof(file->message),
-                 "%s has %" PRId64 " lines; the range %" PRId64 "-%" PRId64 " ends there", file->name,
-                 lines, file->start_line, file->end_line);
+                 "%s has %" PRId64 " lines; the range %" PRId64 "-%" PRId64 " ends there",
+                 file->name, lines, file->start_line, file->end_line);
         file->clamped = true;
         file->end_line = lines;
     }

@@ -10,7 +10,7 @@ struct context_file {
     struct span content;  // inside data
     int64_t start_line;   // 0 = the whole file
     int64_t end_line;
-    bool clamped;  // the range asked for lines beyond the end
+    bool clamped;                        // the range asked for lines beyond the end
     char message[CONTEXT_MESSAGE_SIZE];  // says so
 };
 

@@ -4,8 +4,8 @@
 
 #include "cli/commands.h"
 #include "config.h"
-
-#pragma weak command_run
+#include "session/program_pool.h"
+#include "session/program_worker.h"
 
 struct command {
     const char *name;
@@ -43,6 +43,9 @@ int main(int argc, char **argv)
         puts("cadre " CADRE_VERSION);
         return 0;
     }
+    // Not a command for people: how the server starts the processes that run programs.
+    if (strcmp(name, "program-worker") == 0)
+        return program_worker_main(PROGRAM_WORKER_FD);
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         if (strcmp(name, commands[i].name) == 0)
             return commands[i].run(argc - 1, argv + 1);

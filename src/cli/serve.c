@@ -30,6 +30,7 @@ static const char help[] =
     "  --tools SET            full (default), core, or names separated by commas\n"
     "  --context-db FILE      store of context items (default in the XDG state directory)\n"
     "  --auto-context MODE    off, errors, history or all: evaluations become context items\n"
+    "  --program-tools FILE   tools that programs may call (JSON)\n"
     "  --timeout SECONDS      limit of one evaluation, 0 = none (default 30)\n"
     "  --max-memory MB        live data at which an evaluation is stopped (default 1024)\n"
     "  --heap MB              Lisp heap of a session (default 2560)\n"
@@ -44,6 +45,7 @@ struct serve_options {
     const char *allow_origins[NAMES_MAX + 1];
     const char *selection;
     const char *context_db;
+    const char *program_tools;
     const char *auto_context;
     struct session_config sessions;
 };
@@ -53,6 +55,8 @@ struct server {
     struct mcp_server *mcp;
     struct session_manager *sessions;
     struct context_store *contexts;
+    struct program_pool *programs;
+    struct toolbox *toolbox;
     struct tools tools;
     struct mcp_stdio *stdio;
     struct mcp_http *http;
@@ -73,7 +77,7 @@ static bool add_name(const char **names, const char *name)
 
 enum {
     OPTION_HTTP = 256, OPTION_TOKEN_FILE, OPTION_ALLOW_HOST, OPTION_ALLOW_ORIGIN, OPTION_TOOLS,
-    OPTION_CONTEXT_DB, OPTION_AUTO_CONTEXT, OPTION_TIMEOUT, OPTION_MAX_MEMORY, OPTION_HEAP, OPTION_SNAPSHOTS, OPTION_LOG_LEVEL, OPTION_HELP,
+    OPTION_CONTEXT_DB, OPTION_AUTO_CONTEXT, OPTION_PROGRAM_TOOLS, OPTION_TIMEOUT, OPTION_MAX_MEMORY, OPTION_HEAP, OPTION_SNAPSHOTS, OPTION_LOG_LEVEL, OPTION_HELP,
 };
 
 static const struct option long_options[] = {
@@ -84,6 +88,7 @@ static const struct option long_options[] = {
     {"tools", required_argument, NULL, OPTION_TOOLS},
     {"context-db", required_argument, NULL, OPTION_CONTEXT_DB},
     {"auto-context", required_argument, NULL, OPTION_AUTO_CONTEXT},
+    {"program-tools", required_argument, NULL, OPTION_PROGRAM_TOOLS},
     {"timeout", required_argument, NULL, OPTION_TIMEOUT},
     {"max-memory", required_argument, NULL, OPTION_MAX_MEMORY},
     {"heap", required_argument, NULL, OPTION_HEAP},
@@ -114,6 +119,7 @@ static bool take_option(struct serve_options *options, int option, const char *a
     case OPTION_ALLOW_ORIGIN: return add_name(options->allow_origins, argument);
     case OPTION_TOOLS: options->selection = argument; return true;
     case OPTION_CONTEXT_DB: options->context_db = argument; return true;
+    case OPTION_PROGRAM_TOOLS: options->program_tools = argument; return true;
     case OPTION_AUTO_CONTEXT: options->auto_context = argument; return true;
     case OPTION_TIMEOUT:
         return option_integer("--timeout", argument, 0, 86400, &options->sessions.limits.timeout);
@@ -243,6 +249,13 @@ static int build_server(struct server *server, const struct serve_options *optio
         fprintf(stderr, "cadre serve: %s\n", error.message);
         return EXIT_USAGE;
     }
+    if (!options->program_tools) {
+        server->toolbox = toolbox_new();
+    } else if (!toolbox_load(options->program_tools, &server->toolbox, &error)) {
+        fprintf(stderr, "cadre serve: --program-tools: %s\n", error.message);
+        return EXIT_USAGE;
+    }
+    server->programs = program_pool_new(server->base, "/proc/self/exe");
     server->mcp = mcp_server_new(server->base, &info);
     server->contexts = context_store_new(options->context_db);
     server->tools = (struct tools){
@@ -250,6 +263,8 @@ static int build_server(struct server *server, const struct serve_options *optio
         .server = server->mcp,
         .sessions = server->sessions,
         .contexts = server->contexts,
+        .programs = server->programs,
+        .toolbox = server->toolbox,
         .selection = options->selection,
         .auto_context = options->auto_context,
     };
@@ -264,10 +279,12 @@ static void release_server(struct server *server)
 {
     mcp_http_free(server->http);
     mcp_stdio_free(server->stdio);
+    program_pool_free(server->programs);
     session_manager_free(server->sessions);
     tools_release(&server->tools);
     mcp_server_free(server->mcp);
     context_store_free(server->contexts);
+    toolbox_free(server->toolbox);
     if (server->base)
         event_base_free(server->base);
     libevent_global_shutdown();

@@ -85,6 +85,7 @@ bool tools_register(struct tools *tools, struct error *error)
     tools_register_introspect(tools);
     tools_register_load(tools);
     tools_register_syntax(tools);
+    tools_register_program(tools);
     tools_register_guide(tools);
     tools->context = tools_register_context(tools, tools->contexts, tools->base);
     enum context_auto mode;

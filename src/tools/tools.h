@@ -7,7 +7,9 @@
 
 #include "context/store.h"
 #include "mcp/mcp.h"
+#include "session/program_pool.h"
 #include "session/session.h"
+#include "tools/toolbox.h"
 
 struct tool_metrics {
     struct mcp_metric *evaluations;
@@ -25,6 +27,8 @@ struct tools {
     struct mcp_server *server;
     struct session_manager *sessions;
     struct context_store *contexts;
+    struct program_pool *programs;
+    const struct toolbox *toolbox;  // what programs may call
     const char *selection;     // "full", "core", or names separated by commas
     const char *auto_context;  // mode of feeding the context; NULL: as the store's setting says
     struct tool_metrics metrics;
@@ -51,4 +55,5 @@ void tools_register_session(struct tools *tools);
 void tools_register_introspect(struct tools *tools);
 void tools_register_load(struct tools *tools);
 void tools_register_syntax(struct tools *tools);
+void tools_register_program(struct tools *tools);
 void tools_register_guide(struct tools *tools);

@@ -1,0 +1,140 @@
+#include "session/program_memory.h"
+
+#include "program/eval.h"
+#include "value/edn.h"
+#include "value/json.h"
+#include "value/print.h"
+
+// --- source of functions ------------------------------------------------------------------------
+
+static bool is_open(char c) { return c == '(' || c == '[' || c == '{'; }
+static bool is_close(char c) { return c == ')' || c == ']' || c == '}'; }
+
+// The end of the form that starts with a bracket (after # perhaps) at `offset` of a valid program.
+static size_t form_end(struct span source, size_t offset)
+{
+    size_t depth = 0;
+    for (size_t i = offset; i < source.length; i++) {
+        char c = source.data[i];
+        if (c == ';') {
+            while (i < source.length && source.data[i] != '\n')
+                i++;
+        } else if (c == '\\') {
+            i++;  // a character literal
+        } else if (c == '"') {
+            for (i++; i < source.length && source.data[i] != '"'; i++)
+                i += source.data[i] == '\\';
+        } else if (is_open(c)) {
+            depth++;
+        } else if (is_close(c) && --depth == 0) {
+            return i + 1;
+        }
+    }
+    return source.length;
+}
+
+// The closure of a memory entry that can be written down again, or NULL.
+static const struct closure *plain_closure(const struct step *step, value v)
+{
+    if (!value_is_foreign(v, &closure_type))
+        return NULL;
+    const struct closure *closure = (const struct closure *)v.object;
+    return closure->code->capture_count == 0 && closure->code->program == step->program ? closure : NULL;
+}
+
+static void write_definition(struct buffer *buffer, struct span source, struct span name,
+                             const struct closure *closure)
+{
+    size_t start = closure->code->offset;
+    struct span form = {source.data + start, form_end(source, start) - start};
+    bool is_defn = span_starts_with(form, SPAN("(defn ")) && span_equal(closure->code->name, name);
+    if (!is_defn) {
+        buffer_append_text(buffer, "(def ");
+        buffer_append_span(buffer, name);
+        buffer_append_byte(buffer, ' ');
+    }
+    buffer_append_span(buffer, form);
+    buffer_append_text(buffer, is_defn ? "\n" : ")\n");
+}
+
+// --- values -------------------------------------------------------------------------------------
+
+// Appends the literal of a value; false when it has none (functions inside).
+static bool write_literal(struct buffer *buffer, value v)
+{
+    size_t before = buffer->length;
+    value_print(buffer, v);
+    struct region *scratch = region_new(SIZE_MAX);
+    value again;
+    struct error error;
+    struct edn_options options = {.max_depth = 100000};
+    struct span text = {buffer->data + before, buffer->length - before};
+    bool readable = !buffer->failed && edn_read(scratch, text, &options, &again, &error);
+    region_free(scratch);
+    if (!readable)
+        buffer_truncate(buffer, before);
+    return readable;
+}
+
+static void write_entry(const struct step *step, value name, value v, struct buffer *data,
+                        struct buffer *definitions, struct buffer *lost)
+{
+    const struct closure *closure = plain_closure(step, v);
+    if (closure && name.tag == VALUE_KEYWORD) {
+        write_definition(definitions, step->program->source, value_text(name), closure);
+        return;
+    }
+    size_t before = data->length;
+    bool kept = write_literal(data, name);
+    buffer_append_byte(data, ' ');
+    if (kept && write_literal(data, v)) {
+        buffer_append_byte(data, ' ');
+        return;
+    }
+    buffer_truncate(data, before);
+    buffer_append_text(lost, lost->length ? "," : "");
+    json_write_string(lost, name.tag == VALUE_KEYWORD ? value_text(name) : SPAN("?"));
+}
+
+void program_memory_write(const struct step *step, struct buffer *buffer)
+{
+    CLEANUP_BUFFER struct buffer data, definitions, lost;
+    buffer_init(&data, buffer->limit);
+    buffer_init(&definitions, buffer->limit);
+    buffer_init(&lost, buffer->limit);
+    buffer_append_byte(&data, '{');
+    if (step->memory.tag == VALUE_MAP) {
+        struct map_cursor cursor = map_iterate(step->memory);
+        value name, v;
+        while (map_next(&cursor, &name, &v))
+            write_entry(step, name, v, &data, &definitions, &lost);
+    }
+    buffer_append_byte(&data, '}');
+    buffer_append_text(buffer, "{\"data\":");
+    json_write_string(buffer, buffer_span(&data));
+    buffer_append_text(buffer, ",\"definitions\":");
+    json_write_string(buffer, buffer_span(&definitions));
+    buffer_append_text(buffer, ",\"lost\":[");
+    buffer_append_span(buffer, buffer_span(&lost));
+    buffer_append_text(buffer, "]}");
+    buffer->failed = buffer->failed || data.failed || definitions.failed;
+}
+
+// --- definitions put before a program -----------------------------------------------------------
+
+void program_memory_hide_prefix(struct step *step, size_t prefix, unsigned lines)
+{
+    if (step->line > lines)
+        step->line -= lines;
+    if (step->delta.tag != VALUE_MAP)
+        return;
+    value kept = map_new(step->region);
+    struct map_cursor cursor = map_iterate(step->delta);
+    value name, v;
+    while (map_next(&cursor, &name, &v)) {
+        const struct closure *closure = plain_closure(step, v);
+        if (!closure || closure->code->offset >= prefix)
+            kept = map_put(step->region, kept, value_retain(name), value_retain(v));
+    }
+    step->delta = kept;
+}

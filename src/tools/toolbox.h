@@ -1,0 +1,58 @@
+// The tools of programs, read from a JSON file once: name → what it does and how it is described.
+//
+//     {"search": {"lisp": {"function": "shop:search", "session": "main"}},
+//      "wc":     {"command": {"argv": ["wc", "-c"], "timeout_ms": 2000, "max_output": 65536},
+//                 "signature": "(text :string) -> :int"},
+//      "rates":  {"constant": {"eur": 1.1}}}
+//
+// `lisp` and `command` run in the server, on behalf of the program; the other behaviours
+// (docs/language.md) run where the program runs. `signature`, `description`, `skip` and `cache` go with
+// every one of them. What a Lisp function lacks is taken from its docstring and its declared type.
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "session/program_pool.h"
+#include "session/session.h"
+#include "value/value.h"
+
+enum toolbox_kind { TOOLBOX_LOCAL, TOOLBOX_LISP, TOOLBOX_COMMAND };
+
+enum { TOOLBOX_TOOLS_MAX = 256, TOOLBOX_ARGUMENTS_MAX = 64, TOOLBOX_FILE_MAX = 8 << 20 };
+
+struct toolbox_tool {
+    const char *name;
+    enum toolbox_kind kind;
+    value record;             // as in the file
+    const char *function;     // lisp
+    const char *session;      // lisp; "main" by default
+    const char *const *argv;  // command; ends in NULL
+    int64_t timeout_ms;       // command
+    size_t max_output;        // command
+};
+
+struct toolbox;
+
+// The tools of a JSON text. ERROR_SYNTAX or ERROR_INVALID, naming the tool.
+bool toolbox_read(struct span text, struct toolbox **ret_toolbox, struct error *error);
+bool toolbox_load(const char *path, struct toolbox **ret_toolbox, struct error *error);
+struct toolbox *toolbox_new(void);  // no tools
+void toolbox_free(struct toolbox *toolbox);
+
+size_t toolbox_count(const struct toolbox *toolbox);
+const struct toolbox_tool *toolbox_at(const struct toolbox *toolbox, size_t index);
+const struct toolbox_tool *toolbox_find(const struct toolbox *toolbox, struct span name);
+bool toolbox_needs_host(const struct toolbox *toolbox);  // some tool is lisp or command
+
+// The `tools` member of a batch record for the allowed tools (vector of names; nil = all): local ones
+// as they are, the others as {"remote":true} with signature and description. Lisp functions are asked
+// for theirs, so the answer comes later, from the loop.
+typedef void toolbox_resolved_fn(void *data, value tools);
+void toolbox_resolve(const struct toolbox *toolbox, struct session_manager *sessions,
+                     struct region *region, value allowed, toolbox_resolved_fn *done, void *data);
+
+// Answers a program's call of a lisp or command tool.
+void toolbox_call(const struct toolbox *toolbox, struct session_manager *sessions,
+                  struct event_base *base, struct program_call *call, struct span name,
+                  struct span arguments);

@@ -10,10 +10,10 @@
 (defpackage "CADRE-BUILD" (:use "COMMON-LISP"))
 (in-package "CADRE-BUILD")
 
-(defparameter *agent-files*
-  '("package" "syscalls" "json" "channel" "streams" "call" "printing" "reader" "clone" "warnings"
-    "hints" "backtrace" "conditions" "stop" "threads" "health" "operations" "evaluate" "debug" "compile"
-    "systems" "introspect" "profile" "functions" "probes" "main" "image"))
+(defun agent-files (source-directory)
+  "Names in the file `files`, in the order they are compiled and loaded."
+  (with-open-file (stream (merge-pathnames "files" source-directory))
+    (loop for name = (read-line stream nil) while name collect name)))
 
 (defun argument (name)
   (or (sb-posix:getenv name) (error "~A is not set; use scripts/build-core" name)))
@@ -24,15 +24,14 @@
         (failed nil))
     (proclaim '(optimize (speed 1) (safety 1) (debug 1)))
     (with-compilation-unit ()
-      (dolist (name *agent-files*)
+      (dolist (name (agent-files source-directory))
         (multiple-value-bind (fasl warnings failure)
-            (compile-file (merge-pathnames (concatenate 'string name ".lisp"))
-                          :output-file (merge-pathnames (concatenate 'string name ".fasl")
-                                                        scratch-directory))
+            (compile-file name :output-file (merge-pathnames (make-pathname :type "fasl" :defaults name)
+                                                             scratch-directory))
           (declare (ignore warnings))
           (when failure (setf failed name))
           (load fasl))))
-    (when failed (error "compiling ~A.lisp gave warnings" failed))))
+    (when failed (error "compiling ~A gave warnings" failed))))
 
 (let ((*compile-verbose* nil) (*compile-print* nil))
   (handler-bind ((sb-ext:compiler-note #'muffle-warning)

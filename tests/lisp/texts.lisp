@@ -1,0 +1,54 @@
+;;;; Near names, bounded text, names of frames.
+
+(in-package "CADRE-AGENT")
+
+(check (edit-distance "SQUARE" "SQUAR" 2) 1)
+(check (edit-distance "ABC" "ABC" 2) 0)
+(check (edit-distance "KITTEN" "SITTING" 3) 3)
+(check (edit-distance "KITTEN" "SITTING" 2) nil)
+(check (edit-distance "A" "ABCDEF" 2) nil)
+(check (near-names "SQUAR" '("SQUARE" "SQRT" "EQUAL" "CONS")) '("SQUARE" "EQUAL"))
+(check (near-names "XX" '("*" "X" "XYZ")) '())
+(check (near-names "LST" '("LIST" "CONS" "LAST")) '("LAST" "LIST"))
+(check (did-you-mean '()) nil)
+(check (did-you-mean '("A")) "did you mean A?")
+(check (did-you-mean '("A" "B" "C")) "did you mean A, B or C?")
+
+;;; bounded text counts what it does not keep, and stops what does not stop
+(check (multiple-value-list (with-bounded-text (stream 5 100) (write-string "hello world" stream)))
+       '("hello" 11 nil))
+(check (third (multiple-value-list
+               (with-bounded-text (stream 5 100) (loop (write-char #\a stream))))))
+(check (with-bounded-text (stream 100) (format stream "a~%~&b~5Tc")) (format nil "a~%b    c"))
+
+(check (cut "abcdef" 5) "ab...")
+(check (cut "abcde" 5) "abcde")
+(check (plural 1 "second") "1 second")
+(check (plural 2 "second") "2 seconds")
+(check (let ((*print-base* 2) (*print-radix* t)) (text "n=" 10)) "n=10")
+(check (replace-all "a.b.c" "." "--") "a--b--c")
+
+;;; who a frame belongs to
+(check (base-name '(flet x :in foo)) 'foo)
+(check (base-name '(labels y :in (flet x :in bar))) 'bar)
+(check (base-name '(:method area (sq))) 'area)
+(check (base-name '(setf foo)) 'foo)
+(check (base-name '(lambda (x))) nil)
+(check (and (internal-name-p 'sb-kernel:two-arg-+) t))
+(check (internal-name-p 'car) nil)
+(check (internal-name-p "undefined function") nil)
+(check (and (internal-name-p "foreign function: read") t))
+
+;;; names as the user types them
+(check (multiple-value-list (split-name "cl:mapcar")) '("CL" "MAPCAR"))
+(check (multiple-value-list (split-name "|Foo bar|")) '(nil "Foo bar"))
+(check (multiple-value-list (split-name ":key")) '("KEYWORD" "KEY"))
+
+;;; values of functions called as tools
+(check (json-value '(:a 1 :b (1 2))) '(:object "a" 1 "b" #(1 2)))
+(check (json-value '(("x" . 1) ("y" . nil))) '(:object "x" 1 "y" :null))
+(check (json-value (list 1/2 t #\a 'sym)) (vector 0.5d0 :true "a" "SYM"))
+(check (gethash "k" (lisp-value (object "k" #(1 :false)))) (vector 1 nil))
+(check (tool-type '(integer 0 10)) "int")
+(check (tool-type 'hash-table) "map")
+(check (tool-type nil) "any")

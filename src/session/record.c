@@ -5,7 +5,7 @@
 #include "session/import.h"
 
 enum {
-    RECORD_REGION_LIMIT = 64 << 20,  // never reached: what record_import() makes is far smaller
+    HISTORY_REGION_LIMIT = 1 << 30,  // never reached: record_import() makes at most 40 MiB each
     MESSAGE_BYTES = 16384,           // 4000 characters
     FRAMES_MAX = 1000,
     ITEMS_MAX = 200,
@@ -64,14 +64,15 @@ int64_t record_next_id(const struct record_history *history)
 int64_t record_add(struct record_history *history, value error)
 {
     if (history->count == SESSION_ERROR_HISTORY) {
-        region_free(history->records[0].region);
+        value_release(history->region, history->records[0].error);
         memmove(&history->records[0], &history->records[1],
                 (SESSION_ERROR_HISTORY - 1) * sizeof(history->records[0]));
         history->count--;
     }
-    struct region *region = region_new(RECORD_REGION_LIMIT);
+    if (!history->region)
+        history->region = region_new(HISTORY_REGION_LIMIT);
     history->records[history->count++] = (struct record){
-        .id = ++history->last_id, .region = region, .error = value_copy(region, error)};
+        .id = ++history->last_id, .error = value_copy(history->region, error)};
     return history->last_id;
 }
 
@@ -86,7 +87,7 @@ const struct record *record_find(const struct record_history *history, int64_t i
 
 void record_clear(struct record_history *history)
 {
-    for (size_t i = 0; i < history->count; i++)
-        region_free(history->records[i].region);
+    if (history->region)
+        region_free(history->region);
     *history = (struct record_history){0};
 }

@@ -1,5 +1,5 @@
-// The error history of a session: the last SESSION_ERROR_HISTORY error maps (evaluator.md 2.9), each
-// in a region of its own, and which of them is the last error.
+// The error history of a session: the last SESSION_ERROR_HISTORY error maps (evaluator.md 2.9), and
+// which of them is the last error.
 //
 // What comes from a worker is not trusted: record_import() takes over the known members alone, with
 // the right types and bounded lengths.
@@ -13,11 +13,11 @@
 
 struct record {
     int64_t id;
-    struct region *region;
     value error;
 };
 
 struct record_history {
+    struct region *region;  // of the error maps; NULL while there are none
     struct record records[SESSION_ERROR_HISTORY];  // oldest first
     size_t count;
     int64_t last_id;     // the number given last

@@ -115,14 +115,20 @@ void driver_wait(struct driver *driver, const struct answer *answer)
         CHECK(event_base_loop(driver->base, EVLOOP_ONCE) >= 0);
 }
 
-void driver_call(struct driver *driver, struct session_request *request, struct answer *answer)
+uint64_t driver_start_request(struct driver *driver, struct session_request *request,
+                              struct answer *answer)
 {
     memset(answer, 0, sizeof(*answer));
     request->reply = on_reply;
     request->data = answer;
     request->create = true;
+    return session_submit(driver->manager, request);
+}
+
+void driver_call(struct driver *driver, struct session_request *request, struct answer *answer)
+{
     int64_t start = clock_now_ns();
-    session_submit(driver->manager, request);
+    driver_start_request(driver, request, answer);
     driver_wait(driver, answer);
     answer->milliseconds = (double)(clock_now_ns() - start) / 1e6;
 }
@@ -130,20 +136,16 @@ void driver_call(struct driver *driver, struct session_request *request, struct 
 uint64_t driver_start(struct driver *driver, const char *session, const char *code,
                       int64_t timeout, struct answer *answer)
 {
-    memset(answer, 0, sizeof(*answer));
     struct region *region = region_new(64 << 20);
     struct session_request request = {
         .session = session,
         .kind = SESSION_EVALUATE,
-        .create = true,
         .op = "evaluate",
         .params = map_put_text(region, map_new(region), "code", value_string_text(region, code)),
         .label = code,
         .timeout = timeout,
-        .reply = on_reply,
-        .data = answer,
     };
-    uint64_t ticket = session_submit(driver->manager, &request);
+    uint64_t ticket = driver_start_request(driver, &request, answer);
     region_free(region);
     return ticket;
 }

@@ -44,6 +44,9 @@ void driver_eval(struct driver *driver, const char *code, int64_t timeout, struc
 void driver_rollback(struct driver *driver, int64_t to, struct answer *answer);
 uint64_t driver_start(struct driver *driver, const char *session, const char *code,
                       int64_t timeout, struct answer *answer);
+// Any request; the reply is the driver's.
+uint64_t driver_start_request(struct driver *driver, struct session_request *request,
+                              struct answer *answer);
 void driver_wait(struct driver *driver, const struct answer *answer);
 void driver_run_for(struct driver *driver, int milliseconds);  // the loop, without a request
 pid_t driver_head(struct driver *driver, const char *session);

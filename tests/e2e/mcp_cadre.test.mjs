@@ -1,0 +1,122 @@
+// `cadre serve` as the official SDK clients see it: v1, and v2 in its three modes, over stdio and HTTP.
+import { test, describe, before, after } from 'node:test';
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport as Stdio1 } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { StreamableHTTPClientTransport as Http1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { Client as Client2, StreamableHTTPClientTransport as Http2 } from '@modelcontextprotocol/client';
+import { StdioClientTransport as Stdio2 } from '@modelcontextprotocol/client/stdio';
+import { HttpServer, call, legacy, modern, sleep } from './mcp_support.mjs';
+
+const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+const CADRE = path.resolve(process.env.CADRE ?? path.join(ROOT, 'build/debug/src/cli/cadre'));
+const MODES = [
+  { name: 'v1', sdk: 1 },
+  { name: 'v2 legacy', sdk: 2, mode: 'legacy' },
+  { name: 'v2 auto', sdk: 2, mode: 'auto' },
+  { name: 'v2 2026-07-28', sdk: 2, mode: { pin: '2026-07-28' } },
+];
+
+let home, http;
+before(async () => {
+  home = mkdtempSync(path.join(tmpdir(), 'cadre-home-'));
+  process.env.HOME = home;  // what the server would keep goes there
+  http = await HttpServer.start([], [CADRE, 'serve', '--http', '0']);
+});
+after(async () => { await http.stop(10000); rmSync(home, { recursive: true }); });
+
+async function withClient({ sdk, mode }, transport, run) {
+  const client = sdk === 1 ? new Client1({ name: 'test', version: '1' })
+    : new Client2({ name: 'test', version: '1' }, { versionNegotiation: { mode } });
+  const errors = [];
+  client.onerror = (e) => errors.push(e.message);
+  const [Stdio, Http] = sdk === 1 ? [Stdio1, Http1] : [Stdio2, Http2];
+  await client.connect(transport === 'stdio' ? new Stdio({ command: CADRE, args: ['serve'], stderr: 'inherit', env: { HOME: home } })
+    : new Http(new URL(http.url)));
+  const session = `s${Math.random().toString(36).slice(2, 8)}`;
+  const lisp = (code, options, more) => {
+    const params = { name: 'evaluate-lisp', arguments: { code, session, ...more } };
+    return sdk === 1 ? client.callTool(params, undefined, options) : client.callTool(params, options);
+  };
+  let seen;
+  try { await run({ client, lisp, session }); } finally {
+    seen = [...errors];
+    const close = { name: 'close-session', arguments: { session } };
+    await client.callTool(close).catch(() => {});
+    await client.close();
+  }
+  assert.deepEqual(seen, []);
+}
+
+for (const mode of MODES)
+  for (const transport of ['stdio', 'http'])
+    describe(`${mode.name} over ${transport}`, () => {
+      test('lists, calls, errors, resources, prompts', () => withClient(mode, transport, async ({ client, lisp }) => {
+        const { tools } = await client.listTools();
+        assert.ok(tools.some((t) => t.name === 'evaluate-lisp'));
+        assert.ok(tools.every((t) => t.description && t.outputSchema?.type === 'object' && t.annotations));
+        assert.equal((await lisp('(defun f (x) (* 2 x)) (f 21)')).content[0].text.match(/=> (\d+)/)[1], '42');
+        const failed = await lisp('(/ 1 0)');
+        assert.equal(failed.isError, true);
+        assert.equal(failed.structuredContent.ok, false);
+        assert.match(failed.content[0].text, /DIVISION-BY-ZERO/);
+        assert.equal((await lisp('(f 4)')).structuredContent.values[0], '8');
+        for (const resource of (await client.listResources()).resources)
+          assert.ok((await client.readResource({ uri: resource.uri })).contents.length > 0);
+        assert.ok((await client.listPrompts()).prompts.every((p) => p.description));
+      }));
+      test('progress, then cancellation; the session lives', () => withClient(mode, transport, async ({ lisp }) => {
+        await lisp('(defvar *kept* 7)');
+        const abort = new AbortController();
+        const progress = [];
+        const start = performance.now();
+        const pending = lisp('(loop (sleep 0.1))', { signal: abort.signal, timeout: 30000, onprogress: (p) => progress.push(p.progress) });
+        setTimeout(() => abort.abort('test'), 2300);
+        await assert.rejects(pending);
+        assert.ok(performance.now() - start < 4000);
+        assert.ok(progress.length >= 1 && progress.every((p, i) => i === 0 || p > progress[i - 1]));
+        assert.equal((await lisp('*kept*')).structuredContent.values[0], '7');
+        await sleep(300);
+      }));
+    });
+
+test('protocol sessions come and go, evaluation sessions stay; both eras see the same ones', async () => {
+  const args = (code) => ({ code, session: 'shared' });
+  const text = async (response) => (await response.json()).result.content[0].text;
+  const first = await http.openSession('2025-11-25');
+  await http.post(call(legacy, 1, 'evaluate-lisp', args('(defvar *x* 5)')), first);
+  await fetch(http.url, { method: 'DELETE', headers: first });
+  assert.equal((await http.post(call(legacy, 2, 'evaluate-lisp', args('*x*')), first)).status, 404);
+  const second = await http.openSession('2024-11-05');
+  assert.match(await text(await http.post(call(legacy, 1, 'evaluate-lisp', args('*x*')), second)), /=> 5/);
+  assert.match(await text(await http.modern(call(modern, 1, 'evaluate-lisp', args('(incf *x*)')))), /=> 6/);
+});
+
+test('a modern client that disconnects cancels its evaluation', async () => {
+  const lisp = (code) => call(modern, 1, 'evaluate-lisp', { code, session: 'leave' });
+  const abort = new AbortController();
+  await (await http.modern(lisp('(defvar *n* 0)'))).json();
+  const pending = http.modern(lisp('(loop)'), {}, { signal: abort.signal });
+  await sleep(500);
+  abort.abort();
+  await assert.rejects(pending);
+  const start = performance.now();
+  const answer = await (await http.modern(lisp('*n*'))).json();
+  assert.equal(answer.result.structuredContent.values[0], '0');
+  assert.ok(performance.now() - start < 5000);
+});
+
+for (const era of ['legacy', 'modern'])
+  test(`the inspector finds nothing to complain about (${era})`, () => {
+    const bin = path.join(ROOT, 'tests/node_modules/.bin/mcp-inspector');
+    for (const method of ['tools/list', 'resources/list', 'prompts/list']) {
+      const result = spawnSync(process.execPath, [bin, '--cli', '--protocol-era', era, ...(method === 'tools/list' ? ['--strict'] : []),
+        '--format', 'json', '-q', '--method', method, CADRE, 'serve'], { encoding: 'utf8', timeout: 60000 });
+      assert.equal(result.status, 0, `${method}: ${result.stdout}${result.stderr}`);
+    }
+  });

@@ -88,7 +88,7 @@ value builtin_double_parse(struct run *run, const struct builtin *self, value *a
 {
     (void)count;
     struct span text = argument_text(run, self, arguments, 0);
-    size_t start = text_skip_space(text), end = text_skip_space_back(text);
+    size_t start = text_skip_space(run, text), end = text_skip_space_back(run, text);
     double number;
     if (start >= end ||
         !text_read_float((struct span){text.data + start, end - start}, &number))

@@ -1,5 +1,4 @@
 #include <math.h>
-#include <stdio.h>
 
 #include "program/builtin_support.h"
 #include "program/builtins.h"
@@ -285,26 +284,21 @@ static void format_float(struct formatter *formatter, const struct directive *di
     }
 }
 
-// Hexadecimal and octal digits of the magnitude; returns how many.
-static size_t write_digits(value v, int base, unsigned char *digits)
+// Bits offset … offset + count - 1 (count ≤ 4) of the magnitude of an integer.
+static unsigned magnitude_bits(value v, size_t offset, unsigned count)
 {
+    uint64_t low, high = 0;
+    size_t limb = offset / 64, shift = offset % 64;
     if (v.tag == VALUE_INTEGER) {
-        uint64_t magnitude = v.integer < 0 ? 0 - (uint64_t)v.integer : (uint64_t)v.integer;
-        int length = snprintf((char *)digits, 24, base == 16 ? "%lx" : "%lo",
-                              (unsigned long)magnitude);
-        return (size_t)length;
+        low = v.integer < 0 ? 0 - (uint64_t)v.integer : (uint64_t)v.integer;
+    } else {
+        const struct bignum *bignum = bignum_of(v);
+        size_t limbs = (size_t)(bignum->size < 0 ? -bignum->size : bignum->size);
+        low = bignum->limbs[limb];
+        high = limb + 1 < limbs ? bignum->limbs[limb + 1] : 0;
     }
-    const struct bignum *bignum = bignum_of(v);
-    mp_size_t limbs = bignum->size < 0 ? -bignum->size : bignum->size;
-    // The base is a power of 2: the limbs are not changed.
-    size_t length =
-        mpn_get_str(digits, base, (mp_limb_t *)(uintptr_t)bignum->limbs, limbs);
-    size_t leading = 0;
-    while (leading + 1 < length && digits[leading] == 0)
-        leading++;
-    for (size_t i = leading; i < length; i++)
-        digits[i - leading] = (unsigned char)"0123456789abcdef"[digits[i]];
-    return length - leading;
+    uint64_t bits = low >> shift | (shift > 0 ? high << (64 - shift) : 0);
+    return (unsigned)(bits & ((1u << count) - 1));
 }
 
 static void format_power_of_two(struct formatter *formatter, const struct directive *directive,
@@ -314,17 +308,18 @@ static void format_power_of_two(struct formatter *formatter, const struct direct
     char conversion = directive->conversion;
     if (!value_is_integer(v))
         fail_argument(formatter, conversion, v);
-    size_t size = integer_bits(v) / 3 + 32;
-    unsigned char *digits = region_alloc(run->region, size);
-    run_tick(run, 1 + size / 16);
-    size_t length = write_digits(v, conversion == 'o' ? 8 : 16, digits);
-    for (size_t i = 0; conversion == 'X' && i < length; i++) {
-        if (digits[i] >= 'a')
-            digits[i] = (unsigned char)(digits[i] - 'a' + 'A');
+    unsigned bits = conversion == 'o' ? 3 : 4;
+    const char *figures = conversion == 'X' ? "0123456789ABCDEF" : "0123456789abcdef";
+    size_t length = (integer_bits(v) + bits - 1) / bits;
+    length = length == 0 ? 1 : length;
+    char *digits = region_alloc(run->region, length);
+    for (size_t i = 0; i < length; i++) {
+        run_tick(run, 1);
+        digits[length - 1 - i] = figures[magnitude_bits(v, i * bits, bits)];
     }
     write_padded(formatter, directive, integer_sign(v) < 0 ? "-" : "",
-                 (struct span){(char *)digits, length}, length, true);
-    region_return(run->region, digits, size);
+                 (struct span){digits, length}, length, true);
+    region_return(run->region, digits, length);
 }
 
 static void format_directive(struct formatter *formatter, const struct directive *directive)

@@ -27,9 +27,9 @@ value builtin_json_parse_string(struct run *run, const struct builtin *self, val
     return parse(run, value_text(arguments[0]));
 }
 
-static bool is_blank_line(struct span line)
+static bool is_blank_line(struct run *run, struct span line)
 {
-    return text_skip_space(line) == line.length;
+    return text_skip_space(run, line) == line.length;
 }
 
 value builtin_json_parse_lines(struct run *run, const struct builtin *self, value *arguments,
@@ -45,7 +45,7 @@ value builtin_json_parse_lines(struct run *run, const struct builtin *self, valu
         if (end == SIZE_MAX)
             end = text.length;
         struct span line = {text.data + start, end - start};
-        if (!is_blank_line(line))
+        if (!is_blank_line(run, line))
             vector_add(run, &result, parse(run, line));
         start = end + 1;
     }

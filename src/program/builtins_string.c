@@ -102,9 +102,8 @@ static value trim_ends(struct run *run, const struct builtin *self, value *argum
 {
     argument_string(run, self, arguments, 0);
     struct span text = value_text(arguments[0]);
-    run_tick(run, text.length / 256);
-    size_t end = right ? text_skip_space_back(text) : text.length;
-    size_t start = left ? text_skip_space((struct span){text.data, end}) : 0;
+    size_t end = right ? text_skip_space_back(run, text) : text.length;
+    size_t start = left ? text_skip_space(run, (struct span){text.data, end}) : 0;
     if (start == 0 && end == text.length)
         return arguments[0];
     return string_cut(run->region, arguments[0], start, end);
@@ -148,8 +147,7 @@ value builtin_is_blank(struct run *run, const struct builtin *self, value *argum
         return value_boolean(true);
     argument_string(run, self, arguments, 0);
     struct span text = value_text(arguments[0]);
-    run_tick(run, text.length / 256);
-    return value_boolean(text_skip_space(text) == text.length);
+    return value_boolean(text_skip_space(run, text) == text.length);
 }
 
 // --- converting -----------------------------------------------------------------------------------

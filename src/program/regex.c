@@ -15,23 +15,27 @@ enum {
     JIT_STACK_LIMIT = 128 * 1024,
     JIT_WORTH_BYTES = 4096,        // of subjects searched: from here on machine code pays
     JIT_PATTERN_LIMIT = 8 * 1024,  // larger compiled patterns take too long to translate
-    STARTS_PER_CLOCK = 512,
+    STARTS_PER_CLOCK = 256,
 };
 
-// How far one call of the matcher may go. Each level costs a few milliseconds at the very worst; a
-// window that does not fit into one level is tried on the next.
-struct level {
-    size_t window;  // start positions
-    uint32_t steps;
-    size_t ahead;  // bytes of the subject it may see
+// How far one call of the matcher may go: its worst case is starts × steps × bytes, which BUDGET
+// bounds to a few milliseconds. A window that does not fit is cut down: to fewer starts when it needs
+// more steps, to fewer starts and a longer view when it needs to see more.
+enum {
+    BUDGET = 4 * 1024 * 1024,
+    WINDOW_STARTS = 256,
+    WINDOW_AHEAD = 1024,  // bytes visible behind the last start
+    WINDOW_SCALE = 16,
+    STEPS_LEAST = 16,
+    STEPS_MOST = 4096,
+    WINDOWS_BEFORE_WIDER = 16,  // that fit, before a larger window is tried again
 };
 
-static const struct level levels[] = {
-    {512, 64, 4096},
-    {64, 512, 65536},
-    {4, 4096, SIZE_MAX},
+struct window {
+    size_t starts;
+    size_t ahead;
+    unsigned fitting;  // windows of this size that fitted, one after another
 };
-enum { LEVEL_COUNT = sizeof(levels) / sizeof(levels[0]), LEVEL_STEPPING = LEVEL_COUNT };
 
 struct variant {
     pcre2_code *code;
@@ -330,13 +334,14 @@ static _Noreturn void raise_limit(struct search *search)
                     "one regex call took too many backtracking steps");
 }
 
-static int match_stepping(struct search *search, size_t from, size_t last)
+// One start position, by the interpreter, with the limit of the run.
+static int match_stepping(struct search *search, size_t from)
 {
     struct regex_cache *cache = search->cache;
     struct variant *variant = regex_variant(cache, search->regex, search->kind | REGEX_STEPPING);
     size_t limit = search->run->limits.regex_limit;
     pcre2_set_match_limit(cache->context, limit > UINT32_MAX ? UINT32_MAX : (uint32_t)limit);
-    pcre2_set_offset_limit(cache->context, last);
+    pcre2_set_offset_limit(cache->context, from);
     pcre2_set_callout(cache->context, stepping_callout, search->run);
     int result = pcre2_match(variant->code, (PCRE2_SPTR)search->subject.text.data,
                              search->subject.text.length, from,
@@ -349,20 +354,28 @@ static int match_stepping(struct search *search, size_t from, size_t last)
     return result;
 }
 
-static int match_level(struct search *search, struct variant *variant, const struct level *level,
-                       size_t from, size_t last)
+static uint32_t steps_allowed(struct search *search, size_t starts, size_t visible)
+{
+    size_t steps = BUDGET / (starts * (visible + 1));
+    steps = steps < STEPS_LEAST ? STEPS_LEAST : steps > STEPS_MOST ? STEPS_MOST : steps;
+    size_t limit = search->run->limits.regex_limit;
+    return (uint32_t)(limit < steps ? limit : steps);
+}
+
+// Start positions from … last, with as much work as fits into one go.
+static int match_window(struct search *search, struct variant *variant, size_t ahead, size_t from,
+                        size_t last)
 {
     struct regex_cache *cache = search->cache;
     struct span text = search->subject.text;
     size_t end = text.length;
     uint32_t options = PCRE2_NO_UTF_CHECK;
-    if (level->ahead < text.length - last) {
-        end = next_boundary(text, last + level->ahead);
+    if (ahead < text.length - last) {
+        end = next_boundary(text, last + ahead);
         if (end < text.length)
             options |= PCRE2_PARTIAL_HARD;
     }
-    size_t limit = search->run->limits.regex_limit;
-    pcre2_set_match_limit(cache->context, limit < level->steps ? (uint32_t)limit : level->steps);
+    pcre2_set_match_limit(cache->context, steps_allowed(search, last + 1 - from, end - from));
     pcre2_set_offset_limit(cache->context, last);
     if (variant->jit)
         return pcre2_jit_match(variant->code, (PCRE2_SPTR)text.data, end, from, options,
@@ -371,22 +384,68 @@ static int match_level(struct search *search, struct variant *variant, const str
                        search->regex->match, cache->context);
 }
 
-static void look_at_clock(struct search *search, size_t starts, unsigned level)
+static void look_at_clock(struct search *search, size_t starts, bool now)
 {
     struct regex *regex = search->regex;
     run_tick(search->run, 2 + starts / 32);
     regex->starts_tried += starts;
-    if (level > 0 || regex->starts_tried >= STARTS_PER_CLOCK) {
+    if (now || regex->starts_tried >= STARTS_PER_CLOCK) {
         regex->starts_tried = 0;
         run_refuel(search->run);
     }
 }
 
-static bool level_was_too_small(int result)
+static bool needs_more_steps(int result)
 {
-    return result == PCRE2_ERROR_PARTIAL || result == PCRE2_ERROR_MATCHLIMIT ||
-           result == PCRE2_ERROR_JIT_STACKLIMIT || result == PCRE2_ERROR_HEAPLIMIT ||
-           result == PCRE2_ERROR_DEPTHLIMIT;
+    return result == PCRE2_ERROR_MATCHLIMIT || result == PCRE2_ERROR_JIT_STACKLIMIT ||
+           result == PCRE2_ERROR_HEAPLIMIT || result == PCRE2_ERROR_DEPTHLIMIT;
+}
+
+static size_t last_start(struct span text, size_t from, size_t starts)
+{
+    if (starts > text.length - from)
+        return text.length;
+    return next_boundary(text, from + starts) - 1;
+}
+
+// Tries the start positions from `from` on: one window that fits, made smaller until it does.
+// *ret_last gets the last start position tried.
+static int match_some(struct search *search, struct variant *variant, struct window *window,
+                      size_t from, size_t *ret_last)
+{
+    struct span text = search->subject.text;
+    for (;;) {
+        size_t last = search->kind == REGEX_WHOLE ? from : last_start(text, from, window->starts);
+        bool whole_view = window->ahead >= text.length - last;
+        *ret_last = last;
+        if (window->starts == 1 && window->ahead > BUDGET / STEPS_LEAST && !whole_view)
+            return match_stepping(search, from);
+        int result = match_window(search, variant, window->ahead, from, last);
+        if (result != PCRE2_ERROR_PARTIAL && !needs_more_steps(result)) {
+            window->fitting++;
+            return result;
+        }
+        look_at_clock(search, 1, true);
+        window->fitting = 0;
+        if (window->starts == 1 && result != PCRE2_ERROR_PARTIAL) {
+            *ret_last = last_start(text, from, 1);
+            return match_stepping(search, from);
+        }
+        window->starts = window->starts > WINDOW_SCALE ? window->starts / WINDOW_SCALE : 1;
+        if (result == PCRE2_ERROR_PARTIAL)
+            window->ahead *= WINDOW_SCALE;
+    }
+}
+
+static void widen(struct window *window)
+{
+    if (window->fitting < WINDOWS_BEFORE_WIDER)
+        return;
+    window->fitting = 0;
+    if (window->starts < WINDOW_STARTS)
+        window->starts *= WINDOW_SCALE;
+    if (window->ahead > WINDOW_AHEAD)
+        window->ahead /= WINDOW_SCALE;
 }
 
 static void copy_groups(const struct regex *regex, struct regex_group *groups)
@@ -414,39 +473,31 @@ static struct variant *prepare_variant(struct search *search, size_t from)
 static bool search_run(struct search *search, size_t from, struct regex_group *groups)
 {
     struct span text = search->subject.text;
+    struct regex *regex = search->regex;
     struct variant *variant = prepare_variant(search, from);
-    size_t start = from;
-    for (unsigned level = search->kind == REGEX_WHOLE ? LEVEL_COUNT - 1 : 0; start <= text.length;) {
-        size_t window = level < LEVEL_COUNT ? levels[level].window : 1;
-        size_t last = text.length;
-        if (window <= text.length - start)
-            last = next_boundary(text, start + window) - 1;
-        int result = level < LEVEL_COUNT
-                         ? match_level(search, variant, &levels[level], start, last)
-                         : match_stepping(search, start, last);
+    struct window window = {WINDOW_STARTS, WINDOW_AHEAD, 0};
+    if (search->kind == REGEX_WHOLE)
+        window = (struct window){1, SIZE_MAX, 0};
+    for (size_t start = from; start <= text.length;) {
+        size_t last;
+        int result = match_some(search, variant, &window, start, &last);
         if (result > 0) {
-            copy_groups(search->regex, groups);
-            size_t end = groups[0].start > (ptrdiff_t)start ? (size_t)groups[0].start : start;
-            search->regex->bytes_seen += 64 + end - from;
-            look_at_clock(search, 1 + end - start, level);
+            copy_groups(regex, groups);
+            size_t found = groups[0].start > (ptrdiff_t)start ? (size_t)groups[0].start : start;
+            regex->bytes_seen += 64 + found - from;
+            look_at_clock(search, 1 + found - start, window.starts < WINDOW_STARTS);
             return true;
-        }
-        if (level < LEVEL_COUNT && level_was_too_small(result)) {
-            level++;
-            look_at_clock(search, 1, level);
-            continue;
         }
         if (result != PCRE2_ERROR_NOMATCH)
             builtin_fail(search->run, search->self, RUNTIME_ERROR, "the matcher failed (%d)",
                          result);
-        look_at_clock(search, last + 1 - start, level);
-        start = last + 1;
+        look_at_clock(search, last + 1 - start, window.starts < WINDOW_STARTS);
         if (search->kind == REGEX_WHOLE)
             break;
-        if (level > 0)
-            level--;
+        start = last + 1;
+        widen(&window);
     }
-    search->regex->bytes_seen += 64 + text.length - from;
+    regex->bytes_seen += 64 + text.length - from;
     return false;
 }
 

@@ -98,6 +98,8 @@ bool string_search_last(struct run *run, value string, value part, size_t from,
 
 // --- white space ----------------------------------------------------------------------------------
 
+enum { SPACES_PER_TICK = 64 };
+
 static bool is_space(uint32_t c)
 {
     return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x1680 ||
@@ -105,10 +107,12 @@ static bool is_space(uint32_t c)
            c == 0x205F || c == 0x3000;
 }
 
-size_t text_skip_space(struct span text)
+size_t text_skip_space(struct run *run, struct span text)
 {
     size_t offset = 0;
     while (offset < text.length) {
+        if (offset % SPACES_PER_TICK == 0)
+            run_tick(run, SPACES_PER_TICK / 16);
         uint32_t code_point;
         size_t taken = utf8_decode(text.data + offset, text.length - offset, &code_point);
         if (!is_space(code_point))
@@ -118,10 +122,12 @@ size_t text_skip_space(struct span text)
     return offset;
 }
 
-size_t text_skip_space_back(struct span text)
+size_t text_skip_space_back(struct run *run, struct span text)
 {
     size_t end = text.length;
     while (end > 0) {
+        if ((text.length - end) % SPACES_PER_TICK == 0)
+            run_tick(run, SPACES_PER_TICK / 16);
         size_t start = end - 1;
         while (start > 0 && ((unsigned char)text.data[start] & 0xC0) == 0x80)
             start--;

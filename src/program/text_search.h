@@ -14,8 +14,8 @@ bool string_search_last(struct run *run, value string, value part, size_t from,
 size_t text_find(struct run *run, struct span text, struct span part, size_t start);
 
 // White space as Java has it (spec 8.9): offsets of the first and behind the last other code point.
-size_t text_skip_space(struct span text);
-size_t text_skip_space_back(struct span text);
+size_t text_skip_space(struct run *run, struct span text);
+size_t text_skip_space_back(struct run *run, struct span text);
 
 // `[+-]?digits` within 64 bits.
 bool text_read_integer(struct span text, int64_t *ret_number);

@@ -43,8 +43,8 @@ const char *context_got(const value *v, char text[CONTEXT_GOT_SIZE])
         json_write(&json, *v, 0, NULL);
     }
     struct span written = buffer_span(&json);
-    size_t kept =
-        written.length < CONTEXT_GOT_SIZE ? written.length : utf8_cut(written.data, CONTEXT_GOT_SIZE - 1);
+    size_t kept = written.length < CONTEXT_GOT_SIZE ? written.length
+                                                    : utf8_cut(written.data, CONTEXT_GOT_SIZE - 1);
     memcpy(text, written.data, kept);
     text[kept] = '\0';
     return text;

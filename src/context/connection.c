@@ -70,8 +70,9 @@ bool connection_fail(struct connection *connection, int result, struct context_e
 {
     int kind = result & 0xFF;
     if (kind == SQLITE_BUSY || kind == SQLITE_LOCKED)
-        return context_fail(error, CONTEXT_STORE_BUSY, "%s: another process kept it locked for %d s",
-                            connection->path, CONTEXT_BUSY_MS / 1000);
+        return context_fail(error, CONTEXT_STORE_BUSY,
+                            "%s: another process kept it locked for %d s", connection->path,
+                            CONTEXT_BUSY_MS / 1000);
     int system = connection->database ? sqlite3_system_errno(connection->database) : 0;
     const char *cause = sqlite3_errstr(result);
     if (connection->database && sqlite3_errcode(connection->database) == kind)
@@ -81,10 +82,11 @@ bool connection_fail(struct connection *connection, int result, struct context_e
                         from_system ? ": " : "", from_system ? strerror(system) : "");
 }
 
-static bool fail_system(struct connection *connection, const char *what, struct context_error *error)
+static bool fail_system(struct connection *connection, const char *what,
+                        struct context_error *error)
 {
-    return context_fail(error, CONTEXT_STORE_UNAVAILABLE, "%s: cannot %s: %s", connection->path, what,
-                        strerror(errno));
+    return context_fail(error, CONTEXT_STORE_UNAVAILABLE, "%s: cannot %s: %s", connection->path,
+                        what, strerror(errno));
 }
 
 // --- the file -----------------------------------------------------------------------------------
@@ -138,7 +140,8 @@ static bool create_file(struct connection *connection, struct context_error *err
     if (is_in_memory(connection) || access(connection->path, F_OK) == 0)
         return true;
     if (connection->path[0] == '\0')
-        return context_fail(error, CONTEXT_STORE_UNAVAILABLE, "the name of the context file is empty");
+        return context_fail(error, CONTEXT_STORE_UNAVAILABLE,
+                            "the name of the context file is empty");
     if (!create_directories(connection, error))
         return false;
     int file = open(connection->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -214,8 +217,8 @@ static bool use_log(struct connection *connection, struct context_error *error)
     int64_t deadline = clock_now_ms() + CONTEXT_BUSY_MS;
     for (int attempt = 0;; attempt++) {
         sqlite3_stmt *statement = NULL;
-        int result =
-            sqlite3_prepare_v2(connection->database, "PRAGMA journal_mode=WAL", -1, &statement, NULL);
+        int result = sqlite3_prepare_v2(connection->database, "PRAGMA journal_mode=WAL", -1,
+                                        &statement, NULL);
         if (result == SQLITE_OK)
             result = sqlite3_step(statement);
         if (result == SQLITE_ROW) {
@@ -234,7 +237,8 @@ static bool use_log(struct connection *connection, struct context_error *error)
     return result == SQLITE_OK || connection_fail(connection, result, error);
 }
 
-static bool migrate_from(struct connection *connection, int64_t version, struct context_error *error)
+static bool migrate_from(struct connection *connection, int64_t version,
+                         struct context_error *error)
 {
     int result = SQLITE_OK;
     for (; version < SCHEMA_VERSION && result == SQLITE_OK; version++)
@@ -253,8 +257,8 @@ static bool migrate(struct connection *connection, struct context_error *error)
     int64_t version = 0;
     if (!connection_run_simple(connection, STATEMENT_BEGIN, error))
         return false;
-    bool good = check_version(connection, &version, error) &&
-                migrate_from(connection, version, error);
+    bool good =
+        check_version(connection, &version, error) && migrate_from(connection, version, error);
     return connection_end(connection, good, error);
 }
 
@@ -282,9 +286,9 @@ bool connection_open(struct connection *connection, struct context_error *error)
     }
     if (!create_file(connection, error))
         return false;
-    int result = sqlite3_open_v2(connection->path, &connection->database,
-                                 SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
-                                 NULL);
+    int result =
+        sqlite3_open_v2(connection->path, &connection->database,
+                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
     connection->process = process;
     connection->data_version = 0;
     bool good = result == SQLITE_OK ? set_up(connection, error)
@@ -344,8 +348,8 @@ bool connection_number(struct connection *connection, sqlite3_stmt *statement, i
     int result = sqlite3_step(statement);
     if (result == SQLITE_ROW && sqlite3_column_type(statement, 0) != SQLITE_NULL)
         *ret_number = sqlite3_column_int64(statement, 0);
-    bool good = result == SQLITE_ROW || result == SQLITE_DONE ||
-                connection_fail(connection, result, error);
+    bool good =
+        result == SQLITE_ROW || result == SQLITE_DONE || connection_fail(connection, result, error);
     sqlite3_reset(statement);
     return good;
 }

@@ -92,7 +92,8 @@ value context_feed(struct context_store *store, struct region *region, enum cont
     bool as_error = evaluation->failed && errors;
     if (!as_error && !history)
         return value_nil();
-    value content = as_error ? error_content(region, evaluation) : history_content(region, evaluation);
+    value content =
+        as_error ? error_content(region, evaluation) : history_content(region, evaluation);
     value type = value_string_text(region, as_error ? "error" : "repl-history");
     value metadata =
         as_error ? error_metadata(region, evaluation) : history_metadata(region, evaluation);

@@ -28,12 +28,9 @@ static const struct {
     const char *name;
     const char *heading;
 } types[CONTEXT_TYPE_COUNT] = {
-    [CONTEXT_CODE] = {"code", "Code"},
-    [CONTEXT_TEXT] = {"text", "Text"},
-    [CONTEXT_FILE] = {"file", "File"},
-    [CONTEXT_REPL_HISTORY] = {"repl-history", "Repl-History"},
-    [CONTEXT_ERROR] = {"error", "Error"},
-    [CONTEXT_CUSTOM] = {"custom", "Custom"},
+    [CONTEXT_CODE] = {"code", "Code"},    [CONTEXT_TEXT] = {"text", "Text"},
+    [CONTEXT_FILE] = {"file", "File"},    [CONTEXT_REPL_HISTORY] = {"repl-history", "Repl-History"},
+    [CONTEXT_ERROR] = {"error", "Error"}, [CONTEXT_CUSTOM] = {"custom", "Custom"},
 };
 
 const char *context_code_name(enum context_code code)
@@ -114,8 +111,8 @@ value context_item_value(struct region *region, const struct context_item *item)
     context_id_format(item->number, id);
     value map = map_new(region);
     map = map_put_text(region, map, "id", value_string_text(region, id));
-    map = map_put_text(region, map, "type",
-                       value_string_text(region, context_type_name(item->type)));
+    map =
+        map_put_text(region, map, "type", value_string_text(region, context_type_name(item->type)));
     map = map_put_text(region, map, "content", value_string(region, item->content));
     map = map_put_text(region, map, "metadata", context_item_metadata(region, item));
     return map_put_text(region, map, "timestamp", value_integer(item->timestamp));

@@ -12,9 +12,9 @@
 #include "value/value.h"
 
 enum {
-    CONTEXT_CONTENT_LIMIT = 1048576,   // bytes of content
-    CONTEXT_METADATA_LIMIT = 65536,    // bytes of metadata, as JSON
-    CONTEXT_ID_SIZE = 32,              // "ctx-" and a number, with the final NUL
+    CONTEXT_CONTENT_LIMIT = 1048576,  // bytes of content
+    CONTEXT_METADATA_LIMIT = 65536,   // bytes of metadata, as JSON
+    CONTEXT_ID_SIZE = 32,             // "ctx-" and a number, with the final NUL
     CONTEXT_PREVIEW_CHARACTERS = 80,
 };
 

@@ -28,8 +28,8 @@ static bool check_string(value metadata, const char *name, struct context_error 
     if (!map_find_text(metadata, name, &item) || value_is_string(item))
         return true;
     char got[CONTEXT_GOT_SIZE];
-    return context_fail(error, CONTEXT_INVALID_METADATA, "metadata.%s must be a string; got %s", name,
-                        context_got(&item, got));
+    return context_fail(error, CONTEXT_INVALID_METADATA, "metadata.%s must be a string; got %s",
+                        name, context_got(&item, got));
 }
 
 static bool check_line(value metadata, const char *name, int64_t *ret_line,
@@ -98,8 +98,7 @@ static bool is_near(const char *a, const char *b)
         return true;
     if (!*a || !*b)
         return false;
-    return strcmp(a + 1, b + 1) == 0 ||
-           (a[0] == b[1] && a[1] == b[0] && strcmp(a + 2, b + 2) == 0);
+    return strcmp(a + 1, b + 1) == 0 || (a[0] == b[1] && a[1] == b[0] && strcmp(a + 2, b + 2) == 0);
 }
 
 static bool is_alias(const char *squashed, const char *aliases)
@@ -133,7 +132,8 @@ static value near_miss(struct region *region, struct span key, const char *expec
     buffer_init(&quoted, BUFFER_DEFAULT_LIMIT);
     json_write_string(&quoted, key);
     value warning = map_new(region);
-    warning = map_put_text(region, warning, "code", value_string_text(region, "metadata-near-miss"));
+    warning =
+        map_put_text(region, warning, "code", value_string_text(region, "metadata-near-miss"));
     warning = map_put_text(region, warning, "key", value_string(region, key));
     warning = map_put_text(region, warning, "expected", value_string_text(region, expected));
     return map_put_text(region, warning, "message",
@@ -153,8 +153,9 @@ value metadata_warnings(struct region *region, value metadata, value warnings)
             warnings = vector_push(region, warnings, near_miss(region, value_text(key), expected));
     }
     if (map_find_text(metadata, "end_line", &item) && !map_find_text(metadata, "start_line", &item))
-        warnings = vector_push(region, warnings,
-                               context_warning(region, "incomplete-range",
-                                               "metadata.end_line without start_line is not shown"));
+        warnings =
+            vector_push(region, warnings,
+                        context_warning(region, "incomplete-range",
+                                        "metadata.end_line without start_line is not shown"));
     return warnings;
 }

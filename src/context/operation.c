@@ -138,9 +138,10 @@ static bool add(struct call *call)
                      !argument_is_given(call->arguments, "content") &&
                      !argument_is_given(call->arguments, "type") &&
                      !argument_is_given(call->arguments, "metadata");
-    return only_pins ? pin(call)
-                     : context_fail(&call->error, CONTEXT_IMMUTABLE_FIELD,
-                                    "INV-004: id and timestamp are assigned by the store; got \"id\"");
+    return only_pins
+               ? pin(call)
+               : context_fail(&call->error, CONTEXT_IMMUTABLE_FIELD,
+                              "INV-004: id and timestamp are assigned by the store; got \"id\"");
 }
 
 // --- list ---------------------------------------------------------------------------------------
@@ -260,9 +261,10 @@ static bool list(struct call *call)
     if (!listed)
         return false;
     if (listing.content && listing.bytes > CONTEXT_LOAD_LIMIT)
-        return context_fail(&call->error, CONTEXT_TOO_LARGE,
-                            "the selected items have %zu bytes; the limit is %d: give types or limit",
-                            listing.bytes, CONTEXT_LOAD_LIMIT);
+        return context_fail(
+            &call->error, CONTEXT_TOO_LARGE,
+            "the selected items have %zu bytes; the limit is %d: give types or limit",
+            listing.bytes, CONTEXT_LOAD_LIMIT);
 
     size_t shown = vector_count(listing.summaries);
     bool filtered = filter.types != 0 || filter.limit >= 0 || !value_is_nil(ids);
@@ -315,7 +317,8 @@ static bool clear(struct call *call)
         !argument_boolean(call->arguments, "include_pinned", &include_pinned, &call->error) ||
         !context_store_clear(call->store, types, include_pinned, &removed, &kept, &call->error))
         return false;
-    buffer_append_format(&call->text, "Removed %" PRId64 " item%s.", removed, removed == 1 ? "" : "s");
+    buffer_append_format(&call->text, "Removed %" PRId64 " item%s.", removed,
+                         removed == 1 ? "" : "s");
     if (kept > 0)
         buffer_append_format(&call->text, " Kept %" PRId64 " pinned item%s.", kept,
                              kept == 1 ? "" : "s");
@@ -367,8 +370,10 @@ struct context_result context_operate(struct context_store *store, struct region
                                       enum context_operation operation, value arguments)
 {
     static bool (*const operations[])(struct call *) = {
-        [CONTEXT_OPERATION_ADD] = add,          [CONTEXT_OPERATION_LIST] = list,
-        [CONTEXT_OPERATION_REMOVE] = remove_item, [CONTEXT_OPERATION_CLEAR] = clear,
+        [CONTEXT_OPERATION_ADD] = add,
+        [CONTEXT_OPERATION_LIST] = list,
+        [CONTEXT_OPERATION_REMOVE] = remove_item,
+        [CONTEXT_OPERATION_CLEAR] = clear,
         [CONTEXT_OPERATION_RENDER] = render,
     };
     struct call call = {

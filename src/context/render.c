@@ -13,11 +13,11 @@
 // All that is known about an item before it is written. Lengths are in code points.
 struct block {
     const struct context_item *item;
-    struct span heading;   // "### Code\n"
-    struct span lines;     // level-4 lines, or the place in the heading of the inline style
+    struct span heading;  // "### Code\n"
+    struct span lines;    // level-4 lines, or the place in the heading of the inline style
     struct span language;
-    size_t characters;     // of the content
-    size_t fence;          // for the whole content
+    size_t characters;  // of the content
+    size_t fence;       // for the whole content
     bool shown;
 };
 
@@ -252,8 +252,8 @@ static size_t write_notice(char notice[NOTICE_SIZE], size_t omitted, size_t max_
     notice[0] = '\0';
     if (omitted == 0)
         return 0;
-    return (size_t)snprintf(notice, NOTICE_SIZE, "[%zu %s omitted to fit %zu characters]\n\n", omitted,
-                            omitted == 1 ? "item" : "items", max_chars);
+    return (size_t)snprintf(notice, NOTICE_SIZE, "[%zu %s omitted to fit %zu characters]\n\n",
+                            omitted, omitted == 1 ? "item" : "items", max_chars);
 }
 
 // The next block to leave out: unpinned ones first, the oldest of them first.

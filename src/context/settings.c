@@ -56,8 +56,8 @@ static bool read_setting(struct context_store *store, const char *name,
     int result = sqlite3_step(statement);
     if (result == SQLITE_ROW)
         read(row_text(statement, 0), data);
-    bool good = result == SQLITE_ROW || result == SQLITE_DONE ||
-                connection_fail(connection, result, error);
+    bool good =
+        result == SQLITE_ROW || result == SQLITE_DONE || connection_fail(connection, result, error);
     sqlite3_reset(statement);
     return good;
 }
@@ -111,7 +111,8 @@ bool context_store_set(struct context_store *store, struct span name, struct spa
 {
     if (!check_setting(name, text, error) || !connection_open(&store->connection, error))
         return false;
-    sqlite3_stmt *statement = connection_statement(&store->connection, STATEMENT_SETTING_PUT, error);
+    sqlite3_stmt *statement =
+        connection_statement(&store->connection, STATEMENT_SETTING_PUT, error);
     if (!statement)
         return false;
     row_bind_text(statement, 1, name);

@@ -128,8 +128,8 @@ static bool read_number(struct context_store *store, enum statement which, int64
 
 // --- adding -------------------------------------------------------------------------------------
 
-static bool insert(struct context_store *store, const struct context_item *item, int64_t *ret_number,
-                   struct context_error *error)
+static bool insert(struct context_store *store, const struct context_item *item,
+                   int64_t *ret_number, struct context_error *error)
 {
     struct connection *connection = &store->connection;
     sqlite3_stmt *statement = connection_statement(connection, STATEMENT_INSERT, error);
@@ -197,15 +197,15 @@ static bool keep_window(struct context_store *store, struct region *region,
     for (; added->count > added->max_items; added->count--) {
         int64_t number = 0;
         // What was fed automatically makes way for itself first.
-        if (added->item.automatic &&
-            !find_oldest(store, added->item.number, true, &number, error))
+        if (added->item.automatic && !find_oldest(store, added->item.number, true, &number, error))
             return false;
         if (number == 0 && !find_oldest(store, added->item.number, false, &number, error))
             return false;
         if (number == 0)
-            return context_fail(error, CONTEXT_FULL,
-                                "all %lld items are pinned; unpin or remove one, or raise max-items",
-                                (long long)(added->count - 1));
+            return context_fail(
+                error, CONTEXT_FULL,
+                "all %lld items are pinned; unpin or remove one, or raise max-items",
+                (long long)(added->count - 1));
         if (!evict(store, region, number, added, error))
             return false;
     }
@@ -332,8 +332,8 @@ bool context_store_update(struct context_store *store, struct region *region, in
     return true;
 }
 
-static bool clear_in_transaction(struct context_store *store, struct span types, bool include_pinned,
-                                 int64_t *ret_removed, int64_t *ret_kept,
+static bool clear_in_transaction(struct context_store *store, struct span types,
+                                 bool include_pinned, int64_t *ret_removed, int64_t *ret_kept,
                                  struct context_error *error)
 {
     struct connection *connection = &store->connection;
@@ -419,7 +419,8 @@ bool context_store_visit(struct context_store *store, const struct context_filte
 {
     if (!connection_begin(&store->connection, STATEMENT_BEGIN_READ, error))
         return false;
-    bool good = visit_rows(store, filter, visit, data, error) && read_counts(store, ret_counts, error);
+    bool good =
+        visit_rows(store, filter, visit, data, error) && read_counts(store, ret_counts, error);
     return connection_end(&store->connection, good, error);
 }
 
@@ -439,9 +440,8 @@ static void load_item(const struct context_item *item, void *data)
         return;
     if (loading->count == loading->capacity) {
         size_t capacity = loading->capacity ? loading->capacity * 2 : 64;
-        loading->items =
-            region_resize(loading->region, loading->items, loading->capacity * sizeof(*item),
-                          capacity * sizeof(*item));
+        loading->items = region_resize(loading->region, loading->items,
+                                       loading->capacity * sizeof(*item), capacity * sizeof(*item));
         loading->capacity = capacity;
     }
     loading->items[loading->count++] = context_item_copy(loading->region, item);
@@ -456,9 +456,10 @@ bool context_store_load(struct context_store *store, struct region *region,
     if (!context_store_visit(store, filter, load_item, &loading, ret_counts, error))
         return false;
     if (loading.bytes > CONTEXT_LOAD_LIMIT)
-        return context_fail(error, CONTEXT_TOO_LARGE,
-                            "the selected items have %zu bytes; the limit is %d: give types or limit",
-                            loading.bytes, CONTEXT_LOAD_LIMIT);
+        return context_fail(
+            error, CONTEXT_TOO_LARGE,
+            "the selected items have %zu bytes; the limit is %d: give types or limit",
+            loading.bytes, CONTEXT_LOAD_LIMIT);
     *ret_items = loading.items;
     *ret_count = loading.count;
     return true;

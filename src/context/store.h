@@ -21,7 +21,7 @@ enum {
     CONTEXT_MAX_ITEMS_DEFAULT = 50,
     CONTEXT_MAX_ITEMS_LOW = 1,
     CONTEXT_MAX_ITEMS_HIGH = 1000,
-    CONTEXT_AUTO_LIMIT = 10,              // unpinned items put there by auto-feed
+    CONTEXT_AUTO_LIMIT = 10,                 // unpinned items put there by auto-feed
     CONTEXT_LOAD_LIMIT = 256 * 1024 * 1024,  // bytes of content read by one operation
 };
 

@@ -175,7 +175,8 @@ static void report_unexpected(struct checker *checker, const struct signature_fi
 }
 
 static bool check_field(struct checker *checker, const struct signature_field *field,
-                        const struct match *match, const struct place *parent, value *ret_replacement)
+                        const struct match *match, const struct place *parent,
+                        value *ret_replacement)
 {
     struct place place = {.parent = parent, .name = field->name};
     if (match->spellings > 1) {
@@ -205,8 +206,8 @@ static bool check_fields(struct checker *checker, const struct signature_fields 
         if (!replaced)
             *ret_replacement = value_retain(map);
         replaced = true;
-        *ret_replacement = map_put(checker->region, *ret_replacement, value_retain(matches[i].key),
-                                   replacement);
+        *ret_replacement =
+            map_put(checker->region, *ret_replacement, value_retain(matches[i].key), replacement);
     }
     if (checker->strict && unmatched > 0)
         report_unexpected(checker, fields, map, place);

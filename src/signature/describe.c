@@ -55,11 +55,11 @@ static void append_printed(struct description *description, value v, size_t char
 void describe_value(struct description *description, value v)
 {
     static const char *const words[VALUE_TAG_COUNT] = {
-        [VALUE_NIL] = "nil",           [VALUE_BOOLEAN] = "bool ",     [VALUE_INTEGER] = "int ",
-        [VALUE_FLOAT] = "float ",      [VALUE_BIGNUM] = "int ",       [VALUE_STRING] = "string ",
-        [VALUE_KEYWORD] = "keyword ",  [VALUE_VECTOR] = "list",       [VALUE_MAP] = "map",
-        [VALUE_SET] = "set",           [VALUE_FUNCTION] = "function", [VALUE_REGEX] = "regex",
-        [VALUE_SYMBOL] = "symbol",     [VALUE_VAR] = "var",
+        [VALUE_NIL] = "nil",          [VALUE_BOOLEAN] = "bool ",     [VALUE_INTEGER] = "int ",
+        [VALUE_FLOAT] = "float ",     [VALUE_BIGNUM] = "int ",       [VALUE_STRING] = "string ",
+        [VALUE_KEYWORD] = "keyword ", [VALUE_VECTOR] = "list",       [VALUE_MAP] = "map",
+        [VALUE_SET] = "set",          [VALUE_FUNCTION] = "function", [VALUE_REGEX] = "regex",
+        [VALUE_SYMBOL] = "symbol",    [VALUE_VAR] = "var",
     };
     description->length = 0;
     append_text(description, words[v.tag]);

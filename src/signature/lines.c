@@ -60,7 +60,8 @@ void lines_add(struct lines *lines, const struct place *place, const char *befor
 value lines_finish(struct lines *lines, const char *what)
 {
     if (lines->left_out > 0) {
-        value rest = value_string_format(lines->region, "%zu more %s left out", lines->left_out, what);
+        value rest =
+            value_string_format(lines->region, "%zu more %s left out", lines->left_out, what);
         lines->texts = vector_push(lines->region, lines->texts, rest);
     }
     return lines->texts;

@@ -17,8 +17,8 @@ static const struct {
     const char *name;
     enum signature_kind kind;
 } primitives[] = {
-    {"string", SIGNATURE_STRING}, {"int", SIGNATURE_INT},         {"float", SIGNATURE_FLOAT},
-    {"bool", SIGNATURE_BOOL},     {"boolean", SIGNATURE_BOOL},    {"keyword", SIGNATURE_KEYWORD},
+    {"string", SIGNATURE_STRING}, {"int", SIGNATURE_INT},      {"float", SIGNATURE_FLOAT},
+    {"bool", SIGNATURE_BOOL},     {"boolean", SIGNATURE_BOOL}, {"keyword", SIGNATURE_KEYWORD},
     {"any", SIGNATURE_ANY},       {"map", SIGNATURE_MAP},
 };
 

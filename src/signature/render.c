@@ -23,9 +23,7 @@ void signature_render_type(struct buffer *buffer, const struct signature_type *t
         signature_render_type(buffer, type->element);
         buffer_append_byte(buffer, ']');
         break;
-    case SIGNATURE_RECORD:
-        render_fields(buffer, &type->fields, '{', '}');
-        break;
+    case SIGNATURE_RECORD: render_fields(buffer, &type->fields, '{', '}'); break;
     default:
         buffer_append_byte(buffer, ':');
         buffer_append_text(buffer, signature_kind_word(type->kind));

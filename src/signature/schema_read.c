@@ -60,9 +60,9 @@ static bool is_listed(struct span name, const char *const *list)
 static bool is_annotation(struct span name)
 {
     static const char *const annotations[] = {
-        "$schema",  "$id",        "$anchor",  "$comment", "$defs",     "definitions",
-        "title",    "default",    "examples", "format",   "deprecated", "description",
-        "readOnly", "writeOnly",  NULL,
+        "$schema",     "$id",         "$anchor",  "$comment",  "$defs",
+        "definitions", "title",       "default",  "examples",  "format",
+        "deprecated",  "description", "readOnly", "writeOnly", NULL,
     };
     return is_listed(name, annotations) || span_starts_with(name, SPAN("x-"));
 }
@@ -76,8 +76,8 @@ static void report_rest(struct reader *reader, value schema, const struct place 
     value item;
     while (map_next(&cursor, &key, &item)) {
         struct span name = value_is_string(key) ? value_text(key) : SPAN("a key that is no string");
-        bool allows_all = span_equal(name, SPAN("additionalProperties")) && item.tag == VALUE_BOOLEAN &&
-                          item.boolean;
+        bool allows_all = span_equal(name, SPAN("additionalProperties")) &&
+                          item.tag == VALUE_BOOLEAN && item.boolean;
         if (!is_annotation(name) && !is_listed(name, handled) && !allows_all)
             lines_add(&reader->lost, place, "", name, message);
     }
@@ -127,7 +127,8 @@ static bool read_property(struct reader *reader, struct field_list *list, struct
 {
     struct place place = {.parent = at.place, .name = name};
     if (!field_name_is_valid(name)) {
-        lines_add(&reader->lost, &place, "the name cannot be a field and is not checked", SPAN(""), "");
+        lines_add(&reader->lost, &place, "the name cannot be a field and is not checked", SPAN(""),
+                  "");
         return true;
     }
     struct field_node *node = field_list_add(list, reader->arena, name);
@@ -159,7 +160,8 @@ static bool read_properties(struct reader *reader, value schema, struct at at,
     for (size_t i = 0; value_is_vector(required) && i < vector_count(required); i++) {
         value name = vector_at(required, i);
         value known;
-        if (!value_is_string(name) || (value_is_map(properties) && map_find(properties, name, &known)))
+        if (!value_is_string(name) ||
+            (value_is_map(properties) && map_find(properties, name, &known)))
             continue;
         if (!read_property(reader, list, value_text(name), value_boolean(true), true, at))
             return false;

@@ -32,7 +32,8 @@ static value put_fields(struct region *region, value schema, const struct signat
         value name = value_string(region, field->name);
         if (!field->type.optional)
             required = vector_push(region, required, value_retain(name));
-        properties = map_put(region, properties, name, type_schema(&field->type, direction, region));
+        properties =
+            map_put(region, properties, name, type_schema(&field->type, direction, region));
     }
     schema = map_put_text(region, schema, "properties", properties);
     if (vector_count(required) > 0)
@@ -74,9 +75,8 @@ value signature_input_schema(const struct signature *signature, struct region *r
 {
     value schema =
         map_put_text(region, map_new(region), "type", value_string_text(region, "object"));
-    return signature->has_inputs
-               ? put_fields(region, schema, &signature->inputs, DIRECTION_INPUT)
-               : schema;
+    return signature->has_inputs ? put_fields(region, schema, &signature->inputs, DIRECTION_INPUT)
+                                 : schema;
 }
 
 value signature_output_schema(const struct signature *signature, struct region *region)

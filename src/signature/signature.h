@@ -20,7 +20,8 @@
 enum {
     SIGNATURE_MAX_BYTES = 65536,  // of text
     SIGNATURE_MAX_DEPTH = 64,     // nested lists and maps
-    SIGNATURE_MAX_LINES = 1000,   // errors, and warnings, of one check; one more line counts the rest
+    SIGNATURE_MAX_LINES =
+        1000,  // errors, and warnings, of one check; one more line counts the rest
 };
 
 enum signature_kind {

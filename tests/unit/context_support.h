@@ -32,7 +32,8 @@ static inline struct context_test context_test_start_in_file(void)
 {
     struct context_test test = {.region = region_new((size_t)2 << 30)};
     const char *parent = getenv("TMPDIR");
-    snprintf(test.directory, sizeof(test.directory), "%s/cadre-context-XXXXXX", parent ? parent : "/tmp");
+    snprintf(test.directory, sizeof(test.directory), "%s/cadre-context-XXXXXX",
+             parent ? parent : "/tmp");
     cr_assert_not_null(mkdtemp(test.directory));
     snprintf(test.path, sizeof(test.path), "%s/context.db", test.directory);
     test.store = context_store_new(test.path);
@@ -51,7 +52,8 @@ static inline void context_test_end(struct context_test *test)
     region_free(test->region);
     if (!test->directory[0])
         return;
-    CLEANUP_FREE char *command = memory_format("chmod -R u+w '%s'; rm -rf '%s'", test->directory, test->directory);
+    CLEANUP_FREE char *command =
+        memory_format("chmod -R u+w '%s'; rm -rf '%s'", test->directory, test->directory);
     cr_assert_eq(system(command), 0);
 }
 
@@ -64,8 +66,8 @@ static inline value parse_json(struct context_test *test, const char *json)
     return v;
 }
 
-static inline struct context_result call(struct context_test *test, enum context_operation operation,
-                                         const char *arguments)
+static inline struct context_result call(struct context_test *test,
+                                         enum context_operation operation, const char *arguments)
 {
     return context_operate(test->store, test->region, operation, parse_json(test, arguments));
 }

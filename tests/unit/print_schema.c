@@ -22,7 +22,8 @@ int main(void)
         }
         value schemas = map_put_text(region, map_new(region), "input",
                                      signature_input_schema(signature, region));
-        schemas = map_put_text(region, schemas, "output", signature_output_schema(signature, region));
+        schemas =
+            map_put_text(region, schemas, "output", signature_output_schema(signature, region));
         CLEANUP_BUFFER struct buffer json;
         buffer_init(&json, BUFFER_DEFAULT_LIMIT);
         json_write(&json, schemas, 0, NULL);

@@ -33,7 +33,7 @@ static inline void generate_fields(struct generator *generator, struct buffer *t
 
 static inline void generate_type(struct generator *generator, struct buffer *text, int depth)
 {
-    static const char *const scalars[] = {":string", ":int",     ":float", ":bool",
+    static const char *const scalars[] = {":string",  ":int",     ":float", ":bool",
                                           ":boolean", ":keyword", ":any",   ":map"};
     size_t choice = pick(generator, depth > 4 ? 8 : 12);
     if (choice < 8) {
@@ -142,11 +142,12 @@ static inline bool find_key(value map, const struct signature_fields *fields, si
 
 // Puts something wrong somewhere into a value of the type and appends where. False when the type
 // accepts everything there.
-static inline bool mutate_value(struct generator *generator, const struct signature_type *type, value *v,
-                                struct buffer *place)
+static inline bool mutate_value(struct generator *generator, const struct signature_type *type,
+                                value *v, struct buffer *place)
 {
     struct region *region = generator->region;
-    if (type->kind == SIGNATURE_LIST && value_is_vector(*v) && vector_count(*v) > 0 && pick(generator, 3)) {
+    if (type->kind == SIGNATURE_LIST && value_is_vector(*v) && vector_count(*v) > 0 &&
+        pick(generator, 3)) {
         size_t index = pick(generator, vector_count(*v));
         value item = value_retain(vector_at(*v, index));
         buffer_append_format(place, "%s[%zu]", place->length ? "" : "return", index);
@@ -155,7 +156,8 @@ static inline bool mutate_value(struct generator *generator, const struct signat
         *v = vector_put(region, *v, index, item);
         return true;
     }
-    if (type->kind == SIGNATURE_RECORD && value_is_map(*v) && type->fields.count > 0 && pick(generator, 3)) {
+    if (type->kind == SIGNATURE_RECORD && value_is_map(*v) && type->fields.count > 0 &&
+        pick(generator, 3)) {
         size_t index = pick(generator, type->fields.count);
         value key;
         value item;

@@ -1,6 +1,6 @@
 // Auto-feed: evaluations become items. The cases A1 and A2.
-#include "context/feed.h"
 #include "base/utf8.h"
+#include "context/feed.h"
 #include "context_support.h"
 
 static struct context_evaluation failed_division(void)
@@ -35,12 +35,14 @@ Test(context_feed, A1_errors)
     struct context_test test = context_test_start();
     struct context_evaluation evaluation = failed_division();
     cr_expect_str_eq(feed(&test, CONTEXT_AUTO_OFF, &evaluation), "null");
-    cr_expect_str_eq(feed(&test, CONTEXT_AUTO_ERRORS, &evaluation), "{\"added\":\"ctx-1\",\"evicted\":[]}");
+    cr_expect_str_eq(feed(&test, CONTEXT_AUTO_ERRORS, &evaluation),
+                     "{\"added\":\"ctx-1\",\"evicted\":[]}");
     cr_expect_str_eq(newest(&test, "type"), "\"error\"");
     cr_expect_str_eq(newest(&test, "content"), "\"[ERROR] DIVISION-BY-ZERO\\narithmetic error\"");
-    cr_expect_str_eq(newest(&test, "metadata"),
-                     "{\"session\":\"main\",\"package\":\"CL-USER\",\"condition\":\"DIVISION-BY-ZERO\","
-                     "\"form\":\"(/ 1 0)\"}");
+    cr_expect_str_eq(
+        newest(&test, "metadata"),
+        "{\"session\":\"main\",\"package\":\"CL-USER\",\"condition\":\"DIVISION-BY-ZERO\","
+        "\"form\":\"(/ 1 0)\"}");
     // The same again is not stored again.
     cr_expect_str_eq(feed(&test, CONTEXT_AUTO_ALL, &evaluation), "null");
     evaluation.filename = SPAN("a.lisp");
@@ -84,10 +86,12 @@ Test(context_feed, A2_ten_and_no_more)
         char evicted[16] = "";
         if (i >= 10)
             snprintf(evicted, sizeof(evicted), "\"ctx-%d\"", i - 8);
-        snprintf(expected, sizeof(expected), "{\"added\":\"ctx-%d\",\"evicted\":[%s]}", i + 2, evicted);
+        snprintf(expected, sizeof(expected), "{\"added\":\"ctx-%d\",\"evicted\":[%s]}", i + 2,
+                 evicted);
         cr_expect_str_eq(fed, expected);
     }
-    cr_expect_str_eq(ids_of(&test), "ctx-1 ctx-22 ctx-23 ctx-24 ctx-25 ctx-26 ctx-27 ctx-28 ctx-29 ctx-30 ctx-31");
+    cr_expect_str_eq(ids_of(&test),
+                     "ctx-1 ctx-22 ctx-23 ctx-24 ctx-25 ctx-26 ctx-27 ctx-28 ctx-29 ctx-30 ctx-31");
     context_test_end(&test);
 }
 
@@ -136,6 +140,7 @@ Test(context_feed, a_broken_store_is_reported)
     context_store_free(test.store);
     test.store = context_store_new("/dev/null/context.db");
     struct context_evaluation evaluation = failed_division();
-    cr_expect_str_eq(feed(&test, CONTEXT_AUTO_ERRORS, &evaluation), "{\"error\":\"store-unavailable\"}");
+    cr_expect_str_eq(feed(&test, CONTEXT_AUTO_ERRORS, &evaluation),
+                     "{\"error\":\"store-unavailable\"}");
     context_test_end(&test);
 }

@@ -7,16 +7,19 @@
 Test(context_items, E1_E2_type)
 {
     struct context_test test = context_test_start();
-    expect_error(&test, ADD, "{\"content\":\"x\",\"type\":\"foo\"}", "invalid-type",
-                 "INV-001: type must be one of code, text, file, repl-history, error, custom; got \"foo\"");
+    expect_error(
+        &test, ADD, "{\"content\":\"x\",\"type\":\"foo\"}", "invalid-type",
+        "INV-001: type must be one of code, text, file, repl-history, error, custom; got \"foo\"");
     expect_error(&test, ADD, "{\"content\":\"x\",\"type\":\"repl_history\"}", "invalid-type",
                  "INV-001: type must be one of code, text, file, repl-history, error, custom; got "
                  "\"repl_history\"; did you mean \"repl-history\"?");
-    expect_error(&test, ADD, "{\"content\":\"x\",\"type\":\"CODE\"}", "invalid-type",
-                 "INV-001: type must be one of code, text, file, repl-history, error, custom; got \"CODE\"; "
-                 "did you mean \"code\"?");
-    expect_error(&test, ADD, "{\"content\":\"x\",\"type\":7}", "invalid-type",
-                 "INV-001: type must be one of code, text, file, repl-history, error, custom; got a number");
+    expect_error(
+        &test, ADD, "{\"content\":\"x\",\"type\":\"CODE\"}", "invalid-type",
+        "INV-001: type must be one of code, text, file, repl-history, error, custom; got \"CODE\"; "
+        "did you mean \"code\"?");
+    expect_error(
+        &test, ADD, "{\"content\":\"x\",\"type\":7}", "invalid-type",
+        "INV-001: type must be one of code, text, file, repl-history, error, custom; got a number");
     cr_expect_str_eq(ids_of(&test), "");
     context_test_end(&test);
 }
@@ -26,7 +29,8 @@ Test(context_items, E3_content)
     struct context_test test = context_test_start();
     expect_error(&test, ADD, "{\"content\":42}", "invalid-content",
                  "INV-002: content must be a string; got a number");
-    expect_error(&test, ADD, "{}", "invalid-content", "INV-002: content must be a string; got nothing");
+    expect_error(&test, ADD, "{}", "invalid-content",
+                 "INV-002: content must be a string; got nothing");
     expect_error(&test, ADD, "{\"content\":null}", "invalid-content",
                  "INV-002: content must be a string; got null");
     expect_error(&test, ADD, "{\"content\":true}", "invalid-content",
@@ -43,29 +47,30 @@ Test(context_items, E4_E5_metadata)
     struct context_test test = context_test_start();
     expect_error(&test, ADD, "{\"content\":\"x\",\"metadata\":[]}", "invalid-metadata",
                  "INV-005: metadata must be an object or null; got an array");
-    expect_error(&test, ADD, "{\"content\":\"x\",\"metadata\":{\"start_line\":\"5\"}}", "invalid-metadata",
-                 "metadata.start_line must be an integer >= 1; got \"5\"");
-    expect_error(&test, ADD, "{\"content\":\"x\",\"metadata\":{\"start_line\":0}}", "invalid-metadata",
-                 "metadata.start_line must be an integer >= 1; got 0");
-    expect_error(&test, ADD, "{\"content\":\"x\",\"metadata\":{\"end_line\":1.5}}", "invalid-metadata",
-                 "metadata.end_line must be an integer >= 1; got 1.5");
+    expect_error(&test, ADD, "{\"content\":\"x\",\"metadata\":{\"start_line\":\"5\"}}",
+                 "invalid-metadata", "metadata.start_line must be an integer >= 1; got \"5\"");
+    expect_error(&test, ADD, "{\"content\":\"x\",\"metadata\":{\"start_line\":0}}",
+                 "invalid-metadata", "metadata.start_line must be an integer >= 1; got 0");
+    expect_error(&test, ADD, "{\"content\":\"x\",\"metadata\":{\"end_line\":1.5}}",
+                 "invalid-metadata", "metadata.end_line must be an integer >= 1; got 1.5");
     expect_error(&test, ADD, "{\"content\":\"x\",\"metadata\":{\"start_line\":5,\"end_line\":3}}",
                  "invalid-metadata", "metadata.end_line 3 is before start_line 5");
-    expect_error(&test, ADD, "{\"content\":\"x\",\"metadata\":{\"filename\":null}}", "invalid-metadata",
-                 "metadata.filename must be a string; got null");
-    expect_error(&test, ADD, "{\"content\":\"x\",\"metadata\":{\"package\":{}}}", "invalid-metadata",
-                 "metadata.package must be a string; got an object");
+    expect_error(&test, ADD, "{\"content\":\"x\",\"metadata\":{\"filename\":null}}",
+                 "invalid-metadata", "metadata.filename must be a string; got null");
+    expect_error(&test, ADD, "{\"content\":\"x\",\"metadata\":{\"package\":{}}}",
+                 "invalid-metadata", "metadata.package must be a string; got an object");
     context_test_end(&test);
 }
 
 Test(context_items, E6_custom)
 {
-    static const char *const metadata[] = {"null", "{}", "{\"custom_type\":\"\"}", "{\"custom_type\":1}"};
+    static const char *const metadata[] = {"null", "{}", "{\"custom_type\":\"\"}",
+                                           "{\"custom_type\":1}"};
     struct context_test test = context_test_start();
     for (size_t i = 0; i < 4; i++) {
         char arguments[128];
-        snprintf(arguments, sizeof(arguments), "{\"content\":\"x\",\"type\":\"custom\",\"metadata\":%s}",
-                 metadata[i]);
+        snprintf(arguments, sizeof(arguments),
+                 "{\"content\":\"x\",\"type\":\"custom\",\"metadata\":%s}", metadata[i]);
         expect_error(&test, ADD, arguments, "custom-type-required",
                      "type custom needs metadata.custom_type, a non-empty string");
     }
@@ -79,12 +84,15 @@ Test(context_items, E7_to_E11_arguments)
     expect_error(&test, ADD, "{\"content\":\"x\",\"id\":\"ctx-1\"}", "immutable-field",
                  "INV-004: id and timestamp are assigned by the store; got \"id\"");
     expect_error(&test, ADD, "{\"id\":\"ctx-1\"}", "immutable-field", NULL);
-    expect_error(&test, CONTEXT_OPERATION_REMOVE, "{\"id\":\"ctx-99\"}", "not-found", "no context item ctx-99");
+    expect_error(&test, CONTEXT_OPERATION_REMOVE, "{\"id\":\"ctx-99\"}", "not-found",
+                 "no context item ctx-99");
     expect_error(&test, CONTEXT_OPERATION_REMOVE, "{\"id\":\"7\"}", "invalid-id",
                  "id must look like ctx-12; got \"7\"");
-    expect_error(&test, CONTEXT_OPERATION_REMOVE, "{}", "invalid-id", "id must look like ctx-12; got nothing");
+    expect_error(&test, CONTEXT_OPERATION_REMOVE, "{}", "invalid-id",
+                 "id must look like ctx-12; got nothing");
     expect_error(&test, CONTEXT_OPERATION_REMOVE, "{\"id\":\"ctx-01\"}", "invalid-id", NULL);
-    expect_error(&test, CONTEXT_OPERATION_REMOVE, "{\"id\":\"ctx-99999999999999999999\"}", "invalid-id", NULL);
+    expect_error(&test, CONTEXT_OPERATION_REMOVE, "{\"id\":\"ctx-99999999999999999999\"}",
+                 "invalid-id", NULL);
     expect_error(&test, CONTEXT_OPERATION_LIST, "{\"limit\":-1}", "invalid-limit",
                  "limit must be an integer >= 0; got -1");
     expect_error(&test, CONTEXT_OPERATION_LIST, "{\"limit\":\"5\"}", "invalid-limit",
@@ -135,7 +143,8 @@ Test(context_items, M1_to_M4_near_misses)
     expect_warning("{\"end line\":1}", "end line", "end_line");
     expect_warning("{\"line\":1}", "line", "start_line");
     expect_warning("{\"lastline\":1}", "lastline", "end_line");
-    expect_warning("{\"custom_type\":\"a\",\"format\":\"b\",\"symbol\":\"c\",\"session\":\"d\",\"condition\":\"e\","
+    expect_warning("{\"custom_type\":\"a\",\"format\":\"b\",\"symbol\":\"c\",\"session\":\"d\","
+                   "\"condition\":\"e\","
                    "\"form\":\"f\",\"duration_ms\":1}",
                    NULL, NULL);
     expect_warning("{\"\":1,\"-\":2,\"_._\":3}", NULL, NULL);
@@ -144,10 +153,13 @@ Test(context_items, M1_to_M4_near_misses)
 Test(context_items, incomplete_range)
 {
     struct context_test test = context_test_start();
-    struct context_result result = add(&test, "{\"content\":\"x\",\"metadata\":{\"filename\":\"f\",\"end_line\":3}}");
+    struct context_result result =
+        add(&test, "{\"content\":\"x\",\"metadata\":{\"filename\":\"f\",\"end_line\":3}}");
     cr_assert(result.ok);
-    cr_expect_str_eq(json_of(&test, map_get_text(vector_at(map_get_text(result.structured, "warnings"), 0), "code")),
-                     "\"incomplete-range\"");
+    cr_expect_str_eq(
+        json_of(&test,
+                map_get_text(vector_at(map_get_text(result.structured, "warnings"), 0), "code")),
+        "\"incomplete-range\"");
     context_test_end(&test);
 }
 
@@ -161,7 +173,8 @@ Test(context_items, sizes)
     value arguments = map_put_text(test.region, map_new(test.region), "content", big);
     struct context_result result = context_operate(test.store, test.region, ADD, arguments);
     cr_assert_not(result.ok);
-    cr_expect_str_eq(result.error.message, "content has 1048577 bytes; the limit max-content-bytes is 1048576");
+    cr_expect_str_eq(result.error.message,
+                     "content has 1048577 bytes; the limit max-content-bytes is 1048576");
     cr_expect_str_eq(context_code_name(result.error.code), "too-large");
 
     value fits = value_string(test.region, (struct span){content, size - 1});
@@ -173,7 +186,8 @@ Test(context_items, sizes)
     cr_assert_eq(value_text(map_get_text(item, "content")).length, size - 1);
 
     value metadata = map_put_text(test.region, map_new(test.region), "k", fits);
-    arguments = map_put_text(test.region, map_new(test.region), "content", value_string_text(test.region, "x"));
+    arguments = map_put_text(test.region, map_new(test.region), "content",
+                             value_string_text(test.region, "x"));
     arguments = map_put_text(test.region, arguments, "metadata", metadata);
     result = context_operate(test.store, test.region, ADD, arguments);
     cr_expect_str_eq(context_code_name(result.error.code), "too-large");
@@ -213,7 +227,8 @@ Test(context_items, ids)
     cr_assert(context_id_parse(SPAN("ctx-999999999999999999"), &number));
     context_id_format(number, id);
     cr_assert_str_eq(id, "ctx-999999999999999999");
-    static const char *const bad[] = {"", "ctx-", "ctx-0", "ctx-1x", "ctx--1", "CTX-1", " ctx-1", "ctx-1 "};
+    static const char *const bad[] = {"",       "ctx-",  "ctx-0",  "ctx-1x",
+                                      "ctx--1", "CTX-1", " ctx-1", "ctx-1 "};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         cr_expect_not(context_id_parse(span_from(bad[i]), &number), "%s", bad[i]);
 }
@@ -233,9 +248,13 @@ Test(context_items, previews)
     expect_preview(SPAN("one\n"), "one");
     expect_preview(SPAN("one\ntwo"), "one…");
     expect_preview(SPAN("\t a \t\r b  \n"), "a b");
-    expect_preview(SPAN("a\0b\x1b[0m"), "a\xEF\xBF\xBD" "b\xEF\xBF\xBD[0m");
-    expect_preview(SPAN("01234567890123456789012345678901234567890123456789012345678901234567890123456789"),
-                   "01234567890123456789012345678901234567890123456789012345678901234567890123456789");
-    expect_preview(SPAN("0123456789012345678901234567890123456789012345678901234567890123456789012345678\xC3\xA9!"),
-                   "0123456789012345678901234567890123456789012345678901234567890123456789012345678é…");
+    expect_preview(SPAN("a\0b\x1b[0m"), "a\xEF\xBF\xBD"
+                                        "b\xEF\xBF\xBD[0m");
+    expect_preview(
+        SPAN("01234567890123456789012345678901234567890123456789012345678901234567890123456789"),
+        "01234567890123456789012345678901234567890123456789012345678901234567890123456789");
+    expect_preview(
+        SPAN("0123456789012345678901234567890123456789012345678901234567890123456789012345678\xC3"
+             "\xA9!"),
+        "0123456789012345678901234567890123456789012345678901234567890123456789012345678é…");
 }

@@ -30,8 +30,8 @@ static int64_t last_number(const char *path)
     sqlite3 *database = NULL;
     sqlite3_stmt *statement = NULL;
     cr_assert_eq(sqlite3_open(path, &database), SQLITE_OK);
-    cr_assert_eq(sqlite3_prepare_v2(database, "SELECT seq FROM sqlite_sequence WHERE name='item'", -1,
-                                    &statement, NULL),
+    cr_assert_eq(sqlite3_prepare_v2(database, "SELECT seq FROM sqlite_sequence WHERE name='item'",
+                                    -1, &statement, NULL),
                  SQLITE_OK);
     cr_assert_eq(sqlite3_step(statement), SQLITE_ROW);
     int64_t number = sqlite3_column_int64(statement, 0);
@@ -85,10 +85,11 @@ static bool integrity_is_ok(const char *path)
 {
     sqlite3 *database = NULL;
     sqlite3_stmt *statement = NULL;
-    bool ok = sqlite3_open(path, &database) == SQLITE_OK &&
-              sqlite3_prepare_v2(database, "PRAGMA integrity_check", -1, &statement, NULL) == SQLITE_OK &&
-              sqlite3_step(statement) == SQLITE_ROW &&
-              strcmp((const char *)sqlite3_column_text(statement, 0), "ok") == 0;
+    bool ok =
+        sqlite3_open(path, &database) == SQLITE_OK &&
+        sqlite3_prepare_v2(database, "PRAGMA integrity_check", -1, &statement, NULL) == SQLITE_OK &&
+        sqlite3_step(statement) == SQLITE_ROW &&
+        strcmp((const char *)sqlite3_column_text(statement, 0), "ok") == 0;
     sqlite3_finalize(statement);
     sqlite3_close(database);
     return ok;
@@ -143,7 +144,8 @@ Test(context_processes, kill_at_any_moment, .timeout = 240)
         struct context_item item;
         struct context_error error;
         if (last > 0)
-            cr_assert(context_store_get(test.store, test.region, last, &item, &error), "%s", error.message);
+            cr_assert(context_store_get(test.store, test.region, last, &item, &error), "%s",
+                      error.message);
     }
     cr_assert_gt(last, 0);
     context_test_end(&test);

@@ -4,8 +4,9 @@
 #include "context_support.h"
 
 #define P "## Context\n\n"
-#define R1_ADD "{\"content\":\"(defun add (a b) (+ a b))\",\"metadata\":{\"filename\":\"math.lisp\"," \
-               "\"start_line\":5,\"end_line\":7}}"
+#define R1_ADD                                                                             \
+    "{\"content\":\"(defun add (a b) (+ a b))\",\"metadata\":{\"filename\":\"math.lisp\"," \
+    "\"start_line\":5,\"end_line\":7}}"
 #define R1_BLOCK "### Code\n#### math.lisp:5-7\n```lisp\n(defun add (a b) (+ a b))\n```\n"
 #define TENS "0123456789"
 #define A10 "aaaaaaaaaa"
@@ -45,12 +46,15 @@ Test(context_render, R1_R4_to_R13)
     expect_item("{\"type\":\"repl-history\",\"content\":\"CL-USER> (+ 1 2)\\n=> 3\",\"metadata\":"
                 "{\"start_line\":1,\"end_line\":2}}",
                 P "### Repl-History\n```lisp\nCL-USER> (+ 1 2)\n=> 3\n```\n");
-    expect_item("{\"type\":\"error\",\"content\":\"[ERROR] X\\nboom\",\"metadata\":{\"filename\":\"c.lisp\","
+    expect_item("{\"type\":\"error\",\"content\":\"[ERROR] "
+                "X\\nboom\",\"metadata\":{\"filename\":\"c.lisp\","
                 "\"start_line\":4}}",
                 P "### Error\n#### c.lisp:4\n```text\n[ERROR] X\nboom\n```\n");
-    expect_item("{\"type\":\"custom\",\"content\":\"keep it simple\",\"metadata\":{\"custom_type\":\"decision\"}}",
+    expect_item("{\"type\":\"custom\",\"content\":\"keep it "
+                "simple\",\"metadata\":{\"custom_type\":\"decision\"}}",
                 P "### Custom\n#### decision\n```text\nkeep it simple\n```\n");
-    expect_item("{\"type\":\"custom\",\"content\":\"{}\",\"metadata\":{\"custom_type\":\"cfg\",\"format\":\"json\","
+    expect_item("{\"type\":\"custom\",\"content\":\"{}\",\"metadata\":{\"custom_type\":\"cfg\","
+                "\"format\":\"json\","
                 "\"filename\":\"x.foo\"}}",
                 P "### Custom\n#### cfg\n#### x.foo\n```json\n{}\n```\n");
     expect_item("{\"type\":\"text\",\"content\":\"a\\n```lisp\\n(b)\\n```\"}",
@@ -99,7 +103,8 @@ Test(context_render, R15_R16_R19_budget)
         buffer_init(&document, BUFFER_DEFAULT_LIMIT);
         snprintf(arguments, sizeof(arguments), "{\"max_chars\":%d}", max_chars);
         buffer_append_format(&document,
-                             P "[1 item omitted to fit %d characters]\n\n" BLOCK_B "\n" BLOCK_C, max_chars);
+                             P "[1 item omitted to fit %d characters]\n\n" BLOCK_B "\n" BLOCK_C,
+                             max_chars);
         cr_assert_eq(document.length, 200);
         expect_render(&test, arguments, buffer_text(&document));
     }
@@ -118,8 +123,9 @@ Test(context_render, R17_truncation)
     buffer_append_text(&addition, "\"}");
     must_add(&test, buffer_text(&addition));
     expect_render(&test, "{\"max_chars\":200}",
-                  P "### Text\n```text\n" TENS TENS TENS TENS TENS TENS TENS TENS TENS TENS TENS TENS
-                    "0\n... [truncated: 121 of 500 characters shown]\n```\n");
+                  P
+                  "### Text\n```text\n" TENS TENS TENS TENS TENS TENS TENS TENS TENS TENS TENS TENS
+                  "0\n... [truncated: 121 of 500 characters shown]\n```\n");
     struct context_result result = render(&test, "{\"max_chars\":200}");
     cr_expect(map_get_text(result.structured, "truncated").boolean);
     context_test_end(&test);
@@ -130,7 +136,8 @@ Test(context_render, R18_pinned_items_stay)
     struct context_test test = context_test_start();
     must_add(&test, "{\"type\":\"text\",\"content\":\"" A100 "\",\"pinned\":true}");
     must_add(&test, TEXT_B);
-    expect_render(&test, "{\"max_chars\":200}", P "[1 item omitted to fit 200 characters]\n\n" BLOCK_A);
+    expect_render(&test, "{\"max_chars\":200}",
+                  P "[1 item omitted to fit 200 characters]\n\n" BLOCK_A);
     context_test_end(&test);
 }
 
@@ -140,36 +147,60 @@ Test(context_render, languages)
         const char *filename;
         const char *language;
     } table[] = {
-        {"a.lisp", "lisp"},     {"A.ASD", "lisp"},   {"i.el", "elisp"},       {"x.edn", "clojure"},
-        {"x.h", "c"},           {"x.hpp", "cpp"},    {"x.mjs", "javascript"}, {"x.ts", "typescript"},
-        {"x.tsx", "tsx"},       {"x.md", "markdown"}, {"x.sh", "bash"},       {"x.htm", "html"},
-        {"x.yml", "yaml"},      {"x.rs", "rust"},    {"x.rb", "ruby"},        {"x.exs", "elixir"},
-        {"x.patch", "diff"},    {"x.log", "text"},   {"Dockerfile", "dockerfile"}, {"x.unknown", "lisp"},
-        {"x.lisp/README", "lisp"}, {"x.py/README", "lisp"}, {"makefile", "lisp"}, {"py", "lisp"},
-        {".py", "python"},      {"x.", "lisp"},      {"", "lisp"},
+        {"a.lisp", "lisp"},
+        {"A.ASD", "lisp"},
+        {"i.el", "elisp"},
+        {"x.edn", "clojure"},
+        {"x.h", "c"},
+        {"x.hpp", "cpp"},
+        {"x.mjs", "javascript"},
+        {"x.ts", "typescript"},
+        {"x.tsx", "tsx"},
+        {"x.md", "markdown"},
+        {"x.sh", "bash"},
+        {"x.htm", "html"},
+        {"x.yml", "yaml"},
+        {"x.rs", "rust"},
+        {"x.rb", "ruby"},
+        {"x.exs", "elixir"},
+        {"x.patch", "diff"},
+        {"x.log", "text"},
+        {"Dockerfile", "dockerfile"},
+        {"x.unknown", "lisp"},
+        {"x.lisp/README", "lisp"},
+        {"x.py/README", "lisp"},
+        {"makefile", "lisp"},
+        {"py", "lisp"},
+        {".py", "python"},
+        {"x.", "lisp"},
+        {"", "lisp"},
     };
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
         char addition[128];
         char document[192];
-        snprintf(addition, sizeof(addition), "{\"content\":\"x\",\"metadata\":{\"filename\":\"%s\"}}",
-                 table[i].filename);
-        snprintf(document, sizeof(document), P "### Code\n#### %s\n```%s\nx\n```\n", table[i].filename,
-                 table[i].language);
+        snprintf(addition, sizeof(addition),
+                 "{\"content\":\"x\",\"metadata\":{\"filename\":\"%s\"}}", table[i].filename);
+        snprintf(document, sizeof(document), P "### Code\n#### %s\n```%s\nx\n```\n",
+                 table[i].filename, table[i].language);
         expect_item(addition, document);
     }
     // repl-history and error do not look at the name; format counts only when it is a word.
     expect_item("{\"type\":\"error\",\"content\":\"x\",\"metadata\":{\"filename\":\"a.py\"}}",
                 P "### Error\n#### a.py\n```text\nx\n```\n");
-    expect_item("{\"type\":\"custom\",\"content\":\"x\",\"metadata\":{\"custom_type\":\"t\",\"format\":\"a b\"}}",
+    expect_item("{\"type\":\"custom\",\"content\":\"x\",\"metadata\":{\"custom_type\":\"t\","
+                "\"format\":\"a b\"}}",
                 P "### Custom\n#### t\n```text\nx\n```\n");
 }
 
 Test(context_render, hostile_content)
 {
-    expect_item("{\"type\":\"text\",\"content\":\"a\\u0000b\"}", P "### Text\n```text\na\xEF\xBF\xBD" "b\n```\n");
+    expect_item("{\"type\":\"text\",\"content\":\"a\\u0000b\"}",
+                P "### Text\n```text\na\xEF\xBF\xBD"
+                  "b\n```\n");
     expect_item("{\"type\":\"text\",\"content\":\"\\u00e9\\ud83d\\ude00\\n\\n\"}",
                 P "### Text\n```text\né😀\n\n```\n");
-    expect_item("{\"type\":\"custom\",\"content\":\"x\",\"metadata\":{\"custom_type\":\"a\\n## b\\u0085\"}}",
+    expect_item("{\"type\":\"custom\",\"content\":\"x\",\"metadata\":{\"custom_type\":\"a\\n## "
+                "b\\u0085\"}}",
                 P "### Custom\n#### a ## b \n```text\nx\n```\n");
 }
 
@@ -178,13 +209,17 @@ Test(context_render, budget_is_never_exceeded)
 {
     struct context_test test = context_test_start();
     static const char *const additions[] = {
-        "{\"type\":\"text\",\"content\":\"````````````````````````````````````````````````````````````````````\"}",
-        "{\"type\":\"code\",\"content\":\"é\\n`é``\\nééééééééééééééééééééééééééééééééééééééééééééééééééé\",\"metadata\":"
+        "{\"type\":\"text\",\"content\":\"`````````````````````````````````````````````````````````"
+        "```````````\"}",
+        "{\"type\":\"code\",\"content\":\"é\\n`é``"
+        "\\nééééééééééééééééééééééééééééééééééééééééééééééééééé\",\"metadata\":"
         "{\"filename\":\"" A100 A100 A100 ".c\",\"start_line\":1,\"end_line\":99999}}",
-        "{\"type\":\"custom\",\"pinned\":true,\"content\":\"" B100 B100 "\\n\\n\\n" A100 "\",\"metadata\":"
+        "{\"type\":\"custom\",\"pinned\":true,\"content\":\"" B100 B100 "\\n\\n\\n" A100
+        "\",\"metadata\":"
         "{\"custom_type\":\"" A100 A100 "\",\"format\":\"12345678901234567890123456789012\"}}",
         "{\"type\":\"repl-history\",\"content\":\"\"}",
-        "{\"type\":\"text\",\"content\":\"\\n\\n\\n\\n\\n\\n\\n\\n\\n\\n" A100 "\\n\\n\\n\\n" A100 "\"}",
+        "{\"type\":\"text\",\"content\":\"\\n\\n\\n\\n\\n\\n\\n\\n\\n\\n" A100 "\\n\\n\\n\\n" A100
+        "\"}",
     };
     for (size_t i = 0; i < sizeof(additions) / sizeof(additions[0]); i++)
         must_add(&test, additions[i]);
@@ -192,13 +227,15 @@ Test(context_render, budget_is_never_exceeded)
         for (int max_chars = 200; max_chars < 1500; max_chars++) {
             for (int style = 0; style < 2; style++) {
                 char arguments[128];
-                snprintf(arguments, sizeof(arguments), "{\"max_chars\":%d,\"limit\":%zu,\"style\":\"%s\"}",
-                         max_chars, single, style ? "inline" : "block");
+                snprintf(arguments, sizeof(arguments),
+                         "{\"max_chars\":%d,\"limit\":%zu,\"style\":\"%s\"}", max_chars, single,
+                         style ? "inline" : "block");
                 struct context_result result = render(&test, arguments);
                 struct span text = value_text(result.text);
                 size_t characters = utf8_count(text.data, text.length);
                 cr_assert_leq(characters, (size_t)max_chars, "%s: %zu", arguments, characters);
-                cr_assert_eq((int64_t)characters, map_get_text(result.structured, "characters").integer);
+                cr_assert_eq((int64_t)characters,
+                             map_get_text(result.structured, "characters").integer);
                 cr_assert_eq((size_t)(map_get_text(result.structured, "shown").integer +
                                       map_get_text(result.structured, "omitted").integer),
                              single);

@@ -20,8 +20,9 @@ Test(context_store, W1_window)
     struct context_test test = context_test_start();
     add_many(&test, 50);
     struct context_result result = add(&test, "{\"content\":\"(defun add (a b) (+ a b))\"}");
-    cr_expect_str_eq(text_of(&test, result.text),
-                     "Added ctx-51 (code, 25 characters). 50 of 50 items.\nEvicted ctx-1 (code): x");
+    cr_expect_str_eq(
+        text_of(&test, result.text),
+        "Added ctx-51 (code, 25 characters). 50 of 50 items.\nEvicted ctx-1 (code): x");
     value evicted = map_get_text(result.structured, "evicted");
     cr_assert_eq(vector_count(evicted), 1);
     cr_expect_str_eq(text_of(&test, map_get_text(vector_at(evicted, 0), "id")), "ctx-1");
@@ -47,7 +48,8 @@ Test(context_store, W2_pinned_items_stay)
 static void set(struct context_test *test, const char *name, const char *text)
 {
     struct context_error error = {0};
-    cr_assert(context_store_set(test->store, span_from(name), span_from(text), &error), "%s", error.message);
+    cr_assert(context_store_set(test->store, span_from(name), span_from(text), &error), "%s",
+              error.message);
 }
 
 Test(context_store, W3_full)
@@ -91,7 +93,8 @@ Test(context_store, W5_clear)
     cr_expect_str_eq(text_of(&test, result.text), "Removed 1 item.");
     result = call(&test, CONTEXT_OPERATION_CLEAR, "{}");
     cr_expect_str_eq(text_of(&test, result.text), "Removed 3 items. Kept 1 pinned item.");
-    cr_expect_str_eq(json_of(&test, result.structured), "{\"ok\":true,\"removed\":3,\"kept_pinned\":1}");
+    cr_expect_str_eq(json_of(&test, result.structured),
+                     "{\"ok\":true,\"removed\":3,\"kept_pinned\":1}");
     result = call(&test, CONTEXT_OPERATION_CLEAR, "{\"include_pinned\":true}");
     cr_expect_str_eq(text_of(&test, result.text), "Removed 1 item.");
     result = call(&test, CONTEXT_OPERATION_CLEAR, "{}");
@@ -111,8 +114,10 @@ Test(context_store, W7_timestamps_are_immutable)
     cr_expect_str_eq(message, "INV-004: id and timestamp are immutable");
     sqlite3_free(message);
     cr_expect_neq(sqlite3_exec(database, "UPDATE item SET n=9", NULL, NULL, NULL), SQLITE_OK);
-    cr_expect_neq(sqlite3_exec(database, "UPDATE item SET type='foo'", NULL, NULL, NULL), SQLITE_OK);
-    cr_expect_neq(sqlite3_exec(database, "UPDATE item SET metadata='[]'", NULL, NULL, NULL), SQLITE_OK);
+    cr_expect_neq(sqlite3_exec(database, "UPDATE item SET type='foo'", NULL, NULL, NULL),
+                  SQLITE_OK);
+    cr_expect_neq(sqlite3_exec(database, "UPDATE item SET metadata='[]'", NULL, NULL, NULL),
+                  SQLITE_OK);
     sqlite3_close(database);
     context_test_end(&test);
 }
@@ -144,13 +149,15 @@ Test(context_store, list_and_texts)
 {
     struct context_test test = context_test_start();
     cr_expect_str_eq(text_of(&test, list(&test, "{}").text), "No context items.");
-    must_add(&test, "{\"content\":\"(defun add (a b) (+ a b))\",\"metadata\":{\"filename\":\"math.lisp\","
-                    "\"start_line\":5,\"end_line\":7}}");
+    must_add(&test,
+             "{\"content\":\"(defun add (a b) (+ a b))\",\"metadata\":{\"filename\":\"math.lisp\","
+             "\"start_line\":5,\"end_line\":7}}");
     must_add(&test, "{\"content\":\"two\\nlines\",\"type\":\"text\",\"pinned\":true}");
     must_add(&test, "{\"content\":\"three\",\"type\":\"text\"}");
-    cr_expect_str_eq(text_of(&test, list(&test, "{}").text),
-                     "3 of 50 items\n- ctx-1 code math.lisp:5-7 (25 characters): (defun add (a b) (+ a b))\n"
-                     "- ctx-2 text [pinned] (9 characters): two…\n- ctx-3 text (5 characters): three");
+    cr_expect_str_eq(
+        text_of(&test, list(&test, "{}").text),
+        "3 of 50 items\n- ctx-1 code math.lisp:5-7 (25 characters): (defun add (a b) (+ a b))\n"
+        "- ctx-2 text [pinned] (9 characters): two…\n- ctx-3 text (5 characters): three");
     cr_expect_str_eq(text_of(&test, list(&test, "{\"types\":[\"text\"],\"limit\":1}").text),
                      "1 shown, 3 of 50 items\n- ctx-3 text (5 characters): three");
     cr_expect_str_eq(text_of(&test, list(&test, "{\"limit\":0}").text), "0 shown, 3 of 50 items");
@@ -162,10 +169,12 @@ Test(context_store, list_and_texts)
     value item = vector_at(map_get_text(full.structured, "items"), 0);
     CLEANUP_BUFFER struct buffer expected;
     buffer_init(&expected, BUFFER_DEFAULT_LIMIT);
-    buffer_append_format(&expected,
-                         "{\"id\":\"ctx-1\",\"type\":\"code\",\"content\":\"(defun add (a b) (+ a b))\",\"metadata\":"
-                         "{\"filename\":\"math.lisp\",\"start_line\":5,\"end_line\":7},\"timestamp\":%lld}",
-                         (long long)map_get_text(item, "timestamp").integer);
+    buffer_append_format(
+        &expected,
+        "{\"id\":\"ctx-1\",\"type\":\"code\",\"content\":\"(defun add (a b) (+ a "
+        "b))\",\"metadata\":"
+        "{\"filename\":\"math.lisp\",\"start_line\":5,\"end_line\":7},\"timestamp\":%lld}",
+        (long long)map_get_text(item, "timestamp").integer);
     cr_expect_str_eq(json_of(&test, item), buffer_text(&expected));
     struct context_result removed = call(&test, CONTEXT_OPERATION_REMOVE, "{\"id\":\"ctx-1\"}");
     cr_expect_str_eq(text_of(&test, removed.text), "Removed ctx-1. 2 of 50 items.");
@@ -355,7 +364,8 @@ static void execute(const char *path, const char *sql)
 {
     sqlite3 *database = NULL;
     cr_assert_eq(sqlite3_open(path, &database), SQLITE_OK);
-    cr_assert_eq(sqlite3_exec(database, sql, NULL, NULL, NULL), SQLITE_OK, "%s", sqlite3_errmsg(database));
+    cr_assert_eq(sqlite3_exec(database, sql, NULL, NULL, NULL), SQLITE_OK, "%s",
+                 sqlite3_errmsg(database));
     sqlite3_close(database);
 }
 
@@ -443,7 +453,8 @@ Test(context_store, full_disk_loses_nothing)
     memset(content, 'x', 1 << 20);
     value arguments = map_put_text(test.region, map_new(test.region), "content",
                                    value_string(test.region, (struct span){content, 1 << 20}));
-    struct context_result result = context_operate(test.store, test.region, CONTEXT_OPERATION_ADD, arguments);
+    struct context_result result =
+        context_operate(test.store, test.region, CONTEXT_OPERATION_ADD, arguments);
     limit.rlim_cur = before;
     cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
     cr_assert_not(result.ok);

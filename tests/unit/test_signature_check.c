@@ -20,22 +20,22 @@ static void run_case(const struct check_case *c)
     struct signature_test test = signature_test_start();
     const struct signature *signature = parse(&test, c->signature);
     value v = read_value(test.region, c->value);
-    struct signature_check check =
-        c->which == INPUTS ? signature_check_inputs(signature, c->mode, test.region, v)
-                           : signature_check_output(signature, c->mode, test.region, v);
+    struct signature_check check = c->which == INPUTS
+                                       ? signature_check_inputs(signature, c->mode, test.region, v)
+                                       : signature_check_output(signature, c->mode, test.region, v);
     value expected = read_value(test.region, c->result ? c->result : c->value);
-    cr_expect(value_identical(check.result, expected), "%s over %s: result %s", c->signature, c->value,
-              json_text(check.result));
+    cr_expect(value_identical(check.result, expected), "%s over %s: result %s", c->signature,
+              c->value, json_text(check.result));
     cr_expect_str_eq(json_text(check.errors), c->errors ? c->errors : "[]");
     cr_expect_str_eq(json_text(check.warnings), c->warnings ? c->warnings : "[]");
     signature_test_end(&test);
 }
 
-#define RUN(...)                                                       \
-    do {                                                               \
-        static const struct check_case table[] = {__VA_ARGS__};        \
+#define RUN(...)                                                      \
+    do {                                                              \
+        static const struct check_case table[] = {__VA_ARGS__};       \
         for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) \
-            run_case(&table[i]);                                       \
+            run_case(&table[i]);                                      \
     } while (0)
 
 Test(signature_check, coerces_inputs)
@@ -61,19 +61,24 @@ Test(signature_check, coerces_inputs)
         {"(x :int?) -> :any", INPUTS, 0, "{\"x\":\"7\"}", "{\"x\":7}", NULL,
          "[\"x: coerced string \\\"7\\\" to int\"]"},
         {"(x [:float]) -> :any", INPUTS, 0, "{\"x\":[1,2.5,\"3\"],\"y\":\"4\"}",
-         "{\"x\":[1.0,2.5,3.0],\"y\":\"4\"}", NULL, "[\"x[2]: coerced string \\\"3\\\" to float\"]"},
-        {"(x {rows [{id :int}]}) -> :any", INPUTS, 0, "{\"x\":{\"rows\":[{\":id\":\"1\"},{\"id\":2}]}}",
+         "{\"x\":[1.0,2.5,3.0],\"y\":\"4\"}", NULL,
+         "[\"x[2]: coerced string \\\"3\\\" to float\"]"},
+        {"(x {rows [{id :int}]}) -> :any", INPUTS, 0,
+         "{\"x\":{\"rows\":[{\":id\":\"1\"},{\"id\":2}]}}",
          "{\"x\":{\"rows\":[{\":id\":1},{\"id\":2}]}}", NULL,
          "[\"x.rows[0].id: coerced string \\\"1\\\" to int\"]"});
 }
 
 Test(signature_check, coerces_nothing_else)
 {
-    RUN({"(x :int) -> :any", INPUTS, 0, "{\"x\":42.0}", NULL, "[\"x: expected int, got float 42.0\"]", NULL},
+    RUN({"(x :int) -> :any", INPUTS, 0, "{\"x\":42.0}", NULL,
+         "[\"x: expected int, got float 42.0\"]", NULL},
         {"(x :int) -> :any", INPUTS, 0, "{\"x\":\"4 2\"}", NULL,
          "[\"x: expected int, got string \\\"4 2\\\"\"]", NULL},
-        {"(x :int) -> :any", INPUTS, 0, "{\"x\":\"\"}", NULL, "[\"x: expected int, got string \\\"\\\"\"]", NULL},
-        {"(x :int) -> :any", INPUTS, 0, "{\"x\":\"+\"}", NULL, "[\"x: expected int, got string \\\"+\\\"\"]", NULL},
+        {"(x :int) -> :any", INPUTS, 0, "{\"x\":\"\"}", NULL,
+         "[\"x: expected int, got string \\\"\\\"\"]", NULL},
+        {"(x :int) -> :any", INPUTS, 0, "{\"x\":\"+\"}", NULL,
+         "[\"x: expected int, got string \\\"+\\\"\"]", NULL},
         {"(x :float) -> :any", INPUTS, 0, "{\"x\":\"1e999\"}", NULL,
          "[\"x: expected float, got string \\\"1e999\\\"\"]", NULL},
         {"(x :float) -> :any", INPUTS, 0, "{\"x\":\"1.\"}", NULL,
@@ -84,25 +89,32 @@ Test(signature_check, coerces_nothing_else)
          "[\"x: expected float, got string \\\"0x10\\\"\"]", NULL},
         {"(x :bool) -> :any", INPUTS, 0, "{\"x\":\" true\"}", NULL,
          "[\"x: expected bool, got string \\\" true\\\"\"]", NULL},
-        {"(x :bool) -> :any", INPUTS, 0, "{\"x\":1}", NULL, "[\"x: expected bool, got int 1\"]", NULL},
+        {"(x :bool) -> :any", INPUTS, 0, "{\"x\":1}", NULL, "[\"x: expected bool, got int 1\"]",
+         NULL},
         {"(x :keyword) -> :any", INPUTS, 0, "{\"x\":\"a b\"}", NULL,
          "[\"x: expected keyword, got string \\\"a b\\\"\"]", NULL},
-        {"(x :string) -> :any", INPUTS, 0, "{\"x\":42}", NULL, "[\"x: expected string, got int 42\"]", NULL},
+        {"(x :string) -> :any", INPUTS, 0, "{\"x\":42}", NULL,
+         "[\"x: expected string, got int 42\"]", NULL},
         // The seed's own examples.
-        {"(user_id :int, limit :int) -> :any", INPUTS, 0, "{\"user_id\":\"abc\",\"limit\":10}", NULL,
-         "[\"user_id: expected int, got string \\\"abc\\\"\"]", NULL},
+        {"(user_id :int, limit :int) -> :any", INPUTS, 0, "{\"user_id\":\"abc\",\"limit\":10}",
+         NULL, "[\"user_id: expected int, got string \\\"abc\\\"\"]", NULL},
         {"{orders [{id :int}]}", OUTPUT, 0, "{\"orders\":[{\"id\":null}]}", NULL,
          "[\"orders[0].id: expected int, got nil\"]", NULL});
 }
 
 Test(signature_check, outputs_are_not_coerced)
 {
-    RUN({":int", OUTPUT, 0, "\"42\"", NULL, "[\"return: expected int, got string \\\"42\\\"\"]", NULL},
+    RUN({":int", OUTPUT, 0, "\"42\"", NULL, "[\"return: expected int, got string \\\"42\\\"\"]",
+         NULL},
         {":float", OUTPUT, 0, "42", NULL, NULL, NULL},
-        {":keyword", OUTPUT, 0, "\"a\"", NULL, "[\"return: expected keyword, got string \\\"a\\\"\"]", NULL},
-        {":string", OUTPUT, 0, "\":a\"", NULL, "[\"return: expected string, got keyword :a\"]", NULL},
+        {":keyword", OUTPUT, 0, "\"a\"", NULL,
+         "[\"return: expected keyword, got string \\\"a\\\"\"]", NULL},
+        {":string", OUTPUT, 0, "\":a\"", NULL, "[\"return: expected string, got keyword :a\"]",
+         NULL},
         {"[:int]", OUTPUT, 0, "[1,\"two\",3.0]", NULL,
-         "[\"return[1]: expected int, got string \\\"two\\\"\",\"return[2]: expected int, got float 3.0\"]", NULL},
+         "[\"return[1]: expected int, got string \\\"two\\\"\",\"return[2]: expected int, got "
+         "float 3.0\"]",
+         NULL},
         {"[{id :int}]", OUTPUT, 0, "[{\"id\":true}]", NULL,
          "[\"return[0].id: expected int, got bool true\"]", NULL},
         {"{a [[:int]]}", OUTPUT, 0, "{\"a\":[[1],[2,null]]}", NULL,
@@ -134,25 +146,29 @@ Test(signature_check, spellings)
 Test(signature_check, strict)
 {
     RUN({"{x :int}", OUTPUT, SIGNATURE_STRICT, "{\"b\":1,\"x\":\"no\",\"a\":2,\":k\":3}", NULL,
-         "[\"x: expected int, got string \\\"no\\\"\",\"k: unexpected field\",\"a: unexpected field\","
-         "\"b: unexpected field\"]", NULL},
-        {"{user {name :string}}", OUTPUT, SIGNATURE_STRICT, "{\"user\":{\"extra\":1,\"name\":\"A\"},\"z\":1}",
-         NULL, "[\"user.extra: unexpected field\",\"z: unexpected field\"]", NULL},
+         "[\"x: expected int, got string \\\"no\\\"\",\"k: unexpected field\",\"a: unexpected "
+         "field\","
+         "\"b: unexpected field\"]",
+         NULL},
+        {"{user {name :string}}", OUTPUT, SIGNATURE_STRICT,
+         "{\"user\":{\"extra\":1,\"name\":\"A\"},\"z\":1}", NULL,
+         "[\"user.extra: unexpected field\",\"z: unexpected field\"]", NULL},
         {"{}", OUTPUT, SIGNATURE_STRICT, "{\"a\":1}", NULL, NULL, NULL},
         {"{m :map}", OUTPUT, SIGNATURE_STRICT, "{\"m\":{\"a\":1}}", NULL, NULL, NULL},
         {"[{a :int}]", OUTPUT, SIGNATURE_STRICT, "[{\"a\":1,\"b\":1}]", NULL,
          "[\"return[0].b: unexpected field\"]", NULL},
         {"(x :int) -> :any", INPUTS, SIGNATURE_STRICT, "{\"x\":\"1\",\"y\":1}", NULL,
          "[\"x: expected int, got string \\\"1\\\"\",\"y: unexpected field\"]", NULL},
-        {"() -> :any", INPUTS, SIGNATURE_STRICT, "{\"y\":1}", NULL, "[\"y: unexpected field\"]", NULL},
+        {"() -> :any", INPUTS, SIGNATURE_STRICT, "{\"y\":1}", NULL, "[\"y: unexpected field\"]",
+         NULL},
         {":any", INPUTS, SIGNATURE_STRICT, "{\"y\":1}", NULL, NULL, NULL},
         {"(x :float) -> :any", INPUTS, SIGNATURE_STRICT, "{\"x\":1}", NULL, NULL, NULL});
 }
 
 Test(signature_check, warn_only_and_disabled)
 {
-    RUN({"(a :int, b :int, c :int) -> :any", INPUTS, SIGNATURE_WARN_ONLY, "{\"a\":\"x\",\"b\":\"2\"}",
-         "{\"a\":\"x\",\"b\":2}", NULL,
+    RUN({"(a :int, b :int, c :int) -> :any", INPUTS, SIGNATURE_WARN_ONLY,
+         "{\"a\":\"x\",\"b\":\"2\"}", "{\"a\":\"x\",\"b\":2}", NULL,
          "[\"b: coerced string \\\"2\\\" to int\",\"a: expected int, got string \\\"x\\\"\","
          "\"c: missing, expected int\"]"},
         {":int", OUTPUT, SIGNATURE_WARN_ONLY, "\"x\"", NULL, NULL,
@@ -164,10 +180,11 @@ Test(signature_check, warn_only_and_disabled)
 static void expect_line(value v, const char *line)
 {
     struct signature_test test = signature_test_start();
-    struct signature_check check = signature_check_output(parse(&test, "[:map]?"), 0, test.region,
-                                                          value_copy(test.region, v));
+    struct signature_check check =
+        signature_check_output(parse(&test, "[:map]?"), 0, test.region, value_copy(test.region, v));
     cr_assert_eq(vector_count(check.errors), 1);
-    cr_expect(span_equal_text(value_text(vector_at(check.errors, 0)), line), "%s", json_text(check.errors));
+    cr_expect(span_equal_text(value_text(vector_at(check.errors, 0)), line), "%s",
+              json_text(check.errors));
     signature_test_end(&test);
 }
 
@@ -176,8 +193,9 @@ Test(signature_check, says_what_it_got)
     struct region *region = region_new(TEST_LIMIT);
     expect_line(value_string_text(region, "a\"\\\n\t\rz"),
                 "return: expected list, got string \"a\\\"\\\\\\n\\t\\rz\"");
-    expect_line(value_string_text(region, "ééééééééééééééééééééééééééééééééééééééééx"),
-                "return: expected list, got string \"éééééééééééééééééééééééééééééééééééééééé...\"");
+    expect_line(
+        value_string_text(region, "ééééééééééééééééééééééééééééééééééééééééx"),
+        "return: expected list, got string \"éééééééééééééééééééééééééééééééééééééééé...\"");
     expect_line(value_string_text(region, "0123456789012345678901234567890123456789"),
                 "return: expected list, got string \"0123456789012345678901234567890123456789\"");
     expect_line(value_float(4.5), "return: expected list, got float 4.5");
@@ -185,8 +203,9 @@ Test(signature_check, says_what_it_got)
     expect_line(map_new(region), "return: expected list, got map");
     expect_line(value_boolean(false), "return: expected list, got bool false");
     expect_line(value_keyword(region, SPAN("k")), "return: expected list, got keyword :k");
-    expect_line(value_integer_from_text(region, SPAN("-1234567890123456789012345678901234567890123")),
-                "return: expected list, got int -123456789012345678901234567890123456789...");
+    expect_line(
+        value_integer_from_text(region, SPAN("-1234567890123456789012345678901234567890123")),
+        "return: expected list, got int -123456789012345678901234567890123456789...");
     region_free(region);
 }
 
@@ -197,7 +216,8 @@ Test(signature_check, keys_that_are_no_names)
     map = map_put(test.region, map, value_nil(), value_nil());
     struct signature_check check =
         signature_check_output(parse(&test, "{a :int?}"), SIGNATURE_STRICT, test.region, map);
-    cr_expect_str_eq(json_text(check.errors), "[\"nil: unexpected field\",\"7: unexpected field\"]");
+    cr_expect_str_eq(json_text(check.errors),
+                     "[\"nil: unexpected field\",\"7: unexpected field\"]");
     signature_test_end(&test);
 }
 
@@ -207,7 +227,8 @@ Test(signature_check, bounds_the_lines)
     value list = vector_new(test.region, 0);
     for (int i = 0; i < SIGNATURE_MAX_LINES + 5; i++)
         list = vector_push(test.region, list, value_nil());
-    struct signature_check check = signature_check_output(parse(&test, "[:int]"), 0, test.region, list);
+    struct signature_check check =
+        signature_check_output(parse(&test, "[:int]"), 0, test.region, list);
     cr_assert_eq(vector_count(check.errors), SIGNATURE_MAX_LINES + 1);
     cr_expect(span_equal_text(value_text(vector_at(check.errors, SIGNATURE_MAX_LINES)),
                               "5 more errors left out"));

@@ -17,11 +17,12 @@ Test(signature_schema, writes)
     expect_schema(":any", "{\"type\":\"object\"}", "{}");
     expect_schema("() -> :map?", "{\"type\":\"object\",\"properties\":{}}",
                   "{\"type\":[\"object\",\"null\"]}");
-    expect_schema("(q :string, n :int?) -> [{id :int, score :float?}]",
-                  "{\"type\":\"object\",\"properties\":{\"q\":{\"type\":\"string\"},\"n\":{\"type\":"
-                  "[\"integer\",\"null\"]}},\"required\":[\"q\"]}",
-                  "{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{\"id\":{\"type\":"
-                  "\"integer\"},\"score\":{\"type\":[\"number\",\"null\"]}},\"required\":[\"id\"]}}");
+    expect_schema(
+        "(q :string, n :int?) -> [{id :int, score :float?}]",
+        "{\"type\":\"object\",\"properties\":{\"q\":{\"type\":\"string\"},\"n\":{\"type\":"
+        "[\"integer\",\"null\"]}},\"required\":[\"q\"]}",
+        "{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{\"id\":{\"type\":"
+        "\"integer\"},\"score\":{\"type\":[\"number\",\"null\"]}},\"required\":[\"id\"]}}");
     expect_schema("(k :keyword) -> :keyword",
                   "{\"type\":\"object\",\"properties\":{\"k\":{\"type\":\"string\",\"pattern\":"
                   "\"^[A-Za-z][A-Za-z0-9_?!-]*$\"}},\"required\":[\"k\"]}",
@@ -47,14 +48,18 @@ static void expect_read(const char *input, const char *output, const char *signa
 Test(signature_schema, reads_what_can_be_said)
 {
     expect_read("{\"type\":\"object\"}", NULL, "() -> :any", NULL);
-    expect_read("{\"type\":\"object\",\"title\":\"t\",\"properties\":{\"a\":{\"type\":\"string\",\"description\":"
-                "\"d\",\"format\":\"uri\"},\"b\":{\"type\":[\"integer\",\"null\"]},\"c\":{}},\"required\":[\"a\"],"
+    expect_read("{\"type\":\"object\",\"title\":\"t\",\"properties\":{\"a\":{\"type\":\"string\","
+                "\"description\":"
+                "\"d\",\"format\":\"uri\"},\"b\":{\"type\":[\"integer\",\"null\"]},\"c\":{}},"
+                "\"required\":[\"a\"],"
                 "\"additionalProperties\":true}",
                 "{\"type\":\"array\",\"items\":{\"type\":\"number\"}}",
                 "(a :string, b :int?, c :any?) -> [:float]", NULL);
     expect_read("{\"type\":\"object\",\"required\":[\"x\"]}", "true", "(x :any) -> :any", NULL);
-    expect_read("{\"type\":\"object\",\"properties\":{\"t\":{\"$ref\":\"#/$defs/T\"},\"u\":{\"anyOf\":[{\"type\":"
-                "\"null\"},{\"$ref\":\"#/$defs/T\"}]}},\"$defs\":{\"T\":{\"type\":\"boolean\"}},\"required\":"
+    expect_read("{\"type\":\"object\",\"properties\":{\"t\":{\"$ref\":\"#/$defs/"
+                "T\"},\"u\":{\"anyOf\":[{\"type\":"
+                "\"null\"},{\"$ref\":\"#/$defs/"
+                "T\"}]}},\"$defs\":{\"T\":{\"type\":\"boolean\"}},\"required\":"
                 "[\"t\",\"u\"]}",
                 NULL, "(t :bool, u :bool?) -> :any", NULL);
     expect_read("{\"type\":\"object\",\"properties\":{\"k\":{\"type\":\"string\",\"pattern\":"
@@ -64,15 +69,21 @@ Test(signature_schema, reads_what_can_be_said)
 
 Test(signature_schema, reports_what_cannot_be_said)
 {
-    expect_read("{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\",\"minimum\":1},\"s\":{\"type\":"
-                "[\"string\",\"integer\"]},\"c\":{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"integer\"}]},"
-                "\"e\":{\"enum\":[1,2]},\"$x\":{\"type\":\"string\"}},\"additionalProperties\":false}",
-                "{\"type\":\"array\",\"items\":{\"type\":\"null\"}}",
-                "(n :int?, s :any?, c :any?, e :any?) -> [:any]",
-                "[\"input: additionalProperties is not checked\",\"input.n: minimum is not checked\","
-                "\"input.s: type became :any\",\"input.c: anyOf became :any\",\"input.e: enum became :any\","
-                "\"input.$x: the name cannot be a field and is not checked\",\"output[]: type became :any\"]");
-    expect_read("{\"type\":\"object\",\"properties\":{\"a-b\":{\"type\":\"string\"},\"a_b\":{\"type\":\"string\"}}}",
+    expect_read(
+        "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\",\"minimum\":1},\"s\":{"
+        "\"type\":"
+        "[\"string\",\"integer\"]},\"c\":{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"integer\"}]}"
+        ","
+        "\"e\":{\"enum\":[1,2]},\"$x\":{\"type\":\"string\"}},\"additionalProperties\":false}",
+        "{\"type\":\"array\",\"items\":{\"type\":\"null\"}}",
+        "(n :int?, s :any?, c :any?, e :any?) -> [:any]",
+        "[\"input: additionalProperties is not checked\",\"input.n: minimum is not checked\","
+        "\"input.s: type became :any\",\"input.c: anyOf became :any\",\"input.e: enum became "
+        ":any\","
+        "\"input.$x: the name cannot be a field and is not checked\",\"output[]: type became "
+        ":any\"]");
+    expect_read("{\"type\":\"object\",\"properties\":{\"a-b\":{\"type\":\"string\"},\"a_b\":{"
+                "\"type\":\"string\"}}}",
                 NULL, "() -> :any", "[\"input: two fields are spelled a_b; no field is checked\"]");
     expect_read("{\"type\":\"string\"}", "false", ":any", "[\"output: false became :any\"]");
     expect_read("{\"type\":\"object\"}", "{\"$ref\":\"#/$defs/none\"}", "() -> :any",
@@ -80,7 +91,8 @@ Test(signature_schema, reports_what_cannot_be_said)
     expect_read("{\"type\":\"object\"}", "{\"$ref\":\"#\"}", "() -> :any",
                 "[\"output: a $ref to itself became :any\"]");
     expect_read("{\"type\":\"object\",\"properties\":{\"next\":{\"$ref\":\"#\"}}}", NULL,
-                "(next {next :any?}?) -> :any", "[\"input.next.next: a $ref to itself became :any\"]");
+                "(next {next :any?}?) -> :any",
+                "[\"input.next.next: a $ref to itself became :any\"]");
 }
 
 // Each level refers twice to the next: 2^40 parts if nobody counted them.
@@ -89,18 +101,21 @@ Test(signature_schema, bounds_what_references_multiply)
     struct signature_test test = signature_test_start();
     CLEANUP_BUFFER struct buffer text;
     buffer_init(&text, BUFFER_DEFAULT_LIMIT);
-    buffer_append_text(&text, "{\"type\":\"object\",\"properties\":{\"a\":{\"$ref\":\"#/$defs/d0\"}},\"$defs\":{");
+    buffer_append_text(
+        &text, "{\"type\":\"object\",\"properties\":{\"a\":{\"$ref\":\"#/$defs/d0\"}},\"$defs\":{");
     for (int i = 0; i < 40; i++)
-        buffer_append_format(&text,
-                             "%s\"d%d\":{\"type\":\"object\",\"properties\":{\"a\":{\"$ref\":\"#/$defs/d%d\"},"
-                             "\"b\":{\"$ref\":\"#/$defs/d%d\"}}}",
-                             i ? "," : "", i, i + 1, i + 1);
+        buffer_append_format(
+            &text,
+            "%s\"d%d\":{\"type\":\"object\",\"properties\":{\"a\":{\"$ref\":\"#/$defs/d%d\"},"
+            "\"b\":{\"$ref\":\"#/$defs/d%d\"}}}",
+            i ? "," : "", i, i + 1, i + 1);
     buffer_append_text(&text, ",\"d40\":{\"type\":\"string\"}}}");
     const struct signature *read = NULL;
     value lost;
     struct error error = {0};
-    cr_assert(signature_from_schema(&test.arena, test.region, read_value(test.region, buffer_text(&text)),
-                                    value_nil(), &read, &lost, &error));
+    cr_assert(signature_from_schema(&test.arena, test.region,
+                                    read_value(test.region, buffer_text(&text)), value_nil(), &read,
+                                    &lost, &error));
     cr_assert_gt(vector_count(lost), 0);
     cr_assert_lt(test.arena.used, 64u << 20);
     signature_test_end(&test);
@@ -112,8 +127,8 @@ Test(signature_schema, refuses_what_is_no_schema)
     const struct signature *read = NULL;
     value lost;
     struct error error = {0};
-    cr_assert_not(signature_from_schema(&test.arena, test.region, value_integer(1), value_nil(), &read,
-                                        &lost, &error));
+    cr_assert_not(signature_from_schema(&test.arena, test.region, value_integer(1), value_nil(),
+                                        &read, &lost, &error));
     cr_assert_eq(error.code, ERROR_INVALID);
     signature_test_end(&test);
 }
@@ -155,8 +170,8 @@ Test(signature_properties, generated_values_validate)
         for (int mode = 0; mode <= SIGNATURE_STRICT; mode++) {
             struct signature_check check = signature_check_output(
                 signature, (enum signature_mode)mode, test.region, value_retain(v));
-            cr_assert_eq(vector_count(check.errors), 0, "seed %lu, %s: %s", seed, buffer_text(&text),
-                         joined_errors(&check));
+            cr_assert_eq(vector_count(check.errors), 0, "seed %lu, %s: %s", seed,
+                         buffer_text(&text), joined_errors(&check));
             cr_assert_eq(vector_count(check.warnings), 0);
             cr_assert(value_identical(check.result, kept));
         }
@@ -181,12 +196,12 @@ Test(signature_properties, mutated_values_fail_at_the_place)
             mutated++;
             struct signature_check check =
                 signature_check_output(signature, SIGNATURE_ENABLED, test.region, v);
-            cr_assert_eq(vector_count(check.errors), 1, "seed %lu, %s: %s", seed, buffer_text(&text),
-                         joined_errors(&check));
+            cr_assert_eq(vector_count(check.errors), 1, "seed %lu, %s: %s", seed,
+                         buffer_text(&text), joined_errors(&check));
             buffer_append_text(&place, ": ");
             struct span line = value_text(vector_at(check.errors, 0));
-            cr_assert(span_starts_with(line, buffer_span(&place)), "seed %lu, %s: %s is not at %s", seed,
-                      buffer_text(&text), joined_errors(&check), buffer_text(&place));
+            cr_assert(span_starts_with(line, buffer_span(&place)), "seed %lu, %s: %s is not at %s",
+                      seed, buffer_text(&text), joined_errors(&check), buffer_text(&place));
         }
         signature_test_end(&test);
     }
@@ -208,16 +223,17 @@ Test(signature_properties, schemas_keep_the_meaning)
         const struct signature *again = NULL;
         value lost;
         struct error error = {0};
-        cr_assert(signature_from_schema(&test.arena, test.region,
-                                        signature_input_schema(signature, test.region),
-                                        signature_output_schema(signature, test.region), &again, &lost,
-                                        &error));
-        cr_assert_eq(vector_count(lost), 0, "seed %lu, %s: %s", seed, buffer_text(&text), json_text(lost));
+        cr_assert(signature_from_schema(
+            &test.arena, test.region, signature_input_schema(signature, test.region),
+            signature_output_schema(signature, test.region), &again, &lost, &error));
+        cr_assert_eq(vector_count(lost), 0, "seed %lu, %s: %s", seed, buffer_text(&text),
+                     json_text(lost));
         value v = generate_value(&generator, &signature->output);
         for (int round = 0; round < 2; round++) {
             struct signature_check first =
                 signature_check_output(signature, 0, test.region, value_retain(v));
-            struct signature_check second = signature_check_output(again, 0, test.region, value_retain(v));
+            struct signature_check second =
+                signature_check_output(again, 0, test.region, value_retain(v));
             cr_assert(value_identical(first.errors, second.errors), "seed %lu, %s: %s", seed,
                       buffer_text(&text), joined_errors(&second));
             mutate_value(&generator, &signature->output, &v, &place);

@@ -104,8 +104,7 @@ Test(signature_text, bounds_nesting)
             text[length++] = ']';
         const struct signature *signature = NULL;
         struct error error = {0};
-        bool parsed =
-            signature_parse(&test.arena, (struct span){text, length}, &signature, &error);
+        bool parsed = signature_parse(&test.arena, (struct span){text, length}, &signature, &error);
         cr_expect_eq(parsed, depth < SIGNATURE_MAX_DEPTH);
         if (!parsed) {
             cr_expect_eq(error.code, ERROR_LIMIT);

@@ -22,8 +22,9 @@ enum {
     DEFAULT_DEPTH = 128,
     FIRST_VALUES = 256,
     FIRST_LEVELS = 32,
-    VALUES_PER_TICK = 1024,
+    VALUES_PER_TICK = 4096,
     INT64_SAFE_DIGITS = 18,
+    LONG_STRING = 4096,  // longer ones spend fuel
 };
 
 enum level_kind { LEVEL_ARRAY, LEVEL_RECORD, LEVEL_PAIRS };
@@ -44,11 +45,12 @@ struct reader {
     struct error *error;
     value *values;
     size_t count;
+    size_t room;  // how far the stack may grow before the fuel or its memory must be looked at
     size_t capacity;
     struct level *levels;
+    struct level *top;  // the innermost open level; only when depth > 0
     size_t depth;
     size_t level_capacity;
-    size_t unticked;
     value first_values[FIRST_VALUES];
     struct level first_levels[FIRST_LEVELS];
     struct guard guard;
@@ -97,17 +99,23 @@ static void grow_levels(struct reader *reader)
         region_return(reader->region, reader->levels, reader->level_capacity * sizeof(struct level));
     reader->levels = levels;
     reader->level_capacity = capacity;
+    reader->top = &levels[reader->depth - 1];
+}
+
+static __attribute__((noinline)) void make_room(struct reader *reader)
+{
+    tick_spend(VALUES_PER_TICK);
+    if (reader->count == reader->capacity)
+        grow_values(reader);
+    size_t room = reader->capacity - reader->count;
+    reader->room = reader->count + (room < VALUES_PER_TICK ? room : VALUES_PER_TICK);
 }
 
 static inline void push_value(struct reader *reader, value v)
 {
-    if (reader->count == reader->capacity)
-        grow_values(reader);
+    if (__builtin_expect(reader->count == reader->room, 0))
+        make_room(reader);
     reader->values[reader->count++] = v;
-    if (++reader->unticked == VALUES_PER_TICK) {
-        reader->unticked = 0;
-        tick_spend(VALUES_PER_TICK);
-    }
 }
 
 static void release_all(struct reader *reader)
@@ -129,7 +137,7 @@ static value settle(const struct reader *reader, value v)
 
 // --- scalars ------------------------------------------------------------------------------------
 
-static const char *read_string(struct reader *reader, const char *at, value *ret_value)
+static const char *read_string_slow(struct reader *reader, const char *at, value *ret_value)
 {
     struct json_string string;
     const char *p = json_scan_string(at, reader->end, &string);
@@ -144,6 +152,20 @@ static const char *read_string(struct reader *reader, const char *at, value *ret
         v = json_plain_string(reader->region, text, string.simple, reader->options.borrow);
     *ret_value = settle(reader, v);
     return p;
+}
+
+// `at` is behind the opening quote.
+static inline const char *read_string(struct reader *reader, const char *at, value *ret_value)
+{
+    const char *p = json_find_special(at, reader->end);
+    size_t length = (size_t)(p - at);
+    if (p == reader->end || *p != '"' || !reader->options.borrow || length > LONG_STRING)
+        return read_string_slow(reader, at, ret_value);
+    *ret_value = (value){.tag = VALUE_STRING,
+                         .flags = VALUE_BORROWED | VALUE_SIMPLE,
+                         .aux = (uint32_t)length,
+                         .text = at};
+    return p + 1;
 }
 
 static const char *skip_digits(const char *p, const char *end)
@@ -264,6 +286,7 @@ static void record_to_pairs(struct reader *reader, struct level *level)
     size_t count = level->shape->count;
     while (reader->capacity - reader->count < count)
         grow_values(reader);
+    reader->room = reader->count + count;
     value *slots = reader->values + level->base;
     for (size_t i = count; i-- > 0;) {
         slots[2 * i + 1] = slots[i];
@@ -280,7 +303,7 @@ static inline struct shape **hint_of(const struct level *level)
 
 static const char *take_key(struct reader *reader, const char *at, value key)
 {
-    struct level *level = &reader->levels[reader->depth - 1];
+    struct level *level = reader->top;
     size_t slot;
     if (shape_slot(level->shape, key, &slot)) {
         value_release(reader->region, key);
@@ -304,6 +327,15 @@ static const char *take_key(struct reader *reader, const char *at, value key)
     return at;
 }
 
+// The key behind its first 8 bytes, and the closing quote.
+static bool match_rest(const struct reader *reader, const struct shape *hint, const char *p)
+{
+    size_t length = hint->head_length, head = sizeof(hint->head);
+    struct span key = value_text(hint->keys[hint->count - 1]);
+    return (size_t)(reader->end - p) > length && p[length] == '"' &&
+           memcmp(p + head, key.data + head, length - head) == 0;
+}
+
 // Whether the text is the key that followed this shape last time; gives the position behind it.
 static inline const char *match_hint(struct reader *reader, struct level *level, const char *p)
 {
@@ -314,19 +346,17 @@ static inline const char *match_hint(struct reader *reader, struct level *level,
     memcpy(&word, p, sizeof(word));
     if ((word & hint->head_mask) != hint->head || !hint->head_mask)
         return NULL;
-    value key = hint->keys[hint->count - 1];
-    if (key.aux >= sizeof(word) &&
-        ((size_t)(reader->end - p) <= key.aux || p[key.aux] != '"' ||
-         memcmp(p + sizeof(word), value_text(key).data + sizeof(word), key.aux - sizeof(word)) != 0))
+    size_t length = hint->head_length;
+    if (length >= sizeof(word) && !match_rest(reader, hint, p))
         return NULL;
     level->slot = level->shape->count;
     level->shape = hint;
-    return p + key.aux + 1;
+    return p + length + 1;
 }
 
 static const char *read_key(struct reader *reader, const char *p)
 {
-    struct level *level = &reader->levels[reader->depth - 1];
+    struct level *level = reader->top;
     if (p >= reader->end || *p != '"')
         return unexpected(reader, p, "a name in quotes");
     const char *behind = NULL;
@@ -412,7 +442,7 @@ static value close_pairs(struct reader *reader, const struct level *level)
 
 static const char *close_level(struct reader *reader, const char *at, value *ret_value)
 {
-    const struct level *level = &reader->levels[reader->depth - 1];
+    const struct level *level = reader->top;
     const value *values = reader->values + level->base;
     size_t count = reader->count - level->base;
     switch (level->kind) {
@@ -432,8 +462,10 @@ static const char *close_level(struct reader *reader, const char *at, value *ret
         }
         break;
     }
+    tick_spend(1);
     reader->count = level->base;
-    reader->depth--;
+    if (--reader->depth)
+        reader->top--;
     return at;
 }
 
@@ -447,19 +479,20 @@ static const char *open_level(struct reader *reader, const char *at, enum level_
         grow_levels(reader);
     struct shape **first_hint = NULL;
     if (reader->depth) {
-        struct level *outer = &reader->levels[reader->depth - 1];
+        struct level *outer = reader->top;
         first_hint = outer->kind == LEVEL_RECORD ? &outer->shape->inner_hint : outer->first_hint;
     }
     if (!first_hint && kind == LEVEL_RECORD)
         first_hint = &heap_of(reader->region)->hint;
-    reader->levels[reader->depth++] = (struct level){
+    reader->top = &reader->levels[reader->depth++];
+    *reader->top = (struct level){
         .kind = kind, .base = reader->count, .shape = &shape_empty, .first_hint = first_hint};
     return at + 1;
 }
 
 static inline void store_value(struct reader *reader, value v)
 {
-    struct level *level = &reader->levels[reader->depth - 1];
+    struct level *level = reader->top;
     if (level->kind == LEVEL_RECORD && level->base + level->slot < reader->count) {
         value *slot = &reader->values[level->base + level->slot];
         value_release(reader->region, *slot);
@@ -500,7 +533,7 @@ static const char *read_after(struct reader *reader, const char *p, value *v, bo
     while (reader->depth) {
         store_value(reader, *v);
         *v = value_nil();  // the stack owns it now
-        bool array = reader->levels[reader->depth - 1].kind == LEVEL_ARRAY;
+        bool array = reader->top->kind == LEVEL_ARRAY;
         p = skip_space(p, reader->end);
         if (p < reader->end && *p == ',') {
             if (array)
@@ -553,7 +586,8 @@ bool json_read(struct region *region, struct span text, const struct json_option
     reader.capacity = FIRST_VALUES;
     reader.levels = reader.first_levels;
     reader.level_capacity = FIRST_LEVELS;
-    reader.count = reader.depth = reader.unticked = 0;
+    reader.count = reader.depth = 0;
+    reader.room = FIRST_VALUES;
     bool ok;
     if (setjmp(reader.guard.jump)) {
         ok = error_set(error, ERROR_MEMORY, "not enough memory for the JSON text");

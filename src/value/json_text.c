@@ -1,9 +1,6 @@
 #include "value/json_text.h"
 
 #include <string.h>
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
 #include "base/utf8.h"
 #include "value/layout.h"
@@ -11,34 +8,6 @@
 #include "value/tick.h"
 
 enum { BYTES_PER_UNIT = 64 };
-
-static inline bool byte_is_special(unsigned char byte)
-{
-    return byte < ' ' || byte == '"' || byte == '\\' || byte >= 0x80;
-}
-
-// The first quote, backslash, control character or byte above ASCII, or `end`.
-static inline const char *find_special(const char *p, const char *end)
-{
-#ifdef __SSE2__
-    // Signed comparison: bytes from 0x80 are negative, so "below space" finds them too.
-    const __m128i quote = _mm_set1_epi8('"'), backslash = _mm_set1_epi8('\\');
-    const __m128i space = _mm_set1_epi8(' ');
-    while (end - p >= 16) {
-        __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)p);
-        __m128i found = _mm_or_si128(_mm_cmplt_epi8(bytes, space),
-                                     _mm_or_si128(_mm_cmpeq_epi8(bytes, quote),
-                                                  _mm_cmpeq_epi8(bytes, backslash)));
-        unsigned mask = (unsigned)_mm_movemask_epi8(found);
-        if (mask)
-            return p + __builtin_ctz(mask);
-        p += 16;
-    }
-#endif
-    while (p < end && !byte_is_special((unsigned char)*p))
-        p++;
-    return p;
-}
 
 static inline int hex_digit(char c)
 {
@@ -84,7 +53,7 @@ const char *json_scan_string(const char *p, const char *end, struct json_string 
     const char *start = p;
     *ret_string = (struct json_string){.simple = true};
     for (;;) {
-        p = find_special(p, end);
+        p = json_find_special(p, end);
         if (p == end)
             return problem_at(ret_string, p, "unexpected end of text in a string");
         unsigned char byte = (unsigned char)*p;

@@ -1,7 +1,39 @@
 // Strings in JSON text: finding their end, checking them, and making values of them.
 #pragma once
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include "value/value.h"
+
+static inline bool json_is_special(unsigned char byte)
+{
+    return byte < ' ' || byte == '"' || byte == '\\' || byte >= 0x80;
+}
+
+// The first quote, backslash, control character or byte above ASCII, or `end`.
+static inline const char *json_find_special(const char *p, const char *end)
+{
+#ifdef __SSE2__
+    // Signed comparison: bytes from 0x80 are negative, so "below space" finds them too.
+    const __m128i quote = _mm_set1_epi8('"'), backslash = _mm_set1_epi8('\\');
+    const __m128i space = _mm_set1_epi8(' ');
+    while (end - p >= 16) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)p);
+        __m128i found = _mm_or_si128(_mm_cmplt_epi8(bytes, space),
+                                     _mm_or_si128(_mm_cmpeq_epi8(bytes, quote),
+                                                  _mm_cmpeq_epi8(bytes, backslash)));
+        unsigned mask = (unsigned)_mm_movemask_epi8(found);
+        if (mask)
+            return p + __builtin_ctz(mask);
+        p += 16;
+    }
+#endif
+    while (p < end && !json_is_special((unsigned char)*p))
+        p++;
+    return p;
+}
 
 struct json_string {
     size_t length;        // bytes between the quotes, as they stand in the text

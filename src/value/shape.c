@@ -149,6 +149,7 @@ static void set_head(struct shape *shape, value key)
         bytes[i] = i < text.length ? (unsigned char)text.data[i] : '"';
         mask[i] = 0xFF;
     }
+    shape->head_length = (uint32_t)text.length;
     memcpy(&shape->head, bytes, sizeof(bytes));
     memcpy(&shape->head_mask, mask, sizeof(mask));
 }

@@ -35,13 +35,20 @@ static void on_end(void *data)
 static void start(void)
 {
     base = event_base_new();
-    struct mcp_server *server = mcp_server_new(
-        base, &(struct mcp_server_info){"fuzz", NULL, "1", NULL, true, true, true, true, true, true});
-    mcp_server_add_tool(server, &(struct mcp_tool){
-        .name = "t", .description = "d", .handler = answer, .flags = MCP_TOOL_PROGRESS_AT_ONCE,
-        .input_schema = "{\"type\":\"object\",\"properties\":{\"r\":{\"type\":\"string\","
-                        "\"x-mcp-header\":\"R\"},\"n\":{\"type\":\"integer\",\"x-mcp-header\":\"N\"}},"
-                        "\"additionalProperties\":false}"});
+    struct mcp_server *server =
+        mcp_server_new(base, &(struct mcp_server_info){"fuzz", NULL, "1", NULL, true, true, true,
+                                                       true, true, true});
+    mcp_server_add_tool(
+        server,
+        &(struct mcp_tool){
+            .name = "t",
+            .description = "d",
+            .handler = answer,
+            .flags = MCP_TOOL_PROGRESS_AT_ONCE,
+            .input_schema =
+                "{\"type\":\"object\",\"properties\":{\"r\":{\"type\":\"string\","
+                "\"x-mcp-header\":\"R\"},\"n\":{\"type\":\"integer\",\"x-mcp-header\":\"N\"}},"
+                "\"additionalProperties\":false}"});
     struct mcp_http *http;
     struct error error;
     CHECK(mcp_http_start(server, &(struct mcp_http_options){.max_sessions = 4}, on_end, NULL, &http,
@@ -51,8 +58,8 @@ static void start(void)
 
 static int connect_to_server(void)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port),
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     CHECK(fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
     // A reset instead of a lingering close: no port waits for its end.
@@ -76,7 +83,8 @@ static size_t converse(const char *data, size_t size, char *received, size_t cap
         event_base_loop(base, EVLOOP_NONBLOCK);
         char rest[4096];
         bool fits = length < capacity;
-        ssize_t n = recv(fd, fits ? received + length : rest, fits ? capacity - length : sizeof(rest), 0);
+        ssize_t n =
+            recv(fd, fits ? received + length : rest, fits ? capacity - length : sizeof(rest), 0);
         length += fits && n > 0 ? (size_t)n : 0;
         closed = n == 0;
     }

@@ -29,7 +29,8 @@ static void fuzz_notify(struct exchange *exchange, struct span message)
     check_message(message);
 }
 
-static void fuzz_finish(struct exchange *exchange, const struct span *messages, size_t count, int status)
+static void fuzz_finish(struct exchange *exchange, const struct span *messages, size_t count,
+                        int status)
 {
     (void)status;
     for (size_t i = 0; i < count; i++)
@@ -99,18 +100,27 @@ static void answer_completion(struct mcp_call *call, void *data)
 
 static struct mcp_server *new_server(struct event_base *base)
 {
-    struct mcp_server *server = mcp_server_new(
-        base, &(struct mcp_server_info){"fuzz", NULL, "1", NULL, true, true, true, true, true, true});
-    mcp_server_add_tool(server, &(struct mcp_tool){
-        .name = "t", .description = "d", .handler = answer_tool,
-        .input_schema = "{\"type\":\"object\",\"properties\":{\"ask\":{\"type\":\"boolean\"},\"task\":{"
-                        "\"type\":\"string\"},\"n\":{\"type\":[\"integer\",\"null\"],\"minimum\":0}},"
-                        "\"additionalProperties\":false}"});
-    mcp_server_add_resource(server, &(struct mcp_resource){.uri = "x://a", .name = "a", .size = -1,
-                                                           .handler = answer_resource});
-    mcp_server_add_template(server, &(struct mcp_resource){.uri = "x://{a}/b{c}", .name = "b",
-                                                           .size = -1, .handler = answer_resource});
-    mcp_server_add_prompt(server, &(struct mcp_prompt){.name = "p", .description = "d",
+    struct mcp_server *server =
+        mcp_server_new(base, &(struct mcp_server_info){"fuzz", NULL, "1", NULL, true, true, true,
+                                                       true, true, true});
+    mcp_server_add_tool(
+        server,
+        &(struct mcp_tool){
+            .name = "t",
+            .description = "d",
+            .handler = answer_tool,
+            .input_schema =
+                "{\"type\":\"object\",\"properties\":{\"ask\":{\"type\":\"boolean\"},\"task\":{"
+                "\"type\":\"string\"},\"n\":{\"type\":[\"integer\",\"null\"],\"minimum\":0}},"
+                "\"additionalProperties\":false}"});
+    mcp_server_add_resource(
+        server, &(struct mcp_resource){
+                    .uri = "x://a", .name = "a", .size = -1, .handler = answer_resource});
+    mcp_server_add_template(
+        server, &(struct mcp_resource){
+                    .uri = "x://{a}/b{c}", .name = "b", .size = -1, .handler = answer_resource});
+    mcp_server_add_prompt(server, &(struct mcp_prompt){.name = "p",
+                                                       .description = "d",
                                                        .arguments = {{"a", "d", true}},
                                                        .handler = answer_prompt});
     mcp_server_add_completer(server, &(struct mcp_completer){"p", "a", answer_completion, NULL});

@@ -339,7 +339,8 @@ void call_send_result(struct mcp_call *call, struct span members)
     write_result(call, &out, members);
     buffer_append_byte(&out, '}');
     if (out.failed)
-        call_send_error(call, MCP_RESULT_TOO_LARGE, "The result is larger than 4 MiB", SPAN(""), 200);
+        call_send_error(call, MCP_RESULT_TOO_LARGE, "The result is larger than 4 MiB", SPAN(""),
+                        200);
     else
         answer(call, &out, 200);
 }
@@ -358,7 +359,8 @@ void call_send_error(struct mcp_call *call, int code, const char *message, struc
         task_reply_error(call, buffer_span(&out));
         return;
     }
-    jsonrpc_write_error(&out, MESSAGE_ID_GIVEN, span_from(call->id), code, span_from(message), data_json);
+    jsonrpc_write_error(&out, MESSAGE_ID_GIVEN, span_from(call->id), code, span_from(message),
+                        data_json);
     answer(call, &out, status);
 }
 

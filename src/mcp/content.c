@@ -35,10 +35,12 @@ static void block_add(struct mcp_call *call, value block)
 void mcp_call_add_text(struct mcp_call *call, struct span text)
 {
     value block = block_new(call, "text");
-    block_add(call, map_put_text(call->region, block, "text", json_bytes_value(call->region, text)));
+    block_add(call,
+              map_put_text(call->region, block, "text", json_bytes_value(call->region, text)));
 }
 
-static void add_media(struct mcp_call *call, const char *type, const char *mime_type, struct span base64)
+static void add_media(struct mcp_call *call, const char *type, const char *mime_type,
+                      struct span base64)
 {
     value block = block_new(call, type);
     block = map_put_text(call->region, block, "data", json_bytes_value(call->region, base64));
@@ -158,7 +160,8 @@ void mcp_call_reply_missing_capability(struct mcp_call *call, const char *capabi
 {
     if (!call_is_modern(call)) {
         mcp_call_reply_failure(call, "missing-capability",
-                               "This needs a client that declares the capability '%s'.", capability);
+                               "This needs a client that declares the capability '%s'.",
+                               capability);
         return;
     }
     char message[128], data[160];
@@ -185,7 +188,8 @@ static void reply_contents(struct mcp_call *call, const char *mime_type, const c
     json_put_span(&members, member, text);
     buffer_append_text(&members, "}]");
     if (members.failed)
-        call_send_error(call, MCP_RESULT_TOO_LARGE, "The resource is larger than 4 MiB", SPAN(""), 200);
+        call_send_error(call, MCP_RESULT_TOO_LARGE, "The resource is larger than 4 MiB", SPAN(""),
+                        200);
     else
         call_send_result(call, buffer_span(&members));
 }
@@ -214,8 +218,8 @@ void mcp_call_reply_not_found(struct mcp_call *call)
     buffer_append_byte(&data, '}');
     buffer_append_format(&message, "Resource not found: %s", call->target);
     call_send_error(call, call_is_modern(call) ? MCP_INVALID_PARAMS : MCP_LEGACY_NOT_FOUND,
-                    message.failed ? "Resource not found" : buffer_text(&message), buffer_span(&data),
-                    200);
+                    message.failed ? "Resource not found" : buffer_text(&message),
+                    buffer_span(&data), 200);
 }
 
 // --- prompts, completion, errors ----------------------------------------------------------------
@@ -236,7 +240,8 @@ void mcp_call_reply_prompt(struct mcp_call *call)
     }
     buffer_append_byte(&members, ']');
     if (members.failed)
-        call_send_error(call, MCP_RESULT_TOO_LARGE, "The prompt is larger than 4 MiB", SPAN(""), 200);
+        call_send_error(call, MCP_RESULT_TOO_LARGE, "The prompt is larger than 4 MiB", SPAN(""),
+                        200);
     else
         call_send_result(call, buffer_span(&members));
 }
@@ -258,8 +263,8 @@ void mcp_call_reply_completion(struct mcp_call *call)
     json_put_boolean(&members, "hasMore", total > sent);
     buffer_append_byte(&members, '}');
     if (members.failed)
-        call_send_error(call, MCP_RESULT_TOO_LARGE, "The completions are larger than 4 MiB", SPAN(""),
-                        200);
+        call_send_error(call, MCP_RESULT_TOO_LARGE, "The completions are larger than 4 MiB",
+                        SPAN(""), 200);
     else
         call_send_result(call, buffer_span(&members));
 }

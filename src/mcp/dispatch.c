@@ -62,8 +62,8 @@ static const struct method methods[] = {
     {"tools/list", BOTH, has_tools, method_tools_list, NULL, 5 * MINUTE_MS, true, false},
     {"resources/read", BOTH, has_resources, method_resources_read, "uri", 0, false, true},
     {"resources/list", BOTH, has_resources, method_resources_list, NULL, MINUTE_MS, false, false},
-    {"resources/templates/list", BOTH, has_resources, method_templates_list, NULL, 5 * MINUTE_MS, true,
-     false},
+    {"resources/templates/list", BOTH, has_resources, method_templates_list, NULL, 5 * MINUTE_MS,
+     true, false},
     {"prompts/get", BOTH, has_prompts, method_prompts_get, "name", -1, false, true},
     {"prompts/list", BOTH, has_prompts, method_prompts_list, NULL, 5 * MINUTE_MS, true, false},
     {"completion/complete", BOTH, has_completers, method_completion, NULL, -1, false, false},
@@ -76,7 +76,8 @@ static const struct method methods[] = {
     {"ping", METHOD_LEGACY, NULL, method_ping, NULL, -1, false, false},
     {"logging/setLevel", METHOD_LEGACY, has_logging, method_set_level, NULL, -1, false, false},
     {"resources/subscribe", METHOD_LEGACY, has_subscribe, method_subscribe, NULL, -1, false, false},
-    {"resources/unsubscribe", METHOD_LEGACY, has_subscribe, method_unsubscribe, NULL, -1, false, false},
+    {"resources/unsubscribe", METHOD_LEGACY, has_subscribe, method_unsubscribe, NULL, -1, false,
+     false},
 };
 
 const struct method *method_find(const struct mcp_server *server, struct span name, unsigned era)
@@ -96,7 +97,8 @@ static void send_unknown_method(struct mcp_call *call, struct span name)
     char message[160];
     int shown = name.length > 100 ? 100 : (int)name.length;
     snprintf(message, sizeof(message), "Method not found: %.*s", shown, name.data);
-    call_send_error(call, MCP_METHOD_NOT_FOUND, message, SPAN(""), call_is_modern(call) ? 404 : 200);
+    call_send_error(call, MCP_METHOD_NOT_FOUND, message, SPAN(""),
+                    call_is_modern(call) ? 404 : 200);
 }
 
 // --- era ----------------------------------------------------------------------------------------
@@ -149,7 +151,8 @@ static void refuse_invalid(struct exchange *exchange, const struct message *mess
     dispatch_refuse(exchange, 400, form, message->id, MCP_INVALID_REQUEST, message->problem);
 }
 
-static void take_notification(struct peer *peer, struct region *region, const struct message *message)
+static void take_notification(struct peer *peer, struct region *region,
+                              const struct message *message)
 {
     value id;
     if (!peer || !span_equal_text(message->method, "notifications/cancelled") ||
@@ -203,19 +206,22 @@ void dispatch_modern(struct mcp_server *server, struct exchange *exchange, struc
     server_region_give(server, region);
 }
 
-static void start_legacy_call(struct mcp_server *server, struct exchange *exchange, struct peer *peer,
-                              struct region *region, const struct message *message)
+static void start_legacy_call(struct mcp_server *server, struct exchange *exchange,
+                              struct peer *peer, struct region *region,
+                              const struct message *message)
 {
     struct mcp_call *call = call_new(server, exchange, peer, region, message);
     call->version = peer->version;
     call->client_can = peer->client_can;
     call->log_level = (int)peer->log_level;
     call->method = method_find(server, message->method, METHOD_LEGACY);
-    bool before = call->method && (call->method->run == method_initialize || call->method->run == method_ping);
+    bool before = call->method &&
+                  (call->method->run == method_initialize || call->method->run == method_ping);
     if (!peer->initialized && !before)
-        call_send_error(call, MCP_INVALID_REQUEST,
-                        "Not initialized: send initialize first (or 2026-07-28 requests with params._meta)",
-                        SPAN(""), 400);
+        call_send_error(
+            call, MCP_INVALID_REQUEST,
+            "Not initialized: send initialize first (or 2026-07-28 requests with params._meta)",
+            SPAN(""), 400);
     else if (!call->method)
         send_unknown_method(call, message->method);
     else

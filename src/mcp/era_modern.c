@@ -149,7 +149,8 @@ bool modern_read_input(struct mcp_call *call)
         struct map_cursor cursor = map_iterate(responses);
         while (map_next(&cursor, &key, &answer))
             if (!value_is_map(answer))
-                return input_error(call, "Invalid params: each of inputResponses must be an object");
+                return input_error(call,
+                                   "Invalid params: each of inputResponses must be an object");
     }
     if (map_find_text(call->params, "requestState", &state) &&
         (!value_is_string(state) || !state_verify(call, value_text(state))))
@@ -158,7 +159,8 @@ bool modern_read_input(struct mcp_call *call)
         return true;
     struct map_cursor cursor = map_iterate(responses);
     while (map_next(&cursor, &key, &answer))
-        call->answers = map_put(call->region, call->answers, value_retain(key), value_retain(answer));
+        call->answers =
+            map_put(call->region, call->answers, value_retain(key), value_retain(answer));
     return true;
 }
 
@@ -170,8 +172,8 @@ void modern_ask(struct mcp_call *call)
     call->round++;
     state_sign(call, &state);
     if (state.failed) {
-        call_send_error(call, MCP_RESULT_TOO_LARGE, "The answers given so far are too large", SPAN(""),
-                        200);
+        call_send_error(call, MCP_RESULT_TOO_LARGE, "The answers given so far are too large",
+                        SPAN(""), 200);
         return;
     }
     json_put_text(&members, "resultType", "input_required");

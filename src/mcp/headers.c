@@ -38,8 +38,8 @@ bool header_decode(struct span raw, struct buffer *ret_text)
         return false;
     size_t length;
     // Nothing is ignored and padding is demanded, so each text has one encoded form.
-    if (sodium_base642bin((unsigned char *)ret_text->data, inner.length + 1, inner.data, inner.length,
-                          NULL, &length, NULL, sodium_base64_VARIANT_ORIGINAL) != 0)
+    if (sodium_base642bin((unsigned char *)ret_text->data, inner.length + 1, inner.data,
+                          inner.length, NULL, &length, NULL, sodium_base64_VARIANT_ORIGINAL) != 0)
         return false;
     ret_text->length = length;
     ret_text->data[length] = '\0';
@@ -61,7 +61,8 @@ static bool read_header(struct mcp_call *call, const char *name, struct buffer *
     while (text.length > 0 &&
            (text.data[text.length - 1] == ' ' || text.data[text.length - 1] == '\t'))
         text.length--;
-    bool literal = strcasecmp(name, "Mcp-Method") == 0 || strcasecmp(name, "MCP-Protocol-Version") == 0;
+    bool literal =
+        strcasecmp(name, "Mcp-Method") == 0 || strcasecmp(name, "MCP-Protocol-Version") == 0;
     if (literal)
         buffer_append_span(ret_text, text);
     else if (!header_decode(text, ret_text))
@@ -121,7 +122,8 @@ static bool check_parameter(struct mcp_call *call, const struct tool_header *hea
     const char *raw = call->exchange->ops->header(call->exchange, header->name, &count);
     if (value_is_nil(argument)) {
         if (raw)
-            return mismatch(call, "Header mismatch: %s is there but its argument is not", header->name);
+            return mismatch(call, "Header mismatch: %s is there but its argument is not",
+                            header->name);
         return true;
     }
     struct buffer text CLEANUP_BUFFER;
@@ -137,8 +139,8 @@ static bool check_parameter(struct mcp_call *call, const struct tool_header *hea
     else
         same = same_integer(call, given, argument);
     if (!same)
-        return mismatch(call, "Header mismatch: %s '%.100s' does not match the argument", header->name,
-                        buffer_text(&text));
+        return mismatch(call, "Header mismatch: %s '%.100s' does not match the argument",
+                        header->name, buffer_text(&text));
     return true;
 }
 

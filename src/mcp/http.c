@@ -36,7 +36,8 @@ static void take_delete(struct mcp_http *http, struct reply *reply)
         reply_refuse(reply, &(struct refusal){405, "Mcp-Session-Id header required", "Allow",
                                               "POST, GET, DELETE"});
     } else if (!session) {
-        reply_refuse(reply, &(struct refusal){.status = 404, .message = "Unknown or expired session"});
+        reply_refuse(reply,
+                     &(struct refusal){.status = 404, .message = "Unknown or expired session"});
     } else {
         http_session_free(session);
         reply_send(reply, 204, NULL, NULL, 0);
@@ -52,7 +53,8 @@ static void take_get(struct mcp_http *http, struct reply *reply)
         reply_refuse(reply, &(struct refusal){405, "Mcp-Session-Id header required", "Allow",
                                               "POST, GET, DELETE"});
     else if (!session)
-        reply_refuse(reply, &(struct refusal){.status = 404, .message = "Unknown or expired session"});
+        reply_refuse(reply,
+                     &(struct refusal){.status = 404, .message = "Unknown or expired session"});
     else if (!guard_check_content(reply->request, false, &refusal))
         reply_refuse(reply, &refusal);
     else
@@ -195,7 +197,8 @@ static bool check_options(const struct mcp_http_options *options, const char *ad
         return error_set(error, ERROR_INVALID,
                          "listening on %s needs a bearer token: use --token-file FILE", address);
     if (options->token && strlen(options->token) < TOKEN_MIN)
-        return error_set(error, ERROR_INVALID, "the token must have at least %d characters", TOKEN_MIN);
+        return error_set(error, ERROR_INVALID, "the token must have at least %d characters",
+                         TOKEN_MIN);
     return true;
 }
 
@@ -214,8 +217,8 @@ static bool bind_address(struct mcp_http *http, uint16_t port, struct error *err
 {
     http->bound = evhttp_bind_socket_with_handle(http->evhttp, http->address, port);
     if (!http->bound)
-        return error_set(error, ERROR_SYSTEM, "cannot listen on %s port %u: %s", http->address, port,
-                         strerror(errno));
+        return error_set(error, ERROR_SYSTEM, "cannot listen on %s port %u: %s", http->address,
+                         port, strerror(errno));
     struct sockaddr_storage bound;
     socklen_t size = sizeof(bound);
     if (getsockname(evhttp_bound_socket_get_fd(http->bound), (struct sockaddr *)&bound, &size) < 0)
@@ -223,7 +226,8 @@ static bool bind_address(struct mcp_http *http, uint16_t port, struct error *err
     bool is_v6 = bound.ss_family == AF_INET6;
     unsigned actual = ntohs(is_v6 ? ((struct sockaddr_in6 *)&bound)->sin6_port
                                   : ((struct sockaddr_in *)&bound)->sin_port);
-    http->url = memory_format(is_v6 ? "http://[%s]:%u/mcp" : "http://%s:%u/mcp", http->address, actual);
+    http->url =
+        memory_format(is_v6 ? "http://[%s]:%u/mcp" : "http://%s:%u/mcp", http->address, actual);
     return true;
 }
 
@@ -239,7 +243,8 @@ static void configure(struct mcp_http *http)
     evhttp_set_default_content_type(evhttp, NULL);
     evhttp_set_allowed_methods(evhttp, EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD |
                                            EVHTTP_REQ_PUT | EVHTTP_REQ_DELETE | EVHTTP_REQ_OPTIONS |
-                                           EVHTTP_REQ_TRACE | EVHTTP_REQ_CONNECT | EVHTTP_REQ_PATCH);
+                                           EVHTTP_REQ_TRACE | EVHTTP_REQ_CONNECT |
+                                           EVHTTP_REQ_PATCH);
     evhttp_set_bevcb(evhttp, watch_new_buffer, http);
     evhttp_set_gencb(evhttp, on_request, http);
     struct mcp_server *server = http->server;
@@ -247,10 +252,11 @@ static void configure(struct mcp_http *http)
                                                     "Open HTTP connections");
     http->sessions_gauge = mcp_server_add_metric(server, MCP_GAUGE, "mcp_http_sessions", NULL,
                                                  "Protocol sessions of legacy clients");
-    http->calls_gauge =
-        mcp_server_add_metric(server, MCP_GAUGE, "mcp_calls_active", NULL, "Requests being worked on");
-    http->refused_counter = mcp_server_add_metric(server, MCP_COUNTER, "mcp_http_refused_total", NULL,
-                                                  "HTTP requests refused before their body was read");
+    http->calls_gauge = mcp_server_add_metric(server, MCP_GAUGE, "mcp_calls_active", NULL,
+                                              "Requests being worked on");
+    http->refused_counter =
+        mcp_server_add_metric(server, MCP_COUNTER, "mcp_http_refused_total", NULL,
+                              "HTTP requests refused before their body was read");
 }
 
 bool mcp_http_start(struct mcp_server *server, const struct mcp_http_options *options,
@@ -310,8 +316,8 @@ static bool parse_token(const char *path, char *text, size_t length, char **ret_
         length--;
     for (size_t i = 0; i < length; i++)
         if (text[i] <= ' ' || text[i] > '~')
-            return error_set(error, ERROR_INVALID, "%s: the token must be one line of visible ASCII",
-                             path);
+            return error_set(error, ERROR_INVALID,
+                             "%s: the token must be one line of visible ASCII", path);
     if (length < TOKEN_MIN || length > TOKEN_MAX)
         return error_set(error, ERROR_INVALID, "%s: the token must have %d to %d characters", path,
                          TOKEN_MIN, TOKEN_MAX);

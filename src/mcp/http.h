@@ -17,8 +17,8 @@
 enum {
     HTTP_HEADER_BYTES = 32 << 10,
     HTTP_HEADER_COUNT = 100,
-    HTTP_SILENCE_S = 10,         // while a request is being sent
-    HTTP_REQUEST_S = 40,         // for all of it: 10 s header, 30 s body
+    HTTP_SILENCE_S = 10,  // while a request is being sent
+    HTTP_REQUEST_S = 40,  // for all of it: 10 s header, 30 s body
     HTTP_KEEP_ALIVE_S = 60,
     HTTP_WRITE_S = 30,
     HTTP_CONNECTIONS = 256,
@@ -79,7 +79,8 @@ struct mcp_http {
 void http_check_end(struct mcp_http *http);
 struct watch *watch_find(struct mcp_http *http, struct evhttp_request *request);
 struct bufferevent *watch_new_buffer(struct event_base *base, void *http);
-void watch_sweep(struct mcp_http *http);  // forgets closed connections, closes those that take too long
+// Forgets closed connections and closes those that take too long.
+void watch_sweep(struct mcp_http *http);
 void watch_free_all(struct mcp_http *http);
 
 // --- guard: what a request must satisfy before its body is looked at ----------------------------------
@@ -103,7 +104,7 @@ struct reply {
     struct evhttp_request *request;
     struct watch *watch;
     bool streaming;
-    bool gone;  // the client closed the connection
+    bool gone;                             // the client closed the connection
     void (*on_gone)(struct reply *reply);  // not called by functions of this file
     void *owner;
     struct event *keep_alive;
@@ -157,7 +158,8 @@ struct session {
 
 struct session *http_session_new(struct mcp_http *http);  // NULL: too many
 void http_session_free(struct session *session);
-struct session *session_find(struct mcp_http *http, struct evhttp_request *request, bool *ret_given);
+struct session *session_find(struct mcp_http *http, struct evhttp_request *request,
+                             bool *ret_given);
 void session_sweep(struct mcp_http *http);
 void session_take_get(struct session *session, struct reply *reply, const char *last_event_id);
 

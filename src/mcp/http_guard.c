@@ -158,8 +158,8 @@ bool guard_check(struct mcp_http *http, struct evhttp_request *request, struct r
         return false;
     enum evhttp_cmd_type method = evhttp_request_get_command(request);
     if (is_endpoint)
-        return method == EVHTTP_REQ_POST || method == EVHTTP_REQ_GET || method == EVHTTP_REQ_DELETE ||
-               refuse_method(refusal, "POST, GET, DELETE");
+        return method == EVHTTP_REQ_POST || method == EVHTTP_REQ_GET ||
+               method == EVHTTP_REQ_DELETE || refuse_method(refusal, "POST, GET, DELETE");
     return method == EVHTTP_REQ_GET || refuse_method(refusal, "GET");
 }
 
@@ -182,7 +182,8 @@ bool guard_check_content(struct evhttp_request *request, bool is_post, struct re
     const char *type = http_header(request, "Content-Type", NULL);
     if (is_post && (!type || strncasecmp(type, "application/json", 16) != 0 ||
                     (type[16] != '\0' && !strchr(" \t;", type[16]))))
-        return refuse(refusal, 415, "Unsupported media type: Content-Type must be application/json");
+        return refuse(refusal, 415,
+                      "Unsupported media type: Content-Type must be application/json");
     const char *accept = http_header(request, "Accept", NULL);
     bool fits = !accept || lists_type(accept, "*/*") ||
                 (lists_type(accept, "text/event-stream") &&

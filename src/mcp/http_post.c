@@ -52,7 +52,8 @@ static void post_notify(struct exchange *exchange, struct span message)
     send_event(post, message);
 }
 
-static void send_json(struct http_exchange *post, const struct span *messages, size_t count, int status)
+static void send_json(struct http_exchange *post, const struct span *messages, size_t count,
+                      int status)
 {
     struct reply *reply = post->reply;
     if (post->opens_session && post->session && post->session->peer.initialized)
@@ -71,7 +72,8 @@ static void send_json(struct http_exchange *post, const struct span *messages, s
     reply_send(reply, status, "application/json", parts, count > 0 ? used : 0);
 }
 
-static void post_finish(struct exchange *exchange, const struct span *messages, size_t count, int status)
+static void post_finish(struct exchange *exchange, const struct span *messages, size_t count,
+                        int status)
 {
     struct http_exchange *post = upcast(exchange);
     struct reply *reply = post->reply;
@@ -207,7 +209,8 @@ static void wait_for_answer(struct http_exchange *post)
 
 static void refuse(struct http_exchange *post, int status, const char *message)
 {
-    dispatch_refuse(&post->base, status, MESSAGE_ID_NULL, value_nil(), MCP_INVALID_REQUEST, message);
+    dispatch_refuse(&post->base, status, MESSAGE_ID_NULL, value_nil(), MCP_INVALID_REQUEST,
+                    message);
 }
 
 // The session a legacy message belongs to; NULL when it was refused.
@@ -260,9 +263,7 @@ static void take_message(struct http_exchange *post, struct region *region, valu
         wait_for_answer(post);
         dispatch_modern(server, &post->base, NULL, region, &message);
         return;
-    case ERA_LEGACY:
-        take_legacy(post, region, whole, &message);
-        return;
+    case ERA_LEGACY: take_legacy(post, region, whole, &message); return;
     case ERA_HEADER_CONFLICT:
         dispatch_refuse(&post->base, 400, MESSAGE_ID_GIVEN, message.id, MCP_HEADER_MISMATCH,
                         "Header mismatch: initialize belongs to the versions before 2026-07-28");

@@ -27,7 +27,8 @@ bool mcp_call_need(struct mcp_call *call, const char *key, const char *method, v
     CHECK(kind < QUESTION_KINDS);
     call->needed |= question_kinds[kind].bit;
     struct region *region = call->region;
-    value request = map_put_text(region, map_new(region), "method", value_string_text(region, method));
+    value request =
+        map_put_text(region, map_new(region), "method", value_string_text(region, method));
     if (value_is_nil(params))
         params = map_new(region);
     if (question_kinds[kind].bit == CLIENT_ELICITATION && call->version >= VERSION_2025_11_25)

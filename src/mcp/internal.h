@@ -17,7 +17,7 @@
 
 enum {
     MCP_PAGE_SIZE = 200,
-    MCP_IN_FLIGHT_MAX = 256,     // requests per peer
+    MCP_IN_FLIGHT_MAX = 256,      // requests per peer
     MCP_SUBSCRIPTIONS_MAX = 256,  // URIs per peer or listen request
     MCP_TASKS_MAX = 256,
     MCP_BATCH_MAX = 100,
@@ -107,8 +107,8 @@ TAILQ_HEAD(task_list, task);
 struct mcp_server {
     struct event_base *base;
     struct mcp_server_info info;
-    struct arena arena;       // everything registered
-    struct region *schemas;   // parsed schemas
+    struct arena arena;      // everything registered
+    struct region *schemas;  // parsed schemas
     STAILQ_HEAD(, tool_entry) tools;
     struct resource_entries resources;
     struct resource_entries templates;
@@ -136,7 +136,8 @@ void server_region_give(struct mcp_server *server, struct region *region);
 
 const struct tool_entry *registry_find_tool(const struct mcp_server *server, struct span name);
 const struct prompt_entry *registry_find_prompt(const struct mcp_server *server, struct span name);
-const struct resource_entry *registry_find_resource(const struct mcp_server *server, struct span uri);
+const struct resource_entry *registry_find_resource(const struct mcp_server *server,
+                                                    struct span uri);
 const struct resource_entry *registry_find_template(const struct mcp_server *server,
                                                     struct span uri_template);
 // The template that matches the URI; its variables go into *ret_variables, a map in the region.
@@ -156,7 +157,8 @@ struct exchange_ops {
     // A notification or request to the client that belongs to this exchange; it is not the last message.
     void (*notify)(struct exchange *exchange, struct span message);
     // The end: `count` responses, perhaps none. Frees the exchange.
-    void (*finish)(struct exchange *exchange, const struct span *messages, size_t count, int status);
+    void (*finish)(struct exchange *exchange, const struct span *messages, size_t count,
+                   int status);
     // Value of an HTTP header and how often it is there; NULL on stdio.
     const char *(*header)(struct exchange *exchange, const char *name, size_t *ret_count);
     // Optional: ends the connection, the client comes back for the answer.
@@ -165,9 +167,9 @@ struct exchange_ops {
 
 struct exchange {
     const struct exchange_ops *ops;
-    size_t open;     // calls that will still end
+    size_t open;  // calls that will still end
     bool is_batch;
-    int status;      // HTTP status of the answer
+    int status;               // HTTP status of the answer
     struct buffer responses;  // of a batch, one after the other
     size_t ends[MCP_BATCH_MAX];
     size_t response_count;
@@ -306,7 +308,7 @@ struct span call_param_text(const struct mcp_call *call, const char *name);  // 
 
 struct method {
     const char *name;
-    unsigned versions;  // METHOD_LEGACY | METHOD_MODERN
+    unsigned versions;                                   // METHOD_LEGACY | METHOD_MODERN
     bool (*available)(const struct mcp_server *server);  // NULL = always
     void (*run)(struct mcp_call *call);
     const char *header_name;  // parameter that Mcp-Name repeats
@@ -316,7 +318,8 @@ struct method {
 };
 enum { METHOD_LEGACY = 1, METHOD_MODERN = 2 };
 
-const struct method *method_find(const struct mcp_server *server, struct span name, unsigned version);
+const struct method *method_find(const struct mcp_server *server, struct span name,
+                                 unsigned version);
 
 void method_tools_list(struct mcp_call *call);
 void method_tools_call(struct mcp_call *call);
@@ -361,7 +364,7 @@ void dispatch_refuse(struct exchange *exchange, int status, enum message_id_form
 
 bool modern_check(struct mcp_call *call, struct span method);  // false: answered
 void modern_write_capabilities(const struct mcp_server *server, struct buffer *out, bool modern);
-bool modern_read_input(struct mcp_call *call);                 // false: answered
+bool modern_read_input(struct mcp_call *call);  // false: answered
 void modern_ask(struct mcp_call *call);
 
 void legacy_ask(struct mcp_call *call);
@@ -374,8 +377,8 @@ void server_write_info(const struct mcp_server *server, struct buffer *out);
 
 void listener_end(struct mcp_call *call);  // the response of a server that stops
 
-void task_reply(struct mcp_call *call, struct span result);        // whole result object
-void task_reply_error(struct mcp_call *call, struct span error);   // {"code":…,"message":…}
+void task_reply(struct mcp_call *call, struct span result);       // whole result object
+void task_reply_error(struct mcp_call *call, struct span error);  // {"code":…,"message":…}
 void task_ask(struct mcp_call *call);
 void task_drop_all(struct mcp_server *server);
 void listener_notify_task(struct mcp_server *server, const char *task_id, struct span members);

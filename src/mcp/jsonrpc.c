@@ -20,12 +20,9 @@ static bool is_valid_id(value id)
     switch (id.tag) {
     case VALUE_STRING:
     case VALUE_INTEGER:
-    case VALUE_BIGNUM:
-        return true;
-    case VALUE_FLOAT:
-        return isfinite(id.number) && id.number == floor(id.number);
-    default:
-        return false;
+    case VALUE_BIGNUM: return true;
+    case VALUE_FLOAT: return isfinite(id.number) && id.number == floor(id.number);
+    default: return false;
     }
 }
 
@@ -167,8 +164,8 @@ const char *json_region_text(struct region *region, value v)
     return copy;
 }
 
-void jsonrpc_write_error(struct buffer *out, enum message_id_form form, struct span id_json, int code,
-                         struct span text, struct span data_json)
+void jsonrpc_write_error(struct buffer *out, enum message_id_form form, struct span id_json,
+                         int code, struct span text, struct span data_json)
 {
     buffer_append_text(out, "{\"jsonrpc\":\"2.0\"");
     if (form == MESSAGE_ID_GIVEN)

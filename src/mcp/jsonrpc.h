@@ -25,8 +25,8 @@ struct message message_classify(value whole);
 // The id member of an error that answers no readable request: null, or nothing at all.
 enum message_id_form { MESSAGE_ID_NULL, MESSAGE_ID_ABSENT, MESSAGE_ID_GIVEN };
 
-void jsonrpc_write_error(struct buffer *out, enum message_id_form form, struct span id_json, int code,
-                         struct span text, struct span data_json);
+void jsonrpc_write_error(struct buffer *out, enum message_id_form form, struct span id_json,
+                         int code, struct span text, struct span data_json);
 // A request (id given) or notification; `params` are the members of params without braces.
 void jsonrpc_write_call(struct buffer *out, const char *id, const char *method, struct span params);
 

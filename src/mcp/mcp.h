@@ -17,7 +17,7 @@
 // and are consumed. Texts are borrowed for the duration of the function.
 //
 // Limits: message in 8 MiB, nesting 128; message out 4 MiB (larger tool results become an error result
-// that says so); 256 requests in flight per stdio channel or HTTP session; the limits of HTTP are in
+// that says so); 256 requests in flight per stdio channel or HTTP session; those of HTTP are in
 // struct mcp_http_options and docs/limits.md.
 #pragma once
 
@@ -42,16 +42,16 @@ enum {
 // --- the server ---------------------------------------------------------------------------------
 
 struct mcp_server_info {
-    const char *name;          // "cadre"
-    const char *title;         // "Cadre"
+    const char *name;   // "cadre"
+    const char *title;  // "Cadre"
     const char *version;
     const char *instructions;  // for the model, at most 1500 characters; NULL = none
     bool tools_change;         // the lists really can change after start-up: advertises listChanged
     bool resources_change;
     bool prompts_change;
-    bool subscribe;            // resources can be subscribed to
-    bool logging;              // some handler calls mcp_call_log()
-    bool tasks;                // some handler calls mcp_call_become_task()
+    bool subscribe;  // resources can be subscribed to
+    bool logging;    // some handler calls mcp_call_log()
+    bool tasks;      // some handler calls mcp_call_become_task()
 };
 
 // What a list contains (tools, resources, prompts, completions) is advertised because it is registered.
@@ -83,7 +83,7 @@ struct mcp_tool {
     const char *name;  // [A-Za-z0-9_-]{1,64}
     const char *title;
     const char *description;
-    const char *input_schema;   // JSON text, root "type":"object"; emitted as it is
+    const char *input_schema;  // JSON text, root "type":"object"; emitted as it is
     // JSON text, root "type":"object", or NULL. It must accept {"ok":false,"error":{"code":…,
     // "message":…}}, which is what the library sends for bad arguments.
     const char *output_schema;
@@ -111,7 +111,8 @@ struct mcp_resource {
 };
 
 void mcp_server_add_resource(struct mcp_server *server, const struct mcp_resource *resource);
-void mcp_server_add_template(struct mcp_server *server, const struct mcp_resource *resource_template);
+void mcp_server_add_template(struct mcp_server *server,
+                             const struct mcp_resource *resource_template);
 
 // Resources that come and go are listed by a function; reading them goes through a template.
 struct mcp_resource_list;
@@ -174,7 +175,7 @@ struct mcp_server *mcp_call_server(struct mcp_call *call);
 struct region *mcp_call_region(struct mcp_call *call);
 enum mcp_era mcp_call_era(const struct mcp_call *call);
 const char *mcp_call_version(const struct mcp_call *call);  // "2025-11-25"
-const char *mcp_call_target(const struct mcp_call *call);   // name of the tool or prompt, or the URI
+const char *mcp_call_target(const struct mcp_call *call);  // name of the tool or prompt, or the URI
 // Arguments of a tool or prompt, variables of a URI template: a map, never nil.
 value mcp_call_arguments(const struct mcp_call *call);
 value mcp_call_argument(const struct mcp_call *call, const char *name);  // nil when absent
@@ -260,7 +261,8 @@ void mcp_call_reply(struct mcp_call *call, struct span text, value structured, b
 // The same with {"ok":false,"error":{"code":…,"message":…}} and the message as text.
 void mcp_call_reply_failure(struct mcp_call *call, const char *code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-void mcp_call_reply_text(struct mcp_call *call, const char *mime_type, struct span text);  // a resource
+// The content of a resource, as text or as bytes. mime_type NULL = that of the registration.
+void mcp_call_reply_text(struct mcp_call *call, const char *mime_type, struct span text);
 void mcp_call_reply_blob(struct mcp_call *call, const char *mime_type, struct span bytes);
 void mcp_call_reply_not_found(struct mcp_call *call);
 void mcp_call_reply_prompt(struct mcp_call *call);  // the blocks, each as a message of the user
@@ -316,15 +318,16 @@ struct mcp_http_options {
     const char *token;    // bearer token of at least 16 characters, or NULL
     const char *const *allow_hosts;    // NULL-terminated list, or NULL
     const char *const *allow_origins;  // NULL-terminated list, or NULL
-    size_t max_connections;   // 0 = 256
-    size_t max_sessions;     // 0 = 256
-    unsigned session_idle_s;  // 0 = 1800
+    size_t max_connections;            // 0 = 256
+    size_t max_sessions;               // 0 = 256
+    unsigned session_idle_s;           // 0 = 1800
 };
 
 struct mcp_http;
 // False with a message for the user: bad address, port in use, token missing or too short.
 bool mcp_http_start(struct mcp_server *server, const struct mcp_http_options *options,
-                    mcp_end_fn *on_end, void *data, struct mcp_http **ret_http, struct error *error);
+                    mcp_end_fn *on_end, void *data, struct mcp_http **ret_http,
+                    struct error *error);
 void mcp_http_free(struct mcp_http *http);
 const char *mcp_http_url(const struct mcp_http *http);  // "http://127.0.0.1:7433/mcp"
 // Reads a token file: regular, not readable by group or others, one line of 16 … 4096 characters.

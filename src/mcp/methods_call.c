@@ -142,7 +142,8 @@ void method_completion(struct mcp_call *call)
 {
     struct span reference = completion_reference(call, map_get_text(call->params, "ref"));
     if (!reference.data) {
-        call_send_params_error(call, "Invalid params: ref names no known prompt or resource template");
+        call_send_params_error(call,
+                               "Invalid params: ref names no known prompt or resource template");
         return;
     }
     value argument = map_get_text(call->params, "argument");

@@ -47,7 +47,8 @@ static bool cursor_read(const struct mcp_server *server, enum list_kind kind, va
     return true;
 }
 
-static bool page_begin(struct mcp_call *call, struct page *page, enum list_kind kind, const char *name)
+static bool page_begin(struct mcp_call *call, struct page *page, enum list_kind kind,
+                       const char *name)
 {
     *page = (struct page){.kind = kind};
     value cursor;
@@ -116,7 +117,8 @@ void method_tools_list(struct mcp_call *call)
     page_end(call, &page);
 }
 
-static void write_resource(struct page *page, const struct mcp_resource *resource, const char *uri_name)
+static void write_resource(struct page *page, const struct mcp_resource *resource,
+                           const char *uri_name)
 {
     if (!page_entry(page))
         return;

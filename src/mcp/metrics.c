@@ -114,8 +114,8 @@ static void write_sample(struct buffer *out, const struct mcp_metric *metric, co
     if (metric->label[0] || more[0])
         buffer_append_format(out, "{%s%s%s}", metric->label, metric->label[0] && more[0] ? "," : "",
                              more);
-    buffer_append_format(out, amount == floor(amount) && fabs(amount) < 1e15 ? " %.0f\n" : " %.9g\n",
-                         amount);
+    buffer_append_format(
+        out, amount == floor(amount) && fabs(amount) < 1e15 ? " %.0f\n" : " %.9g\n", amount);
 }
 
 static void write_histogram(struct buffer *out, const struct mcp_metric *metric)

@@ -119,7 +119,8 @@ static bool is_tool_name(const char *name)
 {
     size_t length = strlen(name);
     return length >= 1 && length <= 64 &&
-           strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-") == length;
+           strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-") ==
+               length;
 }
 
 static value parse_schema(struct mcp_server *server, const char *text)
@@ -148,8 +149,8 @@ static void collect_headers(struct mcp_server *server, struct tool_entry *entry,
         value header = map_get_text(property, "x-mcp-header");
         if (value_is_string(header)) {
             struct tool_header *item = registry_alloc(server, sizeof(*item));
-            CLEANUP_FREE char *full = memory_format("Mcp-Param-%.*s", (int)value_text(header).length,
-                                                    value_text(header).data);
+            CLEANUP_FREE char *full = memory_format(
+                "Mcp-Param-%.*s", (int)value_text(header).length, value_text(header).data);
             item->name = registry_text(server, full);
             memcpy(item->path, path, sizeof(item->path));
             item->depth = depth + 1;
@@ -164,9 +165,9 @@ static void check_failure_shape(struct mcp_server *server, value schema)
 {
     value failure;
     struct error error;
-    bool ok = jsonrpc_read(
-        server->schemas, SPAN("{\"ok\":false,\"error\":{\"code\":\"c\",\"message\":\"m\"}}"), &failure,
-        &error);
+    bool ok = jsonrpc_read(server->schemas,
+                           SPAN("{\"ok\":false,\"error\":{\"code\":\"c\",\"message\":\"m\"}}"),
+                           &failure, &error);
     CHECK(ok && schema_check(schema, failure, "structuredContent", &error));
 }
 
@@ -227,7 +228,8 @@ void mcp_server_add_resource(struct mcp_server *server, const struct mcp_resourc
     add_resource(server, &server->resources, resource);
 }
 
-void mcp_server_add_template(struct mcp_server *server, const struct mcp_resource *resource_template)
+void mcp_server_add_template(struct mcp_server *server,
+                             const struct mcp_resource *resource_template)
 {
     add_resource(server, &server->templates, resource_template);
 }
@@ -240,7 +242,8 @@ void mcp_server_add_lister(struct mcp_server *server, mcp_lister_fn *lister, voi
     STAILQ_INSERT_TAIL(&server->listers, entry, link);
 }
 
-static const struct resource_entry *find_resource(const struct resource_entries *list, struct span uri)
+static const struct resource_entry *find_resource(const struct resource_entries *list,
+                                                  struct span uri)
 {
     const struct resource_entry *entry;
     STAILQ_FOREACH (entry, list, link)
@@ -249,7 +252,8 @@ static const struct resource_entry *find_resource(const struct resource_entries 
     return NULL;
 }
 
-const struct resource_entry *registry_find_resource(const struct mcp_server *server, struct span uri)
+const struct resource_entry *registry_find_resource(const struct mcp_server *server,
+                                                    struct span uri)
 {
     return find_resource(&server->resources, uri);
 }

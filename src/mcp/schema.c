@@ -20,32 +20,27 @@ static bool check(struct place *place, value schema, value instance);
 static bool is_type(value instance, struct span type)
 {
     switch (instance.tag) {
-    case VALUE_NIL:
-        return span_equal_text(type, "null");
-    case VALUE_BOOLEAN:
-        return span_equal_text(type, "boolean");
+    case VALUE_NIL: return span_equal_text(type, "null");
+    case VALUE_BOOLEAN: return span_equal_text(type, "boolean");
     case VALUE_INTEGER:
-    case VALUE_BIGNUM:
-        return span_equal_text(type, "integer") || span_equal_text(type, "number");
+    case VALUE_BIGNUM: return span_equal_text(type, "integer") || span_equal_text(type, "number");
     case VALUE_FLOAT:
         return span_equal_text(type, "number") ||
                (span_equal_text(type, "integer") && instance.number == floor(instance.number));
-    case VALUE_STRING:
-        return span_equal_text(type, "string");
-    case VALUE_VECTOR:
-        return span_equal_text(type, "array");
-    case VALUE_MAP:
-        return span_equal_text(type, "object");
-    default:
-        return false;
+    case VALUE_STRING: return span_equal_text(type, "string");
+    case VALUE_VECTOR: return span_equal_text(type, "array");
+    case VALUE_MAP: return span_equal_text(type, "object");
+    default: return false;
     }
 }
 
 static const char *with_article(struct span type)
 {
     static const char *const names[][2] = {
-        {"string", "a string"}, {"integer", "an integer"}, {"number", "a number"},
-        {"boolean", "true or false"}, {"array", "an array"}, {"object", "an object"}, {"null", "null"},
+        {"string", "a string"}, {"integer", "an integer"},
+        {"number", "a number"}, {"boolean", "true or false"},
+        {"array", "an array"},  {"object", "an object"},
+        {"null", "null"},
     };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (span_equal_text(type, names[i][0]))
@@ -78,7 +73,8 @@ static bool fail(struct place *place, value instance, const char *expected)
 static bool check_type(struct place *place, value type, value instance)
 {
     if (value_is_string(type))
-        return is_type(instance, value_text(type)) || fail(place, instance, with_article(value_text(type)));
+        return is_type(instance, value_text(type)) ||
+               fail(place, instance, with_article(value_text(type)));
     if (!value_is_vector(type))
         return true;
     char expected[SHOWN_MAX * 2] = "";
@@ -87,7 +83,8 @@ static bool check_type(struct place *place, value type, value instance)
         if (is_type(instance, one))
             return true;
         size_t used = strlen(expected);
-        snprintf(expected + used, sizeof(expected) - used, "%s%s", i ? " or " : "", with_article(one));
+        snprintf(expected + used, sizeof(expected) - used, "%s%s", i ? " or " : "",
+                 with_article(one));
     }
     return fail(place, instance, expected);
 }
@@ -104,12 +101,14 @@ static bool check_enum(struct place *place, value options, value instance)
             buffer_append_text(&expected, ", ");
         json_write(&expected, vector_at(options, i), 0, NULL);
     }
-    return fail(place, instance, expected.failed ? "one of the listed values" : buffer_text(&expected));
+    return fail(place, instance,
+                expected.failed ? "one of the listed values" : buffer_text(&expected));
 }
 
 static bool check_bound(struct place *place, value bound, value instance, bool is_minimum)
 {
-    if (instance.tag != VALUE_INTEGER && instance.tag != VALUE_FLOAT && instance.tag != VALUE_BIGNUM)
+    if (instance.tag != VALUE_INTEGER && instance.tag != VALUE_FLOAT &&
+        instance.tag != VALUE_BIGNUM)
         return true;
     enum value_order order = value_compare(instance, bound);
     if (order != (is_minimum ? VALUE_LESS : VALUE_GREATER))
@@ -257,7 +256,8 @@ static bool fail_unknown_name(value properties, struct span name, struct error *
         return error_set(error, ERROR_INVALID,
                          "Invalid params: unknown parameter '%.*s' (did you mean '%.*s'?)", shown,
                          name.data, (int)best.length, best.data);
-    return error_set(error, ERROR_INVALID, "Invalid params: unknown parameter '%.*s'", shown, name.data);
+    return error_set(error, ERROR_INVALID, "Invalid params: unknown parameter '%.*s'", shown,
+                     name.data);
 }
 
 static bool check_names(value schema, value arguments, struct error *error)
@@ -286,8 +286,9 @@ bool schema_check_arguments(value schema, value arguments, bool names_only, stru
         value ignored;
         struct span name = value_text(vector_at(required, i));
         if (!map_find(arguments, vector_at(required, i), &ignored))
-            return error_set(error, ERROR_INVALID, "Invalid params: missing required parameter '%.*s'",
-                             (int)name.length, name.data);
+            return error_set(error, ERROR_INVALID,
+                             "Invalid params: missing required parameter '%.*s'", (int)name.length,
+                             name.data);
     }
     value properties = map_get_text(schema, "properties");
     struct map_cursor cursor = map_iterate(arguments);
@@ -297,7 +298,8 @@ bool schema_check_arguments(value schema, value arguments, bool names_only, stru
             continue;
         struct place place = {.error = error};
         struct span text = value_text(name);
-        snprintf(place.path, sizeof(place.path), "Invalid params: '%.*s'", (int)text.length, text.data);
+        snprintf(place.path, sizeof(place.path), "Invalid params: '%.*s'", (int)text.length,
+                 text.data);
         if (!check(&place, property, item))
             return false;
     }

@@ -121,9 +121,10 @@ static bool open_payload(struct state_keeper *keeper, struct region *region, str
     unsigned char mac[crypto_auth_hmacsha256_BYTES + 1];
     CLEANUP_FREE unsigned char *payload = memory_alloc(length + 1);
     size_t payload_length;
-    if (sodium_base642bin(payload, length + 1, text.data, length, NULL, &payload_length, NULL, BASE64) ||
-        sodium_base642bin(mac, sizeof(mac), dot + 1, text.length - length - 1, NULL, &mac_length, NULL,
+    if (sodium_base642bin(payload, length + 1, text.data, length, NULL, &payload_length, NULL,
                           BASE64) ||
+        sodium_base642bin(mac, sizeof(mac), dot + 1, text.length - length - 1, NULL, &mac_length,
+                          NULL, BASE64) ||
         mac_length != crypto_auth_hmacsha256_BYTES ||
         crypto_auth_hmacsha256_verify(mac, payload, payload_length, keeper->key) != 0)
         return false;

@@ -14,7 +14,7 @@
 enum {
     READ_SIZE = 64 << 10,
     OUTPUT_QUEUE_LIMIT = 64 << 20,
-    KEEP_CAPACITY = 1 << 20,   // larger input buffers are given back when empty
+    KEEP_CAPACITY = 1 << 20,  // larger input buffers are given back when empty
     EOF_GRACE_MS = 1500,
 };
 
@@ -74,7 +74,8 @@ static void on_writable(evutil_socket_t fd, short what, void *data)
     check_end(data);
 }
 
-static void append_line(struct mcp_stdio *stdio, const struct span *parts, size_t count, bool is_array)
+static void append_line(struct mcp_stdio *stdio, const struct span *parts, size_t count,
+                        bool is_array)
 {
     if (stdio->output_dead)
         return;
@@ -106,12 +107,12 @@ static void stdio_notify(struct exchange *exchange, struct span message)
 
 static void peer_send(struct peer *peer, struct span message)
 {
-    struct mcp_stdio *stdio =
-        (struct mcp_stdio *)((char *)peer - offsetof(struct mcp_stdio, peer));
+    struct mcp_stdio *stdio = (struct mcp_stdio *)((char *)peer - offsetof(struct mcp_stdio, peer));
     append_line(stdio, &message, 1, false);
 }
 
-static void stdio_finish(struct exchange *exchange, const struct span *messages, size_t count, int status)
+static void stdio_finish(struct exchange *exchange, const struct span *messages, size_t count,
+                         int status)
 {
     (void)status;
     struct mcp_stdio *stdio = ((struct stdio_exchange *)exchange)->stdio;

@@ -15,12 +15,9 @@ static const struct list_name {
 static bool list_can_change(const struct mcp_server *server, enum mcp_list list)
 {
     switch (list) {
-    case MCP_LIST_TOOLS:
-        return server->info.tools_change;
-    case MCP_LIST_RESOURCES:
-        return server->info.resources_change;
-    default:
-        return server->info.prompts_change;
+    case MCP_LIST_TOOLS: return server->info.tools_change;
+    case MCP_LIST_RESOURCES: return server->info.resources_change;
+    default: return server->info.prompts_change;
     }
 }
 
@@ -182,7 +179,8 @@ void mcp_server_visit_subscriptions(const struct mcp_server *server, mcp_subscri
 {
     const struct mcp_call *call;
     TAILQ_FOREACH (call, &server->listeners, link)
-        for (size_t i = 0; value_is_vector(call->listen_uris) && i < vector_count(call->listen_uris); i++)
+        for (size_t i = 0;
+             value_is_vector(call->listen_uris) && i < vector_count(call->listen_uris); i++)
             visit(value_text(vector_at(call->listen_uris, i)), data);
     const struct peer *peer;
     TAILQ_FOREACH (peer, &server->peers, link)

@@ -132,8 +132,8 @@ bool mcp_call_become_task(struct mcp_call *call)
     struct mcp_server *server = call->server;
     if (call->task)
         return true;
-    if (!(call->client_can & CLIENT_TASKS) || !server->info.tasks || call->cancelled || !call->tool ||
-        server->task_count == MCP_TASKS_MAX)
+    if (!(call->client_can & CLIENT_TASKS) || !server->info.tasks || call->cancelled ||
+        !call->tool || server->task_count == MCP_TASKS_MAX)
         return false;
     struct task *task = memory_alloc_zero(sizeof(*task));
     random_id(task->id);
@@ -278,7 +278,8 @@ void method_task_update(struct mcp_call *call)
     struct map_cursor cursor = map_iterate(responses);
     while (map_next(&cursor, &key, &answer)) {
         if (!value_is_map(answer)) {
-            call_send_params_error(call, "Invalid params: each of inputResponses must be an object");
+            call_send_params_error(call,
+                                   "Invalid params: each of inputResponses must be an object");
             return;
         }
     }

@@ -5,7 +5,8 @@
 #include "mcp/mcp.h"
 
 #define PNG                                                                                        \
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJg" \
+    "gg=="
 #define WAV "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA="
 #define NO_ARGUMENTS "{\"type\":\"object\",\"properties\":{},\"additionalProperties\":false}"
 
@@ -17,7 +18,8 @@ void fixtures_add_resources_and_prompts(struct mcp_server *server);
 // A tool without output schema.
 void fixtures_add_tool(struct mcp_server *server, const char *name, const char *description,
                        const char *input_schema, unsigned flags, mcp_handler_fn *handler);
-void reply_text(struct mcp_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void reply_text(struct mcp_call *call, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 struct span argument_text(struct mcp_call *call, const char *name);  // "" when it is no string
 // The JSON text of a value, in the call's region.
 const char *json_text(struct mcp_call *call, value v);

@@ -7,15 +7,21 @@
 #include "fixtures.h"
 #include "value/json.h"
 
-#define JSON_SCHEMA_2020_12                                                                             \
-    "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"type\":\"object\",\"$defs\":{"     \
-    "\"address\":{\"$anchor\":\"addressDef\",\"type\":\"object\",\"properties\":{\"street\":{\"type\":" \
-    "\"string\"},\"city\":{\"type\":\"string\"}}}},\"properties\":{\"name\":{\"type\":\"string\"},"     \
-    "\"address\":{\"$ref\":\"#/$defs/address\"},\"contactMethod\":{\"type\":\"string\",\"enum\":["      \
-    "\"phone\",\"email\"]},\"phone\":{\"type\":\"string\"},\"email\":{\"type\":\"string\"}},\"allOf\":" \
-    "[{\"anyOf\":[{\"required\":[\"phone\"]},{\"required\":[\"email\"]}]}],\"if\":{\"properties\":{"    \
-    "\"contactMethod\":{\"const\":\"phone\"}},\"required\":[\"contactMethod\"]},\"then\":{"             \
-    "\"required\":[\"phone\"]},\"else\":{\"required\":[\"email\"]},\"additionalProperties\":false}"
+#define JSON_SCHEMA_2020_12                                                                        \
+    "{\"$schema\":\"https://json-schema.org/draft/2020-12/"                                        \
+    "schema\",\"type\":\"object\",\"$defs\":{"                                                     \
+    "\"address\":{\"$anchor\":\"addressDef\",\"type\":\"object\",\"properties\":{\"street\":{"     \
+    "\"type\":"                                                                                    \
+    "\"string\"},\"city\":{\"type\":\"string\"}}}},\"properties\":{\"name\":{\"type\":\"string\"}" \
+    ","                                                                                            \
+    "\"address\":{\"$ref\":\"#/$defs/address\"},\"contactMethod\":{\"type\":\"string\",\"enum\":[" \
+    "\"phone\",\"email\"]},\"phone\":{\"type\":\"string\"},\"email\":{\"type\":\"string\"}},"      \
+    "\"allOf\":"                                                                                   \
+    "[{\"anyOf\":[{\"required\":[\"phone\"]},{\"required\":[\"email\"]}]}],\"if\":{"               \
+    "\"properties\":{"                                                                             \
+    "\"contactMethod\":{\"const\":\"phone\"}},\"required\":[\"contactMethod\"]},\"then\":{"        \
+    "\"required\":[\"phone\"]},\"else\":{\"required\":[\"email\"]},\"additionalProperties\":"      \
+    "false}"
 
 // --- helpers ------------------------------------------------------------------------------------
 
@@ -104,7 +110,8 @@ static void multiple_content_types(struct mcp_call *call, void *data)
 static void error_handling(struct mcp_call *call, void *data)
 {
     (void)data;
-    mcp_call_reply_failure(call, "intended", "This tool intentionally returns an error for testing");
+    mcp_call_reply_failure(call, "intended",
+                           "This tool intentionally returns an error for testing");
 }
 
 static void json_schema(struct mcp_call *call, void *data)
@@ -220,13 +227,14 @@ void fixtures_add_content(struct mcp_server *server)
     const unsigned plain = MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT;
     const unsigned eager = plain | MCP_TOOL_PROGRESS_AT_ONCE;
     // First of all tools: one scenario calls the first tool it finds.
-    fixtures_add_tool(server, "test_simple_text", "Returns a text", NO_ARGUMENTS, plain, simple_text);
+    fixtures_add_tool(server, "test_simple_text", "Returns a text", NO_ARGUMENTS, plain,
+                      simple_text);
     fixtures_add_tool(server, "test_image_content", "Returns an image", NO_ARGUMENTS, plain,
                       image_content);
     fixtures_add_tool(server, "test_audio_content", "Returns a sound", NO_ARGUMENTS, plain,
                       audio_content);
-    fixtures_add_tool(server, "test_embedded_resource", "Returns an embedded resource", NO_ARGUMENTS,
-                      plain, embedded_resource);
+    fixtures_add_tool(server, "test_embedded_resource", "Returns an embedded resource",
+                      NO_ARGUMENTS, plain, embedded_resource);
     fixtures_add_tool(server, "test_multiple_content_types", "Returns text, image and resource",
                       NO_ARGUMENTS, plain, multiple_content_types);
     fixtures_add_tool(server, "test_error_handling", "Returns an error result", NO_ARGUMENTS, plain,
@@ -237,8 +245,8 @@ void fixtures_add_content(struct mcp_server *server)
                       logging_step_1);
     fixtures_add_tool(server, "test_logging_tool", "Sends log messages", NO_ARGUMENTS, plain,
                       logging_step_1);
-    fixtures_add_tool(server, "test_reconnection", "Closes its stream before it answers", NO_ARGUMENTS,
-                      plain, reconnection);
+    fixtures_add_tool(server, "test_reconnection", "Closes its stream before it answers",
+                      NO_ARGUMENTS, plain, reconnection);
     fixtures_add_tool(server, "json_schema_2020_12_tool", "Has a schema with many keywords",
                       JSON_SCHEMA_2020_12, plain, json_schema);
     fixtures_add_tool(server, "test_trigger_tool_change", "Announces a change of the tools",

@@ -6,19 +6,21 @@
 #include "fixtures.h"
 #include "value/json.h"
 
-#define FORM(name, type)                                                                             \
-    "{\"type\":\"object\",\"properties\":{\"" name "\":{\"type\":\"" type "\"}},\"required\":[\"" name "\"]}"
+#define FORM(name, type)                                                  \
+    "{\"type\":\"object\",\"properties\":{\"" name "\":{\"type\":\"" type \
+    "\"}},\"required\":[\"" name "\"]}"
 
 static value parse(struct mcp_call *call, const char *text)
 {
     value parsed;
     struct error error;
-    CHECK(json_read(mcp_call_region(call), span_from(text), &(struct json_options){0}, &parsed, &error));
+    CHECK(json_read(mcp_call_region(call), span_from(text), &(struct json_options){0}, &parsed,
+                    &error));
     return parsed;
 }
 
-static bool need_sampling(struct mcp_call *call, const char *key, struct span prompt, int max_tokens,
-                          value *ret_answer)
+static bool need_sampling(struct mcp_call *call, const char *key, struct span prompt,
+                          int max_tokens, value *ret_answer)
 {
     struct region *region = mcp_call_region(call);
     value content = parse(call, "{\"type\":\"text\"}");
@@ -81,10 +83,11 @@ static void elicitation(struct mcp_call *call, void *data)
     (void)data;
     struct span message = argument_text(call, "message");
     CLEANUP_FREE char *text = memory_copy_text(message.data, message.length);
-    report_form(call, "User response", text,
-                "{\"type\":\"object\",\"properties\":{\"username\":{\"type\":\"string\",\"description\":"
-                "\"User's response\"},\"email\":{\"type\":\"string\",\"description\":\"User's email "
-                "address\"}},\"required\":[\"username\",\"email\"]}");
+    report_form(
+        call, "User response", text,
+        "{\"type\":\"object\",\"properties\":{\"username\":{\"type\":\"string\",\"description\":"
+        "\"User's response\"},\"email\":{\"type\":\"string\",\"description\":\"User's email "
+        "address\"}},\"required\":[\"username\",\"email\"]}");
 }
 
 static void elicitation_defaults(struct mcp_call *call, void *data)
@@ -146,7 +149,8 @@ static void ask_elicitation(struct mcp_call *call, void *data)
 {
     (void)data;
     value answer;
-    if (!mcp_call_need_form(call, "user_name", "What is your name?", FORM("name", "string"), &answer)) {
+    if (!mcp_call_need_form(call, "user_name", "What is your name?", FORM("name", "string"),
+                            &answer)) {
         mcp_call_ask(call);
         return;
     }
@@ -158,7 +162,8 @@ static void ask_sampling(struct mcp_call *call, void *data)
 {
     (void)data;
     value answer;
-    if (!need_sampling(call, "capital_question", SPAN("What is the capital of France?"), 100, &answer)) {
+    if (!need_sampling(call, "capital_question", SPAN("What is the capital of France?"), 100,
+                       &answer)) {
         mcp_call_ask(call);
         return;
     }
@@ -195,7 +200,8 @@ static void ask_multiple(struct mcp_call *call, void *data)
 {
     (void)data;
     value name, greeting, roots;
-    bool all = mcp_call_need_form(call, "user_name", "What is your name?", FORM("name", "string"), &name);
+    bool all =
+        mcp_call_need_form(call, "user_name", "What is your name?", FORM("name", "string"), &name);
     all &= need_sampling(call, "greeting", SPAN("Generate a greeting"), 50, &greeting);
     all &= need_roots(call, "client_roots", &roots);
     if (!all) {
@@ -210,7 +216,8 @@ static void ask_rounds(struct mcp_call *call, void *data)
 {
     (void)data;
     value name, color;
-    if (!mcp_call_need_form(call, "step1", "Step 1: What is your name?", FORM("name", "string"), &name) ||
+    if (!mcp_call_need_form(call, "step1", "Step 1: What is your name?", FORM("name", "string"),
+                            &name) ||
         !mcp_call_need_form(call, "step2", "Step 2: What is your favorite color?",
                             FORM("color", "string"), &color)) {
         mcp_call_ask(call);

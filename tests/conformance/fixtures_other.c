@@ -7,7 +7,8 @@
 static void static_text(struct mcp_call *call, void *data)
 {
     (void)data;
-    mcp_call_reply_text(call, "text/plain", SPAN("This is the content of the static text resource."));
+    mcp_call_reply_text(call, "text/plain",
+                        SPAN("This is the content of the static text resource."));
 }
 
 static void static_binary(struct mcp_call *call, void *data)
@@ -49,8 +50,8 @@ static void prompt_with_arguments(struct mcp_call *call, void *data)
     (void)data;
     struct span first = argument_text(call, "arg1"), second = argument_text(call, "arg2");
     CLEANUP_FREE char *text =
-        memory_format("Prompt with arguments: arg1='%.*s', arg2='%.*s'", (int)first.length, first.data,
-                      (int)second.length, second.data);
+        memory_format("Prompt with arguments: arg1='%.*s', arg2='%.*s'", (int)first.length,
+                      first.data, (int)second.length, second.data);
     mcp_call_add_text(call, span_from(text));
     mcp_call_reply_prompt(call);
 }
@@ -91,13 +92,13 @@ static void add_prompts(struct mcp_server *server)
                                       .description = "A prompt without arguments",
                                       .handler = simple_prompt,
                                   });
-    mcp_server_add_prompt(server, &(struct mcp_prompt){
-                                      .name = "test_prompt_with_arguments",
-                                      .description = "A prompt with arguments",
-                                      .arguments = {{"arg1", "The first", true},
-                                                    {"arg2", "The second", true}},
-                                      .handler = prompt_with_arguments,
-                                  });
+    mcp_server_add_prompt(
+        server, &(struct mcp_prompt){
+                    .name = "test_prompt_with_arguments",
+                    .description = "A prompt with arguments",
+                    .arguments = {{"arg1", "The first", true}, {"arg2", "The second", true}},
+                    .handler = prompt_with_arguments,
+                });
     mcp_server_add_prompt(server, &(struct mcp_prompt){
                                       .name = "test_prompt_with_embedded_resource",
                                       .description = "A prompt with a resource in it",
@@ -119,12 +120,24 @@ static void add_prompts(struct mcp_server *server)
 void fixtures_add_resources_and_prompts(struct mcp_server *server)
 {
     const struct mcp_resource resources[] = {
-        {.uri = "test://static-text", .name = "static-text", .description = "A text",
-         .mime_type = "text/plain", .size = -1, .handler = static_text},
-        {.uri = "test://static-binary", .name = "static-binary", .description = "An image",
-         .mime_type = "image/png", .size = -1, .handler = static_binary},
-        {.uri = "test://watched-resource", .name = "watched-resource", .description = "It changes",
-         .mime_type = "text/plain", .size = -1, .handler = watched},
+        {.uri = "test://static-text",
+         .name = "static-text",
+         .description = "A text",
+         .mime_type = "text/plain",
+         .size = -1,
+         .handler = static_text},
+        {.uri = "test://static-binary",
+         .name = "static-binary",
+         .description = "An image",
+         .mime_type = "image/png",
+         .size = -1,
+         .handler = static_binary},
+        {.uri = "test://watched-resource",
+         .name = "watched-resource",
+         .description = "It changes",
+         .mime_type = "text/plain",
+         .size = -1,
+         .handler = watched},
     };
     for (size_t i = 0; i < sizeof(resources) / sizeof(resources[0]); i++)
         mcp_server_add_resource(server, &resources[i]);

@@ -1,8 +1,9 @@
 // Tools of the tasks extension.
 #include "fixtures.h"
 
-#define FORM(name, type)                                                                             \
-    "{\"type\":\"object\",\"properties\":{\"" name "\":{\"type\":\"" type "\"}},\"required\":[\"" name "\"]}"
+#define FORM(name, type)                                                  \
+    "{\"type\":\"object\",\"properties\":{\"" name "\":{\"type\":\"" type \
+    "\"}},\"required\":[\"" name "\"]}"
 
 // False: answered with the error that says what the client lacks.
 static bool require_task(struct mcp_call *call)
@@ -63,7 +64,8 @@ static void confirm_delete(struct mcp_call *call, void *data)
     value answer;
     if (!mcp_call_is_task(call) && !require_task(call))
         return;
-    if (!mcp_call_need_form(call, "confirm", "Delete the file?", FORM("confirm", "boolean"), &answer)) {
+    if (!mcp_call_need_form(call, "confirm", "Delete the file?", FORM("confirm", "boolean"),
+                            &answer)) {
         mcp_call_ask(call);
         return;
     }
@@ -89,7 +91,8 @@ static void input_then_task_end(struct mcp_call *call, void *data)
 {
     (void)data;
     value answer;
-    if (!mcp_call_need_form(call, "user_name", "What is your name?", FORM("name", "string"), &answer)) {
+    if (!mcp_call_need_form(call, "user_name", "What is your name?", FORM("name", "string"),
+                            &answer)) {
         mcp_call_ask(call);
         return;
     }
@@ -100,7 +103,8 @@ static void input_then_task(struct mcp_call *call, void *data)
 {
     (void)data;
     value answer;
-    if (!mcp_call_need_form(call, "user_name", "What is your name?", FORM("name", "string"), &answer))
+    if (!mcp_call_need_form(call, "user_name", "What is your name?", FORM("name", "string"),
+                            &answer))
         mcp_call_ask(call);
     else if (require_task(call))
         delay(call, 200, input_then_task_end);
@@ -114,15 +118,16 @@ void fixtures_add_tasks(struct mcp_server *server)
                       "\"minimum\":0,\"maximum\":3600},\"label\":{\"type\":\"string\"}},"
                       "\"additionalProperties\":false}",
                       flags, slow_compute);
-    fixtures_add_tool(server, "failing_job", "Fails after a second", NO_ARGUMENTS, flags, failing_job);
-    fixtures_add_tool(server, "protocol_error_job", "Ends with a protocol error", NO_ARGUMENTS, flags,
-                      protocol_error_job);
+    fixtures_add_tool(server, "failing_job", "Fails after a second", NO_ARGUMENTS, flags,
+                      failing_job);
+    fixtures_add_tool(server, "protocol_error_job", "Ends with a protocol error", NO_ARGUMENTS,
+                      flags, protocol_error_job);
     fixtures_add_tool(server, "confirm_delete", "Asks before it goes on",
                       "{\"type\":\"object\",\"properties\":{\"filename\":{\"type\":\"string\"}},"
                       "\"additionalProperties\":false}",
                       flags, confirm_delete);
     fixtures_add_tool(server, "multi_input", "Asks two questions at once", NO_ARGUMENTS, flags,
                       multi_input);
-    fixtures_add_tool(server, "test_tool_with_task", "Asks, then works as a task", NO_ARGUMENTS, flags,
-                      input_then_task);
+    fixtures_add_tool(server, "test_tool_with_task", "Asks, then works as a task", NO_ARGUMENTS,
+                      flags, input_then_task);
 }

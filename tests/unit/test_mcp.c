@@ -27,7 +27,8 @@ static value parse(const char *text)
 {
     value parsed;
     struct error error;
-    cr_assert(jsonrpc_read(region, span_from(text), &parsed, &error), "%s: %s", text, error.message);
+    cr_assert(jsonrpc_read(region, span_from(text), &parsed, &error), "%s: %s", text,
+              error.message);
     return parsed;
 }
 
@@ -42,17 +43,21 @@ static void expect_arguments(const char *schema, const char *arguments, const ch
         cr_expect_str_eq(error.message, message);
 }
 
-#define SCHEMA                                                                                         \
-    "{\"type\":\"object\",\"properties\":{\"code\":{\"type\":\"string\"},\"timeout\":{\"type\":"       \
-    "\"integer\",\"minimum\":0,\"maximum\":60},\"mode\":{\"enum\":[\"a\",\"b\",1]},\"list\":{\"type\":" \
-    "\"array\",\"items\":{\"type\":[\"string\",\"null\"]}},\"deep\":{\"type\":\"object\",\"required\":" \
-    "[\"x\"],\"properties\":{\"x\":{\"const\":5}},\"additionalProperties\":{\"type\":\"boolean\"}}},"  \
+#define SCHEMA                                                                                     \
+    "{\"type\":\"object\",\"properties\":{\"code\":{\"type\":\"string\"},\"timeout\":{\"type\":"   \
+    "\"integer\",\"minimum\":0,\"maximum\":60},\"mode\":{\"enum\":[\"a\",\"b\",1]},\"list\":{"     \
+    "\"type\":"                                                                                    \
+    "\"array\",\"items\":{\"type\":[\"string\",\"null\"]}},\"deep\":{\"type\":\"object\","         \
+    "\"required\":"                                                                                \
+    "[\"x\"],\"properties\":{\"x\":{\"const\":5}},\"additionalProperties\":{\"type\":\"boolean\"}" \
+    "}},"                                                                                          \
     "\"required\":[\"code\"],\"additionalProperties\":false}"
 
 Test(mcp, arguments_are_checked_and_named)
 {
     expect_arguments(SCHEMA, "{\"code\":\"x\"}", NULL);
-    expect_arguments(SCHEMA, "{\"code\":\"x\",\"timeout\":60,\"mode\":1,\"list\":[\"a\",null]}", NULL);
+    expect_arguments(SCHEMA, "{\"code\":\"x\",\"timeout\":60,\"mode\":1,\"list\":[\"a\",null]}",
+                     NULL);
     expect_arguments(SCHEMA, "{\"code\":\"x\",\"timeout\":5.0}", NULL);
     expect_arguments(SCHEMA, "{}", "Invalid params: missing required parameter 'code'");
     expect_arguments(SCHEMA, "{\"cod\":\"x\"}",
@@ -60,7 +65,8 @@ Test(mcp, arguments_are_checked_and_named)
     expect_arguments(SCHEMA, "{\"code\":\"x\",\"zzzzzzzz\":1}",
                      "Invalid params: unknown parameter 'zzzzzzzz'");
     expect_arguments(SCHEMA, "{\"code\":5}", "Invalid params: 'code' must be a string, not 5");
-    expect_arguments(SCHEMA, "{\"code\":null}", "Invalid params: 'code' must be a string, not null");
+    expect_arguments(SCHEMA, "{\"code\":null}",
+                     "Invalid params: 'code' must be a string, not null");
     expect_arguments(SCHEMA, "{\"code\":\"x\",\"timeout\":5.5}",
                      "Invalid params: 'timeout' must be an integer, not 5.5");
     expect_arguments(SCHEMA, "{\"code\":\"x\",\"timeout\":-1}",
@@ -115,12 +121,14 @@ Test(mcp, header_values_decode_strictly)
     expect_header("", "");
     expect_header("=?base64?aGVsbG8=?=", "hello");
     expect_header("=?base64?w6Q=?=", "ä");
-    expect_header("=?base64?" "?=", "");
+    expect_header("=?base64?"
+                  "?=",
+                  "");
     expect_header("=?base64?aGVsbG8=", "=?base64?aGVsbG8=");  // no suffix: literal
     expect_header("=?BASE64?aGVsbG8=?=", "=?BASE64?aGVsbG8=?=");
-    expect_header("=?base64?aGVsbG8?=", NULL);   // padding missing
+    expect_header("=?base64?aGVsbG8?=", NULL);    // padding missing
     expect_header("=?base64?aGVs bG8=?=", NULL);  // alphabet
-    expect_header("=?base64?/w==?=", NULL);      // not UTF-8
+    expect_header("=?base64?/w==?=", NULL);       // not UTF-8
 }
 
 // --- templates ----------------------------------------------------------------------------------
@@ -144,8 +152,9 @@ Test(mcp, templates_match_and_decode)
     struct event_base *base = event_base_new();
     struct mcp_server *server =
         mcp_server_new(base, &(struct mcp_server_info){.name = "t", .version = "1"});
-    mcp_server_add_template(server, &(struct mcp_resource){.uri = "x://a/{id}/b{n}", .name = "t",
-                                                           .size = -1, .handler = read_nothing});
+    mcp_server_add_template(
+        server, &(struct mcp_resource){
+                    .uri = "x://a/{id}/b{n}", .name = "t", .size = -1, .handler = read_nothing});
     cr_expect_str_eq(match(server, "x://a/1/b2", "id"), "\"1\"");
     cr_expect_str_eq(match(server, "x://a/1/b2", "n"), "\"2\"");
     cr_expect_str_eq(match(server, "x://a/%2F%c3%a4/bz", "id"), "\"/ä\"");
@@ -183,7 +192,8 @@ Test(mcp, messages_are_told_apart)
         {"[]", MESSAGE_INVALID},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        cr_expect_eq(message_classify(parse(cases[i].text)).kind, cases[i].kind, "%s", cases[i].text);
+        cr_expect_eq(message_classify(parse(cases[i].text)).kind, cases[i].kind, "%s",
+                     cases[i].text);
 }
 
 // --- metrics ------------------------------------------------------------------------------------

@@ -231,21 +231,21 @@ static void write_scalar(struct writer *writer, value v)
         sink_text(sink, v.boolean ? "true" : "false");
         break;
     case VALUE_FLOAT:
-        if (!isfinite(v.number)) {
+        if (isfinite(v.number))
+            print_number(sink, v);
+        else
             write_printed(writer, v);
-            break;
-        }
-        // fall through
+        break;
     case VALUE_INTEGER:
     case VALUE_BIGNUM:
         print_number(sink, v);
         break;
     case VALUE_KEYWORD:
-        if (writer->strict) {
+        if (writer->strict)
             refuse(writer, "a keyword");
-            break;
-        }
-        // fall through
+        else
+            write_string(sink, value_text(v));
+        break;
     case VALUE_STRING:
         write_string(sink, value_text(v));
         break;

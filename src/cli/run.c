@@ -9,11 +9,13 @@
 #include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/run_hosted.h"
 #include "program/builtin.h"
 #include "program/guide.h"
 #include "program/record.h"
 #include "value/edn.h"
 #include "value/json.h"
+#include "value/print.h"
 
 enum { FILE_LIMIT = 1 << 30 };
 
@@ -45,6 +47,8 @@ struct run_arguments {
     struct program_inputs inputs;
     struct tool_table tools;
     struct scripted_tool *scripts;
+    struct toolbox *toolbox;  // tools that need a host, or NULL
+    value options;            // the options given, for the worker of such a run
     struct buffer source;
     struct buffer files[3];  // texts that values may borrow from
     unsigned file_count;
@@ -115,8 +119,18 @@ static bool read_tools(struct run_arguments *arguments, const char *path)
 {
     value tools;
     struct diagnostic diagnostic;
+    struct error error;
     if (!read_values(arguments, path, &tools))
         return false;
+    bool is_json = strcmp(path + strlen(path) - 5, ".json") == 0;
+    if (is_json && !toolbox_load(path, &arguments->toolbox, &error)) {
+        fprintf(stderr, "cadre run: %s\n", error.message);
+        return false;
+    }
+    if (is_json && toolbox_needs_host(arguments->toolbox))
+        return true;
+    toolbox_free(arguments->toolbox);
+    arguments->toolbox = NULL;
     // Keyword names, as EDN writes them, are fine for tools but their records have string keys.
     if (scripted_tools_add(&arguments->tools, &arguments->scripts, tools, NULL, &diagnostic))
         return true;
@@ -134,8 +148,11 @@ static bool set_option(struct run_arguments *arguments, struct span name, const 
         v = value_string_text(arguments->region, text);
     else if (!json_read(arguments->region, span_from(text), NULL, &v, &error))
         v = value_nil();
-    if (record_option_set(&arguments->inputs.options, name, v, &diagnostic))
+    if (record_option_set(&arguments->inputs.options, name, v, &diagnostic)) {
+        value key = value_string(arguments->region, name);
+        arguments->options = map_put(arguments->region, arguments->options, key, v);
         return true;
+    }
     fprintf(stderr, "cadre run: %s\n", diagnostic.message);
     return false;
 }
@@ -277,8 +294,39 @@ static void check_program(const struct program_inputs *inputs, struct step *ret_
     program_release(program);
 }
 
+static const char *validation_name(enum signature_mode mode)
+{
+    static const char *const names[] = {[SIGNATURE_ENABLED] = "enabled",
+                                        [SIGNATURE_WARN_ONLY] = "warn_only",
+                                        [SIGNATURE_DISABLED] = "disabled",
+                                        [SIGNATURE_STRICT] = "strict"};
+    return names[mode];
+}
+
+// The same inputs as a batch record, for a worker process.
+static int run_with_host(struct run_arguments *arguments)
+{
+    struct region *region = arguments->region;
+    struct program_inputs *inputs = &arguments->inputs;
+    struct span source = arguments->expression ? span_from(arguments->expression)
+                                               : buffer_span(&arguments->source);
+    value record = map_put_text(region, map_new(region), "program", value_string(region, source));
+    if (!value_is_nil(inputs->context))
+        record = map_put_text(region, record, "context_edn", value_printed(region, inputs->context));
+    if (!value_is_nil(inputs->memory))
+        record = map_put_text(region, record, "memory_edn", value_printed(region, inputs->memory));
+    if (inputs->signature.length)
+        record = map_put_text(region, record, "signature", value_string(region, inputs->signature));
+    record = map_put_text(region, record, "options", value_retain(arguments->options));
+    record = map_put_text(region, record, "validation",
+                          value_string_text(region, validation_name(inputs->validation)));
+    return run_hosted(arguments->toolbox, region, record, inputs->options.limits.timeout_ms);
+}
+
 static int run_one(struct run_arguments *arguments)
 {
+    if (arguments->toolbox && !arguments->check)
+        return run_with_host(arguments);
     struct arena arena;
     arena_init(&arena, 16 << 20);
     struct program_inputs *inputs = &arguments->inputs;
@@ -366,6 +414,7 @@ int command_run(int argc, char **argv)
     arguments.inputs = (struct program_inputs){
         .region = arguments.region, .tools = &arguments.tools, .validation = SIGNATURE_ENABLED};
     record_options_default(&arguments.inputs.options);
+    arguments.options = map_new(arguments.region);
     int status = EXIT_USAGE;
     enum parsed parsed = parse_arguments(&arguments, argc, argv);
     if (parsed == PARSED_DONE)
@@ -378,5 +427,6 @@ int command_run(int argc, char **argv)
         buffer_release(&arguments.files[i]);
     tool_table_release(&arguments.tools);
     scripted_tools_free(arguments.scripts);
+    toolbox_free(arguments.toolbox);
     return status;
 }

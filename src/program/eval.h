@@ -11,7 +11,8 @@
     X(bind_if) X(function) X(loop) X(recur) X(for) X(def) X(thread_some) X(thread_cond) X(where) \
     X(call) X(call_builtin) X(call_keyword) X(call_tool) X(memory_put) X(memory_get)       \
     X(return) X(fail) X(vector) X(map) X(set) X(let_one) X(recur_plain) X(looks1) X(looks2) \
-    X(takes1) X(takes2) X(takes3) X(keyword_slot)
+    X(takes1) X(takes2) X(takes3) X(keyword_slot) X(call_global) X(recur1) X(recur2)   \
+    X(recur3)
 
 #define X(name) eval_fn eval_##name;
 EVALUATORS(X)
@@ -27,7 +28,9 @@ struct fast_builtin {
     eval_fn *eval;
     test_fn *test;
 };
-struct fast_builtin fast_builtin_select(const struct expression_builtin *call);
+struct fast_builtin fast_builtin_select(struct expression_builtin *call);
+// The evaluator of an if, fused with its test where that is a comparison.
+eval_fn *fast_if_select(const struct expression_if *branch);
 
 // Puts a value into a slot, releasing what was there.
 static inline void slot_store(struct run *run, struct frame *frame, uint32_t slot, value v)
@@ -62,6 +65,43 @@ static inline void spend_cheap(struct run *run)
     run->fuel--;
 }
 
+// The value of an expression, without a call when it is very short.
+static inline value evaluate_quick(const struct expression *expression, struct frame *frame,
+                                   struct run *run)
+{
+    uint8_t quick = expression->quick;
+    if (quick == QUICK_NONE)
+        return evaluate(expression, frame, run);
+    const struct expression_builtin *call = (const void *)expression;
+    const struct expression_index *local = (const void *)expression;
+    int64_t result;
+    if (quick == QUICK_ADD_CONSTANT) {
+        const value a = frame->slots[call->slot_a];
+        if (__builtin_expect(a.tag == VALUE_INTEGER, 1) &&
+            !__builtin_add_overflow(a.integer, call->constant, &result)) {
+            spend_cheap(run);
+            return value_integer(result);
+        }
+    } else if (quick == QUICK_LOCAL_MOVE) {
+        value v = frame->slots[local->index];
+        frame->slots[local->index] = value_nil();
+        return v;
+    } else if (quick == QUICK_LOCAL_COPY) {
+        return value_retain(frame->slots[local->index]);
+    } else if (quick == QUICK_IMMEDIATE) {
+        return ((const struct expression_immediate *)expression)->value;
+    } else {
+        const value a = frame->slots[call->slot_a];
+        const value b = frame->slots[call->slot_b];
+        if (__builtin_expect(a.tag == VALUE_INTEGER && b.tag == VALUE_INTEGER, 1) &&
+            !__builtin_add_overflow(a.integer, b.integer, &result)) {
+            spend_cheap(run);
+            return value_integer(result);
+        }
+    }
+    return evaluate(expression, frame, run);
+}
+
 // --- functions (function.c) ---------------------------------------------------------------------
 extern const struct object_type closure_type;
 extern const struct object_type composed_type;
@@ -80,5 +120,19 @@ value builtin_apply(struct run *run, const struct builtin *builtin, value *argum
 // (:k subject otherwise); consumes subject and otherwise.
 value keyword_apply(struct run *run, value key, value subject, value otherwise);
 
+// The rounds after a recur; returns the value of the last.
+value closure_run_again(struct run *run, struct frame *frame, const struct code *code);
+void closure_bind_parameters(struct run *run, struct frame *frame, const struct code *code);
+
 // Runs a closure whose arguments lie in the first slots of a frame, the other slots being nil.
-value closure_run(struct run *run, struct frame *frame, const struct code *code);
+static inline value closure_run(struct run *run, struct frame *frame, const struct code *code)
+{
+    if (__builtin_expect(code->parameters != NULL, 0))
+        closure_bind_parameters(run, frame, code);
+    value result = evaluate(code->body, frame, run);
+    if (__builtin_expect(result.tag == VALUE_RECUR, 0))
+        result = closure_run_again(run, frame, code);
+    for (uint32_t i = 0; i < code->slot_count; i++)
+        value_release(run->region, frame->slots[i]);
+    return result;
+}

@@ -7,11 +7,6 @@
 
 #define PART(type, name) const struct expression_##type *name = (const void *)expression
 
-static inline uint32_t slot_of(const struct expression *expression)
-{
-    return ((const struct expression_index *)expression)->index;
-}
-
 static inline value immediate_of(const struct expression *expression)
 {
     return ((const struct expression_immediate *)expression)->value;
@@ -36,14 +31,14 @@ static __attribute__((noinline)) bool apply2_test(const struct expression_builti
 
 // Each operation in three versions: any operands; a local and a constant; two locals. The last two
 // look into the slots and fall back to the first unless they find 64-bit integers.
-#define ARITHMETIC(name, overflows, operator)                                                   \
+#define ARITHMETIC(name, overflows, operator, constant_overflows)                                                   \
     static value fast_##name(const struct expression *expression, struct frame *frame,          \
                              struct run *run)                                                   \
     {                                                                                           \
         PART(builtin, call);                                                                    \
         spend_cheap(run);                                                                       \
-        value a = evaluate(call->items[0], frame, run);                                         \
-        value b = evaluate(call->items[1], frame, run);                                         \
+        value a = evaluate_quick(call->items[0], frame, run);                                         \
+        value b = evaluate_quick(call->items[1], frame, run);                                         \
         int64_t result;                                                                         \
         if (__builtin_expect(a.tag == VALUE_INTEGER && b.tag == VALUE_INTEGER, 1)) {            \
             if (!overflows(a.integer, b.integer, &result))                                      \
@@ -59,11 +54,10 @@ static __attribute__((noinline)) bool apply2_test(const struct expression_builti
                                         struct frame *frame, struct run *run)                   \
     {                                                                                           \
         PART(builtin, call);                                                                    \
-        const value a = frame->slots[slot_of(call->items[0])];                                  \
+        const value a = frame->slots[call->slot_a];                                  \
         int64_t result;                                                                         \
         if (__builtin_expect(a.tag == VALUE_INTEGER &&                                          \
-                                 !overflows(a.integer, immediate_of(call->items[1]).integer,    \
-                                            &result),                                           \
+                                 !constant_overflows(a.integer, call->constant, &result),       \
                              1)) {                                                              \
             spend_cheap(run);                                                                   \
             return value_integer(result);                                                       \
@@ -74,8 +68,8 @@ static __attribute__((noinline)) bool apply2_test(const struct expression_builti
                                       struct run *run)                                          \
     {                                                                                           \
         PART(builtin, call);                                                                    \
-        const value a = frame->slots[slot_of(call->items[0])];                                  \
-        const value b = frame->slots[slot_of(call->items[1])];                                  \
+        const value a = frame->slots[call->slot_a];                                  \
+        const value b = frame->slots[call->slot_b];                                  \
         int64_t result;                                                                         \
         if (__builtin_expect(a.tag == VALUE_INTEGER && b.tag == VALUE_INTEGER &&                \
                                  !overflows(a.integer, b.integer, &result),                     \
@@ -86,16 +80,16 @@ static __attribute__((noinline)) bool apply2_test(const struct expression_builti
         return fast_##name(expression, frame, run);                                             \
     }
 
-ARITHMETIC(add, __builtin_add_overflow, +)
-ARITHMETIC(subtract, __builtin_sub_overflow, -)
-ARITHMETIC(multiply, __builtin_mul_overflow, *)
+ARITHMETIC(add, __builtin_add_overflow, +, __builtin_add_overflow)
+ARITHMETIC(subtract, __builtin_sub_overflow, -, __builtin_add_overflow)  // negated constant
+ARITHMETIC(multiply, __builtin_mul_overflow, *, __builtin_mul_overflow)
 
 static value fast_step(const struct expression *expression, struct frame *frame, struct run *run,
                        int64_t step)
 {
     PART(builtin, call);
     spend_cheap(run);
-    value a = evaluate(call->items[0], frame, run);
+    value a = evaluate_quick(call->items[0], frame, run);
     int64_t result;
     if (__builtin_expect(
             a.tag == VALUE_INTEGER && !__builtin_add_overflow(a.integer, step, &result), 1))
@@ -103,6 +97,22 @@ static value fast_step(const struct expression *expression, struct frame *frame,
     value arguments[1] = {a};
     run->site = expression;
     return builtin_apply(run, call->builtin, arguments, 1);
+}
+
+// inc and dec of a local: the step is in call->constant.
+static value fast_step_local(const struct expression *expression, struct frame *frame,
+                             struct run *run)
+{
+    PART(builtin, call);
+    const value a = frame->slots[call->slot_a];
+    int64_t result;
+    if (__builtin_expect(
+            a.tag == VALUE_INTEGER && !__builtin_add_overflow(a.integer, call->constant, &result),
+            1)) {
+        spend_cheap(run);
+        return value_integer(result);
+    }
+    return fast_step(expression, frame, run, call->constant);
 }
 
 static value fast_inc(const struct expression *expression, struct frame *frame, struct run *run)
@@ -123,8 +133,8 @@ static value fast_dec(const struct expression *expression, struct frame *frame, 
     {                                                                                               \
         PART(builtin, call);                                                                        \
         spend_cheap(run);                                                                           \
-        value a = evaluate(call->items[0], frame, run);                                             \
-        value b = evaluate(call->items[1], frame, run);                                             \
+        value a = evaluate_quick(call->items[0], frame, run);                                             \
+        value b = evaluate_quick(call->items[1], frame, run);                                             \
         if (__builtin_expect(a.tag == VALUE_INTEGER && b.tag == VALUE_INTEGER, 1))                  \
             return a.integer operator b.integer;                                                    \
         if (a.tag == VALUE_FLOAT && b.tag == VALUE_FLOAT)                                           \
@@ -135,10 +145,10 @@ static value fast_dec(const struct expression *expression, struct frame *frame, 
                                        struct run *run)                                             \
     {                                                                                               \
         PART(builtin, call);                                                                        \
-        const value a = frame->slots[slot_of(call->items[0])];                                      \
+        const value a = frame->slots[call->slot_a];                                      \
         if (__builtin_expect(a.tag == VALUE_INTEGER, 1)) {                                          \
             spend_cheap(run);                                                                       \
-            return a.integer operator immediate_of(call->items[1]).integer;                         \
+            return a.integer operator call->constant;                                               \
         }                                                                                           \
         return test_##name(expression, frame, run);                                                 \
     }                                                                                               \
@@ -146,8 +156,8 @@ static value fast_dec(const struct expression *expression, struct frame *frame, 
                                      struct run *run)                                               \
     {                                                                                               \
         PART(builtin, call);                                                                        \
-        const value a = frame->slots[slot_of(call->items[0])];                                      \
-        const value b = frame->slots[slot_of(call->items[1])];                                      \
+        const value a = frame->slots[call->slot_a];                                      \
+        const value b = frame->slots[call->slot_b];                                      \
         if (__builtin_expect(a.tag == VALUE_INTEGER && b.tag == VALUE_INTEGER, 1)) {                \
             spend_cheap(run);                                                                       \
             return a.integer operator b.integer;                                                    \
@@ -160,6 +170,46 @@ COMPARISON(greater, >)
 COMPARISON(less_equal, <=)
 COMPARISON(greater_equal, >=)
 COMPARISON(equal, ==)
+
+// (if (< local constant) …) and (if (< local local) …) in one function.
+#define BRANCH(name, operator)                                                                   \
+    static value if_##name##_constant(const struct expression *expression, struct frame *frame,  \
+                                      struct run *run)                                           \
+    {                                                                                            \
+        PART(if, branch);                                                                        \
+        const struct expression_builtin *call = (const void *)branch->test;                      \
+        const value a = frame->slots[call->slot_a];                                              \
+        bool yes;                                                                                \
+        if (__builtin_expect(a.tag == VALUE_INTEGER, 1)) {                                       \
+            spend_cheap(run);                                                                    \
+            yes = a.integer operator call->constant;                                             \
+        } else {                                                                                 \
+            yes = test_##name(branch->test, frame, run);                                         \
+        }                                                                                        \
+        return evaluate_quick(yes ? branch->then : branch->otherwise, frame, run);               \
+    }                                                                                            \
+    static value if_##name##_locals(const struct expression *expression, struct frame *frame,    \
+                                    struct run *run)                                             \
+    {                                                                                            \
+        PART(if, branch);                                                                        \
+        const struct expression_builtin *call = (const void *)branch->test;                      \
+        const value a = frame->slots[call->slot_a];                                              \
+        const value b = frame->slots[call->slot_b];                                              \
+        bool yes;                                                                                \
+        if (__builtin_expect(a.tag == VALUE_INTEGER && b.tag == VALUE_INTEGER, 1)) {             \
+            spend_cheap(run);                                                                    \
+            yes = a.integer operator b.integer;                                                  \
+        } else {                                                                                 \
+            yes = test_##name(branch->test, frame, run);                                         \
+        }                                                                                        \
+        return evaluate_quick(yes ? branch->then : branch->otherwise, frame, run);               \
+    }
+
+BRANCH(less, <)
+BRANCH(greater, >)
+BRANCH(less_equal, <=)
+BRANCH(greater_equal, >=)
+BRANCH(equal, ==)
 
 static bool test_not(const struct expression *expression, struct frame *frame, struct run *run)
 {
@@ -208,12 +258,14 @@ enum operands { OPERANDS_ANY, OPERANDS_CONSTANT, OPERANDS_LOCALS, OPERANDS_COUNT
 static enum operands operands_of(const struct expression_builtin *call)
 {
     const struct expression *a = call->items[0];
-    const struct expression *b = call->items[1];
+    const struct expression *b = call->count > 1 ? call->items[1] : a;
     if (a->kind != EXPRESSION_LOCAL)
         return OPERANDS_ANY;
     if (b->kind == EXPRESSION_LOCAL)
         return OPERANDS_LOCALS;
-    return b->kind == EXPRESSION_IMMEDIATE && immediate_of(b).tag == VALUE_INTEGER
+    // The smallest integer cannot be negated.
+    return b->kind == EXPRESSION_IMMEDIATE && immediate_of(b).tag == VALUE_INTEGER &&
+                   immediate_of(b).integer != INT64_MIN
                ? OPERANDS_CONSTANT
                : OPERANDS_ANY;
 }
@@ -227,8 +279,8 @@ static const struct {
     {"+", 2, {fast_add, fast_add_constant, fast_add_locals}, {NULL}},
     {"-", 2, {fast_subtract, fast_subtract_constant, fast_subtract_locals}, {NULL}},
     {"*", 2, {fast_multiply, fast_multiply_constant, fast_multiply_locals}, {NULL}},
-    {"inc", 1, {fast_inc}, {NULL}},
-    {"dec", 1, {fast_dec}, {NULL}},
+    {"inc", 1, {fast_inc, NULL, fast_step_local}, {NULL}},
+    {"dec", 1, {fast_dec, NULL, fast_step_local}, {NULL}},
     {"<", 2, {NULL}, {test_less, test_less_constant, test_less_locals}},
     {">", 2, {NULL}, {test_greater, test_greater_constant, test_greater_locals}},
     {"<=", 2, {NULL}, {test_less_equal, test_less_equal_constant, test_less_equal_locals}},
@@ -240,20 +292,71 @@ static const struct {
     {"zero?", 1, {NULL}, {test_zero}},
 };
 
-struct fast_builtin fast_builtin_select(const struct expression_builtin *call)
+// Copies the operands to where the specialised functions look for them.
+static void note_operands(struct expression_builtin *call, enum operands operands, eval_fn *eval)
+{
+    if (operands == OPERANDS_ANY)
+        return;
+    call->slot_a = ((const struct expression_index *)call->items[0])->index;
+    if (eval == fast_step_local)
+        call->constant = call->builtin->name[0] == 'i' ? 1 : -1;
+    else if (operands == OPERANDS_LOCALS)
+        call->slot_b = ((const struct expression_index *)call->items[1])->index;
+    else
+        call->constant = immediate_of(call->items[1]).integer;
+    if (eval == fast_subtract_constant)
+        call->constant = -call->constant;
+}
+
+static enum quick quick_of(eval_fn *eval)
+{
+    if (eval == fast_add_constant || eval == fast_subtract_constant || eval == fast_step_local)
+        return QUICK_ADD_CONSTANT;
+    return eval == fast_add_locals ? QUICK_ADD_LOCALS : QUICK_NONE;
+}
+
+struct fast_builtin fast_builtin_select(struct expression_builtin *call)
 {
     for (size_t i = 0; i < sizeof(fast_builtins) / sizeof(fast_builtins[0]); i++) {
         if (fast_builtins[i].count != call->count ||
             strcmp(fast_builtins[i].name, call->builtin->name) != 0)
             continue;
-        enum operands operands = call->count == 2 ? operands_of(call) : OPERANDS_ANY;
+        enum operands operands = operands_of(call);
+        if (!fast_builtins[i].eval[operands] && !fast_builtins[i].test[operands])
+            operands = OPERANDS_ANY;
         struct fast_builtin fast = {
             .eval = fast_builtins[i].eval[operands],
             .test = fast_builtins[i].test[operands],
         };
+        note_operands(call, operands, fast.eval);
+        call->base.quick = (uint8_t)quick_of(fast.eval);
         if (fast.test)
             fast.eval = eval_from_test;
         return fast;
     }
     return (struct fast_builtin){0};
+}
+
+eval_fn *fast_if_select(const struct expression_if *branch)
+{
+    static const struct {
+        test_fn *test;
+        eval_fn *eval;
+    } branches[] = {
+        {test_less_constant, if_less_constant},
+        {test_less_locals, if_less_locals},
+        {test_greater_constant, if_greater_constant},
+        {test_greater_locals, if_greater_locals},
+        {test_less_equal_constant, if_less_equal_constant},
+        {test_less_equal_locals, if_less_equal_locals},
+        {test_greater_equal_constant, if_greater_equal_constant},
+        {test_greater_equal_locals, if_greater_equal_locals},
+        {test_equal_constant, if_equal_constant},
+        {test_equal_locals, if_equal_locals},
+    };
+    for (size_t i = 0; i < sizeof(branches) / sizeof(branches[0]); i++) {
+        if (branches[i].test == branch->test->test)
+            return branches[i].eval;
+    }
+    return eval_if;
 }

@@ -46,9 +46,44 @@ value eval_recur_plain(const struct expression *expression, struct frame *frame,
     value few[FEW_VALUES];
     spend_call(run);
     for (uint32_t i = 0; i < recur->count; i++)
-        few[i] = evaluate(recur->items[i], frame, run);
+        few[i] = evaluate_quick(recur->items[i], frame, run);
     for (uint32_t i = 0; i < recur->count; i++)
         slot_store(run, frame, recur->patterns[i]->slot, few[i]);
+    return value_recur();
+}
+
+// Few values stay in registers: an array of them would be written in halves and read as wholes, for
+// which the processor has to wait.
+value eval_recur1(const struct expression *expression, struct frame *frame, struct run *run)
+{
+    PART(recur, recur);
+    spend_call(run);
+    value a = evaluate_quick(recur->items[0], frame, run);
+    slot_store(run, frame, recur->patterns[0]->slot, a);
+    return value_recur();
+}
+
+value eval_recur2(const struct expression *expression, struct frame *frame, struct run *run)
+{
+    PART(recur, recur);
+    spend_call(run);
+    value a = evaluate_quick(recur->items[0], frame, run);
+    value b = evaluate_quick(recur->items[1], frame, run);
+    slot_store(run, frame, recur->patterns[0]->slot, a);
+    slot_store(run, frame, recur->patterns[1]->slot, b);
+    return value_recur();
+}
+
+value eval_recur3(const struct expression *expression, struct frame *frame, struct run *run)
+{
+    PART(recur, recur);
+    spend_call(run);
+    value a = evaluate_quick(recur->items[0], frame, run);
+    value b = evaluate_quick(recur->items[1], frame, run);
+    value c = evaluate_quick(recur->items[2], frame, run);
+    slot_store(run, frame, recur->patterns[0]->slot, a);
+    slot_store(run, frame, recur->patterns[1]->slot, b);
+    slot_store(run, frame, recur->patterns[2]->slot, c);
     return value_recur();
 }
 
@@ -75,31 +110,29 @@ value eval_recur(const struct expression *expression, struct frame *frame, struc
     return value_recur();
 }
 
-value closure_run(struct run *run, struct frame *frame, const struct code *code)
+void closure_bind_parameters(struct run *run, struct frame *frame, const struct code *code)
 {
-    if (__builtin_expect(code->parameters != NULL, 0)) {
-        uint32_t total = code->parameter_count + code->has_rest;
-        for (uint32_t i = 0; i < total; i++) {
-            if (code->parameters[i]->kind == PATTERN_SLOT)
-                continue;
-            value v = frame->slots[i];
-            frame->slots[i] = value_nil();
-            if (i == code->parameter_count)
-                bind_rest(run, frame, code->parameters[i], v);
-            else
-                pattern_bind(run, frame, code->parameters[i], v);
-        }
+    uint32_t total = code->parameter_count + code->has_rest;
+    for (uint32_t i = 0; i < total; i++) {
+        if (code->parameters[i]->kind == PATTERN_SLOT)
+            continue;
+        value v = frame->slots[i];
+        frame->slots[i] = value_nil();
+        if (i == code->parameter_count)
+            bind_rest(run, frame, code->parameters[i], v);
+        else
+            pattern_bind(run, frame, code->parameters[i], v);
     }
-    value result = evaluate(code->body, frame, run);
-    if (__builtin_expect(result.tag == VALUE_RECUR, 0)) {
-        int64_t jumps = 0;
-        do {
-            check_jumps(run, ++jumps);
-            result = evaluate(code->body, frame, run);
-        } while (result.tag == VALUE_RECUR);
-    }
-    for (uint32_t i = 0; i < code->slot_count; i++)
-        value_release(run->region, frame->slots[i]);
+}
+
+value closure_run_again(struct run *run, struct frame *frame, const struct code *code)
+{
+    value result;
+    int64_t jumps = 0;
+    do {
+        check_jumps(run, ++jumps);
+        result = evaluate(code->body, frame, run);
+    } while (result.tag == VALUE_RECUR);
     return result;
 }
 

@@ -115,6 +115,8 @@ static unsigned select_children(struct expression *expression, bool plain)
         struct expression_if *branch = (struct expression_if *)expression;
         unsigned depth = select_one(branch->test, plain);
         depth = deeper(depth, select_one(branch->then, plain));
+        if (!plain)
+            expression->eval = fast_if_select(branch);
         return deeper(depth, select_one(branch->otherwise, plain));
     }
     case EXPRESSION_AND:
@@ -161,8 +163,9 @@ static unsigned select_children(struct expression *expression, bool plain)
     }
     case EXPRESSION_RECUR: {
         struct expression_recur *recur = (struct expression_recur *)expression;
+        static eval_fn *const few[] = {eval_recur_plain, eval_recur1, eval_recur2, eval_recur3};
         if (recur->plain && recur->count == recur->wanted && recur->count <= 8)
-            expression->eval = eval_recur_plain;
+            expression->eval = recur->count <= 3 ? few[recur->count] : eval_recur_plain;
         return select_list(recur->items, recur->count, plain);
     }
     case EXPRESSION_FOR:
@@ -178,6 +181,9 @@ static unsigned select_children(struct expression *expression, bool plain)
     case EXPRESSION_WHERE:
         return select_maybe(((struct expression_where *)expression)->value, plain);
     case EXPRESSION_CALL:
+        if (((struct expression_call *)expression)->head->kind == EXPRESSION_GLOBAL && !plain)
+            expression->eval = eval_call_global;
+        __attribute__((fallthrough));
     case EXPRESSION_MEMORY_PUT:
     case EXPRESSION_MEMORY_GET:
     case EXPRESSION_RETURN:
@@ -196,6 +202,7 @@ static unsigned select_children(struct expression *expression, bool plain)
     }
     case EXPRESSION_LOCAL:
         expression->eval = expression->flag ? eval_local_move : eval_local_copy;
+        expression->quick = expression->flag ? QUICK_LOCAL_MOVE : QUICK_LOCAL_COPY;
         expression->test = test_local;
         return 0;
     case EXPRESSION_GLOBAL:
@@ -203,6 +210,8 @@ static unsigned select_children(struct expression *expression, bool plain)
             expression->eval = eval_global_or_nil;
         return 0;
     case EXPRESSION_IMMEDIATE:
+        expression->quick = QUICK_IMMEDIATE;
+        return 0;
     case EXPRESSION_CONSTANT:
     case EXPRESSION_CAPTURE:
     case EXPRESSION_SELF:

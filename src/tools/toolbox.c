@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@ enum { COMMAND_TIMEOUT_DEFAULT_MS = 10000, COMMAND_TIMEOUT_MAX_MS = 600000, OUTP
 
 struct toolbox {
     struct region *region;
+    const char *directory;  // of relative files; while reading
     struct toolbox_tool tools[TOOLBOX_TOOLS_MAX];
     size_t count;
 };
@@ -91,6 +93,13 @@ static bool read_lisp(struct toolbox *toolbox, struct toolbox_tool *tool, value 
     tool->session = value_is_string(session) ? copy_text(toolbox, value_text(session)) : "main";
     if (!session_name_valid(span_from(tool->session)))
         return refuse(error, tool, "lisp.session is not a session name");
+    value file = value_is_map(lisp) ? map_get_text(lisp, "file") : value_nil();
+    if (value_is_string(file)) {
+        bool absolute = value_text(file).length && value_text(file).data[0] == '/';
+        value path = value_string_format(toolbox->region, "%s%s%.*s", absolute ? "" : toolbox->directory,
+                                         absolute ? "" : "/", (int)value_text(file).length, value_text(file).data);
+        tool->file = copy_text(toolbox, value_text(path));
+    }
     return true;
 }
 
@@ -160,9 +169,11 @@ static bool read_tools(struct toolbox *toolbox, struct span text, struct error *
     return true;
 }
 
-bool toolbox_read(struct span text, struct toolbox **ret_toolbox, struct error *error)
+bool toolbox_read(struct span text, const char *directory, struct toolbox **ret_toolbox,
+                  struct error *error)
 {
     struct toolbox *toolbox = toolbox_new();
+    toolbox->directory = directory;
     if (!read_tools(toolbox, text, error)) {
         toolbox_free(toolbox);
         return false;
@@ -189,7 +200,11 @@ bool toolbox_load(const char *path, struct toolbox **ret_toolbox, struct error *
     if (content.failed)
         return error_set(error, ERROR_LIMIT, "%s is larger than %d bytes", path, TOOLBOX_FILE_MAX);
     struct error inner;
-    if (toolbox_read(buffer_span(&content), ret_toolbox, &inner))
+    CLEANUP_FREE char *resolved = realpath(path, NULL);  // foreign: allocated by the C library
+    char *slash = resolved ? strrchr(resolved, '/') : NULL;
+    if (slash)
+        *slash = '\0';
+    if (toolbox_read(buffer_span(&content), resolved ? resolved : ".", ret_toolbox, &inner))
         return true;
     if (inner.line)
         return error_set(error, inner.code, "%s:%u:%u: %s", path, inner.line, inner.column, inner.message);

@@ -1,13 +1,14 @@
 // The tools of programs, read from a JSON file once: name → what it does and how it is described.
 //
-//     {"search": {"lisp": {"function": "shop:search", "session": "main"}},
+//     {"search": {"lisp": {"function": "shop:search", "session": "main", "file": "shop.lisp"}},
 //      "wc":     {"command": {"argv": ["wc", "-c"], "timeout_ms": 2000, "max_output": 65536},
 //                 "signature": "(text :string) -> :int"},
 //      "rates":  {"constant": {"eur": 1.1}}}
 //
 // `lisp` and `command` run in the server, on behalf of the program; the other behaviours
 // (docs/language.md) run where the program runs. `signature`, `description`, `skip` and `cache` go with
-// every one of them. What a Lisp function lacks is taken from its docstring and its declared type.
+// every one of them. What a Lisp function lacks is taken from its docstring and its declared type. `file`,
+// relative to the tools file, is loaded into the session when the function is not there yet.
 #pragma once
 
 #include <stdbool.h>
@@ -27,6 +28,7 @@ struct toolbox_tool {
     value record;             // as in the file
     const char *function;     // lisp
     const char *session;      // lisp; "main" by default
+    const char *file;         // lisp; absolute path of what defines the function, or NULL
     const char *const *argv;  // command; ends in NULL
     int64_t timeout_ms;       // command
     size_t max_output;        // command
@@ -34,8 +36,10 @@ struct toolbox_tool {
 
 struct toolbox;
 
-// The tools of a JSON text. ERROR_SYNTAX or ERROR_INVALID, naming the tool.
-bool toolbox_read(struct span text, struct toolbox **ret_toolbox, struct error *error);
+// The tools of a JSON text; relative files are below `directory`. ERROR_SYNTAX or ERROR_INVALID, naming
+// the tool.
+bool toolbox_read(struct span text, const char *directory, struct toolbox **ret_toolbox,
+                  struct error *error);
 bool toolbox_load(const char *path, struct toolbox **ret_toolbox, struct error *error);
 struct toolbox *toolbox_new(void);  // no tools
 void toolbox_free(struct toolbox *toolbox);

@@ -59,6 +59,10 @@ static void describe_condition(struct buffer *text, value error)
         buffer_append_text(text, i ? ", " : " in ");
         buffer_append_span(text, text_in(item_in(error, "frames", i), "call"));
     }
+    // Failures of programs are one line.
+    for (size_t i = 0; i < text->length; i++)
+        if (text->data[i] == '\n')
+            text->data[i] = ' ';
 }
 
 static void on_lisp_reply(void *data, const struct session_reply *reply)

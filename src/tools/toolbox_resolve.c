@@ -14,6 +14,7 @@ struct resolution {
     value allowed;
     value tools;
     size_t next;
+    bool loaded;  // the file of the current tool
     toolbox_resolved_fn *done;
     void *data;
 };
@@ -100,13 +101,46 @@ static void add_tool(struct resolution *resolution, const struct toolbox_tool *t
     resolution->tools = map_put_text(resolution->region, resolution->tools, tool->name, record);
 }
 
+static void ask_function(struct resolution *resolution, const struct toolbox_tool *tool);
+
+// What went wrong in the file shows when the function is called; loading itself is no failure here.
+static void on_loaded(void *data, const struct session_reply *reply)
+{
+    (void)reply;
+    struct resolution *resolution = data;
+    resolution->loaded = true;
+    ask_function(resolution, toolbox_at(resolution->toolbox, resolution->next - 1));
+}
+
+static void load_file(struct resolution *resolution, const struct toolbox_tool *tool)
+{
+    struct region *region = resolution->region;
+    struct session_request request = {
+        .session = tool->session,
+        .kind = SESSION_EVALUATE,
+        .create = true,
+        .op = "load-file",
+        .params = map_put_text(region, map_new(region), "path", value_string_format(region, "%s", tool->file)),
+        .label = tool->file,
+        .timeout = -1,
+        .reply = on_loaded,
+        .data = resolution,
+    };
+    session_submit(resolution->sessions, &request);
+}
+
 static void on_description(void *data, const struct session_reply *reply)
 {
     struct resolution *resolution = data;
     struct region *region = resolution->region;
     const struct toolbox_tool *tool = toolbox_at(resolution->toolbox, resolution->next - 1);
+    bool found = reply->ok && flag_in(reply->result, "found");
+    if (!found && tool->file && !resolution->loaded) {
+        load_file(resolution, tool);
+        return;
+    }
     value record = remote_record(region, tool->record);
-    if (reply->ok && flag_in(reply->result, "found")) {
+    if (found) {
         struct span documentation = text_in(reply->result, "documentation");
         if (value_is_nil(map_get_text(record, "description")) && documentation.length)
             record = map_put_text(region, record, "description", value_string(region, documentation));
@@ -146,7 +180,8 @@ static void resolve_next(struct resolution *resolution)
             continue;
         bool described = !value_is_nil(map_get_text(tool->record, "signature")) &&
                          !value_is_nil(map_get_text(tool->record, "description"));
-        if (tool->kind == TOOLBOX_LISP && !described) {
+        resolution->loaded = false;
+        if (tool->kind == TOOLBOX_LISP && (!described || tool->file)) {
             ask_function(resolution, tool);
             return;
         }

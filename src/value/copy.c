@@ -12,8 +12,16 @@ enum { FIRST_FRAMES = 16, BYTES_PER_UNIT = 64 };
 
 // --- copying ------------------------------------------------------------------------------------
 
+// What all of one copying shares: where to, and the shape translated last, for records come in rows.
+struct copier {
+    struct region *to;
+    struct work work;
+    const struct shape *from_shape;
+    struct shape *to_shape;
+};
+
 // A collection being rebuilt. Its elements are copied one by one into `built`; a map's key waits in
-// `key` while its item is copied.
+// `key` while its item is copied. Of a record that gets a shape only the slots are copied.
 struct frame {
     value source;
     value built;
@@ -21,6 +29,7 @@ struct frame {
     const struct object *part;
     uint32_t index;
     bool has_key;
+    bool is_record;
     bool is_node;  // a sub-node of the source: what it built goes on in the frame below
 };
 
@@ -87,10 +96,41 @@ static size_t foreign_children(value v, value **ret_children)
     return count;
 }
 
-static void push_copy(struct work *work, struct region *to, value v)
+// The same keys as a shape of the other region; NULL when it has no room for more shapes.
+static struct shape *translate_shape(struct copier *copier, const struct shape *from)
 {
+    if (from == copier->from_shape)
+        return copier->to_shape;
+    struct shape *to = from->order ? &shape_empty : NULL;  // wide shapes are left to map_put()
+    for (size_t i = 0; i < from->count && to; i++) {
+        value key = copy_text(copier->to, from->keys[i]);
+        to = shape_extend(copier->to, to, key);
+        value_release(copier->to, key);
+    }
+    copier->from_shape = from;
+    copier->to_shape = to;
+    return to;
+}
+
+// A record with empty slots, or nil.
+static value start_record(struct copier *copier, value v)
+{
+    struct shape *shape = map_shape(v) ? translate_shape(copier, map_shape(v)) : NULL;
+    if (!shape || shape->count == 0)
+        return value_nil();
+    value empty[SHAPE_NARROW] = {{0}};
+    return record_new(copier->to, shape, empty);
+}
+
+static void push_copy(struct copier *copier, value v)
+{
+    struct region *to = copier->to;
     struct frame frame = {.source = v, .part = v.object};
-    if (v.tag == VALUE_VECTOR) {
+    value record = v.tag == VALUE_MAP ? start_record(copier, v) : value_nil();
+    if (record.tag == VALUE_MAP) {
+        frame.built = record;
+        frame.is_record = frame.has_key = true;
+    } else if (v.tag == VALUE_VECTOR) {
         frame.built = vector_new(to, v.aux);
     } else if (v.tag == VALUE_MAP) {
         frame.built = map_new(to);
@@ -103,7 +143,7 @@ static void push_copy(struct work *work, struct region *to, value v)
         for (size_t i = 0; i < count; i++)
             children[i] = value_nil();  // what cannot be completed must still be releasable
     }
-    *(struct frame *)work_push(work) = frame;
+    *(struct frame *)work_push(&copier->work) = frame;
 }
 
 static void add_copy(struct frame *frame, struct region *to, value copy)
@@ -117,6 +157,10 @@ static void add_copy(struct frame *frame, struct region *to, value copy)
         frame->built = set_add(to, frame->built, copy);
         break;
     case VALUE_MAP:
+        if (frame->is_record) {
+            ((struct record *)frame->built.object)->slots[frame->index] = copy;
+            break;
+        }
         if (!frame->has_key) {
             frame->key = copy;
             frame->has_key = true;
@@ -177,38 +221,44 @@ static value finish_copy(struct region *to, const struct frame *frame)
     return frame->built;
 }
 
+// Takes the finished collection off the list and gives it to the one below it.
+static value pop_copy(struct copier *copier)
+{
+    struct frame *frame = work_top(&copier->work);
+    bool is_node = frame->is_node;
+    value done = is_node ? frame->built : finish_copy(copier->to, frame);
+    work_pop(&copier->work);
+    frame = work_top(&copier->work);
+    if (frame && is_node)
+        frame->built = done;
+    else if (frame)
+        add_copy(frame, copier->to, done);
+    return done;
+}
+
 value value_copy(struct region *to, value v)
 {
     if (!value_is_collection(v) && !has_children(v))
         return copy_leaf(to, v);
     struct frame first[FIRST_FRAMES];
-    struct work work;
-    work_init(&work, first, sizeof(first), sizeof(struct frame));
-    push_copy(&work, to, v);
+    struct copier copier = {.to = to};
+    work_init(&copier.work, first, sizeof(first), sizeof(struct frame));
+    push_copy(&copier, v);
     value done = value_nil();
-    while (work.count) {
-        struct frame *frame = work_top(&work);
-        tick_spend(1);
+    while (copier.work.count) {
+        struct frame *frame = work_top(&copier.work);
         value next;
+        tick_spend(1);
         if (next_source(frame, &next)) {
             if (value_is_collection(next) || has_children(next))
-                push_copy(&work, to, next);
+                push_copy(&copier, next);
             else
                 add_copy(frame, to, copy_leaf(to, next));
-            continue;
+        } else if (!push_sub_node(&copier.work)) {
+            done = pop_copy(&copier);
         }
-        if (push_sub_node(&work))
-            continue;
-        done = frame->is_node ? frame->built : finish_copy(to, frame);
-        bool is_node = frame->is_node;
-        work_pop(&work);
-        frame = work_top(&work);
-        if (frame && is_node)
-            frame->built = done;
-        else if (frame)
-            add_copy(frame, to, done);
     }
-    work_release(&work);
+    work_release(&copier.work);
     return done;
 }
 

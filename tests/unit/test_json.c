@@ -119,6 +119,7 @@ Test(json, errors_have_a_position)
         {"[1,\n 2,\n  x]", ERROR_SYNTAX, 3, 3}, {"[\"é€😀\", x]", ERROR_SYNTAX, 1, 9},
         {"\"\xC0\x80\"", ERROR_ENCODING, 1, 2}, {"\"a\xED\xA0\x80\"", ERROR_ENCODING, 1, 3},
         {"\"\xF4\x90\x80\x80\"", ERROR_ENCODING, 1, 2}, {"\"\xE2\x82\"", ERROR_ENCODING, 1, 2},
+        {"\"\xEF" "9\"", ERROR_ENCODING, 1, 2}, {"\"\xEF\xBF\"", ERROR_ENCODING, 1, 2},
         {"1e400", ERROR_LIMIT, 1, 1}, {"\xEF\xBB\xBF 1", ERROR_SYNTAX, 1, 1}, {"/**/1", ERROR_SYNTAX, 1, 1},
         {"[1]]", ERROR_SYNTAX, 1, 4}, {"\v1", ERROR_SYNTAX, 1, 1},
     };

@@ -9,7 +9,6 @@
 
 #include "base/assert.h"
 #include "base/utf8.h"
-#include "value/float_text.h"
 #include "value/guard.h"
 #include "value/heap.h"
 #include "value/json.h"
@@ -23,7 +22,6 @@ enum {
     FIRST_VALUES = 256,
     FIRST_LEVELS = 32,
     VALUES_PER_TICK = 4096,
-    INT64_SAFE_DIGITS = 18,
     LONG_STRING = 4096,  // longer ones spend fuel
 };
 
@@ -168,76 +166,13 @@ static inline const char *read_string(struct reader *reader, const char *at, val
     return p + 1;
 }
 
-static const char *skip_digits(const char *p, const char *end)
-{
-    while (p < end && (unsigned char)(*p - '0') < 10)
-        p++;
-    return p;
-}
-
-static const char *float_value(struct reader *reader, const char *at, const char *end,
-                               value *ret_value)
-{
-    double number = float_read((struct span){at, (size_t)(end - at)});
-    if (number - number != 0)
-        return fail_at(reader, at, ERROR_LIMIT, "number out of range");
-    *ret_value = value_float(number);
-    return end;
-}
-
-static const char *read_exponent(struct reader *reader, const char *at, const char *p,
-                                 value *ret_value)
-{
-    p++;
-    if (p < reader->end && (*p == '+' || *p == '-'))
-        p++;
-    const char *digits = p;
-    p = skip_digits(p, reader->end);
-    if (p == digits)
-        return unexpected(reader, p, "a digit in the exponent");
-    return float_value(reader, at, p, ret_value);
-}
-
-// `p` is at the decimal point; `number` holds the digits before it.
-static const char *read_fraction(struct reader *reader, const char *at, const char *p,
-                                 uint64_t number, value *ret_value)
-{
-    const char *digits = ++p;
-    while (p < reader->end && (unsigned char)(*p - '0') < 10)
-        number = number * 10 + (uint64_t)(*p++ - '0');
-    if (p == digits)
-        return unexpected(reader, p, "a digit after the decimal point");
-    if (p < reader->end && (*p == 'e' || *p == 'E'))
-        return read_exponent(reader, at, p, ret_value);
-    double result;
-    if (p - at > INT64_SAFE_DIGITS ||
-        !float_from_decimal(number, (size_t)(p - digits), &result))
-        return float_value(reader, at, p, ret_value);
-    *ret_value = value_float(*at == '-' ? -result : result);
-    return p;
-}
-
 static const char *read_number(struct reader *reader, const char *at, value *ret_value)
 {
-    const char *end = reader->end;
-    bool negative = *at == '-';
-    const char *digits = at + negative, *p = digits;
-    uint64_t number = 0;
-    while (p < end && (unsigned char)(*p - '0') < 10)
-        number = number * 10 + (uint64_t)(*p++ - '0');
-    if (p == digits)
-        return unexpected(reader, p, "a digit");
-    if (*digits == '0' && p - digits > 1)
-        return fail_at(reader, digits, ERROR_SYNTAX, "numbers must not begin with a zero");
-    if (p < end && *p == '.')
-        return read_fraction(reader, at, p, number, ret_value);
-    if (p < end && (*p == 'e' || *p == 'E'))
-        return read_exponent(reader, at, p, ret_value);
-    if (p - digits <= INT64_SAFE_DIGITS)
-        *ret_value = value_integer(negative ? -(int64_t)number : (int64_t)number);
-    else
-        *ret_value = settle(reader, value_integer_from_text(
-                                        reader->region, (struct span){at, (size_t)(p - at)}));
+    struct json_problem problem;
+    const char *p = json_read_number(reader->region, at, reader->end, ret_value, &problem);
+    if (!p)
+        return fail_at(reader, problem.at, problem.code, problem.text);
+    *ret_value = settle(reader, *ret_value);
     return p;
 }
 

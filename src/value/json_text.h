@@ -1,10 +1,11 @@
-// Strings in JSON text: finding their end, checking them, and making values of them.
+// Strings and numbers in JSON text: finding their end, checking them, and making values of them.
 #pragma once
 
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
 
+#include "base/error.h"
 #include "value/value.h"
 
 static inline bool json_is_special(unsigned char byte)
@@ -48,3 +49,13 @@ const char *json_scan_string(const char *p, const char *end, struct json_string 
 
 value json_plain_string(struct region *region, struct span text, bool simple, bool borrow);
 value json_unescape(struct region *region, struct span text);  // text was scanned
+
+struct json_problem {
+    const char *at;
+    enum error_code code;
+    const char *text;
+};
+
+// `p` is at a digit or '-'. Returns the position behind the number, or NULL with a problem.
+const char *json_read_number(struct region *region, const char *p, const char *end,
+                             value *ret_value, struct json_problem *ret_problem);

@@ -1,5 +1,5 @@
-// The life of one request: made by the dispatcher, run by a handler, ended by exactly one answer or by
-// cancellation.
+// The life of one request: made by the dispatcher, run by a handler, ended by exactly one answer or
+// by cancellation.
 #include <math.h>
 #include <stdarg.h>
 

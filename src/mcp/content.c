@@ -1,5 +1,5 @@
-// Content blocks and the replies made of them. Blocks that the client's version does not know become
-// text.
+// Content blocks and the replies made of them. Blocks that the client's version does not know
+// become text.
 #include <sodium.h>
 #include <stdarg.h>
 

@@ -1,5 +1,6 @@
-// The modern era, 2026-07-28: every request carries its own metadata, nothing is remembered. Questions to
-// the client are answers of their own kind; the client repeats the request with what was asked for.
+// The modern era, 2026-07-28: every request carries its own metadata, nothing is remembered.
+// Questions to the client are answers of their own kind; the client repeats the request with what
+// was asked for.
 #include "base/assert.h"
 #include "mcp/headers.h"
 #include "mcp/internal.h"

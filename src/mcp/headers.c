@@ -1,5 +1,5 @@
-// The headers that repeat parts of a modern request, so that proxies need not read bodies. All must be
-// there, once, and agree with the body.
+// The headers that repeat parts of a modern request, so that proxies need not read bodies. All must
+// be there, once, and agree with the body.
 #include <sodium.h>
 #include <stdarg.h>
 #include <strings.h>

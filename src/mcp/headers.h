@@ -5,8 +5,8 @@
 
 struct mcp_call;
 
-// Both answer the call with -32020 and return false where header and body disagree; on stdio, which has
-// no headers, both are true.
+// Both answer the call with -32020 and return false where header and body disagree; on stdio, which
+// has no headers, both are true.
 bool headers_check_version(struct mcp_call *call, struct span version);
 bool headers_check(struct mcp_call *call, struct span method);
 

@@ -1,4 +1,5 @@
-// Private to the HTTP transport: the server, connections, replies, legacy sessions and their streams.
+// Private to the HTTP transport: the server, connections, replies, legacy sessions and their
+// streams.
 //
 //   watch    one TCP connection, from accept to close: limits and time-outs
 //   reply    the answer to one HTTP request, JSON or SSE; told when the client goes away
@@ -83,7 +84,7 @@ struct bufferevent *watch_new_buffer(struct event_base *base, void *http);
 void watch_sweep(struct mcp_http *http);
 void watch_free_all(struct mcp_http *http);
 
-// --- guard: what a request must satisfy before its body is looked at ----------------------------------
+// --- guard: what a request must satisfy before its body is looked at -----------------------------
 
 struct refusal {
     int status;

@@ -102,22 +102,45 @@ static bool check_names(const struct mcp_http *http, struct evhttp_request *requ
 
 // --- the rest -----------------------------------------------------------------------------------
 
+// evhttp and a proxy in front of it must agree on where a request ends. What they could read
+// differently is refused, and the connection closed with what may follow on it.
+static bool refuse_framing(struct refusal *refusal, const char *message)
+{
+    *refusal = (struct refusal){400, message, "Connection", "close"};
+    return false;
+}
+
+static bool check_framing(struct evhttp_request *request, struct refusal *refusal)
+{
+    size_t lengths, encodings;
+    const char *length = http_header(request, "Content-Length", &lengths);
+    const char *encoding = http_header(request, "Transfer-Encoding", &encodings);
+    if (lengths > 1 || encodings > 1 || (length && encoding))
+        return refuse_framing(refusal, "Bad request: the length of the body is given twice");
+    if (encoding && strcasecmp(encoding, "chunked") != 0)
+        return refuse_framing(refusal, "Bad request: unknown Transfer-Encoding");
+    // Of these evhttp reads the body; of others it would take the body for the next request.
+    enum evhttp_cmd_type method = evhttp_request_get_command(request);
+    bool reads_body =
+        method == EVHTTP_REQ_POST || method == EVHTTP_REQ_PUT || method == EVHTTP_REQ_PATCH;
+    if (!reads_body && (encoding || (length && strcmp(length, "0") != 0)))
+        return refuse_framing(refusal, "Bad request: this method has no body");
+    return true;
+}
+
 static bool check_shape(struct evhttp_request *request, struct refusal *refusal)
 {
-    size_t headers = 0, lengths = 0;
+    size_t headers = 0;
     const struct evkeyvalq *list = evhttp_request_get_input_headers(request);
     for (const struct evkeyval *h = list->tqh_first; h; h = h->next.tqe_next) {
         headers++;
-        lengths += strcasecmp(h->key, "Content-Length") == 0;
         // "Name : value" reads differently to different servers.
         if (h->key[strcspn(h->key, " \t")] != '\0')
-            return refuse(refusal, 400, "Bad request: white space in a header name");
+            return refuse_framing(refusal, "Bad request: white space in a header name");
     }
     if (headers > HTTP_HEADER_COUNT)
         return refuse(refusal, 431, "At most 100 headers are allowed");
-    if (lengths > 1)
-        return refuse(refusal, 400, "Bad request: repeated Content-Length");
-    return true;
+    return check_framing(request, refusal);
 }
 
 static bool check_token(const struct mcp_http *http, struct evhttp_request *request,

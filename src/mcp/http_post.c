@@ -1,5 +1,6 @@
-// POST /mcp: one message or batch. The form of the answer is decided late: plain JSON if the answer is
-// the first thing to say, server-sent events once something comes before it or it takes five seconds.
+// POST /mcp: one message or batch. The form of the answer is decided late: plain JSON if the answer
+// is the first thing to say, server-sent events once something comes before it or it takes five
+// seconds.
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -142,7 +143,8 @@ static struct mcp_call *find_call(struct mcp_server *server, const struct exchan
     UNREACHABLE();
 }
 
-// Modern: that is the cancellation. Legacy: the work goes on, the client may come back for the answer.
+// Modern: that is the cancellation. Legacy: the work goes on, the client may come back for the
+// answer.
 static void on_post_gone(struct reply *reply)
 {
     struct http_exchange *post = reply->owner;

@@ -1,8 +1,9 @@
 // Answers to HTTP requests, and the watch over the connections they travel on.
 //
-// evhttp stops reading while a request is worked on and so would not see the client leave. We switch
-// reading on again, but without evhttp's read callback: it ends the process when bytes arrive in that
-// state. What a client sends ahead stays in the buffer, up to a bound, until evhttp asks for it.
+// evhttp stops reading while a request is worked on and so would not see the client leave. We
+// switch reading on again, but without evhttp's read callback: it ends the process when bytes
+// arrive in that state. What a client sends ahead stays in the buffer, up to a bound, until evhttp
+// asks for it.
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>

@@ -1,5 +1,6 @@
-// Legacy protocol sessions and their streams. A session holds what initialize agreed on and nothing else.
-// A stream keeps its latest events, so that a client whose connection broke can come back for the rest.
+// Legacy protocol sessions and their streams. A session holds what initialize agreed on and nothing
+// else. A stream keeps its latest events, so that a client whose connection broke can come back for
+// the rest.
 #include <sodium.h>
 
 #include "base/assert.h"

@@ -1,5 +1,5 @@
-// What a handler needs to ask the client. The eras differ in how the question travels (era_modern.c,
-// era_legacy.c, task.c); handlers do not see it.
+// What a handler needs to ask the client. The eras differ in how the question travels
+// (era_modern.c, era_legacy.c, task.c); handlers do not see it.
 #include "base/assert.h"
 #include "mcp/internal.h"
 

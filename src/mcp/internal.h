@@ -2,7 +2,7 @@
 //
 //   server   owns everything
 //   peer     what is remembered about one legacy client: a stdio channel or an HTTP session
-//   exchange one incoming message or batch, and the way back for its answers; owned by the transport
+//   exchange one incoming message or batch, and the way back for its answers; of the transport
 //   call     one request: owns its region, belongs to one exchange until answered or cancelled
 //   task     what a call becomes when it is answered before its work is done
 #pragma once
@@ -154,7 +154,8 @@ void *registry_alloc(struct mcp_server *server, size_t size);
 struct exchange;
 
 struct exchange_ops {
-    // A notification or request to the client that belongs to this exchange; it is not the last message.
+    // A notification or request to the client that belongs to this exchange; it is not the last
+    // message.
     void (*notify)(struct exchange *exchange, struct span message);
     // The end: `count` responses, perhaps none. Frees the exchange.
     void (*finish)(struct exchange *exchange, const struct span *messages, size_t count,
@@ -373,7 +374,7 @@ void legacy_take_response(struct peer *peer, const struct message *message);
 
 void server_write_info(const struct mcp_server *server, struct buffer *out);
 
-// --- subscriptions, tasks, states, metrics ---------------------------------------------------------
+// --- subscriptions, tasks, states, metrics ------------------------------------------------------
 
 void listener_end(struct mcp_call *call);  // the response of a server that stops
 
@@ -388,7 +389,8 @@ void state_keeper_free(struct state_keeper *keeper);
 void state_keeper_set_token(struct state_keeper *keeper, const char *token);
 // Appends the signed text of this call's state.
 void state_sign(struct mcp_call *call, struct buffer *out);
-// Checks a text the client sent back and fills round, answers and handler_state. Each text is good once.
+// Checks a text the client sent back and fills round, answers and handler_state. Each text is good
+// once.
 bool state_verify(struct mcp_call *call, struct span text);
 
 struct metrics *metrics_new(void);

@@ -1,5 +1,5 @@
-// JSON-RPC 2.0: taking messages apart and writing them. A message borrows from the value it was read
-// from.
+// JSON-RPC 2.0: taking messages apart and writing them. A message borrows from the value it was
+// read from.
 #pragma once
 
 #include "base/buffer.h"

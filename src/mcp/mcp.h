@@ -1,24 +1,25 @@
-// The Model Context Protocol as a library: a registry of tools, resources, prompts and completers, one
-// dispatcher for both protocol eras, and two transports (stdio and Streamable HTTP). It knows nothing
-// of what the tools do.
+// The Model Context Protocol as a library: a registry of tools, resources, prompts and completers,
+// one dispatcher for both protocol eras, and two transports (stdio and Streamable HTTP). It knows
+// nothing of what the tools do.
 //
-// Life of a request: a transport reads a message, the dispatcher picks the era and the method, checks
-// the parameters and hands a `struct mcp_call` to the registered handler. The handler runs on the loop
-// thread and must not block. It answers at once or later, with exactly one mcp_call_reply*() (or
-// mcp_call_ask()) per run of the handler. The call and all values of its region stay valid until then,
-// also when the client cancelled or went away: the answer is then thrown away by the library.
+// Life of a request: a transport reads a message, the dispatcher picks the era and the method,
+// checks the parameters and hands a `struct mcp_call` to the registered handler. The handler runs
+// on the loop thread and must not block. It answers at once or later, with exactly one
+// mcp_call_reply*() (or mcp_call_ask()) per run of the handler. The call and all values of its
+// region stay valid until then, also when the client cancelled or went away: the answer is then
+// thrown away by the library.
 //
 // Eras: *legacy* = 2024-11-05 … 2025-11-25, opened by initialize; *modern* = 2026-07-28, stateless.
-// Handlers see the difference only if they ask. The library adds resultType, _meta, caching hints and
-// HTTP statuses; it replaces content blocks that the client's version does not know.
+// Handlers see the difference only if they ask. The library adds resultType, _meta, caching hints
+// and HTTP statuses; it replaces content blocks that the client's version does not know.
 //
 // Ownership: the server owns copies of all that is registered (strings included). `data` pointers
-// belong to the caller and must outlive the server. Values given to a reply live in the call's region
-// and are consumed. Texts are borrowed for the duration of the function.
+// belong to the caller and must outlive the server. Values given to a reply live in the call's
+// region and are consumed. Texts are borrowed for the duration of the function.
 //
-// Limits: message in 8 MiB, nesting 128; message out 4 MiB (larger tool results become an error result
-// that says so); 256 requests in flight per stdio channel or HTTP session; those of HTTP are in
-// struct mcp_http_options and docs/limits.md.
+// Limits: message in 8 MiB, nesting 128; message out 4 MiB (larger tool results become an error
+// result that says so); 256 requests in flight per stdio channel or HTTP session; those of HTTP are
+// in struct mcp_http_options and docs/limits.md.
 #pragma once
 
 #include <stdbool.h>
@@ -54,13 +55,16 @@ struct mcp_server_info {
     bool tasks;      // some handler calls mcp_call_become_task()
 };
 
-// What a list contains (tools, resources, prompts, completions) is advertised because it is registered.
+// What a list contains (tools, resources, prompts, completions) is advertised because it is
+// registered.
 struct mcp_server *mcp_server_new(struct event_base *base, const struct mcp_server_info *info);
-// All transports must have ended. Calls still open are dropped: their handlers must not reply later.
+// All transports must have ended. Calls still open are dropped: their handlers must not reply
+// later.
 void mcp_server_free(struct mcp_server *server);
 
-// Stops taking work: transports answer open subscriptions, refuse new requests, let running ones finish
-// for at most grace_ms and then report their end through their on_end function. May be called twice.
+// Stops taking work: transports answer open subscriptions, refuse new requests, let running ones
+// finish for at most grace_ms and then report their end through their on_end function. May be
+// called twice.
 void mcp_server_shutdown(struct mcp_server *server, unsigned grace_ms);
 size_t mcp_server_active_calls(const struct mcp_server *server);
 
@@ -73,7 +77,8 @@ enum mcp_tool_flags {
     MCP_TOOL_DESTRUCTIVE = 2,  // destructiveHint
     MCP_TOOL_IDEMPOTENT = 4,   // idempotentHint
     MCP_TOOL_OPEN_WORLD = 8,   // openWorldHint
-    // The library checks only that all argument names are known; the handler checks the rest itself.
+    // The library checks only that all argument names are known; the handler checks the rest
+    // itself.
     MCP_TOOL_NAMES_ONLY = 16,
     // Progress is sent as the handler emits it, not first after 1 s and at most twice a second.
     MCP_TOOL_PROGRESS_AT_ONCE = 32,
@@ -92,7 +97,8 @@ struct mcp_tool {
     void *data;
 };
 
-// Order of registration is order of the list. A name twice or a broken schema is a programming error.
+// Order of registration is order of the list. A name twice or a broken schema is a programming
+// error.
 void mcp_server_add_tool(struct mcp_server *server, const struct mcp_tool *tool);
 // For `--tools a,b`: true if registered.
 bool mcp_server_has_tool(const struct mcp_server *server, const char *name);
@@ -141,9 +147,9 @@ struct mcp_prompt {
 
 void mcp_server_add_prompt(struct mcp_server *server, const struct mcp_prompt *prompt);
 
-// Completes one argument of a prompt (reference = its name) or one variable of a template (reference =
-// its URI template). Asks mcp_call_argument(call, "value") for what was typed so far, and
-// mcp_call_context(call, name) for the arguments already given; adds values with
+// Completes one argument of a prompt (reference = its name) or one variable of a template
+// (reference = its URI template). Asks mcp_call_argument(call, "value") for what was typed so far,
+// and mcp_call_context(call, name) for the arguments already given; adds values with
 // mcp_call_add_completion() and ends with mcp_call_reply_completion().
 struct mcp_completer {
     const char *reference;
@@ -188,16 +194,16 @@ void *mcp_call_data(const struct mcp_call *call);
 
 // --- while it runs ------------------------------------------------------------------------------
 
-// True after the client cancelled, disconnected (modern HTTP) or the task was cancelled. The handler
-// still must reply once.
+// True after the client cancelled, disconnected (modern HTTP) or the task was cancelled. The
+// handler still must reply once.
 bool mcp_call_is_cancelled(const struct mcp_call *call);
 // Called at most once, from the loop, never from within a library function the handler called. The
 // handler may reply from it. NULL takes the callback back.
 void mcp_call_on_cancel(struct mcp_call *call, mcp_handler_fn *on_cancel, void *data);
 
 #define MCP_NO_TOTAL (-1.0)
-// Sent only if the client gave a token, if it is larger than the one before and not too soon after it:
-// call as often as convenient. message may be NULL.
+// Sent only if the client gave a token, if it is larger than the one before and not too soon after
+// it: call as often as convenient. message may be NULL.
 void mcp_call_progress(struct mcp_call *call, double progress, double total, const char *message);
 bool mcp_call_wants_progress(const struct mcp_call *call);
 
@@ -216,10 +222,10 @@ enum mcp_log_level {
 void mcp_call_log(struct mcp_call *call, enum mcp_log_level level, const char *logger, value data);
 
 // --- asking the client --------------------------------------------------------------------------
-// A handler that needs answers asks for each with mcp_call_need*(). If one returns false it may ask for
-// more, then calls mcp_call_ask() and returns: it is run again, from its beginning, with all answers
-// given so far. So a handler must have no side effects before its last need. A client that did not
-// declare the capability makes mcp_call_ask() end the call with the right error: ask
+// A handler that needs answers asks for each with mcp_call_need*(). If one returns false it may ask
+// for more, then calls mcp_call_ask() and returns: it is run again, from its beginning, with all
+// answers given so far. So a handler must have no side effects before its last need. A client that
+// did not declare the capability makes mcp_call_ask() end the call with the right error: ask
 // mcp_call_client_can() first where there is another way.
 
 // *ret_answer is the client's result, e.g. {"action":"accept","content":{…}}. `params` is a map.
@@ -229,14 +235,15 @@ bool mcp_call_need(struct mcp_call *call, const char *key, const char *method, v
 bool mcp_call_need_form(struct mcp_call *call, const char *key, const char *message,
                         const char *schema, value *ret_answer);
 void mcp_call_ask(struct mcp_call *call);
-// A note to the next run of the same handler, signed and bound to this request (modern) or kept (legacy).
+// A note to the next run of the same handler, signed and bound to this request (modern) or kept
+// (legacy).
 void mcp_call_set_state(struct mcp_call *call, value state);
 value mcp_call_state(const struct mcp_call *call);  // nil in the first run
 
 // --- tasks --------------------------------------------------------------------------------------
 
-// Answers the request with a task now, if the client declared the extension; the reply of the handler
-// then becomes the task's result. False, and nothing happens, where that is not possible.
+// Answers the request with a task now, if the client declared the extension; the reply of the
+// handler then becomes the task's result. False, and nothing happens, where that is not possible.
 bool mcp_call_become_task(struct mcp_call *call);
 bool mcp_call_is_task(const struct mcp_call *call);
 
@@ -267,7 +274,8 @@ void mcp_call_reply_blob(struct mcp_call *call, const char *mime_type, struct sp
 void mcp_call_reply_not_found(struct mcp_call *call);
 void mcp_call_reply_prompt(struct mcp_call *call);  // the blocks, each as a message of the user
 void mcp_call_reply_completion(struct mcp_call *call);
-// A JSON-RPC error. For tools only where the protocol wants one; failures of the domain are results.
+// A JSON-RPC error. For tools only where the protocol wants one; failures of the domain are
+// results.
 void mcp_call_reply_error(struct mcp_call *call, int code, const char *message);
 // -32021 in the modern era, an error result in the legacy era.
 void mcp_call_reply_missing_capability(struct mcp_call *call, const char *capability);
@@ -289,8 +297,8 @@ void mcp_call_close_stream(struct mcp_call *call, unsigned retry_ms);
 struct mcp_metric;
 enum mcp_metric_kind { MCP_COUNTER, MCP_GAUGE, MCP_HISTOGRAM };
 
-// Registers a metric, or finds the registered one with this name and label. label is the inside of the
-// braces, e.g. "outcome=\"timeout\"", or NULL. Histograms are of seconds, 0.1 ms … 60 s.
+// Registers a metric, or finds the registered one with this name and label. label is the inside of
+// the braces, e.g. "outcome=\"timeout\"", or NULL. Histograms are of seconds, 0.1 ms … 60 s.
 struct mcp_metric *mcp_server_add_metric(struct mcp_server *server, enum mcp_metric_kind kind,
                                          const char *name, const char *label, const char *help);
 void mcp_metric_add(struct mcp_metric *metric, double amount);  // counter
@@ -304,9 +312,10 @@ void mcp_server_add_collector(struct mcp_server *server, mcp_collect_fn *collect
 
 typedef void mcp_end_fn(void *data);
 
-// Takes over descriptors 0 and 1 (they then lead to /dev/null and standard error, so that no library or
-// child can disturb the protocol) and serves the one client behind them. on_end is called once, after
-// end of input or mcp_server_shutdown(), when all is written: the caller then leaves its loop.
+// Takes over descriptors 0 and 1 (they then lead to /dev/null and standard error, so that no
+// library or child can disturb the protocol) and serves the one client behind them. on_end is
+// called once, after end of input or mcp_server_shutdown(), when all is written: the caller then
+// leaves its loop.
 struct mcp_stdio;
 int mcp_stdio_start(struct mcp_server *server, mcp_end_fn *on_end, void *data,
                     struct mcp_stdio **ret_stdio);

@@ -1,5 +1,5 @@
-// The four lists. A page holds 200 entries; a cursor names the list, the position and the generation of
-// the list, so that one from before a change is refused instead of skipping entries.
+// The four lists. A page holds 200 entries; a cursor names the list, the position and the
+// generation of the list, so that one from before a change is refused instead of skipping entries.
 #include <sodium.h>
 
 #include "mcp/internal.h"

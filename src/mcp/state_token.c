@@ -1,7 +1,7 @@
 // requestState: what a multi round-trip request has to remember between its rounds, carried by the
 // client. base64url(payload) "." base64url(HMAC-SHA256(key, payload)); the key lives as long as the
-// process. The payload binds the state to the method, the parameters and the bearer token, and says when
-// it ends. Each state is good once.
+// process. The payload binds the state to the method, the parameters and the bearer token, and says
+// when it ends. Each state is good once.
 #include <sodium.h>
 
 #include "base/assert.h"
@@ -15,7 +15,8 @@ enum {
     STATE_LIFE_S = 600,
     STATE_TEXT_MAX = 64 << 10,
     NONCE_SIZE = 16,
-    // Used states are remembered; of more than this many within their life the oldest are forgotten.
+    // Used states are remembered; of more than this many within their life the oldest are
+    // forgotten.
     USED_MAX = 4096,
     BASE64 = sodium_base64_VARIANT_URLSAFE_NO_PADDING,
 };

@@ -1,5 +1,5 @@
-// The stdio transport: one message per line. Nothing here blocks: a client that does not read only lets
-// the output queue grow, to 64 MiB and not beyond.
+// The stdio transport: one message per line. Nothing here blocks: a client that does not read only
+// lets the output queue grow, to 64 MiB and not beyond.
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

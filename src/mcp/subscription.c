@@ -1,5 +1,5 @@
-// Change notifications: to modern clients through the streams of subscriptions/listen, to legacy clients
-// through their channel or session.
+// Change notifications: to modern clients through the streams of subscriptions/listen, to legacy
+// clients through their channel or session.
 #include "base/assert.h"
 #include "mcp/internal.h"
 

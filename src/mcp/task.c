@@ -1,6 +1,6 @@
-// The tasks extension: a call that was answered before its work is done lives on as a task, which the
-// client polls. A task is kept for an hour after its creation and as long as it works; 256 at most, then
-// calls stay calls.
+// The tasks extension: a call that was answered before its work is done lives on as a task, which
+// the client polls. A task is kept for an hour after its creation and as long as it works; 256 at
+// most, then calls stay calls.
 #include <sodium.h>
 
 #include "base/assert.h"

@@ -117,6 +117,13 @@ describe('form of the request', () => {
     for (const more of [['Transfer-Encoding: chunked', `Content-Length: ${body.length}`],
       [`Content-Length: ${body.length}`, 'Content-Length: 5'], [`Content-Length : ${body.length}`]])
       assert.equal(await server.rawStatus([...lines, ...more, '', body].join('\r\n')), 400, more[0]);
+    const inner = 'GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n';
+    for (const [method, more] of [['GET', `Content-Length: ${inner.length}`], ['DELETE', `Content-Length: ${inner.length}`],
+      ['GET', 'Transfer-Encoding: chunked'], ['POST', 'Transfer-Encoding: gzip, chunked'], ['POST', 'Transfer-Encoding: xchunked']]) {
+      const text = await server.raw([`${method} /mcp HTTP/1.1`, 'Host: localhost', more, '', inner].join('\r\n'), 500);
+      assert.match(text, /^HTTP\/1\.1 4(00|13)/, `${method} ${more}: ${text}`);
+      assert.equal(text.match(/HTTP\/1\.1/g).length, 1, `${method} ${more}: ${text}`);
+    }
   });
   test('too many and too large headers are refused', async () => {
     const many = Array.from({ length: 101 }, (_, i) => `X-${i}: 1`);
@@ -189,6 +196,11 @@ describe('modern headers and statuses', () => {
     const list = await allEvents(talking);
     assert.deepEqual(list.map((e) => e.message.params?.progress ?? 'end'), [0, 50, 100, 'end']);
     assert.ok(list.every((e) => e.id === undefined));
+  });
+  test('after five seconds the answer becomes a stream', async () => {
+    const response = await server.modern(call(modern, 1, 'slow_compute', { seconds: 5.5, label: 'late' }));
+    assert.equal(response.headers.get('content-type'), 'text/event-stream');
+    assert.match((await allEvents(response)).at(-1).message.result.content[0].text, /late/);
   });
   test('a client that leaves cancels its call, before and after headers', async () => {
     const running = async () => +(await (await fetch(server.url.replace('/mcp', '/metrics'))).text())

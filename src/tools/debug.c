@@ -37,11 +37,10 @@ static value name_missing_frame(struct mcp_call *call, const struct session_repl
     struct tools *tools = mcp_call_data(call);
     struct region *region = mcp_call_region(call);
     value error = map_get_text(map, "error"), arguments = mcp_call_arguments(call);
-    int64_t count = value_is_map(reply->result) ? integer_in(reply->result, "frames", -1) : -1;
-    if (!span_equal_text(text_in(error, "code"), "no-such-frame") || count < 0)
-        return map;
     value record = session_error(tools->sessions, reply->session, integer_in(arguments, "error", 0), region);
-    int64_t number = value_is_map(record) ? integer_in(record, "id", 0) : 0;
+    if (!span_equal_text(text_in(error, "code"), "no-such-frame") || !value_is_map(record))
+        return map;
+    int64_t number = integer_in(record, "id", 0), count = integer_in(record, "depth", 0);
     value message = value_string_format(
         region, "Frame %" PRId64 " does not exist; error %" PRId64 " has %" PRId64 " frames (0 to %" PRId64 ").",
         integer_in(arguments, "frame", 0), number, count, count - 1);

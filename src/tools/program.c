@@ -137,6 +137,7 @@ static void on_answer(void *data, struct span answer, const char *failure)
     struct error error;
     struct json_options options = {.max_depth = ANSWER_DEPTH};
     mcp_call_on_cancel(task->call, NULL, NULL);
+    mcp_metric_add(task->tools->metrics.programs, 1);
     if (failure && strcmp(failure, "timeout") == 0) {
         tool_refuse(task->call, "timeout", "timeout: evaluation exceeded %" PRId64 " ms (option timeout)",
                     task->timeout_ms);

@@ -126,6 +126,22 @@ void render_values(struct buffer *text, const struct session_reply *reply)
     render_values_omitted(text, reply);
 }
 
+// Where the failing form is, unless that is plain: the first form of the code given.
+static void render_position(struct buffer *text, value error)
+{
+    struct span path = text_in(error, "path");
+    int64_t form = integer_in(error, "form", 1), line = integer_in(error, "line", 1),
+            column = integer_in(error, "column", 1);
+    if (path.length > 0)
+        buffer_append_format(text, "\n(in form %" PRId64 ", %.*s:%" PRId64 ", column %" PRId64, form, (int)path.length,
+                             path.data, line, column);
+    else if (form > 1)
+        buffer_append_format(text, "\n(in form %" PRId64 ", line %" PRId64 ", column %" PRId64, form, line, column);
+    else
+        return;
+    buffer_append_text(text, form > 1 ? "; the forms before it took effect)" : ")");
+}
+
 void render_error_heading(struct buffer *text, value error)
 {
     render_gap(text);
@@ -142,12 +158,7 @@ void render_error_heading(struct buffer *text, value error)
     }
     buffer_append_byte(text, '\n');
     buffer_append_span(text, text_in(error, "message"));
-    if (integer_in(error, "form", 1) > 1)
-        buffer_append_format(text,
-                             "\n(in form %" PRId64 ", line %" PRId64 ", column %" PRId64
-                             "; the forms before it took effect)",
-                             integer_in(error, "form", 1), integer_in(error, "line", 1),
-                             integer_in(error, "column", 1));
+    render_position(text, error);
     struct span hint = text_in(error, "hint");
     if (hint.length > 0) {
         buffer_append_text(text, "\nhint: ");

@@ -8,6 +8,7 @@
 #include "tools/render.h"
 
 enum {
+    CODE_LIMIT = 4 << 20,
     TEXT_LIMIT = 64 << 20,  // above what any session reply can hold
     TASK_AFTER_MS = 10000,  // a running evaluation becomes a task where the client knows tasks
 };
@@ -186,6 +187,11 @@ void tool_submit(struct tools *tools, struct mcp_call *call, struct session_requ
                  tool_render_fn *render)
 {
     int64_t timeout;
+    value code = mcp_call_argument(call, "code");
+    if (value_is_string(code) && value_text(code).length > CODE_LIMIT) {
+        tool_refuse(call, "invalid-argument", "code is longer than %d MiB", CODE_LIMIT >> 20);
+        return;
+    }
     if (!tool_integer(call, "timeout", -1, 0, 86400, &timeout))
         return;
     struct tool_run *run = memory_alloc_zero(sizeof(*run));

@@ -60,24 +60,9 @@ static bool check_selection(const struct tools *tools, struct error *error)
     return true;
 }
 
-static void register_metrics(struct tools *tools)
-{
-    struct mcp_server *server = tools->server;
-    tools->metrics = (struct tool_metrics){
-        .evaluations = mcp_server_add_metric(server, MCP_COUNTER, "cadre_evaluations_total", NULL,
-                                             "Requests that ran in a session"),
-        .errors = mcp_server_add_metric(server, MCP_COUNTER, "cadre_evaluation_errors_total", NULL,
-                                        "Requests that ran in a session and failed"),
-        .rollbacks = mcp_server_add_metric(server, MCP_COUNTER, "cadre_rollbacks_total", NULL,
-                                           "Sessions set back because their process ended"),
-        .seconds = mcp_server_add_metric(server, MCP_HISTOGRAM, "cadre_evaluation_seconds", NULL,
-                                         "Time from the start of a request to its reply"),
-    };
-}
-
 bool tools_register(struct tools *tools, struct error *error)
 {
-    register_metrics(tools);
+    tools_register_metrics(tools);
     tools_register_evaluate(tools);
     tools_register_errors(tools);
     tools_register_debug(tools);

@@ -16,6 +16,10 @@ struct tool_metrics {
     struct mcp_metric *errors;
     struct mcp_metric *rollbacks;
     struct mcp_metric *seconds;
+    struct mcp_metric *programs;
+    struct mcp_metric *sessions;
+    struct mcp_metric *processes;
+    struct mcp_metric *bytes;
 };
 
 struct context_tools;
@@ -48,6 +52,7 @@ void tools_add(struct tools *tools, const struct mcp_tool *tool);
 // What the model is told when it connects.
 const char *tools_instructions(void);
 
+void tools_register_metrics(struct tools *tools);
 void tools_register_evaluate(struct tools *tools);
 void tools_register_errors(struct tools *tools);
 void tools_register_debug(struct tools *tools);

@@ -71,8 +71,8 @@ static void measure(const char *label, struct span text, const struct json_optio
     }
     qsort(times, ROUNDS, sizeof(*times), compare_times);
     int64_t median = times[ROUNDS / 2];
-    printf("%-9s %8zu bytes  median %7.3f ms  best %7.3f ms  %.2f GB/s  (%zu bytes of values)\n", label,
-           text.length, (double)median / 1e6, (double)times[0] / 1e6,
+    printf("%-9s %8zu bytes  median %7.3f ms  best %7.3f ms  %.2f GB/s  (%zu bytes of values)\n",
+           label, text.length, (double)median / 1e6, (double)times[0] / 1e6,
            (double)text.length / (double)median, live);
     region_free(region);
 }

@@ -104,9 +104,8 @@ static value add_magnitudes(struct region *region, const struct limbs *a, const 
 static value subtract_magnitudes(struct region *region, const struct limbs *a,
                                  const struct limbs *b)
 {
-    bool a_smaller = a->count != b->count
-                         ? a->count < b->count
-                         : mpn_cmp(a->data, b->data, (mp_size_t)a->count) < 0;
+    bool a_smaller = a->count != b->count ? a->count < b->count
+                                          : mpn_cmp(a->data, b->data, (mp_size_t)a->count) < 0;
     if (a_smaller) {
         const struct limbs *larger = b;
         b = a;

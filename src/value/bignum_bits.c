@@ -198,8 +198,8 @@ static double scale_to_double(value a, bool more, int64_t exponent)
     size_t bits = integer_bits(a);
     if (bits > LIMB_BITS && has_low_bits(&limbs, bits - LIMB_BITS))
         more = true;
-    double magnitude = round_to_double(top_bits(&limbs, bits), more,
-                                       exponent + (int64_t)bits - LIMB_BITS);
+    double magnitude =
+        round_to_double(top_bits(&limbs, bits), more, exponent + (int64_t)bits - LIMB_BITS);
     return limbs.negative ? -magnitude : magnitude;
 }
 

@@ -7,7 +7,7 @@
 
 enum {
     DIGITS_PER_LIMB = 19,
-    PIECE_LIMBS = 512,                            // converted by GMP in one go
+    PIECE_LIMBS = 512,  // converted by GMP in one go
     PIECE_DIGITS = PIECE_LIMBS * DIGITS_PER_LIMB,
     POWERS_MAX = 40,
     PRODUCTS_PER_UNIT = 128,
@@ -61,9 +61,9 @@ static value from_digits(struct region *region, struct span digits)
     value power = power_of_ten(region, PIECE_DIGITS);
     for (size_t i = first; i < digits.length; i += PIECE_DIGITS) {
         number = integer_multiply(region, number, value_retain(power));
-        number = integer_add(region, number,
-                             piece_from_digits(region,
-                                               (struct span){digits.data + i, PIECE_DIGITS}));
+        number =
+            integer_add(region, number,
+                        piece_from_digits(region, (struct span){digits.data + i, PIECE_DIGITS}));
     }
     value_release(region, power);
     return number;
@@ -147,7 +147,8 @@ static size_t write_piece(value number, char *text)
 }
 
 // Exactly `width` digits, zeros in front. Splits in halves; the depth is `level`, at most 40.
-static void write_padded(struct powers *powers, value number, char *text, size_t width, size_t level)
+static void write_padded(struct powers *powers, value number, char *text, size_t width,
+                         size_t level)
 {
     if (level == 0) {
         size_t count = write_piece(number, text);

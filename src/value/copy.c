@@ -38,14 +38,10 @@ static value copy_text(struct region *to, value v)
     struct span text = value_text(v);
     tick_spend(text.length / BYTES_PER_UNIT);
     switch ((enum value_tag)v.tag) {
-    case VALUE_KEYWORD:
-        return value_keyword(to, text);
-    case VALUE_SYMBOL:
-        return value_symbol(to, text);
-    case VALUE_VAR:
-        return value_var(to, text);
-    default:
-        return value_string(to, text);
+    case VALUE_KEYWORD: return value_keyword(to, text);
+    case VALUE_SYMBOL: return value_symbol(to, text);
+    case VALUE_VAR: return value_var(to, text);
+    default: return value_string(to, text);
     }
 }
 
@@ -68,13 +64,11 @@ static bool has_children(value v)
 static value copy_leaf(struct region *to, value v)
 {
     switch ((enum value_tag)v.tag) {
-    case VALUE_BIGNUM:
-        return copy_bytes(to, v);
+    case VALUE_BIGNUM: return copy_bytes(to, v);
     case VALUE_STRING:
     case VALUE_KEYWORD:
     case VALUE_SYMBOL:
-    case VALUE_VAR:
-        return copy_text(to, v);
+    case VALUE_VAR: return copy_text(to, v);
     case VALUE_FUNCTION:
     case VALUE_REGEX:
         if (v.flags & VALUE_BORROWED)
@@ -84,8 +78,7 @@ static value copy_leaf(struct region *to, value v)
         if (type->copied)
             type->copied(to, copy.object, v.object);
         return copy;
-    default:
-        return v;
+    default: return v;
     }
 }
 
@@ -150,12 +143,8 @@ static void add_copy(struct frame *frame, struct region *to, value copy)
 {
     value *children;
     switch ((enum value_tag)frame->source.tag) {
-    case VALUE_VECTOR:
-        frame->built = vector_push(to, frame->built, copy);
-        break;
-    case VALUE_SET:
-        frame->built = set_add(to, frame->built, copy);
-        break;
+    case VALUE_VECTOR: frame->built = vector_push(to, frame->built, copy); break;
+    case VALUE_SET: frame->built = set_add(to, frame->built, copy); break;
     case VALUE_MAP:
         if (frame->is_record) {
             ((struct record *)frame->built.object)->slots[frame->index] = copy;
@@ -188,8 +177,8 @@ static bool next_source(const struct frame *frame, value *ret_value)
     }
     if (frame->index >= part_count(frame->part, frame->source))
         return false;
-    *ret_value = frame->has_key ? part_item(frame->part, frame->index)
-                                : part_key(frame->part, frame->index);
+    *ret_value =
+        frame->has_key ? part_item(frame->part, frame->index) : part_key(frame->part, frame->index);
     return true;
 }
 
@@ -325,8 +314,7 @@ static struct list inside_of(struct object *object)
         if (((struct foreign *)object)->type->children)
             list.values = ((struct foreign *)object)->type->children(object, &list.count);
         return list;
-    default:
-        return list;
+    default: return list;
     }
 }
 

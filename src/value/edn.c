@@ -79,9 +79,7 @@ static bool add_pending(struct reader *reader, size_t at)
     struct level *level = &reader->levels[reader->depth - 1];
     value v = reader->pending, present;
     switch (level->collection.tag) {
-    case VALUE_VECTOR:
-        level->collection = vector_push(reader->region, level->collection, v);
-        break;
+    case VALUE_VECTOR: level->collection = vector_push(reader->region, level->collection, v); break;
     case VALUE_SET:
         if (set_has(level->collection, v))
             return fail(reader, at, ERROR_INVALID, "duplicate element in a set");

@@ -32,23 +32,16 @@ static bool foreign_equal(value a, value b)
 static bool scalar_equal(value a, value b, bool strict)
 {
     switch ((enum value_tag)a.tag) {
-    case VALUE_NIL:
-        return true;
-    case VALUE_BOOLEAN:
-        return a.boolean == b.boolean;
-    case VALUE_INTEGER:
-        return a.integer == b.integer;
-    case VALUE_FLOAT:
-        return a.number == b.number || (strict && isnan(a.number) && isnan(b.number));
-    case VALUE_BIGNUM:
-        return number_compare(a, b) == VALUE_SAME;
+    case VALUE_NIL: return true;
+    case VALUE_BOOLEAN: return a.boolean == b.boolean;
+    case VALUE_INTEGER: return a.integer == b.integer;
+    case VALUE_FLOAT: return a.number == b.number || (strict && isnan(a.number) && isnan(b.number));
+    case VALUE_BIGNUM: return number_compare(a, b) == VALUE_SAME;
     case VALUE_STRING:
     case VALUE_KEYWORD:
     case VALUE_SYMBOL:
-    case VALUE_VAR:
-        return text_equal(a, b);
-    default:
-        return foreign_equal(a, b);
+    case VALUE_VAR: return text_equal(a, b);
+    default: return foreign_equal(a, b);
     }
 }
 

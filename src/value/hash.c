@@ -55,12 +55,9 @@ static uint64_t hash_foreign(value v)
 static uint64_t hash_scalar(value v)
 {
     switch ((enum value_tag)v.tag) {
-    case VALUE_BOOLEAN:
-        return mix(VALUE_BOOLEAN, v.boolean);
-    case VALUE_INTEGER:
-        return mix(VALUE_INTEGER, (uint64_t)v.integer);
-    case VALUE_FLOAT:
-        return hash_float(v.number);
+    case VALUE_BOOLEAN: return mix(VALUE_BOOLEAN, v.boolean);
+    case VALUE_INTEGER: return mix(VALUE_INTEGER, (uint64_t)v.integer);
+    case VALUE_FLOAT: return hash_float(v.number);
     case VALUE_BIGNUM: {
         const struct bignum *bignum = bignum_of(v);
         size_t limbs = (size_t)(bignum->size < 0 ? -bignum->size : bignum->size);
@@ -74,13 +71,10 @@ static uint64_t hash_scalar(value v)
         return hash_name(VALUE_KEYWORD, value_text(v));
     case VALUE_STRING:
     case VALUE_SYMBOL:
-    case VALUE_VAR:
-        return hash_name(v.tag, value_text(v));
+    case VALUE_VAR: return hash_name(v.tag, value_text(v));
     case VALUE_FUNCTION:
-    case VALUE_REGEX:
-        return hash_foreign(v);
-    default:
-        return mix(VALUE_NIL, 0);
+    case VALUE_REGEX: return hash_foreign(v);
+    default: return mix(VALUE_NIL, 0);
     }
 }
 

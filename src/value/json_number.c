@@ -89,7 +89,7 @@ const char *json_read_number(struct region *region, const char *p, const char *e
     if (p - digits <= SAFE_DIGITS)
         *ret_value = value_integer(negative ? -(int64_t)whole : (int64_t)whole);
     else
-        *ret_value = value_integer_from_text(region, (struct span){number.start,
-                                                                   (size_t)(p - number.start)});
+        *ret_value = value_integer_from_text(
+            region, (struct span){number.start, (size_t)(p - number.start)});
     return p;
 }

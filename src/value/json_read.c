@@ -29,9 +29,9 @@ enum level_kind { LEVEL_ARRAY, LEVEL_RECORD, LEVEL_PAIRS };
 
 struct level {
     enum level_kind kind;
-    size_t base;          // where its values begin on the stack
-    struct shape *shape;  // RECORD: the keys so far
-    size_t slot;          // RECORD: where the next value goes, seen from base
+    size_t base;                // where its values begin on the stack
+    struct shape *shape;        // RECORD: the keys so far
+    size_t slot;                // RECORD: where the next value goes, seen from base
     struct shape **first_hint;  // what the first key of an object here was last time
 };
 
@@ -94,7 +94,8 @@ static void grow_levels(struct reader *reader)
     struct level *levels = region_alloc(reader->region, capacity * sizeof(struct level));
     memcpy(levels, reader->levels, reader->depth * sizeof(struct level));
     if (reader->levels != reader->first_levels)
-        region_return(reader->region, reader->levels, reader->level_capacity * sizeof(struct level));
+        region_return(reader->region, reader->levels,
+                      reader->level_capacity * sizeof(struct level));
     reader->levels = levels;
     reader->level_capacity = capacity;
     reader->top = &levels[reader->depth - 1];
@@ -123,7 +124,8 @@ static void release_all(struct reader *reader)
     if (reader->values != reader->first_values)
         region_return(reader->region, reader->values, reader->capacity * sizeof(value));
     if (reader->levels != reader->first_levels)
-        region_return(reader->region, reader->levels, reader->level_capacity * sizeof(struct level));
+        region_return(reader->region, reader->levels,
+                      reader->level_capacity * sizeof(struct level));
 }
 
 static value settle(const struct reader *reader, value v)
@@ -189,14 +191,10 @@ static const char *read_word(struct reader *reader, const char *at, const char *
 static const char *read_scalar(struct reader *reader, const char *p, value *ret_value)
 {
     switch (*p) {
-    case '"':
-        return read_string(reader, p + 1, ret_value);
-    case 't':
-        return read_word(reader, p, "true", value_boolean(true), ret_value);
-    case 'f':
-        return read_word(reader, p, "false", value_boolean(false), ret_value);
-    case 'n':
-        return read_word(reader, p, "null", value_nil(), ret_value);
+    case '"': return read_string(reader, p + 1, ret_value);
+    case 't': return read_word(reader, p, "true", value_boolean(true), ret_value);
+    case 'f': return read_word(reader, p, "false", value_boolean(false), ret_value);
+    case 'n': return read_word(reader, p, "null", value_nil(), ret_value);
     default:
         if (*p == '-' || (unsigned char)(*p - '0') < 10)
             return read_number(reader, p, ret_value);

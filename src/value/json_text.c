@@ -70,7 +70,8 @@ const char *json_scan_string(const char *p, const char *end, struct json_string 
         } else {
             uint32_t code_point;
             size_t step = utf8_decode(p, (size_t)(end - p), &code_point);
-            if (code_point == UTF8_REPLACEMENT && (step != 3 || memcmp(p, "\xEF\xBF\xBD", 3) != 0)) {
+            if (code_point == UTF8_REPLACEMENT &&
+                (step != 3 || memcmp(p, "\xEF\xBF\xBD", 3) != 0)) {
                 ret_string->invalid_utf8 = true;
                 return problem_at(ret_string, p, "invalid UTF-8 in a string");
             }

@@ -22,9 +22,9 @@ static inline const char *json_find_special(const char *p, const char *end)
     const __m128i space = _mm_set1_epi8(' ');
     while (end - p >= 16) {
         __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)p);
-        __m128i found = _mm_or_si128(_mm_cmplt_epi8(bytes, space),
-                                     _mm_or_si128(_mm_cmpeq_epi8(bytes, quote),
-                                                  _mm_cmpeq_epi8(bytes, backslash)));
+        __m128i found = _mm_or_si128(
+            _mm_cmplt_epi8(bytes, space),
+            _mm_or_si128(_mm_cmpeq_epi8(bytes, quote), _mm_cmpeq_epi8(bytes, backslash)));
         unsigned mask = (unsigned)_mm_movemask_epi8(found);
         if (mask)
             return p + __builtin_ctz(mask);

@@ -212,7 +212,8 @@ static void close_collection(struct writer *writer)
 static void write_printed(struct writer *writer, value v)
 {
     if (writer->strict) {
-        refuse(writer, v.tag == VALUE_FLOAT ? "a float that is not finite" : "a function or symbol");
+        refuse(writer,
+               v.tag == VALUE_FLOAT ? "a float that is not finite" : "a function or symbol");
         return;
     }
     CLEANUP_BUFFER struct buffer text = {.limit = BUFFER_DEFAULT_LIMIT};
@@ -224,12 +225,8 @@ static void write_scalar(struct writer *writer, value v)
 {
     struct sink *sink = &writer->sink;
     switch ((enum value_tag)v.tag) {
-    case VALUE_NIL:
-        sink_text(sink, "null");
-        break;
-    case VALUE_BOOLEAN:
-        sink_text(sink, v.boolean ? "true" : "false");
-        break;
+    case VALUE_NIL: sink_text(sink, "null"); break;
+    case VALUE_BOOLEAN: sink_text(sink, v.boolean ? "true" : "false"); break;
     case VALUE_FLOAT:
         if (isfinite(v.number))
             print_number(sink, v);
@@ -237,21 +234,15 @@ static void write_scalar(struct writer *writer, value v)
             write_printed(writer, v);
         break;
     case VALUE_INTEGER:
-    case VALUE_BIGNUM:
-        print_number(sink, v);
-        break;
+    case VALUE_BIGNUM: print_number(sink, v); break;
     case VALUE_KEYWORD:
         if (writer->strict)
             refuse(writer, "a keyword");
         else
             write_string(sink, value_text(v));
         break;
-    case VALUE_STRING:
-        write_string(sink, value_text(v));
-        break;
-    default:
-        write_printed(writer, v);
-        break;
+    case VALUE_STRING: write_string(sink, value_text(v)); break;
+    default: write_printed(writer, v); break;
     }
 }
 

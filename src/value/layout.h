@@ -46,10 +46,10 @@ struct vector {
 struct shape {
     struct object header;
     uint32_t count;
-    uint32_t index_mask;          // size of the index - 1; 0 = no index, search one by one
-    uint64_t hash;                // of (parent, last key)
-    const struct shape *parent;   // without the last key
-    struct shape *next;           // in its bucket of the region's table
+    uint32_t index_mask;         // size of the index - 1; 0 = no index, search one by one
+    uint64_t hash;               // of (parent, last key)
+    const struct shape *parent;  // without the last key
+    struct shape *next;          // in its bucket of the region's table
     // For the JSON reader's predictions: the successor met last, the shape after the first key of the
     // object met last as value of the last key, and the last key as it stands in a text with its
     // closing quote: its first bytes, and which of the 8 count (0: it needs escapes).
@@ -57,10 +57,10 @@ struct shape {
     struct shape *inner_hint;
     uint64_t head;
     uint64_t head_mask;
-    uint32_t head_length;  // of the last key
-    const uint8_t *order;         // narrow: slots in key order
-    const uint32_t *index;        // open addressing by hash: slot + 1, 0 = free
-    const uint64_t *hashes;       // of the keys, with the index
+    uint32_t head_length;    // of the last key
+    const uint8_t *order;    // narrow: slots in key order
+    const uint32_t *index;   // open addressing by hash: slot + 1, 0 = free
+    const uint64_t *hashes;  // of the keys, with the index
     value keys[];
 };
 
@@ -114,10 +114,31 @@ static inline uint32_t bits_count(uint32_t bits)
 
 _Static_assert(offsetof(struct record, slots) == 16, "a record is its shape and its slots");
 
-static inline const struct string *string_of(value v) { return (const struct string *)v.object; }
-static inline const struct vector *vector_of(value v) { return (const struct vector *)v.object; }
-static inline const struct keyword *keyword_of(value v) { return (const struct keyword *)v.object; }
-static inline const struct record *record_of(value v) { return (const struct record *)v.object; }
-static inline const struct flat *flat_of(value v) { return (const struct flat *)v.object; }
-static inline const struct foreign *foreign_of(value v) { return (const struct foreign *)v.object; }
-static inline const struct bignum *bignum_of(value v) { return (const struct bignum *)v.object; }
+static inline const struct string *string_of(value v)
+{
+    return (const struct string *)v.object;
+}
+static inline const struct vector *vector_of(value v)
+{
+    return (const struct vector *)v.object;
+}
+static inline const struct keyword *keyword_of(value v)
+{
+    return (const struct keyword *)v.object;
+}
+static inline const struct record *record_of(value v)
+{
+    return (const struct record *)v.object;
+}
+static inline const struct flat *flat_of(value v)
+{
+    return (const struct flat *)v.object;
+}
+static inline const struct foreign *foreign_of(value v)
+{
+    return (const struct foreign *)v.object;
+}
+static inline const struct bignum *bignum_of(value v)
+{
+    return (const struct bignum *)v.object;
+}

@@ -100,8 +100,7 @@ struct literal literal_special_float(struct span text, value *ret_value)
     static const struct {
         struct span name;
         double number;
-    } floats[] = {
-        {SPAN("##Inf"), INFINITY}, {SPAN("##-Inf"), -INFINITY}, {SPAN("##NaN"), NAN}};
+    } floats[] = {{SPAN("##Inf"), INFINITY}, {SPAN("##-Inf"), -INFINITY}, {SPAN("##NaN"), NAN}};
     for (size_t i = 0; i < sizeof(floats) / sizeof(*floats); i++) {
         if (span_starts_with(text, floats[i].name)) {
             *ret_value = value_float(floats[i].number);
@@ -215,6 +214,5 @@ void literal_position(struct span before, unsigned *ret_line, unsigned *ret_colu
         }
     }
     *ret_line = line;
-    *ret_column =
-        (unsigned)utf8_count(before.data + line_start, before.length - line_start) + 1;
+    *ret_column = (unsigned)utf8_count(before.data + line_start, before.length - line_start) + 1;
 }

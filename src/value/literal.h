@@ -12,7 +12,7 @@ struct literal {
     const char *problem;  // NULL, or what is wrong, at `length` bytes
 };
 
-bool literal_is_symbol_character(char c);   // continues a symbol, a number or a keyword
+bool literal_is_symbol_character(char c);  // continues a symbol, a number or a keyword
 bool literal_is_keyword_character(char c);
 
 // At a digit, or '-' and a digit.

@@ -59,10 +59,8 @@ bool map_find(value map, value key, value *ret_item)
 
 static value borrowed_key(const char *name)
 {
-    return (value){.tag = VALUE_STRING,
-                   .flags = VALUE_BORROWED,
-                   .aux = (uint32_t)strlen(name),
-                   .text = name};
+    return (value){
+        .tag = VALUE_STRING, .flags = VALUE_BORROWED, .aux = (uint32_t)strlen(name), .text = name};
 }
 
 bool map_find_text(value map, const char *name, value *ret_item)

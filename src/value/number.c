@@ -61,7 +61,7 @@ enum value_order number_compare(value a, value b)
     }
     if (a.tag == VALUE_FLOAT)
         return isnan(a.number) ? VALUE_INCOMPARABLE
-                               : (enum value_order)-compare_integer_float(b, a.number);
+                               : (enum value_order) - compare_integer_float(b, a.number);
     if (b.tag == VALUE_FLOAT)
         return isnan(b.number) ? VALUE_INCOMPARABLE
                                : (enum value_order)compare_integer_float(a, b.number);

@@ -40,7 +40,8 @@ static size_t shape_size(const struct shape *shape)
 {
     size_t size = sizeof(*shape) + shape->count * sizeof(value);
     if (shape->index_mask)
-        size += shape->count * sizeof(uint64_t) + ((size_t)shape->index_mask + 1) * sizeof(uint32_t);
+        size +=
+            shape->count * sizeof(uint64_t) + ((size_t)shape->index_mask + 1) * sizeof(uint32_t);
     return size + (shape->order ? shape->count : 0);
 }
 
@@ -51,12 +52,9 @@ size_t object_size(const struct object *object)
         const struct bignum *bignum = (const struct bignum *)object;
         return sizeof(*bignum) + bignum->capacity * sizeof(mp_limb_t);
     }
-    case OBJECT_STRING:
-        return sizeof(struct string) + ((const struct string *)object)->capacity;
-    case OBJECT_STRING_SLICE:
-        return sizeof(struct string_slice);
-    case OBJECT_KEYWORD:
-        return sizeof(struct keyword) + ((const struct keyword *)object)->length;
+    case OBJECT_STRING: return sizeof(struct string) + ((const struct string *)object)->capacity;
+    case OBJECT_STRING_SLICE: return sizeof(struct string_slice);
+    case OBJECT_KEYWORD: return sizeof(struct keyword) + ((const struct keyword *)object)->length;
     case OBJECT_VECTOR: {
         const struct vector *vector = (const struct vector *)object;
         return sizeof(*vector) + vector->capacity * sizeof(value);
@@ -69,16 +67,13 @@ size_t object_size(const struct object *object)
         const struct flat *flat = (const struct flat *)object;
         return sizeof(*flat) + (size_t)flat->capacity * object->stride * sizeof(value);
     }
-    case OBJECT_NODE:
-        return node_size((const struct node *)object);
+    case OBJECT_NODE: return node_size((const struct node *)object);
     case OBJECT_COLLISION: {
         const struct collision *collision = (const struct collision *)object;
         return sizeof(*collision) + (size_t)collision->count * object->stride * sizeof(value);
     }
-    case OBJECT_SHAPE:
-        return shape_size((const struct shape *)object);
-    case OBJECT_FOREIGN:
-        return ((const struct foreign *)object)->type->size(object);
+    case OBJECT_SHAPE: return shape_size((const struct shape *)object);
+    case OBJECT_FOREIGN: return ((const struct foreign *)object)->type->size(object);
     }
     UNREACHABLE();
 }
@@ -133,9 +128,7 @@ static void release_children(struct region *region, struct object *object)
     case OBJECT_STRING_SLICE:
         object_release(region, &((struct string_slice *)object)->parent->header);
         break;
-    case OBJECT_VECTOR:
-        release_vector(region, (struct vector *)object);
-        break;
+    case OBJECT_VECTOR: release_vector(region, (struct vector *)object); break;
     case OBJECT_RECORD: {
         struct record *record = (struct record *)object;
         release_values(region, record->slots, record->shape->count);
@@ -146,9 +139,7 @@ static void release_children(struct region *region, struct object *object)
         release_values(region, flat->entries, (size_t)flat->used * object->stride);
         break;
     }
-    case OBJECT_NODE:
-        release_node(region, (struct node *)object);
-        break;
+    case OBJECT_NODE: release_node(region, (struct node *)object); break;
     case OBJECT_COLLISION: {
         struct collision *collision = (struct collision *)object;
         release_values(region, collision->entries, (size_t)collision->count * object->stride);
@@ -159,15 +150,10 @@ static void release_children(struct region *region, struct object *object)
         release_values(region, shape->keys, shape->count);
         break;
     }
-    case OBJECT_FOREIGN:
-        release_foreign(region, object);
-        break;
+    case OBJECT_FOREIGN: release_foreign(region, object); break;
     case OBJECT_BIGNUM:
-    case OBJECT_STRING:
-        break;
-    case OBJECT_KEYWORD:
-        keyword_forget(region, (struct keyword *)object);
-        break;
+    case OBJECT_STRING: break;
+    case OBJECT_KEYWORD: keyword_forget(region, (struct keyword *)object); break;
     }
 }
 

@@ -101,10 +101,10 @@ enum value_order value_compare(value a, value b)
 static int kind_rank(value v)
 {
     static const uint8_t rank[VALUE_TAG_COUNT] = {
-        [VALUE_NIL] = 0,      [VALUE_BOOLEAN] = 1, [VALUE_INTEGER] = 2,  [VALUE_FLOAT] = 2,
-        [VALUE_BIGNUM] = 2,   [VALUE_KEYWORD] = 3, [VALUE_STRING] = 4,   [VALUE_VECTOR] = 5,
-        [VALUE_MAP] = 6,      [VALUE_SET] = 7,     [VALUE_FUNCTION] = 8, [VALUE_REGEX] = 8,
-        [VALUE_SYMBOL] = 8,   [VALUE_VAR] = 8,
+        [VALUE_NIL] = 0,    [VALUE_BOOLEAN] = 1, [VALUE_INTEGER] = 2,  [VALUE_FLOAT] = 2,
+        [VALUE_BIGNUM] = 2, [VALUE_KEYWORD] = 3, [VALUE_STRING] = 4,   [VALUE_VECTOR] = 5,
+        [VALUE_MAP] = 6,    [VALUE_SET] = 7,     [VALUE_FUNCTION] = 8, [VALUE_REGEX] = 8,
+        [VALUE_SYMBOL] = 8, [VALUE_VAR] = 8,
     };
     return rank[v.tag];
 }
@@ -132,19 +132,14 @@ static int compare_printed(value a, value b)
 static int compare_scalar_keys(value a, value b)
 {
     switch ((enum value_tag)a.tag) {
-    case VALUE_NIL:
-        return 0;
-    case VALUE_BOOLEAN:
-        return a.boolean - b.boolean;
+    case VALUE_NIL: return 0;
+    case VALUE_BOOLEAN: return a.boolean - b.boolean;
     case VALUE_INTEGER:
     case VALUE_FLOAT:
-    case VALUE_BIGNUM:
-        return compare_number_keys(a, b);
+    case VALUE_BIGNUM: return compare_number_keys(a, b);
     case VALUE_KEYWORD:
-    case VALUE_STRING:
-        return a.pointer == b.pointer && a.aux == b.aux ? 0 : compare_text(a, b);
-    default:
-        return value_identical(a, b) ? 0 : compare_printed(a, b);
+    case VALUE_STRING: return a.pointer == b.pointer && a.aux == b.aux ? 0 : compare_text(a, b);
+    default: return value_identical(a, b) ? 0 : compare_printed(a, b);
     }
 }
 

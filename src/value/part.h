@@ -9,12 +9,9 @@
 static inline size_t part_count(const struct object *part, value v)
 {
     switch (part->kind) {
-    case OBJECT_NODE:
-        return node_entry_count((const struct node *)part);
-    case OBJECT_COLLISION:
-        return ((const struct collision *)part)->count;
-    default:
-        return v.aux;
+    case OBJECT_NODE: return node_entry_count((const struct node *)part);
+    case OBJECT_COLLISION: return ((const struct collision *)part)->count;
+    default: return v.aux;
     }
 }
 
@@ -27,30 +24,21 @@ static inline size_t part_children(const struct object *part)
 static inline value part_key(const struct object *part, size_t i)
 {
     switch (part->kind) {
-    case OBJECT_VECTOR:
-        return ((const struct vector *)part)->items[i];
-    case OBJECT_RECORD:
-        return ((const struct record *)part)->shape->keys[i];
-    case OBJECT_FLAT:
-        return ((const struct flat *)part)->entries[i * part->stride];
-    case OBJECT_NODE:
-        return ((const struct node *)part)->entries[i * part->stride];
-    default:
-        return ((const struct collision *)part)->entries[i * part->stride];
+    case OBJECT_VECTOR: return ((const struct vector *)part)->items[i];
+    case OBJECT_RECORD: return ((const struct record *)part)->shape->keys[i];
+    case OBJECT_FLAT: return ((const struct flat *)part)->entries[i * part->stride];
+    case OBJECT_NODE: return ((const struct node *)part)->entries[i * part->stride];
+    default: return ((const struct collision *)part)->entries[i * part->stride];
     }
 }
 
 static inline value part_item(const struct object *part, size_t i)
 {
     switch (part->kind) {
-    case OBJECT_RECORD:
-        return ((const struct record *)part)->slots[i];
-    case OBJECT_FLAT:
-        return ((const struct flat *)part)->entries[i * 2 + 1];
-    case OBJECT_NODE:
-        return ((const struct node *)part)->entries[i * 2 + 1];
-    default:
-        return ((const struct collision *)part)->entries[i * 2 + 1];
+    case OBJECT_RECORD: return ((const struct record *)part)->slots[i];
+    case OBJECT_FLAT: return ((const struct flat *)part)->entries[i * 2 + 1];
+    case OBJECT_NODE: return ((const struct node *)part)->entries[i * 2 + 1];
+    default: return ((const struct collision *)part)->entries[i * 2 + 1];
     }
 }
 

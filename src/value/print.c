@@ -73,20 +73,12 @@ static void print_foreign(struct sink *sink, value v)
 static void print_scalar(struct sink *sink, value v)
 {
     switch ((enum value_tag)v.tag) {
-    case VALUE_NIL:
-        sink_text(sink, "nil");
-        break;
-    case VALUE_BOOLEAN:
-        sink_text(sink, v.boolean ? "true" : "false");
-        break;
+    case VALUE_NIL: sink_text(sink, "nil"); break;
+    case VALUE_BOOLEAN: sink_text(sink, v.boolean ? "true" : "false"); break;
     case VALUE_INTEGER:
     case VALUE_FLOAT:
-    case VALUE_BIGNUM:
-        print_number(sink, v);
-        break;
-    case VALUE_STRING:
-        print_string(sink, value_text(v));
-        break;
+    case VALUE_BIGNUM: print_number(sink, v); break;
+    case VALUE_STRING: print_string(sink, value_text(v)); break;
     case VALUE_KEYWORD:
         sink_byte(sink, ':');
         sink_span(sink, value_text(v));
@@ -104,9 +96,7 @@ static void print_scalar(struct sink *sink, value v)
         sink_span(sink, value_text(v));
         sink_byte(sink, '"');
         break;
-    default:
-        print_foreign(sink, v);
-        break;
+    default: print_foreign(sink, v); break;
     }
 }
 
@@ -192,13 +182,10 @@ value value_printed(struct region *region, value v)
 void value_print_plain(struct sink *sink, value v)
 {
     switch ((enum value_tag)v.tag) {
-    case VALUE_NIL:
-        break;
+    case VALUE_NIL: break;
     case VALUE_STRING:
     case VALUE_REGEX:
-    case VALUE_SYMBOL:
-        sink_span(sink, value_text(v));
-        break;
+    case VALUE_SYMBOL: sink_span(sink, value_text(v)); break;
     case VALUE_FLOAT:
         if (isnan(v.number))
             sink_text(sink, "NaN");
@@ -207,8 +194,6 @@ void value_print_plain(struct sink *sink, value v)
         else
             print_float(sink, v.number);
         break;
-    default:
-        value_print_to(sink, v);
-        break;
+    default: value_print_to(sink, v); break;
     }
 }

@@ -17,8 +17,10 @@ static size_t room_of(const struct buffer *buffer)
 
 void sink_to_buffer(struct sink *sink, struct buffer *buffer)
 {
-    *sink = (struct sink){
-        .buffer = buffer, .data = buffer->data, .length = buffer->length, .capacity = room_of(buffer)};
+    *sink = (struct sink){.buffer = buffer,
+                          .data = buffer->data,
+                          .length = buffer->length,
+                          .capacity = room_of(buffer)};
 }
 
 void sink_to_region(struct sink *sink, struct region *region)

@@ -86,7 +86,8 @@ value vector_sort_keys(struct region *region, value vector)
     size_t count = vector_count(vector);
     if (count < 2)
         return vector;
-    vector = vector_put(region, vector, 0, value_retain(vector_at(vector, 0)));  // now its only owner
+    vector =
+        vector_put(region, vector, 0, value_retain(vector_at(vector, 0)));  // now its only owner
     size_t scratch_size = count * sizeof(value);
     value *scratch = region_alloc(region, scratch_size);
     sort_entries(((struct vector *)vector.object)->items, count, 1, scratch, compare_keys, NULL);

@@ -48,9 +48,8 @@ static struct flat *flat_own(struct region *region, struct flat *flat, size_t ca
     if (capacity < flat->used)
         capacity = flat->used;
     struct flat *copy = region_alloc(region, flat_size(stride, capacity));
-    *copy = (struct flat){.header = object_header(OBJECT_FLAT),
-                          .used = flat->used,
-                          .capacity = (uint32_t)capacity};
+    *copy = (struct flat){
+        .header = object_header(OBJECT_FLAT), .used = flat->used, .capacity = (uint32_t)capacity};
     copy->header.stride = (uint8_t)stride;
     for (size_t i = 0; i < (size_t)flat->used * stride; i++)
         copy->entries[i] = value_retain(flat->entries[i]);
@@ -58,7 +57,8 @@ static struct flat *flat_own(struct region *region, struct flat *flat, size_t ca
     return copy;
 }
 
-struct object *table_from(struct region *region, unsigned stride, const value *entries, size_t count)
+struct object *table_from(struct region *region, unsigned stride, const value *entries,
+                          size_t count)
 {
     struct object *trie = NULL;
     bool added;

@@ -11,8 +11,8 @@
 #include "value/tick.h"
 
 enum {
-    SHARE_MIN = 256,    // shorter parts are copied
-    SHARE_FACTOR = 4,   // parts below a quarter of the whole are copied: they must not keep it alive
+    SHARE_MIN = 256,   // shorter parts are copied
+    SHARE_FACTOR = 4,  // parts below a quarter of the whole are copied: they must not keep it alive
     BYTES_PER_UNIT = 16,
 };
 
@@ -44,11 +44,10 @@ static uint8_t text_flags(struct span text)
 // Every string of at most one ASCII byte.
 static value string_tiny(struct span text)
 {
-    static const char ascii[] =
-        "\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f"
-        "\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f"
-        " !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_"
-        "`abcdefghijklmnopqrstuvwxyz{|}~\x7f";
+    static const char ascii[] = "\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f"
+                                "\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f"
+                                " !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_"
+                                "`abcdefghijklmnopqrstuvwxyz{|}~\x7f";
     const char *data = text.length ? ascii + text.data[0] : "";
     bool simple = !text.length || text.data[0] != '\r';
     return (value){.tag = VALUE_STRING,
@@ -182,14 +181,11 @@ struct span value_text(value v)
     if (v.flags & VALUE_BORROWED)
         return (struct span){v.text, v.aux};
     switch (v.object->kind) {
-    case OBJECT_KEYWORD:
-        return (struct span){keyword_of(v)->name, v.aux};
+    case OBJECT_KEYWORD: return (struct span){keyword_of(v)->name, v.aux};
     case OBJECT_STRING_SLICE:
         return (struct span){((const struct string_slice *)v.object)->bytes, v.aux};
-    case OBJECT_STRING:
-        return (struct span){string_of(v)->bytes, v.aux};
-    default:
-        UNREACHABLE();
+    case OBJECT_STRING: return (struct span){string_of(v)->bytes, v.aux};
+    default: UNREACHABLE();
     }
 }
 
@@ -198,7 +194,8 @@ struct span value_text(value v)
 static value string_share(struct region *region, value string, struct span part)
 {
     struct string_slice *slice = region_alloc(region, sizeof(*slice));
-    *slice = (struct string_slice){.header = object_header(OBJECT_STRING_SLICE), .bytes = part.data};
+    *slice =
+        (struct string_slice){.header = object_header(OBJECT_STRING_SLICE), .bytes = part.data};
     if (string.object->kind == OBJECT_STRING_SLICE)
         slice->parent = ((struct string_slice *)string.object)->parent;
     else

@@ -7,7 +7,10 @@
 
 enum { STRING_MAX = UINT32_MAX - 64 };  // bytes; more is treated as exhausted memory
 
-static inline bool string_is_simple(value string) { return string.flags & VALUE_SIMPLE; }
+static inline bool string_is_simple(value string)
+{
+    return string.flags & VALUE_SIMPLE;
+}
 
 // --- characters ---------------------------------------------------------------------------------
 size_t string_count(value string);

@@ -115,8 +115,8 @@ struct parts {
 };
 
 // Replaces `remove` values at entry `index` by `insert` values.
-static void splice_entries(const struct node *node, struct parts *parts, size_t index, size_t remove,
-                           const value *items, size_t insert)
+static void splice_entries(const struct node *node, struct parts *parts, size_t index,
+                           size_t remove, const value *items, size_t insert)
 {
     size_t total = node_entry_count(node) * node->header.stride;
     size_t at = index * node->header.stride;
@@ -164,7 +164,8 @@ static struct node *entry_to_child(struct region *region, struct node *node, uin
                                    struct object *child)
 {
     struct parts parts;
-    splice_entries(node, &parts, index_of(node->entry_map, bit), node->header.stride, node->entries, 0);
+    splice_entries(node, &parts, index_of(node->entry_map, bit), node->header.stride, node->entries,
+                   0);
     splice_children(node, &parts, index_of(node->child_map, bit), 0, child);
     return rearrange(region, node, node->entry_map & ~bit, node->child_map | bit, parts.entries,
                      parts.children);
@@ -183,7 +184,8 @@ static struct node *child_to_entry(struct region *region, struct node *node, uin
 
 // --- putting ------------------------------------------------------------------------------------
 
-static struct node *node_new(struct region *region, unsigned stride, size_t entries, size_t children)
+static struct node *node_new(struct region *region, unsigned stride, size_t entries,
+                             size_t children)
 {
     struct node *node = region_alloc(region, sizeof(*node) + entries * stride * sizeof(value) +
                                                  children * sizeof(struct object *));
@@ -390,9 +392,8 @@ const value *trie_next(struct map_cursor *cursor)
 {
     for (;;) {
         const struct object *object = cursor->node[cursor->depth];
-        size_t entries = object->kind == OBJECT_NODE
-                             ? node_entry_count((const struct node *)object)
-                             : ((const struct collision *)object)->count;
+        size_t entries = object->kind == OBJECT_NODE ? node_entry_count((const struct node *)object)
+                                                     : ((const struct collision *)object)->count;
         const value *first = object->kind == OBJECT_NODE
                                  ? ((const struct node *)object)->entries
                                  : ((const struct collision *)object)->entries;

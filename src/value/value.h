@@ -68,21 +68,45 @@ typedef struct value {
 _Static_assert(sizeof(value) == 16, "a value fits two registers");
 
 // --- scalars ------------------------------------------------------------------------------------
-static inline value value_nil(void) { return (value){.tag = VALUE_NIL}; }
-static inline value value_boolean(bool b) { return (value){.tag = VALUE_BOOLEAN, .boolean = b}; }
-static inline value value_integer(int64_t i) { return (value){.tag = VALUE_INTEGER, .integer = i}; }
-static inline value value_float(double d) { return (value){.tag = VALUE_FLOAT, .number = d}; }
+static inline value value_nil(void)
+{
+    return (value){.tag = VALUE_NIL};
+}
+static inline value value_boolean(bool b)
+{
+    return (value){.tag = VALUE_BOOLEAN, .boolean = b};
+}
+static inline value value_integer(int64_t i)
+{
+    return (value){.tag = VALUE_INTEGER, .integer = i};
+}
+static inline value value_float(double d)
+{
+    return (value){.tag = VALUE_FLOAT, .number = d};
+}
 // Decimal text [-]digits of any length; VALUE_INTEGER where it fits, else VALUE_BIGNUM.
 value value_integer_from_text(struct region *region, struct span digits);
 
-static inline bool value_is_nil(value v) { return v.tag == VALUE_NIL; }
+static inline bool value_is_nil(value v)
+{
+    return v.tag == VALUE_NIL;
+}
 static inline bool value_is_true(value v)  // truth of programs: all but nil and false
 {
     return v.tag != VALUE_NIL && (v.tag != VALUE_BOOLEAN || v.boolean);
 }
-static inline bool value_is_string(value v) { return v.tag == VALUE_STRING; }
-static inline bool value_is_vector(value v) { return v.tag == VALUE_VECTOR; }
-static inline bool value_is_map(value v) { return v.tag == VALUE_MAP; }
+static inline bool value_is_string(value v)
+{
+    return v.tag == VALUE_STRING;
+}
+static inline bool value_is_vector(value v)
+{
+    return v.tag == VALUE_VECTOR;
+}
+static inline bool value_is_map(value v)
+{
+    return v.tag == VALUE_MAP;
+}
 
 // --- ownership ----------------------------------------------------------------------------------
 static inline bool value_is_counted(value v)  // the payload is an object
@@ -132,8 +156,9 @@ value vector_from(struct region *region, const value *items, size_t count);  // 
 // maps have an arbitrary order. Key order is what map_sorted_keys() gives.
 value map_new(struct region *region);
 size_t map_count(value map);
-bool map_find(value map, value key, value *ret_item);            // borrowed; exact key
-bool map_find_entry(value map, value key, value *ret_key, value *ret_item);  // the key as it is there
+bool map_find(value map, value key, value *ret_item);  // borrowed; exact key
+bool map_find_entry(value map, value key, value *ret_key,
+                    value *ret_item);                              // the key as it is there
 bool map_find_text(value map, const char *name, value *ret_item);  // string key
 value map_get_text(value map, const char *name);                   // borrowed; nil when absent
 value map_put(struct region *region, value map, value key, value item);
@@ -148,7 +173,8 @@ struct map_cursor {  // iteration; the map must not change meanwhile
 };
 struct map_cursor map_iterate(value map);
 bool map_next(struct map_cursor *cursor, value *ret_key, value *ret_item);  // borrowed
-value map_sorted_keys(struct region *region, value map);  // vector of the keys in key order (borrows)
+value map_sorted_keys(struct region *region,
+                      value map);  // vector of the keys in key order (borrows)
 
 // Flexible lookup of programs is in value/flexible.h, shapes for inline caches in value/shape.h.
 
@@ -164,9 +190,9 @@ value set_sorted(struct region *region, value set);  // vector in key order (bor
 
 // --- comparing ----------------------------------------------------------------------------------
 // Long comparisons charge fuel through the region's tick (value/tick.h), so that they can be stopped.
-bool value_equal(value a, value b);      // = of programs: numbers by value across kinds
-bool value_identical(value a, value b);  // key identity
-uint64_t value_hash(value v);            // agrees with value_identical
+bool value_equal(value a, value b);        // = of programs: numbers by value across kinds
+bool value_identical(value a, value b);    // key identity
+uint64_t value_hash(value v);              // agrees with value_identical
 int value_compare_keys(value a, value b);  // key order, total: <0, 0, >0
 enum value_order { VALUE_LESS = -1, VALUE_SAME = 0, VALUE_GREATER = 1, VALUE_INCOMPARABLE = 2 };
 enum value_order value_compare(value a, value b);  // natural order

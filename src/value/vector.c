@@ -6,8 +6,8 @@
 
 enum { COPY_PER_UNIT = 16, VECTOR_MAX = UINT32_MAX / 16 };
 
-static struct vector empty_vector = {.header = {.references = OBJECT_LASTING, .kind = OBJECT_VECTOR},
-                                     .items = empty_vector.own};
+static struct vector empty_vector = {
+    .header = {.references = OBJECT_LASTING, .kind = OBJECT_VECTOR}, .items = empty_vector.own};
 
 static value vector_value(struct vector *vector, size_t count)
 {
@@ -24,8 +24,9 @@ static size_t vector_size(size_t capacity)
 static struct vector *vector_reserve(struct region *region, size_t capacity)
 {
     struct vector *vector = region_alloc(region, vector_size(capacity));
-    *vector = (struct vector){
-        .header = object_header(OBJECT_VECTOR), .items = vector->own, .capacity = (uint32_t)capacity};
+    *vector = (struct vector){.header = object_header(OBJECT_VECTOR),
+                              .items = vector->own,
+                              .capacity = (uint32_t)capacity};
     return vector;
 }
 
@@ -97,7 +98,8 @@ static struct vector *room_behind(struct region *region, value v)
             return vector;
         size_t capacity = grown(vector->capacity);
         tick_spend(vector->used / COPY_PER_UNIT);
-        vector = region_resize(region, vector, vector_size(vector->capacity), vector_size(capacity));
+        vector =
+            region_resize(region, vector, vector_size(vector->capacity), vector_size(capacity));
         vector->capacity = (uint32_t)capacity;
         vector->items = vector->own;
         return vector;
@@ -139,7 +141,8 @@ value vector_slice(struct region *region, value v, size_t start, size_t end)
         return vector_value(vector, end - start);
     }
     struct vector *slice = region_alloc(region, sizeof(*slice));
-    *slice = (struct vector){.header = object_header(OBJECT_VECTOR), .items = vector->items + start};
+    *slice =
+        (struct vector){.header = object_header(OBJECT_VECTOR), .items = vector->items + start};
     slice->parent = vector->parent ? vector->parent : vector;
     object_retain(&slice->parent->header);
     value_release(region, v);

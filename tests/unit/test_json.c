@@ -30,7 +30,8 @@ static value read_with(const char *text, const struct json_options *options)
 {
     value v;
     struct error error = {0};
-    cr_assert(json_read(region, span_from(text), options, &v, &error), "%s: %s", text, error.message);
+    cr_assert(json_read(region, span_from(text), options, &v, &error), "%s: %s", text,
+              error.message);
     return v;
 }
 
@@ -63,23 +64,46 @@ Test(json, values_are_read)
         const char *text;
         const char *printed;
     } cases[] = {
-        {"null", "nil"}, {" true ", "true"}, {"\tfalse\r\n", "false"}, {"0", "0"}, {"-0", "0"},
-        {"-0.0", "-0.0"}, {"7", "7"}, {"-12", "-12"}, {"1e2", "100.0"}, {"1E+2", "100.0"},
-        {"1.5", "1.5"}, {"12.50e-1", "1.25"}, {"999999999999999999", "999999999999999999"},
+        {"null", "nil"},
+        {" true ", "true"},
+        {"\tfalse\r\n", "false"},
+        {"0", "0"},
+        {"-0", "0"},
+        {"-0.0", "-0.0"},
+        {"7", "7"},
+        {"-12", "-12"},
+        {"1e2", "100.0"},
+        {"1E+2", "100.0"},
+        {"1.5", "1.5"},
+        {"12.50e-1", "1.25"},
+        {"999999999999999999", "999999999999999999"},
         {"9223372036854775807", "9223372036854775807"},
         {"-9223372036854775808", "-9223372036854775808"},
         {"9223372036854775808", "9223372036854775808"},
         {"123456789012345678901234567890", "123456789012345678901234567890"},
-        {"0.30000000000000004", "0.30000000000000004"}, {"1234567890.12345678", "1234567890.1234567"},
-        {"\"\"", "\"\""}, {"\"a\"", "\"a\""}, {"\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\\"\\\\/\b\f\\n\\r\\t\""},
+        {"0.30000000000000004", "0.30000000000000004"},
+        {"1234567890.12345678", "1234567890.1234567"},
+        {"\"\"", "\"\""},
+        {"\"a\"", "\"a\""},
+        {"\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\\"\\\\/\b\f\\n\\r\\t\""},
         {"\"\\u0041\\u00e9\\u20ac\\ud83d\\ude00\"", "\"Aé€😀\""},
-        {"\"\\ud83d\"", "\"\xEF\xBF\xBD\""}, {"\"\\ude00x\"", "\"\xEF\xBF\xBDx\""},
-        {"\"\\ud83d\\u0041\"", "\"\xEF\xBF\xBD" "A\""},
-        {"\"é€😀\"", "\"é€😀\""}, {"\"\x7f\"", "\"\x7f\""},
-        {"[]", "[]"}, {"[ ]", "[]"}, {"[1,[2,[3]],4]", "[1 [2 [3]] 4]"}, {"{}", "{}"}, {"{ }", "{}"},
-        {"{\"b\":1,\"a\":[{}]}", "{\"a\" [{}] \"b\" 1}"}, {"{\"\":1}", "{\"\" 1}"},
-        {"{\"a\":1,\"a\":2}", "{\"a\" 2}"}, {"{\"a\":1,\"b\":2,\"a\":{}}", "{\"a\" {} \"b\" 2}"},
-        {"{\"a\\u0062\":1,\"ab\":2}", "{\"ab\" 2}"}, {"{\"x\\\"y\":1}", "{\"x\\\"y\" 1}"},
+        {"\"\\ud83d\"", "\"\xEF\xBF\xBD\""},
+        {"\"\\ude00x\"", "\"\xEF\xBF\xBDx\""},
+        {"\"\\ud83d\\u0041\"", "\"\xEF\xBF\xBD"
+                               "A\""},
+        {"\"é€😀\"", "\"é€😀\""},
+        {"\"\x7f\"", "\"\x7f\""},
+        {"[]", "[]"},
+        {"[ ]", "[]"},
+        {"[1,[2,[3]],4]", "[1 [2 [3]] 4]"},
+        {"{}", "{}"},
+        {"{ }", "{}"},
+        {"{\"b\":1,\"a\":[{}]}", "{\"a\" [{}] \"b\" 1}"},
+        {"{\"\":1}", "{\"\" 1}"},
+        {"{\"a\":1,\"a\":2}", "{\"a\" 2}"},
+        {"{\"a\":1,\"b\":2,\"a\":{}}", "{\"a\" {} \"b\" 2}"},
+        {"{\"a\\u0062\":1,\"ab\":2}", "{\"ab\" 2}"},
+        {"{\"x\\\"y\":1}", "{\"x\\\"y\" 1}"},
         {"[{\"a\\\\\":1},{\"a\\\\\":2}]", "[{\"a\\\\\" 1} {\"a\\\\\" 2}]"},
         {"[{\"a\":1,\"longer name\":2},{\"a\":3,\"longer name\":4}]",
          "[{\"a\" 1 \"longer name\" 2} {\"a\" 3 \"longer name\" 4}]"},
@@ -103,30 +127,62 @@ Test(json, errors_have_a_position)
         unsigned line;
         unsigned column;
     } cases[] = {
-        {"", ERROR_SYNTAX, 1, 1}, {"   ", ERROR_SYNTAX, 1, 4}, {"nul", ERROR_SYNTAX, 1, 1},
-        {"True", ERROR_SYNTAX, 1, 1}, {"01", ERROR_SYNTAX, 1, 1}, {"-", ERROR_SYNTAX, 1, 2},
-        {"+1", ERROR_SYNTAX, 1, 1}, {".5", ERROR_SYNTAX, 1, 1}, {"1.", ERROR_SYNTAX, 1, 3},
-        {"1.e5", ERROR_SYNTAX, 1, 3}, {"1e", ERROR_SYNTAX, 1, 3}, {"1e+", ERROR_SYNTAX, 1, 4},
-        {"-01", ERROR_SYNTAX, 1, 2}, {"1 2", ERROR_SYNTAX, 1, 3}, {"[1,]", ERROR_SYNTAX, 1, 4},
-        {"[1 2]", ERROR_SYNTAX, 1, 4}, {"[", ERROR_SYNTAX, 1, 2}, {"[1", ERROR_SYNTAX, 1, 3},
-        {"]", ERROR_SYNTAX, 1, 1}, {"[}", ERROR_SYNTAX, 1, 2}, {"{]", ERROR_SYNTAX, 1, 2},
-        {"{\"a\"}", ERROR_SYNTAX, 1, 5}, {"{\"a\":}", ERROR_SYNTAX, 1, 6},
-        {"{\"a\":1,}", ERROR_SYNTAX, 1, 8}, {"{a:1}", ERROR_SYNTAX, 1, 2}, {"{1:1}", ERROR_SYNTAX, 1, 2},
-        {"{\"a\":1 \"b\":2}", ERROR_SYNTAX, 1, 8}, {"\"abc", ERROR_SYNTAX, 1, 5},
-        {"\"a\nb\"", ERROR_SYNTAX, 1, 3}, {"\"\\x\"", ERROR_SYNTAX, 1, 2},
-        {"\"\\u12g4\"", ERROR_SYNTAX, 1, 2}, {"\"\\u123\"", ERROR_SYNTAX, 1, 2},
-        {"\"\\", ERROR_SYNTAX, 1, 2}, {"'a'", ERROR_SYNTAX, 1, 1}, {"NaN", ERROR_SYNTAX, 1, 1},
-        {"[1,\n 2,\n  x]", ERROR_SYNTAX, 3, 3}, {"[\"é€😀\", x]", ERROR_SYNTAX, 1, 9},
-        {"\"\xC0\x80\"", ERROR_ENCODING, 1, 2}, {"\"a\xED\xA0\x80\"", ERROR_ENCODING, 1, 3},
-        {"\"\xF4\x90\x80\x80\"", ERROR_ENCODING, 1, 2}, {"\"\xE2\x82\"", ERROR_ENCODING, 1, 2},
-        {"\"\xEF" "9\"", ERROR_ENCODING, 1, 2}, {"\"\xEF\xBF\"", ERROR_ENCODING, 1, 2},
-        {"1e400", ERROR_LIMIT, 1, 1}, {"\xEF\xBB\xBF 1", ERROR_SYNTAX, 1, 1}, {"/**/1", ERROR_SYNTAX, 1, 1},
-        {"[1]]", ERROR_SYNTAX, 1, 4}, {"\v1", ERROR_SYNTAX, 1, 1},
+        {"", ERROR_SYNTAX, 1, 1},
+        {"   ", ERROR_SYNTAX, 1, 4},
+        {"nul", ERROR_SYNTAX, 1, 1},
+        {"True", ERROR_SYNTAX, 1, 1},
+        {"01", ERROR_SYNTAX, 1, 1},
+        {"-", ERROR_SYNTAX, 1, 2},
+        {"+1", ERROR_SYNTAX, 1, 1},
+        {".5", ERROR_SYNTAX, 1, 1},
+        {"1.", ERROR_SYNTAX, 1, 3},
+        {"1.e5", ERROR_SYNTAX, 1, 3},
+        {"1e", ERROR_SYNTAX, 1, 3},
+        {"1e+", ERROR_SYNTAX, 1, 4},
+        {"-01", ERROR_SYNTAX, 1, 2},
+        {"1 2", ERROR_SYNTAX, 1, 3},
+        {"[1,]", ERROR_SYNTAX, 1, 4},
+        {"[1 2]", ERROR_SYNTAX, 1, 4},
+        {"[", ERROR_SYNTAX, 1, 2},
+        {"[1", ERROR_SYNTAX, 1, 3},
+        {"]", ERROR_SYNTAX, 1, 1},
+        {"[}", ERROR_SYNTAX, 1, 2},
+        {"{]", ERROR_SYNTAX, 1, 2},
+        {"{\"a\"}", ERROR_SYNTAX, 1, 5},
+        {"{\"a\":}", ERROR_SYNTAX, 1, 6},
+        {"{\"a\":1,}", ERROR_SYNTAX, 1, 8},
+        {"{a:1}", ERROR_SYNTAX, 1, 2},
+        {"{1:1}", ERROR_SYNTAX, 1, 2},
+        {"{\"a\":1 \"b\":2}", ERROR_SYNTAX, 1, 8},
+        {"\"abc", ERROR_SYNTAX, 1, 5},
+        {"\"a\nb\"", ERROR_SYNTAX, 1, 3},
+        {"\"\\x\"", ERROR_SYNTAX, 1, 2},
+        {"\"\\u12g4\"", ERROR_SYNTAX, 1, 2},
+        {"\"\\u123\"", ERROR_SYNTAX, 1, 2},
+        {"\"\\", ERROR_SYNTAX, 1, 2},
+        {"'a'", ERROR_SYNTAX, 1, 1},
+        {"NaN", ERROR_SYNTAX, 1, 1},
+        {"[1,\n 2,\n  x]", ERROR_SYNTAX, 3, 3},
+        {"[\"é€😀\", x]", ERROR_SYNTAX, 1, 9},
+        {"\"\xC0\x80\"", ERROR_ENCODING, 1, 2},
+        {"\"a\xED\xA0\x80\"", ERROR_ENCODING, 1, 3},
+        {"\"\xF4\x90\x80\x80\"", ERROR_ENCODING, 1, 2},
+        {"\"\xE2\x82\"", ERROR_ENCODING, 1, 2},
+        {"\"\xEF"
+         "9\"",
+         ERROR_ENCODING, 1, 2},
+        {"\"\xEF\xBF\"", ERROR_ENCODING, 1, 2},
+        {"1e400", ERROR_LIMIT, 1, 1},
+        {"\xEF\xBB\xBF 1", ERROR_SYNTAX, 1, 1},
+        {"/**/1", ERROR_SYNTAX, 1, 1},
+        {"[1]]", ERROR_SYNTAX, 1, 4},
+        {"\v1", ERROR_SYNTAX, 1, 1},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         value v;
         struct error error = {0};
-        cr_assert_not(json_read(region, span_from(cases[i].text), NULL, &v, &error), "%s", cases[i].text);
+        cr_assert_not(json_read(region, span_from(cases[i].text), NULL, &v, &error), "%s",
+                      cases[i].text);
         cr_assert_eq(error.code, cases[i].code, "%s: %s", cases[i].text, error.message);
         cr_assert_eq(error.line, cases[i].line, "%s: line %u", cases[i].text, error.line);
         cr_assert_eq(error.column, cases[i].column, "%s: column %u", cases[i].text, error.column);
@@ -247,8 +303,9 @@ Test(json, values_without_json_form_follow_the_table)
     map = map_put(region, map, value_integer(7), value_keyword(region, SPAN("k")));
     map = map_put(region, map, value_string_text(region, "7"), value_nil());
     map = map_put(region, map, value_nil(), value_float(NAN));
-    map = map_put(region, map, value_string_text(region, "s"),
-                  set_add(region, set_add(region, set_new(region), value_integer(2)), value_integer(1)));
+    map = map_put(
+        region, map, value_string_text(region, "s"),
+        set_add(region, set_add(region, set_new(region), value_integer(2)), value_integer(1)));
     map = map_put(region, map, value_string_text(region, "v"), value_symbol(region, SPAN("x")));
     CLEANUP_BUFFER struct buffer text = {.limit = BUFFER_DEFAULT_LIMIT};
     size_t dropped;
@@ -293,9 +350,13 @@ Test(json, generate_string_refuses_what_has_no_form)
     map = map_put(region, map, value_integer(5), value_boolean(true));
     map = map_put(region, map, value_keyword(region, SPAN("k")), value_integer(0));
     cr_assert(json_generate(region, map, &text, &error));
-    cr_assert(span_equal_text(value_text(text), "{\"5\":true,\"a\":[1.0,null,\"é\"],\"b\":1,\"k\":0}"));
+    cr_assert(
+        span_equal_text(value_text(text), "{\"5\":true,\"a\":[1.0,null,\"é\"],\"b\":1,\"k\":0}"));
     value refused[] = {
-        value_keyword(region, SPAN("k")), set_new(region), value_float(NAN), value_float(INFINITY),
+        value_keyword(region, SPAN("k")),
+        set_new(region),
+        value_float(NAN),
+        value_float(INFINITY),
         value_symbol(region, SPAN("s")),
         map_put(region, map_new(region), value_float(1.5), value_nil()),
         map_put(region, map_new(region), value_nil(), value_nil()),
@@ -318,14 +379,10 @@ static value random_json(unsigned depth)
     size_t kind = random_below(depth ? 10 : 6), count;
     value v;
     switch (kind) {
-    case 0:
-        return value_nil();
-    case 1:
-        return value_boolean(random_below(2));
-    case 2:
-        return value_integer((int64_t)(random_u64() >> random_below(64)));
-    case 3:
-        return value_float(random_bits_double());
+    case 0: return value_nil();
+    case 1: return value_boolean(random_below(2));
+    case 2: return value_integer((int64_t)(random_u64() >> random_below(64)));
+    case 3: return value_float(random_bits_double());
     case 4:
         return integer_shift_left(region, value_integer((int64_t)random_u64()), random_below(100));
     case 5: {

@@ -53,8 +53,11 @@ Test(value, strings_are_counted_and_cut_by_cluster)
         size_t count;
         const char *middle;  // characters 1 … 3
     } cases[] = {
-        {"", 0, ""}, {"a", 1, ""}, {"abcd", 4, "bc"}, {"a\r\nb", 3, "\r\nb"},
-        {"e\xCC\x81x", 2, "x"},                                      // e and combining acute
+        {"", 0, ""},
+        {"a", 1, ""},
+        {"abcd", 4, "bc"},
+        {"a\r\nb", 3, "\r\nb"},
+        {"e\xCC\x81x", 2, "x"},                                       // e and combining acute
         {"\xF0\x9F\x91\xA8\xE2\x80\x8D\xF0\x9F\x91\xA9z!", 3, "z!"},  // man, joiner, woman
         {"\xF0\x9F\x87\xA9\xF0\x9F\x87\xAA\xF0\x9F\x87\xAB\xF0\x9F\x87\xB7", 2,
          "\xF0\x9F\x87\xAB\xF0\x9F\x87\xB7"},  // two flags
@@ -126,7 +129,8 @@ Test(value, appending_leaves_other_views_alone)
 
 Test(value, appending_knows_simple_strings)
 {
-    value s = string_append(region, value_string_text(region, "a\n"), value_string_text(region, "b"));
+    value s =
+        string_append(region, value_string_text(region, "a\n"), value_string_text(region, "b"));
     cr_assert(string_is_simple(s));
     s = string_append(region, s, value_string_text(region, "\r"));
     cr_assert_not(string_is_simple(s));
@@ -330,11 +334,26 @@ static void check_deep(int kind)
     value_release(region, a);
 }
 
-Test(value, deep_vectors_do_not_recurse) { check_deep(0); }
-Test(value, deep_maps_do_not_recurse) { check_deep(1); }
-Test(value, deep_sets_do_not_recurse) { check_deep(2); }
-Test(value, deep_keys_do_not_recurse) { check_deep(3); }
-Test(value, deep_records_do_not_recurse) { check_deep(4); }
+Test(value, deep_vectors_do_not_recurse)
+{
+    check_deep(0);
+}
+Test(value, deep_maps_do_not_recurse)
+{
+    check_deep(1);
+}
+Test(value, deep_sets_do_not_recurse)
+{
+    check_deep(2);
+}
+Test(value, deep_keys_do_not_recurse)
+{
+    check_deep(3);
+}
+Test(value, deep_records_do_not_recurse)
+{
+    check_deep(4);
+}
 
 // Two entries on every level, whose keys must be put in order by comparing deep keys.
 Test(value, deep_keys_with_neighbours_do_not_recurse)

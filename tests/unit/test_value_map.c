@@ -47,14 +47,12 @@ static value model_key(size_t k)
     char text[32];
     snprintf(text, sizeof(text), "key-number-%zu", k);
     switch (k % 4) {
-    case 0:
-        return value_integer((int64_t)k);
-    case 1:
-        return value_string_text(region, text);
-    case 2:
-        return value_keyword(region, span_from(text));
+    case 0: return value_integer((int64_t)k);
+    case 1: return value_string_text(region, text);
+    case 2: return value_keyword(region, span_from(text));
     default:
-        return vector_push(region, vector_push(region, vector_new(region, 2), value_integer((int64_t)k)),
+        return vector_push(region,
+                           vector_push(region, vector_new(region, 2), value_integer((int64_t)k)),
                            value_nil());
     }
 }
@@ -180,12 +178,12 @@ Test(value_map, a_hundred_thousand_entries_fit_a_small_memory)
 
 Test(value_map, records_with_the_same_keys_share_a_shape)
 {
-    value a = map_put_text(region, map_put_text(region, map_new(region), "x", value_integer(1)), "y",
-                           value_integer(2));
-    value b = map_put_text(region, map_put_text(region, map_new(region), "x", value_integer(3)), "y",
-                           value_integer(4));
-    value c = map_put_text(region, map_put_text(region, map_new(region), "y", value_integer(2)), "x",
-                           value_integer(1));
+    value a = map_put_text(region, map_put_text(region, map_new(region), "x", value_integer(1)),
+                           "y", value_integer(2));
+    value b = map_put_text(region, map_put_text(region, map_new(region), "x", value_integer(3)),
+                           "y", value_integer(4));
+    value c = map_put_text(region, map_put_text(region, map_new(region), "y", value_integer(2)),
+                           "x", value_integer(1));
     cr_assert_eq(map_shape(a), map_shape(b));
     cr_assert_neq(map_shape(a), map_shape(c));
     cr_assert(value_equal(a, c));
@@ -242,9 +240,10 @@ Test(value_map, flexible_lookup_follows_the_specification)
         bool keyword;
         int found;  // 0: not found, -1: found nil
     } cases[] = {
-        {"user-id", true, 1}, {"user-id", false, 1}, {"user_id", true, 1}, {"user--id", true, 0},
-        {"name", true, 2}, {"name", false, 2}, {"a-b", true, 3}, {"a-b", false, 3},
-        {"a_b", true, 4}, {"a_b", false, 4}, {"nothing", true, -1}, {"Name", true, 0}, {"", true, 0},
+        {"user-id", true, 1}, {"user-id", false, 1}, {"user_id", true, 1},  {"user--id", true, 0},
+        {"name", true, 2},    {"name", false, 2},    {"a-b", true, 3},      {"a-b", false, 3},
+        {"a_b", true, 4},     {"a_b", false, 4},     {"nothing", true, -1}, {"Name", true, 0},
+        {"", true, 0},
     };
     for (int table = 0; table < 2; table++) {
         for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -368,10 +367,20 @@ Test(value_map, printing_is_in_key_order)
     value map = map_new(region);
     value vector = vector_push(region, vector_new(region, 1), value_integer(1));
     value keys[] = {
-        vector, value_string_text(region, "b"), value_keyword(region, SPAN("k")), value_float(2.5),
-        value_integer(2), value_boolean(true), value_boolean(false), value_nil(), map_new(region),
-        set_add(region, set_new(region), value_integer(1)), value_string_text(region, "a"),
-        value_float(NAN), value_float(2.0), value_symbol(region, SPAN("s")),
+        vector,
+        value_string_text(region, "b"),
+        value_keyword(region, SPAN("k")),
+        value_float(2.5),
+        value_integer(2),
+        value_boolean(true),
+        value_boolean(false),
+        value_nil(),
+        map_new(region),
+        set_add(region, set_new(region), value_integer(1)),
+        value_string_text(region, "a"),
+        value_float(NAN),
+        value_float(2.0),
+        value_symbol(region, SPAN("s")),
     };
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
         map = map_put(region, map, keys[i], value_integer((int64_t)i));

@@ -51,9 +51,19 @@ static bool equals_mpz(value v, const mpz_t number)
 static void random_mpz(mpz_t number)
 {
     static const char *const edges[] = {
-        "0", "1", "-1", "2", "-2", "9223372036854775807", "9223372036854775808",
-        "-9223372036854775808", "-9223372036854775809", "18446744073709551615",
-        "18446744073709551616", "-18446744073709551616", "340282366920938463463374607431768211456",
+        "0",
+        "1",
+        "-1",
+        "2",
+        "-2",
+        "9223372036854775807",
+        "9223372036854775808",
+        "-9223372036854775808",
+        "-9223372036854775809",
+        "18446744073709551615",
+        "18446744073709551616",
+        "-18446744073709551616",
+        "340282366920938463463374607431768211456",
     };
     size_t choice = random_below(20);
     if (choice < sizeof(edges) / sizeof(*edges)) {
@@ -268,9 +278,11 @@ Test(value_number, huge_operations_agree_with_gmp)
     mpz_ui_pow_ui(b, 11, 60000);
     value left = from_mpz(a), right = from_mpz(b);
     mpz_mul(expected, a, b);
-    cr_assert(equals_mpz(integer_multiply(region, value_retain(left), value_retain(right)), expected));
+    cr_assert(
+        equals_mpz(integer_multiply(region, value_retain(left), value_retain(right)), expected));
     mpz_tdiv_qr(expected, rest, a, b);
-    cr_assert(equals_mpz(integer_quotient(region, value_retain(left), value_retain(right)), expected));
+    cr_assert(
+        equals_mpz(integer_quotient(region, value_retain(left), value_retain(right)), expected));
     cr_assert(equals_mpz(integer_remainder(region, value_retain(left), value_retain(right)), rest));
     value_release(region, left);
     value_release(region, right);
@@ -311,8 +323,9 @@ Test(value_number, decimal_text_of_doubles_is_shortest_and_exact)
 {
     char text[FLOAT_TEXT_SIZE + 1], shorter[64];
     for (int i = 0; i < 100000; i++) {
-        double number = i % 4 ? random_bits_double()
-                              : (double)(int64_t)random_below(1000000000) / pow(10, random_below(9));
+        double number = i % 4
+                            ? random_bits_double()
+                            : (double)(int64_t)random_below(1000000000) / pow(10, random_below(9));
         size_t length = float_write(number, text);
         text[length] = '\0';
         cr_assert_eq(strtod(text, NULL), number, "%s is not %.17g", text, number);
@@ -324,7 +337,8 @@ Test(value_number, decimal_text_of_doubles_is_shortest_and_exact)
         size_t count = float_digits(fabs(number), digits, &exponent);
         if (count > 1) {
             snprintf(shorter, sizeof(shorter), "%.*e", (int)count - 2, fabs(number));
-            cr_assert_neq(strtod(shorter, NULL), fabs(number), "%s is shorter than %s", shorter, text);
+            cr_assert_neq(strtod(shorter, NULL), fabs(number), "%s is shorter than %s", shorter,
+                          text);
         }
     }
 }
@@ -335,13 +349,28 @@ Test(value_number, decimal_text_has_the_form_of_the_specification)
         double number;
         const char *text;
     } cases[] = {
-        {0.0, "0.0"}, {-0.0, "-0.0"}, {1, "1.0"}, {100, "100.0"}, {-2.5, "-2.5"},
-        {0.0001, "0.0001"}, {0.00012, "0.00012"}, {0.00001, "1.0e-5"}, {1.5e-5, "1.5e-5"},
-        {1e15, "1000000000000000.0"}, {1e16, "1.0e16"}, {1.25e16, "1.25e16"},
-        {9007199254740993.0, "9007199254740992.0"}, {123456789012345680.0, "1.2345678901234568e17"},
-        {5e-324, "5.0e-324"}, {1.7976931348623157e308, "1.7976931348623157e308"},
-        {0.1 + 0.2, "0.30000000000000004"}, {1e23, "1.0e23"}, {9.5e-7, "9.5e-7"},
-        {1e100, "1.0e100"}, {0x1p-44, "5.684341886080802e-14"}, {2e-310, "2.0e-310"},
+        {0.0, "0.0"},
+        {-0.0, "-0.0"},
+        {1, "1.0"},
+        {100, "100.0"},
+        {-2.5, "-2.5"},
+        {0.0001, "0.0001"},
+        {0.00012, "0.00012"},
+        {0.00001, "1.0e-5"},
+        {1.5e-5, "1.5e-5"},
+        {1e15, "1000000000000000.0"},
+        {1e16, "1.0e16"},
+        {1.25e16, "1.25e16"},
+        {9007199254740993.0, "9007199254740992.0"},
+        {123456789012345680.0, "1.2345678901234568e17"},
+        {5e-324, "5.0e-324"},
+        {1.7976931348623157e308, "1.7976931348623157e308"},
+        {0.1 + 0.2, "0.30000000000000004"},
+        {1e23, "1.0e23"},
+        {9.5e-7, "9.5e-7"},
+        {1e100, "1.0e100"},
+        {0x1p-44, "5.684341886080802e-14"},
+        {2e-310, "2.0e-310"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         char text[FLOAT_TEXT_SIZE + 1];
@@ -368,7 +397,8 @@ Test(value_number, reading_doubles_agrees_with_the_library)
         if (random_below(2))
             length += sprintf(text + length, "e%d", (int)random_below(80) - 40);
         text[length] = '\0';
-        cr_assert_eq(float_read((struct span){text, (size_t)length}), strtod(text, NULL), "%s", text);
+        cr_assert_eq(float_read((struct span){text, (size_t)length}), strtod(text, NULL), "%s",
+                     text);
     }
     cr_assert_eq(float_read(SPAN("1e400")), INFINITY);
     cr_assert_eq(float_read(SPAN("0.000000000000000000000000000000000001")), 1e-36);

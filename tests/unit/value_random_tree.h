@@ -10,28 +10,23 @@
 static inline value random_scalar(struct region *region)
 {
     static const double floats[] = {0.0, -0.0, 1.0, 1.5, -2.0, 1e300, INFINITY, -INFINITY, NAN};
-    static const char *const texts[] = {"", "a", "b", "ab", "user-id", "user_id", "é", "\r\n", "z\"\\"};
+    static const char *const texts[] = {"",        "a", "b",    "ab",   "user-id",
+                                        "user_id", "é", "\r\n", "z\"\\"};
     char text[32];
     switch (random_below(8)) {
-    case 0:
-        return value_nil();
-    case 1:
-        return value_boolean(random_below(2));
-    case 2:
-        return value_integer((int64_t)random_below(7) - 3);
-    case 3:
-        return value_float(floats[random_below(sizeof(floats) / sizeof(*floats))]);
+    case 0: return value_nil();
+    case 1: return value_boolean(random_below(2));
+    case 2: return value_integer((int64_t)random_below(7) - 3);
+    case 3: return value_float(floats[random_below(sizeof(floats) / sizeof(*floats))]);
     case 4:
         snprintf(text, sizeof(text), "%s1234567890123456789%zu", random_below(2) ? "-" : "",
                  random_below(3));
         return value_integer_from_text(region, span_from(text));
-    case 5:
-        return value_keyword(region, span_from(texts[1 + random_below(5)]));
+    case 5: return value_keyword(region, span_from(texts[1 + random_below(5)]));
     case 6:
         snprintf(text, sizeof(text), "long text number %zu", random_below(4));
         return value_string_text(region, text);
-    default:
-        return value_string_text(region, texts[random_below(sizeof(texts) / sizeof(*texts))]);
+    default: return value_string_text(region, texts[random_below(sizeof(texts) / sizeof(*texts))]);
     }
 }
 
@@ -68,7 +63,6 @@ static inline value random_tree(struct region *region, unsigned depth)
                 v = set_add(region, v, key);
         }
         return v;
-    default:
-        return random_scalar(region);
+    default: return random_scalar(region);
     }
 }

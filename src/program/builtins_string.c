@@ -6,7 +6,32 @@
 
 // --- making ---------------------------------------------------------------------------------------
 
-// Appends the texts to the first argument, a string: in place when nobody else has it.
+enum { SLICE = 256 * 1024 };  // bytes copied between two looks at the clock
+
+// Writes a long text in slices.
+static void write_text(struct run *run, struct sink *sink, struct span text)
+{
+    while (text.length > SLICE) {
+        sink_span(sink, (struct span){text.data, SLICE});
+        text = (struct span){text.data + SLICE, text.length - SLICE};
+        run_refuel(run);
+    }
+    sink_span(sink, text);
+    run_tick(run, 1 + text.length / 256);
+}
+
+static void write_plain(struct run *run, struct sink *sink, value v)
+{
+    if (v.tag == VALUE_STRING) {
+        write_text(run, sink, value_text(v));
+        return;
+    }
+    size_t before = sink->length;
+    value_print_plain(sink, v);
+    run_tick(run, 1 + (sink->length - before) / 256);
+}
+
+// Appends the texts of the other arguments to the first one, a string that nobody else has.
 static value append_texts(struct run *run, value *arguments, size_t count)
 {
     value result = arguments[0];
@@ -15,7 +40,7 @@ static value append_texts(struct run *run, value *arguments, size_t count)
         if (part.tag != VALUE_STRING) {
             struct sink sink;
             sink_to_region(&sink, run->region);
-            value_print_plain(&sink, part);
+            write_plain(run, &sink, part);
             value_release(run->region, part);
             part = sink_string(&sink);
         }
@@ -25,20 +50,25 @@ static value append_texts(struct run *run, value *arguments, size_t count)
     return result;
 }
 
+// A long string with one owner is worth growing in place: (reduce str …) stays linear.
+static bool can_grow(value v)
+{
+    enum { GROW_MIN = 64 };
+    return v.tag == VALUE_STRING && value_text(v).length >= GROW_MIN && value_is_counted(v) &&
+           object_is_unique(v.object);
+}
+
 value builtin_str(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
-    // A long first string is worth growing in place: (reduce str …) stays linear.
-    enum { GROW_MIN = 64 };
     (void)self;
-    if (count > 0 && arguments[0].tag == VALUE_STRING &&
-        (count == 1 || value_text(arguments[0]).length >= GROW_MIN))
+    if (count == 1 && arguments[0].tag == VALUE_STRING)
+        return arguments[0];
+    if (count > 0 && can_grow(arguments[0]))
         return append_texts(run, arguments, count);
     struct sink sink;
     sink_to_region(&sink, run->region);
     for (size_t i = 0; i < count; i++) {
-        size_t before = sink.length;
-        value_print_plain(&sink, arguments[i]);
-        run_tick(run, 1 + (sink.length - before) / 256);
+        write_plain(run, &sink, arguments[i]);
         value_release(run->region, arguments[i]);
     }
     return sink_string(&sink);
@@ -70,14 +100,9 @@ value builtin_join(struct run *run, const struct builtin *self, value *arguments
     sequence_start(run, self, (unsigned)count, &items, arguments[count - 1]);
     sink_to_region(&sink, run->region);
     for (bool first = true; sequence_step(&items, &item); first = false) {
-        size_t before = sink.length;
         if (!first)
-            sink_span(&sink, between);
-        if (item.tag == VALUE_STRING)
-            sink_span(&sink, value_text(item));
-        else
-            value_print_plain(&sink, item);
-        run_tick(run, (sink.length - before) / 256);
+            write_text(run, &sink, between);
+        write_plain(run, &sink, item);
         value_release(run->region, item);
     }
     sequence_end(&items);

@@ -53,6 +53,17 @@ pthread_kill of the main thread (and with it SBCL's stop-the-world) fails after 
   (let ((name (sb-thread:thread-name thread)))
     (if (stringp name) name "anonymous")))
 
+(defun thread-word (primitive slot)
+  (sap-ref-word (int-sap primitive) (ash slot sb-vm:word-shift)))
+
+(defun release-stack (primitive)
+  "Unmap the stack of a thread that does not exist in this clone: generations of lost threads
+would use up the address space. The uppermost part holds the C library's descriptor of the thread,
+which it may still follow in its lists."
+  (let ((start (thread-word primitive sb-vm::thread-control-stack-start-slot))
+        (end (thread-word primitive sb-vm::thread-control-stack-end-slot)))
+    (c-call "munmap" int (unsigned-long start) (unsigned-long (- end start #x40000)))))
+
 (defun forget-other-threads ()
   "In a fresh clone only the calling thread exists: make SBCL believe that."
   (let* ((self sb-thread:*current-thread*)
@@ -62,6 +73,7 @@ pthread_kill of the main thread (and with it SBCL's stop-the-world) fails after 
         (let ((primitive (sb-thread::thread-primitive-thread thread)))
           (unless (zerop primitive)
             (c-call "gc_close_thread_regions" void (unsigned-long primitive) (int 0))
+            (release-stack primitive)
             (setf (sb-thread::thread-primitive-thread thread) 0)
             (sb-thread::delete-from-all-threads primitive)))))
     (setf (extern-alien "all_threads" unsigned-long) own)

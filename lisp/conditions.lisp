@@ -85,6 +85,9 @@
             "column" (place-column place)
             "path" (source-text-path source)))))
 
+(defun current-phase (call)
+  (if (call-reporting call) "report" (call-phase call)))
+
 (defun cadre-error (label code message &key frames depth restarts call)
   "Error object of a failure that is no Lisp condition."
   (list* :object
@@ -96,7 +99,7 @@
          "frames" (if frames (frame-objects frames) #())
          "depth" (or depth 0)
          "restarts" (and restarts (restart-objects restarts))
-         (and call (list* "phase" (call-phase call) (position-members call)))))
+         (and call (list* "phase" (current-phase call) (position-members call)))))
 
 (defun condition-error (condition frames depth restarts call)
   "Error object of CONDITION, rendered now."
@@ -112,7 +115,7 @@
            "frames" (frame-objects frames)
            "depth" depth
            "restarts" (restart-objects restarts)
-           (and call (list* "phase" (call-phase call) (position-members call))))))
+           (and call (list* "phase" (current-phase call) (position-members call))))))
 
 (defun reader-error-object (condition call)
   (multiple-value-bind (message place) (reader-message condition (call-source call))

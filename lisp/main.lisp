@@ -143,12 +143,20 @@ is built. PROCLAIM and not RESTRICT-COMPILER-POLICY: the user's declarations win
   (loop for fd from +spare-null+ to +spare-error+ do (close-on-exec fd))
   (find-tid-address-offset)
   (use-huge-pages)
+  (limit-thread-stacks)
   (set-home)
   (set-user-policy)
   (install-stop-handlers)
   (install-streams)
   (send-message +hello+ 0 (hello))
   (message-loop))
+
+(defconstant +thread-stack-bytes+ (* 8 1024 1024))
+
+(defun limit-thread-stacks ()
+  "The size on the command line is for the main thread, which runs the evaluations; a thread of
+the user with as much would take the address space of the whole session."
+  (setf (extern-alien "thread_control_stack_size" unsigned-long) +thread-stack-bytes+))
 
 (defun hello ()
   (object "protocol" +protocol-version+

@@ -84,12 +84,22 @@
   (let ((restart (find-restart 'muffle-warning condition)))
     (when restart (invoke-restart restart))))
 
+(defun forget-assumed-function (subject)
+  "Having compiled one call of an undefined function SBCL assumes that it exists, and EVAL then
+applies its SYMBOL-FUNCTION: the next error would lack the call's frame and half of its restarts."
+  (when (and (eq (car subject) :function)
+             (sb-int:valid-function-name-p (cdr subject))
+             (eq (sb-int:info :function :where-from (cdr subject)) :assumed))
+    (sb-int:clear-info :function :kind (cdr subject))))
+
 (defun record-warning (condition)
   (when (recording-p)
     (when (find-restart 'muffle-warning condition)
-      (add-warning condition
-                   (if (typep condition 'style-warning) "STYLE-WARNING" "WARNING")
-                   :subject (undefined-subject condition))
+      (let ((subject (undefined-subject condition)))
+        (when subject (forget-assumed-function subject))
+        (add-warning condition
+                     (if (typep condition 'style-warning) "STYLE-WARNING" "WARNING")
+                     :subject subject))
       (muffle condition))))
 
 (defun record-compiler-note (condition)

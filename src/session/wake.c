@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "session/import.h"
@@ -124,9 +125,33 @@ static void keep_lost_threads(struct session *session, value names)
     buffer_release(&text);
 }
 
+static bool contains_text(value texts, struct span text)
+{
+    for (size_t i = 0; i < vector_count(texts); i++) {
+        struct span other = value_text(vector_at(texts, i));
+        if (other.length == text.length && memcmp(other.data, text.data, text.length) == 0)
+            return true;
+    }
+    return false;
+}
+
+// Threads of the head that is gone and, when it died in between, those the snapshot knew.
+static value lost_threads(struct session *session, value message)
+{
+    value lost = import_texts(session->scratch, message_field(session->agent_state, "threads"),
+                              LOST_THREADS_MAX);
+    value known = import_texts(session->scratch, message_field(message, "lost_threads"),
+                               LOST_THREADS_MAX);
+    for (size_t i = 0; i < vector_count(known); i++)
+        if (!contains_text(lost, value_text(vector_at(known, i))))
+            lost = vector_push(session->scratch, lost, value_retain(vector_at(known, i)));
+    return lost;
+}
+
 static enum session_state head_is_awake(struct session *session, value message)
 {
     int64_t before = session->current;
+    value lost = lost_threads(session, message);
     session->current = session->source->number;
     session->source = NULL;
     session->wake_only_this = false;
@@ -140,8 +165,6 @@ static enum session_state head_is_awake(struct session *session, value message)
     memory_free(session->wake_notice);
     session->wake_notice = NULL;
 
-    value lost = import_texts(session->scratch, message_field(message, "lost_threads"),
-                              LOST_THREADS_MAX);
     keep_lost_threads(session, lost);
     struct job *job = session->job;
     if (job) {

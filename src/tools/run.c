@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "tools/fit.h"
 #include "tools/render.h"
 
 enum {
@@ -155,6 +156,7 @@ static void on_reply(void *data, const struct session_reply *reply)
     struct tool_result result = {.is_error = !reply->ok};
     buffer_init(&result.text, TEXT_LIMIT);
     run->render(call, reply, &result);
+    tool_result_fit(call, &result);
     memory_free(run);
     mcp_call_on_cancel(call, NULL, NULL);
     tool_send(call, &result);

@@ -10,9 +10,21 @@ struct pending_call {
     uint64_t ticket;
 };
 
+struct event_base *lisp_new_base(void)
+{
+    struct event_config *config = event_config_new();
+    if (!config)
+        return NULL;
+    // libevent's own clock ticks in steps of 4 ms, so that time limits would end early.
+    event_config_set_flag(config, EVENT_BASE_FLAG_PRECISE_TIMER);
+    struct event_base *base = event_base_new_with_config(config);
+    event_config_free(config);
+    return base;
+}
+
 int lisp_init(struct lisp *lisp, const struct session_config *config)
 {
-    *lisp = (struct lisp){.base = event_base_new()};
+    *lisp = (struct lisp){.base = lisp_new_base()};
     return lisp->base ? session_manager_new(lisp->base, config, &lisp->sessions) : -ENOMEM;
 }
 

@@ -4,6 +4,9 @@
 
 #include "session/session.h"
 
+// An event loop whose timers are exact enough for time limits; NULL when there is no memory.
+struct event_base *lisp_new_base(void);
+
 struct lisp {
     struct event_base *base;
     struct session_manager *sessions;

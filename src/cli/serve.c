@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "cli/commands.h"
+#include "cli/lisp.h"
 #include "cli/options.h"
 #include "config.h"
 #include "mcp/mcp.h"
@@ -238,7 +239,7 @@ static int build_server(struct server *server, const struct serve_options *optio
         .subscribe = true,
         .tasks = true,
     };
-    server->base = event_base_new();
+    server->base = lisp_new_base();
     int failed = server->base ? session_manager_new(server->base, &options->sessions, &server->sessions) : -ENOMEM;
     if (failed < 0) {
         fprintf(stderr, "cadre serve: cannot start: %s\n", strerror(-failed));

@@ -252,6 +252,13 @@ describe('restarts', () => {
     const { structured } = await server.evaluate('(restart-case (error "x") (use-zero () 0))');
     assert.equal(structured.error.restarts[0].description, 'use-zero');
   });
+  test('calling an undefined function again loses nothing', async () => {
+    for (const code of ['(undefined-twice 1)', '(undefined-twice 1)', '(list (undefined-twice 1))', '(progn (setf *print-base* 10) (undefined-twice 1))']) {
+      const { structured } = await server.evaluate(code);
+      assert.equal(structured.error.frames[0].call, '(UNDEFINED-TWICE 1)');
+      assert.deepEqual(names(structured), ['CONTINUE', 'USE-VALUE', 'RETURN-VALUE', 'RETURN-NOTHING', 'RETRY', 'ABORT']);
+    }
+  });
   test('the [Debug] section lists them', async () => {
     const { text, structured } = await server.evaluate('(error "x")');
     assert.ok(text.endsWith(`[Debug]\nError ${structured.error.id} is frozen; restarts: 1 RETRY, 2 ABORT`), text);

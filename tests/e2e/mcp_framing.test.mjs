@@ -108,6 +108,23 @@ describe('ids', () => {
     assert.deepEqual((await s.ask(ping(7))).result, {});
   }));
 
+  test('of enormous size are refused; enormous names do not break the answer', () => withServer(async (s) => {
+    for (const id of [JSON.stringify('x'.repeat(5000)), '1'.repeat(5000)]) {
+      s.write(`{"jsonrpc":"2.0","id":${id},"method":"ping"}\n`);
+      assert.equal((await s.answer(null)).error.code, -32600);
+    }
+    const long = 'x'.repeat(5 << 20);
+    assert.equal((await s.ask(modern(1, 'resources/read', { uri: `test://${long}` }))).error.code, -32602);
+    assert.equal((await s.ask(modern(2, 'tools/call', { name: long }))).error.code, -32602);
+    assert.equal((await s.ask(modern(3, long))).error.code, -32601);
+    assert.equal((await s.ask(modern(4, 'subscriptions/listen', { notifications: { resourceSubscriptions: [long] } }))).error.code, -32602);
+    assert.equal((await s.ask(modern(5, 'tools/list', {}, { 'io.modelcontextprotocol/protocolVersion': long }))).error.code, -32022);
+    const read = await s.ask(modern(6, 'resources/read', { uri: `test://template/${long}/data` }));
+    assert.ok(read.error);
+    await s.ask(call(modern, 7, 'greet', { name: long }, { progressToken: long }));
+    assert.equal(s.garbage.length, 0);
+  }));
+
   test('a readable id is echoed in a refusal', () => withServer(async (s) => {
     assert.equal((await s.ask({ jsonrpc: '2.0', id: 3, method: 5 })).error.code, -32600);
     assert.equal((await s.ask({ jsonrpc: '2.0', id: 4, method: 'ping', params: [] })).error.code, -32600);

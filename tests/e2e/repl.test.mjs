@@ -106,7 +106,7 @@ describe('cadre repl', { skip: hasTmux ? false : 'tmux is not installed' }, () =
     terminal.keys('Enter');
     await sleep(500);
     terminal.keys('C-c');
-    await terminal.shows(/interrupt/i);
+    await terminal.shows(/EVALUATION-INTERRUPTED/);
     assert.match(await terminal.enter('(square 3)'), /=> 9/);
   });
   test('Ctrl-C at the prompt drops the line', async () => {

@@ -158,8 +158,7 @@ describe('rollback-session', () => {
     assert.equal(await server.value('*x*'), '=> 1');
   });
   test('twice to the same snapshot', async () => {
-    const [target] = (await numbers()).slice(-1);
-    const before = await server.value('*x*');
+    const { text: before, structured: { evaluation: target } } = await server.evaluate('*x*');
     for (let i = 0; i < 2; i++) {
       await server.value('(setf *x* 99)');
       await server.call('rollback-session', { to: target });
@@ -183,7 +182,8 @@ describe('rollback-session', () => {
   test('old snapshots are evicted by count', async () => {
     await server.call('configure-limits', { snapshots: 4 });
     for (let i = 0; i < 8; i++) await server.value(`(setf *x* ${i})`);
-    assert.ok(await eventually(async () => (await numbers()).length <= 5), JSON.stringify(await numbers()));
+    const idle = async () => (await server.call('session-info')).structured.state === 'idle';
+    assert.ok(await eventually(async () => await idle() && (await numbers()).length <= 5), JSON.stringify(await numbers()));
     const known = await numbers();
     expectResult(await server.call('rollback-session', { to: known[0] }), { has: 'Rolled back' });
     expectResult(await server.call('rollback-session', { to: 1 }), { code: 'no-such-snapshot' });

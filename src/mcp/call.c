@@ -231,7 +231,7 @@ void mcp_call_progress(struct mcp_call *call, double progress, double total, con
     if (total >= 0)
         json_put_value(&params, "total", value_float(total));
     json_put_text(&params, "message", message);
-    jsonrpc_write_call(&out, NULL, "notifications/progress", buffer_span(&params));
+    jsonrpc_write_call(&out, NULL, "notifications/progress", &params);
     call_notify(call, &out);
 }
 
@@ -260,7 +260,7 @@ void mcp_call_log(struct mcp_call *call, enum mcp_log_level level, const char *l
     json_put_text(&params, "level", log_level_names[level]);
     json_put_text(&params, "logger", logger);
     json_put_value(&params, "data", data);
-    jsonrpc_write_call(&out, NULL, "notifications/message", buffer_span(&params));
+    jsonrpc_write_call(&out, NULL, "notifications/message", &params);
     call_notify(call, &out);
 }
 
@@ -298,15 +298,15 @@ static void answer(struct mcp_call *call, struct buffer *message, int status)
     respond(call, buffer_span(message), status);
 }
 
-static void write_result(struct mcp_call *call, struct buffer *out, struct span members)
+static void write_result(struct mcp_call *call, struct buffer *out, const struct buffer *members)
 {
     buffer_append_byte(out, '{');
-    bool has_type = span_starts_with(members, SPAN("\"resultType\":"));
+    bool has_type = members && span_starts_with(buffer_span(members), SPAN("\"resultType\":"));
     if (call_is_modern(call) && !has_type)
         json_put_text(out, "resultType", "complete");
-    if (members.length > 0) {
+    if (members) {
         json_comma(out);
-        buffer_append_span(out, members);
+        json_append_part(out, members);
     }
     if (call_is_modern(call)) {
         if (call->method->ttl_ms >= 0 && !has_type) {
@@ -323,24 +323,26 @@ static void write_result(struct mcp_call *call, struct buffer *out, struct span 
     buffer_append_byte(out, '}');
 }
 
-void call_send_result(struct mcp_call *call, struct span members)
+void call_send_result(struct mcp_call *call, const struct buffer *members)
 {
-    metrics_count_call(call->server, call, false);
     struct buffer out CLEANUP_BUFFER;
     buffer_init(&out, MCP_OUTPUT_LIMIT);
-    if (call->task) {
-        write_result(call, &out, members);
-        task_reply(call, buffer_span(&out));
-        return;
+    if (!call->task) {
+        buffer_append_text(&out, "{\"jsonrpc\":\"2.0\"");
+        json_put_raw(&out, "id", span_from(call->id));
+        json_name(&out, "result");
     }
-    buffer_append_text(&out, "{\"jsonrpc\":\"2.0\"");
-    json_put_raw(&out, "id", span_from(call->id));
-    json_name(&out, "result");
     write_result(call, &out, members);
-    buffer_append_byte(&out, '}');
-    if (out.failed)
+    if (!call->task)
+        buffer_append_byte(&out, '}');
+    if (out.failed) {
         call_send_error(call, MCP_RESULT_TOO_LARGE, "The result is larger than 4 MiB", SPAN(""),
                         200);
+        return;
+    }
+    metrics_count_call(call->server, call, false);
+    if (call->task)
+        task_reply(call, buffer_span(&out));
     else
         answer(call, &out, 200);
 }
@@ -359,8 +361,13 @@ void call_send_error(struct mcp_call *call, int code, const char *message, struc
         task_reply_error(call, buffer_span(&out));
         return;
     }
-    jsonrpc_write_error(&out, MESSAGE_ID_GIVEN, span_from(call->id), code, span_from(message),
-                        data_json);
+    struct span id = span_from(call->id);
+    jsonrpc_write_error(&out, MESSAGE_ID_GIVEN, id, code, span_from(message), data_json);
+    if (out.failed) {  // data that repeat an enormous parameter
+        buffer_clear(&out);
+        jsonrpc_write_error(&out, MESSAGE_ID_GIVEN, id, code, SPAN("The request was refused"),
+                            SPAN(""));
+    }
     answer(call, &out, status);
 }
 

@@ -10,7 +10,10 @@
 #include "mcp/schema.h"
 #include "value/json.h"
 
-enum { COMPLETIONS_MAX = 100 };
+enum {
+    COMPLETIONS_MAX = 100,
+    ENVELOPE_MAX = 64 << 10,  // room for what surrounds a tool's result, also within a task
+};
 
 static value text_value(struct mcp_call *call, const char *text)
 {
@@ -128,14 +131,14 @@ void mcp_call_reply(struct mcp_call *call, struct span text, value structured, b
     CHECK(call->state == CALL_RUNNING && call->tool);
     check_structured(call, structured);
     struct buffer members CLEANUP_BUFFER;
-    buffer_init(&members, MCP_OUTPUT_LIMIT - 1024);
+    buffer_init(&members, MCP_OUTPUT_LIMIT - ENVELOPE_MAX);
     write_tool_result(call, &members, text, structured, is_error);
     if (members.failed) {
         mcp_call_reply_failure(call, "result-too-large",
                                "The result is larger than 4 MiB. Ask for less, or in parts.");
         return;
     }
-    call_send_result(call, buffer_span(&members));
+    call_send_result(call, &members);
 }
 
 void mcp_call_reply_failure(struct mcp_call *call, const char *code, const char *format, ...)
@@ -187,11 +190,7 @@ static void reply_contents(struct mcp_call *call, const char *mime_type, const c
     json_put_text(&members, "mimeType", mime_type ? mime_type : call->resource->resource.mime_type);
     json_put_span(&members, member, text);
     buffer_append_text(&members, "}]");
-    if (members.failed)
-        call_send_error(call, MCP_RESULT_TOO_LARGE, "The resource is larger than 4 MiB", SPAN(""),
-                        200);
-    else
-        call_send_result(call, buffer_span(&members));
+    call_send_result(call, &members);
 }
 
 void mcp_call_reply_text(struct mcp_call *call, const char *mime_type, struct span text)
@@ -219,7 +218,7 @@ void mcp_call_reply_not_found(struct mcp_call *call)
     buffer_append_format(&message, "Resource not found: %s", call->target);
     call_send_error(call, call_is_modern(call) ? MCP_INVALID_PARAMS : MCP_LEGACY_NOT_FOUND,
                     message.failed ? "Resource not found" : buffer_text(&message),
-                    buffer_span(&data), 200);
+                    data.failed ? SPAN("") : buffer_span(&data), 200);
 }
 
 // --- prompts, completion, errors ----------------------------------------------------------------
@@ -239,18 +238,14 @@ void mcp_call_reply_prompt(struct mcp_call *call)
         buffer_append_byte(&members, '}');
     }
     buffer_append_byte(&members, ']');
-    if (members.failed)
-        call_send_error(call, MCP_RESULT_TOO_LARGE, "The prompt is larger than 4 MiB", SPAN(""),
-                        200);
-    else
-        call_send_result(call, buffer_span(&members));
+    call_send_result(call, &members);
 }
 
 void mcp_call_reply_completion(struct mcp_call *call)
 {
     CHECK(call->state == CALL_RUNNING);
     struct buffer members CLEANUP_BUFFER;
-    buffer_init(&members, MCP_OUTPUT_LIMIT - 1024);
+    buffer_init(&members, MCP_OUTPUT_LIMIT);
     size_t total = vector_count(call->content);
     size_t sent = total < COMPLETIONS_MAX ? total : COMPLETIONS_MAX;
     buffer_append_text(&members, "\"completion\":{\"values\":[");
@@ -262,11 +257,7 @@ void mcp_call_reply_completion(struct mcp_call *call)
     json_put_integer(&members, "total", (int64_t)total);
     json_put_boolean(&members, "hasMore", total > sent);
     buffer_append_byte(&members, '}');
-    if (members.failed)
-        call_send_error(call, MCP_RESULT_TOO_LARGE, "The completions are larger than 4 MiB",
-                        SPAN(""), 200);
-    else
-        call_send_result(call, buffer_span(&members));
+    call_send_result(call, &members);
 }
 
 void mcp_call_reply_error(struct mcp_call *call, int code, const char *message)

@@ -137,8 +137,6 @@ void dispatch_refuse(struct exchange *exchange, int status, enum message_id_form
     buffer_init(&id_json, MCP_OUTPUT_LIMIT);
     if (form == MESSAGE_ID_GIVEN)
         json_write(&id_json, id, 0, NULL);
-    if (id_json.failed)  // an id that alone is larger than any answer may be
-        form = MESSAGE_ID_NULL;
     jsonrpc_write_error(&out, form, buffer_span(&id_json), code, span_from(text), SPAN(""));
     exchange_respond(exchange, buffer_span(&out), status);
 }

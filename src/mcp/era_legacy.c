@@ -55,19 +55,19 @@ void method_initialize(struct mcp_call *call)
     json_name(&members, "serverInfo");
     server_write_info(call->server, &members);
     json_put_text(&members, "instructions", call->server->info.instructions);
-    call_send_result(call, buffer_span(&members));
+    call_send_result(call, &members);
 }
 
 void method_ping(struct mcp_call *call)
 {
-    call_send_result(call, SPAN(""));
+    call_send_result(call, NULL);
 }
 
 void method_set_level(struct mcp_call *call)
 {
     struct span level = call_param_text(call, "level");
     if (level.data && log_level_find(level, &call->peer->log_level))
-        call_send_result(call, SPAN(""));
+        call_send_result(call, NULL);
     else
         call_send_params_error(call, "Invalid params: level must be one of debug, info, notice, "
                                      "warning, error, critical, alert, emergency");
@@ -115,7 +115,7 @@ void method_subscribe(struct mcp_call *call)
         }
         peer->subscriptions[peer->subscription_count++] = memory_copy_text(uri.data, uri.length);
     }
-    call_send_result(call, SPAN(""));
+    call_send_result(call, NULL);
 }
 
 void method_unsubscribe(struct mcp_call *call)
@@ -129,7 +129,7 @@ void method_unsubscribe(struct mcp_call *call)
         memory_free(peer->subscriptions[i]);
         peer->subscriptions[i] = peer->subscriptions[--peer->subscription_count];
     }
-    call_send_result(call, SPAN(""));
+    call_send_result(call, NULL);
 }
 
 // --- requests to the client ---------------------------------------------------------------------

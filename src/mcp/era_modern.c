@@ -129,7 +129,7 @@ void method_discover(struct mcp_call *call)
     json_name(&members, "capabilities");
     modern_write_capabilities(call->server, &members, true);
     json_put_text(&members, "instructions", call->server->info.instructions);
-    call_send_result(call, buffer_span(&members));
+    call_send_result(call, &members);
 }
 
 // --- asking: multi round-trip requests ----------------------------------------------------------
@@ -180,5 +180,5 @@ void modern_ask(struct mcp_call *call)
     json_put_text(&members, "resultType", "input_required");
     json_put_value(&members, "inputRequests", call->pending);
     json_put_span(&members, "requestState", buffer_span(&state));
-    call_send_result(call, buffer_span(&members));
+    call_send_result(call, &members);
 }

@@ -293,8 +293,9 @@ void call_set_timer(struct mcp_call *call, int64_t ms, event_callback_fn callbac
 // Cancels: no message for this call leaves any more. The call may be gone afterwards.
 void call_cancel(struct mcp_call *call);
 
-// Ends of a call. `members` are the members of the result object without its braces.
-void call_send_result(struct mcp_call *call, struct span members);
+// Ends of a call. `members` are the members of the result object without its braces, or NULL; those
+// that did not fit become an error.
+void call_send_result(struct mcp_call *call, const struct buffer *members);
 void call_send_error(struct mcp_call *call, int code, const char *message, struct span data_json,
                      int status);
 void call_send_params_error(struct mcp_call *call, const char *format, ...)
@@ -382,7 +383,8 @@ void task_reply(struct mcp_call *call, struct span result);       // whole resul
 void task_reply_error(struct mcp_call *call, struct span error);  // {"code":…,"message":…}
 void task_ask(struct mcp_call *call);
 void task_drop_all(struct mcp_server *server);
-void listener_notify_task(struct mcp_server *server, const char *task_id, struct span members);
+void listener_notify_task(struct mcp_server *server, const char *task_id,
+                          const struct buffer *members);
 
 struct state_keeper *state_keeper_new(void);
 void state_keeper_free(struct state_keeper *keeper);

@@ -15,12 +15,23 @@ bool jsonrpc_read(struct region *region, struct span text, value *ret_value, str
     return json_read(region, text, &options, ret_value, error);
 }
 
+// Ids come back in every answer: they must leave room for it.
+enum { MESSAGE_ID_MAX = 4096 };
+
+static bool is_short(value number)
+{
+    struct buffer text CLEANUP_BUFFER;
+    buffer_init(&text, MESSAGE_ID_MAX);
+    json_write(&text, number, 0, NULL);
+    return !text.failed;
+}
+
 static bool is_valid_id(value id)
 {
     switch (id.tag) {
-    case VALUE_STRING:
-    case VALUE_INTEGER:
-    case VALUE_BIGNUM: return true;
+    case VALUE_STRING: return value_text(id).length <= MESSAGE_ID_MAX;
+    case VALUE_INTEGER: return true;
+    case VALUE_BIGNUM: return is_short(id);
     case VALUE_FLOAT: return isfinite(id.number) && id.number == floor(id.number);
     default: return false;
     }
@@ -55,7 +66,9 @@ struct message message_classify(value whole)
         if (map_find_text(whole, "params", &message.params) && !value_is_map(message.params))
             return invalid(message, "Invalid Request: params must be an object");
         if (id_present && !message.has_id)
-            return invalid(message, "Invalid Request: id must be a string or an integer");
+            return invalid(
+                message,
+                "Invalid Request: id must be a string or an integer of at most 4096 bytes");
         message.kind = id_present ? MESSAGE_REQUEST : MESSAGE_NOTIFICATION;
         return message;
     }
@@ -180,12 +193,22 @@ void jsonrpc_write_error(struct buffer *out, enum message_id_form form, struct s
     buffer_append_text(out, "}}");
 }
 
-void jsonrpc_write_call(struct buffer *out, const char *id, const char *method, struct span params)
+void json_append_part(struct buffer *out, const struct buffer *part)
+{
+    buffer_append_span(out, buffer_span(part));
+    out->failed |= part->failed;
+}
+
+void jsonrpc_write_call(struct buffer *out, const char *id, const char *method,
+                        const struct buffer *params)
 {
     buffer_append_text(out, "{\"jsonrpc\":\"2.0\"");
     json_put_text(out, "id", id);
     json_put_text(out, "method", method);
-    buffer_append_text(out, ",\"params\":{");
-    buffer_append_span(out, params);
-    buffer_append_text(out, "}}");
+    if (params) {
+        buffer_append_text(out, ",\"params\":{");
+        json_append_part(out, params);
+        buffer_append_byte(out, '}');
+    }
+    buffer_append_byte(out, '}');
 }

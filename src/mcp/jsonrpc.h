@@ -28,7 +28,10 @@ enum message_id_form { MESSAGE_ID_NULL, MESSAGE_ID_ABSENT, MESSAGE_ID_GIVEN };
 void jsonrpc_write_error(struct buffer *out, enum message_id_form form, struct span id_json,
                          int code, struct span text, struct span data_json);
 // A request (id given) or notification; `params` are the members of params without braces.
-void jsonrpc_write_call(struct buffer *out, const char *id, const char *method, struct span params);
+void jsonrpc_write_call(struct buffer *out, const char *id, const char *method,
+                        const struct buffer *params);
+// Appends a part; one that did not fit into its buffer makes the whole fail.
+void json_append_part(struct buffer *out, const struct buffer *part);
 
 // `"name":` with a comma before it where one is needed.
 void json_name(struct buffer *out, const char *name);

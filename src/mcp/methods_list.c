@@ -82,10 +82,7 @@ static void page_end(struct mcp_call *call, struct page *page)
         cursor_write(call->server, page->kind, page->start + MCP_PAGE_SIZE, cursor);
         json_put_text(&page->members, "nextCursor", cursor);
     }
-    if (page->members.failed)
-        call_send_error(call, MCP_RESULT_TOO_LARGE, "The list is larger than 4 MiB", SPAN(""), 200);
-    else
-        call_send_result(call, buffer_span(&page->members));
+    call_send_result(call, &page->members);
     buffer_release(&page->members);
 }
 

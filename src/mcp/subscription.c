@@ -3,6 +3,8 @@
 #include "base/assert.h"
 #include "mcp/internal.h"
 
+enum { AGREED_MAX = 1 << 20 };  // bytes of what one subscription may ask for
+
 static const struct list_name {
     const char *filter;
     const char *notification;
@@ -23,17 +25,18 @@ static bool list_can_change(const struct mcp_server *server, enum mcp_list list)
 
 // --- subscriptions/listen -----------------------------------------------------------------------
 
-static void listener_send(struct mcp_call *call, const char *method, struct span members)
+static void listener_send(struct mcp_call *call, const char *method, const struct buffer *members)
 {
     struct buffer params CLEANUP_BUFFER, out CLEANUP_BUFFER;
     buffer_init(&params, MCP_OUTPUT_LIMIT);
     buffer_init(&out, MCP_OUTPUT_LIMIT);
-    buffer_append_span(&params, members);
+    if (members)
+        json_append_part(&params, members);
     json_name(&params, "_meta");
     buffer_append_byte(&params, '{');
     json_put_raw(&params, "io.modelcontextprotocol/subscriptionId", span_from(call->id));
     buffer_append_byte(&params, '}');
-    jsonrpc_write_call(&out, NULL, method, buffer_span(&params));
+    jsonrpc_write_call(&out, NULL, method, &params);
     call_notify(call, &out);
 }
 
@@ -81,14 +84,18 @@ void method_listen(struct mcp_call *call)
     if (server->info.tasks && (call->client_can & CLIENT_TASKS))
         call->listen_tasks = read_strings(call, filter, "taskIds");
 
+    struct buffer agreed CLEANUP_BUFFER;
+    buffer_init(&agreed, AGREED_MAX);
+    write_agreed(call, &agreed);
+    if (agreed.failed) {
+        call_send_params_error(call, "Invalid params: these notifications are too large a wish");
+        return;
+    }
     call->state = CALL_LISTENING;
     TAILQ_REMOVE(&server->calls, call, link);
     server->call_count--;
     TAILQ_INSERT_TAIL(&server->listeners, call, link);
-    struct buffer agreed CLEANUP_BUFFER;
-    buffer_init(&agreed, MCP_OUTPUT_LIMIT);
-    write_agreed(call, &agreed);
-    listener_send(call, "notifications/subscriptions/acknowledged", buffer_span(&agreed));
+    listener_send(call, "notifications/subscriptions/acknowledged", &agreed);
 }
 
 void listener_end(struct mcp_call *call)
@@ -98,10 +105,10 @@ void listener_end(struct mcp_call *call)
         buffer_init(&params, MCP_OUTPUT_LIMIT);
         buffer_init(&out, MCP_OUTPUT_LIMIT);
         json_put_raw(&params, "requestId", span_from(call->id));
-        jsonrpc_write_call(&out, NULL, "notifications/cancelled", buffer_span(&params));
+        jsonrpc_write_call(&out, NULL, "notifications/cancelled", &params);
         call_notify(call, &out);
     }
-    call_send_result(call, SPAN(""));
+    call_send_result(call, NULL);
 }
 
 static bool has_string(value list, const char *text)
@@ -114,7 +121,8 @@ static bool has_string(value list, const char *text)
     return false;
 }
 
-void listener_notify_task(struct mcp_server *server, const char *task_id, struct span members)
+void listener_notify_task(struct mcp_server *server, const char *task_id,
+                          const struct buffer *members)
 {
     struct mcp_call *call, *next;
     for (call = TAILQ_FIRST(&server->listeners); call; call = next) {
@@ -126,18 +134,13 @@ void listener_notify_task(struct mcp_server *server, const char *task_id, struct
 
 // --- to everybody -------------------------------------------------------------------------------
 
-static void peer_notify(struct peer *peer, const char *method, struct span members)
+static void peer_notify(struct peer *peer, const char *method, const struct buffer *members)
 {
     struct buffer out CLEANUP_BUFFER;
     buffer_init(&out, MCP_OUTPUT_LIMIT);
-    if (members.length > 0) {
-        jsonrpc_write_call(&out, NULL, method, members);
-    } else {
-        buffer_append_text(&out, "{\"jsonrpc\":\"2.0\"");
-        json_put_text(&out, "method", method);
-        buffer_append_byte(&out, '}');
-    }
-    peer->send(peer, buffer_span(&out));
+    jsonrpc_write_call(&out, NULL, method, members);
+    if (!out.failed)
+        peer->send(peer, buffer_span(&out));
 }
 
 void mcp_notify_list_changed(struct mcp_server *server, enum mcp_list list)
@@ -148,12 +151,12 @@ void mcp_notify_list_changed(struct mcp_server *server, enum mcp_list list)
     for (call = TAILQ_FIRST(&server->listeners); call; call = next) {
         next = TAILQ_NEXT(call, link);
         if (call->listen_lists & (1u << list))
-            listener_send(call, list_names[list].notification, SPAN(""));
+            listener_send(call, list_names[list].notification, NULL);
     }
     struct peer *peer;
     TAILQ_FOREACH (peer, &server->peers, link)
         if (peer->initialized)
-            peer_notify(peer, list_names[list].notification, SPAN(""));
+            peer_notify(peer, list_names[list].notification, NULL);
 }
 
 void mcp_notify_resource_updated(struct mcp_server *server, const char *uri)
@@ -165,13 +168,13 @@ void mcp_notify_resource_updated(struct mcp_server *server, const char *uri)
     for (call = TAILQ_FIRST(&server->listeners); call; call = next) {
         next = TAILQ_NEXT(call, link);
         if (has_string(call->listen_uris, uri))
-            listener_send(call, "notifications/resources/updated", buffer_span(&members));
+            listener_send(call, "notifications/resources/updated", &members);
     }
     struct peer *peer;
     TAILQ_FOREACH (peer, &server->peers, link)
         for (size_t i = 0; i < peer->subscription_count; i++)
             if (strcmp(peer->subscriptions[i], uri) == 0)
-                peer_notify(peer, "notifications/resources/updated", buffer_span(&members));
+                peer_notify(peer, "notifications/resources/updated", &members);
 }
 
 void mcp_server_visit_subscriptions(const struct mcp_server *server, mcp_subscription_fn *visit,

@@ -84,7 +84,7 @@ static void set_status(struct mcp_server *server, struct task *task, const char 
     struct buffer members CLEANUP_BUFFER;
     buffer_init(&members, MCP_OUTPUT_LIMIT);
     write_task(task, &members, true);
-    listener_notify_task(server, task->id, buffer_span(&members));
+    listener_notify_task(server, task->id, &members);
 }
 
 // --- life ---------------------------------------------------------------------------------------
@@ -247,7 +247,7 @@ void method_task_get(struct mcp_call *call)
     struct buffer members CLEANUP_BUFFER;
     buffer_init(&members, MCP_OUTPUT_LIMIT);
     write_task(task, &members, true);
-    call_send_result(call, buffer_span(&members));
+    call_send_result(call, &members);
 }
 
 static void take_answers(struct task *task, value responses)
@@ -292,7 +292,7 @@ void method_task_update(struct mcp_call *call)
         work->state = CALL_RUNNING;
         set_status(call->server, task, "working");
     }
-    call_send_result(call, SPAN(""));
+    call_send_result(call, NULL);
     if (go_on)
         call_run_handler(work);
 }
@@ -310,5 +310,5 @@ void method_task_cancel(struct mcp_call *call)
         set_status(call->server, task, "cancelled");
         call_cancel(work);
     }
-    call_send_result(call, SPAN(""));
+    call_send_result(call, NULL);
 }

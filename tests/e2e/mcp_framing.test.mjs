@@ -121,7 +121,7 @@ describe('ids', () => {
     assert.equal((await s.ask(modern(5, 'tools/list', {}, { 'io.modelcontextprotocol/protocolVersion': long }))).error.code, -32022);
     const read = await s.ask(modern(6, 'resources/read', { uri: `test://template/${long}/data` }));
     assert.ok(read.error);
-    await s.ask(call(modern, 7, 'greet', { name: long }, { progressToken: long }));
+    await s.ask(call(modern, 7, 'test_tool_with_progress', {}, { progressToken: long }));
     assert.equal(s.garbage.length, 0);
   }));
 

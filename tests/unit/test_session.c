@@ -1,0 +1,385 @@
+// The parts of a session that need no process: capture, classification, import, lineage, limits.
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "session/capture.h"
+#include "session/channel.h"
+#include "session/classify.h"
+#include "session/import.h"
+#include "session/internal.h"
+#include "session/record.h"
+#include "session/state.h"
+#include "value/json.h"
+
+// --- capture --------------------------------------------------------------------------------------------
+
+struct capture_fixture {
+    struct event_base *base;
+    struct capture capture;
+    struct buffer text;
+};
+
+static void capture_open(struct capture_fixture *fixture, size_t limit)
+{
+    fixture->base = event_base_new();
+    cr_assert_eq(capture_init(&fixture->capture, fixture->base, limit), 0);
+    buffer_init(&fixture->text, BUFFER_DEFAULT_LIMIT);
+}
+
+static void capture_close(struct capture_fixture *fixture)
+{
+    capture_release(&fixture->capture);
+    buffer_release(&fixture->text);
+    event_base_free(fixture->base);
+}
+
+static uint64_t take(struct capture_fixture *fixture)
+{
+    buffer_clear(&fixture->text);
+    return capture_take(&fixture->capture, &fixture->text);
+}
+
+Test(session_capture, keeps_all_within_the_limit)
+{
+    struct capture_fixture fixture;
+    capture_open(&fixture, 100);
+    char text[101];
+    memset(text, 'x', 100);
+    text[100] = 0;
+    capture_add(&fixture.capture, text, 100);
+    cr_assert_eq(take(&fixture), 0);
+    cr_assert_str_eq(buffer_text(&fixture.text), text);
+    cr_assert_eq(take(&fixture), 0);
+    cr_assert_eq(fixture.text.length, 0);
+    capture_close(&fixture);
+}
+
+Test(session_capture, beginning_and_end_over_the_limit)
+{
+    struct capture_fixture fixture;
+    capture_open(&fixture, 8);
+    capture_add(&fixture.capture, "abcdefghijklm", 13);
+    cr_assert_eq(take(&fixture), 5);
+    cr_assert_str_eq(buffer_text(&fixture.text),
+                     "abcdef\n[truncated: 5 characters omitted; max-output 8]\nlm");
+    capture_close(&fixture);
+}
+
+// Whatever the pieces, the result is the same.
+Test(session_capture, pieces_do_not_matter)
+{
+    static const char input[] = "a\xCE\xBB\xE2\x82\xAC\xF0\x9F\x98\x80\xFFz\xE2\x82x\xC3";
+    struct capture_fixture whole, pieces;
+    capture_open(&whole, 100);
+    capture_add(&whole.capture, input, sizeof(input) - 1);
+    take(&whole);
+    cr_assert_str_eq(buffer_text(&whole.text), "a\xCE\xBB\xE2\x82\xAC\xF0\x9F\x98\x80\xEF\xBF\xBDz"
+                                               "\xEF\xBF\xBDx\xEF\xBF\xBD");
+    for (size_t size = 1; size < sizeof(input); size++) {
+        capture_open(&pieces, 100);
+        for (size_t at = 0; at < sizeof(input) - 1; at += size) {
+            size_t left = sizeof(input) - 1 - at;
+            capture_add(&pieces.capture, input + at, left < size ? left : size);
+        }
+        take(&pieces);
+        cr_assert_str_eq(buffer_text(&pieces.text), buffer_text(&whole.text), "size %zu", size);
+        capture_close(&pieces);
+    }
+    capture_close(&whole);
+}
+
+Test(session_capture, counts_characters_of_a_flood)
+{
+    struct capture_fixture fixture;
+    capture_open(&fixture, 1000);
+    char lambdas[2000];
+    for (size_t i = 0; i < sizeof(lambdas); i += 2)
+        memcpy(lambdas + i, "\xCE\xBB", 2);
+    for (int i = 0; i < 1000; i++)
+        capture_add(&fixture.capture, lambdas, sizeof(lambdas));
+    cr_assert_lt(fixture.capture.tail.capacity, 1u << 20);
+    cr_assert_eq(take(&fixture), 1000000 - 1000);
+    cr_assert(strstr(buffer_text(&fixture.text), "[truncated: 999000 characters omitted"));
+    capture_close(&fixture);
+}
+
+Test(session_capture, newest_line_and_last_bytes)
+{
+    struct capture_fixture fixture;
+    capture_open(&fixture, 1000);
+    capture_add(&fixture.capture, "one\ntwo\n", 8);
+    struct span line = capture_newest_line(&fixture.capture, 100);
+    cr_assert(span_equal_text(line, "two"));
+    capture_add(&fixture.capture, "thr", 3);
+    line = capture_newest_line(&fixture.capture, 2);
+    cr_assert(span_equal_text(line, "hr"));
+    cr_assert(span_equal_text(capture_last(&fixture.capture), "one\ntwo\nthr"));
+    capture_close(&fixture);
+}
+
+// --- channel --------------------------------------------------------------------------------------------
+
+struct inbox {
+    unsigned messages, garbage;
+    uint32_t last_type;
+    char last[64];
+    size_t last_length;
+};
+
+static void on_message(void *data, struct channel *channel, const struct channel_message *message)
+{
+    (void)channel;
+    struct inbox *inbox = data;
+    cr_assert_eq(message->sender, getpid());
+    if (message->type == CHANNEL_GARBAGE)
+        inbox->garbage++;
+    else
+        inbox->messages++;
+    inbox->last_type = message->type;
+    inbox->last_length = message->payload.length;
+    size_t kept = message->payload.length < 63 ? message->payload.length : 63;
+    memcpy(inbox->last, message->payload.data, kept);
+    inbox->last[kept] = 0;
+}
+
+static void put_frame(struct channel *channel, uint32_t type, uint32_t flags, uint32_t number,
+                      const char *text, uint32_t length)
+{
+    char frame[128];
+    uint32_t header[4] = {type, flags, number, length};
+    memcpy(frame, header, 16);
+    memcpy(frame + 16, text, strlen(text));
+    cr_assert_gt(send(channel->worker_fd, frame, 16 + strlen(text), 0), 0);
+    channel_receive(channel, 10);
+}
+
+Test(session_channel, frames_make_messages)
+{
+    struct event_base *base = event_base_new();
+    struct channel channel;
+    struct inbox inbox = {0};
+    cr_assert_eq(channel_init(&channel, base, on_message, &inbox), 0);
+    put_frame(&channel, CHANNEL_RESULT, 3, 1, "whole", 5);
+    cr_assert(inbox.messages == 1 && strcmp(inbox.last, "whole") == 0);
+    put_frame(&channel, CHANNEL_RESULT, 1, 2, "in ", 3);
+    put_frame(&channel, CHANNEL_RESULT, 0, 2, "three ", 6);
+    cr_assert_eq(inbox.messages, 1);
+    put_frame(&channel, CHANNEL_RESULT, 2, 2, "pieces", 6);
+    cr_assert(inbox.messages == 2 && strcmp(inbox.last, "in three pieces") == 0);
+    // A new beginning discards what was incomplete.
+    put_frame(&channel, CHANNEL_RESULT, 1, 3, "lost", 4);
+    put_frame(&channel, CHANNEL_HELLO, 3, 0, "hello", 5);
+    cr_assert(inbox.messages == 3 && inbox.last_type == CHANNEL_HELLO);
+    put_frame(&channel, CHANNEL_RESULT, 2, 3, "orphan", 6);
+    put_frame(&channel, CHANNEL_RESULT, 3, 4, "wrong length", 99);
+    put_frame(&channel, CHANNEL_REQUEST, 3, 4, "not for us", 10);
+    put_frame(&channel, CHANNEL_RESULT, 7, 4, "flags", 5);
+    cr_assert_eq(inbox.garbage, 4);
+    cr_assert_eq(inbox.messages, 3);
+    channel_release(&channel);
+    event_base_free(base);
+}
+
+Test(session_channel, long_messages_wait_for_the_reader)
+{
+    struct event_base *base = event_base_new();
+    struct channel channel;
+    struct inbox inbox = {0};
+    cr_assert_eq(channel_init(&channel, base, on_message, &inbox), 0);
+    size_t length = 3 << 20;
+    char *text = memset(malloc(length), 'q', length);
+    cr_assert_eq(channel_send(&channel, CHANNEL_REQUEST, 7, (struct span){text, length}), 0);
+    cr_assert(channel_is_unread(&channel, 7));
+    size_t received = 0;
+    char *frame = malloc(70000);
+    for (int rounds = 0; received < length && rounds < 10000; rounds++) {
+        ssize_t size = recv(channel.worker_fd, frame, 70000, MSG_DONTWAIT);
+        if (size > 0)
+            received += (size_t)size - CHANNEL_HEADER_SIZE;
+        else
+            event_base_loop(base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+    }
+    cr_assert_eq(received, length);
+    cr_assert_not(channel_is_unread(&channel, 7));
+    free(frame);
+    free(text);
+    channel_release(&channel);
+    event_base_free(base);
+}
+
+// --- classification -------------------------------------------------------------------------------------
+
+static struct failure classify(struct failure_facts facts)
+{
+    struct failure failure;
+    facts.heap_mb = 2560;
+    if (!facts.runtime_text.data)
+        facts.runtime_text = (struct span){"", 0};
+    facts.exit.known = true;
+    failure_classify(&facts, &failure);
+    return failure;
+}
+
+Test(session_classify, exits_and_signals)
+{
+    struct failure failure = classify((struct failure_facts){.exit.code = 7});
+    cr_assert_str_eq(failure.type, "PROCESS-EXIT");
+    cr_assert_str_eq(failure.message, "The code ended its process with exit code 7.");
+    cr_assert_str_eq(failure.reason, "the process ended (exit code 7)");
+    failure = classify((struct failure_facts){.exit = {.signaled = true, .code = 9}});
+    cr_assert_str_eq(failure.type, "PROCESS-KILLED");
+    cr_assert_str_eq(failure.message, "The process was ended by signal 9 (SIGKILL).");
+    failure = classify((struct failure_facts){.exit.code = 99});
+    cr_assert(strstr(failure.reason, "control channel"));
+    failure = classify((struct failure_facts){.exit.code = 99, .farewell.received = true});
+    cr_assert_not(strstr(failure.reason, "control channel"));
+}
+
+Test(session_classify, what_the_runtime_said)
+{
+    struct failure failure = classify((struct failure_facts){
+        .exit.code = 1,
+        .runtime_text = SPAN("Heap exhausted during garbage collection: 0 bytes available, 16 "
+                             "requested.\n")});
+    cr_assert_str_eq(failure.type, "HEAP-EXHAUSTED");
+    cr_assert_str_eq(failure.message,
+                     "The Lisp heap of 2560 MB was exhausted and the process ended.\nHeap exhausted "
+                     "during garbage collection: 0 bytes available, 16 requested.");
+    failure = classify((struct failure_facts){
+        .exit.code = 1,
+        .runtime_text = SPAN("Thread local storage exhausted.\nfatal error encountered in SBCL pid "
+                             "12:\n%PRIMITIVE HALT called; the party is over.\n\n")});
+    cr_assert_str_eq(failure.message, "The code ended its process with exit code 1.\nThread local "
+                                      "storage exhausted.");
+}
+
+Test(session_classify, stops)
+{
+    struct failure failure = classify((struct failure_facts){
+        .exit.code = 98, .stop = FAILURE_STOP_TIMEOUT, .killed_by_us = true, .timeout = 2,
+        .elapsed_ms = 2412});
+    cr_assert_str_eq(failure.message,
+                     "Evaluation exceeded the timeout of 2 seconds. Possibly an infinite loop or an "
+                     "expensive computation; configure-limits raises the timeout.\nIt could not be "
+                     "interrupted and was stopped after 2.4 seconds.");
+    cr_assert_str_eq(failure.reason, "it could not be interrupted");
+    char text[32];
+    failure_format_seconds(1, text, sizeof(text));
+    cr_assert_str_eq(text, "1 second");
+}
+
+Test(session_classify, runtime_lines_are_not_the_users)
+{
+    struct buffer text, log;
+    buffer_init(&text, 4096);
+    buffer_init(&log, 4096);
+    runtime_lines_divide(SPAN("mine\nINFO: Control stack guard page unprotected\nCORRUPTION WARNING in "
+                              "SBCL pid 1:\nMemory fault at 0x0\nmine too\n"),
+                         &text, &log);
+    cr_assert_str_eq(buffer_text(&text), "mine\nmine too\n");
+    cr_assert(strstr(buffer_text(&log), "Memory fault at 0x0"));
+    buffer_release(&text);
+    buffer_release(&log);
+}
+
+// --- what comes from a worker ---------------------------------------------------------------------------
+
+static value read_json(struct region *region, const char *text)
+{
+    value result;
+    struct error error;
+    cr_assert(json_read(region, span_from(text), &(struct json_options){0}, &result, &error), "%s",
+              error.message);
+    return result;
+}
+
+Test(session_record, only_known_members_of_the_right_type)
+{
+    struct region *region = region_new(64 << 20);
+    value error = record_import(
+        region, read_json(region, "{\"code\":5,\"message\":\"m\",\"evil\":1,\"frames\":[1,{\"call\":"
+                                  "\"(F)\",\"x\":2,\"number\":\"0\"}],\"line\":3,\"slots\":{}}"));
+    struct buffer text;
+    buffer_init(&text, 4096);
+    json_write(&text, error, JSON_SORTED, NULL);
+    cr_assert_str_eq(buffer_text(&text), "{\"code\":\"protocol\",\"frames\":[{\"call\":\"(F)\"}],"
+                                         "\"line\":3,\"message\":\"m\"}");
+    cr_assert(value_is_map(record_import(region, value_nil())));
+    buffer_release(&text);
+    region_free(region);
+}
+
+Test(session_record, history_keeps_the_last_twenty)
+{
+    struct region *region = region_new(64 << 20);
+    struct record_history history = {0};
+    for (int i = 1; i <= 30; i++) {
+        value error = map_put_text(region, map_new(region), "n", value_integer(i));
+        cr_assert_eq(record_next_id(&history), i);
+        cr_assert_eq(record_add(&history, error), i);
+    }
+    cr_assert_eq(history.count, 20);
+    cr_assert_null(record_find(&history, 10));
+    cr_assert_eq(map_get_text(record_find(&history, 11)->error, "n").integer, 11);
+    record_clear(&history);
+    cr_assert_eq(record_next_id(&history), 1);
+    region_free(region);
+}
+
+// --- lineage --------------------------------------------------------------------------------------------
+
+Test(session_lineage, undone_evaluations)
+{
+    struct session session = {0};
+    struct region *region = region_new(1 << 20);
+    buffer_init(&session.lineage, 1 << 20);
+    // 0 - 1 - 2 - 3 - 4, and 2 - 5 - 6
+    static const int64_t parents[][2] = {{1, 0}, {2, 1}, {3, 2}, {4, 3}, {5, 2}, {6, 5}};
+    for (size_t i = 0; i < sizeof(parents) / sizeof(parents[0]); i++)
+        lineage_set_parent(&session, parents[i][0], parents[i][1]);
+    value undone = lineage_undone(&session, region, 4, 6);
+    cr_assert_eq(vector_count(undone), 2);
+    cr_assert_eq(vector_at(undone, 0).integer, 3);
+    cr_assert_eq(vector_at(undone, 1).integer, 4);
+    cr_assert_eq(vector_count(lineage_undone(&session, region, 2, 6)), 0);
+    cr_assert_eq(vector_count(lineage_undone(&session, region, 6, 0)), 4);
+    cr_assert(lineage_has_ancestor(&session, 6, 1));
+    cr_assert_not(lineage_has_ancestor(&session, 6, 3));
+    cr_assert_eq(lineage_parent(&session, 0), -1);
+    cr_assert_eq(lineage_parent(&session, 1000), -1);
+    buffer_release(&session.lineage);
+    region_free(region);
+}
+
+// --- names and limits -----------------------------------------------------------------------------------
+
+Test(session_names, valid)
+{
+    cr_assert(session_name_valid(SPAN("main")));
+    cr_assert(session_name_valid(SPAN("0a.b_c-d")));
+    cr_assert(session_name_valid(SPAN("12345678901234567890123456789012")));
+    cr_assert_not(session_name_valid(SPAN("123456789012345678901234567890123")));
+    cr_assert_not(session_name_valid(SPAN("")));
+    cr_assert_not(session_name_valid(SPAN("-a")));
+    cr_assert_not(session_name_valid(SPAN("Main")));
+    cr_assert_not(session_name_valid(SPAN("a b")));
+}
+
+Test(session_limits, texts)
+{
+    struct error error;
+    struct session_limits limits = session_limits_default();
+    cr_assert(session_limits_check(&limits, 2560, &error));
+    limits.timeout = -5;
+    cr_assert_not(session_limits_check(&limits, 2560, &error));
+    cr_assert_str_eq(error.message, "Value must be non-negative: timeout = -5");
+    limits.timeout = 86401;
+    cr_assert_not(session_limits_check(&limits, 2560, &error));
+    limits = session_limits_default();
+    limits.max_memory = 3;
+    cr_assert_not(session_limits_check(&limits, 2560, &error));
+    cr_assert_str_eq(error.message, "Value must be between 64 and 1152: max-memory = 3");
+}

@@ -1,14 +1,15 @@
 // Fibers: stacks of their own that take turns in one thread. For branches of pmap that wait for tools.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
-#include <ucontext.h>
 
 typedef void fiber_fn(void *data);
 
 struct fiber {
-    ucontext_t context;  // where it goes on
-    ucontext_t back;     // where it was resumed from
+    void *here[5];  // where it goes on
+    void *back[5];  // where it was resumed from
+    bool started;
     char *memory;
     size_t size;
     fiber_fn *entry;
@@ -20,7 +21,7 @@ struct fiber {
 };
 
 // False when there is no memory. The entry must end by fiber_finish().
-int fiber_init(struct fiber *fiber, size_t size, fiber_fn *entry, void *data);
+bool fiber_init(struct fiber *fiber, size_t size, fiber_fn *entry, void *data);
 void fiber_release(struct fiber *fiber);
 void fiber_resume(struct fiber *fiber);            // until it yields or finishes
 void fiber_yield(struct fiber *fiber);             // back to the resumer

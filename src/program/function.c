@@ -175,7 +175,8 @@ static void closure_enter(void *data)
     frame->closure = call->closure;
     frame->instance = call->closure->instance;
     uint32_t filled = code->parameter_count;
-    memcpy(frame->slots, call->arguments, filled * sizeof(value));
+    if (filled)
+        memcpy(frame->slots, call->arguments, filled * sizeof(value));
     if (code->has_rest) {
         frame->slots[filled] = vector_from(call->run->region, call->arguments + filled,
                                            call->count - filled);

@@ -6,6 +6,7 @@
 #include "program/state.h"
 
 #if STACK_SANITIZED
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -37,10 +38,10 @@ struct switch_call {
 
 // --- switching ----------------------------------------------------------------------------------
 
-void stack_switch(void *top, stack_fn *function, void *data);
-
 #if defined(__x86_64__)
 __asm__(".text\n"
+        ".globl stack_switch\n"
+        ".hidden stack_switch\n"
         ".type stack_switch,@function\n"
         "stack_switch:\n"
         ".cfi_startproc\n"
@@ -61,6 +62,8 @@ __asm__(".text\n"
         ".size stack_switch, .-stack_switch\n");
 #elif defined(__aarch64__)
 __asm__(".text\n"
+        ".globl stack_switch\n"
+        ".hidden stack_switch\n"
         ".type stack_switch,%function\n"
         "stack_switch:\n"
         ".cfi_startproc\n"
@@ -83,6 +86,16 @@ __asm__(".text\n"
 #error "stack_switch is written for x86-64 and aarch64"
 #endif
 
+void stack_forget_frames(char *low, const char *high)
+{
+#if STACK_SANITIZED
+    __asan_unpoison_memory_region(low, (size_t)(high - low));
+#else
+    (void)low;
+    (void)high;
+#endif
+}
+
 static void arrive(void *data)
 {
     struct switch_call *call = data;
@@ -100,6 +113,7 @@ static void arrive(void *data)
 static void piece_free(struct run *run, struct stack_piece *piece)
 {
     region_discharge(run->region, piece->charged);
+    stack_forget_frames(piece->memory, piece->memory + piece->size);
     munmap(piece->memory, piece->size);
 }
 
@@ -230,6 +244,11 @@ void stack_landed(struct run *run)
         __sanitizer_finish_switch_fiber(run->state->stack.fake_stack, NULL, NULL);
 #endif
     run->state->stack.is_switching = false;
+    const struct stack *stack = &run->state->stack;
+    char *low = stack->current     ? stack->current->memory + GUARD
+                : stack->is_fiber ? stack->caller_end
+                                  : stack->caller_end - STACK_MARGIN;
+    stack_forget_frames(low, __builtin_frame_address(0));
 }
 
 void stack_release(struct run *run)

@@ -36,6 +36,12 @@ void stack_call(struct run *run, size_t need, stack_fn *function, void *data);
 // The same on a large piece that is not counted: for code of the host.
 void stack_call_host(struct run *run, stack_fn *function, void *data);
 
+// Calls function(data) with the stack pointer at `top`, which is 16-byte aligned.
+void stack_switch(void *top, stack_fn *function, void *data);
+
+// Frames that a jump has left behind are unknown to AddressSanitizer; this makes their memory plain.
+void stack_forget_frames(char *low, const char *high);
+
 // Is there less than `need` bytes left before the margin?
 static inline bool stack_is_low(const char *stack_end, size_t need)
 {

@@ -9,8 +9,8 @@
 
 enum { CORE_DEFAULT_HEAP_MB = 2560 };
 
-// The command that makes the core of the configuration: `argv` of 4, ending in NULL. -ENOENT: there is
-// no builder. The caller frees each string and runs it; it writes beside the target and renames.
+// The program, target and heap size that make the core of the configuration. -ENOENT: there is no
+// builder. The program writes beside the target and renames.
 struct core_build {
     char *program;
     char *target;

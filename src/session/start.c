@@ -69,7 +69,10 @@ static int start_builder(struct session *session)
     result = session_open(session);
     pid_t pid;
     if (result == 0) {
-        const char *const argv[] = {build.program, build.target, build.heap, NULL};
+        // One builder at a time, also of other servers that share the cache.
+        CLEANUP_FREE char *lock = memory_format("%s.lock", build.target);
+        const char *const argv[] = {"/usr/bin/flock", lock, build.program, build.target, build.heap,
+                                    NULL};
         result = spawn_program(argv, session->errors.worker_fd, &pid);
     }
     core_build_release(&build);

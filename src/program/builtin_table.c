@@ -1,7 +1,7 @@
 // All builtins in one table, found by a perfect hash that the build computes (generate_hash.c).
 #include <string.h>
 
-#include "builtin_hash.h"
+#include "program/builtin_hash.h"
 #include "program/builtin_hash_function.h"
 #include "program/builtins.h"
 

@@ -31,7 +31,7 @@ static void send_metrics(struct mcp_http *http, struct reply *reply)
 static void take_delete(struct mcp_http *http, struct reply *reply)
 {
     bool given;
-    struct session *session = session_find(http, reply->request, &given);
+    struct http_session *session = http_session_find(http, reply->request, &given);
     if (!given) {
         reply_refuse(reply, &(struct refusal){405, "Mcp-Session-Id header required", "Allow",
                                               "POST, GET, DELETE"});
@@ -48,7 +48,7 @@ static void take_get(struct mcp_http *http, struct reply *reply)
 {
     bool given;
     struct refusal refusal;
-    struct session *session = session_find(http, reply->request, &given);
+    struct http_session *session = http_session_find(http, reply->request, &given);
     if (!given)
         reply_refuse(reply, &(struct refusal){405, "Mcp-Session-Id header required", "Allow",
                                               "POST, GET, DELETE"});
@@ -58,7 +58,7 @@ static void take_get(struct mcp_http *http, struct reply *reply)
     else if (!guard_check_content(reply->request, false, &refusal))
         reply_refuse(reply, &refusal);
     else
-        session_take_get(session, reply, http_header(reply->request, "Last-Event-ID", NULL));
+        http_session_take_get(session, reply, http_header(reply->request, "Last-Event-ID", NULL));
 }
 
 static void on_request(struct evhttp_request *request, void *data)
@@ -118,7 +118,7 @@ static void on_tick(evutil_socket_t fd, short what, void *data)
     (void)fd, (void)what;
     struct mcp_http *http = data;
     watch_sweep(http);
-    session_sweep(http);
+    http_session_sweep(http);
     if (!http->ending || http->ended)
         return;
     bool idle = TAILQ_EMPTY(&http->exchanges) && TAILQ_EMPTY(&http->replies) && !has_output(http);
@@ -139,7 +139,7 @@ static void http_shutdown(struct transport *transport, unsigned grace_ms)
     if (!http->ending) {
         http->ending = true;
         evconnlistener_disable(evhttp_bound_socket_get_listener(http->bound));
-        struct session *session;
+        struct http_session *session;
         TAILQ_FOREACH (session, &http->sessions, link)
             if (session->get_stream && session->get_stream->reply) {
                 struct reply *reply = session->get_stream->reply;

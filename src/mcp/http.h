@@ -46,9 +46,9 @@ struct watch {
     bool tuned;
 };
 
-struct session;
+struct http_session;
 struct http_exchange;
-TAILQ_HEAD(session_list, session);
+TAILQ_HEAD(http_session_list, http_session);
 
 struct mcp_http {
     struct transport transport;
@@ -67,7 +67,7 @@ struct mcp_http {
     size_t watch_count;
     TAILQ_HEAD(, reply) replies;
     TAILQ_HEAD(, http_exchange) exchanges;
-    struct session_list sessions;
+    struct http_session_list sessions;
     size_t session_count;
     struct event *tick;
     bool ending, ended;
@@ -132,9 +132,9 @@ struct stored_event {
 };
 
 struct stream {
-    TAILQ_ENTRY(stream) link;  // session->streams
-    struct session *session;   // NULL once the session is gone
-    unsigned id;               // 0 = the GET stream
+    TAILQ_ENTRY(stream) link;      // session->streams
+    struct http_session *session;  // NULL once the session is gone
+    unsigned id;                   // 0 = the GET stream
     unsigned next_number;
     unsigned sent;  // number of the latest event that went out
     bool has_ids;
@@ -145,9 +145,9 @@ struct stream {
     size_t event_count, event_bytes;
 };
 
-struct session {
+struct http_session {
     struct peer peer;  // first
-    TAILQ_ENTRY(session) link;
+    TAILQ_ENTRY(http_session) link;
     struct mcp_http *http;
     char id[SESSION_ID_SIZE];
     int64_t used_ms;
@@ -157,14 +157,15 @@ struct session {
     size_t stream_count;
 };
 
-struct session *http_session_new(struct mcp_http *http);  // NULL: too many
-void http_session_free(struct session *session);
-struct session *session_find(struct mcp_http *http, struct evhttp_request *request,
-                             bool *ret_given);
-void session_sweep(struct mcp_http *http);
-void session_take_get(struct session *session, struct reply *reply, const char *last_event_id);
+struct http_session *http_session_new(struct mcp_http *http);  // NULL: too many
+void http_session_free(struct http_session *session);
+struct http_session *http_session_find(struct mcp_http *http, struct evhttp_request *request,
+                                       bool *ret_given);
+void http_session_sweep(struct mcp_http *http);
+void http_session_take_get(struct http_session *session, struct reply *reply,
+                           const char *last_event_id);
 
-struct stream *stream_new(struct session *session, struct reply *reply, unsigned retry_ms);
+struct stream *stream_new(struct http_session *session, struct reply *reply, unsigned retry_ms);
 void stream_send(struct stream *stream, struct span message);
 void stream_finish(struct stream *stream);  // the stream may be gone afterwards
 void stream_detach(struct stream *stream);  // its connection is closed; it may be continued
@@ -175,8 +176,8 @@ struct http_exchange {
     struct exchange base;
     TAILQ_ENTRY(http_exchange) link;
     struct mcp_http *http;
-    struct session *session;  // NULL: modern, or the session was deleted
-    struct reply *reply;      // NULL: the client went away, or is served by the stream
+    struct http_session *session;  // NULL: modern, or the session was deleted
+    struct reply *reply;           // NULL: the client went away, or is served by the stream
     struct stream *stream;
     bool modern;
     bool opens_session;
@@ -184,5 +185,5 @@ struct http_exchange {
 };
 
 void post_take(struct mcp_http *http, struct reply *reply);
-void post_session_gone(struct session *session);
+void post_forget_session(struct http_session *session);
 void post_drop_all(struct mcp_http *http);

@@ -78,7 +78,7 @@ static void post_finish(struct exchange *exchange, const struct span *messages, 
 {
     struct http_exchange *post = upcast(exchange);
     struct reply *reply = post->reply;
-    struct session *opened = post->opens_session ? post->session : NULL;
+    struct http_session *opened = post->opens_session ? post->session : NULL;
     if (reply)
         reply->on_gone = NULL;
     if (!is_streaming(post) && count == 0 && status != 202 && reply)
@@ -158,7 +158,7 @@ static void on_post_gone(struct reply *reply)
     reply_end(reply);
 }
 
-void post_session_gone(struct session *session)
+void post_forget_session(struct http_session *session)
 {
     struct http_exchange *post;
     TAILQ_FOREACH (post, &session->http->exchanges, link) {
@@ -216,10 +216,10 @@ static void refuse(struct http_exchange *post, int status, const char *message)
 }
 
 // The session a legacy message belongs to; NULL when it was refused.
-static struct session *find_session(struct http_exchange *post, const struct message *message)
+static struct http_session *find_session(struct http_exchange *post, const struct message *message)
 {
     bool given;
-    struct session *session = session_find(post->http, post->reply->request, &given);
+    struct http_session *session = http_session_find(post->http, post->reply->request, &given);
     if (session)
         return session;
     bool is_initialize = message && message->kind == MESSAGE_REQUEST &&
@@ -241,7 +241,7 @@ static void take_legacy(struct http_exchange *post, struct region *region, value
                         const struct message *message)
 {
     struct mcp_server *server = post->http->server;
-    struct session *session = find_session(post, message);
+    struct http_session *session = find_session(post, message);
     if (!session) {  // refused, and the exchange is gone
         server_region_give(server, region);
         return;

@@ -39,7 +39,7 @@ static void format_event_id(const struct stream *stream, unsigned number, char t
     snprintf(text, 32, "%u-%u", stream->id, number);
 }
 
-static struct stream *stream_alloc(struct session *session, unsigned id)
+static struct stream *stream_alloc(struct http_session *session, unsigned id)
 {
     struct stream *stream = memory_alloc_zero(sizeof(*stream));
     stream->session = session;
@@ -59,7 +59,7 @@ static void send_priming(struct stream *stream, unsigned retry_ms)
         reply_event(stream->reply, id, retry_ms, SPAN(""));
 }
 
-struct stream *stream_new(struct session *session, struct reply *reply, unsigned retry_ms)
+struct stream *stream_new(struct http_session *session, struct reply *reply, unsigned retry_ms)
 {
     struct stream *stream = stream_alloc(session, ++session->next_stream);
     TAILQ_INSERT_TAIL(&session->streams, stream, link);
@@ -156,7 +156,8 @@ static void refuse_get(struct reply *reply, int status, const char *message)
                                           "POST, GET, DELETE"});
 }
 
-static void continue_stream(struct session *session, struct reply *reply, const char *last_event_id)
+static void continue_stream(struct http_session *session, struct reply *reply,
+                            const char *last_event_id)
 {
     unsigned id, number;
     int used = 0;
@@ -182,7 +183,8 @@ static void continue_stream(struct session *session, struct reply *reply, const 
     resume(stream, reply, number);
 }
 
-void session_take_get(struct session *session, struct reply *reply, const char *last_event_id)
+void http_session_take_get(struct http_session *session, struct reply *reply,
+                           const char *last_event_id)
 {
     if (last_event_id) {
         continue_stream(session, reply, last_event_id);
@@ -202,13 +204,13 @@ void session_take_get(struct session *session, struct reply *reply, const char *
 
 static void peer_send(struct peer *peer, struct span message)
 {
-    struct session *session = (struct session *)peer;
+    struct http_session *session = (struct http_session *)peer;
     if (!session->get_stream)
         session->get_stream = stream_alloc(session, 0);
     stream_send(session->get_stream, message);
 }
 
-static bool is_idle(const struct session *session)
+static bool is_idle(const struct http_session *session)
 {
     if (session->peer.call_count > 0 || (session->get_stream && session->get_stream->reply))
         return false;
@@ -223,7 +225,7 @@ static bool make_room(struct mcp_http *http)
 {
     if (http->session_count < http->max_sessions)
         return true;
-    struct session *session, *oldest = NULL;
+    struct http_session *session, *oldest = NULL;
     TAILQ_FOREACH (session, &http->sessions, link)
         if (is_idle(session) && (!oldest || session->used_ms < oldest->used_ms))
             oldest = session;
@@ -232,11 +234,11 @@ static bool make_room(struct mcp_http *http)
     return oldest != NULL;
 }
 
-struct session *http_session_new(struct mcp_http *http)
+struct http_session *http_session_new(struct mcp_http *http)
 {
     if (!make_room(http))
         return NULL;
-    struct session *session = memory_alloc_zero(sizeof(*session));
+    struct http_session *session = memory_alloc_zero(sizeof(*session));
     unsigned char random[(SESSION_ID_SIZE - 1) / 2];
     randombytes_buf(random, sizeof(random));
     sodium_bin2hex(session->id, sizeof(session->id), random, sizeof(random));
@@ -259,10 +261,10 @@ static void stream_close(struct stream *stream)
     reply_end(reply);
 }
 
-void http_session_free(struct session *session)
+void http_session_free(struct http_session *session)
 {
     struct mcp_http *http = session->http;
-    post_session_gone(session);
+    post_forget_session(session);
     struct stream *stream;
     while ((stream = TAILQ_FIRST(&session->streams)))
         stream_close(stream);
@@ -274,14 +276,15 @@ void http_session_free(struct session *session)
     memory_free(session);
 }
 
-struct session *session_find(struct mcp_http *http, struct evhttp_request *request, bool *ret_given)
+struct http_session *http_session_find(struct mcp_http *http, struct evhttp_request *request,
+                                       bool *ret_given)
 {
     size_t count;
     const char *id = http_header(request, "Mcp-Session-Id", &count);
     *ret_given = id != NULL;
     if (!id || count != 1 || strlen(id) != SESSION_ID_SIZE - 1)
         return NULL;
-    struct session *session;
+    struct http_session *session;
     TAILQ_FOREACH (session, &http->sessions, link) {
         if (sodium_memcmp(session->id, id, SESSION_ID_SIZE - 1) == 0) {
             session->used_ms = clock_now_ms();
@@ -291,10 +294,10 @@ struct session *session_find(struct mcp_http *http, struct evhttp_request *reque
     return NULL;
 }
 
-void session_sweep(struct mcp_http *http)
+void http_session_sweep(struct mcp_http *http)
 {
     int64_t now = clock_now_ms();
-    struct session *session, *next_session;
+    struct http_session *session, *next_session;
     for (session = TAILQ_FIRST(&http->sessions); session; session = next_session) {
         next_session = TAILQ_NEXT(session, link);
         if (now - session->used_ms > http->session_idle_ms && is_idle(session)) {

@@ -153,17 +153,6 @@ static bool create_file(struct connection *connection, struct context_error *err
 
 // --- set-up -------------------------------------------------------------------------------------
 
-static void close_database(struct connection *connection)
-{
-    for (int i = 0; i < STATEMENT_LAST; i++) {
-        sqlite3_finalize(connection->statements[i]);
-        connection->statements[i] = NULL;
-    }
-    int closed = sqlite3_close(connection->database);
-    CHECK(closed == SQLITE_OK);
-    connection->database = NULL;
-}
-
 // Short waits with a deadline: a commit takes well under a millisecond, SQLite's own handler would
 // sleep many times that and let writers starve.
 static int wait_while_busy(void *data, int attempt)
@@ -273,23 +262,48 @@ static bool set_up(struct connection *connection, struct context_error *error)
     return version == SCHEMA_VERSION || migrate(connection, error);
 }
 
+// SQLite keeps what it knows of its locks in memory. A child of a process with an open connection
+// inherits that knowledge but not the locks, so any use of the file there, also through a connection
+// of its own, could destroy what others write. Such a child is refused.
+static struct {
+    int process;
+    size_t count;
+} open_connections;
+
+static bool check_process(struct connection *connection, struct context_error *error)
+{
+    if (open_connections.count == 0)
+        open_connections.process = getpid();
+    return open_connections.process == getpid() ||
+           context_fail(error, CONTEXT_STORE_UNAVAILABLE,
+                        "%s: the process was forked while a context store was open",
+                        connection->path);
+}
+
+static void close_database(struct connection *connection)
+{
+    for (int i = 0; i < STATEMENT_LAST; i++) {
+        sqlite3_finalize(connection->statements[i]);
+        connection->statements[i] = NULL;
+    }
+    int closed = sqlite3_close(connection->database);
+    CHECK(closed == SQLITE_OK);
+    connection->database = NULL;
+    open_connections.count--;
+}
+
 bool connection_open(struct connection *connection, struct context_error *error)
 {
-    int process = getpid();
-    if (connection->database && connection->process == process)
+    if (!check_process(connection, error))
+        return false;
+    if (connection->database)
         return true;
-    // A connection inherited over a fork belongs to the parent: not used, and not closed either,
-    // because closing would drop the parent's locks.
-    if (connection->database) {
-        connection->database = NULL;
-        memset(connection->statements, 0, sizeof(connection->statements));
-    }
     if (!create_file(connection, error))
         return false;
     int result =
         sqlite3_open_v2(connection->path, &connection->database,
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
-    connection->process = process;
+    open_connections.count++;
     connection->data_version = 0;
     bool good = result == SQLITE_OK ? set_up(connection, error)
                                     : connection_fail(connection, result, error);
@@ -300,7 +314,8 @@ bool connection_open(struct connection *connection, struct context_error *error)
 
 void connection_release(struct connection *connection)
 {
-    if (connection->database && connection->process == getpid())
+    // What was inherited over a fork belongs to the parent.
+    if (connection->database && open_connections.process == getpid())
         close_database(connection);
     memory_free(connection->path);
 }

@@ -32,14 +32,13 @@ struct connection {
     char *path;
     sqlite3 *database;  // NULL until first use
     sqlite3_stmt *statements[STATEMENT_LAST];
-    int process;  // the one that opened it
     int64_t data_version;
 };
 
 void connection_init(struct connection *connection, const char *path);
 void connection_release(struct connection *connection);
 
-// Opens it when it is not open in this process.
+// Opens it when it is not open. Refuses in a child of a process that had a store open.
 bool connection_open(struct connection *connection, struct context_error *error);
 // store-busy or store-unavailable, with the file and the cause SQLite gives.
 bool connection_fail(struct connection *connection, int result, struct context_error *error);

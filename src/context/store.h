@@ -7,7 +7,8 @@
 // lose the last moments but never breaks the file.
 //
 // Items are copied into the region that is passed, which must be able to hold them.
-// One store belongs to one thread. After a fork the child gets a connection of its own.
+// One store belongs to one thread. No connection crosses a fork: a child of a process that has a store
+// open can use none.
 // Waits for other writers up to CONTEXT_BUSY_MS, then fails with store-busy.
 #pragma once
 

@@ -24,8 +24,6 @@ static void post_free(struct http_exchange *post)
 
 static void start_stream(struct http_exchange *post, unsigned retry_ms)
 {
-    if (post->opens_session)
-        reply_add_header(post->reply, "Mcp-Session-Id", post->session->id);
     if (post->session)
         post->stream = stream_new(post->session, post->reply, retry_ms);
     else

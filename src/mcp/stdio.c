@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "base/assert.h"
@@ -315,6 +316,17 @@ static int take_descriptors(int *ret_in, int *ret_out)
     return 0;
 }
 
+// Asks the kernel itself, because libevent reports a refusal on standard error.
+static bool can_be_polled(int fd)
+{
+    int poll = epoll_create1(EPOLL_CLOEXEC);
+    struct epoll_event wanted = {.events = EPOLLIN};
+    bool can = poll >= 0 && epoll_ctl(poll, EPOLL_CTL_ADD, fd, &wanted) == 0;
+    if (poll >= 0)
+        close(poll);
+    return can;
+}
+
 int mcp_stdio_start(struct mcp_server *server, mcp_end_fn *on_end_function, void *data,
                     struct mcp_stdio **ret_stdio)
 {
@@ -343,8 +355,10 @@ int mcp_stdio_start(struct mcp_server *server, mcp_end_fn *on_end_function, void
     stdio->write_event = event_new(server->base, out, EV_WRITE, on_writable, stdio);
     stdio->end_event = evtimer_new(server->base, on_end, stdio);
     CHECK(stdio->read_event && stdio->write_event && stdio->end_event);
-    stdio->polled = event_add(stdio->read_event, NULL) == 0;
-    if (!stdio->polled)
+    stdio->polled = can_be_polled(in);
+    if (stdio->polled)
+        event_add(stdio->read_event, NULL);
+    else
         event_active(stdio->read_event, EV_READ, 0);
     *ret_stdio = stdio;
     return 0;

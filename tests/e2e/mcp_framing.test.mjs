@@ -1,7 +1,11 @@
 // The stdio transport: framing, ids, eras, batches, and what happens to broken input.
 import { test, describe } from 'node:test';
 import assert from 'node:assert/strict';
-import { StdioServer, LEGACY, call, initialize, legacy, modern, sleep } from './mcp_support.mjs';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { FIXTURES, StdioServer, LEGACY, call, initialize, legacy, modern, sleep } from './mcp_support.mjs';
 
 const ping = (id) => legacy(id, 'ping');
 
@@ -310,6 +314,17 @@ describe('running calls', () => {
     const start = performance.now();
     await s.close();
     assert.ok(performance.now() - start > 1200 && performance.now() - start < 3000);
+  });
+
+  test('input from a file and from /dev/null', () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'mcp-'));
+    const file = path.join(folder, 'input');
+    writeFileSync(file, [1, 2, 3].map((i) => JSON.stringify(ping(i))).join('\n'));
+    const run = (input) => spawnSync(FIXTURES, ['--stdio'], { encoding: 'utf8', timeout: 10000, stdio: [openSync(input, 'r'), 'pipe', 'pipe'] });
+    const [three, none] = [run(file), run('/dev/null')];
+    rmSync(folder, { recursive: true });
+    assert.deepEqual([three.status, three.stderr, none.status, none.stdout, none.stderr], [0, '', 0, '', '']);
+    assert.equal(three.stdout, [1, 2, 3].map((i) => `{"jsonrpc":"2.0","id":${i},"result":{}}\n`).join(''));
   });
 
   test('SIGTERM ends it within 2 s', async () => {

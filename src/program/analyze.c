@@ -1,4 +1,5 @@
 // The analyzer's centre: literals, calls, bodies, and the whole program.
+#include <stdatomic.h>
 #include <string.h>
 
 #include "program/analysis.h"
@@ -346,13 +347,13 @@ struct program *program_compile(const struct compile_options *options,
 
 struct program *program_retain(struct program *program)
 {
-    __atomic_fetch_add(&program->references, 1, __ATOMIC_RELAXED);
+    atomic_fetch_add_explicit(&program->references, 1, memory_order_relaxed);
     return program;
 }
 
 void program_release(struct program *program)
 {
-    if (program && __atomic_sub_fetch(&program->references, 1, __ATOMIC_ACQ_REL) == 0) {
+    if (program && atomic_fetch_sub_explicit(&program->references, 1, memory_order_acq_rel) == 1) {
         struct arena arena = program->arena;  // holds the program itself
         arena_release(&arena);
     }

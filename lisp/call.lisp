@@ -21,7 +21,7 @@
   (form-number 0 :type fixnum)          ; of the form being read or evaluated, from 1
   (value-number 0 :type fixnum)         ; of the value being printed
   (forms 0 :type fixnum)                ; forms completed
-  (stoppable nil)                       ; a soft stop may throw now
+  (stoppable nil)                       ; T: a soft stop may throw now; :OVER: not any more
   ;; what it leaves
   (warnings '())
   (warning-count 0 :type fixnum)        ; all of them; only the first are kept
@@ -46,6 +46,8 @@
 
 (defglobal *call* nil)                  ; the call of the main thread, NIL while idle
 (declaim (type (or null call) *call*))
+
+(defglobal *idle* nil)                  ; true while the main thread waits for a message
 
 (defglobal *call-end* (list :call-end)) ; catch tag no user code can name
 
@@ -91,10 +93,11 @@ exit hooks and waiting for threads can delay it; the effects are rolled back any
                                 (sb-ext:compiler-note #'record-compiler-note)
                                 (sb-c:compiler-error #'record-compiler-error))
                    (setf (call-stoppable call) t)
+                   (obey-early-stop call)
                    (multiple-value-prog1 (funcall function)
-                     (setf (call-stoppable call) nil)))))
+                     (setf (call-stoppable call) :over)))))
            (setf completed t
-                 (call-stoppable call) nil))
+                 (call-stoppable call) :over))
       (unless completed (say-farewell)))))
 
 (defun prepare-call (call)

@@ -61,7 +61,6 @@ one of which could keep all of it."
 
 ;;; --- the loop -----------------------------------------------------------------------------------
 
-(defglobal *idle* nil)                  ; true while waiting for a message
 (defglobal *wait-again* (list :wait-again)) ; catch tag
 
 (defun next-message ()

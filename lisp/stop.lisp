@@ -23,6 +23,9 @@
           ((string= phase "inspect") "It was inspecting.")
           (t (text "It was evaluating form " (call-form-number call) ".")))))
 
+(defun soft-message (call)
+  (text (timeout-message call) (string #\Newline) (activity-text call)))
+
 (defun rendering-p (call)
   "True when printers of the user are what hangs: they must not be called again for the report."
   (or (call-reporting call) (member (call-phase call) '("print" "inspect") :test #'string=)))
@@ -52,19 +55,42 @@
   "SIGINT: end the call as a timeout. Signals no condition, so no handler of the user can swallow
 it; the stack stays alive in the post-mortem, where CONTINUE simply returns from here."
   (declare (ignore signal))
-  (let ((call *call*))
-    (when (and call (call-stoppable call) (in-main-thread-p) (sent-by-supervisor-p information))
-      (setf (call-timed-out call) t)
-      (with-simple-restart (continue "Go on with a new time limit.")
-        (let ((*plain-arguments* (rendering-p call))
-              (restarts (compute-restarts)))
-          (multiple-value-bind (frames depth) (collect-frames (interrupted-frame context) nil)
-            (let ((error (timeout-error call
-                                        (text (timeout-message call) (string #\Newline)
-                                              (activity-text call))
-                                        frames depth restarts)))
-              (with-interrupts
-                (leave-frozen call error nil frames restarts)))))))))
+  (when (and (in-main-thread-p) (sent-by-supervisor-p information))
+    (let ((call *call*)
+          (number (stop-number information)))
+      (cond ((and call (or (null number) (= number (call-number call))))
+             (case (call-stoppable call)
+               ((t) (stop-call call context))
+               ((nil) (setf *stop-early* (call-number call)))))
+            (number (setf *stop-early* number))))))
+
+(defun stop-call (call context)
+  (setf (call-timed-out call) t)
+  (with-simple-restart (continue "Go on with a new time limit.")
+    (let ((*plain-arguments* (rendering-p call))
+          (restarts (compute-restarts)))
+      (multiple-value-bind (frames depth) (collect-frames (interrupted-frame context) nil)
+        (let ((error (timeout-error call (soft-message call) frames depth restarts)))
+          (with-interrupts
+            (leave-frozen call error nil frames restarts)))))))
+
+;;; On a busy machine the stop may arrive before its request has been read, or after it has been
+;;; answered. A queued signal carries the number of the request it is meant for.
+
+(defglobal *stop-early* 0)              ; number of a request to be stopped when it begins
+(declaim (type (unsigned-byte 32) *stop-early*))
+
+(defun stop-number (information)
+  "Number of the request to stop, or NIL when the signal carries none."
+  (and (= (signed-sap-ref-32 information 8) -1) ; si_code = SI_QUEUE
+       (plusp (sap-ref-32 information 24))      ; si_value
+       (sap-ref-32 information 24)))
+
+(defun obey-early-stop (call)
+  (when (= *stop-early* (call-number call))
+    (setf (call-timed-out call) t
+          (call-error call) (timeout-error call (soft-message call) '() 0 '()))
+    (end-call)))
 
 (defun hard-stop (signal information context)
   "SIGUSR1, which SBCL does not defer: say where it hangs, then end the process."
@@ -107,7 +133,7 @@ it; the stack stays alive in the post-mortem, where CONTINUE simply returns from
 full collection comes first; the next check waits until usage has grown by a quarter."
   (incf *collection-count*)
   (let ((call *call*))
-    (when (and call (call-stoppable call) (not *checking-heap*) (in-main-thread-p))
+    (when (and call (eq (call-stoppable call) t) (not *checking-heap*) (in-main-thread-p))
       (let ((limit (heap-limit-bytes call)))
         (when (> (sb-kernel:dynamic-usage) (max limit *heap-check-at*))
           (setf *checking-heap* t)

@@ -169,7 +169,7 @@ enum session_state action_copy_message(struct session *session, const struct ses
 static enum session_state soft_stop(struct session *session)
 {
     session->copy_phase = COPY_INTERRUPTING;
-    process_interrupt(&session->copy->process, SIGINT);
+    process_stop_request(&session->copy->process, session->job->message_number);
     session_set_timer(session, TIME_INTERRUPT_MS);
     return STATE_COPY;
 }

@@ -188,7 +188,7 @@ static void interrupt_finalizers(struct session *session)
     if (session->finalize_stage > 0)
         return;
     session->finalize_stage = 1;
-    process_interrupt(&session->head->process, SIGINT);
+    process_stop_request(&session->head->process, session->finalize_number);
     session_set_timer(session, TIME_INTERRUPT_MS);
 }
 

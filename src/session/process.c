@@ -65,6 +65,21 @@ int process_interrupt(const struct process *process, int signal)
     return process_signal(process, SIGCONT);
 }
 
+int process_stop_request(const struct process *process, uint32_t number)
+{
+    CHECK(process_exists(process));
+    siginfo_t info;
+    memset(&info, 0, sizeof(info));
+    info.si_signo = SIGINT;
+    info.si_code = SI_QUEUE;
+    info.si_pid = getpid();
+    info.si_uid = getuid();
+    info.si_value.sival_int = (int)number;
+    if (syscall(SYS_rt_tgsigqueueinfo, process->pid, process->pid, SIGINT, &info) < 0)
+        return -errno;
+    return process_signal(process, SIGCONT);
+}
+
 bool process_reap(struct process *process, struct process_exit *ret_exit)
 {
     CHECK(process_exists(process));

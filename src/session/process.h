@@ -36,6 +36,9 @@ int process_signal(const struct process *process, int signal);
 int process_wake(const struct process *process, int value);
 // To the main thread alone, then SIGCONT: a process that stopped itself must be able to act.
 int process_interrupt(const struct process *process, int signal);
+// The same with SIGINT, carrying the number of the request to stop: the worker can tell when the
+// signal comes before it has read that request, or after it has answered it.
+int process_stop_request(const struct process *process, uint32_t number);
 // False while it is still running.
 bool process_reap(struct process *process, struct process_exit *ret_exit);
 // Forgets the process; it must be reaped or not ours.

@@ -122,7 +122,7 @@ enum session_state action_soft_stop(struct session *session, const struct sessio
     struct job *job = session->job;
     if (event->kind == EVENT_TIMER)
         job->stop = STOP_TIMEOUT;
-    process_interrupt(&session->head->process, SIGINT);
+    process_stop_request(&session->head->process, job->message_number);
     session_set_timer(session, TIME_INTERRUPT_MS);
     return STATE_INTERRUPTING;
 }

@@ -274,10 +274,12 @@ static void variant_translate(struct regex_cache *cache, struct variant *variant
     if (!cache->stack) {
         if (region->live + JIT_STACK_LIMIT > region->limit)
             return;
+        region_charge(region, JIT_STACK_LIMIT);  // may raise: before there is something to free
         cache->stack = pcre2_jit_stack_create(JIT_STACK_START, JIT_STACK_LIMIT, NULL);
-        if (!cache->stack)
+        if (!cache->stack) {
+            region_discharge(region, JIT_STACK_LIMIT);
             return;
-        region_charge(region, JIT_STACK_LIMIT);
+        }
         pcre2_jit_stack_assign(cache->context, NULL, cache->stack);
     }
     cache->may_raise = false;
@@ -289,8 +291,8 @@ static void variant_translate(struct regex_cache *cache, struct variant *variant
         return;
     variant->jit = true;
     if (pcre2_pattern_info(variant->code, PCRE2_INFO_JITSIZE, &size) == 0) {
-        variant->jit_bytes = size;
         region_charge(region, size);
+        variant->jit_bytes = size;
     }
 }
 

@@ -52,13 +52,29 @@ image unknown: then the session is rolled back."
 ;;; SBCL's finalizer thread never exists here: a clone would lose it, and it would run user code
 ;;; at any time. The supervisor asks for pending finalizers to be run when the session is idle.
 
-(defun pending-finalizer-count ()
-  "How many dead objects wait for their finalizers: the collector queues them in a list of the
-finalizer store's hash table."
+(defun pending-finalizers ()
+  "Functions of dead objects that wait to be called: the collector queues their places in the
+finalizer store in a list of the store's hash table."
   (handler-case
-      (length (sb-impl::hash-table-culled-values
-               (sb-impl::finalizer-id-map sb-impl::**finalizer-store**)))
-    (serious-condition () 0)))
+      (let ((store sb-impl::**finalizer-store**))
+        (loop for place in (sb-impl::hash-table-culled-values (sb-impl::finalizer-id-map store))
+              for entry = (svref store place)
+              append (if (listp entry) entry (list entry))))
+    (serious-condition () '())))
+
+(defun system-finalizer-p (function)
+  "True for SBCL's own, which release buffers and descriptors of streams."
+  (system-package-p (name-package (sb-kernel:%fun-name function))))
+
+(defun pending-finalizer-count ()
+  "How many finalizers of the user are pending."
+  (count-if-not #'system-finalizer-p (pending-finalizers)))
+
+(defun run-system-finalizers ()
+  "When there are no others: they are short and need no guard."
+  (let ((pending (pending-finalizers)))
+    (when (and pending (every #'system-finalizer-p pending))
+      (ignore-errors (sb-kernel:run-pending-finalizers)))))
 
 (defun discard-pending-finalizers ()
   (ignore-errors
@@ -78,7 +94,7 @@ finalizer store's hash table."
 (defun run-finalizers ()
   "Run pending finalizers; how many there were. One that is stopped has been taken off the list
 before it began, so it is dropped."
-  (let ((count (pending-finalizer-count)))
+  (let ((count (length (pending-finalizers))))
     (handler-bind ((warning #'record-finalizer-error))
       (sb-kernel:run-pending-finalizers))
     count))

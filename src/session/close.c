@@ -1,7 +1,7 @@
 // CLOSING: everything of the session is killed and reaped; the name is free at once.
 #include "session/internal.h"
 
-enum { CLOSE_AGAIN_MS = 200 };
+enum { CLOSE_AGAIN_MS = 20 };
 
 void session_drop_jobs(struct session *session, const char *code, const char *message)
 {

@@ -132,8 +132,10 @@ static void session_end_now(struct session *session, int64_t until_ms)
         memory_free(worker->code);
         memory_free(worker);
     }
-    session_kill_all(session);  // what was forked while the others were killed
-    session_reap_orphans(session);
+    // What was forked while the others were killed; the killed need a moment to end.
+    session_kill_all(session);
+    while (session_reap_orphans(session) > 0 && clock_now_ms() < until_ms)
+        usleep(1000);
     session_free(session);
 }
 
@@ -310,7 +312,6 @@ void session_unlink_closed(struct session *session)
     while (*link != session)
         link = &(*link)->next;
     *link = session->next;
-    session_reap_orphans(session);
     session_free(session);
 }
 

@@ -29,7 +29,7 @@ static void on_timer(evutil_socket_t fd, short what, void *data)
     (void)what;
     struct session *session = data;
     session_handle(session, &(struct session_event){.kind = EVENT_TIMER});
-    if (session->state == STATE_CLOSING && !session->workers)
+    if (session->state == STATE_CLOSING && !session->workers && session_reap_orphans(session) == 0)
         session_unlink_closed(session);
 }
 

@@ -70,7 +70,7 @@ static void on_exit_event(evutil_socket_t fd, short what, void *data)
     else if (of_copy)
         session_handle(session, &(struct session_event){.kind = EVENT_COPY_EXIT, .exit = &exit});
     if (session->state == STATE_CLOSING && !session->workers)
-        session_unlink_closed(session);
+        session_set_timer(session, 0);
 }
 
 struct worker *worker_add(struct session *session, pid_t pid, enum worker_role role)
@@ -202,17 +202,26 @@ void session_kill_all(struct session *session)
 
 // --- orphans --------------------------------------------------------------------------------------------
 
+struct orphans {
+    struct session *session;
+    unsigned alive;
+};
+
 static bool reap_orphan(void *data, pid_t pid)
 {
-    struct session *session = data;
+    struct orphans *orphans = data;
     struct proc_status status;
-    if (!manager_knows_pid(session->manager, pid) && proc_status_read(pid, &status) == 0 &&
-        status.state == 'Z' && session_has_kernel_session(session, status.session))
-        waitpid(pid, NULL, WNOHANG);
+    if (manager_knows_pid(orphans->session->manager, pid) || proc_status_read(pid, &status) < 0 ||
+        !session_has_kernel_session(orphans->session, status.session))
+        return true;
+    if (status.state != 'Z' || waitpid(pid, NULL, WNOHANG) == 0)
+        orphans->alive++;
     return true;
 }
 
-void session_reap_orphans(struct session *session)
+unsigned session_reap_orphans(struct session *session)
 {
-    proc_children(getpid(), reap_orphan, session);
+    struct orphans orphans = {session, 0};
+    proc_children(getpid(), reap_orphan, &orphans);
+    return orphans.alive;
 }

@@ -53,6 +53,7 @@ static void queue_and_cancel(struct driver *driver)
     static struct answer running, waiting[QUEUE], one_more;
     driver_settle(driver);
     uint64_t first = driver_start(driver, NULL, "(loop)", 0, &running);
+    driver_run_for(driver, 50);  // finalizers may have to end first
     uint64_t tickets[QUEUE];
     for (int i = 0; i < QUEUE; i++) {
         char code[32];

@@ -303,6 +303,13 @@ static struct list inside_of(struct object *object)
         return (struct list){.values = collision->entries,
                              .count = (size_t)collision->count * object->stride};
     }
+    case OBJECT_INDEXED: {
+        struct indexed *indexed = (struct indexed *)object;
+        return (struct list){.values = indexed->entries,
+                             .count = (size_t)indexed->used * object->stride,
+                             .children = &indexed->trie,
+                             .child_count = indexed->trie != NULL};
+    }
     case OBJECT_NODE: {
         struct node *node = (struct node *)object;
         return (struct list){.values = node->entries,

@@ -1,6 +1,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "value/indexed.h"
 #include "value/number.h"
 #include "value/part.h"
 #include "value/table.h"
@@ -113,11 +114,31 @@ static size_t count_candidates(value b, value key, value *ret_key, value *ret_it
     return count;
 }
 
+// The same in a table with an index: only the entries in the key's place come into question.
+static bool find_indexed(value b, value key, value *ret_key, value *ret_item)
+{
+    uint64_t hash = value_hash(key);
+    struct indexed_probe probe = indexed_probe((const struct indexed *)b.object, key);
+    bool found = false;
+    for (const value *entry; (entry = indexed_probe_next(&probe));) {
+        if (entry->tag != key.tag || entry->aux != key.aux || value_hash(*entry) != hash)
+            continue;
+        if (found && value_identical(*ret_key, key))
+            return true;
+        *ret_key = entry[0];
+        *ret_item = b.tag == VALUE_MAP ? entry[1] : value_nil();
+        found = true;
+    }
+    return found;
+}
+
 // A key that is a collection is not compared here, for that would recurse on the C stack. It is found
 // by its hash (when there is a choice), and the caller compares it with what was found.
 static bool find_collection(value b, value key, value *ret_key, value *ret_item)
 {
     uint64_t hash;
+    if (b.object->kind == OBJECT_INDEXED)
+        return find_indexed(b, key, ret_key, ret_item);
     if (b.object->kind == OBJECT_NODE) {
         hash = value_hash(key);
         const struct object *last;

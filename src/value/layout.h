@@ -79,6 +79,19 @@ struct flat {
     value entries[];
 };
 
+// A large map or set as long as it has one owner: entries in the order in which they came, and an
+// index by hash, apart. When it is to be changed although it is shared, a trie is made of it.
+struct indexed {
+    struct object header;
+    uint32_t used;  // entries
+    uint32_t capacity;
+    uint64_t *index;      // open addressing: hash above, number of the entry + 1 below; 0 = free
+    uint32_t index_mask;  // slots - 1
+    uint32_t reserved;
+    struct object *trie;  // the same entries, made when it was shared; or NULL
+    value entries[];
+};
+
 // A node of a hash trie in which entries lie before sub-nodes (CHAMP). Which of the 32 places hold an
 // entry or a sub-node is said by two bit maps.
 struct node {

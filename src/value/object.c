@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "value/heap.h"
+#include "value/indexed.h"
 #include "value/tick.h"
 
 enum { RELEASE_BATCH = 1024 };  // values released between two looks at the fuel
@@ -66,6 +67,10 @@ size_t object_size(const struct object *object)
     case OBJECT_FLAT: {
         const struct flat *flat = (const struct flat *)object;
         return sizeof(*flat) + (size_t)flat->capacity * object->stride * sizeof(value);
+    }
+    case OBJECT_INDEXED: {
+        const struct indexed *indexed = (const struct indexed *)object;
+        return sizeof(*indexed) + (size_t)indexed->capacity * object->stride * sizeof(value);
     }
     case OBJECT_NODE: return node_size((const struct node *)object);
     case OBJECT_COLLISION: {
@@ -137,6 +142,12 @@ static void release_children(struct region *region, struct object *object)
     case OBJECT_FLAT: {
         struct flat *flat = (struct flat *)object;
         release_values(region, flat->entries, (size_t)flat->used * object->stride);
+        break;
+    }
+    case OBJECT_INDEXED: {
+        struct indexed *indexed = (struct indexed *)object;
+        release_values(region, indexed->entries, (size_t)indexed->used * object->stride);
+        indexed_release(region, indexed);
         break;
     }
     case OBJECT_NODE: release_node(region, (struct node *)object); break;

@@ -23,7 +23,8 @@ enum object_kind {
     OBJECT_VECTOR,
     OBJECT_RECORD,     // map: shape and slots
     OBJECT_FLAT,       // small map or set without a shape
-    OBJECT_NODE,       // node of a large map or set
+    OBJECT_INDEXED,    // large map or set with one owner
+    OBJECT_NODE,       // node of a large map or set that is or was shared
     OBJECT_COLLISION,  // entries with one hash
     OBJECT_SHAPE,
     OBJECT_FOREIGN,  // of another layer: struct foreign

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "value/indexed.h"
 #include "value/tick.h"
 #include "value/trie.h"
 
@@ -30,6 +31,8 @@ const value *table_find(const struct object *table, value key)
 {
     if (table->kind == OBJECT_FLAT)
         return flat_find((const struct flat *)table, key);
+    if (table->kind == OBJECT_INDEXED)
+        return indexed_find((const struct indexed *)table, key);
     return trie_find(table, key, value_hash(key));
 }
 
@@ -57,25 +60,13 @@ static struct flat *flat_own(struct region *region, struct flat *flat, size_t ca
     return copy;
 }
 
-struct object *table_from(struct region *region, unsigned stride, const value *entries,
-                          size_t count)
-{
-    struct object *trie = NULL;
-    bool added;
-    for (size_t i = 0; i < count; i++) {
-        tick_spend(1);
-        trie = trie_put(region, trie, stride, entries + i * stride, &added);
-    }
-    return trie;
-}
-
-static struct object *flat_to_trie(struct region *region, struct flat *flat)
+static struct indexed *flat_to_indexed(struct region *region, struct flat *flat)
 {
     flat = flat_own(region, flat, 0);
     unsigned stride = flat->header.stride;
-    struct object *trie = table_from(region, stride, flat->entries, flat->used);
+    struct indexed *table = indexed_from(region, stride, flat->entries, flat->used);
     region_return(region, flat, flat_size(stride, flat->capacity));
-    return trie;
+    return table;
 }
 
 static struct object *flat_put(struct region *region, struct flat *flat, const value *items,
@@ -97,7 +88,7 @@ static struct object *flat_put(struct region *region, struct flat *flat, const v
     }
     if (flat->used == TABLE_FLAT) {
         bool added;
-        return trie_put(region, flat_to_trie(region, flat), stride, items, &added);
+        return indexed_put(region, flat_to_indexed(region, flat), items, &added);
     }
     size_t capacity = flat->capacity;
     if (flat->used >= capacity) {
@@ -116,6 +107,8 @@ struct object *table_put(struct region *region, struct object *table, const valu
 {
     if (table->kind == OBJECT_FLAT)
         return flat_put(region, (struct flat *)table, items, ret_added);
+    if (table->kind == OBJECT_INDEXED)
+        return indexed_put(region, (struct indexed *)table, items, ret_added);
     return trie_put(region, table, table->stride, items, ret_added);
 }
 
@@ -154,6 +147,8 @@ struct object *table_remove(struct region *region, struct object *table, value k
     if (table->kind == OBJECT_FLAT)
         return flat_remove(region, (struct flat *)table, key, ret_removed);
     unsigned stride = table->stride;
+    if (table->kind == OBJECT_INDEXED)
+        table = indexed_to_trie(region, (struct indexed *)table);
     table = trie_remove(region, table, key, ret_removed);
     return table ? table : table_empty(stride);
 }
@@ -168,10 +163,11 @@ struct map_cursor table_iterate(value v)
 const value *table_next(struct map_cursor *cursor)
 {
     const struct object *table = cursor->map.object;
-    if (table->kind != OBJECT_FLAT)
+    if (table->kind != OBJECT_FLAT && table->kind != OBJECT_INDEXED)
         return trie_next(cursor);
-    const struct flat *flat = (const struct flat *)table;
-    if (cursor->position >= flat->used)
+    if (cursor->position >= cursor->map.aux)
         return NULL;
-    return flat->entries + cursor->position++ * table->stride;
+    const value *entries = table->kind == OBJECT_FLAT ? ((const struct flat *)table)->entries
+                                                      : ((const struct indexed *)table)->entries;
+    return entries + cursor->position++ * table->stride;
 }

@@ -1,6 +1,7 @@
-// Hash tables behind maps and sets: a flat list of up to TABLE_FLAT entries, above that a trie of
-// nodes. An entry is `stride` values: key and item (maps) or the member alone (sets). Objects with one
-// owner are changed in place. Ownership as in value.h.
+// Hash tables behind maps and sets: a flat list of up to TABLE_FLAT entries; above that a list with an
+// index as long as it has one owner, and a trie of nodes once a shared one was changed. An entry is
+// `stride` values: key and item (maps) or the member alone (sets). Objects with one owner are changed
+// in place. Ownership as in value.h.
 #pragma once
 
 #include "value/layout.h"
@@ -18,9 +19,5 @@ struct object *table_put(struct region *region, struct object *table, const valu
 // Consumes the table, looks at the key.
 struct object *table_remove(struct region *region, struct object *table, value key,
                             bool *ret_removed);
-// A trie with the entries of a flat list or record: `count` entries at `entries`, consumed.
-struct object *table_from(struct region *region, unsigned stride, const value *entries,
-                          size_t count);
-
 struct map_cursor table_iterate(value v);
 const value *table_next(struct map_cursor *cursor);  // the next entry, or NULL

@@ -1,0 +1,25 @@
+// Large maps and sets as long as they have one owner (see table.h): a list of entries with an index by
+// hash. Ownership as in value.h.
+#pragma once
+
+#include "value/layout.h"
+
+const value *indexed_find(const struct indexed *table, value key);
+// `count` entries at `entries`, all different; consumes them.
+struct indexed *indexed_from(struct region *region, unsigned stride, const value *entries,
+                             size_t count);
+// Adds or replaces, as table_put() does. A table that is shared stays as it is: the result is a trie.
+struct object *indexed_put(struct region *region, struct indexed *table, const value *items,
+                           bool *ret_added);
+// The entries as a trie; consumes the table. It is kept beside a shared table for the next time.
+struct object *indexed_to_trie(struct region *region, struct indexed *table);
+void indexed_release(struct region *region, struct indexed *table);  // all that it refers to
+
+// The entries in whose place the key may be, one after another; NULL at the end.
+struct indexed_probe {
+    const struct indexed *table;
+    uint32_t hash;
+    size_t slot;
+};
+struct indexed_probe indexed_probe(const struct indexed *table, value key);
+const value *indexed_probe_next(struct indexed_probe *probe);

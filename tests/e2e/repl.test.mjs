@@ -2,17 +2,22 @@
 import assert from 'node:assert/strict';
 import { spawnSync, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { CADRE, eventually, processesWith, sleep, temporaryDirectory } from './support.mjs';
 
 const home = temporaryDirectory();
+// libedit never frees the names of the functions added to it.
+const suppressions = path.join(home, 'leaks-of-libedit');
+writeFileSync(suppressions, 'leak:wcsdup\n');
 const hasTmux = spawnSync('tmux', ['-V']).status === 0;
 
 class Terminal {
   constructor(args = []) {
     this.socket = `cadre-${randomUUID().slice(0, 8)}`;
     this.id = randomUUID();
-    const command = `env HOME='${home}' CADRE_TEST_ID=${this.id} TERM=screen '${CADRE}' repl ${args.join(' ')}; echo "status $?"; sleep 600`;
+    const command = `env HOME='${home}' LSAN_OPTIONS='suppressions=${suppressions}:print_suppressions=0' CADRE_TEST_ID=${this.id} TERM=screen '${CADRE}' repl ${args.join(' ')}; echo "status $?"; sleep 600`;
     const { status, stderr } = this.tmux('-f', '/dev/null', 'new-session', '-d', '-x', '120', '-y', '50', command);
     assert.equal(status, 0, String(stderr));
   }

@@ -219,7 +219,7 @@ static bool bind_address(struct mcp_http *http, uint16_t port, struct error *err
     if (!http->bound)
         return error_set(error, ERROR_SYSTEM, "cannot listen on %s port %u: %s", http->address,
                          port, strerror(errno));
-    struct sockaddr_storage bound;
+    struct sockaddr_storage bound = {0};
     socklen_t size = sizeof(bound);
     if (getsockname(evhttp_bound_socket_get_fd(http->bound), (struct sockaddr *)&bound, &size) < 0)
         return error_set(error, ERROR_SYSTEM, "getsockname: %s", strerror(errno));

@@ -18,8 +18,8 @@
 enum {
     HTTP_HEADER_BYTES = 32 << 10,
     HTTP_HEADER_COUNT = 100,
-    HTTP_SILENCE_S = 10,  // while a request is being sent
-    HTTP_REQUEST_S = 40,  // for all of it: 10 s header, 30 s body
+    HTTP_SILENCE_S = 10,      // while a request is being sent
+    HTTP_REQUEST_MS = 40000,  // for all of it: 10 s header, 30 s body
     HTTP_KEEP_ALIVE_S = 60,
     HTTP_WRITE_S = 30,
     HTTP_CONNECTIONS = 256,
@@ -63,10 +63,10 @@ struct mcp_http {
     char **allow_origins;
     size_t max_connections, max_sessions;
     int64_t session_idle_ms;
-    TAILQ_HEAD(, watch) watches;
+    TAILQ_HEAD(watch_head, watch) watches;
     size_t watch_count;
-    TAILQ_HEAD(, reply) replies;
-    TAILQ_HEAD(, http_exchange) exchanges;
+    TAILQ_HEAD(reply_head, reply) replies;
+    TAILQ_HEAD(http_exchange_head, http_exchange) exchanges;
     struct http_session_list sessions;
     size_t session_count;
     struct event *tick;
@@ -79,7 +79,7 @@ struct mcp_http {
 
 void http_check_end(struct mcp_http *http);
 struct watch *watch_find(struct mcp_http *http, struct evhttp_request *request);
-struct bufferevent *watch_new_buffer(struct event_base *base, void *http);
+struct bufferevent *watch_new_buffer(struct event_base *base, void *data);  // data: the server
 // Forgets closed connections and closes those that take too long.
 void watch_sweep(struct mcp_http *http);
 void watch_free_all(struct mcp_http *http);
@@ -141,7 +141,7 @@ struct stream {
     bool finished;
     int64_t finished_ms;
     struct reply *reply;  // NULL while nobody listens
-    STAILQ_HEAD(, stored_event) events;
+    STAILQ_HEAD(stored_event_head, stored_event) events;
     size_t event_count, event_bytes;
 };
 
@@ -153,7 +153,7 @@ struct http_session {
     int64_t used_ms;
     unsigned next_stream;
     struct stream *get_stream;
-    TAILQ_HEAD(, stream) streams;
+    TAILQ_HEAD(stream_head, stream) streams;
     size_t stream_count;
 };
 

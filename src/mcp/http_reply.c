@@ -54,9 +54,9 @@ void watch_sweep(struct mcp_http *http)
         }
         bool flushed = evbuffer_get_length(bufferevent_get_output(watch->buffer)) == 0;
         bool too_long =
-            (watch->phase == WATCH_READING && now - watch->since_ms > HTTP_REQUEST_S * 1000) ||
+            (watch->phase == WATCH_READING && now - watch->since_ms > HTTP_REQUEST_MS) ||
             (watch->phase == WATCH_IDLE && flushed &&
-             (now - watch->since_ms > HTTP_KEEP_ALIVE_S * 1000 || http->ending));
+             (now - watch->since_ms > 1000L * HTTP_KEEP_ALIVE_S || http->ending));
         if (too_long)  // evhttp sees the end and frees the connection
             shutdown(bufferevent_getfd(watch->buffer), SHUT_RDWR);
     }
@@ -200,7 +200,7 @@ void reply_send(struct reply *reply, int status, const char *content_type, const
 void reply_refuse(struct reply *reply, const struct refusal *refusal)
 {
     struct buffer body CLEANUP_BUFFER;
-    buffer_init(&body, ERROR_MESSAGE_SIZE * 4);
+    buffer_init(&body, 4096);
     jsonrpc_write_error(&body, MESSAGE_ID_ABSENT, SPAN(""), MCP_INVALID_REQUEST,
                         span_from(refusal->message), SPAN(""));
     if (refusal->header)

@@ -70,7 +70,7 @@ struct tool_entry {
     struct mcp_tool tool;
     value input_schema;
     value output_schema;  // nil when there is none
-    SLIST_HEAD(, tool_header) headers;
+    SLIST_HEAD(tool_header_head, tool_header) headers;
 };
 
 struct resource_entry {
@@ -109,12 +109,12 @@ struct mcp_server {
     struct mcp_server_info info;
     struct arena arena;      // everything registered
     struct region *schemas;  // parsed schemas
-    STAILQ_HEAD(, tool_entry) tools;
+    STAILQ_HEAD(tool_entry_head, tool_entry) tools;
     struct resource_entries resources;
     struct resource_entries templates;
-    STAILQ_HEAD(, lister_entry) listers;
-    STAILQ_HEAD(, prompt_entry) prompts;
-    STAILQ_HEAD(, completer_entry) completers;
+    STAILQ_HEAD(lister_entry_head, lister_entry) listers;
+    STAILQ_HEAD(prompt_entry_head, prompt_entry) prompts;
+    STAILQ_HEAD(completer_entry_head, completer_entry) completers;
     unsigned generation[MCP_LIST_COUNT + 1];  // the last one is that of the templates
     struct call_list calls;
     size_t call_count;  // without listeners
@@ -123,7 +123,7 @@ struct mcp_server {
     struct task_list tasks;
     size_t task_count;
     struct event *task_sweep;
-    TAILQ_HEAD(, transport) transports;
+    TAILQ_HEAD(transport_head, transport) transports;
     struct metrics *metrics;
     struct state_keeper *states;
     struct region *spare[MCP_SPARE_REGIONS];
@@ -204,7 +204,7 @@ struct peer {
     size_t subscription_count;
     struct call_list calls;
     size_t call_count;
-    TAILQ_HEAD(, client_request) requests;
+    TAILQ_HEAD(client_request_head, client_request) requests;
 };
 
 void peer_init(struct peer *peer, struct mcp_server *server,
@@ -320,8 +320,7 @@ struct method {
 };
 enum { METHOD_LEGACY = 1, METHOD_MODERN = 2 };
 
-const struct method *method_find(const struct mcp_server *server, struct span name,
-                                 unsigned version);
+const struct method *method_find(const struct mcp_server *server, struct span name, unsigned era);
 
 void method_tools_list(struct mcp_call *call);
 void method_tools_call(struct mcp_call *call);

@@ -27,7 +27,7 @@ struct collector {
 };
 
 struct metrics {
-    STAILQ_HEAD(, mcp_metric) list;
+    STAILQ_HEAD(mcp_metric_head, mcp_metric) list;
     size_t count;
     struct collector collectors[COLLECTORS_MAX];
     size_t collector_count;

@@ -13,7 +13,7 @@ struct delay {
 };
 
 static struct event_base *delay_base;
-static LIST_HEAD(, delay) delays = LIST_HEAD_INITIALIZER(delays);
+static LIST_HEAD(delay_head, delay) delays = LIST_HEAD_INITIALIZER(delays);
 
 static void delay_free(struct delay *delay)
 {

@@ -251,13 +251,23 @@ static bool migrate(struct connection *connection, struct context_error *error)
     return connection_end(connection, good, error);
 }
 
+// In one transaction: another process may be creating the tables just now.
+static bool read_version(struct connection *connection, int64_t *ret_version,
+                         struct context_error *error)
+{
+    if (!connection_run_simple(connection, STATEMENT_BEGIN_READ, error))
+        return false;
+    bool good = check_version(connection, ret_version, error);
+    return connection_end(connection, good, error);
+}
+
 static bool set_up(struct connection *connection, struct context_error *error)
 {
     int64_t version = 0;
     sqlite3_extended_result_codes(connection->database, 1);
     sqlite3_busy_handler(connection->database, wait_while_busy, NULL);
     sqlite3_limit(connection->database, SQLITE_LIMIT_LENGTH, 64 << 20);
-    if (!check_version(connection, &version, error) || !use_log(connection, error))
+    if (!read_version(connection, &version, error) || !use_log(connection, error))
         return false;
     return version == SCHEMA_VERSION || migrate(connection, error);
 }

@@ -64,6 +64,26 @@ Test(context_processes, W6_eight_writers, .timeout = 120)
     context_test_end(&test);
 }
 
+// The moment in which a file is created: nobody may take it for something else or find it locked.
+Test(context_processes, many_create_the_file_at_once, .timeout = 120)
+{
+    enum { ROUNDS = 20, PROCESSES = 12 };
+    for (int round = 0; round < ROUNDS; round++) {
+        struct context_test test = context_test_start_in_file();
+        for (int i = 0; i < PROCESSES; i++) {
+            if (fork() == 0)
+                add_in_child(test.path, 1);
+        }
+        for (int i = 0; i < PROCESSES; i++) {
+            int status = 0;
+            cr_assert_gt(wait(&status), 0);
+            cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0, "round %d", round);
+        }
+        cr_assert_eq(last_number(test.path), PROCESSES);
+        context_test_end(&test);
+    }
+}
+
 // SQLite's locks do not survive a fork; a child that used the file could destroy what others write.
 Test(context_processes, a_child_of_an_open_store_is_refused)
 {

@@ -151,7 +151,7 @@ bool integer_test_bit(value a, uint64_t bit)
 
 value integer_from_double(struct region *region, double number)
 {
-    if (number > -0x1p63 && number < 0x1p63)
+    if (fabs(number) < 0x1p63)
         return value_integer((int64_t)number);
     int exponent;
     double fraction = frexp(number, &exponent);

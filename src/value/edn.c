@@ -2,10 +2,9 @@
 
 #include <string.h>
 
-#include "base/utf8.h"
 #include "value/guard.h"
 #include "value/literal.h"
-#include "value/tick.h"
+#include "value/pieces.h"
 
 enum { DEFAULT_DEPTH = 128, FIRST_LEVELS = 16, CLOSER_VECTOR = ']', CLOSER_MAP = '}' };
 
@@ -229,7 +228,7 @@ bool edn_read(struct region *region, struct span text, const struct edn_options 
     reader.max_depth = options && options->max_depth ? options->max_depth : DEFAULT_DEPTH;
     reader.levels = reader.first;
     reader.capacity = FIRST_LEVELS;
-    size_t valid = utf8_valid_prefix(text.data, text.length);
+    size_t valid = pieces_valid_prefix(text);
     if (valid < text.length)
         return fail(&reader, valid, ERROR_ENCODING, "invalid UTF-8");
     if (setjmp(reader.guard.jump)) {

@@ -4,10 +4,10 @@
 
 #include "base/hash.h"
 #include "value/part.h"
-#include "value/tick.h"
+#include "value/pieces.h"
 #include "value/work.h"
 
-enum { FIRST_FRAMES = 16, BYTES_PER_UNIT = 64 };
+enum { FIRST_FRAMES = 16 };
 
 uint64_t hash_mask = UINT64_MAX;
 
@@ -30,8 +30,7 @@ static inline uint64_t mix(enum value_tag tag, uint64_t payload)
 
 uint64_t hash_name(enum value_tag tag, struct span name)
 {
-    tick_spend(name.length / BYTES_PER_UNIT);
-    return hash_bytes(name.data, name.length, seed() + tag) & hash_mask;
+    return pieces_hash(name, seed() + tag) & hash_mask;
 }
 
 static uint64_t hash_float(double number)
@@ -61,9 +60,8 @@ static uint64_t hash_scalar(value v)
     case VALUE_BIGNUM: {
         const struct bignum *bignum = bignum_of(v);
         size_t limbs = (size_t)(bignum->size < 0 ? -bignum->size : bignum->size);
-        tick_spend(limbs / 8);
-        return hash_bytes(bignum->limbs, limbs * sizeof(mp_limb_t),
-                          seed() + VALUE_BIGNUM + (bignum->size < 0));
+        struct span bytes = {(const char *)bignum->limbs, limbs * sizeof(mp_limb_t)};
+        return pieces_hash(bytes, seed() + VALUE_BIGNUM + (bignum->size < 0));
     }
     case VALUE_KEYWORD:
         if (!(v.flags & VALUE_BORROWED))

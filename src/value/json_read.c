@@ -22,7 +22,7 @@ enum {
     FIRST_VALUES = 256,
     FIRST_LEVELS = 32,
     VALUES_PER_TICK = 4096,
-    LONG_STRING = 4096,  // longer ones spend fuel
+    LONG_STRING = 4096,  // longer ones are read in pieces
 };
 
 enum level_kind { LEVEL_ARRAY, LEVEL_RECORD, LEVEL_PAIRS };
@@ -79,13 +79,14 @@ static const char *unexpected(struct reader *reader, const char *at, const char 
 
 static void grow_values(struct reader *reader)
 {
-    size_t capacity = reader->capacity * 2;
-    value *values = region_alloc(reader->region, capacity * sizeof(value));
-    memcpy(values, reader->values, reader->count * sizeof(value));
-    if (reader->values != reader->first_values)
-        region_return(reader->region, reader->values, reader->capacity * sizeof(value));
-    reader->values = values;
-    reader->capacity = capacity;
+    size_t old_size = reader->capacity * sizeof(value);
+    if (reader->values != reader->first_values) {
+        reader->values = region_resize(reader->region, reader->values, old_size, 2 * old_size);
+    } else {
+        reader->values = region_alloc(reader->region, 2 * old_size);
+        memcpy(reader->values, reader->first_values, old_size);
+    }
+    reader->capacity *= 2;
 }
 
 static void grow_levels(struct reader *reader)
@@ -157,9 +158,10 @@ static const char *read_string_slow(struct reader *reader, const char *at, value
 // `at` is behind the opening quote.
 static inline const char *read_string(struct reader *reader, const char *at, value *ret_value)
 {
-    const char *p = json_find_special(at, reader->end);
+    const char *stop = reader->end - at > LONG_STRING ? at + LONG_STRING : reader->end;
+    const char *p = json_find_special(at, stop);
     size_t length = (size_t)(p - at);
-    if (p == reader->end || *p != '"' || !reader->options.borrow || length > LONG_STRING)
+    if (p == stop || *p != '"' || !reader->options.borrow)
         return read_string_slow(reader, at, ret_value);
     *ret_value = (value){.tag = VALUE_STRING,
                          .flags = VALUE_BORROWED | VALUE_SIMPLE,
@@ -170,7 +172,7 @@ static inline const char *read_string(struct reader *reader, const char *at, val
 
 static const char *read_number(struct reader *reader, const char *at, value *ret_value)
 {
-    struct json_problem problem;
+    struct json_problem problem = {0};
     const char *p = json_read_number(reader->region, at, reader->end, ret_value, &problem);
     if (!p)
         return fail_at(reader, problem.at, problem.code, problem.text);

@@ -4,10 +4,8 @@
 
 #include "base/utf8.h"
 #include "value/layout.h"
+#include "value/pieces.h"
 #include "value/text.h"
-#include "value/tick.h"
-
-enum { BYTES_PER_UNIT = 64 };
 
 static inline int hex_digit(char c)
 {
@@ -53,7 +51,12 @@ const char *json_scan_string(const char *p, const char *end, struct json_string 
     const char *start = p;
     *ret_string = (struct json_string){.simple = true};
     for (;;) {
-        p = json_find_special(p, end);
+        const char *stop = p + piece_of((size_t)(end - p));
+        p = json_find_special(p, stop);
+        if (p == stop && stop < end) {
+            tick_spend(PIECE_BYTES / PIECE_BYTES_PER_UNIT);
+            continue;
+        }
         if (p == end)
             return problem_at(ret_string, p, "unexpected end of text in a string");
         unsigned char byte = (unsigned char)*p;
@@ -80,7 +83,7 @@ const char *json_scan_string(const char *p, const char *end, struct json_string 
         }
     }
     ret_string->length = (size_t)(p - start);
-    tick_spend(ret_string->length / BYTES_PER_UNIT);
+    tick_spend(1);
     return p + 1;
 }
 
@@ -133,7 +136,7 @@ value json_unescape(struct region *region, struct span text)
     while (p < end) {
         const char *backslash = memchr(p, '\\', (size_t)(end - p));
         size_t plain = (size_t)((backslash ? backslash : end) - p);
-        memcpy(out, p, plain);
+        pieces_copy(out, p, plain);
         out += plain;
         p += plain;
         if (!backslash)

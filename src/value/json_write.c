@@ -8,7 +8,7 @@
 #include "value/sorted.h"
 #include "value/tick.h"
 
-enum { FIRST_FRAMES = 8, BYTES_PER_UNIT = 64, INDENT = 2 };
+enum { FIRST_FRAMES = 8, INDENT = 2 };
 
 struct frame {
     struct sorted entries;
@@ -66,9 +66,11 @@ static void write_escaped(struct sink *sink, struct span text)
 
 static void write_string(struct sink *sink, struct span text)
 {
-    tick_spend(text.length / BYTES_PER_UNIT);
     sink_byte(sink, '"');
-    write_escaped(sink, text);
+    for (size_t done = 0, piece; done < text.length; done += piece) {
+        piece = piece_next(text.length - done);
+        write_escaped(sink, (struct span){text.data + done, piece});
+    }
     sink_byte(sink, '"');
 }
 

@@ -5,7 +5,9 @@
 #include "value/tick.h"
 
 enum {
-    PRODUCTS_PER_UNIT = 128,  // limb products in one unit of fuel
+    MULTIPLY_PIECE = 8192,  // limbs of each operand: about 2 ms
+    DIVIDE_PIECE = 2048,
+    PRODUCTS_PER_UNIT = 32,  // limb products in one unit of fuel
     SCRATCH_FACTOR = 4,       // what GMP allocates for a division, in sizes of the divisor
 };
 
@@ -27,18 +29,18 @@ static void multiply_piece(mp_limb_t *product, const mp_limb_t *a, size_t a_coun
 void limbs_multiply(struct region *region, mp_limb_t *product, const mp_limb_t *a, size_t a_count,
                     const mp_limb_t *b, size_t b_count)
 {
-    if (a_count <= LIMB_PIECE && b_count <= LIMB_PIECE) {
+    if (a_count <= MULTIPLY_PIECE && b_count <= MULTIPLY_PIECE) {
         multiply_piece(product, a, a_count, b, b_count);
         return;
     }
     size_t total = a_count + b_count;
-    size_t scratch_size = 2 * LIMB_PIECE * sizeof(mp_limb_t);
+    size_t scratch_size = 2 * MULTIPLY_PIECE * sizeof(mp_limb_t);
     mp_limb_t *scratch = region_alloc(region, scratch_size);
     memset(product, 0, total * sizeof(mp_limb_t));
-    for (size_t i = 0; i < a_count; i += LIMB_PIECE) {
-        size_t a_piece = smaller(LIMB_PIECE, a_count - i);
-        for (size_t j = 0; j < b_count; j += LIMB_PIECE) {
-            size_t b_piece = smaller(LIMB_PIECE, b_count - j);
+    for (size_t i = 0; i < a_count; i += MULTIPLY_PIECE) {
+        size_t a_piece = smaller(MULTIPLY_PIECE, a_count - i);
+        for (size_t j = 0; j < b_count; j += MULTIPLY_PIECE) {
+            size_t b_piece = smaller(MULTIPLY_PIECE, b_count - j);
             multiply_piece(scratch, a + i, a_piece, b + j, b_piece);
             mpn_add(product + i + j, product + i + j, (mp_size_t)(total - i - j), scratch,
                     (mp_size_t)(a_piece + b_piece));
@@ -59,9 +61,9 @@ static void divide_piece(mp_limb_t *quotient, mp_limb_t *remainder, const mp_lim
 // How many limbs of quotient one piece may have.
 static size_t division_step(size_t divisor_count)
 {
-    if (divisor_count <= LIMB_PIECE)
-        return LIMB_PIECE;
-    size_t step = (size_t)LIMB_PIECE * LIMB_PIECE / divisor_count;
+    if (divisor_count <= DIVIDE_PIECE)
+        return DIVIDE_PIECE;
+    size_t step = (size_t)DIVIDE_PIECE * DIVIDE_PIECE / divisor_count;
     return step ? step : 1;
 }
 
@@ -87,7 +89,7 @@ void limbs_divide(struct region *region, mp_limb_t *quotient, mp_limb_t *remaind
                   const mp_limb_t *number, size_t count, const mp_limb_t *divisor,
                   size_t divisor_count)
 {
-    if (count <= 2 * LIMB_PIECE) {
+    if (count <= 2 * DIVIDE_PIECE) {
         divide_piece(quotient, remainder, number, count, divisor, divisor_count);
         return;
     }

@@ -7,8 +7,6 @@
 
 #include "base/region.h"
 
-enum { LIMB_PIECE = 2048 };
-
 // product has a_count + b_count limbs and overlaps neither operand; both counts ≥ 1.
 void limbs_multiply(struct region *region, mp_limb_t *product, const mp_limb_t *a, size_t a_count,
                     const mp_limb_t *b, size_t b_count);

@@ -6,10 +6,8 @@
 #include "base/utf8.h"
 #include "value/float_text.h"
 #include "value/layout.h"
+#include "value/pieces.h"
 #include "value/text.h"
-#include "value/tick.h"
-
-enum { BYTES_PER_UNIT = 64 };
 
 static bool is_digit(char c)
 {
@@ -145,7 +143,7 @@ struct literal literal_string(struct region *region, struct span text, value *re
     size_t quote = find_quote(text, &escapes);
     if (quote == text.length)
         return wrong(0, "string is not closed");
-    tick_spend(quote / BYTES_PER_UNIT);
+    tick_spend(quote / PIECE_BYTES_PER_UNIT);
     struct span raw = {text.data + 1, quote - 1};
     if (!escapes) {
         *ret_value = value_string(region, raw);

@@ -4,14 +4,13 @@
 #include "base/buffer.h"
 #include "value/number.h"
 #include "value/part.h"
+#include "value/pieces.h"
 #include "value/print.h"
 #include "value/sort.h"
-#include "value/tick.h"
 #include "value/work.h"
 
 enum {
     FIRST_FRAMES = 16,
-    BYTES_PER_UNIT = 64,
     // Keys that are maps with such keys in turn: below this depth they are ordered by hash, because
     // putting them in order would recurse.
     SORT_DEPTH_MAX = 32,
@@ -22,8 +21,7 @@ static int compare_keys_at(value a, value b, unsigned depth);
 static int compare_spans(struct span left, struct span right)
 {
     size_t common = left.length < right.length ? left.length : right.length;
-    tick_spend(common / BYTES_PER_UNIT);
-    int order = common ? memcmp(left.data, right.data, common) : 0;
+    int order = pieces_compare(left.data, right.data, common);
     if (order == 0)
         order = (left.length > right.length) - (left.length < right.length);
     return (order > 0) - (order < 0);

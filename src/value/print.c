@@ -6,31 +6,43 @@
 #include "value/number.h"
 #include "value/part.h"
 #include "value/sorted.h"
-#include "value/tick.h"
 #include "value/work.h"
 
-enum { FIRST_FRAMES = 8, BYTES_PER_UNIT = 64 };
+enum { FIRST_FRAMES = 8 };
 
-void print_string(struct sink *sink, struct span text)
+static const char *escape_of(char c)
 {
-    tick_spend(text.length / BYTES_PER_UNIT);
-    sink_byte(sink, '"');
+    switch (c) {
+    case '\\': return "\\\\";
+    case '"': return "\\\"";
+    case '\n': return "\\n";
+    case '\t': return "\\t";
+    case '\r': return "\\r";
+    default: return NULL;
+    }
+}
+
+static void print_escaped(struct sink *sink, struct span text)
+{
     size_t start = 0;
     for (size_t i = 0; i < text.length; i++) {
-        const char *escape;
-        switch (text.data[i]) {
-        case '\\': escape = "\\\\"; break;
-        case '"': escape = "\\\""; break;
-        case '\n': escape = "\\n"; break;
-        case '\t': escape = "\\t"; break;
-        case '\r': escape = "\\r"; break;
-        default: continue;
-        }
+        const char *escape = escape_of(text.data[i]);
+        if (!escape)
+            continue;
         sink_span(sink, (struct span){text.data + start, i - start});
         sink_text(sink, escape);
         start = i + 1;
     }
     sink_span(sink, (struct span){text.data + start, text.length - start});
+}
+
+void print_string(struct sink *sink, struct span text)
+{
+    sink_byte(sink, '"');
+    for (size_t done = 0, piece; done < text.length; done += piece) {
+        piece = piece_next(text.length - done);
+        print_escaped(sink, (struct span){text.data + done, piece});
+    }
     sink_byte(sink, '"');
 }
 

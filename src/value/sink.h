@@ -6,9 +6,8 @@
 //     sink_to_region(&sink, region);  … sink_text(&sink, …) …  value text = sink_string(&sink);
 #pragma once
 
-#include <string.h>
-
 #include "base/buffer.h"
+#include "value/pieces.h"
 #include "value/value.h"
 
 struct string;
@@ -43,8 +42,8 @@ static inline void sink_wrote(struct sink *sink, size_t size)
 static inline void sink_span(struct sink *sink, struct span text)
 {
     char *room = sink_room(sink, text.length);
-    if (room && text.length) {
-        memcpy(room, text.data, text.length);
+    if (room) {
+        pieces_copy(room, text.data, text.length);
         sink->length += text.length;
     }
 }

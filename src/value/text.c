@@ -8,12 +8,11 @@
 #include "base/assert.h"
 #include "base/utf8.h"
 #include "value/layout.h"
-#include "value/tick.h"
+#include "value/pieces.h"
 
 enum {
     SHARE_MIN = 256,   // shorter parts are copied
     SHARE_FACTOR = 4,  // parts below a quarter of the whole are copied: they must not keep it alive
-    BYTES_PER_UNIT = 16,
 };
 
 static const uint64_t EVERY_BYTE = 0x0101010101010101, HIGH_BITS = 0x8080808080808080;
@@ -37,8 +36,12 @@ static bool text_is_simple(struct span text)
 
 static uint8_t text_flags(struct span text)
 {
-    tick_spend(text.length / BYTES_PER_UNIT);
-    return text_is_simple(text) ? VALUE_SIMPLE : 0;
+    for (size_t done = 0, piece; done < text.length; done += piece) {
+        piece = piece_next(text.length - done);
+        if (!text_is_simple((struct span){text.data + done, piece}))
+            return 0;
+    }
+    return VALUE_SIMPLE;
 }
 
 // Every string of at most one ASCII byte.
@@ -97,7 +100,7 @@ value string_finish(struct region *region, struct string *string, size_t length)
 static value string_copy(struct region *region, struct span text, uint8_t tag, uint8_t flags)
 {
     struct string *string = string_reserve(region, text.length);
-    memcpy(string->bytes, text.data, text.length);
+    pieces_copy(string->bytes, text.data, text.length);
     string->length = (uint32_t)text.length;
     return (value){
         .tag = tag, .flags = flags, .aux = (uint32_t)text.length, .object = &string->header};
@@ -249,8 +252,9 @@ value string_slice(struct region *region, value string, size_t start, size_t end
 
 value string_from_code_point(struct region *region, uint32_t code_point)
 {
-    char bytes[UTF8_MAX_BYTES];
-    return value_string(region, (struct span){bytes, utf8_encode(code_point, bytes)});
+    char bytes[UTF8_MAX_BYTES] = {0};
+    size_t length = utf8_encode(code_point, bytes);
+    return value_string(region, (struct span){bytes, length});
 }
 
 // --- joining ------------------------------------------------------------------------------------
@@ -279,17 +283,16 @@ static struct string *room_behind(struct region *region, value a, size_t extra)
         return string;
     struct span text = value_text(a);
     struct string *copy = string_reserve(region, need);
-    memcpy(copy->bytes, text.data, text.length);
+    pieces_copy(copy->bytes, text.data, text.length);
     value_release(region, a);
     return copy;
 }
 
 static value append_bytes(struct region *region, value a, struct span text, bool simple)
 {
-    tick_spend(text.length / BYTES_PER_UNIT);
     uint8_t flags = simple && string_is_simple(a) ? VALUE_SIMPLE : 0;
     struct string *string = room_behind(region, a, text.length);
-    memmove(string->bytes + a.aux, text.data, text.length);
+    pieces_copy(string->bytes + a.aux, text.data, text.length);
     string->length = a.aux + (uint32_t)text.length;
     return (value){
         .tag = VALUE_STRING, .flags = flags, .aux = string->length, .object = &string->header};
@@ -315,7 +318,7 @@ value string_append_text(struct region *region, value a, struct span text)
 {
     if (text.length == 0)
         return a;
-    return append_bytes(region, a, text, text_is_simple(text));
+    return append_bytes(region, a, text, text_flags(text) & VALUE_SIMPLE);
 }
 
 // --- characters ---------------------------------------------------------------------------------

@@ -2,9 +2,9 @@
 
 #include "base/assert.h"
 #include "value/layout.h"
-#include "value/tick.h"
+#include "value/pieces.h"
 
-enum { COPY_PER_UNIT = 16, VECTOR_MAX = UINT32_MAX / 16 };
+enum { COPY_PER_UNIT = 4, COPY_BATCH = 1024, VECTOR_MAX = UINT32_MAX / 16 };
 
 static struct vector empty_vector = {
     .header = {.references = OBJECT_LASTING, .kind = OBJECT_VECTOR}, .items = empty_vector.own};
@@ -42,7 +42,7 @@ value vector_from(struct region *region, const value *items, size_t count)
     if (count == 0)
         return vector_value(&empty_vector, 0);
     struct vector *vector = vector_reserve(region, count);
-    memcpy(vector->own, items, count * sizeof(value));
+    pieces_copy(vector->own, items, count * sizeof(value));
     vector->used = (uint32_t)count;
     return vector_value(vector, count);
 }
@@ -67,10 +67,12 @@ const value *vector_items(value vector)
 static struct vector *copy_elements(struct region *region, value v, size_t capacity)
 {
     const struct vector *old = vector_of(v);
-    tick_spend(v.aux / COPY_PER_UNIT);
     struct vector *vector = vector_reserve(region, capacity);
-    for (size_t i = 0; i < v.aux; i++)
+    for (size_t i = 0; i < v.aux; i++) {
+        if (i % COPY_BATCH == 0)
+            tick_spend(COPY_BATCH / COPY_PER_UNIT);
         vector->own[i] = value_retain(old->items[i]);
+    }
     vector->used = v.aux;
     value_release(region, v);
     return vector;

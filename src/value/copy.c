@@ -3,12 +3,12 @@
 
 #include "base/assert.h"
 #include "value/part.h"
+#include "value/pieces.h"
 #include "value/table.h"
 #include "value/text.h"
-#include "value/tick.h"
 #include "value/work.h"
 
-enum { FIRST_FRAMES = 16, BYTES_PER_UNIT = 64 };
+enum { FIRST_FRAMES = 16, FREEZE_BATCH = 1024 };
 
 // --- copying ------------------------------------------------------------------------------------
 
@@ -36,7 +36,6 @@ struct frame {
 static value copy_text(struct region *to, value v)
 {
     struct span text = value_text(v);
-    tick_spend(text.length / BYTES_PER_UNIT);
     switch ((enum value_tag)v.tag) {
     case VALUE_KEYWORD: return value_keyword(to, text);
     case VALUE_SYMBOL: return value_symbol(to, text);
@@ -48,9 +47,8 @@ static value copy_text(struct region *to, value v)
 static value copy_bytes(struct region *to, value v)
 {
     size_t size = object_size(v.object);
-    tick_spend(size / BYTES_PER_UNIT);
     struct object *copy = region_alloc(to, size);
-    memcpy(copy, v.object, size);
+    pieces_copy(copy, v.object, size);
     copy->references = 1;
     v.object = copy;
     return v;
@@ -344,10 +342,13 @@ void value_freeze(value v)
         struct object *object = *(struct object **)work_top(&work);
         work_pop(&work);
         struct list list = inside_of(object);
-        tick_spend(list.count + 1);
-        for (size_t i = 0; i < list.count; i++)
+        tick_spend(1);
+        for (size_t i = 0; i < list.count; i++) {
+            if (i % FREEZE_BATCH == FREEZE_BATCH - 1)
+                tick_spend(FREEZE_BATCH);
             if (value_is_counted(list.values[i]))
                 push_object(&work, list.values[i].object);
+        }
         for (size_t i = 0; i < list.child_count; i++)
             push_object(&work, list.children[i]);
     }

@@ -4,11 +4,11 @@
 #include "value/indexed.h"
 #include "value/number.h"
 #include "value/part.h"
+#include "value/pieces.h"
 #include "value/table.h"
-#include "value/tick.h"
 #include "value/work.h"
 
-enum { FIRST_FRAMES = 16, BYTES_PER_UNIT = 64 };
+enum { FIRST_FRAMES = 16 };
 
 static bool text_equal(value a, value b)
 {
@@ -16,8 +16,7 @@ static bool text_equal(value a, value b)
         return false;
     if (a.pointer == b.pointer)
         return true;
-    tick_spend(a.aux / BYTES_PER_UNIT);
-    return span_equal(value_text(a), value_text(b));
+    return pieces_compare(value_text(a).data, value_text(b).data, a.aux) == 0;
 }
 
 static bool foreign_equal(value a, value b)

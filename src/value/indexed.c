@@ -117,8 +117,8 @@ struct indexed *indexed_from(struct region *region, unsigned stride, const value
 {
     size_t capacity = count * 2;
     struct indexed *table = region_alloc(region, indexed_size(stride, capacity));
-    *table = (struct indexed){.header = object_header(OBJECT_INDEXED),
-                              .capacity = (uint32_t)capacity};
+    *table =
+        (struct indexed){.header = object_header(OBJECT_INDEXED), .capacity = (uint32_t)capacity};
     table->header.stride = (uint8_t)stride;
     grow_index(region, table);
     for (size_t i = 0; i < count; i++) {

@@ -40,12 +40,11 @@ void argument_positional(struct run *run, const struct builtin *self, const valu
                    unordered ? unordered_hint : NULL);
 }
 
-void argument_positional_or_map(struct run *run, const struct builtin *self,
-                                const value *arguments, unsigned place)
+void argument_positional_or_map(struct run *run, const struct builtin *self, const value *arguments,
+                                unsigned place)
 {
     value v = arguments[place];
-    if (v.tag == VALUE_VECTOR || v.tag == VALUE_STRING || v.tag == VALUE_NIL ||
-        v.tag == VALUE_MAP)
+    if (v.tag == VALUE_VECTOR || v.tag == VALUE_STRING || v.tag == VALUE_NIL || v.tag == VALUE_MAP)
         return;
     run_type_error(run, self, place + 1, "a vector, string or map", v,
                    v.tag == VALUE_SET ? unordered_hint : NULL);
@@ -76,4 +75,26 @@ value run_call_joined(struct run *run, value f, const value *first, size_t first
     if (count > FEW)
         region_return(run->region, all, count * sizeof(value));
     return result;
+}
+
+bool map_take(struct run *run, value *map, value key, value *ret_item)
+{
+    if (!map_find(*map, key, ret_item))
+        return false;
+    value_retain(*ret_item);
+    if (value_is_counted(*ret_item) && object_is_unique(map->object))
+        *map = map_put(run->region, *map, value_retain(key), value_nil());
+    return true;
+}
+
+value map_put_all(struct run *run, value map, value other)
+{
+    struct map_cursor cursor = map_iterate(other);
+    value key, item;
+    while (map_next(&cursor, &key, &item)) {
+        run_tick(run, 2);
+        map = map_put(run->region, map, value_retain(key), value_retain(item));
+    }
+    value_release(run->region, other);
+    return map;
 }

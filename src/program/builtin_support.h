@@ -20,8 +20,8 @@ void argument_string(struct run *run, const struct builtin *self, const value *a
 // P: nil, vector, string. Q: and maps. Maps and sets get a hint.
 void argument_positional(struct run *run, const struct builtin *self, const value *arguments,
                          unsigned place);
-void argument_positional_or_map(struct run *run, const struct builtin *self,
-                                const value *arguments, unsigned place);
+void argument_positional_or_map(struct run *run, const struct builtin *self, const value *arguments,
+                                unsigned place);
 
 // --- vectors --------------------------------------------------------------------------------------
 
@@ -87,6 +87,9 @@ value vector_copy_items(struct run *run, const value *items, size_t count);
 
 // --- maps -----------------------------------------------------------------------------------------
 
+// The item of a key, owned. When the map has no other owner nil is left in its place, so that an item
+// without other owners can be changed in place before it is put back. False when there is none.
+bool map_take(struct run *run, value *map, value key, value *ret_item);
 // Puts all entries of `other` into `map`; consumes both.
 value map_put_all(struct run *run, value map, value other);
 

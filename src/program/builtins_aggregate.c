@@ -103,8 +103,8 @@ static void extreme_offer_by_key(struct extreme *extreme, value f, value item)
         extreme_offer(extreme, item, key);
 }
 
-static value extreme_by(struct run *run, const struct builtin *self, value *arguments,
-                        size_t count, bool greatest)
+static value extreme_by(struct run *run, const struct builtin *self, value *arguments, size_t count,
+                        bool greatest)
 {
     value key = arguments[0], first = arguments[1], item;
     struct extreme extreme = {.run = run, .self = self, .greatest = greatest};
@@ -185,8 +185,7 @@ static value map_from_groups(struct run *run, value keys, value groups)
     return result;
 }
 
-value builtin_group_by(struct run *run, const struct builtin *self, value *arguments,
-                       size_t count)
+value builtin_group_by(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
     value f = arguments[0], item, groups = vector_new(run->region, 0);

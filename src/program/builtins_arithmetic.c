@@ -44,8 +44,7 @@ value builtin_add(struct run *run, const struct builtin *self, value *arguments,
     return fold(run, self, numeric_add, arguments[0], arguments + 1, count - 1);
 }
 
-value builtin_multiply(struct run *run, const struct builtin *self, value *arguments,
-                       size_t count)
+value builtin_multiply(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     argument_numbers(run, self, arguments, count);
     if (count == 0)
@@ -60,8 +59,7 @@ static value negate(struct run *run, value number)
     return integer_negate(run->region, number);
 }
 
-value builtin_subtract(struct run *run, const struct builtin *self, value *arguments,
-                       size_t count)
+value builtin_subtract(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     argument_numbers(run, self, arguments, count);
     if (count == 1)
@@ -77,15 +75,13 @@ value builtin_divide(struct run *run, const struct builtin *self, value *argumen
     return fold(run, self, numeric_divide, arguments[0], arguments + 1, count - 1);
 }
 
-value builtin_increment(struct run *run, const struct builtin *self, value *arguments,
-                        size_t count)
+value builtin_increment(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     argument_numbers(run, self, arguments, count);
     return numeric_add(run, self, arguments[0], value_integer(1));
 }
 
-value builtin_decrement(struct run *run, const struct builtin *self, value *arguments,
-                        size_t count)
+value builtin_decrement(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     argument_numbers(run, self, arguments, count);
     return numeric_subtract(run, self, arguments[0], value_integer(1));
@@ -115,8 +111,7 @@ static bool both_finite(double x, double y)
     return isfinite(x) && isfinite(y);
 }
 
-value builtin_quotient(struct run *run, const struct builtin *self, value *arguments,
-                       size_t count)
+value builtin_quotient(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
     double x, y;
@@ -129,8 +124,7 @@ value builtin_quotient(struct run *run, const struct builtin *self, value *argum
     return integer_from_double(run->region, trunc(x / y));
 }
 
-value builtin_remainder(struct run *run, const struct builtin *self, value *arguments,
-                        size_t count)
+value builtin_remainder(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
     double x, y;
@@ -155,8 +149,7 @@ value builtin_modulo(struct run *run, const struct builtin *self, value *argumen
 
 // --- size and rounding ----------------------------------------------------------------------------
 
-value builtin_absolute(struct run *run, const struct builtin *self, value *arguments,
-                       size_t count)
+value builtin_absolute(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     argument_numbers(run, self, arguments, count);
     value number = arguments[0];
@@ -219,8 +212,7 @@ value builtin_ceiling(struct run *run, const struct builtin *self, value *argume
     return round_by(run, self, arguments[0], ceil);
 }
 
-value builtin_truncate(struct run *run, const struct builtin *self, value *arguments,
-                       size_t count)
+value builtin_truncate(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
     return round_by(run, self, arguments[0], trunc);
@@ -295,8 +287,8 @@ value builtin_power(struct run *run, const struct builtin *self, value *argument
 
 // --- bits -----------------------------------------------------------------------------------------
 
-static void argument_integers(struct run *run, const struct builtin *self,
-                              const value *arguments, size_t count)
+static void argument_integers(struct run *run, const struct builtin *self, const value *arguments,
+                              size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (!value_is_integer(arguments[i]))
@@ -304,8 +296,8 @@ static void argument_integers(struct run *run, const struct builtin *self,
     }
 }
 
-static value fold_bits(struct run *run, const struct builtin *self, value *arguments,
-                       size_t count, value (*operation)(struct region *, value, value))
+static value fold_bits(struct run *run, const struct builtin *self, value *arguments, size_t count,
+                       value (*operation)(struct region *, value, value))
 {
     argument_integers(run, self, arguments, count);
     value result = arguments[0];
@@ -388,24 +380,21 @@ value builtin_bit_set(struct run *run, const struct builtin *self, value *argume
     return integer_test_bit(arguments[0], bit) ? arguments[0] : flip_bit(run, arguments[0], bit);
 }
 
-value builtin_bit_clear(struct run *run, const struct builtin *self, value *arguments,
-                        size_t count)
+value builtin_bit_clear(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
     uint64_t bit = argument_bit(run, self, arguments);
     return integer_test_bit(arguments[0], bit) ? flip_bit(run, arguments[0], bit) : arguments[0];
 }
 
-value builtin_bit_flip(struct run *run, const struct builtin *self, value *arguments,
-                       size_t count)
+value builtin_bit_flip(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
     uint64_t bit = argument_bit(run, self, arguments);
     return flip_bit(run, arguments[0], bit);
 }
 
-value builtin_bit_test(struct run *run, const struct builtin *self, value *arguments,
-                       size_t count)
+value builtin_bit_test(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
     uint64_t bit = argument_bit(run, self, arguments);

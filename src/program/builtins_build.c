@@ -9,7 +9,8 @@ static value range_integers(struct run *run, int64_t start, int64_t end, int64_t
     value result = vector_new(run->region, 0);
     if (step > 0 ? start >= end : start <= end)
         return result;
-    uint64_t distance = step > 0 ? (uint64_t)end - (uint64_t)start : (uint64_t)start - (uint64_t)end;
+    uint64_t distance =
+        step > 0 ? (uint64_t)end - (uint64_t)start : (uint64_t)start - (uint64_t)end;
     uint64_t stride = step > 0 ? (uint64_t)step : 0 - (uint64_t)step;
     uint64_t count = (distance - 1) / stride + 1;
     enum { SLICE = 4096 };
@@ -114,18 +115,6 @@ static value map_put_pair(struct run *run, value map, value pair)
     return map_put(run->region, map, key, item);
 }
 
-value map_put_all(struct run *run, value map, value other)
-{
-    struct map_cursor cursor = map_iterate(other);
-    value key, item;
-    while (map_next(&cursor, &key, &item)) {
-        run_tick(run, 2);
-        map = map_put(run->region, map, value_retain(key), value_retain(item));
-    }
-    value_release(run->region, other);
-    return map;
-}
-
 static value conj_map(struct run *run, const struct builtin *self, value map, value item)
 {
     if (value_is_nil(item))
@@ -195,8 +184,7 @@ value builtin_into(struct run *run, const struct builtin *self, value *arguments
     (void)count;
     value to = arguments[0];
     switch (to.tag) {
-    case VALUE_NIL:
-        return sequence_vector(run, self, 2, arguments[1]);
+    case VALUE_NIL: return sequence_vector(run, self, 2, arguments[1]);
     case VALUE_VECTOR:
         if (vector_count(to) == 0) {
             value_release(run->region, to);
@@ -204,12 +192,9 @@ value builtin_into(struct run *run, const struct builtin *self, value *arguments
         }
         add_items(run, self, 1, &to, arguments[1]);
         return to;
-    case VALUE_SET:
-        return into_set(run, self, to, arguments[1]);
-    case VALUE_MAP:
-        return into_map(run, self, to, arguments[1]);
-    default:
-        run_type_error(run, self, 1, "a vector, set, map or nil", to, NULL);
+    case VALUE_SET: return into_set(run, self, to, arguments[1]);
+    case VALUE_MAP: return into_map(run, self, to, arguments[1]);
+    default: run_type_error(run, self, 1, "a vector, set, map or nil", to, NULL);
     }
 }
 
@@ -245,16 +230,11 @@ value builtin_empty(struct run *run, const struct builtin *self, value *argument
         run_type_error(run, self, 1, "a collection or string", v, NULL);
     value_release(run->region, v);
     switch (v.tag) {
-    case VALUE_VECTOR:
-        return vector_new(run->region, 0);
-    case VALUE_MAP:
-        return map_new(run->region);
-    case VALUE_SET:
-        return set_new(run->region);
-    case VALUE_STRING:
-        return value_string(run->region, SPAN(""));
-    default:
-        return value_nil();
+    case VALUE_VECTOR: return vector_new(run->region, 0);
+    case VALUE_MAP: return map_new(run->region);
+    case VALUE_SET: return set_new(run->region);
+    case VALUE_STRING: return value_string(run->region, SPAN(""));
+    default: return value_nil();
     }
 }
 
@@ -278,15 +258,13 @@ static bool has_items(struct run *run, const struct builtin *self, value v)
     return sequence_count(run, v) > 0;
 }
 
-value builtin_is_empty(struct run *run, const struct builtin *self, value *arguments,
-                       size_t count)
+value builtin_is_empty(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
     return value_boolean(!has_items(run, self, arguments[0]));
 }
 
-value builtin_not_empty(struct run *run, const struct builtin *self, value *arguments,
-                        size_t count)
+value builtin_not_empty(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
     if (has_items(run, self, arguments[0]))

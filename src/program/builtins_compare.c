@@ -17,8 +17,7 @@ value builtin_equal(struct run *run, const struct builtin *self, value *argument
     return value_boolean(all_equal(arguments, count));
 }
 
-value builtin_not_equal(struct run *run, const struct builtin *self, value *arguments,
-                        size_t count)
+value builtin_not_equal(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)self;
     run_tick(run, count);
@@ -89,8 +88,7 @@ value builtin_boolean(struct run *run, const struct builtin *self, value *argume
     return value_boolean(value_is_true(arguments[0]));
 }
 
-value builtin_identity(struct run *run, const struct builtin *self, value *arguments,
-                       size_t count)
+value builtin_identity(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)run, (void)self, (void)count;
     return arguments[0];

@@ -24,8 +24,7 @@ value builtin_math_floor(struct run *run, const struct builtin *self, value *arg
     return value_float(floor(argument_double(run, self, arguments)));
 }
 
-value builtin_math_ceil(struct run *run, const struct builtin *self, value *arguments,
-                        size_t count)
+value builtin_math_ceil(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
     return value_float(ceil(argument_double(run, self, arguments)));
@@ -90,8 +89,7 @@ value builtin_double_parse(struct run *run, const struct builtin *self, value *a
     struct span text = argument_text(run, self, arguments, 0);
     size_t start = text_skip_space(run, text), end = text_skip_space_back(run, text);
     double number;
-    if (start >= end ||
-        !text_read_float((struct span){text.data + start, end - start}, &number))
+    if (start >= end || !text_read_float((struct span){text.data + start, end - start}, &number))
         fail_text(run, self, arguments[0]);
     return value_float(number);
 }
@@ -209,8 +207,7 @@ static value add_days(struct run *run, const struct builtin *self, const value *
     return value_string_text(run->region, text);
 }
 
-value builtin_plus_days(struct run *run, const struct builtin *self, value *arguments,
-                        size_t count)
+value builtin_plus_days(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
     return add_days(run, self, arguments, false);
@@ -249,30 +246,26 @@ static int compare_times(struct run *run, const struct builtin *self, const valu
     return instant_compare(first, argument_instant(run, self, arguments, 1));
 }
 
-value builtin_is_before(struct run *run, const struct builtin *self, value *arguments,
-                        size_t count)
+value builtin_is_before(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
     return value_boolean(compare_times(run, self, arguments) < 0);
 }
 
-value builtin_is_after(struct run *run, const struct builtin *self, value *arguments,
-                       size_t count)
+value builtin_is_after(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
     return value_boolean(compare_times(run, self, arguments) > 0);
 }
 
-static value argument_duration(struct run *run, const struct builtin *self,
-                               const value *arguments)
+static value argument_duration(struct run *run, const struct builtin *self, const value *arguments)
 {
     if (!value_is_integer(arguments[0]))
         run_type_error(run, self, 1, "a duration (integer milliseconds)", arguments[0], NULL);
     return arguments[0];
 }
 
-value builtin_to_millis(struct run *run, const struct builtin *self, value *arguments,
-                        size_t count)
+value builtin_to_millis(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
     return argument_duration(run, self, arguments);

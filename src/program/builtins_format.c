@@ -47,20 +47,11 @@ static void read_flags(struct span text, size_t *offset, struct directive *direc
 {
     for (; *offset < text.length; ++*offset) {
         switch (text.data[*offset]) {
-        case '-':
-            directive->left = true;
-            break;
-        case '0':
-            directive->zero = true;
-            break;
-        case '+':
-            directive->plus = true;
-            break;
-        case ',':
-            directive->comma = true;
-            break;
-        default:
-            return;
+        case '-': directive->left = true; break;
+        case '0': directive->zero = true; break;
+        case '+': directive->plus = true; break;
+        case ',': directive->comma = true; break;
+        default: return;
         }
     }
 }
@@ -83,8 +74,8 @@ static void check_directive(struct formatter *formatter, const struct directive 
     if (!is_one_of(c, "sdfexXobn%"))
         fail_directive(formatter, "unknown directive",
                        c >= ' ' && (unsigned char)c < 0x7F ? c : '?');
-    if ((directive->zero && !is_one_of(c, "dfexXo")) ||
-        (directive->plus && !is_one_of(c, "dfe")) || (directive->comma && !is_one_of(c, "df")))
+    if ((directive->zero && !is_one_of(c, "dfexXo")) || (directive->plus && !is_one_of(c, "dfe")) ||
+        (directive->comma && !is_one_of(c, "df")))
         fail_directive(formatter, "a flag does not fit", c);
     if (directive->has_precision && !is_one_of(c, "sfeb"))
         fail_directive(formatter, "a precision does not fit", c);
@@ -204,19 +195,17 @@ static value take_argument(struct formatter *formatter)
 
 static _Noreturn void fail_argument(struct formatter *formatter, char conversion, value got)
 {
-    builtin_fail(formatter->run, formatter->self, RUNTIME_ERROR, "%%%c cannot show %s",
-                 conversion, value_describe(got, (char[DESCRIBE_SIZE]){0}));
+    builtin_fail(formatter->run, formatter->self, RUNTIME_ERROR, "%%%c cannot show %s", conversion,
+                 value_describe(got, (char[DESCRIBE_SIZE]){0}));
 }
 
-static void format_decimal(struct formatter *formatter, const struct directive *directive,
-                           value v)
+static void format_decimal(struct formatter *formatter, const struct directive *directive, value v)
 {
     struct run *run = formatter->run;
     bool whole = v.tag == VALUE_FLOAT && isfinite(v.number) && v.number == trunc(v.number);
     if (!value_is_integer(v) && !whole)
         fail_argument(formatter, 'd', v);
-    value integer =
-        whole ? integer_from_double(run->region, v.number) : value_retain(v);
+    value integer = whole ? integer_from_double(run->region, v.number) : value_retain(v);
     value digits = plain_text(formatter, integer);
     write_number(formatter, directive, value_text(digits));
     value_release(run->region, digits);
@@ -247,8 +236,7 @@ static void format_fixed(struct formatter *formatter, const struct directive *di
     value_release(run->region, digits);
 }
 
-static void format_exponent(struct formatter *formatter, const struct directive *directive,
-                            value v)
+static void format_exponent(struct formatter *formatter, const struct directive *directive, value v)
 {
     struct run *run = formatter->run;
     size_t places = directive->has_precision ? directive->precision : DEFAULT_PLACES;
@@ -326,12 +314,8 @@ static void format_directive(struct formatter *formatter, const struct directive
 {
     struct run *run = formatter->run;
     switch (directive->conversion) {
-    case '%':
-        sink_byte(&formatter->sink, '%');
-        break;
-    case 'n':
-        sink_byte(&formatter->sink, '\n');
-        break;
+    case '%': sink_byte(&formatter->sink, '%'); break;
+    case 'n': sink_byte(&formatter->sink, '\n'); break;
     case 's':
         write_string(formatter, directive, plain_text(formatter, take_argument(formatter)));
         break;
@@ -341,16 +325,10 @@ static void format_directive(struct formatter *formatter, const struct directive
                      value_string_text(run->region, truth ? "true" : "false"));
         break;
     }
-    case 'd':
-        format_decimal(formatter, directive, take_argument(formatter));
-        break;
+    case 'd': format_decimal(formatter, directive, take_argument(formatter)); break;
     case 'f':
-    case 'e':
-        format_float(formatter, directive, take_argument(formatter));
-        break;
-    default:
-        format_power_of_two(formatter, directive, take_argument(formatter));
-        break;
+    case 'e': format_float(formatter, directive, take_argument(formatter)); break;
+    default: format_power_of_two(formatter, directive, take_argument(formatter)); break;
     }
 }
 

@@ -11,7 +11,8 @@ static void release_all(struct run *run, const value *values, size_t count)
 
 // --- apply ----------------------------------------------------------------------------------------
 
-value builtin_apply_spread(struct run *run, const struct builtin *self, value *arguments, size_t count)
+value builtin_apply_spread(struct run *run, const struct builtin *self, value *arguments,
+                           size_t count)
 {
     value f = arguments[0];
     if (!run_is_callable(f))
@@ -51,8 +52,8 @@ value builtin_comp(struct run *run, const struct builtin *self, value *arguments
     return function_compose(run, &comp_type, arguments, count);
 }
 
-static value call_partial(struct run *run, const value *parts, size_t part_count,
-                          value *arguments, size_t count)
+static value call_partial(struct run *run, const value *parts, size_t part_count, value *arguments,
+                          size_t count)
 {
     for (size_t i = 1; i < part_count; i++)
         value_retain(parts[i]);
@@ -107,8 +108,7 @@ static value call_complement(struct run *run, const value *parts, size_t part_co
     return value_boolean(!truth);
 }
 
-static const struct composed_type complement_type = {"complement", call_complement, 0,
-                                                     BUILTIN_ANY};
+static const struct composed_type complement_type = {"complement", call_complement, 0, BUILTIN_ANY};
 
 value builtin_complement(struct run *run, const struct builtin *self, value *arguments,
                          size_t count)
@@ -125,8 +125,7 @@ static value call_constantly(struct run *run, const value *parts, size_t part_co
     return value_retain(parts[0]);
 }
 
-static const struct composed_type constantly_type = {"constantly", call_constantly, 0,
-                                                     BUILTIN_ANY};
+static const struct composed_type constantly_type = {"constantly", call_constantly, 0, BUILTIN_ANY};
 
 value builtin_constantly(struct run *run, const struct builtin *self, value *arguments,
                          size_t count)
@@ -167,8 +166,7 @@ static value call_every_pred(struct run *run, const value *parts, size_t part_co
     return value_boolean(all);
 }
 
-static const struct composed_type every_pred_type = {"every-pred", call_every_pred, 0,
-                                                     BUILTIN_ANY};
+static const struct composed_type every_pred_type = {"every-pred", call_every_pred, 0, BUILTIN_ANY};
 
 value builtin_every_pred(struct run *run, const struct builtin *self, value *arguments,
                          size_t count)
@@ -177,8 +175,8 @@ value builtin_every_pred(struct run *run, const struct builtin *self, value *arg
     return function_compose(run, &every_pred_type, arguments, count);
 }
 
-static value call_some_fn(struct run *run, const value *parts, size_t part_count,
-                          value *arguments, size_t count)
+static value call_some_fn(struct run *run, const value *parts, size_t part_count, value *arguments,
+                          size_t count)
 {
     value answer = value_nil();
     for (size_t i = 0; !value_is_true(answer) && i < part_count; i++) {
@@ -198,8 +196,7 @@ value builtin_some_fn(struct run *run, const struct builtin *self, value *argume
 }
 
 // all-of, any-of and none-of look for the first part whose truth is `truth`.
-static bool any_part(struct run *run, const value *parts, size_t part_count, value item,
-                     bool truth)
+static bool any_part(struct run *run, const value *parts, size_t part_count, value item, bool truth)
 {
     bool found = false;
     for (size_t i = 0; !found && i < part_count; i++)
@@ -208,22 +205,22 @@ static bool any_part(struct run *run, const value *parts, size_t part_count, val
     return found;
 }
 
-static value call_all_of(struct run *run, const value *parts, size_t part_count,
-                         value *arguments, size_t count)
+static value call_all_of(struct run *run, const value *parts, size_t part_count, value *arguments,
+                         size_t count)
 {
     (void)count;
     return value_boolean(!any_part(run, parts, part_count, arguments[0], false));
 }
 
-static value call_any_of(struct run *run, const value *parts, size_t part_count,
-                         value *arguments, size_t count)
+static value call_any_of(struct run *run, const value *parts, size_t part_count, value *arguments,
+                         size_t count)
 {
     (void)count;
     return value_boolean(any_part(run, parts, part_count, arguments[0], true));
 }
 
-static value call_none_of(struct run *run, const value *parts, size_t part_count,
-                          value *arguments, size_t count)
+static value call_none_of(struct run *run, const value *parts, size_t part_count, value *arguments,
+                          size_t count)
 {
     (void)count;
     return value_boolean(!any_part(run, parts, part_count, arguments[0], true));

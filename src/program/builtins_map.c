@@ -33,15 +33,12 @@ static bool find_item(struct run *run, value v, value key, value *ret_item)
         *ret_item = value_retain(key);
         return true;
     case VALUE_VECTOR:
-        if (key.tag != VALUE_INTEGER || key.integer < 0 ||
-            (uint64_t)key.integer >= vector_count(v))
+        if (key.tag != VALUE_INTEGER || key.integer < 0 || (uint64_t)key.integer >= vector_count(v))
             return false;
         *ret_item = value_retain(vector_at(v, (size_t)key.integer));
         return true;
-    case VALUE_STRING:
-        return find_character(run, v, key, ret_item);
-    default:
-        return false;
+    case VALUE_STRING: return find_character(run, v, key, ret_item);
+    default: return false;
     }
 }
 
@@ -95,13 +92,13 @@ static value find_first(struct run *run, const struct builtin *self, value f, va
     return result;
 }
 
-value builtin_find_entry(struct run *run, const struct builtin *self, value *arguments, size_t count)
+value builtin_find_entry(struct run *run, const struct builtin *self, value *arguments,
+                         size_t count)
 {
     (void)count;
     value v = arguments[0], key = arguments[1], item;
     switch (v.tag) {
-    case VALUE_NIL:
-        return value_nil();
+    case VALUE_NIL: return value_nil();
     case VALUE_MAP:
     case VALUE_VECTOR:
         if (!find_item(run, v, key, &item))
@@ -109,25 +106,19 @@ value builtin_find_entry(struct run *run, const struct builtin *self, value *arg
         return vector_pair(run, value_retain(key), item);
     case VALUE_FUNCTION:
     case VALUE_KEYWORD:
-    case VALUE_SET:
-        return find_first(run, self, v, key);
-    default:
-        run_type_error(run, self, 1, "a map, vector or function", v, NULL);
+    case VALUE_SET: return find_first(run, self, v, key);
+    default: run_type_error(run, self, 1, "a map, vector or function", v, NULL);
     }
 }
 
-value builtin_contains(struct run *run, const struct builtin *self, value *arguments,
-                       size_t count)
+value builtin_contains(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
     value v = arguments[0], key = arguments[1], item;
     switch (v.tag) {
-    case VALUE_NIL:
-        return value_boolean(false);
-    case VALUE_MAP:
-        return value_boolean(map_find_flexible(v, key, &item));
-    case VALUE_SET:
-        return value_boolean(set_has(v, key));
+    case VALUE_NIL: return value_boolean(false);
+    case VALUE_MAP: return value_boolean(map_find_flexible(v, key, &item));
+    case VALUE_SET: return value_boolean(set_has(v, key));
     case VALUE_VECTOR:
         for (size_t i = 0; i < vector_count(v); i++) {
             run_tick(run, 1);
@@ -185,25 +176,18 @@ value builtin_assoc(struct run *run, const struct builtin *self, value *argument
     return result;
 }
 
-// Takes the item of a key out of a container: nil is left in its place, so that an item without
-// other owners can be changed in place before it is put back. Nil when there is none.
+// Takes the item of a key out of a container, as map_take() does. Nil when there is none.
 static value take_item(struct run *run, value *container, value key, bool flexible)
 {
     value item;
-    if (container->tag == VALUE_MAP && !flexible) {
-        if (!map_find(*container, key, &item))
-            return value_nil();
-        value_retain(item);
-    } else if (!find_item(run, *container, key, &item)) {
+    if (container->tag == VALUE_MAP && map_take(run, container, key, &item))
+        return item;
+    if ((container->tag == VALUE_MAP && !flexible) || !find_item(run, *container, key, &item))
         return value_nil();
-    }
-    bool exact = container->tag == VALUE_VECTOR ||
-                 (container->tag == VALUE_MAP && map_find(*container, key, &(value){0}));
-    if (exact && value_is_counted(item) && object_is_unique(container->object)) {
-        if (container->tag == VALUE_MAP)
-            *container = map_put(run->region, *container, value_retain(key), value_nil());
-        else
-            *container = vector_put(run->region, *container, (size_t)key.integer, value_nil());
+    value *own = container->tag == VALUE_VECTOR ? vector_own_items(*container) : NULL;
+    if (own) {
+        value_release(run->region, item);
+        own[key.integer] = value_nil();
     }
     return item;
 }
@@ -251,8 +235,7 @@ static struct path path_descend(struct run *run, const struct builtin *self, val
     return path;
 }
 
-static value path_ascend(struct run *run, const struct builtin *self, struct path *path,
-                         value item)
+static value path_ascend(struct run *run, const struct builtin *self, struct path *path, value item)
 {
     for (size_t i = path->length; i-- > 0;) {
         run_tick(run, 1);
@@ -262,8 +245,7 @@ static value path_ascend(struct run *run, const struct builtin *self, struct pat
     return item;
 }
 
-value builtin_assoc_in(struct run *run, const struct builtin *self, value *arguments,
-                       size_t count)
+value builtin_assoc_in(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
     value old;
@@ -274,8 +256,7 @@ value builtin_assoc_in(struct run *run, const struct builtin *self, value *argum
     return result;
 }
 
-value builtin_update_in(struct run *run, const struct builtin *self, value *arguments,
-                        size_t count)
+value builtin_update_in(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     value old, f = arguments[2];
     run_check_callable(run, self, 3, f);
@@ -339,10 +320,9 @@ static value merge_map_with(struct run *run, value f, value result, value map)
         map_find(map, key, &item);
         value_retain(item);
         run_tick(run, 2);
-        if (map_find(result, key, &(value){0})) {
-            value old = take_item(run, &result, key, false);
+        value old;
+        if (map_take(run, &result, key, &old))
             item = run_call2(run, f, old, item);
-        }
         result = map_put(run->region, result, value_retain(key), item);
     }
     value_release(run->region, keys);
@@ -359,225 +339,8 @@ value builtin_merge_with(struct run *run, const struct builtin *self, value *arg
     for (size_t i = 1; i < count; i++) {
         if (is_nothing(arguments[i]))
             continue;
-        result = value_is_nil(result) ? arguments[i]
-                                      : merge_map_with(run, f, result, arguments[i]);
+        result = value_is_nil(result) ? arguments[i] : merge_map_with(run, f, result, arguments[i]);
     }
     value_release(run->region, f);
     return value_is_nil(result) ? map_new(run->region) : result;
-}
-
-// --- taking apart ---------------------------------------------------------------------------------
-
-static void argument_map(struct run *run, const struct builtin *self, const value *arguments,
-                         unsigned place, bool nil_too)
-{
-    value v = arguments[place];
-    if (v.tag != VALUE_MAP && !(nil_too && value_is_nil(v)))
-        run_type_error(run, self, place + 1, "a map", v, NULL);
-}
-
-value builtin_select_keys(struct run *run, const struct builtin *self, value *arguments,
-                          size_t count)
-{
-    (void)count;
-    argument_map(run, self, arguments, 0, true);
-    value map = arguments[0], key, item, result = map_new(run->region);
-    struct sequence keys;
-    sequence_start(run, self, 2, &keys, arguments[1]);
-    while (sequence_step(&keys, &key)) {
-        if (!value_is_nil(map) && map_find_flexible(map, key, &item))
-            result = map_put(run->region, result, key, value_retain(item));
-        else
-            value_release(run->region, key);
-    }
-    sequence_end(&keys);
-    value_release(run->region, map);
-    return result;
-}
-
-value builtin_keys(struct run *run, const struct builtin *self, value *arguments, size_t count)
-{
-    (void)count;
-    argument_map(run, self, arguments, 0, true);
-    if (value_is_nil(arguments[0]))
-        return value_nil();
-    value keys = map_sorted_keys(run->region, arguments[0]);
-    value_release(run->region, arguments[0]);
-    return keys;
-}
-
-value builtin_vals(struct run *run, const struct builtin *self, value *arguments, size_t count)
-{
-    (void)count;
-    argument_map(run, self, arguments, 0, true);
-    value map = arguments[0];
-    if (value_is_nil(map))
-        return value_nil();
-    value keys = map_sorted_keys(run->region, map);
-    value result = vector_new(run->region, vector_count(keys));
-    for (size_t i = 0; i < vector_count(keys); i++) {
-        value item = value_nil();
-        map_find(map, vector_at(keys, i), &item);
-        vector_add(run, &result, value_retain(item));
-        run_tick(run, 1);
-    }
-    value_release(run->region, keys);
-    value_release(run->region, map);
-    return result;
-}
-
-value builtin_entries(struct run *run, const struct builtin *self, value *arguments, size_t count)
-{
-    (void)count;
-    argument_map(run, self, arguments, 0, false);
-    return sequence_vector(run, self, 1, arguments[0]);
-}
-
-static value entry_part(struct run *run, const struct builtin *self, value entry, size_t index)
-{
-    if (entry.tag != VALUE_VECTOR || vector_count(entry) != 2)
-        run_type_error(run, self, 1, "an entry [key value]", entry, NULL);
-    return value_retain(vector_at(entry, index));
-}
-
-value builtin_key(struct run *run, const struct builtin *self, value *arguments, size_t count)
-{
-    (void)count;
-    return entry_part(run, self, arguments[0], 0);
-}
-
-value builtin_val(struct run *run, const struct builtin *self, value *arguments, size_t count)
-{
-    (void)count;
-    return entry_part(run, self, arguments[0], 1);
-}
-
-// --- transforming ---------------------------------------------------------------------------------
-
-static void argument_map_and_function(struct run *run, const struct builtin *self,
-                                      const value *arguments)
-{
-    value map = arguments[0];
-    if (map.tag != VALUE_MAP && map.tag != VALUE_NIL) {
-        bool swapped = run_is_callable(map) && arguments[1].tag == VALUE_MAP;
-        run_type_error(run, self, 1, "a map", map,
-                       swapped ? "the map comes first; use -> instead of ->>" : NULL);
-    }
-    run_check_callable(run, self, 2, arguments[1]);
-}
-
-value builtin_update_vals(struct run *run, const struct builtin *self, value *arguments,
-                          size_t count)
-{
-    (void)count;
-    argument_map_and_function(run, self, arguments);
-    value map = arguments[0], f = arguments[1];
-    if (value_is_nil(map))
-        return map_new(run->region);
-    value keys = map_sorted_keys(run->region, map);
-    for (size_t i = 0; i < vector_count(keys); i++) {
-        run_tick(run, 1);
-        value key = vector_at(keys, i);
-        value item = run_call1(run, f, take_item(run, &map, key, false));
-        map = map_put(run->region, map, value_retain(key), item);
-    }
-    value_release(run->region, keys);
-    value_release(run->region, f);
-    return map;
-}
-
-value builtin_update_keys(struct run *run, const struct builtin *self, value *arguments,
-                          size_t count)
-{
-    (void)count;
-    argument_map_and_function(run, self, arguments);
-    value map = arguments[0], f = arguments[1], result = map_new(run->region);
-    if (value_is_nil(map))
-        return result;
-    value keys = map_sorted_keys(run->region, map);
-    for (size_t i = 0; i < vector_count(keys); i++) {
-        value key = vector_at(keys, i), item = value_nil();
-        run_tick(run, 1);
-        map_find(map, key, &item);
-        result = map_put(run->region, result, run_call_on(run, f, key), value_retain(item));
-    }
-    value_release(run->region, keys);
-    value_release(run->region, map);
-    value_release(run->region, f);
-    return result;
-}
-
-static value reduce_map(struct run *run, value f, value accumulator, value map)
-{
-    value keys = map_sorted_keys(run->region, map);
-    for (size_t i = 0; i < vector_count(keys); i++) {
-        value key = vector_at(keys, i), item = value_nil();
-        run_tick(run, 1);
-        map_find(map, key, &item);
-        value row[] = {accumulator, value_retain(key), value_retain(item)};
-        accumulator = run_call(run, f, row, 3);
-    }
-    value_release(run->region, keys);
-    return accumulator;
-}
-
-static value reduce_vector(struct run *run, value f, value accumulator, value vector)
-{
-    for (size_t i = 0; i < vector_count(vector); i++) {
-        run_tick(run, 1);
-        value row[] = {accumulator, value_integer((int64_t)i),
-                       value_retain(vector_at(vector, i))};
-        accumulator = run_call(run, f, row, 3);
-    }
-    return accumulator;
-}
-
-value builtin_reduce_kv(struct run *run, const struct builtin *self, value *arguments,
-                        size_t count)
-{
-    (void)count;
-    value f = arguments[0], result = arguments[1], v = arguments[2];
-    run_check_callable(run, self, 1, f);
-    if (v.tag == VALUE_MAP)
-        result = reduce_map(run, f, result, v);
-    else if (v.tag == VALUE_VECTOR)
-        result = reduce_vector(run, f, result, v);
-    else if (v.tag != VALUE_NIL)
-        run_type_error(run, self, 3, "a map, vector or nil", v, NULL);
-    value_release(run->region, f);
-    value_release(run->region, v);
-    return result;
-}
-
-// --- making ---------------------------------------------------------------------------------------
-
-value builtin_zipmap(struct run *run, const struct builtin *self, value *arguments, size_t count)
-{
-    (void)count;
-    struct sequence keys, items;
-    sequence_start(run, self, 1, &keys, arguments[0]);
-    sequence_start(run, self, 2, &items, arguments[1]);
-    value key, item, result = map_new(run->region);
-    while (sequence_step(&keys, &key)) {
-        if (!sequence_step(&items, &item)) {
-            value_release(run->region, key);
-            break;
-        }
-        result = map_put(run->region, result, key, item);
-    }
-    sequence_end(&keys);
-    sequence_end(&items);
-    return result;
-}
-
-value builtin_hash_map(struct run *run, const struct builtin *self, value *arguments,
-                       size_t count)
-{
-    (void)self;
-    value result = map_new(run->region);
-    for (size_t i = 0; i + 1 < count; i += 2) {
-        run_tick(run, 1);
-        result = map_put(run->region, result, arguments[i], arguments[i + 1]);
-    }
-    return result;
 }

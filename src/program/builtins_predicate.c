@@ -30,13 +30,13 @@ static bool is_character(value v)
     return text.length > 0 && character_end(text, 0) == text.length;
 }
 
-#define PREDICATE(name, test)                                                                    \
-    value builtin_is_##name(struct run *run, const struct builtin *self, value *arguments,       \
-                            size_t count)                                                        \
-    {                                                                                            \
-        (void)run, (void)self, (void)count;                                                      \
-        value v = arguments[0];                                                                  \
-        return value_boolean(test);                                                              \
+#define PREDICATE(name, test)                                                              \
+    value builtin_is_##name(struct run *run, const struct builtin *self, value *arguments, \
+                            size_t count)                                                  \
+    {                                                                                      \
+        (void)run, (void)self, (void)count;                                                \
+        value v = arguments[0];                                                            \
+        return value_boolean(test);                                                        \
     }
 
 PREDICATE(nil, v.tag == VALUE_NIL)

@@ -64,8 +64,7 @@ value builtin_re_seq(struct run *run, const struct builtin *self, value *argumen
     return matches;
 }
 
-value builtin_re_split(struct run *run, const struct builtin *self, value *arguments,
-                       size_t count)
+value builtin_re_split(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
     argument_regex_and_string(run, self, arguments);

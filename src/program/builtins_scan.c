@@ -27,8 +27,7 @@ value builtin_starts_with(struct run *run, const struct builtin *self, value *ar
     return value_boolean(span_starts_with(value_text(arguments[0]), value_text(arguments[1])));
 }
 
-value builtin_ends_with(struct run *run, const struct builtin *self, value *arguments,
-                        size_t count)
+value builtin_ends_with(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
     argument_two_strings(run, self, arguments);
@@ -39,8 +38,7 @@ value builtin_ends_with(struct run *run, const struct builtin *self, value *argu
     return value_boolean(span_equal(end, part));
 }
 
-value builtin_includes(struct run *run, const struct builtin *self, value *arguments,
-                       size_t count)
+value builtin_includes(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
     argument_two_strings(run, self, arguments);
@@ -48,8 +46,7 @@ value builtin_includes(struct run *run, const struct builtin *self, value *argum
     return value_boolean(part.length == 0 || text_find(run, text, part, 0) != SIZE_MAX);
 }
 
-value builtin_index_of(struct run *run, const struct builtin *self, value *arguments,
-                       size_t count)
+value builtin_index_of(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     argument_two_strings(run, self, arguments);
     size_t from = count == 3 ? argument_count(run, self, arguments, 2) : 0, index;
@@ -160,8 +157,7 @@ static value replace_everywhere(struct run *run, value string, struct span repla
     return sink_string(&sink);
 }
 
-static value replace_text(struct run *run, value string, struct span part,
-                          struct span replacement)
+static value replace_text(struct run *run, value string, struct span part, struct span replacement)
 {
     struct span text = value_text(string);
     size_t found = text_find(run, text, part, 0);

@@ -15,8 +15,7 @@ value builtin_set(struct run *run, const struct builtin *self, value *arguments,
     return result;
 }
 
-value builtin_hash_set(struct run *run, const struct builtin *self, value *arguments,
-                       size_t count)
+value builtin_hash_set(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)self;
     value result = set_new(run->region);

@@ -164,8 +164,7 @@ value builtin_trim_newline(struct run *run, const struct builtin *self, value *a
     return string_cut(run->region, arguments[0], 0, end);
 }
 
-value builtin_is_blank(struct run *run, const struct builtin *self, value *arguments,
-                       size_t count)
+value builtin_is_blank(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
     if (value_is_nil(arguments[0]))

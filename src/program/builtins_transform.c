@@ -274,8 +274,7 @@ value builtin_not_any(struct run *run, const struct builtin *self, value *argume
     return value_boolean(!any_item(run, self, arguments, true));
 }
 
-value builtin_not_every(struct run *run, const struct builtin *self, value *arguments,
-                        size_t count)
+value builtin_not_every(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
     return value_boolean(any_item(run, self, arguments, false));

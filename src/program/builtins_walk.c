@@ -135,8 +135,7 @@ static value walk_all(struct walk *walk, value form)
     return form;
 }
 
-static value walk_start(struct run *run, const struct builtin *self, value *arguments,
-                        bool before)
+static value walk_start(struct run *run, const struct builtin *self, value *arguments, bool before)
 {
     run_check_callable(run, self, 1, arguments[0]);
     struct walk walk = {.run = run, .self = self, .f = arguments[0], .before = before};
@@ -151,8 +150,7 @@ value builtin_prewalk(struct run *run, const struct builtin *self, value *argume
     return walk_start(run, self, arguments, true);
 }
 
-value builtin_postwalk(struct run *run, const struct builtin *self, value *arguments,
-                       size_t count)
+value builtin_postwalk(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
     return walk_start(run, self, arguments, false);
@@ -160,8 +158,7 @@ value builtin_postwalk(struct run *run, const struct builtin *self, value *argum
 
 // --- tree-seq -------------------------------------------------------------------------------------
 
-value builtin_tree_seq(struct run *run, const struct builtin *self, value *arguments,
-                       size_t count)
+value builtin_tree_seq(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
     value is_branch = arguments[0], children = arguments[1];

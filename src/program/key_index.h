@@ -6,9 +6,9 @@
 
 struct key_index {
     struct run *run;
-    value keys;        // vector of the different keys; key number i is element i
-    uint64_t *hashes;  // of the keys
-    uint32_t *slots;   // number + 1, 0 = free; open addressing
+    value keys;         // vector of the different keys; key number i is element i
+    uint64_t *hashes;   // of the keys
+    uint32_t *slots;    // number + 1, 0 = free; open addressing
     size_t slot_count;  // power of two, 0 = no table yet
 };
 

@@ -28,8 +28,8 @@ static value checked_float(struct run *run, const struct builtin *self, double r
 }
 
 // Both operands as floats; releases them.
-static void to_doubles(struct run *run, const struct builtin *self, value a, value b,
-                       double *ret_a, double *ret_b)
+static void to_doubles(struct run *run, const struct builtin *self, value a, value b, double *ret_a,
+                       double *ret_b)
 {
     *ret_a = numeric_to_double(run, self, a);
     *ret_b = numeric_to_double(run, self, b);

@@ -47,8 +47,7 @@ static bool read_unicode_escape(struct span pattern, size_t offset, uint32_t *re
 }
 
 // Writes \uHHHH (or a surrogate pair of them) as \x{H…}. Returns the bytes of the pattern taken.
-static size_t translate_unicode_escape(struct span pattern, size_t offset,
-                                       struct translation *out)
+static size_t translate_unicode_escape(struct span pattern, size_t offset, struct translation *out)
 {
     uint32_t unit, low;
     if (!read_unicode_escape(pattern, offset, &unit))

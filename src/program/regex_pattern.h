@@ -9,7 +9,7 @@
 #include "program/regex.h"
 
 // How the compiled pattern will be used.
-enum regex_variant {
+enum regex_use {
     REGEX_SEARCH = 0,
     REGEX_WHOLE = 1,     // match the whole subject only
     REGEX_ASCII = 2,     // for ASCII subjects only: no UTF-8 decoding, no Unicode tables

@@ -22,8 +22,7 @@ void regex_scan_start(struct run *run, const struct builtin *self, value pattern
     scan->group_count = regex_group_count(scan->regex) + 1;
     scan->groups = scan->few;
     if (scan->group_count > sizeof(scan->few) / sizeof(scan->few[0]))
-        scan->groups =
-            region_alloc(run->region, scan->group_count * sizeof(struct regex_group));
+        scan->groups = region_alloc(run->region, scan->group_count * sizeof(struct regex_group));
 }
 
 void regex_scan_end(struct regex_scan *scan)

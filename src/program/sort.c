@@ -148,12 +148,9 @@ static enum prefix_kind prefix_kind_of(const value *keys, size_t count)
 static uint64_t key_prefix(value key)
 {
     switch (key.tag) {
-    case VALUE_INTEGER:
-        return integer_prefix(key.integer);
-    case VALUE_FLOAT:
-        return float_prefix(key.number);
-    default:
-        return string_prefix(key);
+    case VALUE_INTEGER: return integer_prefix(key.integer);
+    case VALUE_FLOAT: return float_prefix(key.number);
+    default: return string_prefix(key);
     }
 }
 
@@ -185,8 +182,8 @@ static void insertion_sort(struct sorter *sorter, struct sort_entry *entries, si
 }
 
 // Merges [0, middle) and [middle, count) of `from` to `to`.
-static void merge(struct sorter *sorter, const struct sort_entry *from, size_t middle,
-                  size_t count, struct sort_entry *to)
+static void merge(struct sorter *sorter, const struct sort_entry *from, size_t middle, size_t count,
+                  struct sort_entry *to)
 {
     if (middle >= count || !goes_before(sorter, &from[middle], &from[middle - 1])) {
         memcpy(to, from, count * sizeof(*to));
@@ -194,8 +191,7 @@ static void merge(struct sorter *sorter, const struct sort_entry *from, size_t m
     }
     size_t left = 0, right = middle, place = 0;
     while (left < middle && right < count)
-        to[place++] =
-            goes_before(sorter, &from[right], &from[left]) ? from[right++] : from[left++];
+        to[place++] = goes_before(sorter, &from[right], &from[left]) ? from[right++] : from[left++];
     memcpy(to + place, from + left, (middle - left) * sizeof(*to));
     memcpy(to + place + middle - left, from + right, (count - right) * sizeof(*to));
 }

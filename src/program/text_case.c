@@ -92,8 +92,7 @@ static const struct special_case *find_special(const struct case_mapping *mappin
         else
             high = middle;
     }
-    bool found =
-        low < mapping->special_count && mapping->special[low].code_point == code_point;
+    bool found = low < mapping->special_count && mapping->special[low].code_point == code_point;
     return found ? &mapping->special[low] : NULL;
 }
 
@@ -104,8 +103,7 @@ static void write_code_point(struct sink *sink, uint32_t code_point)
         sink_wrote(sink, utf8_encode(code_point, room));
 }
 
-static void write_mapped(struct sink *sink, const struct case_mapping *mapping,
-                         uint32_t code_point)
+static void write_mapped(struct sink *sink, const struct case_mapping *mapping, uint32_t code_point)
 {
     const struct special_case *special = find_special(mapping, code_point);
     if (!special) {

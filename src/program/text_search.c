@@ -62,8 +62,7 @@ static bool begins_at(struct span text, struct span part, size_t offset)
            memcmp(text.data + offset, part.data, part.length) == 0;
 }
 
-bool string_search_last(struct run *run, value string, value part, size_t from,
-                        size_t *ret_index)
+bool string_search_last(struct run *run, value string, value part, size_t from, size_t *ret_index)
 {
     struct span text = value_text(string), wanted = value_text(part);
     if (wanted.length == 0) {

@@ -7,8 +7,7 @@
 // The index of the first appearance of `part` at a character boundary ≥ from.
 bool string_search(struct run *run, value string, value part, size_t from, size_t *ret_index);
 // The index of the last one ≤ from.
-bool string_search_last(struct run *run, value string, value part, size_t from,
-                        size_t *ret_index);
+bool string_search_last(struct run *run, value string, value part, size_t from, size_t *ret_index);
 
 // Byte offset of `part` in text from `start` on, or SIZE_MAX.
 size_t text_find(struct run *run, struct span text, struct span part, size_t start);

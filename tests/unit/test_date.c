@@ -45,8 +45,7 @@ Test(date, refuses_what_is_no_date)
                                         "2024/01/01", "2024-01-01 ", "-024-01-01", "２024-01-01"};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         int64_t untouched = 42;
-        cr_assert_eq(date_parse(span_from(texts[i]), &untouched), DATE_UNREADABLE, "%s",
-                     texts[i]);
+        cr_assert_eq(date_parse(span_from(texts[i]), &untouched), DATE_UNREADABLE, "%s", texts[i]);
         cr_assert_eq(untouched, 42);
     }
     cr_assert_eq(day("2000-02-29"), 11016);
@@ -89,15 +88,21 @@ Test(date, instants_are_written_in_utc)
 
 Test(date, refuses_what_is_no_instant)
 {
-    static const char *const texts[] = {
-        "2024-01-02",            "2024-01-02T03:04:05",   "2024-01-02 03:04:05Z",
-        "2024-01-02T24:00:00Z",  "2024-01-02T03:60:00Z",  "2024-01-02T03:04:60Z",
-        "2024-01-02T03:04:05.Z", "2024-01-02T03:04:05+1", "2024-01-02T03:04:05+19:00",
-        "2024-01-02T03:04:05z",  "2024-01-02T03Z",        "2024-01-02T03:04:05.1234567890Z"};
+    static const char *const texts[] = {"2024-01-02",
+                                        "2024-01-02T03:04:05",
+                                        "2024-01-02 03:04:05Z",
+                                        "2024-01-02T24:00:00Z",
+                                        "2024-01-02T03:60:00Z",
+                                        "2024-01-02T03:04:60Z",
+                                        "2024-01-02T03:04:05.Z",
+                                        "2024-01-02T03:04:05+1",
+                                        "2024-01-02T03:04:05+19:00",
+                                        "2024-01-02T03:04:05z",
+                                        "2024-01-02T03Z",
+                                        "2024-01-02T03:04:05.1234567890Z"};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         struct instant instant;
-        cr_assert_eq(instant_parse(span_from(texts[i]), &instant), DATE_UNREADABLE, "%s",
-                     texts[i]);
+        cr_assert_eq(instant_parse(span_from(texts[i]), &instant), DATE_UNREADABLE, "%s", texts[i]);
     }
     struct instant instant;
     cr_assert_eq(instant_parse(SPAN("9999-12-31T23:00:00-02:00"), &instant), DATE_OUT_OF_RANGE);

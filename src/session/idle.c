@@ -111,17 +111,16 @@ static enum session_state begin_reset(struct session *session, struct job *job)
     return STATE_WAKING;
 }
 
-static void refuse_rollback(struct session *session, struct job *job, const char *what,
-                            int64_t number)
+static void refuse_rollback(struct session *session, struct job *job, int64_t number)
 {
     struct buffer known;
     buffer_init(&known, 4096);
-    for (int64_t i = 0; i <= session->evaluations; i++) {
-        if (worker_find_snapshot(session, i))
-            buffer_append_format(&known, "%s%lld", known.length ? ", " : "", (long long)i);
-    }
-    job_refuse(session->manager, job, "no-such-snapshot", "%s %lld%s. Snapshots: %s", what,
-               (long long)number, number < 0 ? "" : " does not exist (any more)",
+    for (struct worker *worker = worker_next_snapshot(session, -1); worker;
+         worker = worker_next_snapshot(session, worker->number))
+        buffer_append_format(&known, "%s%lld", known.length ? ", " : "",
+                             (long long)worker->number);
+    job_refuse(session->manager, job, "no-such-snapshot",
+               "Snapshot %lld does not exist (any more). Snapshots: %s", (long long)number,
                known.length ? buffer_text(&known) : "none");
     buffer_release(&known);
 }
@@ -141,7 +140,7 @@ static enum session_state begin_rollback(struct session *session, struct job *jo
         }
     }
     if (!worker_find_snapshot(session, target)) {
-        refuse_rollback(session, job, "Snapshot", target);
+        refuse_rollback(session, job, target);
         return STATE_IDLE;
     }
     job_begin(job);

@@ -68,12 +68,9 @@ static value parked_vectors(struct session *session, bool measure, struct region
     value snapshots = vector_new(region, 0);
     value frozen = vector_new(region, 0);
     value frozen_memory = vector_new(region, 0);
-    for (int64_t number = 0; number <= session->evaluations; number++) {
-        struct worker *worker = worker_find_snapshot(session, number);
-        if (worker)
-            snapshots = vector_push(region, snapshots,
-                                    snapshot_map(session, worker, measure, region));
-    }
+    for (struct worker *worker = worker_next_snapshot(session, -1); worker;
+         worker = worker_next_snapshot(session, worker->number))
+        snapshots = vector_push(region, snapshots, snapshot_map(session, worker, measure, region));
     for (size_t i = 0; i < session->history.count; i++) {
         int64_t id = session->history.records[i].id;
         struct worker *worker = worker_find_postmortem(session, id);

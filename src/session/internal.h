@@ -225,6 +225,8 @@ struct worker *worker_add_announced(struct session *session, pid_t pid, enum wor
 // Forgotten at once, reaped when it has ended. Not for a head or copy whose end is waited for.
 void worker_kill(struct worker *worker);
 struct worker *worker_find_snapshot(struct session *session, int64_t number);
+// The snapshot with the smallest number above `after`; NULL when there is none.
+struct worker *worker_next_snapshot(struct session *session, int64_t after);
 struct worker *worker_find_postmortem(struct session *session, int64_t error);
 void session_kill_all(struct session *session);
 // Kills what the lost or stopped evaluation left behind: everything started since `unit_tick`.

@@ -140,6 +140,17 @@ struct worker *worker_find_snapshot(struct session *session, int64_t number)
     return NULL;
 }
 
+struct worker *worker_next_snapshot(struct session *session, int64_t after)
+{
+    struct worker *next = NULL;
+    for (struct worker *worker = session->workers; worker; worker = worker->next) {
+        if (worker->role == ROLE_SNAPSHOT && worker->number > after &&
+            (!next || worker->number < next->number))
+            next = worker;
+    }
+    return next;
+}
+
 struct worker *worker_find_postmortem(struct session *session, int64_t error)
 {
     for (struct worker *worker = session->workers; worker; worker = worker->next) {

@@ -4,7 +4,7 @@
 //   without optimisations: same answer;
 //   with its memory limit, its fuel, or the number of the allocation that fails rising from zero
 //   (sampled; all of it with CADRE_LONG=1): the right answer or the clean limit error, nothing else.
-// Cases that lie beside the checkout (../shared/cases) are run in addition when they are there.
+// The examples of docs/language.md are run too. Cases that lie beside the checkout (../shared/cases) are run in addition when they are there.
 // Prints `N passed, N failed`.
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -91,6 +91,8 @@ function answers(records) {
     child.stdin.on('error', () => {});
     child.on('close', (code, signal) => {
       const steps = out.split('\n').filter(Boolean).map((line) => JSON.parse(line));
+      // A leak is reported when the process ends: it counts against the last record.
+      if (code !== 0 && steps.length === records.length) steps.pop();
       while (steps.length < records.length) steps.push(`the process ended: ${signal ?? code} ${err.slice(-400)}`);
       resolve(steps);
     });
@@ -119,13 +121,21 @@ async function check(records, what, change, allowed) {
   });
 }
 
+// Lines `program ;; => printed` in the code blocks of a page.
+function readPage(file) {
+  const blocks = readFileSync(file, 'utf8').match(/^```clojure\n[^]*?^```$/gm) ?? [];
+  return blocks.flatMap((block) => block.split('\n')).map((line) => line.match(/^(.*\S)\s+;; => (.*)$/)).filter(Boolean)
+    .map(([, program, printed], i) => ({ id: `${path.basename(file)}/${i + 1}`, program, expected: { printed } }));
+}
+
 function readCases(file) {
   return readFileSync(file, 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line));
 }
 
 const named = process.argv.slice(2);
 const files = named.length ? named : readdirSync(HERE).filter((name) => name.endsWith('.jsonl')).sort().map((name) => path.join(HERE, name));
-const own = files.flatMap(readCases);
+const pages = named.length ? [] : [path.join(HERE, '../../docs/language.md')];
+const own = [...files.flatMap(readCases), ...pages.flatMap(readPage)];
 const outside = !named.length && existsSync(OUTSIDE)
   ? readdirSync(OUTSIDE).filter((name) => name.endsWith('.jsonl')).sort().flatMap((name) => readCases(path.join(OUTSIDE, name))) : [];
 

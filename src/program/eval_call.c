@@ -32,10 +32,42 @@ static __attribute__((noinline)) value call_generic(const struct expression_call
     return result;
 }
 
-value eval_call(const struct expression *expression, struct frame *frame, struct run *run)
+// Frames up to this many slots have a fixed place, which is faster than a variable one.
+enum { SMALL_FRAME = 6 };
+
+struct small_frame {
+    struct frame frame;
+    value slots[SMALL_FRAME];
+};
+
+static inline value enter(const struct expression_call *call, struct closure *closure,
+                          struct frame *callee, struct frame *frame, struct run *run)
 {
-    PART(call, call);
-    value f = evaluate(call->head, frame, run);
+    const struct code *code = closure->code;
+    callee->closure = closure;
+    callee->instance = closure->instance;
+    for (uint32_t i = 0; i < call->count; i++)
+        callee->slots[i] = evaluate_quick(call->items[i], frame, run);
+    for (uint32_t i = call->count; i < code->slot_count; i++)
+        callee->slots[i] = value_nil();
+    spend_call(run);
+    return closure_run(run, callee, code);
+}
+
+static __attribute__((noinline)) value call_large(const struct expression_call *call,
+                                                  struct closure *closure, struct frame *frame,
+                                                  struct run *run)
+{
+    struct frame *callee = alloca(sizeof(*callee) + closure->code->slot_count * sizeof(value));
+    return enter(call, closure, callee, frame, run);
+}
+
+// The small frame is filled up to slot_count ≤ SMALL_FRAME, so the guard word that the compiler would
+// put behind it could only cost time.
+static inline __attribute__((always_inline)) value call_value(const struct expression_call *call,
+                                                              value f, struct frame *frame,
+                                                              struct run *run)
+{
     if (__builtin_expect(!value_is_foreign(f, &closure_type), 0))
         return call_generic(call, f, frame, run);
     struct closure *closure = (struct closure *)f.object;
@@ -44,17 +76,33 @@ value eval_call(const struct expression *expression, struct frame *frame, struct
                              stack_is_low(run->stack_end, code->stack_need),
                          0))
         return call_generic(call, f, frame, run);
-    struct frame *callee = alloca(sizeof(*callee) + code->slot_count * sizeof(value));
-    callee->closure = closure;
-    callee->instance = closure->instance;
-    for (uint32_t i = 0; i < call->count; i++)
-        callee->slots[i] = evaluate(call->items[i], frame, run);
-    for (uint32_t i = call->count; i < code->slot_count; i++)
-        callee->slots[i] = value_nil();
-    spend_call(run);
-    value result = closure_run(run, callee, code);
+    value result;
+    if (__builtin_expect(code->slot_count <= SMALL_FRAME, 1)) {
+        struct small_frame small;
+        result = enter(call, closure, &small.frame, frame, run);
+    } else {
+        result = call_large(call, closure, frame, run);
+    }
     object_release(run->region, &closure->foreign.header);
     return result;
+}
+
+__attribute__((no_stack_protector)) value eval_call(const struct expression *expression,
+                                                    struct frame *frame, struct run *run)
+{
+    PART(call, call);
+    return call_value(call, evaluate(call->head, frame, run), frame, run);
+}
+
+// The head is a global: usually a function of the program.
+__attribute__((no_stack_protector)) value eval_call_global(const struct expression *expression,
+                                                           struct frame *frame, struct run *run)
+{
+    PART(call, call);
+    const struct expression_index *head = (const void *)call->head;
+    const struct global_slot *slot = &run->state->branch.globals[head->index];
+    value f = slot->is_bound ? value_retain(slot->value) : evaluate(call->head, frame, run);
+    return call_value(call, f, frame, run);
 }
 
 static value capture_value(const struct capture *capture, struct frame *frame)
@@ -140,7 +188,7 @@ value eval_takes1(const struct expression *expression, struct frame *frame, stru
 {
     PART(builtin, call);
     spend_call(run);
-    value arguments[1] = {evaluate(call->items[0], frame, run)};
+    value arguments[1] = {evaluate_quick(call->items[0], frame, run)};
     run->site = expression;
     return call->builtin->function(run, call->builtin, arguments, 1);
 }
@@ -150,8 +198,8 @@ value eval_takes2(const struct expression *expression, struct frame *frame, stru
     PART(builtin, call);
     spend_call(run);
     value arguments[2];
-    arguments[0] = evaluate(call->items[0], frame, run);
-    arguments[1] = evaluate(call->items[1], frame, run);
+    arguments[0] = evaluate_quick(call->items[0], frame, run);
+    arguments[1] = evaluate_quick(call->items[1], frame, run);
     run->site = expression;
     return call->builtin->function(run, call->builtin, arguments, 2);
 }
@@ -161,9 +209,9 @@ value eval_takes3(const struct expression *expression, struct frame *frame, stru
     PART(builtin, call);
     spend_call(run);
     value arguments[3];
-    arguments[0] = evaluate(call->items[0], frame, run);
-    arguments[1] = evaluate(call->items[1], frame, run);
-    arguments[2] = evaluate(call->items[2], frame, run);
+    arguments[0] = evaluate_quick(call->items[0], frame, run);
+    arguments[1] = evaluate_quick(call->items[1], frame, run);
+    arguments[2] = evaluate_quick(call->items[2], frame, run);
     run->site = expression;
     return call->builtin->function(run, call->builtin, arguments, 3);
 }

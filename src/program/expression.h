@@ -58,10 +58,21 @@ enum expression_kind {
     EXPRESSION_KIND_COUNT,
 };
 
+// Expressions that are so short that a call would cost more than they do (evaluate_quick in eval.h).
+enum quick {
+    QUICK_NONE,
+    QUICK_IMMEDIATE,
+    QUICK_LOCAL_COPY,
+    QUICK_LOCAL_MOVE,
+    QUICK_ADD_CONSTANT,  // (+ local constant), (- local constant), inc, dec on 64-bit integers
+    QUICK_ADD_LOCALS,    // (+ local local)
+};
+
 struct expression {
     eval_fn *eval;
     test_fn *test;  // truth of the value, which is dropped
     uint8_t kind;
+    uint8_t quick;  // enum quick: evaluated without a call
     bool flag;  // LOCAL: last use, move; GLOBAL: nil when unbound; see the structs below
     uint32_t offset;  // byte position in the source
 };
@@ -264,6 +275,8 @@ struct expression_builtin {
     const struct builtin *builtin;
     uint32_t count;
     uint32_t borrowed;  // of a builtin that looks: bit i = argument i is read where it is
+    uint32_t slot_a, slot_b;  // of operands that are locals, for arithmetic and comparison
+    int64_t constant;         // of an operand that is a 64-bit integer; negated for -
     struct expression **items;
 };
 

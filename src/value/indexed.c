@@ -8,7 +8,7 @@
 enum {
     FIRST_SLOTS = 128,
     PLACES_PER_UNIT = 4,
-    DISTANCE_MAX = 2048,  // slots between a key's place by hash and where it is
+    REACH_MAX = 2048,
 };
 
 static size_t indexed_size(unsigned stride, size_t capacity)
@@ -27,7 +27,7 @@ static uint32_t short_hash(uint64_t hash)
 }
 
 // The hash by which a key is placed. Integers are their own hash: most of them are numbered one after
-// another, and so they lie in memory. Those that pile up nevertheless end in a trie (DISTANCE_MAX).
+// another, and so they lie in memory. Those that pile up nevertheless end in a trie (REACH_MAX).
 static uint32_t place_hash(value key)
 {
     return short_hash(key.tag == VALUE_INTEGER ? (uint64_t)key.integer : value_hash(key));
@@ -35,14 +35,14 @@ static uint32_t place_hash(value key)
 
 // --- the index ----------------------------------------------------------------------------------
 
-// Returns the distance from the place that the hash asked for.
-static size_t place(struct indexed *table, uint32_t hash, uint32_t number)
+static void place(struct indexed *table, uint32_t hash, uint32_t number)
 {
-    size_t distance = 0, slot = hash & table->index_mask;
+    uint32_t distance = 0, slot = hash & table->index_mask;
     for (; table->index[slot]; distance++)
         slot = (slot + 1) & table->index_mask;
     table->index[slot] = (uint64_t)hash << 32 | (number + 1);
-    return distance;
+    if (distance > table->reach)
+        table->reach = distance;
 }
 
 // Twice as many slots, or the first ones.
@@ -53,6 +53,7 @@ static void grow_index(struct region *region, struct indexed *table)
     size_t slots = old ? old_slots * 2 : FIRST_SLOTS;
     table->index = region_alloc_zero(region, slots * sizeof(uint64_t));
     table->index_mask = (uint32_t)(slots - 1);
+    table->reach = 0;
     tick_spend(old_slots / PLACES_PER_UNIT);
     for (size_t i = 0; i < old_slots; i++)
         if (old[i])
@@ -69,8 +70,13 @@ struct indexed_probe indexed_probe(const struct indexed *table, value key)
 
 const value *indexed_probe_next(struct indexed_probe *probe)
 {
+    // Numbers one after another fill slots one after another. A search that ended only at a free slot
+    // would walk through all of them.
     const struct indexed *table = probe->table;
-    for (uint64_t slot; (slot = table->index[probe->slot]);) {
+    while (((probe->slot - probe->hash) & table->index_mask) <= table->reach) {
+        uint64_t slot = table->index[probe->slot];
+        if (!slot)
+            break;
         probe->slot = (probe->slot + 1) & table->index_mask;
         if (slot >> 32 == probe->hash)
             return table->entries + ((uint32_t)slot - 1) * (size_t)table->header.stride;
@@ -94,9 +100,9 @@ const value *indexed_find(const struct indexed *table, value key)
 
 // --- changing -----------------------------------------------------------------------------------
 
-// Adds an entry that is not there; the table has one owner. Its place was *ret_distance away.
+// Adds an entry that is not there; the table has one owner.
 static struct indexed *append(struct region *region, struct indexed *table, const value *items,
-                              uint32_t hash, size_t *ret_distance)
+                              uint32_t hash)
 {
     unsigned stride = table->header.stride;
     if (table->used == table->capacity) {
@@ -108,7 +114,7 @@ static struct indexed *append(struct region *region, struct indexed *table, cons
     if (((size_t)table->used + 1) * 5 > ((size_t)table->index_mask + 1) * 4)
         grow_index(region, table);
     memcpy(table->entries + (size_t)table->used * stride, items, stride * sizeof(value));
-    *ret_distance = place(table, hash, table->used++);
+    place(table, hash, table->used++);
     return table;
 }
 
@@ -122,9 +128,8 @@ struct indexed *indexed_from(struct region *region, unsigned stride, const value
     table->header.stride = (uint8_t)stride;
     grow_index(region, table);
     for (size_t i = 0; i < count; i++) {
-        size_t distance;
         uint32_t hash = place_hash(entries[i * stride]);
-        table = append(region, table, entries + i * stride, hash, &distance);
+        table = append(region, table, entries + i * stride, hash);
     }
     return table;
 }
@@ -169,9 +174,8 @@ struct object *indexed_put(struct region *region, struct indexed *table, const v
     value *found = (value *)find_placed(table, items[0], hash);
     *ret_added = !found;
     if (!found) {
-        size_t distance;
-        table = append(region, table, items, hash, &distance);
-        return distance > DISTANCE_MAX ? indexed_to_trie(region, table) : &table->header;
+        table = append(region, table, items, hash);
+        return table->reach > REACH_MAX ? indexed_to_trie(region, table) : &table->header;
     }
     value_release(region, items[0]);
     if (stride == 2) {

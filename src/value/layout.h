@@ -87,7 +87,7 @@ struct indexed {
     uint32_t capacity;
     uint64_t *index;      // open addressing: hash above, number of the entry + 1 below; 0 = free
     uint32_t index_mask;  // slots - 1
-    uint32_t reserved;
+    uint32_t reach;       // the longest way from a key's place by hash to where it is
     struct object *trie;  // the same entries, made when it was shared; or NULL
     value entries[];
 };

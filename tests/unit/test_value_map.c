@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "value/flexible.h"
 #include "value/hash.h"
 #include "value/print.h"
@@ -172,6 +173,27 @@ Test(value_map, a_hundred_thousand_entries_fit_a_small_memory)
     cr_assert_lt(region->peak, 8000000);
     value_release(region, map);
     cr_assert_eq(region->live, 0);
+}
+
+Test(value_map, numbers_that_share_their_place_are_found_in_time)
+{
+    value map = map_new(region), item;
+    for (int64_t i = 0; i < 50000; i++)
+        map = map_put(region, map, value_integer(i), value_integer(i));
+    int64_t start = clock_now_ms();
+    for (int64_t i = 0; i < 50000; i++) {
+        cr_assert(map_find(map, value_integer(i), &item));
+        cr_assert_not(map_find(map, value_integer(i + 65536), &item));
+        cr_assert_not(map_find(map, value_integer(i + 131072), &item));
+    }
+    map = map_new(region);
+    for (int64_t i = 0; i < 20000; i++)
+        map = map_put(region, map, value_integer(i << 20), value_integer(i));
+    for (int64_t i = 0; i < 20000; i++) {
+        cr_assert(map_find(map, value_integer(i << 20), &item) && item.integer == i);
+        cr_assert_not(map_find(map, value_integer((i << 20) + 1), &item));
+    }
+    cr_assert_lt(clock_now_ms() - start, 5000);  // a search through all entries takes minutes
 }
 
 // --- records ------------------------------------------------------------------------------------

@@ -320,8 +320,8 @@ void session_take_frames(struct session *session, struct job *job,
 void session_classify_exit(struct session *session, struct job *job,
                            const struct process_exit *exit, bool killed_by_us);
 // snapshot.c
-session_action_fn action_snapped, action_drop_snapshot, action_snap_message, action_snap_exit,
-    action_snap_timer;
+session_action_fn action_snapped, action_late_snapshot, action_drop_snapshot, action_snap_message,
+    action_snap_exit, action_snap_timer;
 // wake.c
 session_action_fn action_woke, action_wake_exit, action_wake_timer;
 enum session_state session_begin_wake(struct session *session, int64_t number);

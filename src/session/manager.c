@@ -145,6 +145,7 @@ static void guardian_end(struct session_manager *manager)
         close(manager->guardian_fd);
     if (!process_exists(&manager->guardian))
         return;
+    process_signal(&manager->guardian, SIGKILL);  // everything it watches for is gone
     wait_for_exit(&manager->guardian, clock_now_ms() + FREE_WAIT_MS);
     process_close(&manager->guardian);
 }

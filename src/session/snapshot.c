@@ -32,6 +32,35 @@ static enum session_state housekeeping_done(struct session *session)
     return STATE_IDLE;
 }
 
+// Enters the announced snapshot; false when it is not the one that was asked for last.
+static bool take_announced(struct session *session, const struct channel_message *message,
+                           value content)
+{
+    if (message->number != session->snap_message ||
+        message_integer(content, "number", -1) != session->snap_number)
+        return false;
+    struct worker *older = worker_find_snapshot(session, session->snap_number);
+    struct worker *snapshot =
+        worker_add_announced(session, message_pid(content, "pid"), ROLE_SNAPSHOT);
+    if (!snapshot)
+        return true;
+    snapshot->number = session->snap_number;
+    snapshot->code = session->snap_code;
+    session->snap_code = NULL;
+    if (older)
+        worker_kill(older);
+    snapshot_evict(session);
+    return true;
+}
+
+static void drop_announced(struct session *session, value content)
+{
+    struct worker *worker =
+        worker_add_announced(session, message_pid(content, "pid"), ROLE_DOOMED);
+    if (worker)
+        worker_kill(worker);
+}
+
 enum session_state action_snapped(struct session *session, const struct session_event *event)
 {
     value content;
@@ -39,34 +68,31 @@ enum session_state action_snapped(struct session *session, const struct session_
         session_break_protocol(session, session->head);
         return STATE_HOUSEKEEPING;
     }
-    if (event->message->number != session->snap_message ||
-        message_integer(content, "number", -1) != session->snap_number)
-        return action_drop_snapshot(session, event);
+    if (!take_announced(session, event->message, content)) {
+        drop_announced(session, content);
+        return STATE_HOUSEKEEPING;
+    }
     session_keep_state(session, content);
     session->finalizers = (unsigned)message_integer(content, "finalizers", 0);
-    struct worker *older = worker_find_snapshot(session, session->snap_number);
-    struct worker *snapshot =
-        worker_add_announced(session, message_pid(content, "pid"), ROLE_SNAPSHOT);
-    if (snapshot) {
-        snapshot->number = session->snap_number;
-        snapshot->code = session->snap_code;
-        session->snap_code = NULL;
-        if (older)
-            worker_kill(older);
-        snapshot_evict(session);
-    }
     return housekeeping_done(session);
+}
+
+// Announced after it had been given up: it is still the state after that evaluation, because the head
+// makes it before it reads the next request.
+enum session_state action_late_snapshot(struct session *session, const struct session_event *event)
+{
+    value content;
+    if (session_read_scratch(session, event->message, &content) &&
+        !take_announced(session, event->message, content))
+        drop_announced(session, content);
+    return session->state;
 }
 
 enum session_state action_drop_snapshot(struct session *session, const struct session_event *event)
 {
     value content;
-    if (session_read_scratch(session, event->message, &content)) {
-        struct worker *worker =
-            worker_add_announced(session, message_pid(content, "pid"), ROLE_DOOMED);
-        if (worker)
-            worker_kill(worker);
-    }
+    if (session_read_scratch(session, event->message, &content))
+        drop_announced(session, content);
     return session->state;
 }
 
@@ -94,7 +120,7 @@ enum session_state action_snap_exit(struct session *session, const struct sessio
 enum session_state action_snap_timer(struct session *session, const struct session_event *event)
 {
     (void)event;
-    session_notice(session, "the snapshot after evaluation %lld took too long and was given up",
+    session_notice(session, "the snapshot after evaluation %lld takes more than 2 seconds",
                    (long long)session->snap_number);
     session_set_timer(session, -1);
     return STATE_IDLE;

@@ -219,13 +219,16 @@ static bool bind_address(struct mcp_http *http, uint16_t port, struct error *err
     if (!http->bound)
         return error_set(error, ERROR_SYSTEM, "cannot listen on %s port %u: %s", http->address,
                          port, strerror(errno));
-    struct sockaddr_storage bound = {0};
+    union {
+        struct sockaddr_in6 v6;
+        struct sockaddr_in v4;
+        struct sockaddr any;
+    } bound = {.v6 = {0}};
     socklen_t size = sizeof(bound);
-    if (getsockname(evhttp_bound_socket_get_fd(http->bound), (struct sockaddr *)&bound, &size) < 0)
+    if (getsockname(evhttp_bound_socket_get_fd(http->bound), &bound.any, &size) < 0)
         return error_set(error, ERROR_SYSTEM, "getsockname: %s", strerror(errno));
-    bool is_v6 = bound.ss_family == AF_INET6;
-    unsigned actual = ntohs(is_v6 ? ((struct sockaddr_in6 *)&bound)->sin6_port
-                                  : ((struct sockaddr_in *)&bound)->sin_port);
+    bool is_v6 = bound.any.sa_family == AF_INET6;
+    unsigned actual = ntohs(is_v6 ? bound.v6.sin6_port : bound.v4.sin_port);
     http->url =
         memory_format(is_v6 ? "http://[%s]:%u/mcp" : "http://%s:%u/mcp", http->address, actual);
     return true;

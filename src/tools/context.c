@@ -170,7 +170,7 @@ static void handle_tool(struct mcp_call *call, void *data)
 
 // --- notifications ------------------------------------------------------------------------------
 
-static void schedule(struct event *event, int milliseconds)
+static void schedule(struct event *event, long milliseconds)
 {
     struct timeval delay = {milliseconds / 1000, milliseconds % 1000 * 1000};
     event_add(event, &delay);

@@ -220,6 +220,5 @@ static const struct mcp_tool debug_tools[] = {
 
 void tools_register_debug(struct tools *tools)
 {
-    for (size_t i = 0; i < sizeof(debug_tools) / sizeof(*debug_tools); i++)
-        tools_add(tools, &debug_tools[i]);
+    TOOLS_ADD_ALL(tools, debug_tools);
 }

@@ -305,6 +305,5 @@ static const struct mcp_tool error_tools[] = {
 
 void tools_register_errors(struct tools *tools)
 {
-    for (size_t i = 0; i < sizeof(error_tools) / sizeof(*error_tools); i++)
-        tools_add(tools, &error_tools[i]);
+    TOOLS_ADD_ALL(tools, error_tools);
 }

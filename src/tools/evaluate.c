@@ -173,6 +173,5 @@ static const struct mcp_tool evaluate_tools[] = {
 
 void tools_register_evaluate(struct tools *tools)
 {
-    for (size_t i = 0; i < sizeof(evaluate_tools) / sizeof(*evaluate_tools); i++)
-        tools_add(tools, &evaluate_tools[i]);
+    TOOLS_ADD_ALL(tools, evaluate_tools);
 }

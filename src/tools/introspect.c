@@ -15,7 +15,8 @@ static bool begin(struct mcp_call *call, const struct session_reply *reply,
 {
     static const char *const internal[] = {"op", "timing", "state", "ok", "error", NULL};
     struct region *region = mcp_call_region(call);
-    value map = structure_reply(region, reply);
+    bool failed = tool_render_failure(call, reply, result);
+    value map = result->structured;
     if (value_is_map(reply->result)) {
         struct map_cursor cursor = map_iterate(reply->result);
         value key, item;
@@ -28,10 +29,8 @@ static bool begin(struct mcp_call *call, const struct session_reply *reply,
         }
     }
     result->structured = map;
-    if (!reply->ok) {
-        render_evaluation(&result->text, reply, &(struct render_evaluation){0});
+    if (failed)
         return false;
-    }
     value found = map_get_text(reply->result, "found");
     if (found.tag == VALUE_BOOLEAN && !found.boolean) {
         buffer_append_span(&result->text, text_in(reply->result, "message"));
@@ -320,6 +319,5 @@ static const struct mcp_tool introspection_tools[] = {
 
 void tools_register_introspect(struct tools *tools)
 {
-    for (size_t i = 0; i < sizeof(introspection_tools) / sizeof(*introspection_tools); i++)
-        tools_add(tools, &introspection_tools[i]);
+    TOOLS_ADD_ALL(tools, introspection_tools);
 }

@@ -121,13 +121,10 @@ static void render_system(struct mcp_call *call, const struct session_reply *rep
         {"Version", "version"}, {"Description", "description"}, {"Author", "author"},
         {"Licence", "license"}, {"Source", "source_file"}};
     struct region *region = mcp_call_region(call);
-    value map = structure_reply(region, reply);
-    struct buffer *text = &result->text;
-    if (!reply->ok) {
-        render_evaluation(text, reply, &(struct render_evaluation){0});
-        result->structured = map;
+    if (tool_render_failure(call, reply, result))
         return;
-    }
+    value map = result->structured;
+    struct buffer *text = &result->text;
     value system = reply->result;
     static const char *const members[] = {"found", "message", "name", "version", "description", "author",
                                           "license", "depends_on", "components", "loaded", "source_file"};
@@ -270,12 +267,9 @@ static void render_memory(struct mcp_call *call, const struct session_reply *rep
     struct tools *tools = mcp_call_data(call);
     struct region *region = mcp_call_region(call);
     struct buffer *text = &result->text;
-    value map = structure_reply(region, reply);
-    result->structured = map;
-    if (!reply->ok) {
-        render_evaluation(text, reply, &(struct render_evaluation){0});
+    if (tool_render_failure(call, reply, result))
         return;
-    }
+    value map = result->structured;
     for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
         map = structure_member(region, map, reply->result, members[i]);
     const char *verbosity = tool_text(call, "verbosity");
@@ -344,6 +338,5 @@ static const struct mcp_tool load_tools[] = {
 
 void tools_register_load(struct tools *tools)
 {
-    for (size_t i = 0; i < sizeof(load_tools) / sizeof(*load_tools); i++)
-        tools_add(tools, &load_tools[i]);
+    TOOLS_ADD_ALL(tools, load_tools);
 }

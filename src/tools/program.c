@@ -356,6 +356,5 @@ static const struct mcp_tool program_tools[] = {
 
 void tools_register_program(struct tools *tools)
 {
-    for (size_t i = 0; i < sizeof(program_tools) / sizeof(*program_tools); i++)
-        tools_add(tools, &program_tools[i]);
+    TOOLS_ADD_ALL(tools, program_tools);
 }

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "tools/fit.h"
 #include "tools/render.h"
+#include "tools/structure.h"
 
 enum {
     CODE_LIMIT = 4 << 20,
@@ -98,6 +99,15 @@ void tool_send(struct mcp_call *call, struct tool_result *result)
 {
     mcp_call_reply(call, buffer_span(&result->text), result->structured, result->is_error);
     buffer_release(&result->text);
+}
+
+bool tool_render_failure(struct mcp_call *call, const struct session_reply *reply,
+                         struct tool_result *result)
+{
+    result->structured = structure_reply(mcp_call_region(call), reply);
+    if (!reply->ok)
+        render_evaluation(&result->text, reply, &(struct render_evaluation){0});
+    return !reply->ok;
 }
 
 void tool_refuse(struct mcp_call *call, const char *code, const char *format, ...)

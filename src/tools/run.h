@@ -34,4 +34,9 @@ void tool_refuse(struct mcp_call *call, const char *code, const char *format, ..
 // Refuses names that are malformed or unknown; tools that read records only.
 bool tool_require_session(struct tools *tools, struct mcp_call *call, const char *name);
 
+// For tools without an evaluation's result: starts the structured part; a reply that failed is also
+// rendered, and true returned.
+bool tool_render_failure(struct mcp_call *call, const struct session_reply *reply,
+                         struct tool_result *result);
+
 void tool_send(struct mcp_call *call, struct tool_result *result);

@@ -40,12 +40,9 @@ static void render_definitions(struct mcp_call *call, const struct session_reply
                                struct tool_result *result)
 {
     struct region *region = mcp_call_region(call);
-    value map = structure_reply(region, reply);
-    if (!reply->ok) {
-        render_evaluation(&result->text, reply, &(struct render_evaluation){0});
-        result->structured = map;
+    if (tool_render_failure(call, reply, result))
         return;
-    }
+    value map = result->structured;
     for (size_t i = 0; i < DEFINITION_SECTIONS; i++) {
         const char *member = definition_sections[i].member;
         size_t count = count_in(reply->result, member);
@@ -76,11 +73,8 @@ static void render_reset(struct mcp_call *call, const struct session_reply *repl
                          struct tool_result *result)
 {
     struct region *region = mcp_call_region(call);
-    result->structured = structure_reply(region, reply);
-    if (!reply->ok) {
-        render_evaluation(&result->text, reply, &(struct render_evaluation){0});
+    if (tool_render_failure(call, reply, result))
         return;
-    }
     struct buffer *text = &result->text;
     buffer_append_text(text, "Session reset. All definitions cleared.\nCurrent package: ");
     buffer_append_span(text, reply->package_label);
@@ -141,12 +135,9 @@ static void render_rolled_back(struct mcp_call *call, const struct session_reply
                                struct tool_result *result)
 {
     struct region *region = mcp_call_region(call);
-    value map = structure_reply(region, reply);
-    if (!reply->ok) {
-        render_evaluation(&result->text, reply, &(struct render_evaluation){0});
-        result->structured = map;
+    if (tool_render_failure(call, reply, result))
         return;
-    }
+    value map = result->structured;
     struct buffer *text = &result->text;
     buffer_append_format(text, "Rolled back to snapshot %" PRId64 ".", reply->snapshot);
     size_t count = vector_count(reply->undone);
@@ -298,6 +289,5 @@ static const struct mcp_tool session_tools[] = {
 
 void tools_register_session(struct tools *tools)
 {
-    for (size_t i = 0; i < sizeof(session_tools) / sizeof(*session_tools); i++)
-        tools_add(tools, &session_tools[i]);
+    TOOLS_ADD_ALL(tools, session_tools);
 }

@@ -114,6 +114,5 @@ static const struct mcp_tool syntax_tools[] = {
 
 void tools_register_syntax(struct tools *tools)
 {
-    for (size_t i = 0; i < sizeof(syntax_tools) / sizeof(*syntax_tools); i++)
-        tools_add(tools, &syntax_tools[i]);
+    TOOLS_ADD_ALL(tools, syntax_tools);
 }

@@ -41,6 +41,12 @@ void tools_add(struct tools *tools, const struct mcp_tool *tool)
     mcp_server_add_tool(tools->server, &registered);
 }
 
+void tools_add_all(struct tools *tools, const struct mcp_tool *table, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        tools_add(tools, &table[i]);
+}
+
 // Every name of an explicit selection must exist.
 static bool check_selection(const struct tools *tools, struct error *error)
 {

@@ -49,6 +49,10 @@ bool tools_selected(const struct tools *tools, const char *name);
 // Registers one tool if it is selected; handler data is `tools`.
 void tools_add(struct tools *tools, const struct mcp_tool *tool);
 
+// A table of them.
+void tools_add_all(struct tools *tools, const struct mcp_tool *table, size_t count);
+#define TOOLS_ADD_ALL(tools, table) tools_add_all(tools, table, sizeof(table) / sizeof(*(table)))
+
 // What the model is told when it connects.
 const char *tools_instructions(void);
 

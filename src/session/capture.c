@@ -85,8 +85,7 @@ static void tail_shrink(struct capture *capture, size_t keep)
     if (capture->tail_characters <= keep)
         return;
     size_t drop = capture->tail_characters - keep;
-    buffer_consume(&capture->tail,
-                   utf8_offset(capture->tail.data, capture->tail.length, drop));
+    buffer_consume(&capture->tail, utf8_offset(capture->tail.data, capture->tail.length, drop));
     capture->tail_characters = keep;
     capture->dropped += drop;
 }
@@ -133,7 +132,12 @@ static void remember_last(struct capture *capture, const char *data, size_t leng
 // How many bytes the character that begins with this byte should have.
 static size_t expected_bytes(unsigned char first)
 {
-    return first < 0x80 ? 1 : first < 0xC2 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 1;
+    return first < 0x80   ? 1
+           : first < 0xC2 ? 1
+           : first < 0xE0 ? 2
+           : first < 0xF0 ? 3
+           : first < 0xF5 ? 4
+                          : 1;
 }
 
 // Could more bytes make a character of this? (A truncated but so far valid sequence.)

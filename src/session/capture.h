@@ -18,12 +18,12 @@ struct capture {
     int worker_fd;  // given to workers
     struct event *read_event;
     size_t max_characters;
-    struct buffer head;      // the first max - max/4 characters
+    struct buffer head;  // the first max - max/4 characters
     size_t head_characters;
-    struct buffer tail;      // the newest ones, at least the last max/4
+    struct buffer tail;  // the newest ones, at least the last max/4
     size_t tail_characters;
-    uint64_t dropped;        // characters dropped between head and tail
-    char partial[4];         // an incomplete character at the end of the last read
+    uint64_t dropped;  // characters dropped between head and tail
+    char partial[4];   // an incomplete character at the end of the last read
     size_t partial_length;
     char last[CAPTURE_LAST_BYTES];  // the last raw bytes, whatever the limit
     size_t last_length;

@@ -224,8 +224,10 @@ void channel_receive(struct channel *channel, unsigned max_frames)
             struct cmsghdr align;
             char bytes[CMSG_SPACE(sizeof(struct ucred))];
         } control;
-        struct msghdr message = {.msg_iov = &bytes, .msg_iovlen = 1,
-                                 .msg_control = &control, .msg_controllen = sizeof(control)};
+        struct msghdr message = {.msg_iov = &bytes,
+                                 .msg_iovlen = 1,
+                                 .msg_control = &control,
+                                 .msg_controllen = sizeof(control)};
         ssize_t size = recvmsg(channel->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
         if (size < 0 && errno == EINTR)
             continue;

@@ -98,7 +98,8 @@ static struct span line_next(struct span *rest)
 
 static struct span line_without_end(struct span line)
 {
-    while (line.length > 0 && (line.data[line.length - 1] == '\n' || line.data[line.length - 1] == '\r'))
+    while (line.length > 0 &&
+           (line.data[line.length - 1] == '\n' || line.data[line.length - 1] == '\r'))
         line.length--;
     return line;
 }

@@ -37,8 +37,8 @@ struct failure {
     const char *cause;  // of the rollback: "exit"
     char message[FAILURE_MESSAGE_SIZE];
     char reason[FAILURE_REASON_SIZE];  // after "Reason: ", without the full stop
-    int exit_code;  // -1 = none
-    int signal;     // 0 = none
+    int exit_code;                     // -1 = none
+    int signal;                        // 0 = none
 };
 
 void failure_classify(const struct failure_facts *facts, struct failure *ret_failure);

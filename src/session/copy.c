@@ -86,8 +86,8 @@ static enum session_state adopted(struct session *session, const struct channel_
     // It began where the failed evaluation had stopped.
     int64_t parent = record ? message_integer(record->error, "evaluation", -1) : -1;
     lineage_set_parent(session, job->number, parent < job->number ? parent : -1);
-    job->undone = lineage_undone(session, job_region(session->manager, job), session->current,
-                                 job->number);
+    job->undone =
+        lineage_undone(session, job_region(session->manager, job), session->current, job->number);
     session->current = job->number;
     finish_job(session);
     snapshot_begin(session, session->current, "(invoke-restart)");

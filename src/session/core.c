@@ -148,8 +148,7 @@ int session_find_core(const struct session_config *config, char **ret_path)
 {
     if (config->core)
         return give_path(memory_copy_text(config->core, strlen(config->core)), ret_path);
-    if (heap_of(config) == CORE_DEFAULT_HEAP_MB &&
-        give_path(shipped_core(), ret_path) == 0)
+    if (heap_of(config) == CORE_DEFAULT_HEAP_MB && give_path(shipped_core(), ret_path) == 0)
         return 0;
     char *cached = cached_core(config);
     return cached ? give_path(cached, ret_path) : -ENOENT;

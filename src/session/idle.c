@@ -117,8 +117,7 @@ static void refuse_rollback(struct session *session, struct job *job, int64_t nu
     buffer_init(&known, 4096);
     for (struct worker *worker = worker_next_snapshot(session, -1); worker;
          worker = worker_next_snapshot(session, worker->number))
-        buffer_append_format(&known, "%s%lld", known.length ? ", " : "",
-                             (long long)worker->number);
+        buffer_append_format(&known, "%s%lld", known.length ? ", " : "", (long long)worker->number);
     job_refuse(session->manager, job, "no-such-snapshot",
                "Snapshot %lld does not exist (any more). Snapshots: %s", (long long)number,
                known.length ? buffer_text(&known) : "none");

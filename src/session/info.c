@@ -79,8 +79,8 @@ static value parked_vectors(struct session *session, bool measure, struct region
         frozen = vector_push(region, frozen, value_integer(id));
         value memory = put_integer(region, map_new(region), "error", id);
         if (measure)
-            frozen_memory = vector_push(region, frozen_memory,
-                                        put_memory(region, memory, worker->process.pid));
+            frozen_memory =
+                vector_push(region, frozen_memory, put_memory(region, memory, worker->process.pid));
     }
     map = put(region, map, "snapshots", snapshots);
     map = put(region, map, "frozen", frozen);
@@ -96,8 +96,7 @@ value session_info(struct session_manager *manager, const char *name, bool measu
     pid_t pid = session->head ? session->head->process.pid : 0;
     value map = map_new(region);
     map = put(region, map, "name", value_string_text(region, session->name));
-    map = put(region, map, "state",
-              value_string_text(region, session_state_name(session->state)));
+    map = put(region, map, "state", value_string_text(region, session_state_name(session->state)));
     map = put_integer(region, map, "pid", pid);
     map = put_copy(region, map, "package", session->agent_state, "package");
     map = put_copy(region, map, "package_label", session->agent_state, "package_label");

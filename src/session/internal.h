@@ -13,7 +13,7 @@
 #include "session/session.h"
 #include "session/state.h"
 
-#define NO_ERROR_TEXT \
+#define NO_ERROR_TEXT                   \
     "No error information available.\n" \
     "(No error has occurred since the last successful evaluation)"
 
@@ -51,13 +51,13 @@ struct worker {
     struct session *session;
     struct process process;
     enum worker_role role;
-    int64_t number;    // SNAPSHOT: evaluation it is the state after
-    int64_t error;     // POSTMORTEM: error it is frozen at
-    bool adoptable;    // POSTMORTEM
-    int64_t time;      // unix seconds
-    uint64_t pss_kb;   // when last measured
+    int64_t number;   // SNAPSHOT: evaluation it is the state after
+    int64_t error;    // POSTMORTEM: error it is frozen at
+    bool adoptable;   // POSTMORTEM
+    int64_t time;     // unix seconds
+    uint64_t pss_kb;  // when last measured
     int64_t measured_ms;
-    char *code;        // SNAPSHOT: first characters of the evaluation's code
+    char *code;  // SNAPSHOT: first characters of the evaluation's code
 };
 
 enum job_stop { STOP_NONE, STOP_TIMEOUT, STOP_INTERRUPT, STOP_CANCEL };
@@ -93,14 +93,14 @@ struct job {
     enum job_stop stop;     // why it is being stopped
     struct region *region;  // of everything below
     value result;
-    value frames;           // error map of the hard stop, or nil
-    bool has_failure;       // its process ended
+    value frames;      // error map of the hard stop, or nil
+    bool has_failure;  // its process ended
     struct failure failure;
     struct farewell farewell;
     struct worker *postmortem;  // announced by its result
     bool adopted;
     bool rolled_back;
-    int64_t snapshot;   // RESET: state before
+    int64_t snapshot;  // RESET: state before
     value undone;
     value lost_threads;
     char refusal_code[32];  // "" = not refused
@@ -108,11 +108,11 @@ struct job {
 };
 
 enum copy_phase {
-    COPY_WAKING,         // until WOKE
-    COPY_WORKING,        // until RESULT
-    COPY_INTERRUPTING,   // soft stop sent
-    COPY_STOPPING,       // hard stop sent
-    COPY_ENDING,         // answered, killed, until its exit
+    COPY_WAKING,          // until WOKE
+    COPY_WORKING,         // until RESULT
+    COPY_INTERRUPTING,    // soft stop sent
+    COPY_STOPPING,        // hard stop sent
+    COPY_ENDING,          // answered, killed, until its exit
     COPY_REPLACING_HEAD,  // adoption: until the exit of the old head
     COPY_ADOPTING,        // adoption: until ADOPTED
 };
@@ -138,14 +138,14 @@ struct session {
     struct worker *workers;  // all processes
     struct worker *head;
     struct worker *copy;
-    struct worker *source;   // WAKING, COPY: the parked process that was signalled
+    struct worker *source;  // WAKING, COPY: the parked process that was signalled
     pid_t kernel_sessions[SESSION_KERNEL_SESSIONS];
     size_t kernel_session_count;
     unsigned start_tries;
     bool building;         // STARTING: a core
     bool protocol_broken;  // the head or copy sent garbage and was killed for it
 
-    struct job *job;        // the one that runs
+    struct job *job;  // the one that runs
     struct job *queue;
     struct job **queue_end;
     size_t queue_length;
@@ -157,14 +157,14 @@ struct session {
     bool discard_finalizers;  // at the next wake
 
     enum copy_phase copy_phase;
-    bool wake_spawns;       // WAKING: a fresh worker instead of a snapshot
-    int64_t wake_number;    // WAKING: the snapshot wanted
-    bool wake_only_this;    // WAKING: an explicit rollback; else older ones will do
-    char *wake_notice;      // why, for the notice when it is done
-    int64_t snap_number;    // HOUSEKEEPING
+    bool wake_spawns;     // WAKING: a fresh worker instead of a snapshot
+    int64_t wake_number;  // WAKING: the snapshot wanted
+    bool wake_only_this;  // WAKING: an explicit rollback; else older ones will do
+    char *wake_notice;    // why, for the notice when it is done
+    int64_t snap_number;  // HOUSEKEEPING
     uint32_t snap_message;
     char *snap_code;
-    uint64_t unit_tick;     // when the current evaluation or housekeeping began
+    uint64_t unit_tick;  // when the current evaluation or housekeeping began
 
     int64_t evaluations;    // counter
     int64_t current;        // the evaluation whose state the head has
@@ -287,7 +287,8 @@ void lineage_set_parent(struct session *session, int64_t number, int64_t parent)
 int64_t lineage_parent(const struct session *session, int64_t number);  // -1 = none
 bool lineage_has_ancestor(const struct session *session, int64_t number, int64_t ancestor);
 // Evaluations that are part of `from` and not of `to`, oldest first.
-value lineage_undone(const struct session *session, struct region *region, int64_t from, int64_t to);
+value lineage_undone(const struct session *session, struct region *region, int64_t from,
+                     int64_t to);
 
 // --- snapshot.c -------------------------------------------------------------------------------------
 void snapshot_begin(struct session *session, int64_t number, const char *code);

@@ -139,8 +139,7 @@ static void on_progress(evutil_socket_t fd, short what, void *data)
         return;
     struct session_progress progress;
     job_progress(session, job, &progress);
-    event_add(session->progress_timer,
-              &(struct timeval){.tv_usec = PROGRESS_NEXT_MS * 1000});
+    event_add(session->progress_timer, &(struct timeval){.tv_usec = PROGRESS_NEXT_MS * 1000});
     job->progress(job->data, &progress);
 }
 
@@ -172,8 +171,7 @@ void job_begin(struct job *job)
     if (!session->progress_timer)
         session->progress_timer = evtimer_new(session->manager->base, on_progress, session);
     CHECK(session->progress_timer);
-    event_add(session->progress_timer,
-              &(struct timeval){.tv_sec = PROGRESS_FIRST_MS / 1000});
+    event_add(session->progress_timer, &(struct timeval){.tv_sec = PROGRESS_FIRST_MS / 1000});
 }
 
 int64_t job_elapsed_ms(const struct job *job)

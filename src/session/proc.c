@@ -50,9 +50,9 @@ int proc_status_read(pid_t pid, struct proc_status *ret_status)
     char state;
     int parent, session;
     unsigned long long start;
-    int fields = sscanf(end + 2,
-                        "%c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-                        &state, &parent, &session, &start);
+    int fields = sscanf(
+        end + 2, "%c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+        &state, &parent, &session, &start);
     if (fields != 4)
         return -EPROTO;
     *ret_status = (struct proc_status){state, parent, session, start};
@@ -156,6 +156,5 @@ uint64_t proc_tick_now(void)
     struct timespec now;
     clock_gettime(CLOCK_BOOTTIME, &now);
     uint64_t per_second = (uint64_t)sysconf(_SC_CLK_TCK);
-    return (uint64_t)now.tv_sec * per_second +
-           (uint64_t)now.tv_nsec * per_second / 1000000000u;
+    return (uint64_t)now.tv_sec * per_second + (uint64_t)now.tv_nsec * per_second / 1000000000u;
 }

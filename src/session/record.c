@@ -11,8 +11,7 @@ enum {
     ITEMS_MAX = 200,
 };
 
-static const struct import_member slot_members[] = {
-    {.name = "name"}, {.name = "value"}, {0}};
+static const struct import_member slot_members[] = {{.name = "name"}, {.name = "value"}, {0}};
 
 static const struct import_member frame_members[] = {
     {.name = "number", .kind = IMPORT_INTEGER},
@@ -51,8 +50,7 @@ value record_import(struct region *region, value error)
     if (!value_is_string(map_get_text(result, "code")))
         result = map_put_text(region, result, "code", value_string_text(region, "protocol"));
     if (!value_is_string(map_get_text(result, "message")))
-        result = map_put_text(region, result, "message",
-                              value_string_text(region, "(no message)"));
+        result = map_put_text(region, result, "message", value_string_text(region, "(no message)"));
     return result;
 }
 
@@ -71,8 +69,8 @@ int64_t record_add(struct record_history *history, value error)
     }
     if (!history->region)
         history->region = region_new(HISTORY_REGION_LIMIT);
-    history->records[history->count++] = (struct record){
-        .id = ++history->last_id, .error = value_copy(history->region, error)};
+    history->records[history->count++] =
+        (struct record){.id = ++history->last_id, .error = value_copy(history->region, error)};
     return history->last_id;
 }
 

@@ -17,7 +17,7 @@ struct record {
 };
 
 struct record_history {
-    struct region *region;  // of the error maps; NULL while there are none
+    struct region *region;                         // of the error maps; NULL while there are none
     struct record records[SESSION_ERROR_HISTORY];  // oldest first
     size_t count;
     int64_t last_id;     // the number given last

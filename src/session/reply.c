@@ -111,8 +111,8 @@ static value job_error(struct job *job)
 {
     struct region *region = job->region;
     if (job->has_failure) {
-        value base = value_is_map(job->frames) ? record_import(region, job->frames)
-                                               : map_new(region);
+        value base =
+            value_is_map(job->frames) ? record_import(region, job->frames) : map_new(region);
         return cadre_error(region, base, job->failure.type, job->failure.code,
                            job->failure.message);
     }
@@ -137,12 +137,11 @@ static bool error_is_recorded(const struct job *job)
         return true;
     // A restart that was not even invoked did not fail.
     value invoked = message_field(job->result, "invoked");
-    return job->kind == SESSION_RESTART &&
-           !(invoked.tag == VALUE_BOOLEAN && !invoked.boolean);
+    return job->kind == SESSION_RESTART && !(invoked.tag == VALUE_BOOLEAN && !invoked.boolean);
 }
 
-static value complete_error(struct session *session, struct region *region, value error,
-                            int64_t id, int64_t evaluation, bool frozen)
+static value complete_error(struct session *session, struct region *region, value error, int64_t id,
+                            int64_t evaluation, bool frozen)
 {
     char time[CLOCK_ISO_SIZE];
     clock_format_iso(clock_unix_seconds(), time);
@@ -231,8 +230,9 @@ static void take_output(struct session *session, struct reply_texts *texts,
     buffer_clear(&session->late_errors);
     runtime_lines_divide(buffer_span(&texts->raw_errors), &texts->errors, &texts->runtime_log);
     if (texts->runtime_log.length > RUNTIME_LOG_BYTES)
-        buffer_consume(&texts->runtime_log, utf8_cut(texts->runtime_log.data,
-                                                     texts->runtime_log.length - RUNTIME_LOG_BYTES));
+        buffer_consume(
+            &texts->runtime_log,
+            utf8_cut(texts->runtime_log.data, texts->runtime_log.length - RUNTIME_LOG_BYTES));
     reply->standard_output.text = buffer_span(&texts->output);
     reply->standard_error.text = buffer_span(&texts->errors);
 }
@@ -298,8 +298,8 @@ static void job_record(struct session *session, struct job *job, struct session_
         bool recorded = error_is_recorded(job);
         int64_t id = recorded ? record_next_id(&session->history) : 0;
         reply->frozen = recorded && job->postmortem;
-        reply->error = complete_error(session, job->region, reply->error, id, job->number,
-                                      reply->frozen);
+        reply->error =
+            complete_error(session, job->region, reply->error, id, job->number, reply->frozen);
         if (recorded) {
             record_add(&session->history, reply->error);
             if (job->postmortem)

@@ -33,8 +33,8 @@ bool session_take_result(struct session *session, struct job *job,
     // What the supervisor adds is small; the limit was for the worker.
     region_set_limit(region, SESSION_REGION_LIMIT);
     // Registered before anything could take it for a leftover.
-    job->postmortem = worker_add_announced(session, message_pid(job->result, "postmortem"),
-                                           ROLE_POSTMORTEM);
+    job->postmortem =
+        worker_add_announced(session, message_pid(job->result, "postmortem"), ROLE_POSTMORTEM);
     value adoptable = message_field(job->result, "adoptable");
     if (job->postmortem && adoptable.tag == VALUE_BOOLEAN)
         job->postmortem->adoptable = adoptable.boolean;
@@ -49,8 +49,8 @@ void session_take_farewell(struct session *session, struct job *job,
     value content;
     if (!session_read_scratch(session, message, &content))
         return;
-    job->farewell = (struct farewell){
-        .received = true, .exit_code = (int)message_integer(content, "exit_code", 0)};
+    job->farewell = (struct farewell){.received = true,
+                                      .exit_code = (int)message_integer(content, "exit_code", 0)};
 }
 
 void session_take_frames(struct session *session, struct job *job,

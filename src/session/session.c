@@ -66,9 +66,9 @@ static void on_message(void *data, struct channel *channel, const struct channel
         session_break_protocol(session, channel == &session->main ? session->head : session->copy);
         return;
     }
-    struct session_event event = {
-        .kind = message->type == CHANNEL_SNAPPED ? EVENT_SNAPPED : EVENT_MESSAGE,
-        .message = message};
+    struct session_event event = {.kind = message->type == CHANNEL_SNAPPED ? EVENT_SNAPPED
+                                                                           : EVENT_MESSAGE,
+                                  .message = message};
     session_handle(session, &event);
 }
 

@@ -55,13 +55,14 @@ bool session_limits_check(const struct session_limits *limits, unsigned heap_mb,
 // --- the manager ------------------------------------------------------------------------------------
 
 struct session_config {
-    const char *sbcl;             // NULL: "sbcl" from PATH
-    const char *core;             // NULL: build directory, installed directory, cache (session_core_*)
+    const char *sbcl;  // NULL: "sbcl" from PATH
+    const char *core;  // NULL: build directory, installed directory, cache (session_core_*)
     const char *cache_directory;  // NULL: $XDG_CACHE_HOME/cadre or ~/.cache/cadre
     unsigned heap_mb;             // 0: 2560
     unsigned max_sessions;        // 0: 8
     unsigned max_queue;           // 0: 64
-    unsigned clone_budget_mb;     // PSS of the parked processes of a session; 0: max(256, max-memory / 2)
+    unsigned
+        clone_budget_mb;  // PSS of the parked processes of a session; 0: max(256, max-memory / 2)
     struct session_limits limits;  // all zero: the defaults; for new sessions
 };
 
@@ -104,14 +105,14 @@ typedef void session_progress_fn(void *data, const struct session_progress *prog
 struct session_request {
     const char *session;  // NULL: "main"
     enum session_request_kind kind;
-    bool create;             // start the session when the name is new (else "unknown-session")
-    const char *op;          // operation of the agent (docs/session-protocol.md 5)
-    value params;            // map with the op's parameters (without `op` and `limits`), or nil
-    const char *label;       // code shown in the list of snapshots (first 40 characters); may be NULL
-    int64_t timeout;         // seconds for this call, 0 = none, negative = the session's limit
-    int64_t error;           // DEBUG, RESTART: number of the error, 0 = the last error
-    bool adopt;              // RESTART
-    int64_t rollback_to;     // ROLLBACK: snapshot number; negative: use rollback_steps
+    bool create;          // start the session when the name is new (else "unknown-session")
+    const char *op;       // operation of the agent (docs/session-protocol.md 5)
+    value params;         // map with the op's parameters (without `op` and `limits`), or nil
+    const char *label;    // code shown in the list of snapshots (first 40 characters); may be NULL
+    int64_t timeout;      // seconds for this call, 0 = none, negative = the session's limit
+    int64_t error;        // DEBUG, RESTART: number of the error, 0 = the last error
+    bool adopt;           // RESTART
+    int64_t rollback_to;  // ROLLBACK: snapshot number; negative: use rollback_steps
     int64_t rollback_steps;  // ROLLBACK: ≥ 1
     session_reply_fn *reply;
     session_progress_fn *progress;  // may be NULL; first after 1 s, then every 500 ms while it runs
@@ -121,7 +122,8 @@ struct session_request {
 struct session_progress {
     int64_t elapsed_ms;  // since the request began to run; 0 while it is queued
     bool queued;
-    struct span line;    // newest complete or partial line of its output, at most 200 bytes; may be empty
+    struct span
+        line;  // newest complete or partial line of its output, at most 200 bytes; may be empty
 };
 
 // Copies all it needs; the strings and params may be dropped afterwards. Never fails: a refusal is a
@@ -149,24 +151,24 @@ struct session_output {
 struct session_reply {
     uint64_t ticket;
     const char *session;
-    bool ok;   // it ran and `error` is nil
-    bool ran;  // false: refused
+    bool ok;                // it ran and `error` is nil
+    bool ran;               // false: refused
     struct region *region;  // of the values here; free for more until the callback returns
-    value result;     // the agent's RESULT, a map; nil when the process ended without one
-    value error;      // members of evaluator.md 2.9, completed by the supervisor; nil when ok
-    int64_t error_id;  // its record in the history; 0 = not recorded
-    bool frozen;       // the error has a post-mortem
+    value result;           // the agent's RESULT, a map; nil when the process ended without one
+    value error;            // members of evaluator.md 2.9, completed by the supervisor; nil when ok
+    int64_t error_id;       // its record in the history; 0 = not recorded
+    bool frozen;            // the error has a post-mortem
     struct session_output standard_output;
     struct session_output standard_error;  // lines about threads and finalizers included
-    value notices;       // vector of strings, [Notice]
+    value notices;                         // vector of strings, [Notice]
     value rollback;      // map {cause, reason, exit_code, signal, snapshot, lost_threads}, or nil
     int64_t evaluation;  // number of this evaluation, of the current state for other kinds
     int64_t snapshot;    // RESET: the state before (-1: none). ROLLBACK: the current one
-    value undone;        // ROLLBACK, adopted RESTART: vector of evaluation numbers that are no part now
+    value undone;  // ROLLBACK, adopted RESTART: vector of evaluation numbers that are no part now
     value lost_threads;  // vector of names of user threads that are gone; empty without
     bool adopted;
-    struct span package;        // "COMMON-LISP-USER"
-    struct span package_label;  // "CL-USER"
+    struct span package;           // "COMMON-LISP-USER"
+    struct span package_label;     // "CL-USER"
     struct session_limits limits;  // in force
     unsigned heap_mb;
     int64_t elapsed_us;  // from the start of the run to the reply
@@ -193,7 +195,7 @@ unsigned session_heap_mb(struct session_manager *manager);
 // A map in `region`, nil when there is no such session:
 //   name, state ("down", "starting", "idle", "running", …), pid (0 = none), package, package_label,
 //   evaluations, evaluation (current state), errors (recorded since start or reset), queued,
-//   live_bytes, heap_mb, threads [names], systems [names], timeout, sbcl, probes [{name, ok, detail}],
+//   live_bytes, heap_mb, threads [names], systems [names], sbcl, probes [{name, ok, detail}],
 //   limits {timeout, max-output, max-memory, max-frames, snapshots},
 //   snapshots [{number, evaluation, time, mb, code, parent, current}] oldest first
 //     (time "2026-01-02T03:04:05Z"; parent absent for 0), frozen [error numbers]

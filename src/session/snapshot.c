@@ -55,8 +55,7 @@ static bool take_announced(struct session *session, const struct channel_message
 
 static void drop_announced(struct session *session, value content)
 {
-    struct worker *worker =
-        worker_add_announced(session, message_pid(content, "pid"), ROLE_DOOMED);
+    struct worker *worker = worker_add_announced(session, message_pid(content, "pid"), ROLE_DOOMED);
     if (worker)
         worker_kill(worker);
 }

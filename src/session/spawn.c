@@ -143,9 +143,10 @@ int spawn_worker(const struct spawn_worker *worker, pid_t *ret_pid)
 {
     char heap[32];
     snprintf(heap, sizeof(heap), "%uMB", worker->heap_mb);
-    const char *argv[] = {worker->sbcl, "--core", worker->core, "--noinform",
-                          "--dynamic-space-size", heap, "--control-stack-size", "64MB",
-                          "--disable-ldb", "--no-sysinit", "--no-userinit", NULL};
+    const char *argv[] = {
+        worker->sbcl,           "--core",       worker->core,           "--noinform",
+        "--dynamic-space-size", heap,           "--control-stack-size", "64MB",
+        "--disable-ldb",        "--no-sysinit", "--no-userinit",        NULL};
     CLEANUP_FREE char **environment = environment_with(worker->session_entry);
     pid_t parent = getpid();
     pid_t pid = fork();

@@ -11,8 +11,7 @@
 #include "session/proc.h"
 #include "session/spawn.h"
 
-#define CORE_MISSING_TEXT \
-    "The Lisp core is missing and could not be built; cadre doctor says more."
+#define CORE_MISSING_TEXT "The Lisp core is missing and could not be built; cadre doctor says more."
 
 static enum session_state fail_start(struct session *session, const char *code, const char *message)
 {
@@ -71,8 +70,8 @@ static int start_builder(struct session *session)
     if (result == 0) {
         // One builder at a time, also of other servers that share the cache.
         CLEANUP_FREE char *lock = memory_format("%s.lock", build.target);
-        const char *const argv[] = {"/usr/bin/flock", lock, build.program, build.target, build.heap,
-                                    NULL};
+        const char *const argv[] = {"/usr/bin/flock", lock,       build.program,
+                                    build.target,     build.heap, NULL};
         result = spawn_program(argv, session->errors.worker_fd, &pid);
     }
     core_build_release(&build);

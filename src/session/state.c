@@ -17,9 +17,8 @@ static const char *const state_names[STATE_COUNT] = {
 };
 
 static const char *const event_names[EVENT_COUNT] = {
-    [EVENT_REQUEST] = "request",     [EVENT_MESSAGE] = "message",
-    [EVENT_SNAPPED] = "snapped",     [EVENT_HEAD_EXIT] = "head exit",
-    [EVENT_TIMER] = "timer",         [EVENT_CANCEL] = "cancel",
+    [EVENT_REQUEST] = "request",     [EVENT_MESSAGE] = "message", [EVENT_SNAPPED] = "snapped",
+    [EVENT_HEAD_EXIT] = "head exit", [EVENT_TIMER] = "timer",     [EVENT_CANCEL] = "cancel",
     [EVENT_COPY_EXIT] = "copy exit",
 };
 

@@ -4,10 +4,10 @@
 #pragma once
 
 enum session_state {
-    STATE_DOWN,          // no process
-    STATE_STARTING,      // a core is being built, or a worker has been started and has not said hello
-    STATE_IDLE,          // the head waits; it may be running finalizers
-    STATE_RUNNING,       // the head works on a request
+    STATE_DOWN,      // no process
+    STATE_STARTING,  // a core is being built, or a worker has been started and has not said hello
+    STATE_IDLE,      // the head waits; it may be running finalizers
+    STATE_RUNNING,   // the head works on a request
     STATE_INTERRUPTING,  // … and was asked to stop
     STATE_STOPPING,      // … and is being killed
     STATE_HOUSEKEEPING,  // the head makes a snapshot
@@ -23,7 +23,7 @@ enum session_event_kind {
     EVENT_SNAPPED,    // the head announces a snapshot
     EVENT_HEAD_EXIT,  // the head has ended, or the process that should have become head
     EVENT_TIMER,
-    EVENT_CANCEL,     // the running request is to be stopped
+    EVENT_CANCEL,  // the running request is to be stopped
     EVENT_COPY_EXIT,
     EVENT_COUNT,
 };

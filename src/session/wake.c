@@ -83,8 +83,8 @@ static enum session_state wake_next(struct session *session)
     channel_forget_outgoing(&session->main);
     channel_forget_incoming(&session->main);
     // If it is dead already its end is reported, and the next one is tried.
-    process_wake(&source->process, session->discard_finalizers ? WAKE_AS_HEAD_WITHOUT_FINALIZERS
-                                                               : WAKE_AS_HEAD);
+    process_wake(&source->process,
+                 session->discard_finalizers ? WAKE_AS_HEAD_WITHOUT_FINALIZERS : WAKE_AS_HEAD);
     session_set_timer(session, TIME_WAKE_MS);
     return STATE_WAKING;
 }
@@ -140,8 +140,8 @@ static value lost_threads(struct session *session, value message)
 {
     value lost = import_texts(session->scratch, message_field(session->agent_state, "threads"),
                               LOST_THREADS_MAX);
-    value known = import_texts(session->scratch, message_field(message, "lost_threads"),
-                               LOST_THREADS_MAX);
+    value known =
+        import_texts(session->scratch, message_field(message, "lost_threads"), LOST_THREADS_MAX);
     for (size_t i = 0; i < vector_count(known); i++)
         if (!contains_text(lost, value_text(vector_at(known, i))))
             lost = vector_push(session->scratch, lost, value_retain(vector_at(known, i)));

@@ -61,9 +61,9 @@ static void on_exit_event(evutil_socket_t fd, short what, void *data)
         return;
     }
     bool of_head = exit_is_of_head(session, worker);
-    bool of_copy = worker->role == ROLE_COPY ||
-                   (session->state == STATE_COPY && worker == session->source &&
-                    session->copy_phase == COPY_WAKING);
+    bool of_copy =
+        worker->role == ROLE_COPY || (session->state == STATE_COPY && worker == session->source &&
+                                      session->copy_phase == COPY_WAKING);
     worker_remove(worker);
     if (of_head)
         session_handle(session, &(struct session_event){.kind = EVENT_HEAD_EXIT, .exit = &exit});

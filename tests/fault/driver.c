@@ -133,8 +133,8 @@ void driver_call(struct driver *driver, struct session_request *request, struct 
     answer->milliseconds = (double)(clock_now_ns() - start) / 1e6;
 }
 
-uint64_t driver_start(struct driver *driver, const char *session, const char *code,
-                      int64_t timeout, struct answer *answer)
+uint64_t driver_start(struct driver *driver, const char *session, const char *code, int64_t timeout,
+                      struct answer *answer)
 {
     struct region *region = region_new(64 << 20);
     struct session_request request = {

@@ -11,8 +11,8 @@ struct answer {
     bool ok;
     bool ran;
     bool frozen;
-    char code[32];      // of the error, "" = none
-    char type[96];      // of the error
+    char code[32];  // of the error, "" = none
+    char type[96];  // of the error
     char message[1024];
     char values[1024];  // separated by " ; "
     char output[4096];
@@ -42,8 +42,8 @@ void driver_close(struct driver *driver);
 void driver_call(struct driver *driver, struct session_request *request, struct answer *answer);
 void driver_eval(struct driver *driver, const char *code, int64_t timeout, struct answer *answer);
 void driver_rollback(struct driver *driver, int64_t to, struct answer *answer);
-uint64_t driver_start(struct driver *driver, const char *session, const char *code,
-                      int64_t timeout, struct answer *answer);
+uint64_t driver_start(struct driver *driver, const char *session, const char *code, int64_t timeout,
+                      struct answer *answer);
 // Any request; the reply is the driver's.
 uint64_t driver_start_request(struct driver *driver, struct session_request *request,
                               struct answer *answer);

@@ -70,13 +70,42 @@ static void wait_for_rest(struct fake *fake, const char *where)
 // --- at random ------------------------------------------------------------------------------------------
 
 static const char *const behaviours[] = {
-    "get",         "add 1",         "add 2",        "add 3 late 5",  "add 1 twice",
-    "add 2 pieces", "exit 7",       "die 9",        "die 6",         "add 5 cut 14",
-    "add 5 cut 0", "garbage 0",     "garbage 1",    "garbage 2",     "garbage 3",
-    "garbage 4",   "garbage 5",     "garbage 6",    "garbage 7",     "garbage 8",
-    "garbage 9",   "add 1 error",   "add 1 rollback", "add 1 snap fail", "add 1 snap die",
-    "add 1 snap dieafter", "add 1 snap twice", "add 1 snap foreign", "add 1 snap garbage",
-    "add 1 wake fail", "add 1 wake die", "add 1 wake twice", "print 5000", "get", "add 4", "add 7",
+    "get",
+    "add 1",
+    "add 2",
+    "add 3 late 5",
+    "add 1 twice",
+    "add 2 pieces",
+    "exit 7",
+    "die 9",
+    "die 6",
+    "add 5 cut 14",
+    "add 5 cut 0",
+    "garbage 0",
+    "garbage 1",
+    "garbage 2",
+    "garbage 3",
+    "garbage 4",
+    "garbage 5",
+    "garbage 6",
+    "garbage 7",
+    "garbage 8",
+    "garbage 9",
+    "add 1 error",
+    "add 1 rollback",
+    "add 1 snap fail",
+    "add 1 snap die",
+    "add 1 snap dieafter",
+    "add 1 snap twice",
+    "add 1 snap foreign",
+    "add 1 snap garbage",
+    "add 1 wake fail",
+    "add 1 wake die",
+    "add 1 wake twice",
+    "print 5000",
+    "get",
+    "add 4",
+    "add 7",
 };
 // These wait for timers of half a second and more.
 static const char *const slow_behaviours[] = {"add 1 snap silent", "add 1 wake silent", "deaf",
@@ -86,9 +115,9 @@ static void random_call(struct fake *fake, struct random *random, long i)
 {
     struct answer answer;
     uint64_t choice = random_below(random, 100);
-    const char *code = choice == 0 ? slow_behaviours[random_below(random, 4)]
-                                   : behaviours[random_below(random, sizeof(behaviours) /
-                                                                         sizeof(behaviours[0]))];
+    const char *code =
+        choice == 0 ? slow_behaviours[random_below(random, 4)]
+                    : behaviours[random_below(random, sizeof(behaviours) / sizeof(behaviours[0]))];
     uint64_t ticket = driver_start(&fake->driver, NULL, code, 1, &answer);
     bool cancelled = random_below(random, 12) == 0;
     if (cancelled) {
@@ -175,7 +204,8 @@ static void start_copy(struct fake *fake)
     struct session_request request = {
         .kind = SESSION_COPY,
         .op = "compile",
-        .params = map_put_text(region, map_new(region), "code", value_string_text(region, "silent")),
+        .params =
+            map_put_text(region, map_new(region), "code", value_string_text(region, "silent")),
         .timeout = 1,
     };
     struct answer ignored;
@@ -202,16 +232,16 @@ static void bring_to(struct fake *fake, enum session_state state)
     driver_eval(&fake->driver, "add 5", 5, &answer);
     wait_for_rest(fake, "set-up");
     switch (state) {
-    case STATE_RUNNING: running_ticket = driver_start(&fake->driver, NULL, "silent", 1, &running); break;
+    case STATE_RUNNING:
+        running_ticket = driver_start(&fake->driver, NULL, "silent", 1, &running);
+        break;
     case STATE_INTERRUPTING:
     case STATE_STOPPING:
         running_ticket = driver_start(&fake->driver, NULL, "numb", 1, &running);
         driver_run_for(&fake->driver, 20);
         session_interrupt(fake->driver.manager, running_ticket);
         break;
-    case STATE_HOUSEKEEPING:
-        driver_eval(&fake->driver, "snap silent", 5, &answer);
-        break;
+    case STATE_HOUSEKEEPING: driver_eval(&fake->driver, "snap silent", 5, &answer); break;
     case STATE_WAKING:
         driver_eval(&fake->driver, "wake silent", 5, &answer);
         wait_for_rest(fake, "set-up");
@@ -232,9 +262,9 @@ static void inject_message(struct session *session, uint32_t type, const char *t
         .number = 12345,
         .payload = span_from(text),
     };
-    session_handle(session, &(struct session_event){
-                                .kind = type == CHANNEL_SNAPPED ? EVENT_SNAPPED : EVENT_MESSAGE,
-                                .message = &message});
+    session_handle(session, &(struct session_event){.kind = type == CHANNEL_SNAPPED ? EVENT_SNAPPED
+                                                                                    : EVENT_MESSAGE,
+                                                    .message = &message});
 }
 
 static void inject(struct fake *fake, enum session_event_kind event)
@@ -313,7 +343,8 @@ static void run_closing(const char *worker)
         if (event == EVENT_TIMER)
             event_active(session->timer, EV_TIMEOUT, 0);
         else if (event == EVENT_SNAPPED || event == EVENT_MESSAGE)
-            inject_message(session, event == EVENT_SNAPPED ? CHANNEL_SNAPPED : CHANNEL_RESULT, "{}");
+            inject_message(session, event == EVENT_SNAPPED ? CHANNEL_SNAPPED : CHANNEL_RESULT,
+                           "{}");
         driver_wait(&fake.driver, &running);
         check(running.calls == 1 && strcmp(running.code, "session-closed") == 0,
               "closing x %s: %u answers, %s", session_event_name((enum session_event_kind)event),
@@ -356,7 +387,8 @@ static void run_starts(const char *worker)
     }
     struct driver driver;
     struct answer answer;
-    driver_open(&driver, &(struct session_config){.sbcl = "/nonexistent/sbcl", .core = "/dev/null"});
+    driver_open(&driver,
+                &(struct session_config){.sbcl = "/nonexistent/sbcl", .core = "/dev/null"});
     driver_eval(&driver, "get", 5, &answer);
     check(strcmp(answer.code, "sbcl-missing") == 0 && !answer.ran, "no sbcl: %s", answer.code);
     driver_close(&driver);

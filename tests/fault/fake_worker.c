@@ -56,7 +56,8 @@ static void sleep_ms(long ms)
     nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
 }
 
-static void send_frame(uint32_t type, uint32_t flags, uint32_t number, const char *data, size_t size)
+static void send_frame(uint32_t type, uint32_t flags, uint32_t number, const char *data,
+                       size_t size)
 {
     static char frame[FRAME_MAX];
     uint32_t header[4] = {type, flags, number, (uint32_t)size};
@@ -184,7 +185,8 @@ static void take_snapshot(uint32_t number, long snapshot)
         return;
     }
     if (is(how, "fail")) {
-        snprintf(text, sizeof(text), "{\"number\":%ld,\"reason\":\"threads are running\"}", snapshot);
+        snprintf(text, sizeof(text), "{\"number\":%ld,\"reason\":\"threads are running\"}",
+                 snapshot);
         send_message(SNAP_FAILED, number, text);
         return;
     }
@@ -226,10 +228,11 @@ static void on_hard_stop(int signal)
 static void answer(uint32_t number, bool ok, const char *more)
 {
     char text[512];
-    snprintf(text, sizeof(text),
-             "{\"op\":\"evaluate\",\"ok\":%s,\"forms\":1,\"values\":[\"%ld\"],\"state\":{\"package\":"
-             "\"FAKE\",\"package_label\":\"FAKE\"}%s}",
-             ok ? "true" : "false", state, more);
+    snprintf(
+        text, sizeof(text),
+        "{\"op\":\"evaluate\",\"ok\":%s,\"forms\":1,\"values\":[\"%ld\"],\"state\":{\"package\":"
+        "\"FAKE\",\"package_label\":\"FAKE\"}%s}",
+        ok ? "true" : "false", state, more);
     send_message(RESULT, number, text);
 }
 
@@ -291,7 +294,8 @@ static void evaluate(uint32_t number, char *code)
         }
         if (is(word, "rollback")) {
             answer(number, false,
-                   ",\"rollback\":{\"cause\":\"unusable\",\"reason\":\"unusable\"},\"error\":{\"code\":"
+                   ",\"rollback\":{\"cause\":\"unusable\",\"reason\":\"unusable\"},\"error\":{"
+                   "\"code\":"
                    "\"unusable\",\"type\":\"SESSION-UNUSABLE\",\"message\":\"bad\"}");
             return;
         }

@@ -28,8 +28,9 @@ void run_kills(long count)
     struct answer answer;
     struct random random = {42};
     driver_open(&driver, &(struct session_config){0});
-    driver_eval(&driver, "(defvar *n* 0) (defun work () (dotimes (i 2000) (make-list 20)) (incf *n*))",
-                30, &answer);
+    driver_eval(&driver,
+                "(defvar *n* 0) (defun work () (dotimes (i 2000) (make-list 20)) (incf *n*))", 30,
+                &answer);
     check(answer.ok, "set-up: %s", answer.message);
     driver_settle(&driver);
     struct shot shot = {.driver = &driver};
@@ -43,7 +44,8 @@ void run_kills(long count)
         char wanted[32];
         snprintf(wanted, sizeof(wanted), "%lld", (long long)expected + 1);
         bool done = answer.ok && strcmp(answer.values, wanted) == 0;
-        bool killed = !answer.ok && strcmp(answer.type, "PROCESS-KILLED") == 0 && answer.rollback[0];
+        bool killed =
+            !answer.ok && strcmp(answer.type, "PROCESS-KILLED") == 0 && answer.rollback[0];
         check((done || killed) && answer.calls == 1, "kill %ld: %s %s %s, expected %s", i,
               answer.values, answer.type, answer.message, wanted);
         expected += done;
@@ -62,8 +64,8 @@ void run_kills(long count)
         sscanf(answer.values, "%lld", &now);
         bool noticed = strstr(notices, "rolled back to snapshot") != NULL;
         check(answer.ok && (now == expected || (noticed && done && now == expected - 1)),
-              "after kill %ld: %lld, expected %lld (%s) %s", i, now, (long long)expected,
-              notices, answer.message);
+              "after kill %ld: %lld, expected %lld (%s) %s", i, now, (long long)expected, notices,
+              answer.message);
         expected = now;
     }
     printf("%ld shots, %ld evaluations lost\n", count, lost);

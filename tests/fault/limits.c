@@ -39,8 +39,8 @@ static void call(struct driver *driver, enum session_request_kind kind, const ch
             text = vector_push(region, vector_new(region, 1), text);
         params = map_put_text(region, params, part, text);
     }
-    struct session_request request = {.kind = kind, .op = op, .params = params, .timeout = 10,
-                                      .error = error, .adopt = adopt};
+    struct session_request request = {
+        .kind = kind, .op = op, .params = params, .timeout = 10, .error = error, .adopt = adopt};
     driver_call(driver, &request, answer);
     region_free(region);
 }
@@ -68,14 +68,15 @@ static void queue_and_cancel(struct driver *driver)
     driver_wait(driver, &waiting[QUEUE - 1]);
     check(running.calls == 0 && waiting[10].calls == 0, "cancelled requests were answered");
     check(strstr(waiting[0].notices, "was cancelled"), "notice: %s", waiting[0].notices);
-    expect(driver, "(equal (reverse *order*) (loop for i below 64 unless (= i 10) collect i))", "T");
+    expect(driver, "(equal (reverse *order*) (loop for i below 64 unless (= i 10) collect i))",
+           "T");
 }
 
 static void cancel_hard(struct driver *driver)
 {
     static struct answer running;
-    uint64_t ticket = driver_start(driver, NULL,
-                                   "(setf *x* :lost) (sb-sys:without-interrupts (loop))", 0, &running);
+    uint64_t ticket = driver_start(
+        driver, NULL, "(setf *x* :lost) (sb-sys:without-interrupts (loop))", 0, &running);
     driver_run_for(driver, 100);
     session_cancel(driver->manager, ticket);
     struct answer answer;
@@ -234,7 +235,8 @@ static void rollback_and_reset(struct driver *driver)
     struct session_request reset = {.kind = SESSION_RESET, .timeout = -1};
     driver_call(driver, &reset, &answer);
     int64_t before = answer.snapshot;
-    check(answer.ok && before > 0, "reset: %s, state before %lld", answer.message, (long long)before);
+    check(answer.ok && before > 0, "reset: %s, state before %lld", answer.message,
+          (long long)before);
     expect(driver, "(boundp '*r*)", "NIL");
     driver_call(driver, &reset, &answer);
     driver_call(driver, &reset, &answer);
@@ -256,6 +258,19 @@ static void undo_reset(struct driver *driver)
     expect(driver, "*u*", "7");
 }
 
+static void systems_come_back(struct driver *driver)
+{
+    struct answer answer;
+    call(driver, SESSION_EVALUATE, "load-system", "system=sb-md5", 0, false, &answer);
+    check(answer.ok, "load-system: %s %s", answer.type, answer.message);
+    struct session_request reset = {.kind = SESSION_RESET, .timeout = -1};
+    driver_call(driver, &reset, &answer);
+    check(answer.ok && !answer.notices[0], "reset: %s %s", answer.message, answer.notices);
+    expect(driver, "(not (null (find-package \"SB-MD5\")))", "T");
+    driver_eval(driver, "(exit :abort t)", 10, &answer);
+    expect(driver, "(not (null (find-package \"SB-MD5\")))", "T");
+}
+
 // --- copies and frozen errors ---------------------------------------------------------------------------
 
 static void copies(struct driver *driver)
@@ -275,10 +290,11 @@ static void copies(struct driver *driver)
 static void debugging(struct driver *driver)
 {
     struct answer error, answer;
-    driver_eval(driver,
-                "(defun risky (x) (let ((y (* 2 x))) (+ y (undefined-helper y) 1000))) (defun top (z) "
-                "(list :answer (risky (1+ z))))",
-                10, &answer);
+    driver_eval(
+        driver,
+        "(defun risky (x) (let ((y (* 2 x))) (+ y (undefined-helper y) 1000))) (defun top (z) "
+        "(list :answer (risky (1+ z))))",
+        10, &answer);
     driver_eval(driver, "(top 20)", 10, &error);
     check(error.frozen && error.error_id > 0, "frozen: %s", error.message);
     for (int i = 0; i < 3; i++) {
@@ -292,7 +308,8 @@ static void debugging(struct driver *driver)
           answer.code);
     for (int i = 0; i < 10; i++) {
         char parameters[64], expected[64];
-        snprintf(parameters, sizeof(parameters), "restart=USE-VALUE|values=(lambda (n) (+ n %d))", i);
+        snprintf(parameters, sizeof(parameters), "restart=USE-VALUE|values=(lambda (n) (+ n %d))",
+                 i);
         snprintf(expected, sizeof(expected), "(:ANSWER %d)", 42 + 42 + i + 1000);
         call(driver, SESSION_RESTART, "invoke-restart", parameters, error.error_id, false, &answer);
         check(answer.ok && strcmp(answer.values, expected) == 0, "try %d: %s %s", i, answer.values,
@@ -323,8 +340,7 @@ static void history(struct driver *driver)
     struct region *region = region_new(64 << 20);
     value errors = session_errors(driver->manager, NULL, region);
     value info = session_info(driver->manager, NULL, false, region);
-    check(vector_count(errors) == 20 &&
-              map_get_text(vector_at(errors, 0), "id").integer == last,
+    check(vector_count(errors) == 20 && map_get_text(vector_at(errors, 0), "id").integer == last,
           "history: %zu errors", vector_count(errors));
     check(vector_count(map_get_text(info, "frozen")) == 4, "%zu frozen",
           vector_count(map_get_text(info, "frozen")));
@@ -354,11 +370,21 @@ static void finalizers(struct driver *driver)
     driver_run_for(driver, 200);
     driver_eval(driver, "*f*", 10, &answer);
     check(answer.ok && atoi(answer.values) >= 2, "finalizers ran: %s", answer.values);
-    driver_eval(driver, "(sb-ext:finalize (list 1) (lambda () (loop)) :dont-save t) 1", 10, &answer);
+    driver_eval(driver, "(sb-ext:finalize (list 1) (lambda () (loop)) :dont-save t) 1", 10,
+                &answer);
     driver_eval(driver, "(gc :full t) (setf *f* :kept)", 10, &answer);
     driver_settle(driver);
     driver_run_for(driver, 1500);
     expect(driver, "*f*", ":KEPT");
+    driver_eval(driver,
+                "(sb-ext:finalize (list 1) (lambda () (error \"in finalizer\")) :dont-save t) 1",
+                10, &answer);
+    driver_eval(driver, "(gc :full t)", 10, &answer);
+    driver_settle(driver);
+    driver_run_for(driver, 200);
+    driver_eval(driver, "1", 10, &answer);
+    check(strstr(answer.errors, "; finalizer ended by SIMPLE-ERROR: in finalizer (error "),
+          "error in a finalizer: %s", answer.errors);
 }
 
 // --- several sessions -----------------------------------------------------------------------------------
@@ -431,10 +457,11 @@ static void serve_until_killed(int ready)
                 "(sb-thread:make-thread (lambda () (loop (make-list 10)))))",
                 20, &answer);
     driver_eval(&driver, "(error \"frozen\")", 20, &answer);
-    driver_eval(&driver,
-                "(sb-ext:run-program \"/bin/sh\" '(\"-c\" \"setsid sleep 1000 & sleep 1000\") :wait "
-                "nil)",
-                20, &answer);
+    driver_eval(
+        &driver,
+        "(sb-ext:run-program \"/bin/sh\" '(\"-c\" \"setsid sleep 1000 & sleep 1000\") :wait "
+        "nil)",
+        20, &answer);
     driver_settle(&driver);
     if (write(ready, "r", 1) != 1)
         _exit(1);
@@ -490,6 +517,7 @@ void run_limits(void)
     eviction(&driver);
     rollback_and_reset(&driver);
     undo_reset(&driver);
+    systems_come_back(&driver);
     copies(&driver);
     debugging(&driver);
     history(&driver);

@@ -35,7 +35,8 @@ static const struct row rows[] = {
     {"more live data than a collection can copy",
      "(let ((l nil)) (sb-sys:without-gcing (loop repeat 140000000 do (push 1 l))) (gc :full t) "
      "(length l))",
-     "HEAP-EXHAUSTED", "The Lisp heap of 2560 MB was exhausted and the process ended.\nHeap "
+     "HEAP-EXHAUSTED",
+     "The Lisp heap of 2560 MB was exhausted and the process ended.\nHeap "
      "exhausted",
      NULL, ROLLBACK, NULL, "the Lisp heap was exhausted"},
     {"control stack", "(defun rec (n) (1+ (rec (1+ n)))) (rec 0)",
@@ -44,8 +45,7 @@ static const struct row rows[] = {
      NULL, NULL, LIVES, NULL, NULL},
     {"control stack, five times", "(dotimes (i 4) (ignore-errors (rec 0))) (rec 0)",
      "SB-KERNEL::CONTROL-STACK-EXHAUSTED", NULL, "(REC ", LIVES, NULL, NULL},
-    {"binding stack",
-     "(defvar *b* 0) (defun brec (n) (let ((*b* n)) (1+ (brec (1+ n))))) (brec 0)",
+    {"binding stack", "(defvar *b* 0) (defun brec (n) (let ((*b* n)) (1+ (brec (1+ n))))) (brec 0)",
      "SB-KERNEL::BINDING-STACK-EXHAUSTED|SB-KERNEL::CONTROL-STACK-EXHAUSTED", NULL, NULL, LIVES,
      NULL, NULL},
     {"thread local storage",
@@ -55,8 +55,8 @@ static const struct row rows[] = {
      "(defun ast (n) (sb-alien:with-alien ((a (array char 65536))) (setf (sb-alien:deref a 0) 1) "
      "(+ (sb-alien:deref a 0) (ast (1+ n))))) (ast 0)",
      "PROCESS-EXIT", "exit code 1", NULL, ROLLBACK, NULL, NULL},
-    {"read from address 0", "(sb-sys:sap-ref-64 (sb-sys:int-sap 0) 0)",
-     "SB-SYS:MEMORY-FAULT-ERROR", NULL, "EVAL", ROLLBACK, NULL, "memory fault"},
+    {"read from address 0", "(sb-sys:sap-ref-64 (sb-sys:int-sap 0) 0)", "SB-SYS:MEMORY-FAULT-ERROR",
+     NULL, "EVAL", ROLLBACK, NULL, "memory fault"},
     {"write to address 0", "(setf (sb-sys:sap-ref-64 (sb-sys:int-sap 0) 0) 1)",
      "SB-SYS:MEMORY-FAULT-ERROR", NULL, "EVAL", ROLLBACK, NULL, "memory fault"},
     {"wild aref",
@@ -129,9 +129,8 @@ static const struct row rows[] = {
     {"channel closed", "(progn (sb-unix:unix-close 240) (sb-unix:unix-close 241) 1)",
      "PROCESS-EXIT", "control channel", NULL, ROLLBACK, NULL, "control channel"},
     {"break", "(break \"hm\")", "SIMPLE-CONDITION", "hm", NULL, LIVES, NULL, NULL},
-    {"invoke-debugger",
-     "(invoke-debugger (make-condition 'simple-error :format-control \"ouch\"))", "SIMPLE-ERROR",
-     "ouch", NULL, LIVES, NULL, NULL},
+    {"invoke-debugger", "(invoke-debugger (make-condition 'simple-error :format-control \"ouch\"))",
+     "SIMPLE-ERROR", "ouch", NULL, LIVES, NULL, NULL},
     {"abort", "(abort)", "EVALUATION-ABORTED", "The code invoked the ABORT restart.", NULL, LIVES,
      NULL, NULL},
     {"throw to toplevel", "(throw 'sb-impl::toplevel-catcher nil)", "SB-INT:SIMPLE-CONTROL-ERROR",
@@ -190,8 +189,8 @@ static void check_state(struct driver *driver, const char *name)
 {
     struct answer answer;
     driver_eval(driver, "(list (keep) *state*)", 5, &answer);
-    check(answer.ok && strcmp(answer.values, "(42 (1 2 3))") == 0,
-          "%s: the state is %s %s %s", name, answer.values, answer.type, answer.message);
+    check(answer.ok && strcmp(answer.values, "(42 (1 2 3))") == 0, "%s: the state is %s %s %s",
+          name, answer.values, answer.type, answer.message);
 }
 
 static void run_row(struct driver *driver, const struct row *row)
@@ -278,9 +277,8 @@ static void leftovers(struct driver *driver)
     struct answer answer;
     driver_settle(driver);
     int before = count_children();
-    driver_eval(driver,
-                "(sb-ext:run-program \"/bin/sleep\" '(\"1000\") :wait nil) (exit :abort t)", 5,
-                &answer);
+    driver_eval(driver, "(sb-ext:run-program \"/bin/sleep\" '(\"1000\") :wait nil) (exit :abort t)",
+                5, &answer);
     driver_settle(driver);
     driver_run_for(driver, 100);
     check(answer.rollback[0] && count_children() <= before, "leftovers: %d processes, before %d",

@@ -30,8 +30,8 @@ struct model {
 static int model_push(struct model *model, int64_t number)
 {
     struct state *parent = &model->states[model->current];
-    model->states[model->count] = (struct state){
-        model->current, number, parent->length + 1, parent->sum + number};
+    model->states[model->count] =
+        (struct state){model->current, number, parent->length + 1, parent->sum + number};
     return model->count++;
 }
 
@@ -65,11 +65,14 @@ static void change(struct driver *driver, struct model *model, struct random *ra
     static const char *const formats[] = {
         "(push %1$ld *log*)",
         "(progn (defun f%1$ld (x) (list x %1$ld)) (push (second (f%1$ld 1)) *log*))",
-        "(progn (setf (gethash (mod %1$ld 50) *h*) (make-list 1000)) (dotimes (j 20000) (make-array "
+        "(progn (setf (gethash (mod %1$ld 50) *h*) (make-list 1000)) (dotimes (j 20000) "
+        "(make-array "
         "20)) (push %1$ld *log*))",
         "(progn (gc) (push %1$ld *log*))",
-        "(progn (defmethod m%1$ld ((o k)) (v o)) (push (m%1$ld (make-instance 'k :v %1$ld)) *log*))",
-        "(progn (setf (gethash (intern (format nil \"SYM~d\" (mod %1$ld 500))) *h*) (make-pt :x 1 :y "
+        "(progn (defmethod m%1$ld ((o k)) (v o)) (push (m%1$ld (make-instance 'k :v %1$ld)) "
+        "*log*))",
+        "(progn (setf (gethash (intern (format nil \"SYM~d\" (mod %1$ld 500))) *h*) (make-pt :x 1 "
+        ":y "
         "2)) (push %1$ld *log*))",
     };
     char code[512];

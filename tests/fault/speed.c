@@ -17,8 +17,7 @@ static int compare(const void *a, const void *b)
 static void report(const char *name, double *times, size_t count)
 {
     qsort(times, count, sizeof(*times), compare);
-    printf("%-34s median %.3f ms  p99 %.3f ms\n", name, times[count / 2],
-           times[count * 99 / 100]);
+    printf("%-34s median %.3f ms  p99 %.3f ms\n", name, times[count / 2], times[count * 99 / 100]);
 }
 
 static void time_code(struct driver *driver, const char *name, const char *format)

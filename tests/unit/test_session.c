@@ -245,9 +245,10 @@ Test(session_classify, what_the_runtime_said)
         .runtime_text = SPAN("Heap exhausted during garbage collection: 0 bytes available, 16 "
                              "requested.\n")});
     cr_assert_str_eq(failure.type, "HEAP-EXHAUSTED");
-    cr_assert_str_eq(failure.message,
-                     "The Lisp heap of 2560 MB was exhausted and the process ended.\nHeap exhausted "
-                     "during garbage collection: 0 bytes available, 16 requested.");
+    cr_assert_str_eq(
+        failure.message,
+        "The Lisp heap of 2560 MB was exhausted and the process ended.\nHeap exhausted "
+        "during garbage collection: 0 bytes available, 16 requested.");
     failure = classify((struct failure_facts){
         .exit.code = 1,
         .runtime_text = SPAN("Thread local storage exhausted.\nfatal error encountered in SBCL pid "
@@ -258,13 +259,16 @@ Test(session_classify, what_the_runtime_said)
 
 Test(session_classify, stops)
 {
-    struct failure failure = classify((struct failure_facts){
-        .exit.code = 98, .stop = FAILURE_STOP_TIMEOUT, .killed_by_us = true, .timeout = 2,
-        .elapsed_ms = 2412});
-    cr_assert_str_eq(failure.message,
-                     "Evaluation exceeded the timeout of 2 seconds. Possibly an infinite loop or an "
-                     "expensive computation; configure-limits raises the timeout.\nIt could not be "
-                     "interrupted and was stopped after 2.4 seconds.");
+    struct failure failure = classify((struct failure_facts){.exit.code = 98,
+                                                             .stop = FAILURE_STOP_TIMEOUT,
+                                                             .killed_by_us = true,
+                                                             .timeout = 2,
+                                                             .elapsed_ms = 2412});
+    cr_assert_str_eq(
+        failure.message,
+        "Evaluation exceeded the timeout of 2 seconds. Possibly an infinite loop or an "
+        "expensive computation; configure-limits raises the timeout.\nIt could not be "
+        "interrupted and was stopped after 2.4 seconds.");
     cr_assert_str_eq(failure.reason, "it could not be interrupted");
     char text[32];
     failure_format_seconds(1, text, sizeof(text));
@@ -276,9 +280,10 @@ Test(session_classify, runtime_lines_are_not_the_users)
     struct buffer text, log;
     buffer_init(&text, 4096);
     buffer_init(&log, 4096);
-    runtime_lines_divide(SPAN("mine\nINFO: Control stack guard page unprotected\nCORRUPTION WARNING in "
-                              "SBCL pid 1:\nMemory fault at 0x0\nmine too\n"),
-                         &text, &log);
+    runtime_lines_divide(
+        SPAN("mine\nINFO: Control stack guard page unprotected\nCORRUPTION WARNING in "
+             "SBCL pid 1:\nMemory fault at 0x0\nmine too\n"),
+        &text, &log);
     cr_assert_str_eq(buffer_text(&text), "mine\nmine too\n");
     cr_assert(strstr(buffer_text(&log), "Memory fault at 0x0"));
     buffer_release(&text);
@@ -300,8 +305,9 @@ Test(session_record, only_known_members_of_the_right_type)
 {
     struct region *region = region_new(64 << 20);
     value error = record_import(
-        region, read_json(region, "{\"code\":5,\"message\":\"m\",\"evil\":1,\"frames\":[1,{\"call\":"
-                                  "\"(F)\",\"x\":2,\"number\":\"0\"}],\"line\":3,\"slots\":{}}"));
+        region,
+        read_json(region, "{\"code\":5,\"message\":\"m\",\"evil\":1,\"frames\":[1,{\"call\":"
+                          "\"(F)\",\"x\":2,\"number\":\"0\"}],\"line\":3,\"slots\":{}}"));
     struct buffer text;
     buffer_init(&text, 4096);
     json_write(&text, error, JSON_SORTED, NULL);

@@ -1,0 +1,119 @@
+// `cadre run` as a command: inputs, outputs, exit status. And the example of the C API.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = path.join(path.dirname(fileURLToPath(import.meta.url)), '../..');
+const CADRE = process.env.CADRE ?? path.join(ROOT, 'build/release/src/cli/cadre');
+const BUILD = process.env.CADRE_BUILD ?? path.join(ROOT, 'build/release');
+const folder = mkdtempSync(path.join(tmpdir(), 'cadre-run-'));
+after(() => rmSync(folder, { recursive: true }));
+
+function run(args, input = '') {
+  const answer = spawnSync(CADRE, ['run', ...args], { input, encoding: 'utf8' });
+  return { ...answer, step: answer.stdout.startsWith('{') ? JSON.parse(answer.stdout.split('\n')[0]) : null };
+}
+
+function file(name, text) {
+  const full = path.join(folder, name);
+  writeFileSync(full, text);
+  return full;
+}
+
+test('a program from the argument, a file, standard input', () => {
+  const program = file('p.lisp', '(+ 1 2)');
+  for (const answer of [run(['-e', '(+ 1 2)']), run([program]), run(['-'], '(+ 1 2)')]) {
+    assert.equal(answer.status, 0);
+    assert.equal(answer.step.return, 3);
+    assert.equal(answer.stdout.split('\n').length, 2);
+  }
+});
+
+test('context, memory and tools from files', () => {
+  const context = file('c.edn', '{:n 4}');
+  const memory = file('m.json', '{"x": 10}');
+  const tools = file('t.json', '{"t": {"echo": true}}');
+  const answer = run(['-e', '[(+ ctx/n x) (tool/t {:a 1})]', '--context', context, '--memory', memory, '--tools', tools]);
+  assert.equal(answer.step.printed, '[14 {"a" 1}]');
+});
+
+test('signature, validation, limits and other options', () => {
+  const context = file('c.json', '{"n": "4"}');
+  const args = ['-e', 'ctx/n', '--context', context, '--signature', '(n :int) -> :int'];
+  assert.equal(run(args).step.return, 4);
+  assert.equal(run([...args, '--validation', 'strict']).step.fail.reason, 'validation_error');
+  assert.equal(run(['-e', '(loop [] (recur))', '--timeout', '20']).step.fail.reason, 'timeout');
+  assert.equal(run(['-e', '(range 100000)', '--max-memory', '1000']).step.fail.reason, 'memory_exceeded');
+  assert.equal(run(['-e', '1.239', '--float-precision', '2']).step.return, 1.24);
+  assert.deepEqual(run(['-e', '{:a 1}', '-o', 'memory=explicit']).step.memory_delta, {});
+});
+
+test('a failed step is printed, status 1', () => {
+  const answer = run(['-e', '(/ 1 0)']);
+  assert.equal(answer.status, 1);
+  assert.equal(answer.step.fail.details.kind, 'arithmetic_error');
+});
+
+test('an error for a person has the source line and a caret', () => {
+  const answer = run(['--human', '-e', '(let [x 1]\n  (foo x))']);
+  assert.equal(answer.status, 1);
+  assert.match(answer.stderr, /undefined variable: foo/);
+  assert.match(answer.stderr, / 2 \|   \(foo x\)\)\n +\|    \^/);
+});
+
+test('check parses and analyses only', () => {
+  assert.equal(run(['--check', '-e', '(/ 1 0)']).status, 0);
+  assert.equal(run(['--check', '-e', '(foo)']).status, 1);
+});
+
+test('wrong usage: status 2, a message, nothing on standard output', () => {
+  const wrong = [[], ['--nonsense'], ['/does/not/exist'], ['-e', '1', '-o', 'x'], ['-e', '1', '-o', 'nonsense=1'], ['-e', '1', '--timeout', 'soon'],
+    ['-e', '1', '--validation', 'maybe'], ['-e', '1', '--context', file('bad.json', '{')], ['-e', '1', '--context', file('list.json', '[1]')],
+    ['-e', '1', '--memory', '/does/not/exist.json'], ['-e', '1', '--tools', file('bad-tools.json', '{"t": {}}')], ['--batch', '/does/not/exist'], ['a', 'b']];
+  for (const args of wrong) {
+    const answer = run(args);
+    assert.equal(answer.status, 2, args.join(' '));
+    assert.notEqual(answer.stderr, '', args.join(' '));
+    assert.equal(answer.stdout, '', args.join(' '));
+  }
+});
+
+test('a batch answers every line', () => {
+  const lines = ['{"id": 1, "program": "(+ 1 2)"}', 'not json', '', '[]', '{"id": 2}', '{"id": "z", "program": "(foo"}', '{"program": "ctx/a", "context": {"a": 1}}'];
+  const answer = run(['--batch', '-'], `${lines.join('\n')}\n`);
+  const steps = answer.stdout.trim().split('\n').map((line) => JSON.parse(line));
+  assert.equal(answer.status, 0);
+  assert.deepEqual(steps.map((step) => step.id), [1, null, null, 2, 'z', null]);
+  assert.deepEqual(steps.map((step) => step.fail?.details.kind), [undefined, 'invalid_record', 'invalid_record', 'invalid_record', 'parse_error', undefined]);
+});
+
+test('every builtin is listed with a signature and a line', () => {
+  const { stdout } = run(['--builtins']);
+  const lines = stdout.trim().split('\n');
+  assert.ok(lines.length > 280);
+  for (const line of lines) assert.match(line, /^\S+\s+\S.*\S\s+\S.*[.?]$/, line);
+});
+
+test('the guide fits a prompt', () => {
+  const { stdout } = run(['--guide']);
+  assert.match(stdout, /PTC-Lisp/);
+  // Tokens are at least three characters long on average in text of this kind.
+  assert.ok(stdout.length < 3600, `${stdout.length} characters`);
+});
+
+test('equal inputs give equal steps', () => {
+  const program = '(reduce (fn [m x] (assoc m x (str x))) {} (shuffled))'.replace('(shuffled)', '(map (fn [x] (mod (* x 7919) 1009)) (range 500))');
+  const clean = (step) => ({ ...step, usage: { ...step.usage, duration_ms: 0 } });
+  assert.deepEqual(clean(run(['-e', program]).step), clean(run(['-e', program]).step));
+});
+
+test('the example of the C API', { skip: !existsSync(path.join(BUILD, 'src/program/embed')) }, () => {
+  const answer = spawnSync(path.join(BUILD, 'src/program/embed'), { encoding: 'utf8' });
+  assert.equal(answer.status, 0);
+  assert.equal(answer.stdout, 'value:  1100\nmemory: {"runs":1}\nvalue:  1100\nmemory: {"runs":2}\n'
+    + 'failed: undefined variable: flter (did you mean filter?) (unbound_var, line 2)\n');
+});

@@ -1,0 +1,268 @@
+// The public API of libcadre.
+#include <cadre.h>
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <string.h>
+
+static cadre_step *eval(cadre_host *host, const char *source, const cadre_inputs *inputs)
+{
+    cadre_step *step = cadre_eval(host, source, strlen(source), inputs);
+    cr_assert_not_null(step);
+    return step;
+}
+
+static void check_printed(cadre_host *host, const char *source, const cadre_inputs *inputs,
+                          const char *printed)
+{
+    cadre_step *step = eval(host, source, inputs);
+    cr_assert(cadre_step_ok(step), "%s: %s", source, cadre_step_message(step));
+    cr_expect_str_eq(cadre_step_printed(step, NULL), printed);
+    cadre_step_free(step);
+}
+
+static void check_kind(cadre_host *host, const char *source, const cadre_inputs *inputs,
+                       const char *kind)
+{
+    cadre_step *step = eval(host, source, inputs);
+    cr_assert_not(cadre_step_ok(step), "%s should fail", source);
+    cr_expect_str_eq(cadre_step_kind(step), kind, "%s: %s", source, cadre_step_message(step));
+    cadre_step_free(step);
+}
+
+Test(cadre, values)
+{
+    cadre_step *step = eval(NULL, "{:i 5 :f 1.5 :s \"é\" :k :key :v [1 2] :b true :n nil :set #{3}}", NULL);
+    cadre_value map = cadre_step_return(step), item;
+    int64_t integer;
+    double number;
+    size_t length;
+    cr_assert_eq(cadre_value_type(map), CADRE_MAP);
+    cr_expect_eq(cadre_value_count(map), 8);
+    cr_assert(cadre_value_get(map, "i", &item));
+    cr_expect(cadre_value_integer(item, &integer) && integer == 5);
+    cr_assert(cadre_value_get(map, "f", &item));
+    cr_expect(cadre_value_number(item, &number) && number == 1.5);
+    cr_expect_not(cadre_value_integer(item, &integer));
+    cr_assert(cadre_value_get(map, "s", &item));
+    const char *text = cadre_value_text(item, &length);
+    cr_expect(length == 2 && memcmp(text, "é", 2) == 0);
+    cr_assert(cadre_value_get(map, "v", &item));
+    cr_expect_eq(cadre_value_count(item), 2);
+    cr_expect(cadre_value_integer(cadre_value_at(item, 1), &integer) && integer == 2);
+    cr_expect_eq(cadre_value_type(cadre_value_at(item, 2)), CADRE_NIL);
+    cr_assert(cadre_value_get(map, "k", &item));
+    cr_expect_eq(cadre_value_type(item), CADRE_KEYWORD);
+    cr_expect_not(cadre_value_get(map, "missing", &item));
+    cadre_step_free(step);
+}
+
+Test(cadre, context_memory_and_limits)
+{
+    cadre_inputs *inputs = cadre_inputs_new();
+    cr_assert(cadre_inputs_set_context(inputs, "{\"n\": 4}", 8));
+    cr_assert(cadre_inputs_set_memory(inputs, "{\"m\": 10}", 9));
+    check_printed(NULL, "(+ ctx/n m)", inputs, "14");
+    cr_expect_not(cadre_inputs_set_context(inputs, "[1]", 3));
+    cr_expect_not(cadre_inputs_set_context(inputs, "{", 1));
+    cr_expect(cadre_inputs_error(inputs)[0]);
+    cr_expect_not(cadre_inputs_set_option(inputs, "nonsense", 1));
+    cr_assert(cadre_inputs_set_option(inputs, "timeout", 20));
+    check_kind(NULL, "(loop [] (recur))", inputs, "timeout");
+    cr_assert(cadre_inputs_set_option(inputs, "max_memory", 5000));
+    check_kind(NULL, "(range 100000)", inputs, "memory_exceeded");
+    cr_assert(cadre_inputs_set_signature(inputs, "(n :string) -> :any"));
+    check_kind(NULL, "1", inputs, "validation_error");
+    cr_assert(cadre_inputs_set_validation(inputs, "disabled"));
+    check_printed(NULL, "1", inputs, "1");
+    cr_expect_not(cadre_inputs_set_signature(inputs, "("));
+    cr_expect_not(cadre_inputs_set_validation(inputs, "maybe"));
+    cadre_inputs_free(inputs);
+}
+
+Test(cadre, memory_is_carried)
+{
+    cadre_inputs *inputs = cadre_inputs_new();
+    const char *source = "(def n (inc (or n 0)))";
+    cadre_program *program = cadre_compile(NULL, source, strlen(source), NULL);
+    for (int i = 0; i < 3; i++) {
+        cadre_step *step = cadre_run(program, inputs);
+        cr_assert(cadre_step_ok(step));
+        cr_assert(cadre_inputs_set_memory_from(inputs, step));
+        cadre_step_free(step);
+    }
+    check_printed(NULL, "n", inputs, "3");
+    cadre_program_free(program);
+    cadre_inputs_free(inputs);
+}
+
+Test(cadre, wrong_programs)
+{
+    const char *source = "(let [x 1]\n  (foo x))";
+    cadre_program *program = cadre_compile(NULL, source, strlen(source), NULL);
+    cr_assert_not_null(program);
+    cadre_step *step = cadre_run(program, NULL);
+    cadre_program_free(program);  // the step stands alone
+    cr_expect_str_eq(cadre_step_kind(step), "unbound_var");
+    cr_expect_str_eq(cadre_step_reason(step), "analysis_error");
+    cr_expect_eq(cadre_step_line(step), 2);
+    cr_expect_eq(cadre_step_column(step), 4);
+    cr_expect_not_null(strstr(cadre_step_json(step, NULL), "\"fail\":{"));
+    cadre_step_free(step);
+    program = cadre_compile(NULL, "(", 1, NULL);
+    cr_assert_not_null(program);
+    cr_expect_not_null(cadre_program_failure(program));
+    step = cadre_run(program, NULL);
+    cadre_program_free(program);
+    cr_expect_str_eq(cadre_step_kind(step), "parse_error");
+    cadre_step_free(step);
+    check_printed(NULL, "", NULL, "nil");
+    check_kind(NULL, "\xff", NULL, "parse_error");
+}
+
+// --- tools ----------------------------------------------------------------------------------------
+
+static bool add(void *user, cadre_call *call)
+{
+    int64_t a = 0, b = 0;
+    cadre_value item;
+    if (cadre_value_get(cadre_call_arguments(call), "a", &item))
+        cadre_value_integer(item, &a);
+    if (cadre_value_get(cadre_call_arguments(call), "b", &item))
+        cadre_value_integer(item, &b);
+    if (user)
+        __atomic_fetch_add((int *)user, 1, __ATOMIC_RELAXED);
+    return cadre_call_return_integer(call, a + b);
+}
+
+static bool refuse(void *user, cadre_call *call)
+{
+    (void)user;
+    return cadre_call_fail(call, "not today");
+}
+
+static bool garbage(void *user, cadre_call *call)
+{
+    return cadre_call_return_json(call, user, strlen(user));
+}
+
+static bool invalid_text(void *user, cadre_call *call)
+{
+    (void)user;
+    return cadre_call_return_string(call, "\xff\xfe", 2);
+}
+
+static bool silent(void *user, cadre_call *call)
+{
+    (void)user;
+    (void)call;
+    return false;
+}
+
+static bool echo_json(void *user, cadre_call *call)
+{
+    (void)user;
+    size_t length;
+    const char *json = cadre_call_arguments_json(call, &length);
+    return cadre_call_return_string(call, json, length);
+}
+
+// A tool that runs a program itself.
+static bool nested(void *user, cadre_call *call)
+{
+    (void)user;
+    cadre_step *step = cadre_eval(NULL, "(reduce + (range 10))", 21, NULL);
+    int64_t sum = 0;
+    cadre_value_integer(cadre_step_return(step), &sum);
+    cadre_step_free(step);
+    return cadre_call_return_integer(call, sum);
+}
+
+static cadre_host *make_host(int *calls)
+{
+    static char bad_json[] = "{oops";
+    cadre_host *host = cadre_host_new();
+    cr_assert(cadre_host_add_tool(host, "add", add, calls, NULL, NULL, 0));
+    cr_assert(cadre_host_add_tool(host, "typed", add, calls, "(a :int b :int) -> :int", NULL, 0));
+    cr_assert(cadre_host_add_tool(host, "described", add, calls, "(a :int) -> :int", "Adds.",
+                                  CADRE_TOOL_CACHE));
+    cr_assert(cadre_host_add_tool(host, "refuse", refuse, NULL, NULL, NULL, CADRE_TOOL_SKIP));
+    cr_assert(cadre_host_add_tool(host, "garbage", garbage, bad_json, NULL, NULL, 0));
+    cr_assert(cadre_host_add_tool(host, "invalid-text", invalid_text, NULL, NULL, NULL, 0));
+    cr_assert(cadre_host_add_tool(host, "silent", silent, NULL, NULL, NULL, 0));
+    cr_assert(cadre_host_add_tool(host, "echo-json", echo_json, NULL, NULL, NULL, 0));
+    cr_assert(cadre_host_add_tool(host, "nested", nested, NULL, NULL, NULL, 0));
+    return host;
+}
+
+Test(cadre, tools)
+{
+    int calls = 0;
+    cadre_host *host = make_host(&calls);
+    cr_expect_not(cadre_host_add_tool(host, "add", add, NULL, NULL, NULL, 0));
+    cr_expect_not(cadre_host_add_tool(host, "two words", add, NULL, NULL, NULL, 0));
+    cr_expect_not(cadre_host_add_tool(host, "nothing", NULL, NULL, NULL, NULL, 0));
+    cr_expect_not(cadre_host_add_tool(host, "unreadable", add, NULL, "(", NULL, 0));
+    cr_expect(cadre_host_error(host)[0]);
+    check_printed(host, "(tool/add {:a 1 :b 2})", NULL, "3");
+    check_printed(host, "(tool/typed :a \"4\" :b 5)", NULL, "9");
+    check_kind(host, "(tool/typed {:a 1})", NULL, "validation_error");
+    calls = 0;
+    check_printed(host, "[(tool/described {:a 1}) (tool/described {:a 1})]", NULL, "[1 1]");
+    cr_expect_eq(calls, 1);
+    check_kind(host, "(tool/refuse)", NULL, "tool_error");
+    check_kind(host, "(tool/garbage)", NULL, "tool_error");
+    check_kind(host, "(tool/invalid-text)", NULL, "tool_error");
+    check_kind(host, "(tool/silent)", NULL, "tool_error");
+    check_printed(host, "(tool/echo-json {:a [1 \"x\"]})", NULL, "\"{\\\"a\\\":[1,\\\"x\\\"]}\"");
+    check_printed(host, "(tool/nested)", NULL, "45");
+    check_printed(host, "(defn f [n] (if (= n 0) (tool/nested) (+ 1 (f (dec n))))) (f 3000)", NULL,
+                  "3045");
+    check_printed(host, "(pmap (fn [x] (tool/add {:a x :b x})) (range 50))", NULL,
+                  "[0 2 4 6 8 10 12 14 16 18 20 22 24 26 28 30 32 34 36 38 40 42 44 46 48 50 52 54 56 "
+                  "58 60 62 64 66 68 70 72 74 76 78 80 82 84 86 88 90 92 94 96 98]");
+    check_kind(host, "(pmap (fn [x] (tool/refuse)) [1 2 3])", NULL, "tool_error");
+    cadre_host_free(host);
+}
+
+// --- threads --------------------------------------------------------------------------------------
+
+struct worker {
+    const cadre_program *program;
+    const cadre_inputs *inputs;
+    bool ok;
+};
+
+static void *run_many(void *data)
+{
+    struct worker *worker = data;
+    worker->ok = true;
+    for (int i = 0; i < 200; i++) {
+        cadre_step *step = cadre_run(worker->program, worker->inputs);
+        worker->ok &= cadre_step_ok(step) && strcmp(cadre_step_printed(step, NULL), "[285 6]") == 0;
+        cadre_step_free(step);
+    }
+    return NULL;
+}
+
+Test(cadre, one_program_in_several_threads)
+{
+    const char *source = "(defn sq [x] (* x x)) [(reduce + (map sq (range 10))) (tool/add ctx/args)]";
+    const char *context = "{\"args\": {\"a\": 2, \"b\": 4}}";
+    cadre_host *host = make_host(NULL);
+    cadre_inputs *inputs = cadre_inputs_new();
+    cr_assert(cadre_inputs_set_context(inputs, context, strlen(context)));
+    cadre_program *program = cadre_compile(host, source, strlen(source), inputs);
+    pthread_t threads[4];
+    struct worker workers[4];
+    for (int i = 0; i < 4; i++) {
+        workers[i] = (struct worker){program, inputs, false};
+        cr_assert_eq(pthread_create(&threads[i], NULL, run_many, &workers[i]), 0);
+    }
+    for (int i = 0; i < 4; i++) {
+        pthread_join(threads[i], NULL);
+        cr_expect(workers[i].ok);
+    }
+    cadre_program_free(program);
+    cadre_inputs_free(inputs);
+    cadre_host_free(host);
+}

@@ -42,6 +42,22 @@
     (or (member name '(run-form run-form-in-frame guarded next-message))
         (equal name '(flet sb-unix::body :in sb-thread::run)))))
 
+(defun fill-arguments (frame)
+  "A stop can hit code between two places the compiler describes. The registers and stack slots of
+variables do not change within a function, so arguments reported missing there can be read; SB-DI
+refuses what is no Lisp object."
+  (ignore-errors
+   (let ((stack-frame (frame-stack-frame frame)))
+     (setf (frame-arguments frame)
+           (loop for argument in (frame-arguments frame)
+                 for variables = (sb-di:debug-fun-lambda-list (sb-di:frame-debug-fun stack-frame))
+                   then (rest variables)
+                 collect (if (and (typep argument 'sb-debug::unprintable-object)
+                                  (typep (first variables) 'sb-di:debug-var))
+                             (sb-di:debug-var-value (first variables) stack-frame)
+                             argument)))))
+  frame)
+
 (defun frame-below (stack-frame)
   (ignore-errors (sb-di:frame-down stack-frame)))
 
@@ -120,6 +136,30 @@ frames there are between FROM and them."
                   (leads-to-form-loop-p pointer end))
           return (sb-di::compute-calling-frame (int-sap pointer)
                                                (sap-ref-sap (int-sap address) 8) nil)))
+
+;;; Arithmetic and allocation are done by assembly routines, which have no frame of their own: a
+;;; stop that arrives in one would show the caller's caller.
+
+(defun assembly-address-p (word)
+  (eq (sb-di::code-header-from-pc (int-sap word)) sb-fasl:*assembler-routines*))
+
+(defun assembly-caller-frame (registers stack-pointer)
+  "The frame of the Lisp function that called the assembly routine which was interrupted, or NIL
+when none was. REGISTERS, the signal's context, still hold that function's variables."
+  (when (assembly-address-p (sap-int (sb-vm:context-pc registers)))
+    (let ((address (loop for offset from 0 below 128 by 8
+                         for word = (sap-ref-word (int-sap stack-pointer) offset)
+                         when (and (lisp-address-p word) (not (assembly-address-p word)))
+                           return word)))
+      (when address
+        (let* ((code (sb-di::code-header-from-pc (int-sap address)))
+               (offset (- address (sap-int (sb-kernel:code-instructions code))))
+               (function (sb-di::debug-fun-from-pc code offset nil))
+               (pointer (int-sap (sb-vm:context-register registers sb-vm::rbp-offset)))
+               ;; The routine may have made the frame of the function it is about to call.
+               (own (if (= (sap-ref-word pointer 8) address) (sap-ref-sap pointer 0) pointer)))
+          (sb-di::make-compiled-frame
+           own nil function (sb-di::code-location-from-pc function offset nil) 0 registers))))))
 
 (defun lisp-frame-near-p (stack-frame)
   "True when one of the first frames belongs to a Lisp function."

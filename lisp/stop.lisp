@@ -42,14 +42,13 @@
 
 (defun interrupted-frame (context)
   "The innermost frame of what the signal interrupted."
-  (let ((frame (sb-di::signal-context-frame context)))
-    (if (lisp-frame-near-p frame)
-        frame
-        (or (ignore-errors
-             (search-frame (sb-vm:context-register
-                            (sap-alien context (* os-context-t))
-                            sb-vm::rsp-offset)))
-            frame))))
+  (let* ((frame (sb-di::signal-context-frame context))
+         (registers (sap-alien context (* os-context-t)))
+         (stack-pointer (sb-vm:context-register registers sb-vm::rsp-offset)))
+    (cond ((ignore-errors (assembly-caller-frame registers stack-pointer)))
+          ((lisp-frame-near-p frame) frame)
+          ((ignore-errors (search-frame stack-pointer)))
+          (t frame))))
 
 (defun soft-stop (signal information context)
   "SIGINT: end the call as a timeout. Signals no condition, so no handler of the user can swallow
@@ -70,6 +69,7 @@ it; the stack stays alive in the post-mortem, where CONTINUE simply returns from
     (let ((*plain-arguments* (rendering-p call))
           (restarts (compute-restarts)))
       (multiple-value-bind (frames depth) (collect-frames (interrupted-frame context) nil)
+        (when frames (fill-arguments (first frames)))
         (let ((error (timeout-error call (soft-message call) frames depth restarts)))
           (with-interrupts
             (leave-frozen call error nil frames restarts)))))))

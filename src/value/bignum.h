@@ -1,5 +1,5 @@
-// Integers of any size. All functions take and give "integers": VALUE_INTEGER where the number fits 64
-// bits, else VALUE_BIGNUM. Ownership as everywhere: with a region they consume their arguments.
+// Integers of any size. All functions take and give "integers": VALUE_INTEGER where the number fits
+// 64 bits, else VALUE_BIGNUM. Ownership as everywhere: with a region they consume their arguments.
 //
 // Long operations are cut into pieces of at most a few milliseconds that spend fuel (value/tick.h).
 // Their memory comes from the region; the library underneath (GMP, its functions on plain limbs)

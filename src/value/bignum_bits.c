@@ -220,7 +220,8 @@ double integer_ratio(struct region *region, value a, value b)
         return (double)a.integer / (double)b.integer;
     if (integer_sign(a) == 0)
         return 0;
-    // A quotient of at least 65 bits, and whether there is a remainder, say all that rounding needs.
+    // A quotient of at least 65 bits, and whether there is a remainder, say all that rounding
+    // needs.
     int64_t shift = (int64_t)integer_bits(b) - (int64_t)integer_bits(a) + LIMB_BITS + 2;
     a = value_retain(a);
     b = value_retain(b);

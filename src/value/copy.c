@@ -12,7 +12,8 @@ enum { FIRST_FRAMES = 16, FREEZE_BATCH = 1024 };
 
 // --- copying ------------------------------------------------------------------------------------
 
-// What all of one copying shares: where to, and the shape translated last, for records come in rows.
+// What all of one copying shares: where to, and the shape translated last, for records come in
+// rows.
 struct copier {
     struct region *to;
     struct work work;

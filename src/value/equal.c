@@ -131,8 +131,8 @@ static bool find_indexed(value b, value key, value *ret_key, value *ret_item)
     return found;
 }
 
-// A key that is a collection is not compared here, for that would recurse on the C stack. It is found
-// by its hash (when there is a choice), and the caller compares it with what was found.
+// A key that is a collection is not compared here, for that would recurse on the C stack. It is
+// found by its hash (when there is a choice), and the caller compares it with what was found.
 static bool find_collection(value b, value key, value *ret_key, value *ret_item)
 {
     uint64_t hash;

@@ -1,13 +1,13 @@
-// Flexible key lookup (spec 1.5): a keyword or string is looked for as itself, as the other kind, and,
-// when its name contains '-', with '_' in its place, in both kinds.
+// Flexible key lookup (spec 1.5): a keyword or string is looked for as itself, as the other kind,
+// and, when its name contains '-', with '_' in its place, in both kinds.
 #pragma once
 
 #include "value/value.h"
 
 typedef bool flexible_probe_fn(const void *container, value key, void *ret_found);
 
-// Calls `probe` with each spelling until one is found. The keys it is given may be borrowed names that
-// are not interned: they may be compared and hashed but not kept.
+// Calls `probe` with each spelling until one is found. The keys it is given may be borrowed names
+// that are not interned: they may be compared and hashed but not kept.
 bool flexible_find(flexible_probe_fn *probe, const void *container, value key, void *ret_found);
 
 // The item of a key in a map by flexible lookup; borrowed.

@@ -84,8 +84,8 @@ static size_t strip_zeros(const char *digits, size_t count)
     return count;
 }
 
-// Numbers with at most 15 digits and few decimals, which is what data is made of. Any two decimals of
-// 15 digits are different doubles, so the first one found is the shortest.
+// Numbers with at most 15 digits and few decimals, which is what data is made of. Any two decimals
+// of 15 digits are different doubles, so the first one found is the shortest.
 static size_t digits_fast(double number, char *digits, int *ret_exponent)
 {
     if (number < 1e-5 || number >= 1e15)

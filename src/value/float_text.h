@@ -16,8 +16,8 @@ size_t float_digits(double number, char digits[FLOAT_DIGITS_MAX], int *ret_expon
 // Canonical text of a finite float (spec 10), also its JSON form. Returns the length, no final NUL.
 size_t float_write(double number, char text[FLOAT_TEXT_SIZE]);
 
-// The nearest double to digits / 10^decimals, when that is a single operation on exact operands; false:
-// use float_read().
+// The nearest double to digits / 10^decimals, when that is a single operation on exact operands;
+// false: use float_read().
 bool float_from_decimal(uint64_t digits, size_t decimals, double *ret_number);
 
 // The nearest double to [-]digits[.digits][e[+-]digits]; the caller has checked the grammar.

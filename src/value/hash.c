@@ -76,8 +76,8 @@ static uint64_t hash_scalar(value v)
     }
 }
 
-// A collection, or one node of it, on its way to a hash. Vectors chain the hashes of their elements;
-// maps and sets add up those of their entries, so that order does not matter.
+// A collection, or one node of it, on its way to a hash. Vectors chain the hashes of their
+// elements; maps and sets add up those of their entries, so that order does not matter.
 struct frame {
     value v;
     const struct object *part;

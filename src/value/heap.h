@@ -11,6 +11,7 @@ struct heap {
     struct shape **shapes;  // buckets; chains through shape.next
     uint32_t shape_buckets;
     uint32_t shape_count;
+    struct shape *wide;  // the wide shape made last, retained; records come in rows
     struct shape *hint;  // the successor of the empty shape met last by the JSON reader
 };
 

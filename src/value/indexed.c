@@ -26,8 +26,9 @@ static uint32_t short_hash(uint64_t hash)
     return (uint32_t)(hash ^ hash >> 32);
 }
 
-// The hash by which a key is placed. Integers are their own hash: most of them are numbered one after
-// another, and so they lie in memory. Those that pile up nevertheless end in a trie (REACH_MAX).
+// The hash by which a key is placed. Integers are their own hash: most of them are numbered one
+// after another, and so they lie in memory. Those that pile up nevertheless end in a trie
+// (REACH_MAX).
 static uint32_t place_hash(value key)
 {
     return short_hash(key.tag == VALUE_INTEGER ? (uint64_t)key.integer : value_hash(key));
@@ -70,8 +71,8 @@ struct indexed_probe indexed_probe(const struct indexed *table, value key)
 
 const value *indexed_probe_next(struct indexed_probe *probe)
 {
-    // Numbers one after another fill slots one after another. A search that ended only at a free slot
-    // would walk through all of them.
+    // Numbers one after another fill slots one after another. A search that ended only at a free
+    // slot would walk through all of them.
     const struct indexed *table = probe->table;
     while (((probe->slot - probe->hash) & table->index_mask) <= table->reach) {
         uint64_t slot = table->index[probe->slot];

@@ -1,5 +1,5 @@
-// Large maps and sets as long as they have one owner (see table.h): a list of entries with an index by
-// hash. Ownership as in value.h.
+// Large maps and sets as long as they have one owner (see table.h): a list of entries with an index
+// by hash. Ownership as in value.h.
 #pragma once
 
 #include "value/layout.h"
@@ -8,7 +8,8 @@ const value *indexed_find(const struct indexed *table, value key);
 // `count` entries at `entries`, all different; consumes them.
 struct indexed *indexed_from(struct region *region, unsigned stride, const value *entries,
                              size_t count);
-// Adds or replaces, as table_put() does. A table that is shared stays as it is: the result is a trie.
+// Adds or replaces, as table_put() does. A table that is shared stays as it is: the result is a
+// trie.
 struct object *indexed_put(struct region *region, struct indexed *table, const value *items,
                            bool *ret_added);
 // The entries as a trie; consumes the table. It is kept beside a shared table for the next time.

@@ -1,9 +1,9 @@
 // One pass over the text, without recursion: values of open arrays and objects wait on a stack, and
 // each container is made, in its final size, when it closes.
 //
-// Objects find their shape key by key. Records in arrays have the same keys in the same order, so the
-// reader compares the text with the key that followed last time, and only when that fails scans and
-// hashes the key (read_key).
+// Objects find their shape key by key. Records in arrays have the same keys in the same order, so
+// the reader compares the text with the key that followed last time, and only when that fails scans
+// and hashes the key (read_key).
 #include <stdio.h>
 #include <string.h>
 
@@ -22,6 +22,7 @@ enum {
     FIRST_VALUES = 256,
     FIRST_LEVELS = 32,
     VALUES_PER_TICK = 4096,
+    WIDE_KEPT = 1024,    // keys of a wide shape that is kept for the next object
     LONG_STRING = 4096,  // longer ones are read in pieces
 };
 
@@ -325,23 +326,62 @@ static bool pairs_are_distinct(const struct shape *shape)
     return true;
 }
 
-// A record of its own shape; nil when keys repeat. The pairs stay on the stack.
+// Whether the object has just these keys in this order.
+static bool shape_fits(const struct reader *reader, const struct shape *shape, const value *pairs,
+                       size_t count)
+{
+    if (!shape || shape->count != count)
+        return false;
+    if (reader->options.lasting && shape->header.references != OBJECT_LASTING)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (!value_identical(shape->keys[i], pairs[2 * i]))
+            return false;
+    return true;
+}
+
+// A new wide shape; NULL when keys repeat.
+static struct shape *make_wide_shape(struct reader *reader, const value *pairs, size_t count,
+                                     value *column)
+{
+    struct region *region = reader->region;
+    for (size_t i = 0; i < count; i++)
+        column[i] = value_retain(pairs[2 * i]);
+    struct shape *shape = shape_new_wide(region, column, count);
+    if (!pairs_are_distinct(shape)) {
+        object_release(region, &shape->header);
+        return NULL;
+    }
+    settle(reader, (value){.tag = VALUE_MAP, .object = &shape->header});
+    struct heap *heap = heap_of(region);
+    if (count <= WIDE_KEPT) {
+        if (heap->wide)
+            object_release(region, &heap->wide->header);
+        heap->wide = shape;
+        object_retain(&shape->header);
+    }
+    return shape;
+}
+
+// A record with more keys than a narrow shape has; nil when keys repeat, and then the pairs are
+// still to be dealt with.
 static value wide_record(struct reader *reader, const value *pairs, size_t count)
 {
     struct region *region = reader->region;
     size_t size = count * sizeof(value);
     value *column = region_alloc(region, size);
-    for (size_t i = 0; i < count; i++)
-        column[i] = pairs[2 * i];
-    struct shape *shape = shape_new_wide(region, column, count);
+    struct shape *shape = heap_of(region)->wide;
+    if (shape_fits(reader, shape, pairs, count))
+        object_retain(&shape->header);
+    else
+        shape = make_wide_shape(reader, pairs, count, column);
     value record = value_nil();
-    if (pairs_are_distinct(shape)) {
+    if (shape) {
         for (size_t i = 0; i < count; i++)
             column[i] = pairs[2 * i + 1];
         record = record_new(region, shape, column);
-        settle(reader, (value){.tag = VALUE_MAP, .object = &shape->header});
-    } else {
-        region_return(region, shape, object_size(&shape->header));  // the keys stay ours
+        for (size_t i = 0; i < count; i++)
+            value_release(region, pairs[2 * i]);
     }
     region_return(region, column, size);
     return record;

@@ -8,7 +8,8 @@
 
 // A string's bytes belong to the object up to `length`; a value sees the first `aux` of them. So a
 // string can be appended to in place even while a shorter view of it is alive: nobody sees the new
-// bytes but the value that appended them. (Not so vectors: an element could hold the vector itself.)
+// bytes but the value that appended them. (Not so vectors: an element could hold the vector
+// itself.)
 struct string {
     struct object header;
     uint32_t length;
@@ -41,8 +42,8 @@ struct vector {
 };
 
 // The ordered keys of many records. Narrow shapes form a tree by transitions (a shape and one more
-// key give the next shape) and live as long as their region; wide ones, above SHAPE_NARROW keys, are
-// counted, belong to one object read from JSON and its copies, and have no transitions.
+// key give the next shape) and live as long as their region; wide ones, above SHAPE_NARROW keys,
+// are counted, belong to one object read from JSON and its copies, and have no transitions.
 struct shape {
     struct object header;
     uint32_t count;
@@ -50,9 +51,9 @@ struct shape {
     uint64_t hash;               // of (parent, last key)
     const struct shape *parent;  // without the last key
     struct shape *next;          // in its bucket of the region's table
-    // For the JSON reader's predictions: the successor met last, the shape after the first key of the
-    // object met last as value of the last key, and the last key as it stands in a text with its
-    // closing quote: its first bytes, and which of the 8 count (0: it needs escapes).
+    // For the JSON reader's predictions: the successor met last, the shape after the first key of
+    // the object met last as value of the last key, and the last key as it stands in a text with
+    // its closing quote: its first bytes, and which of the 8 count (0: it needs escapes).
     struct shape *hint;
     struct shape *inner_hint;
     uint64_t head;
@@ -92,8 +93,8 @@ struct indexed {
     value entries[];
 };
 
-// A node of a hash trie in which entries lie before sub-nodes (CHAMP). Which of the 32 places hold an
-// entry or a sub-node is said by two bit maps.
+// A node of a hash trie in which entries lie before sub-nodes (CHAMP). Which of the 32 places hold
+// an entry or a sub-node is said by two bit maps.
 struct node {
     struct object header;
     uint32_t entry_map;

@@ -4,8 +4,8 @@
 
 #include "value/limbs.h"
 
-// The order of a bignum and a finite float. Magnitudes are compared by their number of bits, then by
-// their first 53 bits, then by what the bignum has beyond them.
+// The order of a bignum and a finite float. Magnitudes are compared by their number of bits, then
+// by their first 53 bits, then by what the bignum has beyond them.
 static int compare_bignum_float(value a, double number)
 {
     struct limbs limbs;

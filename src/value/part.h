@@ -1,5 +1,6 @@
-// One object of a collection seen as a list: a vector, a record, a flat table, or one node of a trie,
-// whose sub-nodes are parts of their own. What hashing, comparing, copying and freezing walk over.
+// One object of a collection seen as a list: a vector, a record, a flat table, or one node of a
+// trie, whose sub-nodes are parts of their own. What hashing, comparing, copying and freezing walk
+// over.
 #pragma once
 
 #include "value/shape.h"

@@ -1,5 +1,5 @@
-// Work on long runs of bytes, done in pieces with a look at the fuel between them: 100 MB must not keep
-// a deadline waiting.
+// Work on long runs of bytes, done in pieces with a look at the fuel between them: 100 MB must not
+// keep a deadline waiting.
 #pragma once
 
 #include <string.h>

@@ -27,8 +27,8 @@ bool shape_slot_flexible(const struct shape *shape, value key, size_t *ret_slot)
 
 // The known successor for one more key, or NULL. Looks at the key.
 struct shape *shape_successor(struct region *region, const struct shape *shape, value key);
-// The same, but makes it when unknown and retains the key; NULL when the region has enough shapes or
-// the shape is full: the map must be of another kind then. The key must not be in the shape.
+// The same, but makes it when unknown and retains the key; NULL when the region has enough shapes
+// or the shape is full: the map must be of another kind then. The key must not be in the shape.
 struct shape *shape_extend(struct region *region, const struct shape *shape, value key);
 // A shape of its own for more than SHAPE_NARROW keys, all different; consumes them.
 struct shape *shape_new_wide(struct region *region, const value *keys, size_t count);

@@ -1,5 +1,5 @@
-// Where text is written to: a buffer of the caller, or a string in a region. A full buffer drops the
-// text and says so in buffer->failed; a full region leaves by its handler.
+// Where text is written to: a buffer of the caller, or a string in a region. A full buffer drops
+// the text and says so in buffer->failed; a full region leaves by its handler.
 //
 //     struct sink sink;
 //     sink_to_buffer(&sink, buffer);  … sink_text(&sink, …) …  sink_end(&sink);

@@ -1,5 +1,5 @@
-// The entries of a collection in key order (vectors: as they are), one by one. Memory for sorting, where
-// it is needed, comes from the work list (value/work.h).
+// The entries of a collection in key order (vectors: as they are), one by one. Memory for sorting,
+// where it is needed, comes from the work list (value/work.h).
 #pragma once
 
 #include "value/value.h"

@@ -1,7 +1,7 @@
-// Hash tables behind maps and sets: a flat list of up to TABLE_FLAT entries; above that a list with an
-// index as long as it has one owner, and a trie of nodes once a shared one was changed. An entry is
-// `stride` values: key and item (maps) or the member alone (sets). Objects with one owner are changed
-// in place. Ownership as in value.h.
+// Hash tables behind maps and sets: a flat list of up to TABLE_FLAT entries; above that a list with
+// an index as long as it has one owner, and a trie of nodes once a shared one was changed. An entry
+// is `stride` values: key and item (maps) or the member alone (sets). Objects with one owner are
+// changed in place. Ownership as in value.h.
 #pragma once
 
 #include "value/layout.h"

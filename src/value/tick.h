@@ -8,9 +8,9 @@
 // A handler that jumps out leaves what the interrupted operation had allocated in the region; the
 // region is to be dropped as a whole then. value_release() spends fuel too.
 //
-// tick.region is where functions that take no region (comparing, hashing, writing) get the memory of
-// their work lists when data is deeply nested; NULL means memory that no limit counts, which is right
-// for data whose depth was bounded when it was read.
+// tick.region is where functions that take no region (comparing, hashing, writing) get the memory
+// of their work lists when data is deeply nested; NULL means memory that no limit counts, which is
+// right for data whose depth was bounded when it was read.
 #pragma once
 
 #include <stdint.h>

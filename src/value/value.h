@@ -1,16 +1,17 @@
 // The one data model of Cadre: a JSON-RPC message, a tool's arguments, a program's data and a Step
-// are all values. A value is 16 bytes, passed by value: a tag, flags, an auxiliary word and a payload
-// (immediate, or a pointer to an object in a region).
+// are all values. A value is 16 bytes, passed by value: a tag, flags, an auxiliary word and a
+// payload (immediate, or a pointer to an object in a region).
 //
 // Ownership, in one sentence: functions that take a region consume the values they are given and
 // return owned values; functions without a region only look, and what they return is borrowed.
-// value_retain() makes a second owner, value_release() ends one. An object with one owner is updated
-// in place. Code that drops its whole region at the end (a request) need not release anything.
+// value_retain() makes a second owner, value_release() ends one. An object with one owner is
+// updated in place. Code that drops its whole region at the end (a request) need not release
+// anything.
 //
-// All values live in one region; value_copy() takes a value to another one. Reference counts are not
-// atomic: one region, one thread at a time. A value that was made lasting (value_freeze, or read with
-// the option `lasting`) is never counted or changed: values of other regions may refer to it, from any
-// thread, as long as its region lives. So inputs and constants need not be copied.
+// All values live in one region; value_copy() takes a value to another one. Reference counts are
+// not atomic: one region, one thread at a time. A value that was made lasting (value_freeze, or
+// read with the option `lasting`) is never counted or changed: values of other regions may refer to
+// it, from any thread, as long as its region lives. So inputs and constants need not be copied.
 //
 // No function recurses on the C stack for nested data: depth is bounded by memory alone.
 // Memory over the region's limit leaves through the region's exhaustion handler.
@@ -43,10 +44,11 @@ enum value_tag {
 };
 
 enum value_flags {
-    // The payload is not an object that is counted. Strings, symbols, vars: `text` points to the bytes.
-    // Functions: `pointer` is what the function is identified by, its text is #<builtin>.
+    // The payload is not an object that is counted. Strings, symbols, vars: `text` points to the
+    // bytes. Functions: `pointer` is what the function is identified by, its text is #<builtin>.
     VALUE_BORROWED = 1,
-    // Strings: ASCII without carriage return, so that every byte is one character (grapheme cluster).
+    // Strings: ASCII without carriage return, so that every byte is one character (grapheme
+    // cluster).
     VALUE_SIMPLE = 2,
 };
 
@@ -151,9 +153,9 @@ const value *vector_items(value vector);  // the elements as one array, borrowed
 value vector_from(struct region *region, const value *items, size_t count);  // consumes the items
 
 // --- maps ---------------------------------------------------------------------------------------
-// Any value can be a key, compared by key identity (spec 1.2). Up to 32 entries, and in objects read
-// from JSON of any size until an entry is added or removed, iteration is in insertion order; larger
-// maps have an arbitrary order. Key order is what map_sorted_keys() gives.
+// Any value can be a key, compared by key identity (spec 1.2). Up to 32 entries, and in objects
+// read from JSON of any size until an entry is added or removed, iteration is in insertion order;
+// larger maps have an arbitrary order. Key order is what map_sorted_keys() gives.
 value map_new(struct region *region);
 size_t map_count(value map);
 bool map_find(value map, value key, value *ret_item);  // borrowed; exact key
@@ -189,7 +191,8 @@ bool set_next(struct map_cursor *cursor, value *ret_item);
 value set_sorted(struct region *region, value set);  // vector in key order (borrows)
 
 // --- comparing ----------------------------------------------------------------------------------
-// Long comparisons charge fuel through the region's tick (value/tick.h), so that they can be stopped.
+// Long comparisons charge fuel through the region's tick (value/tick.h), so that they can be
+// stopped.
 bool value_equal(value a, value b);        // = of programs: numbers by value across kinds
 bool value_identical(value a, value b);    // key identity
 uint64_t value_hash(value v);              // agrees with value_identical

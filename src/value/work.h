@@ -1,6 +1,6 @@
-// A work list: what other programs keep on the C stack when they recurse over nested data. The first
-// frames lie in the caller's memory; more come from tick.region, whose limit counts them, or from
-// plain memory when no region was named (value/tick.h).
+// A work list: what other programs keep on the C stack when they recurse over nested data. The
+// first frames lie in the caller's memory; more come from tick.region, whose limit counts them, or
+// from plain memory when no region was named (value/tick.h).
 #pragma once
 
 #include <stddef.h>

@@ -275,6 +275,32 @@ Test(json, records_in_arrays_share_their_shape)
                  map_shape(map_get_text(vector_at(v, 1), "in")));
 }
 
+Test(json, wide_records_in_arrays_share_their_shape)
+{
+    CLEANUP_BUFFER struct buffer text = {.limit = BUFFER_DEFAULT_LIMIT};
+    for (int record = 0; record < 4; record++) {
+        for (int i = 0; i < 40; i++)
+            buffer_append_format(&text, "%s\"n%d%s\":%d",
+                                 i        ? ","
+                                 : record ? ",{"
+                                          : "[{",
+                                 i, record == 2 ? "x" : "", i + record);
+        buffer_append_byte(&text, '}');
+    }
+    buffer_append_byte(&text, ']');
+    struct json_options options = {0};
+    for (int round = 0; round < 3; round++, options.lasting = true) {
+        value v = read_with(buffer_text(&text), &options);
+        const struct shape *shape = map_shape(vector_at(v, 0));
+        cr_assert_not_null(shape);
+        cr_assert_eq(map_shape(vector_at(v, 1)), shape);
+        cr_assert_neq(map_shape(vector_at(v, 2)), shape);
+        cr_assert_eq(map_get_text(vector_at(v, 3), "n39").integer, 42);
+        cr_assert_str_eq(written(v, 0), buffer_text(&text));
+        value_release(region, v);
+    }
+}
+
 Test(json, lasting_values_are_not_counted)
 {
     struct json_options options = {.lasting = true};
@@ -432,23 +458,46 @@ static const char *const RICH =
     "\"in\":{\"x\":[1,2,3,[4,5]],\"escaped\":\"line\\nline and more\"}},"
     "{\"id\":2,\"name\":\"another string\",\"extra\":null},{\"id\":3,\"id\":4}]";
 
-Test(json, a_full_region_is_an_error_at_any_allocation)
+// Reads with the n-th allocation failing, for all n, then once more in what is left of the region.
+static void sweep(const char *text, size_t least)
 {
-    char *expected = strdup(written(read(RICH), 0));
+    region_clear(region);
+    char *expected = strdup(written(read(text), 0));
     size_t n = 1;
     for (;; n++) {
         region_clear(region);
         region_fail_nth(region, n);
         value v;
         struct error error = {0};
-        if (json_read(region, span_from(RICH), NULL, &v, &error)) {
+        if (json_read(region, span_from(text), NULL, &v, &error)) {
             cr_assert_str_eq(written(v, 0), expected);
             break;
         }
         cr_assert_eq(error.code, ERROR_MEMORY);
+        v = read(text);
+        cr_assert_str_eq(written(v, 0), expected);
+        value_release(region, v);
     }
     region_fail_nth(region, 0);
-    cr_assert_gt(n, 20);
+    cr_assert_gt(n, least);
+    free(expected);
+}
+
+Test(json, a_full_region_is_an_error_at_any_allocation)
+{
+    sweep(RICH, 20);
+    CLEANUP_BUFFER struct buffer text = {.limit = BUFFER_DEFAULT_LIMIT};
+    for (int record = 0; record < 3; record++) {
+        for (int i = 0; i < 40; i++)
+            buffer_append_format(&text, "%s\"name %d\":\"item %d\"",
+                                 i        ? ","
+                                 : record ? ",{"
+                                          : "[{",
+                                 record == 2 ? i % 39 : i, i);
+        buffer_append_byte(&text, '}');
+    }
+    buffer_append_byte(&text, ']');
+    sweep(buffer_text(&text), 100);
     for (size_t limit = 0; limit < 4000; limit += 16) {
         region_clear(region);
         region_set_limit(region, limit);
@@ -458,7 +507,6 @@ Test(json, a_full_region_is_an_error_at_any_allocation)
             cr_assert_eq(error.code, ERROR_MEMORY);
         cr_assert_leq(region->peak, limit);
     }
-    free(expected);
 }
 
 static jmp_buf escape;

@@ -107,7 +107,7 @@ static bool is_format(struct span format)
         char byte = format.data[i];
         bool letter = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
         bool digit = byte >= '0' && byte <= '9';
-        if (!letter && !digit && !memchr("_+#.-", byte, 5))
+        if (!letter && !digit && !(byte != '\0' && strchr("_+#.-", byte)))
             return false;
     }
     return true;

@@ -10,6 +10,8 @@
 
 #define HEADING "## Context\n\n"
 
+enum { LINES_LIMIT = 2 * CONTEXT_METADATA_LIMIT };  // bytes of level-4 lines, made of metadata
+
 // All that is known about an item before it is written. Lengths are in code points.
 struct block {
     const struct context_item *item;
@@ -174,7 +176,7 @@ static struct block block_prepare(struct region *region, const struct context_it
         .shown = true,
     };
     CLEANUP_BUFFER struct buffer text;
-    buffer_init(&text, CONTEXT_METADATA_LIMIT * 2);
+    buffer_init(&text, LINES_LIMIT);
     buffer_append_format(&text, "### %s", context_type_heading(item->type));
     block.heading = keep(region, &text);
     if (style == CONTEXT_INLINE)

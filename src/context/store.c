@@ -403,7 +403,7 @@ static bool visit_rows(struct context_store *store, const struct context_filter 
     bool good = true;
     int result;
     while (good && (result = sqlite3_step(statement)) != SQLITE_DONE) {
-        struct context_item item;
+        struct context_item item = {0};
         good = result == SQLITE_ROW ? item_from_row(store, statement, &item, error)
                                     : connection_fail(connection, result, error);
         if (good)

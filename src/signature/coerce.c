@@ -93,7 +93,7 @@ static bool is_keyword_name(struct span text)
         return false;
     for (size_t i = 1; i < text.length; i++) {
         char byte = text.data[i];
-        if (!is_letter(byte) && !is_digit(byte) && !memchr("_?!-", byte, 4))
+        if (!is_letter(byte) && !is_digit(byte) && !(byte != '\0' && strchr("_?!-", byte)))
             return false;
     }
     return true;

@@ -49,28 +49,30 @@ struct field_node *field_list_add(struct field_list *list, struct arena *arena, 
     else
         list->first = node;
     list->last = node;
-    node->index = list->count++;
+    list->count++;
     return node;
 }
 
 // Equal names stay in declaration order, so that the later one is the duplicate.
-static int compare_nodes(const void *a, const void *b)
+static int compare_indices(const void *a, const void *b, void *data)
 {
-    const struct field_node *left = *(const struct field_node *const *)a;
-    const struct field_node *right = *(const struct field_node *const *)b;
-    int order = name_compare(left->field.name, right->field.name);
-    if (order != 0)
-        return order;
-    return left->index < right->index ? -1 : left->index > right->index;
+    const struct signature_field *items = data;
+    size_t left = *(const size_t *)a;
+    size_t right = *(const size_t *)b;
+    int order = name_compare(items[left].name, items[right].name);
+    return order != 0 ? order : (left > right) - (left < right);
 }
 
-static struct field_node *find_duplicate(struct field_node *const *sorted, size_t count)
+// The index of the later of two equal names, or SIZE_MAX.
+static size_t find_duplicate(const struct signature_fields *fields)
 {
-    for (size_t i = 1; i < count; i++) {
-        if (name_compare(sorted[i - 1]->field.name, sorted[i]->field.name) == 0)
-            return sorted[i];
+    for (size_t i = 1; i < fields->count; i++) {
+        size_t index = fields->by_name[i];
+        if (name_compare(fields->items[fields->by_name[i - 1]].name, fields->items[index].name) ==
+            0)
+            return index;
     }
-    return NULL;
+    return SIZE_MAX;
 }
 
 bool field_list_finish(const struct field_list *list, struct arena *arena,
@@ -78,28 +80,31 @@ bool field_list_finish(const struct field_list *list, struct arena *arena,
 {
     size_t count = list->count;
     *ret_duplicate = NULL;
-    if (count == 0) {
-        *ret_fields = (struct signature_fields){0};
+    *ret_fields = (struct signature_fields){0};
+    if (count == 0)
         return true;
-    }
     struct signature_field *items = arena_alloc(arena, count * sizeof(*items));
     size_t *by_name = arena_alloc(arena, count * sizeof(*by_name));
-    struct field_node **sorted = arena_alloc(arena, count * sizeof(*sorted));
-    if (!items || !by_name || !sorted)
+    if (!items || !by_name)
         return false;
-
+    size_t next = 0;
     for (struct field_node *node = list->first; node; node = node->next) {
-        items[node->index] = node->field;
-        sorted[node->index] = node;
+        items[next] = node->field;
+        by_name[next] = next;
+        next++;
     }
-    qsort(sorted, count, sizeof(*sorted), compare_nodes);
-    *ret_duplicate = find_duplicate(sorted, count);
-    if (*ret_duplicate)
-        return false;
-    for (size_t i = 0; i < count; i++)
-        by_name[i] = sorted[i]->index;
-    *ret_fields = (struct signature_fields){.items = items, .by_name = by_name, .count = count};
-    return true;
+    qsort_r(by_name, count, sizeof(*by_name), compare_indices, items);
+    struct signature_fields fields = {.items = items, .by_name = by_name, .count = count};
+    size_t duplicate = find_duplicate(&fields);
+    if (duplicate == SIZE_MAX) {
+        *ret_fields = fields;
+        return true;
+    }
+    struct field_node *node = list->first;
+    for (; node && duplicate > 0; duplicate--)
+        node = node->next;
+    *ret_duplicate = node;
+    return false;
 }
 
 size_t signature_fields_find(const struct signature_fields *fields, struct span name)

@@ -8,7 +8,6 @@
 struct field_node {
     struct field_node *next;
     struct signature_field field;
-    size_t index;   // in declaration order
     size_t offset;  // of the name in the text, for messages
 };
 

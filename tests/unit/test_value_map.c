@@ -221,7 +221,7 @@ Test(value_map, insertion_order_is_kept_up_to_32_entries)
 {
     value map = map_new(region);
     for (int i = 0; i < 32; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof(name), "%c%d", 'z' - i % 26, i);
         map = map_put_text(region, map, name, value_integer(i));
     }

@@ -377,7 +377,8 @@ static void finalizers(struct driver *driver)
     driver_run_for(driver, 1500);
     expect(driver, "*f*", ":KEPT");
     driver_eval(driver,
-                "(sb-ext:finalize (list 1) (lambda () (error \"in finalizer\")) :dont-save t) 1",
+                "(dotimes (i 5) (sb-ext:finalize (list i) (lambda () (error \"in finalizer\")) "
+                ":dont-save t)) 1",
                 10, &answer);
     driver_eval(driver, "(gc :full t)", 10, &answer);
     driver_settle(driver);

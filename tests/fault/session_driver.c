@@ -40,6 +40,8 @@ static void evaluate_all(char **codes, int count)
         struct answer answer;
         driver_eval(&driver, codes[i], 10, &answer);
         print_answer(&answer);
+        driver_settle(&driver);
+        driver_run_for(&driver, 50);  // as a client that thinks
     }
     driver_close(&driver);
 }

@@ -42,6 +42,7 @@ dispatch functions here and not in every worker."
   (remove-finalizer-thread)             ; before the other probes, which clone
   (run-probes)
   (silence-compiler)
+  (count-dry-runs)
   (take-over-debugger)
   (warm-up)
   (setf *package* (find-package "COMMON-LISP-USER"))

@@ -68,17 +68,32 @@ is replaced before the next call."
 ;;; CEILING, it throws to itself: that ends printers that never stop writing. It is made and used
 ;;; once when the core is built, so that the generic functions below are ready in every worker.
 
+(defconstant +dry-run-allowance+ 1000000)
+
 (defclass bounded-stream (sb-gray:fundamental-character-output-stream)
   ((limit :initarg :limit :type fixnum)
    (ceiling :initarg :ceiling :type fixnum)
    (text :initarg :text :type (simple-array character (*)))
    (fill :initform 0 :type fixnum)
    (total :initform 0 :type fixnum)
+   (dry-run :initform 0 :type fixnum)    ; characters that went nowhere, see below
    (column :initform 0 :type fixnum)))
 
 (defun make-bounded-stream (limit ceiling)
   (make-instance 'bounded-stream :limit limit :ceiling ceiling
                                  :text (make-string (min limit 256))))
+
+(defun last-newline (string start end)
+  "Index of the last newline between START and END, or NIL. Written out for the two common string
+types, because it looks at every character that is printed."
+  (declare (type fixnum start end) (optimize speed))
+  (macrolet ((search-in (type)
+               `(loop for index of-type fixnum from (1- end) downto start
+                      when (char= #\Newline (char (the ,type string) index)) return index)))
+    (typecase string
+      ((simple-array character (*)) (search-in (simple-array character (*))))
+      (simple-base-string (search-in simple-base-string))
+      (t (position #\Newline (the string string) :start start :end end :from-end t)))))
 
 (defun add-characters (stream string start end)
   (declare (type string string) (type fixnum start end))
@@ -88,12 +103,13 @@ is replaced before the next call."
     (let* ((count (- end start))
            (fitting (min count (- limit fill)))
            (needed (+ fill fitting))
-           (newline (position #\Newline string :start start :end end :from-end t)))
+           (newline (last-newline string start end)))
       (when (> needed (length text))
         (let ((larger (make-string (min limit (* 2 needed)))))
           (replace larger text :end2 fill)
           (setf text larger)))
-      (replace text string :start1 fill :start2 start :end2 (+ start fitting))
+      (when (plusp fitting)
+        (replace text string :start1 fill :start2 start :end2 (+ start fitting)))
       (setf fill needed
             total (+ total count)
             column (if newline (- end newline 1) (+ column count)))
@@ -117,10 +133,52 @@ is replaced before the next call."
 (defun bounded-stream-contents (stream)
   (with-slots (text fill) stream (subseq text 0 fill)))
 
+;;; With *PRINT-CIRCLE* SBCL prints everything twice, first to a stream that goes nowhere. That pass
+;;; must be bounded too: the stream is given a component that counts for the bounded stream.
+
+(defvar *dry-run-for* nil)              ; the bounded stream being written
+
+(defclass dry-run-stream (sb-gray:fundamental-character-output-stream) ())
+
+(defun count-dry-run (count)
+  (let ((stream *dry-run-for*))
+    (when stream
+      (with-slots (dry-run ceiling) stream
+        (when (> (incf dry-run count) (+ ceiling +dry-run-allowance+))
+          (throw stream :stopped))))))
+
+(defmethod sb-gray:stream-write-char ((stream dry-run-stream) character)
+  (count-dry-run 1)
+  character)
+
+(defmethod sb-gray:stream-write-string ((stream dry-run-stream) string &optional (start 0) end)
+  (count-dry-run (- (or end (length string)) start))
+  string)
+
+(defmethod sb-gray:stream-line-column ((stream dry-run-stream)) nil)
+
+(defun count-dry-runs ()
+  "Once, when the core is built."
+  (setf sb-impl::*null-broadcast-stream*
+        (make-broadcast-stream (make-instance 'dry-run-stream))))
+
+(defun call-with-bounded-stream (function limit ceiling)
+  (let* ((stream (make-bounded-stream limit ceiling))
+         (stopped (eq :stopped (catch stream
+                                 (let ((*dry-run-for* stream)) (funcall function stream))
+                                 nil))))
+    (values (bounded-stream-contents stream) (slot-value stream 'total) stopped)))
+
 (defmacro with-bounded-text ((stream limit &optional (ceiling limit)) &body body)
   "Text BODY writes to STREAM, at most LIMIT characters; how many there were in all; whether it
-was stopped at CEILING."
-  (let ((stopped (gensym "STOPPED")))
-    `(let* ((,stream (make-bounded-stream ,limit ,ceiling))
-            (,stopped (eq :stopped (catch ,stream ,@body nil))))
-       (values (bounded-stream-contents ,stream) (slot-value ,stream 'total) ,stopped))))
+was stopped at CEILING. A body that is stopped before it writes anything is run again without
+circle notation: it then shows its beginning."
+  (let ((function (gensym "FUNCTION")) (text (gensym "TEXT")) (total (gensym "TOTAL"))
+        (stopped (gensym "STOPPED")))
+    `(flet ((,function (,stream) ,@body))
+       (multiple-value-bind (,text ,total ,stopped)
+           (call-with-bounded-stream #',function ,limit ,ceiling)
+         (if (and ,stopped (zerop ,total))
+             (let ((*print-circle* nil))
+               (call-with-bounded-stream #',function ,limit ,ceiling))
+             (values ,text ,total ,stopped))))))

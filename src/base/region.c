@@ -22,7 +22,7 @@ enum { EVERY_OBJECT_APART = 0 };
 
 enum {
     SLAB_SIZE = 8192,  // also the alignment, so that an object finds its slab
-    FIRST_BLOCK_SLABS = 16,
+    FIRST_BLOCK_SLABS = 2,
     MAX_BLOCK_SLABS = 256,
     WARM_SLABS = 1280,  // what region_clear keeps: 10 MiB, the memory of a run by default
     CARVE_BATCH = 16,   // objects moved to the free list at once

@@ -380,7 +380,6 @@ static void finalizers(struct driver *driver)
                 "(dotimes (i 5) (sb-ext:finalize (list i) (lambda () (error \"in finalizer\")) "
                 ":dont-save t)) 1",
                 10, &answer);
-    driver_eval(driver, "(gc :full t)", 10, &answer);
     driver_settle(driver);
     driver_run_for(driver, 200);
     driver_eval(driver, "1", 10, &answer);

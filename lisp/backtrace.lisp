@@ -420,7 +420,8 @@ when NAME is not found near."
                      collect (plain-argument (car rest) (1+ depth)) into parts
                      finally (return (cond ((null rest) parts)
                                            ((consp rest) (append parts (list "...")))
-                                           (t (append parts (list "." (plain-argument rest 4)))))))))
+                                           (t (append parts
+                                                      (list "." (plain-argument rest 4)))))))))
     (format nil "(~{~A~^ ~})" parts)))
 
 (defun argument-text (object)

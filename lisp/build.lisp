@@ -26,8 +26,9 @@
     (with-compilation-unit ()
       (dolist (name (agent-files source-directory))
         (multiple-value-bind (fasl warnings failure)
-            (compile-file name :output-file (merge-pathnames (make-pathname :type "fasl" :defaults name)
-                                                             scratch-directory))
+            (compile-file name
+                          :output-file (merge-pathnames (make-pathname :type "fasl" :defaults name)
+                                                        scratch-directory))
           (declare (ignore warnings))
           (when failure (setf failed name))
           (load fasl))))
@@ -35,14 +36,13 @@
 
 (let ((*compile-verbose* nil) (*compile-print* nil))
   (handler-bind ((sb-ext:compiler-note #'muffle-warning)
-                 (style-warning
-                   ;; Files refer to functions of later files; the unit as a whole is checked.
-                   (lambda (warning)
-                     (let ((text (princ-to-string warning)))
-                       (when (and (search "undefined" text) (not (search ": SB-" text)))
-                         (error "the agent calls something undefined: ~A" text)))
-                     (muffle-warning warning)))
-                 ;; An internal that this SBCL lacks is found missing by the probes, not here.
+                 ;; Files refer to functions of later files; the unit as a whole is checked. An
+                 ;; internal that this SBCL lacks is found missing by the probes, not here.
+                 (warning (lambda (warning)
+                            (let ((text (princ-to-string warning)))
+                              (when (and (search "undefined" text) (not (search ": SB-" text)))
+                                (error "the agent uses something undefined: ~A" text)))))
+                 (style-warning #'muffle-warning)
                  (sb-ext:package-lock-violation #'continue))
     (compile-agent (pathname (argument "CADRE_LISP_SOURCE"))
                    (pathname (argument "CADRE_LISP_SCRATCH")))))

@@ -36,7 +36,6 @@
   (aborted nil)
   (restart nil)                         ; name, when resumed by invoke-restart
   (samples 0)                           ; taken by the profiler
-  (notices '())
   (threads '())                         ; user threads before the call
   ;; clocks at its start
   (clocks nil))
@@ -146,7 +145,6 @@ exit hooks and waiting for threads can delay it; the effects are rolled back any
            "adoptable" (and (call-memory-fault call) :false)
            "rollback" (call-rollback call)
            "thread_errors" (take-thread-errors)
-           "notices" (and (call-notices call) (coerce (reverse (call-notices call)) 'simple-vector))
            "timing" timing
            "state" (session-state)
            members)))

@@ -225,7 +225,8 @@ value. Every signal is blocked meanwhile: nothing may run in a process that stan
             ((minusp pid)
              (setf *channel* (if (= value +wake-as-copy+) +aux-channel+ +main-channel+))
              (send-message +wake-failed+ 0
-                           (object "pid" (process-id) "reason" "the process could not clone itself")))))))
+                           (object "pid" (process-id)
+                                   "reason" "the process could not clone itself")))))))
 
 (defun wake-up (parked value)
   "Make this clone of a parked process a working one and say so."

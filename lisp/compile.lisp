@@ -82,7 +82,8 @@
     (when (plusp (length errors))
       (setf (call-error call)
             (if (call-error call)
-                (list* :object "code" "compile-error" (cdr (remove-member (call-error call) "code")))
+                (list* :object "code" "compile-error"
+                       (cdr (remove-member (call-error call) "code")))
                 (let ((first (find "COMPILE-ERROR" (reverse (call-warnings call))
                                    :key #'recorded-category :test #'string=)))
                   (append (cadre-error "COMPILE-ERROR" "compile-error" (recorded-message first))

@@ -46,11 +46,13 @@ near to nearly everything, so it must be closer."
     (1 (text "did you mean " (first names) "?"))
     (t (format nil "did you mean ~{~A~^, ~} or ~A?" (butlast names) (first (last names))))))
 
-(defun accessible-names (package test)
-  (let ((names '()) (name-length nil))
-    (declare (ignore name-length))
+(defun accessible-names (package test length)
+  "Names of about LENGTH characters of the symbols accessible in PACKAGE that pass TEST."
+  (let ((names '()))
     (do-symbols (symbol package names)
-      (when (funcall test symbol) (push (coerce (symbol-name symbol) 'simple-string) names)))))
+      (let ((name (symbol-name symbol)))
+        (when (and (<= (abs (- length (length name))) 2) (funcall test symbol))
+          (push (coerce name 'simple-string) names))))))
 
 (defun external-names (package)
   (let ((names '()))
@@ -64,8 +66,8 @@ near to nearly everything, so it must be closer."
 
 (defun undefined-name-hint (name test)
   (when (and name (symbolp name))
-    (did-you-mean (near-names (coerce (symbol-name name) 'simple-string)
-                              (accessible-names (session-package) test)))))
+    (let ((text (coerce (symbol-name name) 'simple-string)))
+      (did-you-mean (near-names text (accessible-names (session-package) test (length text)))))))
 
 (defun package-hint (designator)
   (when (typep designator '(or string symbol character))

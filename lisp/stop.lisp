@@ -50,6 +50,18 @@
           ((ignore-errors (search-frame stack-pointer)))
           (t frame))))
 
+;;; On a busy machine the stop may arrive before its request has been read, or after it has been
+;;; answered. A queued signal carries the number of the request it is meant for.
+
+(defglobal *stop-early* 0)              ; number of a request to be stopped when it begins
+(declaim (type (unsigned-byte 32) *stop-early*))
+
+(defun stop-number (information)
+  "Number of the request to stop, or NIL when the signal carries none."
+  (and (= (signed-sap-ref-32 information 8) -1) ; si_code = SI_QUEUE
+       (plusp (sap-ref-32 information 24))      ; si_value
+       (sap-ref-32 information 24)))
+
 (defun soft-stop (signal information context)
   "SIGINT: end the call as a timeout. Signals no condition, so no handler of the user can swallow
 it; the stack stays alive in the post-mortem, where CONTINUE simply returns from here."
@@ -73,18 +85,6 @@ it; the stack stays alive in the post-mortem, where CONTINUE simply returns from
         (let ((error (timeout-error call (soft-message call) frames depth restarts)))
           (with-interrupts
             (leave-frozen call error nil frames restarts)))))))
-
-;;; On a busy machine the stop may arrive before its request has been read, or after it has been
-;;; answered. A queued signal carries the number of the request it is meant for.
-
-(defglobal *stop-early* 0)              ; number of a request to be stopped when it begins
-(declaim (type (unsigned-byte 32) *stop-early*))
-
-(defun stop-number (information)
-  "Number of the request to stop, or NIL when the signal carries none."
-  (and (= (signed-sap-ref-32 information 8) -1) ; si_code = SI_QUEUE
-       (plusp (sap-ref-32 information 24))      ; si_value
-       (sap-ref-32 information 24)))
 
 (defun obey-early-stop (call)
   (when (= *stop-early* (call-number call))

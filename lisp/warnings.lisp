@@ -33,14 +33,15 @@
 (defun undefined-subject (condition)
   "What a compiler's summary warning says is undefined: (:function . name) or (:variable . name)."
   (when (typep condition 'simple-condition)
-    (let ((arguments (simple-condition-format-arguments condition))
-          (control (simple-condition-format-control condition)))
+    (let* ((arguments (simple-condition-format-arguments condition))
+           (control (simple-condition-format-control condition))
+           (text (if (stringp control)
+                     control
+                     (ignore-errors (sb-format::fmt-control-string control)))))
       (when (and (= (length arguments) 2)
                  (member (first arguments) '(:function :variable :type))
-                 (sb-int:acond ((stringp control) (eql 0 (search "undefined" control)))
-                               (t (eql 0 (search "undefined" (princ-to-string
-                                                             (sb-format::fmt-control-string
-                                                              control)))))))
+                 (stringp text)
+                 (eql 0 (search "undefined" text)))
         (cons (first arguments) (second arguments))))))
 
 (defun undefined-context (subject)

@@ -34,15 +34,18 @@
                                (make-string 600 :initial-element #\]))))
 
 ;;; writing
-(check (written (object "a" 1 "gone" nil "b" #("x" :true :null))) "{\"a\":1,\"b\":[\"x\",true,null]}")
-(check (written (format nil "q\"\\~%~C~C" (code-char 1) (code-char 127))) "\"q\\\"\\\\\\n\\u0001\\u007f\"")
+(check (written (object "a" 1 "gone" nil "b" #("x" :true :null)))
+       "{\"a\":1,\"b\":[\"x\",true,null]}")
+(check (written (format nil "q\"\\~%~C~C" (code-char 1) (code-char 127)))
+       "\"q\\\"\\\\\\n\\u0001\\u007f\"")
 (check (written (string (code-char #xd800))) (format nil "\"~C\"" (code-char #xfffd)))
 (check (written -1234567890123) "-1234567890123")
 (check (written 0.5d0) "5.0e-1")
 (check (written sb-ext:double-float-positive-infinity) "null")
 
 ;;; round trip
-(dolist (number (list 0.1d0 1d300 -2.5d-10 4.9406564584124654d-324 most-positive-double-float 123d0))
+(dolist (number (list 0.1d0 1d300 -2.5d-10 4.9406564584124654d-324 most-positive-double-float
+                      123d0))
   (check (parse (written number)) number))
 (let ((text (coerce (loop for code from 0 below #x3000
                           unless (<= #xd800 code #xdfff) collect (code-char code))

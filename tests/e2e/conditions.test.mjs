@@ -221,6 +221,37 @@ describe('backtraces', () => {
   });
 });
 
+describe('deep stacks', () => {
+  const server = useServer();
+  test('tail calls are real calls: a million of them', async () => {
+    assert.equal(await server.value('(defun tail (n) (if (zerop n) :bottom (tail (1- n)))) (tail 1000000)'), '=> :BOTTOM');
+  });
+  test('unless the code asks for speed: 50 million in constant space', async () => {
+    assert.equal(await server.value('(defun fast (n) (declare (optimize (debug 0) (speed 3)) (fixnum n)) (if (zerop n) :bottom (fast (1- n)))) (fast 50000000)'), '=> :BOTTOM');
+  });
+  test('what the runtime says about exhaustion is no output', async () => {
+    const { structured, text } = await server.evaluate('(defun rec (n) (1+ (rec (1+ n)))) (rec 0)');
+    assert.ok(!text.includes('[stderr]') && !text.includes('guard page'), text);
+    assert.match(structured.error.runtime_log ?? '', /guard page/i);
+    assert.ok(structured.error.depth > 100_000, `${structured.error.depth}`);
+  });
+});
+
+describe('long texts are cut', () => {
+  const server = useServer();
+  test('a frame at 300 characters', async () => {
+    const { structured } = await server.evaluate(`(defun wide (a b c) (error "~a" (length (list a b c))))
+      (wide (make-string 200 :initial-element #\\a) (make-string 200 :initial-element #\\b) (make-string 200 :initial-element #\\c))`);
+    const { call } = structured.error.frames[1];
+    assert.ok(call.length <= 300 && call.endsWith('...'), call);
+  });
+  test('the description of a restart at 300', async () => {
+    const { structured } = await server.evaluate('(with-simple-restart (wordy "~a" (make-string 500 :initial-element #\\d)) (error "x"))');
+    const { description } = structured.error.restarts[0];
+    assert.ok(description.length <= 300 && description.endsWith('...'), description);
+  });
+});
+
 describe('restarts', () => {
   const server = useServer();
   const names = (structured) => structured.error.restarts.map((restart) => restart.name);

@@ -59,7 +59,7 @@ matrix('memory', [
   [`(make-array (* 1024 1024 1024 64) :element-type '(unsigned-byte 8))`, lives({ type: 'SB-KERNEL::HEAP-EXHAUSTED-ERROR' })],
   ['(let ((l nil)) (loop (push (make-array 1000) l)))', lives({ type: 'HEAP-LIMIT-EXCEEDED', code: 'heap-limit' }), { timeout: 20 }],
   ['(let ((l nil)) (loop (push 1 l)))', lives({ type: 'HEAP-LIMIT-EXCEEDED', code: 'heap-limit' }), { timeout: 20 }],
-  ['(sb-sys:without-gcing (let ((l nil)) (loop (push (make-array 100000) l))))', { ok: false, has: 'HEAP-', lacks: 'Immobile' }, { timeout: 30 }],
+  ['(sb-sys:without-gcing (let ((l nil)) (loop (push (make-array 100000) l))))', { ok: false, has: 'HEAP-', lacks: 'Immobile' }, { timeout: 90 }],
   ['(progn (push :doomed *state*) (setf sb-ext:*after-gc-hooks* nil) (let ((l nil)) (loop (push (make-array 1000) l))))',
     rolledBack({ type: 'HEAP-EXHAUSTED', code: 'heap-exhausted', message: 'The Lisp heap of 2560 MB was exhausted and the process ended.', lacks: 'Immobile' }), { timeout: 60 }],
   ['(defun rec (n) (1+ (rec (1+ n)))) (rec 0)', lives({ type: 'SB-KERNEL::CONTROL-STACK-EXHAUSTED', frames: [/^\(REC /] }), { timeout: 10 }, 5],
@@ -156,6 +156,41 @@ matrix('damaged images', [
   ['(rename-package :cl-user :gone)', rolledBack({ type: 'SESSION-UNUSABLE', code: 'unusable' })],
 ]);
 
+const write = '(sb-alien:extern-alien "write" (function sb-alien:long sb-alien:int sb-alien:c-string sb-alien:long))';
+
+matrix('hostile code', [
+  // The child must not answer in its parent's place.
+  ['(let ((pid (sb-posix:fork))) (if (zerop pid) (progn (princ "child") (finish-output) :child) (progn (sleep 0.2) :parent)))',
+    '[stdout]\nchild\n\n=> :PARENT'],
+  [`(loop for fd from 0 below 1024 do (sb-alien:alien-funcall ${write} fd (format nil "garbage~%") 8)) :written`, { has: '=> :WRITTEN' }],
+  [`(loop for fd from 3 below 1024 do (sb-alien:alien-funcall ${write} fd (make-string 60000 :initial-element #\\x) 60000)) :written`, rolledBack({ ok: false }), { timeout: 2 }],
+  [`(sb-alien:alien-funcall (sb-alien:extern-alien "execl" (function sb-alien:int sb-alien:c-string sb-alien:c-string sb-alien:c-string sb-alien:unsigned-long)) "/bin/sleep" "sleep" "100" 0)`,
+    rolledBack(timeout)],
+  [`(sb-alien:alien-funcall (sb-alien:extern-alien "execl" (function sb-alien:int sb-alien:c-string sb-alien:c-string sb-alien:unsigned-long)) "/bin/true" "true" 0)`, rolledBack({ ok: false })],
+  ['(sb-posix:chdir "/nonexistent-directory")', lives({ ok: false })],
+  [`(sb-posix:setenv "HOME" "/nowhere" 1) (sb-posix:chdir "/") :moved`, '=> :MOVED'],
+  ['(setf *debugger-hook* (lambda (c h) (declare (ignore c h)) (loop))) (error "hooked")', lives(timeout)],
+  ['(setf *debugger-hook* nil *break-on-signals* t) (signal \'condition)', lives({ type: 'SIMPLE-CONDITION' })],
+  ['(setf *break-on-signals* nil) 1', '=> 1'],
+  ['(push (lambda () (loop)) sb-ext:*exit-hooks*) (sb-ext:exit :code 3)', exit(3)],
+  ['(push (lambda () (error "in gc hook")) sb-ext:*after-gc-hooks*) (sb-ext:gc) 1', { has: ['in gc hook', '=> 1'] }],
+  ['(setf sb-ext:*after-gc-hooks* nil) 1', { has: '=> 1' }],
+  ['(setf (sb-ext:bytes-consed-between-gcs) (* 1024 1024)) 1', { has: '=> 1' }],
+  ['(sb-ext:disable-debugger) (error "disabled")', lives({ type: 'SIMPLE-ERROR' })],
+]);
+
+describe('timers', () => {
+  const server = useServer();
+  test('an error in a timer while the session is idle', async () => {
+    await server.value('(defvar *fired* nil) (sb-ext:schedule-timer (sb-ext:make-timer (lambda () (setf *fired* t) (error "in timer"))) 0.1) 1');
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    const { text, isError } = await server.evaluate('*fired*');
+    assert.equal(isError, false);
+    assert.match(text, /^\[stderr\]\n; .* ended by SIMPLE-ERROR: in timer \(error \d+\)\n\n=> T$/);
+    expectResult(await server.call('describe-last-error'), { has: 'No error information available.' });
+  });
+});
+
 describe('processes around the session', () => {
   const server = useStatefulServer();
   const headPid = async () => (await server.call('session-info')).structured.pid;
@@ -219,6 +254,8 @@ describe('processes around the session', () => {
       try { return readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes('4242'); } catch { return false; }
     });
     assert.ok(await eventually(() => sleepers().length === 0), 'the child runs on');
+    expectResult(await server.evaluate(`(sb-ext:run-program "/bin/sh" '("-c" "setsid sleep 4242 >/dev/null 2>&1 & true") :search t) (sb-ext:exit :abort t)`), { type: 'PROCESS-EXIT' });
+    assert.ok(await eventually(() => sleepers().length === 0), 'a child in a session of its own runs on');
   });
   test('processes started by a successful one live until reset', async () => {
     await server.value(`(sb-ext:run-program "/bin/sleep" '("4243") :wait nil) 1`);

@@ -82,6 +82,12 @@ static bool call_scripted(void *data, struct tool_call *call)
     return true;
 }
 
+// A part of a tool's record; EDN files may write the names as keywords.
+static bool find_part(value record, const char *name, value *ret_part)
+{
+    return map_find_flexible(record, value_string_borrow(NULL, span_from(name)), ret_part);
+}
+
 // --- reading ------------------------------------------------------------------------------------
 
 static bool refuse(struct diagnostic *diagnostic, struct span name, const char *why)
@@ -132,32 +138,32 @@ static bool read_behaviour(struct scripted_tool *script, struct span name, value
                            const struct remote_host *host, struct diagnostic *diagnostic)
 {
     value part;
-    if (host && map_find_text(record, "remote", &part) && value_is_true(part)) {
+    if (host && find_part(record, "remote", &part) && value_is_true(part)) {
         script->host = host;
         script->remote_name = memory_copy_text(name.data, name.length);
         return true;
     }
-    if (map_find_text(record, "delay_ms", &part)) {
+    if (find_part(record, "delay_ms", &part)) {
         if (part.tag != VALUE_INTEGER || part.integer < 0)
             return refuse(diagnostic, name, "delay_ms must be an integer from 0");
         script->delay_ms = part.integer;
     }
-    if (map_find_text(record, "constant_edn", &part))
+    if (find_part(record, "constant_edn", &part))
         return read_constant(script, name, part, diagnostic);
-    if (map_find_text(record, "constant", &part)) {
+    if (find_part(record, "constant", &part)) {
         script->region = region_new(SCRIPT_BYTES);
         script->constant = value_copy(script->region, part);
         return true;
     }
-    if (map_find_text(record, "error", &part)) {
+    if (find_part(record, "error", &part)) {
         if (part.tag != VALUE_STRING)
             return refuse(diagnostic, name, "error must be a string");
         script->error = memory_copy_text(value_text(part).data, value_text(part).length);
         return true;
     }
-    if (map_find_text(record, "program", &part))
+    if (find_part(record, "program", &part))
         return read_program(script, name, part, diagnostic);
-    if (map_find_text(record, "echo", &part) && value_is_true(part)) {
+    if (find_part(record, "echo", &part) && value_is_true(part)) {
         script->echo = true;
         return true;
     }
@@ -170,7 +176,7 @@ static bool read_text(value record, const char *key, struct span name, struct sp
 {
     value part;
     *ret_text = (struct span){0};
-    if (!map_find_text(record, key, &part) || part.tag == VALUE_NIL)
+    if (!find_part(record, key, &part) || part.tag == VALUE_NIL)
         return true;
     if (part.tag != VALUE_STRING) {
         char why[80];
@@ -193,9 +199,9 @@ static bool add_one(struct tool_table *table, struct scripted_tool **scripts, st
     *scripts = script;
     struct tool_definition definition = {.name = name, .function = call_scripted, .data = script};
     value part;
-    if (map_find_text(record, "skip", &part) && value_is_true(part))
+    if (find_part(record, "skip", &part) && value_is_true(part))
         definition.flags |= TOOL_SKIP;
-    if (map_find_text(record, "cache", &part) && value_is_true(part))
+    if (find_part(record, "cache", &part) && value_is_true(part))
         definition.flags |= TOOL_CACHE;
     return read_behaviour(script, name, record, host, diagnostic) &&
            read_text(record, "signature", name, &definition.signature, diagnostic) &&

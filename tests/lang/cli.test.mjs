@@ -39,6 +39,8 @@ test('context, memory and tools from files', () => {
   const tools = file('t.json', '{"t": {"echo": true}}');
   const answer = run(['-e', '[(+ ctx/n x) (tool/t {:a 1})]', '--context', context, '--memory', memory, '--tools', tools]);
   assert.equal(answer.step.printed, '[14 {"a" 1}]');
+  const written = file('t.edn', '{:t {:constant_edn "[:a]" :cache true} "u" {"echo" true}}');
+  assert.equal(run(['-e', '[(tool/t) (tool/u)]', '--tools', written]).step.printed, '[[:a] {}]');
 });
 
 test('signature, validation, limits and other options', () => {

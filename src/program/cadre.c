@@ -52,7 +52,7 @@ struct host_tool {
 };
 
 struct cadre_host {
-    _Atomic unsigned references;
+    unsigned references;  // changed atomically
     struct tool_table tools;
     struct host_tool *functions;
     char error[MESSAGE_SIZE];
@@ -227,14 +227,14 @@ bool cadre_call_return_nil(cadre_call *call)
 
 // A JSON object whose values are lasting: runs refer to them without a copy.
 struct input_map {
-    _Atomic unsigned references;
+    unsigned references;  // changed atomically
     struct region *region;
     char *text;  // strings of the map may lie in it
     value map;
 };
 
 struct input_signature {
-    _Atomic unsigned references;
+    unsigned references;  // changed atomically
     struct arena arena;
     const struct signature *signature;
     char *text;

@@ -91,6 +91,8 @@ recorded like a thread that fails."
   "Runs in place of INVOKE-DEBUGGER, for every thread. The user's *DEBUGGER-HOOK* is honoured;
 *INVOKE-DEBUGGER-HOOK* is not, so DISABLE-DEBUGGER cannot turn an error into a dead process."
   (declare (ignore original))
+  (when (typep condition 'sb-ext:step-condition)
+    (invoke-restart 'sb-ext:step-continue)) ; nobody is there to step: STEP just evaluates
   (let ((hook *debugger-hook*))
     (when hook
       (let ((*debugger-hook* nil)) (funcall hook condition hook))))
@@ -149,7 +151,8 @@ is built. PROCLAIM and not RESTRICT-COMPILER-POLICY: the user's declarations win
   (install-stop-handlers)
   (install-streams)
   (send-message +hello+ 0 (hello))
-  (message-loop))
+  (unwind-protect (message-loop)
+    (say-farewell)))                    ; the loop ends only when something ends the process
 
 (defconstant +thread-stack-bytes+ (* 8 1024 1024))
 

@@ -120,6 +120,14 @@ value builtin_apply(struct run *run, const struct builtin *builtin, value *argum
 // (:k subject otherwise); consumes subject and otherwise.
 value keyword_apply(struct run *run, value key, value subject, value otherwise);
 
+// Frames up to this many slots have a fixed place, which is faster than a variable one.
+enum { SMALL_FRAME = 6 };
+
+struct small_frame {
+    struct frame frame;
+    value slots[SMALL_FRAME];
+};
+
 // The rounds after a recur; returns the value of the last.
 value closure_run_again(struct run *run, struct frame *frame, const struct code *code);
 void closure_bind_parameters(struct run *run, struct frame *frame, const struct code *code);

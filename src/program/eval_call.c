@@ -32,14 +32,6 @@ static __attribute__((noinline)) value call_generic(const struct expression_call
     return result;
 }
 
-// Frames up to this many slots have a fixed place, which is faster than a variable one.
-enum { SMALL_FRAME = 6 };
-
-struct small_frame {
-    struct frame frame;
-    value slots[SMALL_FRAME];
-};
-
 static inline value enter(const struct expression_call *call, struct closure *closure,
                           struct frame *callee, struct frame *frame, struct run *run)
 {

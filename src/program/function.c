@@ -349,14 +349,55 @@ value run_call(struct run *run, value f, value *arguments, size_t count)
               f.tag == VALUE_VECTOR ? " (use nth or get)" : "");
 }
 
+// Is this a closure of `count` plain arguments whose frame is small, and is there stack for it?
+static inline bool is_small_closure(const struct run *run, value f, uint32_t count)
+{
+    if (!value_is_foreign(f, &closure_type))
+        return false;
+    const struct code *code = ((const struct closure *)f.object)->code;
+    return code->parameter_count == count && !code->has_rest && code->slot_count <= SMALL_FRAME &&
+           !stack_is_low(run->stack_end, code->stack_need);
+}
+
+// The arguments are in the first slots. An array of them, as run_call takes it, would be written in
+// halves and read as wholes, for which the processor has to wait.
+static inline value enter_small(struct run *run, struct closure *closure, struct frame *frame,
+                                uint32_t count)
+{
+    const struct code *code = closure->code;
+    const void *site = run->site;
+    if (__builtin_expect(--run->fuel < 0, 0))
+        run_refuel(run);
+    frame->closure = closure;
+    frame->instance = closure->instance;
+    for (uint32_t i = count; i < code->slot_count; i++)
+        frame->slots[i] = value_nil();
+    object_retain(&closure->foreign.header);
+    value result = closure_run(run, frame, code);
+    object_release(run->region, &closure->foreign.header);
+    run->site = site;
+    return result;
+}
+
 value run_call1(struct run *run, value f, value a)
 {
+    if (is_small_closure(run, f, 1)) {
+        struct small_frame small;
+        small.frame.slots[0] = a;
+        return enter_small(run, (struct closure *)f.object, &small.frame, 1);
+    }
     value arguments[1] = {a};
     return run_call(run, f, arguments, 1);
 }
 
 value run_call2(struct run *run, value f, value a, value b)
 {
+    if (is_small_closure(run, f, 2)) {
+        struct small_frame small;
+        small.frame.slots[0] = a;
+        small.frame.slots[1] = b;
+        return enter_small(run, (struct closure *)f.object, &small.frame, 2);
+    }
     value arguments[2] = {a, b};
     return run_call(run, f, arguments, 2);
 }

@@ -25,9 +25,12 @@ pthread_kill of the main thread (and with it SBCL's stop-the-world) fails after 
           (loop for offset from 512 below 1024 by 4
                 when (= (sap-ref-32 (int-sap self) offset) tid) return offset))))
 
+(defun clones-are-siblings-p ()
+  (and *clone-parent-works* *tid-address-offset*))
+
 (defun clone-process ()
   "Like fork, but the child's parent is our parent. Child: 0; parent: its pid; negative: failed."
-  (if (and *clone-parent-works* *tid-address-offset*)
+  (if (clones-are-siblings-p)
       (let ((pid (clone-sibling)))
         (cond ((and (= pid -1) (= (errno) +einval+))
                ;; The first process of a pid namespace cannot have siblings.
@@ -194,19 +197,36 @@ which the parked process would otherwise keep once the head writes to them."
   "In the whole process, before any thread exists: a wake-up sent early stays pending."
   (change-signal-mask +sig-block+ *wake-set*))
 
+(defun wait-for-wake-signal ()
+  "The signal that came, or -1 when a second has passed."
+  (with-alien ((patience (array long 2)))
+    (setf (deref patience 0) 1 (deref patience 1) 0)
+    (with-pinned-objects (*wake-set* *signal-information*)
+      (if (clones-are-siblings-p)
+          (c-call "sigwaitinfo" int (system-area-pointer (vector-sap *wake-set*))
+                  (system-area-pointer (vector-sap *signal-information*)))
+          (c-call "sigtimedwait" int (system-area-pointer (vector-sap *wake-set*))
+                  (system-area-pointer (vector-sap *signal-information*))
+                  ((* (array long 2)) (addr patience)))))))
+
 (defun wait-for-wake-up ()
   "Value sent with the supervisor's next wake signal."
   (loop
-    (let ((signal (with-pinned-objects (*wake-set* *signal-information*)
-                    (c-call "sigwaitinfo" int (system-area-pointer (vector-sap *wake-set*))
-                            (system-area-pointer (vector-sap *signal-information*))))))
-      (when (and (= signal +wake-signal+)
-                 (= (u32-at *signal-information* 16) *supervisor-pid*)) ; si_pid
-        (return (u32-at *signal-information* 24))))))                   ; si_value
+    (let ((signal (wait-for-wake-signal)))
+      (cond ((and (= signal +wake-signal+)
+                  (= (u32-at *signal-information* 16) *supervisor-pid*)) ; si_pid
+             (return (u32-at *signal-information* 24)))                  ; si_value
+            ((minusp (c-call "kill" int (int *supervisor-pid*) (int 0)))
+             (exit-now 0))))))
 
-(defun leave-if-orphaned ()
-  "The request for SIGKILL came too late if the supervisor died before it was made."
-  (unless (= (parent-process-id) *supervisor-pid*) (exit-now 0)))
+(defun follow-supervisor ()
+  "Make sure that this clone does not outlive the supervisor. A sibling is its child and asks for
+SIGKILL, which came too late if the supervisor died before. A child by plain fork cannot, because
+its parent is the head, which it must outlive; parked, it looks now and then, working, it finds
+its channel closed."
+  (when (clones-are-siblings-p)
+    (die-with-parent)
+    (unless (= (parent-process-id) *supervisor-pid*) (exit-now 0))))
 
 (defstruct (parked (:constructor make-parked (kind number offsets threads)))
   kind number offsets threads)
@@ -231,8 +251,7 @@ value. Every signal is blocked meanwhile: nothing may run in a process that stan
 (defun wake-up (parked value)
   "Make this clone of a parked process a working one and say so."
   (let ((from *registered-pid*))
-    (die-with-parent)
-    (when *clone-parent-works* (leave-if-orphaned))
+    (follow-supervisor)
     (register-process)
     (setf *channel* (if (= value +wake-as-copy+) +aux-channel+ +main-channel+))
     (restore-offsets (parked-offsets parked))
@@ -264,8 +283,7 @@ has been woken; or NIL and the reason why there is none."
       (cond ((plusp pid) pid)
             ((minusp pid) (values nil (sb-int:strerror (errno))))
             (t
-             (die-with-parent)
-             (when *clone-parent-works* (leave-if-orphaned))
+             (follow-supervisor)
              (register-process)
              (when *decommit-works* (release-free-pages))
              (park parked)

@@ -159,7 +159,7 @@ void mcp_http_free(struct mcp_http *http)
     post_drop_all(http);
     while (!TAILQ_EMPTY(&http->sessions))
         http_session_free(TAILQ_FIRST(&http->sessions));
-    TAILQ_REMOVE(&http->server->transports, &http->transport, link);
+    server_remove_transport(http->server, &http->transport);
     if (http->evhttp)
         evhttp_free(http->evhttp);
     watch_free_all(http);

@@ -131,6 +131,8 @@ struct mcp_server {
     bool stopping;
 };
 
+// The last one cancels what still runs.
+void server_remove_transport(struct mcp_server *server, struct transport *transport);
 struct region *server_region_take(struct mcp_server *server);
 void server_region_give(struct mcp_server *server, struct region *region);
 

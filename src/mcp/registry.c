@@ -88,6 +88,22 @@ void mcp_server_shutdown(struct mcp_server *server, unsigned grace_ms)
     }
 }
 
+void server_remove_transport(struct mcp_server *server, struct transport *transport)
+{
+    TAILQ_REMOVE(&server->transports, transport, link);
+    if (!TAILQ_EMPTY(&server->transports))
+        return;
+    // Nobody is left to hear an answer. Tasks, which belong to no client, are told too.
+    struct mcp_call *call = TAILQ_FIRST(&server->calls);
+    while (call) {
+        bool open = !call->cancelled;
+        struct mcp_call *next = TAILQ_NEXT(call, link);
+        if (open)
+            call_cancel(call);
+        call = open ? TAILQ_FIRST(&server->calls) : next;  // a cancellation may end other calls
+    }
+}
+
 size_t mcp_server_active_calls(const struct mcp_server *server)
 {
     return server->call_count;

@@ -378,8 +378,8 @@ void mcp_stdio_free(struct mcp_stdio *stdio)
                 memory_free(exchange);
             }
         }
-    TAILQ_REMOVE(&stdio->server->transports, &stdio->transport, link);
     peer_release(&stdio->peer);
+    server_remove_transport(stdio->server, &stdio->transport);
     event_free(stdio->read_event);
     event_free(stdio->write_event);
     event_free(stdio->end_event);

@@ -1,17 +1,18 @@
 // `cadre serve` as the official SDK clients see it: v1, and v2 in its three modes, over stdio and HTTP.
 import { test, describe, before, after } from 'node:test';
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as Stdio1 } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as Http1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { Client as Client2, StreamableHTTPClientTransport as Http2 } from '@modelcontextprotocol/client';
 import { StdioClientTransport as Stdio2 } from '@modelcontextprotocol/client/stdio';
-import { HttpServer, call, legacy, modern, sleep } from './mcp_support.mjs';
+import { HttpServer, allEvents, call, legacy, modern, sleep } from './mcp_support.mjs';
 
 const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const CADRE = path.resolve(process.env.CADRE ?? path.join(ROOT, 'build/debug/src/cli/cadre'));
@@ -112,11 +113,28 @@ test('a modern client that disconnects cancels its evaluation', async () => {
 });
 
 for (const era of ['legacy', 'modern'])
-  test(`the inspector finds nothing to complain about (${era})`, () => {
+  test(`the inspector finds nothing to complain about (${era})`, async () => {
     const bin = path.join(ROOT, 'tests/node_modules/.bin/mcp-inspector');
-    for (const method of ['tools/list', 'resources/list', 'prompts/list']) {
-      const result = spawnSync(process.execPath, [bin, '--cli', '--protocol-era', era, ...(method === 'tools/list' ? ['--strict'] : []),
-        '--format', 'json', '-q', '--method', method, CADRE, 'serve'], { encoding: 'utf8', timeout: 60000 });
-      assert.equal(result.status, 0, `${method}: ${result.stdout}${result.stderr}`);
-    }
+    for (const method of ['tools/list', 'resources/list', 'prompts/list'])
+      // Rejects unless the exit status is 0.
+      await promisify(execFile)(process.execPath, [bin, '--cli', '--protocol-era', era,
+        ...(method === 'tools/list' ? ['--strict'] : []), '--format', 'json', '-q', '--method', method, CADRE, 'serve'],
+      { timeout: 60000 });
   });
+
+test('a long evaluation becomes a task where the client knows tasks; a task can be cancelled', async () => {
+  const caps = { 'io.modelcontextprotocol/clientCapabilities': { extensions: { 'io.modelcontextprotocol/tasks': {} } } };
+  const lisp = (session, code) => http.modern(call(modern, 1, 'evaluate-lisp', { code, session }, caps))
+    .then(async (r) => (await allEvents(r)).at(-1).message);
+  const task = (method, taskId) => http.modern(modern(2, method, { taskId }, caps)).then((r) => r.json());
+  // The third is still running when the server is stopped.
+  const [short, endless] = await Promise.all([lisp('short', '(progn (sleep 11) 7)'), lisp('endless', '(loop (sleep 0.1))'),
+    lisp('left', '(loop (sleep 0.1))')]);
+  assert.deepEqual([short.result.resultType, endless.result.resultType], ['task', 'task']);
+  assert.equal((await task('tasks/cancel', endless.result.taskId)).result.resultType, 'complete');
+  assert.equal((await task('tasks/get', endless.result.taskId)).result.status, 'cancelled');
+  let got;
+  do { await sleep(200); got = (await task('tasks/get', short.result.taskId)).result; } while (got.status === 'working');
+  assert.equal(got.status, 'completed');
+  assert.equal(got.result.structuredContent.values[0], '7');
+});

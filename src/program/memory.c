@@ -177,6 +177,8 @@ value memory_delta(struct run *run)
 
 // --- names that nobody defines ------------------------------------------------------------------
 
+enum { SUGGESTED_NAMES = 8 };  // of the undefined names, the first
+
 struct name_list {
     char text[DIAGNOSTIC_MESSAGE_SIZE - 160];
     size_t used;
@@ -217,6 +219,8 @@ bool program_check_names(const struct program *program, value memory,
         if (names.count == 0)
             ret_diagnostic->offset = global->offset;
         name_list_add(&names, global->name);
+        if (names.count > SUGGESTED_NAMES)
+            continue;
         struct suggestion best = {0};
         for (size_t j = 0; j < program->global_count; j++) {
             if (program->globals[j].is_defined)

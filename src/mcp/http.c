@@ -262,13 +262,9 @@ static void configure(struct mcp_http *http)
                               "HTTP requests refused before their body was read");
 }
 
-bool mcp_http_start(struct mcp_server *server, const struct mcp_http_options *options,
-                    mcp_end_fn *on_end, void *data, struct mcp_http **ret_http, struct error *error)
+static struct mcp_http *http_new(struct mcp_server *server, const struct mcp_http_options *options,
+                                 const char *address)
 {
-    const char *address = options->address ? options->address : "127.0.0.1";
-    if (!check_options(options, address, error))
-        return false;
-    signal(SIGPIPE, SIG_IGN);
     struct mcp_http *http = memory_alloc_zero(sizeof(*http));
     http->server = server;
     http->address = memory_copy_text(address, strlen(address));
@@ -278,8 +274,6 @@ bool mcp_http_start(struct mcp_server *server, const struct mcp_http_options *op
     http->max_sessions = options->max_sessions ? options->max_sessions : SESSIONS;
     http->session_idle_ms =
         1000 * (int64_t)(options->session_idle_s ? options->session_idle_s : SESSION_IDLE_S);
-    http->on_end = on_end;
-    http->on_end_data = data;
     if (options->token) {
         http->has_token = true;
         crypto_hash_sha256(http->token_hash, (const unsigned char *)options->token,
@@ -290,6 +284,19 @@ bool mcp_http_start(struct mcp_server *server, const struct mcp_http_options *op
     TAILQ_INIT(&http->replies);
     TAILQ_INIT(&http->exchanges);
     TAILQ_INIT(&http->sessions);
+    return http;
+}
+
+bool mcp_http_start(struct mcp_server *server, const struct mcp_http_options *options,
+                    mcp_end_fn *on_end, void *data, struct mcp_http **ret_http, struct error *error)
+{
+    const char *address = options->address ? options->address : "127.0.0.1";
+    if (!check_options(options, address, error))
+        return false;
+    signal(SIGPIPE, SIG_IGN);
+    struct mcp_http *http = http_new(server, options, address);
+    http->on_end = on_end;
+    http->on_end_data = data;
     http->transport.shutdown = http_shutdown;
     TAILQ_INSERT_TAIL(&server->transports, &http->transport, link);
     http->evhttp = evhttp_new(server->base);

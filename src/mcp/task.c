@@ -127,14 +127,8 @@ void task_drop_all(struct mcp_server *server)
         event_free(server->task_sweep);
 }
 
-bool mcp_call_become_task(struct mcp_call *call)
+static struct task *task_new(struct mcp_server *server)
 {
-    struct mcp_server *server = call->server;
-    if (call->task)
-        return true;
-    if (!(call->client_can & CLIENT_TASKS) || !server->info.tasks || call->cancelled ||
-        !call->tool || server->task_count == MCP_TASKS_MAX)
-        return false;
     struct task *task = memory_alloc_zero(sizeof(*task));
     random_id(task->id);
     task->status = "working";
@@ -143,17 +137,33 @@ bool mcp_call_become_task(struct mcp_call *call)
     TAILQ_INSERT_TAIL(&server->tasks, task, link);
     server->task_count++;
     start_sweep(server);
+    return task;
+}
 
+static void write_created(struct mcp_call *call, const struct task *task, struct buffer *out)
+{
+    buffer_append_text(out, "{\"jsonrpc\":\"2.0\"");
+    json_put_raw(out, "id", span_from(call->id));
+    buffer_append_text(out, ",\"result\":{\"resultType\":\"task\"");
+    write_task(task, out, false);
+    buffer_append_text(out, ",\"_meta\":{");
+    json_name(out, "io.modelcontextprotocol/serverInfo");
+    server_write_info(call->server, out);
+    buffer_append_text(out, "}}}");
+}
+
+bool mcp_call_become_task(struct mcp_call *call)
+{
+    struct mcp_server *server = call->server;
+    if (call->task)
+        return true;
+    if (!(call->client_can & CLIENT_TASKS) || !server->info.tasks || call->cancelled ||
+        !call->tool || server->task_count == MCP_TASKS_MAX)
+        return false;
+    struct task *task = task_new(server);
     struct buffer out CLEANUP_BUFFER;
     buffer_init(&out, MCP_OUTPUT_LIMIT);
-    buffer_append_text(&out, "{\"jsonrpc\":\"2.0\"");
-    json_put_raw(&out, "id", span_from(call->id));
-    buffer_append_text(&out, ",\"result\":{\"resultType\":\"task\"");
-    write_task(task, &out, false);
-    buffer_append_text(&out, ",\"_meta\":{");
-    json_name(&out, "io.modelcontextprotocol/serverInfo");
-    server_write_info(server, &out);
-    buffer_append_text(&out, "}}}");
+    write_created(call, task, &out);
 
     // From here on the call belongs to no channel: its id is free, a disconnect does not touch it.
     struct exchange *exchange = call->exchange;

@@ -17,8 +17,8 @@ static bool price(void *user, cadre_call *call)
     size_t length;
     const char *name = cadre_value_text(item, &length);
     char json[64];
-    int size = snprintf(json, sizeof(json), "{\"cents\": %zu, \"currency\": \"%s\"}", length * 100,
-                        unit);
+    int size =
+        snprintf(json, sizeof(json), "{\"cents\": %zu, \"currency\": \"%s\"}", length * 100, unit);
     return name && cadre_call_return_json(call, json, (size_t)size);
 }
 

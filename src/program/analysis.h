@@ -16,7 +16,7 @@ struct function_scope {
     struct function_scope *parent;
     uint32_t next_slot;
     uint32_t slot_count;
-    struct slot_set reads;  // slots read so far in the innermost loop
+    struct slot_set reads;                 // slots read so far in the innermost loop
     struct pointer_list captures;          // of struct capture
     struct pointer_list capture_bindings;  // to be undone when the function ends
 };

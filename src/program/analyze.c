@@ -29,8 +29,7 @@ struct expression *immediate_new(struct analysis *analysis, value v, const struc
 static struct expression *index_new(struct analysis *analysis, enum expression_kind kind,
                                     uint32_t index, const struct form *form)
 {
-    struct expression_index *expression =
-        expression_new(analysis, kind, sizeof(*expression), form);
+    struct expression_index *expression = expression_new(analysis, kind, sizeof(*expression), form);
     expression->index = index;
     return &expression->base;
 }
@@ -75,8 +74,7 @@ struct expression *analyze_body(struct analysis *analysis, struct form **forms, 
         return immediate_new(analysis, value_nil(), around);
     if (count == 1)
         return analyze(analysis, forms[0], tail);
-    struct expression_list *list =
-        expression_new(analysis, EXPRESSION_DO, sizeof(*list), around);
+    struct expression_list *list = expression_new(analysis, EXPRESSION_DO, sizeof(*list), around);
     list->count = (uint32_t)count;
     list->items = analysis_alloc(analysis, count * sizeof(*list->items));
     for (size_t i = 0; i < count; i++)
@@ -134,8 +132,7 @@ static struct expression *analyze_tool_call(struct analysis *analysis, const str
         expression_new(analysis, EXPRESSION_CALL_TOOL, sizeof(*call), form);
     call->tool = tool_index(analysis, name, form->items[0]);
     call->count = (uint32_t)form->count - 1;
-    call->pairs = call->count >= 2 && call->count % 2 == 0 &&
-                  form->items[1]->kind == FORM_KEYWORD;
+    call->pairs = call->count >= 2 && call->count % 2 == 0 && form->items[1]->kind == FORM_KEYWORD;
     call->items = analyze_all(analysis, form->items + 1, call->count);
     return &call->base;
 }
@@ -147,8 +144,8 @@ static struct expression *analyze_memory_call(struct analysis *analysis, const s
     size_t count = form->count - 1;
     if (put ? count != 2 : count < 1 || count > 2)
         analysis_fail(analysis, INVALID_ARITY, form, put ? "memory/put" : "memory/get",
-                      "%s expected, got %zu", put ? "memory/put: 2 arguments" :
-                      "memory/get: 1 or 2 arguments", count);
+                      "%s expected, got %zu",
+                      put ? "memory/put: 2 arguments" : "memory/get: 1 or 2 arguments", count);
     struct expression_call *call = expression_new(
         analysis, put ? EXPRESSION_MEMORY_PUT : EXPRESSION_MEMORY_GET, sizeof(*call), form);
     call->count = (uint32_t)count;
@@ -184,8 +181,7 @@ static struct expression *analyze_call(struct analysis *analysis, const struct f
         if (builtin && builtin_accepts(builtin, form->count - 1))
             return analyze_builtin_call(analysis, form, builtin);
     }
-    struct expression_call *call =
-        expression_new(analysis, EXPRESSION_CALL, sizeof(*call), form);
+    struct expression_call *call = expression_new(analysis, EXPRESSION_CALL, sizeof(*call), form);
     call->head = function;
     call->count = (uint32_t)form->count - 1;
     call->items = analyze_all(analysis, form->items + 1, call->count);
@@ -195,36 +191,24 @@ static struct expression *analyze_call(struct analysis *analysis, const struct f
 struct expression *analyze(struct analysis *analysis, const struct form *form, bool tail)
 {
     switch (form->kind) {
-    case FORM_NIL:
-        return immediate_new(analysis, value_nil(), form);
-    case FORM_BOOLEAN:
-        return immediate_new(analysis, value_boolean(form->boolean), form);
-    case FORM_INTEGER:
-        return immediate_new(analysis, value_integer(form->integer), form);
-    case FORM_FLOAT:
-        return immediate_new(analysis, value_float(form->number), form);
+    case FORM_NIL: return immediate_new(analysis, value_nil(), form);
+    case FORM_BOOLEAN: return immediate_new(analysis, value_boolean(form->boolean), form);
+    case FORM_INTEGER: return immediate_new(analysis, value_integer(form->integer), form);
+    case FORM_FLOAT: return immediate_new(analysis, value_float(form->number), form);
     case FORM_STRING:
         // The bytes live in the program, so the value needs no region.
         return immediate_new(analysis, value_string_borrow(NULL, form->text), form);
     case FORM_BIG_INTEGER:
     case FORM_KEYWORD:
-    case FORM_QUOTE:
-        return constant_new(analysis, form);
-    case FORM_REGEX:
-        check_literal(analysis, form);
-        return constant_new(analysis, form);
-    case FORM_SYMBOL:
-        return analyze_symbol(analysis, form, false);
-    case FORM_VAR:
-        return analyze_symbol(analysis, form->items[0], false);
-    case FORM_SHORT_FN:
-        return analyze_short_fn(analysis, form);
+    case FORM_QUOTE: return constant_new(analysis, form);
+    case FORM_REGEX: check_literal(analysis, form); return constant_new(analysis, form);
+    case FORM_SYMBOL: return analyze_symbol(analysis, form, false);
+    case FORM_VAR: return analyze_symbol(analysis, form->items[0], false);
+    case FORM_SHORT_FN: return analyze_short_fn(analysis, form);
     case FORM_VECTOR:
     case FORM_MAP:
-    case FORM_SET:
-        return analyze_collection(analysis, form);
-    case FORM_LIST:
-        return analyze_call(analysis, form, tail);
+    case FORM_SET: return analyze_collection(analysis, form);
+    case FORM_LIST: return analyze_call(analysis, form, tail);
     }
     __builtin_unreachable();
 }
@@ -312,8 +296,7 @@ static bool compile_into(struct program *program, const struct compile_options *
     if (options->source.length > options->limits->max_source ||
         options->source.length >= UINT32_MAX)
         compilation_fail_limit(&compilation, PROGRAM_TOO_LARGE, 0, "max_source",
-                               options->limits->max_source,
-                               "the source has more bytes than");
+                               options->limits->max_source, "the source has more bytes than");
     char *text = compilation_alloc(&compilation, options->source.length + 1);
     if (options->source.length)
         memcpy(text, options->source.data, options->source.length);

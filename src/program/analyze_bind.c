@@ -37,8 +37,7 @@ struct scope scope_enter(struct analysis *analysis)
 void scope_bind(struct analysis *analysis, struct scope *scope, struct symbol *symbol,
                 uint32_t slot)
 {
-    pointer_list_push(analysis->compilation, &scope->bindings,
-                      bind_local(analysis, symbol, slot));
+    pointer_list_push(analysis->compilation, &scope->bindings, bind_local(analysis, symbol, slot));
 }
 
 void scope_leave(struct analysis *analysis, struct scope *scope)
@@ -139,8 +138,8 @@ static void add_names(struct analysis *analysis, struct map_pattern_parts *parts
     for (size_t i = 0; i < names->count; i++) {
         const struct form *name = names->items[i];
         if (name->kind != FORM_SYMBOL && name->kind != FORM_KEYWORD)
-            analysis_fail(analysis, INVALID_FORM, name, NULL,
-                          "%s takes symbols or keywords", strings ? ":strs" : ":keys");
+            analysis_fail(analysis, INVALID_FORM, name, NULL, "%s takes symbols or keywords",
+                          strings ? ":strs" : ":keys");
         struct form *symbol = analysis_alloc(analysis, sizeof(*symbol));
         *symbol = *name;
         if (name->kind == FORM_KEYWORD) {
@@ -240,12 +239,9 @@ struct pattern *analyze_pattern(struct analysis *analysis, struct scope *scope,
                                 const struct form *form)
 {
     switch (form->kind) {
-    case FORM_SYMBOL:
-        return symbol_pattern(analysis, scope, form);
-    case FORM_VECTOR:
-        return vector_pattern(analysis, scope, form);
-    case FORM_MAP:
-        return map_pattern(analysis, scope, form);
+    case FORM_SYMBOL: return symbol_pattern(analysis, scope, form);
+    case FORM_VECTOR: return vector_pattern(analysis, scope, form);
+    case FORM_MAP: return map_pattern(analysis, scope, form);
     default:
         analysis_fail(analysis, UNSUPPORTED_PATTERN, form, NULL,
                       "a binding takes a symbol, a vector pattern or a map pattern");
@@ -262,8 +258,7 @@ struct binding_step *analyze_steps(struct analysis *analysis, struct scope *scop
     if (vector->count % 2)
         analysis_fail(analysis, INVALID_FORM, vector, op,
                       "%s: bindings need an even number of forms", op);
-    struct binding_step *steps =
-        analysis_alloc(analysis, (vector->count / 2 + 1) * sizeof(*steps));
+    struct binding_step *steps = analysis_alloc(analysis, (vector->count / 2 + 1) * sizeof(*steps));
     for (size_t i = 0; i < vector->count / 2; i++) {
         steps[i].value = analyze(analysis, vector->items[2 * i + 1], false);
         steps[i].pattern = analyze_pattern(analysis, scope, vector->items[2 * i]);

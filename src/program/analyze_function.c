@@ -83,8 +83,8 @@ static void analyze_parameters(struct analysis *analysis, struct function_frame 
         if (form->kind == FORM_SYMBOL && !symbol_is_qualified(form->symbol) &&
             !symbol_is_placeholder(form->symbol)) {
             patterns[i] = analysis_alloc(analysis, sizeof(struct pattern));
-            *patterns[i] = (struct pattern){
-                .kind = PATTERN_SLOT, .offset = form->offset, .slot = (uint32_t)i};
+            *patterns[i] =
+                (struct pattern){.kind = PATTERN_SLOT, .offset = form->offset, .slot = (uint32_t)i};
             scope_bind(analysis, &frame->parameters, form->symbol, (uint32_t)i);
         } else {
             patterns[i] = analyze_pattern(analysis, &frame->parameters, form);
@@ -129,9 +129,8 @@ static struct code *analyze_function(struct analysis *analysis, const struct for
     const struct form *vector = first < form->count ? form->items[first] : NULL;
     if (!vector || vector->kind != FORM_VECTOR)
         analysis_fail(analysis, INVALID_FORM, vector ? vector : form, op,
-                      vector && vector->kind == FORM_LIST
-                          ? "%s: several arities are not supported"
-                          : "%s: parameters must be a vector",
+                      vector && vector->kind == FORM_LIST ? "%s: several arities are not supported"
+                                                          : "%s: parameters must be a vector",
                       op);
     struct code *code = code_new(analysis, form);
     struct function_frame frame;
@@ -143,7 +142,8 @@ static struct code *analyze_function(struct analysis *analysis, const struct for
     }
     code->source = parameter_source(analysis, vector);
     analyze_parameters(analysis, &frame, code, vector);
-    code->body = analyze_body(analysis, form->items + first + 1, form->count - first - 1, form, true);
+    code->body =
+        analyze_body(analysis, form->items + first + 1, form->count - first - 1, form, true);
     code->has_recur = analysis->target->used;
     function_leave(analysis, &frame, code);
     return code;
@@ -311,8 +311,7 @@ struct expression *analyze_def(struct analysis *analysis, const struct form *for
     if (form->count == 4 && form->items[2]->kind != FORM_STRING)
         analysis_fail(analysis, INVALID_FORM, form->items[2], op,
                       "%s: the documentation must be a string", op);
-    struct expression_def *def =
-        (struct expression_def *)def_expression(analysis, form, op, once);
+    struct expression_def *def = (struct expression_def *)def_expression(analysis, form, op, once);
     def->value = analyze(analysis, form->items[form->count - 1], false);
     return &def->base;
 }

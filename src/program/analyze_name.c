@@ -10,8 +10,7 @@
 static struct expression *indexed(struct analysis *analysis, enum expression_kind kind,
                                   uint32_t index, const struct form *form)
 {
-    struct expression_index *expression =
-        expression_new(analysis, kind, sizeof(*expression), form);
+    struct expression_index *expression = expression_new(analysis, kind, sizeof(*expression), form);
     expression->index = index;
     return &expression->base;
 }
@@ -102,7 +101,8 @@ static _Noreturn void fail_member(struct analysis *analysis, const struct form *
         const char *member = builtin->name;
         if (flag ? !(builtin->flags & flag) : !symbol_member(&whole, namespace).length)
             continue;
-        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", used ? " " : "", member);
+        used +=
+            (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", used ? " " : "", member);
     }
     int length = form->symbol->name.length > 80 ? 80 : (int)form->symbol->name.length;
     analysis_fail(analysis, INVALID_FORM, form, NULL, "%.*s does not exist; %s/ has: %s", length,
@@ -229,7 +229,8 @@ uint32_t tool_index(struct analysis *analysis, struct span name, const struct fo
         analysis_fail(analysis, UNKNOWN_TOOL, form, op,
                       "unknown tool '%s', did you mean %s? Known tools: %s", op,
                       diagnostic->suggestions[0], known);
-    analysis_fail(analysis, UNKNOWN_TOOL, form, op, "unknown tool '%s'. Known tools: %s", op, known);
+    analysis_fail(analysis, UNKNOWN_TOOL, form, op, "unknown tool '%s'. Known tools: %s", op,
+                  known);
 }
 
 // --- plain names --------------------------------------------------------------------------------
@@ -250,8 +251,8 @@ bool symbol_is_placeholder(const struct symbol *symbol)
 
 static unsigned history_index(struct span name)
 {
-    bool matches = name.length == 2 && name.data[0] == '*' && name.data[1] >= '1' &&
-                   name.data[1] <= '3';
+    bool matches =
+        name.length == 2 && name.data[0] == '*' && name.data[1] >= '1' && name.data[1] <= '3';
     return matches ? (unsigned)(name.data[1] - '0') : 0;
 }
 
@@ -287,13 +288,13 @@ struct expression *analyze_symbol(struct analysis *analysis, const struct form *
     if (symbol->binding)
         return analyze_local(analysis, form);
     if (symbol_is_placeholder(symbol))
-        analysis_fail(analysis, INVALID_PLACEHOLDER, form, NULL,
-                      "placeholder %.*s outside #()",
-                      (int)(symbol->name.length > 80 ? 80 : symbol->name.length), symbol->name.data);
+        analysis_fail(analysis, INVALID_PLACEHOLDER, form, NULL, "placeholder %.*s outside #()",
+                      (int)(symbol->name.length > 80 ? 80 : symbol->name.length),
+                      symbol->name.data);
     if (history_index(symbol->name))
-        return constant_reference(analysis, form,
-                                  (struct constant){.kind = CONSTANT_HISTORY,
-                                                    .index = history_index(symbol->name)});
+        return constant_reference(
+            analysis, form,
+            (struct constant){.kind = CONSTANT_HISTORY, .index = history_index(symbol->name)});
     if (symbol->is_defined)
         return analyze_global(analysis, form, unbound_is_nil);
     if (symbol->builtin && !symbol_is_qualified(symbol) &&
@@ -303,6 +304,7 @@ struct expression *analyze_symbol(struct analysis *analysis, const struct form *
         return analyze_qualified(analysis, form);
     if (symbol->name.data[0] == '.' && symbol->name.length > 1)
         analysis_fail(analysis, INVALID_FORM, form, NULL, "unknown method %.*s",
-                      (int)(symbol->name.length > 80 ? 80 : symbol->name.length), symbol->name.data);
+                      (int)(symbol->name.length > 80 ? 80 : symbol->name.length),
+                      symbol->name.data);
     return analyze_global(analysis, form, unbound_is_nil);
 }

@@ -9,8 +9,9 @@ static void check_parts(struct analysis *analysis, const struct form *form, size
         return;
     const char *op = special_name(form->items[0]->symbol->special);
     if (highest == SIZE_MAX)
-        analysis_fail(analysis, INVALID_ARITY, form, op, "%s: expected at least %zu part%s, got %zu",
-                      op, least, least == 1 ? "" : "s", count);
+        analysis_fail(analysis, INVALID_ARITY, form, op,
+                      "%s: expected at least %zu part%s, got %zu", op, least, least == 1 ? "" : "s",
+                      count);
     if (least == highest)
         analysis_fail(analysis, INVALID_ARITY, form, op, "%s: expected %zu part%s, got %zu", op,
                       least, least == 1 ? "" : "s", count);
@@ -54,8 +55,7 @@ static struct expression *analyze_when(struct analysis *analysis, const struct f
 {
     check_parts(analysis, form, 1, SIZE_MAX);
     struct expression *test = analyze(analysis, form->items[1], false);
-    struct expression *body =
-        analyze_body(analysis, form->items + 2, form->count - 2, form, tail);
+    struct expression *body = analyze_body(analysis, form->items + 2, form->count - 2, form, tail);
     struct expression *nothing = nil_new(analysis, form);
     return negated ? if_new(analysis, form, test, nothing, body)
                    : if_new(analysis, form, test, body, nothing);
@@ -68,8 +68,7 @@ static struct expression *analyze_cond(struct analysis *analysis, const struct f
     if (count % 2)
         analysis_fail(analysis, INVALID_COND, form, "cond",
                       "cond: tests and results must come in pairs");
-    struct expression_list *cond =
-        expression_new(analysis, EXPRESSION_COND, sizeof(*cond), form);
+    struct expression_list *cond = expression_new(analysis, EXPRESSION_COND, sizeof(*cond), form);
     cond->count = (uint32_t)count;
     cond->items = analysis_alloc(analysis, (count + 1) * sizeof(*cond->items));
     for (size_t i = 0; i < count; i++)
@@ -83,8 +82,8 @@ static struct expression *analyze_logic(struct analysis *analysis, const struct 
     size_t count = form->count - 1;
     if (count == 0)
         return immediate_new(analysis, is_or ? value_nil() : value_boolean(true), form);
-    struct expression_list *list = expression_new(
-        analysis, is_or ? EXPRESSION_OR : EXPRESSION_AND, sizeof(*list), form);
+    struct expression_list *list =
+        expression_new(analysis, is_or ? EXPRESSION_OR : EXPRESSION_AND, sizeof(*list), form);
     list->count = (uint32_t)count;
     list->items = analysis_alloc(analysis, count * sizeof(*list->items));
     for (size_t i = 0; i < count; i++) {
@@ -133,8 +132,8 @@ static struct expression *analyze_case(struct analysis *analysis, const struct f
         for (; first < constants.count; first++)
             pointer_list_push(analysis->compilation, &results, result);
     }
-    expression->otherwise = i < form->count ? analyze(analysis, form->items[i], tail)
-                                            : nil_new(analysis, form);
+    expression->otherwise =
+        i < form->count ? analyze(analysis, form->items[i], tail) : nil_new(analysis, form);
     expression->count = (uint32_t)constants.count;
     expression->results = (struct expression **)results.items;
     expression->constants =
@@ -163,8 +162,8 @@ static struct expression *analyze_condp(struct analysis *analysis, const struct 
     condp->items = analysis_alloc(analysis, (count + 1) * sizeof(*condp->items));
     for (size_t i = 0; i < condp->count; i++)
         condp->items[i] = analyze(analysis, form->items[3 + i], tail && i % 2);
-    condp->otherwise = count % 2 ? analyze(analysis, form->items[form->count - 1], tail)
-                                 : nil_new(analysis, form);
+    condp->otherwise =
+        count % 2 ? analyze(analysis, form->items[form->count - 1], tail) : nil_new(analysis, form);
     return &condp->base;
 }
 
@@ -186,9 +185,9 @@ static struct expression *analyze_bind_if(struct analysis *analysis, const struc
     expression->value = analyze(analysis, binding->items[1], false);
     struct scope scope = scope_enter(analysis);
     expression->slot = analyze_pattern(analysis, &scope, binding->items[0])->slot;
-    expression->then =
-        has_else ? analyze(analysis, form->items[2], tail)
-                 : analyze_body(analysis, form->items + 2, form->count - 2, form, tail);
+    expression->then = has_else
+                           ? analyze(analysis, form->items[2], tail)
+                           : analyze_body(analysis, form->items + 2, form->count - 2, form, tail);
     scope_leave(analysis, &scope);
     expression->otherwise = has_else && form->count == 4 ? analyze(analysis, form->items[3], tail)
                                                          : nil_new(analysis, form);
@@ -238,72 +237,45 @@ struct expression *analyze_special(struct analysis *analysis, const struct form 
                                    enum special special, bool tail)
 {
     switch (special) {
-    case SPECIAL_LET:
-        return analyze_let(analysis, form, tail);
+    case SPECIAL_LET: return analyze_let(analysis, form, tail);
     case SPECIAL_IF:
-    case SPECIAL_IF_NOT:
-        return analyze_if(analysis, form, special == SPECIAL_IF_NOT, tail);
+    case SPECIAL_IF_NOT: return analyze_if(analysis, form, special == SPECIAL_IF_NOT, tail);
     case SPECIAL_WHEN:
-    case SPECIAL_WHEN_NOT:
-        return analyze_when(analysis, form, special == SPECIAL_WHEN_NOT, tail);
-    case SPECIAL_COND:
-        return analyze_cond(analysis, form, tail);
-    case SPECIAL_CASE:
-        return analyze_case(analysis, form, tail);
-    case SPECIAL_CONDP:
-        return analyze_condp(analysis, form, tail);
-    case SPECIAL_IF_LET:
-        return analyze_bind_if(analysis, form, BIND_IF_TRUE, true, tail);
-    case SPECIAL_WHEN_LET:
-        return analyze_bind_if(analysis, form, BIND_IF_TRUE, false, tail);
-    case SPECIAL_IF_SOME:
-        return analyze_bind_if(analysis, form, BIND_IF_SOME, true, tail);
-    case SPECIAL_WHEN_SOME:
-        return analyze_bind_if(analysis, form, BIND_IF_SOME, false, tail);
-    case SPECIAL_WHEN_FIRST:
-        return analyze_bind_if(analysis, form, BIND_IF_FIRST, false, tail);
-    case SPECIAL_DO:
-        return analyze_body(analysis, form->items + 1, form->count - 1, form, tail);
-    case SPECIAL_COMMENT:
-        return nil_new(analysis, form);
+    case SPECIAL_WHEN_NOT: return analyze_when(analysis, form, special == SPECIAL_WHEN_NOT, tail);
+    case SPECIAL_COND: return analyze_cond(analysis, form, tail);
+    case SPECIAL_CASE: return analyze_case(analysis, form, tail);
+    case SPECIAL_CONDP: return analyze_condp(analysis, form, tail);
+    case SPECIAL_IF_LET: return analyze_bind_if(analysis, form, BIND_IF_TRUE, true, tail);
+    case SPECIAL_WHEN_LET: return analyze_bind_if(analysis, form, BIND_IF_TRUE, false, tail);
+    case SPECIAL_IF_SOME: return analyze_bind_if(analysis, form, BIND_IF_SOME, true, tail);
+    case SPECIAL_WHEN_SOME: return analyze_bind_if(analysis, form, BIND_IF_SOME, false, tail);
+    case SPECIAL_WHEN_FIRST: return analyze_bind_if(analysis, form, BIND_IF_FIRST, false, tail);
+    case SPECIAL_DO: return analyze_body(analysis, form->items + 1, form->count - 1, form, tail);
+    case SPECIAL_COMMENT: return nil_new(analysis, form);
     case SPECIAL_AND:
-    case SPECIAL_OR:
-        return analyze_logic(analysis, form, special == SPECIAL_OR, tail);
-    case SPECIAL_FN:
-        return analyze_fn(analysis, form);
-    case SPECIAL_LOOP:
-        return analyze_loop(analysis, form);
-    case SPECIAL_RECUR:
-        return analyze_recur(analysis, form, tail);
+    case SPECIAL_OR: return analyze_logic(analysis, form, special == SPECIAL_OR, tail);
+    case SPECIAL_FN: return analyze_fn(analysis, form);
+    case SPECIAL_LOOP: return analyze_loop(analysis, form);
+    case SPECIAL_RECUR: return analyze_recur(analysis, form, tail);
     case SPECIAL_FOR:
-    case SPECIAL_DOSEQ:
-        return analyze_for(analysis, form, special == SPECIAL_FOR);
+    case SPECIAL_DOSEQ: return analyze_for(analysis, form, special == SPECIAL_FOR);
     case SPECIAL_DEF:
-    case SPECIAL_DEFONCE:
-        return analyze_def(analysis, form, special == SPECIAL_DEFONCE);
-    case SPECIAL_DEFN:
-        return analyze_defn(analysis, form);
+    case SPECIAL_DEFONCE: return analyze_def(analysis, form, special == SPECIAL_DEFONCE);
+    case SPECIAL_DEFN: return analyze_defn(analysis, form);
     case SPECIAL_THREAD_FIRST:
     case SPECIAL_THREAD_LAST:
     case SPECIAL_THREAD_AS:
     case SPECIAL_THREAD_COND_FIRST:
     case SPECIAL_THREAD_COND_LAST:
     case SPECIAL_THREAD_SOME_FIRST:
-    case SPECIAL_THREAD_SOME_LAST:
-        return analyze_thread(analysis, form, special, tail);
-    case SPECIAL_WHERE:
-        return analyze_where(analysis, form);
-    case SPECIAL_CALL:
-        return analyze_tool_by_name(analysis, form);
-    case SPECIAL_RETURN:
-        return analyze_exit(analysis, form, EXPRESSION_RETURN);
-    case SPECIAL_FAIL:
-        return analyze_exit(analysis, form, EXPRESSION_FAIL);
-    case SPECIAL_QUOTE:
-        return analyze_quote(analysis, form);
+    case SPECIAL_THREAD_SOME_LAST: return analyze_thread(analysis, form, special, tail);
+    case SPECIAL_WHERE: return analyze_where(analysis, form);
+    case SPECIAL_CALL: return analyze_tool_by_name(analysis, form);
+    case SPECIAL_RETURN: return analyze_exit(analysis, form, EXPRESSION_RETURN);
+    case SPECIAL_FAIL: return analyze_exit(analysis, form, EXPRESSION_FAIL);
+    case SPECIAL_QUOTE: return analyze_quote(analysis, form);
     case SPECIAL_NONE:
-    case SPECIAL_COUNT:
-        break;
+    case SPECIAL_COUNT: break;
     }
     __builtin_unreachable();
 }

@@ -22,8 +22,8 @@ static struct form *thread_step(struct analysis *analysis, struct form *x, struc
     memcpy(items, source, position * sizeof(*items));
     items[position] = x;
     memcpy(items + position + 1, source + position, (count - position) * sizeof(*items));
-    *call = (struct form){.kind = FORM_LIST, .offset = step->offset, .items = items,
-                          .count = count + 1};
+    *call = (struct form){
+        .kind = FORM_LIST, .offset = step->offset, .items = items, .count = count + 1};
     return call;
 }
 
@@ -71,8 +71,7 @@ static struct expression *analyze_plain_thread(struct analysis *analysis, const 
 static struct expression *analyze_thread_as(struct analysis *analysis, const struct form *form)
 {
     if (form->count < 3 || form->items[2]->kind != FORM_SYMBOL)
-        analysis_fail(analysis, INVALID_THREAD, form, "as->",
-                      "as->: expected a value and a name");
+        analysis_fail(analysis, INVALID_THREAD, form, "as->", "as->: expected a value and a name");
     size_t count = form->count - 3;
     struct expression_let *let = expression_new(analysis, EXPRESSION_LET, sizeof(*let), form);
     struct scope scope = scope_enter(analysis);
@@ -92,9 +91,9 @@ static struct expression *analyze_thread_as(struct analysis *analysis, const str
 static struct expression *analyze_slot_thread(struct analysis *analysis, const struct form *form,
                                               bool conditional, bool last)
 {
-    struct expression_thread *thread = expression_new(
-        analysis, conditional ? EXPRESSION_THREAD_COND : EXPRESSION_THREAD_SOME, sizeof(*thread),
-        form);
+    struct expression_thread *thread =
+        expression_new(analysis, conditional ? EXPRESSION_THREAD_COND : EXPRESSION_THREAD_SOME,
+                       sizeof(*thread), form);
     thread->start = analyze(analysis, form->items[1], false);
     struct scope scope = scope_enter(analysis);
     struct symbol *symbol = symbol_hidden(analysis->compilation, "x");
@@ -120,11 +119,10 @@ struct expression *analyze_thread(struct analysis *analysis, const struct form *
         return analyze_thread_as(analysis, form);
     if (form->count < 2)
         analysis_fail(analysis, INVALID_THREAD, form, op, "%s: the value to thread is missing", op);
-    bool conditional =
-        special == SPECIAL_THREAD_COND_FIRST || special == SPECIAL_THREAD_COND_LAST;
+    bool conditional = special == SPECIAL_THREAD_COND_FIRST || special == SPECIAL_THREAD_COND_LAST;
     if (conditional && form->count % 2)
-        analysis_fail(analysis, INVALID_THREAD, form, op,
-                      "%s: tests and steps must come in pairs", op);
+        analysis_fail(analysis, INVALID_THREAD, form, op, "%s: tests and steps must come in pairs",
+                      op);
     bool last = special == SPECIAL_THREAD_LAST || special == SPECIAL_THREAD_COND_LAST ||
                 special == SPECIAL_THREAD_SOME_LAST;
     if (special == SPECIAL_THREAD_FIRST || special == SPECIAL_THREAD_LAST)

@@ -26,16 +26,16 @@ struct expression *analyze_where(struct analysis *analysis, const struct form *f
                       "where: the field must be a keyword or a vector of keywords and strings");
     struct expression_where *where =
         expression_new(analysis, EXPRESSION_WHERE, sizeof(*where), form);
-    where->field = constant_add(
-        analysis, (struct constant){.kind = CONSTANT_PATH, .form = form->items[1]});
+    where->field =
+        constant_add(analysis, (struct constant){.kind = CONSTANT_PATH, .form = form->items[1]});
     if (count == 1)
         return &where->base;
-    const struct form *operator = form->items[2];
-    int found = operator->kind == FORM_SYMBOL ? where_operator_find(operator->symbol->name) : -1;
+    const struct form *operator= form->items[2];
+    int found = operator->kind == FORM_SYMBOL ? where_operator_find(operator->symbol->name) : - 1;
     if (found < 0)
         analysis_fail(analysis, INVALID_WHERE_OPERATOR, operator, "where",
                       "where: the operator must be one of = not= > < >= <= includes in");
-    where->operator = (uint8_t)found;
+    where->operator=(uint8_t) found;
     where->value = analyze(analysis, form->items[3], false);
     return &where->base;
 }

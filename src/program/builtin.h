@@ -94,7 +94,7 @@ typedef value composed_fn(struct run *run, const value *parts, size_t part_count
 struct composed_type {
     const char *name;  // "comp", for error messages
     composed_fn *call;
-    uint8_t least;    // arity_error outside, as for builtins
+    uint8_t least;  // arity_error outside, as for builtins
     uint8_t highest;
 };
 // Consumes the parts (not the array). The type is a static const of the builtin's file.

@@ -168,7 +168,8 @@ bool cadre_call_return_json(cadre_call *call, const char *json, size_t length)
 {
     struct error error = {0};
     value result;
-    if (!json || !json_read(call->call->region, (struct span){json, length}, NULL, &result, &error)) {
+    if (!json ||
+        !json_read(call->call->region, (struct span){json, length}, NULL, &result, &error)) {
         char text[MESSAGE_SIZE];
         snprintf(text, sizeof(text), "the result is not JSON: %s", json ? error.message : "NULL");
         return cadre_call_fail(call, text);
@@ -594,10 +595,10 @@ bool cadre_inputs_set_memory_from(cadre_inputs *inputs, const cadre_step *step)
     struct buffer json;
     buffer_init(&json, SIZE_MAX / 2);
     json_write(&json, step->step.memory, 0, NULL);
-    bool ok = !json.failed &&
-              (step->step.memory.tag == VALUE_MAP
-                   ? cadre_inputs_set_memory(inputs, buffer_text(&json), json.length)
-                   : cadre_inputs_set_memory(inputs, "{}", 2));
+    bool ok =
+        !json.failed && (step->step.memory.tag == VALUE_MAP
+                             ? cadre_inputs_set_memory(inputs, buffer_text(&json), json.length)
+                             : cadre_inputs_set_memory(inputs, "{}", 2));
     buffer_release(&json);
     return ok;
 }

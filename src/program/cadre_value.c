@@ -24,13 +24,13 @@ static cadre_value outside(value v)
 cadre_type cadre_value_type(cadre_value public)
 {
     static const cadre_type types[VALUE_TAG_COUNT] = {
-        [VALUE_NIL] = CADRE_NIL,         [VALUE_BOOLEAN] = CADRE_BOOLEAN,
-        [VALUE_INTEGER] = CADRE_INTEGER, [VALUE_FLOAT] = CADRE_FLOAT,
-        [VALUE_BIGNUM] = CADRE_INTEGER,  [VALUE_STRING] = CADRE_STRING,
-        [VALUE_KEYWORD] = CADRE_KEYWORD, [VALUE_VECTOR] = CADRE_VECTOR,
-        [VALUE_MAP] = CADRE_MAP,         [VALUE_SET] = CADRE_SET,
+        [VALUE_NIL] = CADRE_NIL,           [VALUE_BOOLEAN] = CADRE_BOOLEAN,
+        [VALUE_INTEGER] = CADRE_INTEGER,   [VALUE_FLOAT] = CADRE_FLOAT,
+        [VALUE_BIGNUM] = CADRE_INTEGER,    [VALUE_STRING] = CADRE_STRING,
+        [VALUE_KEYWORD] = CADRE_KEYWORD,   [VALUE_VECTOR] = CADRE_VECTOR,
+        [VALUE_MAP] = CADRE_MAP,           [VALUE_SET] = CADRE_SET,
         [VALUE_FUNCTION] = CADRE_FUNCTION, [VALUE_REGEX] = CADRE_OTHER,
-        [VALUE_SYMBOL] = CADRE_OTHER,    [VALUE_VAR] = CADRE_OTHER,
+        [VALUE_SYMBOL] = CADRE_OTHER,      [VALUE_VAR] = CADRE_OTHER,
     };
     value v = inside(public);
     return v.tag < VALUE_TAG_COUNT ? types[v.tag] : CADRE_NIL;
@@ -77,14 +77,10 @@ size_t cadre_value_count(cadre_value public)
 {
     value v = inside(public);
     switch (v.tag) {
-    case VALUE_VECTOR:
-        return vector_count(v);
-    case VALUE_MAP:
-        return map_count(v);
-    case VALUE_SET:
-        return set_count(v);
-    default:
-        return 0;
+    case VALUE_VECTOR: return vector_count(v);
+    case VALUE_MAP: return map_count(v);
+    case VALUE_SET: return set_count(v);
+    default: return 0;
     }
 }
 

@@ -72,8 +72,8 @@ void compilation_fail(struct compilation *compilation, enum failure_kind kind, u
     __builtin_longjmp(compilation->exit, 1);
 }
 
-void compilation_fail_limit(struct compilation *compilation, enum failure_kind kind, uint32_t offset,
-                            const char *option, size_t limit, const char *message)
+void compilation_fail_limit(struct compilation *compilation, enum failure_kind kind,
+                            uint32_t offset, const char *option, size_t limit, const char *message)
 {
     diagnostic_set(compilation, kind, offset, NULL);
     compilation->diagnostic->limit_option = option;
@@ -183,7 +183,8 @@ void symbol_count_keyword(struct compilation *compilation, struct span name, uin
 {
     // A keyword is entered with its colon, so that it does not meet the symbol of the same name.
     uint64_t hash = hash_bytes(name.data, name.length, hash_seed() + 1);
-    struct symbol **slot = table_slot(compilation, (struct span){name.data - 1, name.length + 1}, hash);
+    struct symbol **slot =
+        table_slot(compilation, (struct span){name.data - 1, name.length + 1}, hash);
     if (*slot)
         return;
     count_symbol(compilation, offset);

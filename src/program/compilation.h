@@ -32,7 +32,7 @@ struct compilation {
     struct span source;
     const struct run_limits *limits;
     struct symbol_table symbols;
-    bool has_defs;  // a def, defn or defonce may be in the program
+    bool has_defs;           // a def, defn or defonce may be in the program
     struct region *scratch;  // for values needed while compiling; NULL until needed
     struct diagnostic *diagnostic;
     void *exit[5];  // __builtin_setjmp buffer

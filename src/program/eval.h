@@ -5,7 +5,7 @@
 #include "program/state.h"
 #include "value/layout.h"
 
-#define EVALUATORS(X)                                                                      \
+#define EVALUATORS(X)                                                                            \
     X(immediate) X(constant) X(local_copy) X(local_move) X(capture) X(self) X(global)      \
     X(global_or_nil) X(memory) X(if) X(do) X(let) X(and) X(or) X(cond) X(case) X(condp)    \
     X(bind_if) X(function) X(loop) X(recur) X(for) X(def) X(thread_some) X(thread_cond) X(where) \

@@ -61,8 +61,7 @@ value eval_global(const struct expression *expression, struct frame *frame, stru
     return value_retain(slot->value);
 }
 
-value eval_global_or_nil(const struct expression *expression, struct frame *frame,
-                         struct run *run)
+value eval_global_or_nil(const struct expression *expression, struct frame *frame, struct run *run)
 {
     (void)frame;
     uint32_t index = ((const struct expression_index *)expression)->index;

@@ -56,9 +56,8 @@ static __attribute__((noinline)) value call_large(const struct expression_call *
 
 // The small frame is filled up to slot_count ≤ SMALL_FRAME, so the guard word that the compiler would
 // put behind it could only cost time.
-static inline __attribute__((always_inline)) value call_value(const struct expression_call *call,
-                                                              value f, struct frame *frame,
-                                                              struct run *run)
+static inline __attribute__((always_inline)) value
+call_value(const struct expression_call *call, value f, struct frame *frame, struct run *run)
 {
     if (__builtin_expect(!value_is_foreign(f, &closure_type), 0))
         return call_generic(call, f, frame, run);
@@ -140,8 +139,8 @@ static inline value peek(const struct expression *expression, struct frame *fram
                                                    : frame->closure->captures[index];
 }
 
-static inline value argument(const struct expression_builtin *call, uint32_t i,
-                             struct frame *frame, struct run *run)
+static inline value argument(const struct expression_builtin *call, uint32_t i, struct frame *frame,
+                             struct run *run)
 {
     return call->borrowed >> i & 1 ? peek(call->items[i], frame)
                                    : evaluate(call->items[i], frame, run);

@@ -31,53 +31,53 @@ static __attribute__((noinline)) bool apply2_test(const struct expression_builti
 
 // Each operation in three versions: any operands; a local and a constant; two locals. The last two
 // look into the slots and fall back to the first unless they find 64-bit integers.
-#define ARITHMETIC(name, overflows, operator, constant_overflows)                                                   \
-    static value fast_##name(const struct expression *expression, struct frame *frame,          \
-                             struct run *run)                                                   \
-    {                                                                                           \
-        PART(builtin, call);                                                                    \
-        spend_cheap(run);                                                                       \
-        value a = evaluate_quick(call->items[0], frame, run);                                         \
-        value b = evaluate_quick(call->items[1], frame, run);                                         \
-        int64_t result;                                                                         \
-        if (__builtin_expect(a.tag == VALUE_INTEGER && b.tag == VALUE_INTEGER, 1)) {            \
-            if (!overflows(a.integer, b.integer, &result))                                      \
-                return value_integer(result);                                                   \
-        } else if (a.tag == VALUE_FLOAT && b.tag == VALUE_FLOAT) {                              \
-            double number = a.number operator b.number;                                         \
-            if (isfinite(number))                                                               \
-                return value_float(number);                                                     \
-        }                                                                                       \
-        return apply2(call, run, a, b);                                                         \
-    }                                                                                           \
-    static value fast_##name##_constant(const struct expression *expression,                    \
-                                        struct frame *frame, struct run *run)                   \
-    {                                                                                           \
-        PART(builtin, call);                                                                    \
-        const value a = frame->slots[call->slot_a];                                  \
-        int64_t result;                                                                         \
-        if (__builtin_expect(a.tag == VALUE_INTEGER &&                                          \
-                                 !constant_overflows(a.integer, call->constant, &result),       \
-                             1)) {                                                              \
-            spend_cheap(run);                                                                   \
-            return value_integer(result);                                                       \
-        }                                                                                       \
-        return fast_##name(expression, frame, run);                                             \
-    }                                                                                           \
-    static value fast_##name##_locals(const struct expression *expression, struct frame *frame, \
-                                      struct run *run)                                          \
-    {                                                                                           \
-        PART(builtin, call);                                                                    \
-        const value a = frame->slots[call->slot_a];                                  \
-        const value b = frame->slots[call->slot_b];                                  \
-        int64_t result;                                                                         \
-        if (__builtin_expect(a.tag == VALUE_INTEGER && b.tag == VALUE_INTEGER &&                \
-                                 !overflows(a.integer, b.integer, &result),                     \
-                             1)) {                                                              \
-            spend_cheap(run);                                                                   \
-            return value_integer(result);                                                       \
-        }                                                                                       \
-        return fast_##name(expression, frame, run);                                             \
+#define ARITHMETIC(name, overflows, operator, constant_overflows)                                 \
+    static value fast_##name(const struct expression *expression, struct frame *frame,            \
+                             struct run *run)                                                     \
+    {                                                                                             \
+        PART(builtin, call);                                                                      \
+        spend_cheap(run);                                                                         \
+        value a = evaluate_quick(call->items[0], frame, run);                                     \
+        value b = evaluate_quick(call->items[1], frame, run);                                     \
+        int64_t result;                                                                           \
+        if (__builtin_expect(a.tag == VALUE_INTEGER && b.tag == VALUE_INTEGER, 1)) {              \
+            if (!overflows(a.integer, b.integer, &result))                                        \
+                return value_integer(result);                                                     \
+        } else if (a.tag == VALUE_FLOAT && b.tag == VALUE_FLOAT) {                                \
+            double number = a.number operator b.number;                                           \
+            if (isfinite(number))                                                                 \
+                return value_float(number);                                                       \
+        }                                                                                         \
+        return apply2(call, run, a, b);                                                           \
+    }                                                                                             \
+    static value fast_##name##_constant(const struct expression *expression, struct frame *frame, \
+                                        struct run *run)                                          \
+    {                                                                                             \
+        PART(builtin, call);                                                                      \
+        const value a = frame->slots[call->slot_a];                                               \
+        int64_t result;                                                                           \
+        if (__builtin_expect(a.tag == VALUE_INTEGER &&                                            \
+                                 !constant_overflows(a.integer, call->constant, &result),         \
+                             1)) {                                                                \
+            spend_cheap(run);                                                                     \
+            return value_integer(result);                                                         \
+        }                                                                                         \
+        return fast_##name(expression, frame, run);                                               \
+    }                                                                                             \
+    static value fast_##name##_locals(const struct expression *expression, struct frame *frame,   \
+                                      struct run *run)                                            \
+    {                                                                                             \
+        PART(builtin, call);                                                                      \
+        const value a = frame->slots[call->slot_a];                                               \
+        const value b = frame->slots[call->slot_b];                                               \
+        int64_t result;                                                                           \
+        if (__builtin_expect(a.tag == VALUE_INTEGER && b.tag == VALUE_INTEGER &&                  \
+                                 !overflows(a.integer, b.integer, &result),                       \
+                             1)) {                                                                \
+            spend_cheap(run);                                                                     \
+            return value_integer(result);                                                         \
+        }                                                                                         \
+        return fast_##name(expression, frame, run);                                               \
     }
 
 ARITHMETIC(add, __builtin_add_overflow, +, __builtin_add_overflow)
@@ -106,9 +106,9 @@ static value fast_step_local(const struct expression *expression, struct frame *
     PART(builtin, call);
     const value a = frame->slots[call->slot_a];
     int64_t result;
-    if (__builtin_expect(
-            a.tag == VALUE_INTEGER && !__builtin_add_overflow(a.integer, call->constant, &result),
-            1)) {
+    if (__builtin_expect(a.tag == VALUE_INTEGER &&
+                             !__builtin_add_overflow(a.integer, call->constant, &result),
+                         1)) {
         spend_cheap(run);
         return value_integer(result);
     }
@@ -127,42 +127,42 @@ static value fast_dec(const struct expression *expression, struct frame *frame, 
 
 // --- comparison ---------------------------------------------------------------------------------
 
-#define COMPARISON(name, operator)                                                                  \
-    static bool test_##name(const struct expression *expression, struct frame *frame,               \
-                            struct run *run)                                                        \
-    {                                                                                               \
-        PART(builtin, call);                                                                        \
-        spend_cheap(run);                                                                           \
-        value a = evaluate_quick(call->items[0], frame, run);                                             \
-        value b = evaluate_quick(call->items[1], frame, run);                                             \
-        if (__builtin_expect(a.tag == VALUE_INTEGER && b.tag == VALUE_INTEGER, 1))                  \
-            return a.integer operator b.integer;                                                    \
-        if (a.tag == VALUE_FLOAT && b.tag == VALUE_FLOAT)                                           \
-            return a.number operator b.number;                                                      \
-        return apply2_test(call, run, a, b);                                                        \
-    }                                                                                               \
-    static bool test_##name##_constant(const struct expression *expression, struct frame *frame,    \
-                                       struct run *run)                                             \
-    {                                                                                               \
-        PART(builtin, call);                                                                        \
-        const value a = frame->slots[call->slot_a];                                      \
-        if (__builtin_expect(a.tag == VALUE_INTEGER, 1)) {                                          \
-            spend_cheap(run);                                                                       \
-            return a.integer operator call->constant;                                               \
-        }                                                                                           \
-        return test_##name(expression, frame, run);                                                 \
-    }                                                                                               \
-    static bool test_##name##_locals(const struct expression *expression, struct frame *frame,      \
-                                     struct run *run)                                               \
-    {                                                                                               \
-        PART(builtin, call);                                                                        \
-        const value a = frame->slots[call->slot_a];                                      \
-        const value b = frame->slots[call->slot_b];                                      \
-        if (__builtin_expect(a.tag == VALUE_INTEGER && b.tag == VALUE_INTEGER, 1)) {                \
-            spend_cheap(run);                                                                       \
-            return a.integer operator b.integer;                                                    \
-        }                                                                                           \
-        return test_##name(expression, frame, run);                                                 \
+#define COMPARISON(name, operator)                                                               \
+    static bool test_##name(const struct expression *expression, struct frame *frame,            \
+                            struct run *run)                                                     \
+    {                                                                                            \
+        PART(builtin, call);                                                                     \
+        spend_cheap(run);                                                                        \
+        value a = evaluate_quick(call->items[0], frame, run);                                    \
+        value b = evaluate_quick(call->items[1], frame, run);                                    \
+        if (__builtin_expect(a.tag == VALUE_INTEGER && b.tag == VALUE_INTEGER, 1))               \
+            return a.integer operator b.integer;                                                 \
+        if (a.tag == VALUE_FLOAT && b.tag == VALUE_FLOAT)                                        \
+            return a.number operator b.number;                                                   \
+        return apply2_test(call, run, a, b);                                                     \
+    }                                                                                            \
+    static bool test_##name##_constant(const struct expression *expression, struct frame *frame, \
+                                       struct run *run)                                          \
+    {                                                                                            \
+        PART(builtin, call);                                                                     \
+        const value a = frame->slots[call->slot_a];                                              \
+        if (__builtin_expect(a.tag == VALUE_INTEGER, 1)) {                                       \
+            spend_cheap(run);                                                                    \
+            return a.integer operator call->constant;                                            \
+        }                                                                                        \
+        return test_##name(expression, frame, run);                                              \
+    }                                                                                            \
+    static bool test_##name##_locals(const struct expression *expression, struct frame *frame,   \
+                                     struct run *run)                                            \
+    {                                                                                            \
+        PART(builtin, call);                                                                     \
+        const value a = frame->slots[call->slot_a];                                              \
+        const value b = frame->slots[call->slot_b];                                              \
+        if (__builtin_expect(a.tag == VALUE_INTEGER && b.tag == VALUE_INTEGER, 1)) {             \
+            spend_cheap(run);                                                                    \
+            return a.integer operator b.integer;                                                 \
+        }                                                                                        \
+        return test_##name(expression, frame, run);                                              \
     }
 
 COMPARISON(less, <)
@@ -172,37 +172,37 @@ COMPARISON(greater_equal, >=)
 COMPARISON(equal, ==)
 
 // (if (< local constant) …) and (if (< local local) …) in one function.
-#define BRANCH(name, operator)                                                                   \
-    static value if_##name##_constant(const struct expression *expression, struct frame *frame,  \
-                                      struct run *run)                                           \
-    {                                                                                            \
-        PART(if, branch);                                                                        \
-        const struct expression_builtin *call = (const void *)branch->test;                      \
-        const value a = frame->slots[call->slot_a];                                              \
-        bool yes;                                                                                \
-        if (__builtin_expect(a.tag == VALUE_INTEGER, 1)) {                                       \
-            spend_cheap(run);                                                                    \
-            yes = a.integer operator call->constant;                                             \
-        } else {                                                                                 \
-            yes = test_##name(branch->test, frame, run);                                         \
-        }                                                                                        \
-        return evaluate_quick(yes ? branch->then : branch->otherwise, frame, run);               \
-    }                                                                                            \
-    static value if_##name##_locals(const struct expression *expression, struct frame *frame,    \
-                                    struct run *run)                                             \
-    {                                                                                            \
-        PART(if, branch);                                                                        \
-        const struct expression_builtin *call = (const void *)branch->test;                      \
-        const value a = frame->slots[call->slot_a];                                              \
-        const value b = frame->slots[call->slot_b];                                              \
-        bool yes;                                                                                \
-        if (__builtin_expect(a.tag == VALUE_INTEGER && b.tag == VALUE_INTEGER, 1)) {             \
-            spend_cheap(run);                                                                    \
-            yes = a.integer operator b.integer;                                                  \
-        } else {                                                                                 \
-            yes = test_##name(branch->test, frame, run);                                         \
-        }                                                                                        \
-        return evaluate_quick(yes ? branch->then : branch->otherwise, frame, run);               \
+#define BRANCH(name, operator)                                                                  \
+    static value if_##name##_constant(const struct expression *expression, struct frame *frame, \
+                                      struct run *run)                                          \
+    {                                                                                           \
+        PART(if, branch);                                                                       \
+        const struct expression_builtin *call = (const void *)branch->test;                     \
+        const value a = frame->slots[call->slot_a];                                             \
+        bool yes;                                                                               \
+        if (__builtin_expect(a.tag == VALUE_INTEGER, 1)) {                                      \
+            spend_cheap(run);                                                                   \
+            yes = a.integer operator call->constant;                                            \
+        } else {                                                                                \
+            yes = test_##name(branch->test, frame, run);                                        \
+        }                                                                                       \
+        return evaluate_quick(yes ? branch->then : branch->otherwise, frame, run);              \
+    }                                                                                           \
+    static value if_##name##_locals(const struct expression *expression, struct frame *frame,   \
+                                    struct run *run)                                            \
+    {                                                                                           \
+        PART(if, branch);                                                                       \
+        const struct expression_builtin *call = (const void *)branch->test;                     \
+        const value a = frame->slots[call->slot_a];                                             \
+        const value b = frame->slots[call->slot_b];                                             \
+        bool yes;                                                                               \
+        if (__builtin_expect(a.tag == VALUE_INTEGER && b.tag == VALUE_INTEGER, 1)) {            \
+            spend_cheap(run);                                                                   \
+            yes = a.integer operator b.integer;                                                 \
+        } else {                                                                                \
+            yes = test_##name(branch->test, frame, run);                                        \
+        }                                                                                       \
+        return evaluate_quick(yes ? branch->then : branch->otherwise, frame, run);              \
     }
 
 BRANCH(less, <)

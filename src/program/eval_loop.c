@@ -176,9 +176,7 @@ static enum progress run_clauses(struct comprehension *comprehension, uint32_t i
     for (; index < loop->count; index++) {
         const struct clause *clause = &loop->clauses[index];
         switch ((enum clause_kind)clause->kind) {
-        case CLAUSE_EACH:
-            run_each(comprehension, index);
-            return GO_ON;
+        case CLAUSE_EACH: run_each(comprehension, index); return GO_ON;
         case CLAUSE_LET:
             for (uint32_t i = 0; i < clause->count; i++)
                 pattern_bind_fast(run, frame, clause->steps[i].pattern,
@@ -296,14 +294,8 @@ static void bind_map(struct run *run, struct frame *frame, const struct pattern 
 void pattern_bind(struct run *run, struct frame *frame, const struct pattern *pattern, value v)
 {
     switch ((enum pattern_kind)pattern->kind) {
-    case PATTERN_SLOT:
-        slot_store(run, frame, pattern->slot, v);
-        break;
-    case PATTERN_VECTOR:
-        bind_vector(run, frame, pattern, v);
-        break;
-    case PATTERN_MAP:
-        bind_map(run, frame, pattern, v);
-        break;
+    case PATTERN_SLOT: slot_store(run, frame, pattern->slot, v); break;
+    case PATTERN_VECTOR: bind_vector(run, frame, pattern, v); break;
+    case PATTERN_MAP: bind_map(run, frame, pattern, v); break;
     }
 }

@@ -20,14 +20,14 @@ typedef value eval_fn(const struct expression *expression, struct frame *frame, 
 typedef bool test_fn(const struct expression *expression, struct frame *frame, struct run *run);
 
 enum expression_kind {
-    EXPRESSION_IMMEDIATE,   // value
-    EXPRESSION_CONSTANT,    // index into the instance's constants
-    EXPRESSION_LOCAL,       // slot
-    EXPRESSION_CAPTURE,     // index into the closure's captures
-    EXPRESSION_SELF,        // the closure itself
-    EXPRESSION_GLOBAL,      // index into the globals
-    EXPRESSION_MEMORY,      // memory/x
-    EXPRESSION_IF,          // test, then, else
+    EXPRESSION_IMMEDIATE,  // value
+    EXPRESSION_CONSTANT,   // index into the instance's constants
+    EXPRESSION_LOCAL,      // slot
+    EXPRESSION_CAPTURE,    // index into the closure's captures
+    EXPRESSION_SELF,       // the closure itself
+    EXPRESSION_GLOBAL,     // index into the globals
+    EXPRESSION_MEMORY,     // memory/x
+    EXPRESSION_IF,         // test, then, else
     EXPRESSION_DO,
     EXPRESSION_LET,
     EXPRESSION_AND,
@@ -35,11 +35,11 @@ enum expression_kind {
     EXPRESSION_COND,
     EXPRESSION_CASE,
     EXPRESSION_CONDP,
-    EXPRESSION_BIND_IF,     // if-let, when-let, if-some, when-some, when-first
+    EXPRESSION_BIND_IF,  // if-let, when-let, if-some, when-some, when-first
     EXPRESSION_FN,
     EXPRESSION_LOOP,
     EXPRESSION_RECUR,
-    EXPRESSION_FOR,         // for and doseq
+    EXPRESSION_FOR,  // for and doseq
     EXPRESSION_DEF,
     EXPRESSION_THREAD_SOME,
     EXPRESSION_THREAD_COND,
@@ -72,8 +72,8 @@ struct expression {
     eval_fn *eval;
     test_fn *test;  // truth of the value, which is dropped
     uint8_t kind;
-    uint8_t quick;  // enum quick: evaluated without a call
-    bool flag;  // LOCAL: last use, move; GLOBAL: nil when unbound; see the structs below
+    uint8_t quick;    // enum quick: evaluated without a call
+    bool flag;        // LOCAL: last use, move; GLOBAL: nil when unbound; see the structs below
     uint32_t offset;  // byte position in the source
 };
 
@@ -102,10 +102,10 @@ struct pattern {
     uint8_t kind;
     bool has_rest;
     uint32_t offset;
-    uint32_t slot;         // PATTERN_SLOT
-    struct pattern *whole;  // :as, or NULL
-    struct pattern *rest;   // after &
-    struct pattern **items;  // PATTERN_VECTOR
+    uint32_t slot;                  // PATTERN_SLOT
+    struct pattern *whole;          // :as, or NULL
+    struct pattern *rest;           // after &
+    struct pattern **items;         // PATTERN_VECTOR
     struct pattern_entry *entries;  // PATTERN_MAP
     uint32_t count;
 };
@@ -134,8 +134,8 @@ struct code {  // what all closures of one fn have in common
     bool has_recur;
     uint32_t capture_count;
     struct capture *captures;
-    struct span name;     // empty when it has none
-    struct span source;   // of the parameter vector, for #fn[a b]
+    struct span name;    // empty when it has none
+    struct span source;  // of the parameter vector, for #fn[a b]
     uint32_t offset;
 };
 
@@ -174,7 +174,7 @@ struct expression_case {
     struct expression base;
     struct expression *subject;
     uint32_t count;
-    uint32_t *constants;         // one per entry
+    uint32_t *constants;          // one per entry
     struct expression **results;  // one per entry; entries of one clause share it
     struct expression *otherwise;
 };
@@ -209,7 +209,7 @@ struct expression_loop {
     uint32_t count;
     struct binding_step *steps;
     struct expression *body;
-    struct recur_target *target;  // while the program is analysed
+    struct recur_target *target;   // while the program is analysed
     const struct slot_set *reads;  // slots of the surroundings that a round reads
 };
 
@@ -219,7 +219,7 @@ struct expression_recur {
     uint32_t wanted;  // another count is an arity_mismatch
     struct expression **items;
     struct pattern **patterns;
-    bool plain;  // every pattern is a slot
+    bool plain;     // every pattern is a slot
     bool has_rest;  // the last pattern is the rest of a function's arguments
     struct recur_target *target;
 };
@@ -228,9 +228,9 @@ enum clause_kind { CLAUSE_EACH, CLAUSE_LET, CLAUSE_WHEN, CLAUSE_WHILE };
 
 struct clause {
     uint8_t kind;
-    struct pattern *pattern;       // EACH
-    struct expression *value;      // EACH: collection; WHEN, WHILE: test
-    struct binding_step *steps;    // LET
+    struct pattern *pattern;     // EACH
+    struct expression *value;    // EACH: collection; WHEN, WHILE: test
+    struct binding_step *steps;  // LET
     uint32_t count;
 };
 
@@ -259,11 +259,12 @@ struct expression_thread {  // SOME: steps; COND: test, step …
 struct expression_where {
     struct expression base;
     uint8_t operator;
-    uint32_t field;  // constant: vector, the path
+    uint32_t field;            // constant: vector, the path
     struct expression *value;  // NULL: (where field)
 };
 
-struct expression_call {  // CALL, and RETURN, FAIL, MEMORY_PUT, MEMORY_GET with their parts as items
+struct
+    expression_call {  // CALL, and RETURN, FAIL, MEMORY_PUT, MEMORY_GET with their parts as items
     struct expression base;
     struct expression *head;  // CALL only
     uint32_t count;
@@ -274,7 +275,7 @@ struct expression_builtin {
     struct expression base;
     const struct builtin *builtin;
     uint32_t count;
-    uint32_t borrowed;  // of a builtin that looks: bit i = argument i is read where it is
+    uint32_t borrowed;        // of a builtin that looks: bit i = argument i is read where it is
     uint32_t slot_a, slot_b;  // of operands that are locals, for arithmetic and comparison
     int64_t constant;         // of an operand that is a 64-bit integer; negated for -
     struct expression **items;
@@ -323,4 +324,7 @@ struct frame {
 
 // What recur gives to its loop; never seen by anybody else.
 enum { VALUE_RECUR = VALUE_TAG_COUNT };
-static inline value value_recur(void) { return (value){.tag = VALUE_RECUR}; }
+static inline value value_recur(void)
+{
+    return (value){.tag = VALUE_RECUR};
+}

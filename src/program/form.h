@@ -29,9 +29,9 @@ struct symbol {
     uint64_t hash;
     const struct builtin *builtin;  // of this name, or NULL
     enum special special;
-    bool is_defined;          // by a def, defn or defonce of this program
-    int32_t global;           // index in the program's list of global names, or -1
-    struct binding *binding;  // innermost local binding while the program is analysed
+    bool is_defined;              // by a def, defn or defonce of this program
+    int32_t global;               // index in the program's list of global names, or -1
+    struct binding *binding;      // innermost local binding while the program is analysed
     const struct form *fallback;  // its :or value while a map pattern is analysed
 };
 

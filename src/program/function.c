@@ -152,10 +152,9 @@ static _Noreturn void fail_closure_arity(struct run *run, const struct code *cod
     if (code->name.length)
         snprintf(name, sizeof(name), "%.*s", (int)(code->name.length > 60 ? 60 : code->name.length),
                  code->name.data);
-    run_raise(run, ARITY_MISMATCH, name[0] ? name : "fn",
-              "%s: expected %s%u argument%s, got %zu", name[0] ? name : "fn",
-              code->has_rest ? "at least " : "", (unsigned)code->parameter_count,
-              code->parameter_count == 1 ? "" : "s", count);
+    run_raise(run, ARITY_MISMATCH, name[0] ? name : "fn", "%s: expected %s%u argument%s, got %zu",
+              name[0] ? name : "fn", code->has_rest ? "at least " : "",
+              (unsigned)code->parameter_count, code->parameter_count == 1 ? "" : "s", count);
 }
 
 struct closure_call {
@@ -178,8 +177,8 @@ static void closure_enter(void *data)
     if (filled)
         memcpy(frame->slots, call->arguments, filled * sizeof(value));
     if (code->has_rest) {
-        frame->slots[filled] = vector_from(call->run->region, call->arguments + filled,
-                                           call->count - filled);
+        frame->slots[filled] =
+            vector_from(call->run->region, call->arguments + filled, call->count - filled);
         filled++;
     }
     for (uint32_t i = filled; i < code->slot_count; i++)
@@ -248,8 +247,8 @@ value keyword_apply(struct run *run, value key, value subject, value otherwise)
 static _Noreturn void fail_lookup_arity(struct run *run, const char *what, const char *wanted,
                                         size_t count)
 {
-    run_raise(run, ARITY_ERROR, NULL, "a %s called as a function takes %s, got %zu argument%s", what,
-              wanted, count, count == 1 ? "" : "s");
+    run_raise(run, ARITY_ERROR, NULL, "a %s called as a function takes %s, got %zu argument%s",
+              what, wanted, count, count == 1 ? "" : "s");
 }
 
 static value call_lookup(struct run *run, value f, value *arguments, size_t count)
@@ -264,7 +263,8 @@ static value call_lookup(struct run *run, value f, value *arguments, size_t coun
         return value_nil();
     }
     if (count != 1 && count != 2)
-        fail_lookup_arity(run, f.tag == VALUE_MAP ? "map" : "keyword", "one or two arguments", count);
+        fail_lookup_arity(run, f.tag == VALUE_MAP ? "map" : "keyword", "one or two arguments",
+                          count);
     value otherwise = count == 2 ? arguments[1] : value_nil();
     if (f.tag == VALUE_KEYWORD)
         return keyword_apply(run, f, arguments[0], otherwise);

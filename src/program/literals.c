@@ -29,24 +29,15 @@ bool form_is_constant(const struct form *form)
 value form_value(struct region *region, const struct form *form)
 {
     switch (form->kind) {
-    case FORM_NIL:
-        return value_nil();
-    case FORM_BOOLEAN:
-        return value_boolean(form->boolean);
-    case FORM_INTEGER:
-        return value_integer(form->integer);
-    case FORM_FLOAT:
-        return value_float(form->number);
-    case FORM_BIG_INTEGER:
-        return value_integer_from_text(region, form->text);
-    case FORM_STRING:
-        return value_string_borrow(region, form->text);
-    case FORM_KEYWORD:
-        return value_keyword(region, form->text);
-    case FORM_QUOTE:
-        return value_symbol(region, form->items[0]->symbol->name);
-    default:
-        break;
+    case FORM_NIL: return value_nil();
+    case FORM_BOOLEAN: return value_boolean(form->boolean);
+    case FORM_INTEGER: return value_integer(form->integer);
+    case FORM_FLOAT: return value_float(form->number);
+    case FORM_BIG_INTEGER: return value_integer_from_text(region, form->text);
+    case FORM_STRING: return value_string_borrow(region, form->text);
+    case FORM_KEYWORD: return value_keyword(region, form->text);
+    case FORM_QUOTE: return value_symbol(region, form->items[0]->symbol->name);
+    default: break;
     }
     size_t step = form->kind == FORM_MAP ? 2 : 1;
     value collection = form->kind == FORM_VECTOR ? vector_new(region, form->count)
@@ -70,16 +61,11 @@ static bool scalars_identical(const struct form *a, const struct form *b)
     if (a->kind != b->kind)
         return false;
     switch (a->kind) {
-    case FORM_NIL:
-        return true;
-    case FORM_BOOLEAN:
-        return a->boolean == b->boolean;
-    case FORM_INTEGER:
-        return a->integer == b->integer;
-    case FORM_FLOAT:
-        return a->number == b->number || (isnan(a->number) && isnan(b->number));
-    default:
-        return span_equal(a->text, b->text);
+    case FORM_NIL: return true;
+    case FORM_BOOLEAN: return a->boolean == b->boolean;
+    case FORM_INTEGER: return a->integer == b->integer;
+    case FORM_FLOAT: return a->number == b->number || (isnan(a->number) && isnan(b->number));
+    default: return span_equal(a->text, b->text);
     }
 }
 

@@ -9,8 +9,7 @@
 
 static void walk(struct expression *expression, struct slot_set *live);
 
-static void walk_list(struct expression **items, size_t count,
-                      struct slot_set *live)
+static void walk_list(struct expression **items, size_t count, struct slot_set *live)
 {
     for (size_t i = count; i-- > 0;)
         walk(items[i], live);
@@ -43,8 +42,7 @@ static void walk_pattern(struct pattern *pattern, struct slot_set *live)
         walk_pattern(pattern->whole, live);
 }
 
-static void walk_steps(struct binding_step *steps, size_t count,
-                       struct slot_set *live)
+static void walk_steps(struct binding_step *steps, size_t count, struct slot_set *live)
 {
     for (size_t i = count; i-- > 0;) {
         walk_pattern(steps[i].pattern, live);
@@ -113,8 +111,8 @@ static void walk_logic(struct expression_list *list, struct slot_set *live)
 }
 
 // test, result, test, result …; `live` holds what is alive when no test was true.
-static void walk_pairs(struct expression **items, size_t count,
-                       const struct slot_set *after, struct slot_set *live)
+static void walk_pairs(struct expression **items, size_t count, const struct slot_set *after,
+                       struct slot_set *live)
 {
     for (size_t i = count; i >= 2; i -= 2) {
         struct slot_set taken = *after;
@@ -138,8 +136,7 @@ static void walk_case(struct expression_case *branch, struct slot_set *live)
     walk(branch->subject, live);
 }
 
-static void walk_condp(struct expression_condp *branch,
-                       struct slot_set *live)
+static void walk_condp(struct expression_condp *branch, struct slot_set *live)
 {
     struct slot_set after = *live;
     walk(branch->otherwise, live);
@@ -148,8 +145,7 @@ static void walk_condp(struct expression_condp *branch,
     walk(branch->predicate, live);
 }
 
-static void walk_bind_if(struct expression_bind_if *branch,
-                         struct slot_set *live)
+static void walk_bind_if(struct expression_bind_if *branch, struct slot_set *live)
 {
     struct slot_set other = *live;
     walk(branch->then, live);
@@ -159,8 +155,7 @@ static void walk_bind_if(struct expression_bind_if *branch,
     walk(branch->value, live);
 }
 
-static void walk_thread(struct expression_thread *thread,
-                        struct slot_set *live)
+static void walk_thread(struct expression_thread *thread, struct slot_set *live)
 {
     // The slot is read by each step and, at the end, by the form itself.
     struct slot_set after = *live;
@@ -214,8 +209,7 @@ static bool is_simple(const struct expression *expression)
 
 // A builtin that only looks at its arguments reads locals where they are. Such a local must stay in
 // its slot until the call, so what is evaluated after it must not move it.
-static void walk_looks(struct expression_builtin *call,
-                       struct slot_set *live)
+static void walk_looks(struct expression_builtin *call, struct slot_set *live)
 {
     call->borrowed = 0;
     bool simple_after = true;
@@ -234,15 +228,15 @@ static void walk_looks(struct expression_builtin *call,
             uint32_t slot = ((struct expression_index *)item)->index;
             if ((pinned >> i & 1) || slot_set_has(live, slot))
                 call->borrowed |= (uint32_t)1 << i;
-        } else if (i < 32 && (item->kind == EXPRESSION_CONSTANT || item->kind == EXPRESSION_CAPTURE)) {
+        } else if (i < 32 &&
+                   (item->kind == EXPRESSION_CONSTANT || item->kind == EXPRESSION_CAPTURE)) {
             call->borrowed |= (uint32_t)1 << i;
         }
         walk(item, live);
     }
 }
 
-static void walk_builtin(struct expression_builtin *call,
-                         struct slot_set *live)
+static void walk_builtin(struct expression_builtin *call, struct slot_set *live)
 {
     if (call->builtin->flags & BUILTIN_LOOKS)
         walk_looks(call, live);
@@ -259,9 +253,7 @@ static void walk(struct expression *expression, struct slot_set *live)
         slot_set_add(live, slot);
         break;
     }
-    case EXPRESSION_IF:
-        walk_if((struct expression_if *)expression, live);
-        break;
+    case EXPRESSION_IF: walk_if((struct expression_if *)expression, live); break;
     case EXPRESSION_DO:
     case EXPRESSION_VECTOR:
     case EXPRESSION_MAP:
@@ -271,9 +263,7 @@ static void walk(struct expression *expression, struct slot_set *live)
         break;
     }
     case EXPRESSION_AND:
-    case EXPRESSION_OR:
-        walk_logic((struct expression_list *)expression, live);
-        break;
+    case EXPRESSION_OR: walk_logic((struct expression_list *)expression, live); break;
     case EXPRESSION_COND: {
         struct expression_list *list = (struct expression_list *)expression;
         struct slot_set after = *live;
@@ -286,34 +276,16 @@ static void walk(struct expression *expression, struct slot_set *live)
         walk_steps(let->steps, let->count, live);
         break;
     }
-    case EXPRESSION_CASE:
-        walk_case((struct expression_case *)expression, live);
-        break;
-    case EXPRESSION_CONDP:
-        walk_condp((struct expression_condp *)expression, live);
-        break;
-    case EXPRESSION_BIND_IF:
-        walk_bind_if((struct expression_bind_if *)expression, live);
-        break;
-    case EXPRESSION_FN:
-        walk_fn((struct expression_fn *)expression, live);
-        break;
-    case EXPRESSION_LOOP:
-        walk_loop((struct expression_loop *)expression, live);
-        break;
-    case EXPRESSION_RECUR:
-        walk_recur((struct expression_recur *)expression, live);
-        break;
-    case EXPRESSION_FOR:
-        walk_for((struct expression_for *)expression, live);
-        break;
-    case EXPRESSION_DEF:
-        walk(((struct expression_def *)expression)->value, live);
-        break;
+    case EXPRESSION_CASE: walk_case((struct expression_case *)expression, live); break;
+    case EXPRESSION_CONDP: walk_condp((struct expression_condp *)expression, live); break;
+    case EXPRESSION_BIND_IF: walk_bind_if((struct expression_bind_if *)expression, live); break;
+    case EXPRESSION_FN: walk_fn((struct expression_fn *)expression, live); break;
+    case EXPRESSION_LOOP: walk_loop((struct expression_loop *)expression, live); break;
+    case EXPRESSION_RECUR: walk_recur((struct expression_recur *)expression, live); break;
+    case EXPRESSION_FOR: walk_for((struct expression_for *)expression, live); break;
+    case EXPRESSION_DEF: walk(((struct expression_def *)expression)->value, live); break;
     case EXPRESSION_THREAD_SOME:
-    case EXPRESSION_THREAD_COND:
-        walk_thread((struct expression_thread *)expression, live);
-        break;
+    case EXPRESSION_THREAD_COND: walk_thread((struct expression_thread *)expression, live); break;
     case EXPRESSION_WHERE:
         if (((struct expression_where *)expression)->value)
             walk(((struct expression_where *)expression)->value, live);
@@ -350,8 +322,7 @@ static void walk(struct expression *expression, struct slot_set *live)
     case EXPRESSION_SELF:
     case EXPRESSION_GLOBAL:
     case EXPRESSION_MEMORY:
-    case EXPRESSION_KIND_COUNT:
-        break;
+    case EXPRESSION_KIND_COUNT: break;
     }
 }
 

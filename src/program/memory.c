@@ -132,8 +132,8 @@ static bool is_return_key(value key)
 static void merge_entry(struct run *run, value key, value item)
 {
     struct branch_state *branch = &run->state->branch;
-    value name = key.tag == VALUE_STRING ? value_keyword(run->region, value_text(key))
-                                         : value_retain(key);
+    value name =
+        key.tag == VALUE_STRING ? value_keyword(run->region, value_text(key)) : value_retain(key);
     branch->written = set_add(run->region, branch->written, value_retain(name));
     branch->memory = map_put(run->region, branch->memory, name, value_retain(item));
 }
@@ -234,10 +234,12 @@ bool program_check_names(const struct program *program, value memory,
     ret_diagnostic->kind = UNBOUND_VAR;
     snprintf(ret_diagnostic->message, sizeof(ret_diagnostic->message), "undefined variable%s: %s",
              names.count == 1 ? "" : "s", names.text);
-    if (ret_diagnostic->suggestion_count) {
+    for (unsigned i = 0; i < ret_diagnostic->suggestion_count; i++) {
+        bool is_last = i + 1 == ret_diagnostic->suggestion_count;
         size_t used = strlen(ret_diagnostic->message);
-        snprintf(ret_diagnostic->message + used, sizeof(ret_diagnostic->message) - used,
-                 " (did you mean %s?)", ret_diagnostic->suggestions[0]);
+        snprintf(ret_diagnostic->message + used, sizeof(ret_diagnostic->message) - used, "%s%s%s",
+                 i == 0 ? " (did you mean " : ", ", ret_diagnostic->suggestions[i],
+                 is_last ? "?)" : "");
     }
     return false;
 }

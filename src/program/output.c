@@ -67,8 +67,8 @@ value builtin_apropos(struct run *run, const struct builtin *self, value *argume
     value names = set_new(run->region);
     for (size_t i = 0; i < builtin_count; i++) {
         if (contains_ignoring_case(builtin_table[i].name, part))
-            names = set_add(run->region, names,
-                            value_string_text(run->region, builtin_table[i].name));
+            names =
+                set_add(run->region, names, value_string_text(run->region, builtin_table[i].name));
     }
     for (int special = SPECIAL_NONE + 1; special < SPECIAL_COUNT; special++) {
         const char *name = special_name((enum special)special);
@@ -88,8 +88,8 @@ value builtin_doc(struct run *run, const struct builtin *self, value *arguments,
     struct span name = value_text(arguments[0]);
     const struct builtin *builtin = builtin_find(name);
     if (builtin) {
-        print_line(run, value_string_format(run->region, "%s\n  %s", builtin->signature,
-                                            builtin->doc));
+        print_line(run,
+                   value_string_format(run->region, "%s\n  %s", builtin->signature, builtin->doc));
         return value_nil();
     }
     for (int special = SPECIAL_NONE + 1; special < SPECIAL_COUNT; special++) {

@@ -122,8 +122,8 @@ static void branch_merge(struct run *run, struct branch_state *branch)
 {
     struct branch_state *outer = &run->state->branch;
     for (size_t i = 0; i < vector_count(branch->prints); i++)
-        outer->prints = vector_push(run->region, outer->prints,
-                                    value_retain(vector_at(branch->prints, i)));
+        outer->prints =
+            vector_push(run->region, outer->prints, value_retain(vector_at(branch->prints, i)));
     for (size_t i = 0; i < branch->ledger.count; i++)
         ledger_add(run, &outer->ledger, branch->ledger.entries[i]);
     branch_drop(run, branch);
@@ -341,8 +341,8 @@ static struct branch *start_next(struct run *run)
     struct turn *turn = branch->turn = turn_new(run, branch);
     context_save(run, &turn->context);
     run->state->branch = here;
-    turn->context.stack = (struct stack){
-        .caller_end = turn->fiber.memory + STACK_MARGIN + 8192, .is_fiber = true};
+    turn->context.stack =
+        (struct stack){.caller_end = turn->fiber.memory + STACK_MARGIN + 8192, .is_fiber = true};
     turn->context.stack_end = turn->context.stack.caller_end;
     turn->context.depth = group->depth + 1;
     turn->context.current = branch;
@@ -466,8 +466,7 @@ void parallel_release(struct run *run)
 static void run_job(struct pool_job *job)
 {
     struct tool_job *tool_job = (struct tool_job *)job;
-    tool_job->ok =
-        tool_call_run(tool_job->tool->function, tool_job->tool->data, tool_job->call);
+    tool_job->ok = tool_call_run(tool_job->tool->function, tool_job->tool->data, tool_job->call);
 }
 
 static void run_job_here(void *data)
@@ -490,8 +489,7 @@ bool parallel_call(struct run *run, const struct tool *tool, struct tool_call *c
     struct parallel *parallel = run->state->parallel;
     struct branch *self = parallel->current;
     struct tool_job *job = region_alloc(run->region, sizeof(*job));
-    *job = (struct tool_job){
-        .job.function = run_job, .tool = tool, .call = call, .branch = self};
+    *job = (struct tool_job){.job.function = run_job, .tool = tool, .call = call, .branch = self};
     if (self && parallel->pool && pool_submit(parallel->pool, &job->job))
         park(run, BRANCH_WAITING);
     else

@@ -102,7 +102,8 @@ bool pool_submit(struct pool *pool, struct pool_job *job)
 
 struct pool_job *pool_wait(struct pool *pool, int64_t deadline_ns)
 {
-    struct timespec until = {.tv_sec = deadline_ns / 1000000000, .tv_nsec = deadline_ns % 1000000000};
+    struct timespec until = {.tv_sec = deadline_ns / 1000000000,
+                             .tv_nsec = deadline_ns % 1000000000};
     pthread_mutex_lock(&pool->lock);
     int status = 0;
     while (!pool->finished && status == 0)

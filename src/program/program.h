@@ -27,9 +27,9 @@ struct constant {
 
 struct global {
     struct span name;
-    uint32_t offset;      // first reference
-    bool is_defined;      // by this program
-    bool is_required;     // must be in memory when the program does not define it
+    uint32_t offset;   // first reference
+    bool is_defined;   // by this program
+    bool is_required;  // must be in memory when the program does not define it
 };
 
 struct program {

@@ -27,7 +27,7 @@ static uint32_t offset_of(const struct reader *reader, const char *position)
     return (uint32_t)(position - reader->start);
 }
 
-#define reader_fail(reader, position, ...)                              \
+#define reader_fail(reader, position, ...)                                                      \
     compilation_fail((reader)->compilation, PARSE_ERROR, offset_of((reader), (position)), NULL, \
                      __VA_ARGS__)
 
@@ -200,8 +200,7 @@ static struct form *read_string(struct reader *reader)
     const char *start = reader->next++;
     const char *quote = find_quote(reader, start, "string");
     struct form *form = new_form(reader, FORM_STRING, start);
-    form->text = decode_string(reader,
-                               (struct span){reader->next, (size_t)(quote - reader->next)});
+    form->text = decode_string(reader, (struct span){reader->next, (size_t)(quote - reader->next)});
     reader->next = quote + 1;
     return form;
 }
@@ -393,20 +392,13 @@ static struct form *read_special_float(struct reader *reader)
 static struct form *read_dispatch(struct reader *reader)
 {
     switch (peek(reader, 1)) {
-    case '{':
-        return read_collection(reader, FORM_SET, 2, '}');
-    case '(':
-        return read_collection(reader, FORM_SHORT_FN, 2, ')');
-    case '"':
-        return read_regex(reader);
-    case '\'':
-        return read_prefixed_symbol(reader, FORM_VAR, 2);
-    case '#':
-        return read_special_float(reader);
-    case '_':
-        reader_fail(reader, reader->next, "#_ is not supported; use (comment ...)");
-    default:
-        reader_fail(reader, reader->next, "unexpected #");
+    case '{': return read_collection(reader, FORM_SET, 2, '}');
+    case '(': return read_collection(reader, FORM_SHORT_FN, 2, ')');
+    case '"': return read_regex(reader);
+    case '\'': return read_prefixed_symbol(reader, FORM_VAR, 2);
+    case '#': return read_special_float(reader);
+    case '_': reader_fail(reader, reader->next, "#_ is not supported; use (comment ...)");
+    default: reader_fail(reader, reader->next, "unexpected #");
     }
 }
 
@@ -415,7 +407,8 @@ static _Noreturn void fail_unexpected(struct reader *reader)
     uint32_t code_point;
     size_t length = utf8_decode(reader->next, (size_t)(reader->end - reader->next), &code_point);
     if (code_point < 0x20)
-        reader_fail(reader, reader->next, "unexpected control character U+%04X", (unsigned)code_point);
+        reader_fail(reader, reader->next, "unexpected control character U+%04X",
+                    (unsigned)code_point);
     reader_fail(reader, reader->next, "unexpected character %.*s", (int)length, reader->next);
 }
 
@@ -427,24 +420,15 @@ static struct form *read_form(struct reader *reader)
     if (is_symbol_start(c))
         return read_symbol(reader);
     switch (c) {
-    case '(':
-        return read_collection(reader, FORM_LIST, 1, ')');
-    case '[':
-        return read_collection(reader, FORM_VECTOR, 1, ']');
-    case '{':
-        return read_collection(reader, FORM_MAP, 1, '}');
-    case '"':
-        return read_string(reader);
-    case ':':
-        return read_keyword(reader);
-    case '\\':
-        return read_character(reader);
-    case '#':
-        return read_dispatch(reader);
-    case '\'':
-        return read_prefixed_symbol(reader, FORM_QUOTE, 1);
-    default:
-        fail_unexpected(reader);
+    case '(': return read_collection(reader, FORM_LIST, 1, ')');
+    case '[': return read_collection(reader, FORM_VECTOR, 1, ']');
+    case '{': return read_collection(reader, FORM_MAP, 1, '}');
+    case '"': return read_string(reader);
+    case ':': return read_keyword(reader);
+    case '\\': return read_character(reader);
+    case '#': return read_dispatch(reader);
+    case '\'': return read_prefixed_symbol(reader, FORM_QUOTE, 1);
+    default: fail_unexpected(reader);
     }
 }
 

@@ -79,7 +79,8 @@ static bool parse_signature(const struct program_inputs *inputs, struct arena *a
 {
     struct error error = {0};
     *ret_signature = NULL;
-    if (!inputs->signature.length || signature_parse(arena, inputs->signature, ret_signature, &error))
+    if (!inputs->signature.length ||
+        signature_parse(arena, inputs->signature, ret_signature, &error))
         return true;
     struct diagnostic diagnostic = {.kind = INVALID_SIGNATURE};
     snprintf(diagnostic.message, sizeof(diagnostic.message), "invalid signature: %.400s",
@@ -100,8 +101,7 @@ static struct span *memory_functions(struct region *region, value memory, size_t
     struct map_cursor cursor = map_iterate(memory);
     value name, item;
     while (map_next(&cursor, &name, &item)) {
-        if (item.tag == VALUE_FUNCTION &&
-            (name.tag == VALUE_KEYWORD || name.tag == VALUE_STRING))
+        if (item.tag == VALUE_FUNCTION && (name.tag == VALUE_KEYWORD || name.tag == VALUE_STRING))
             names[(*ret_count)++] = value_text(name);
     }
     return names;
@@ -223,7 +223,8 @@ static bool read_inputs(value record, struct program_inputs *inputs, const struc
     if (source.tag != VALUE_STRING)
         return refuse(diagnostic, "missing or not a string", SPAN("program"));
     inputs->source = value_text(source);
-    return read_map(inputs->region, record, "context", "context_edn", &inputs->context, diagnostic) &&
+    return read_map(inputs->region, record, "context", "context_edn", &inputs->context,
+                    diagnostic) &&
            read_history(inputs->region, record, &inputs->history, diagnostic) &&
            read_options(&inputs->options, map_get_text(record, "options"), diagnostic) &&
            read_signature(record, inputs, diagnostic) &&

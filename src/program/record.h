@@ -13,7 +13,7 @@ struct remote_host {
 // Everything a described run needs; owns its parts.
 struct record_run {
     struct tool_table tools;
-    struct arena arena;         // the parsed signature
+    struct arena arena;  // the parsed signature
     struct scripted_tool *scripts;
     struct step step;
 };

@@ -21,8 +21,8 @@
 #include "value/tick.h"
 
 enum {
-    FUEL_PORTION = 10000,         // units between two looks at the clock
-    VALUE_FUEL_PORTION = 50000,   // the same inside value/, whose units are smaller
+    FUEL_PORTION = 10000,        // units between two looks at the clock
+    VALUE_FUEL_PORTION = 50000,  // the same inside value/, whose units are smaller
 };
 
 // --- leaving ------------------------------------------------------------------------------------
@@ -99,8 +99,8 @@ void run_fail_value(struct run *run, value v)
     }
     if (reason.tag == VALUE_KEYWORD || reason.tag == VALUE_STRING)
         failure->kind_text = value_string(run->region, value_text(reason));
-    failure->long_message = message.tag == VALUE_STRING ? value_retain(message)
-                                                        : value_printed(run->region, v);
+    failure->long_message =
+        message.tag == VALUE_STRING ? value_retain(message) : value_printed(run->region, v);
     failure->details = map_put_text(run->region, map_new(run->region), "value", v);
     run_raise(run, FAIL, "fail", "fail");
 }
@@ -116,8 +116,8 @@ static uint64_t units_spent(const struct run *run)
 static void check_time(struct run *run)
 {
     struct run_state *state = run->state;
-    bool out_of_steps = run->limits.max_steps >= 0 &&
-                        units_spent(run) > (uint64_t)run->limits.max_steps;
+    bool out_of_steps =
+        run->limits.max_steps >= 0 && units_spent(run) > (uint64_t)run->limits.max_steps;
     if (!out_of_steps && clock_now_ns() < state->deadline_ns)
         return;
     run->site = NULL;
@@ -182,8 +182,7 @@ static value constant_value(struct run *run, const struct constant *constant)
         if (constant->form->kind == FORM_REGEX)
             return regex_new(run, constant->form->text);
         return form_value(run->region, constant->form);
-    case CONSTANT_KEYWORD:
-        return value_keyword(run->region, constant->name);
+    case CONSTANT_KEYWORD: return value_keyword(run->region, constant->name);
     case CONSTANT_CONTEXT: {
         value key = value_keyword(run->region, constant->name);
         value item = value_nil();
@@ -193,12 +192,9 @@ static value constant_value(struct run *run, const struct constant *constant)
         value_release(run->region, key);
         return item;
     }
-    case CONSTANT_HISTORY:
-        return value_retain(state->history[constant->index - 1]);
-    case CONSTANT_TOOL:
-        return tool_function(run, constant->index);
-    case CONSTANT_PATH:
-        return path_value(run, constant->form);
+    case CONSTANT_HISTORY: return value_retain(state->history[constant->index - 1]);
+    case CONSTANT_TOOL: return tool_function(run, constant->index);
+    case CONSTANT_PATH: return path_value(run, constant->form);
     }
     __builtin_unreachable();
 }
@@ -262,8 +258,8 @@ static value round_vector(struct run *run, value items, unsigned places)
     for (size_t i = 0; i < vector_count(items); i++) {
         value item = vector_at(items, i);
         if (item.tag == VALUE_FLOAT || item.tag >= VALUE_VECTOR)
-            items = vector_put(run->region, items, i,
-                               round_floats(run, value_retain(item), places));
+            items =
+                vector_put(run->region, items, i, round_floats(run, value_retain(item), places));
     }
     return items;
 }
@@ -357,7 +353,8 @@ static void evaluate_program(struct execution *execution)
     execution->base = region->live;
     region->peak = region->live;
     size_t most = SIZE_MAX / 2 - region->live;
-    region_set_limit(region, region->live + (run->limits.max_memory < most ? run->limits.max_memory : most));
+    region_set_limit(region, region->live +
+                                 (run->limits.max_memory < most ? run->limits.max_memory : most));
     if (execution->request->fail_allocation)
         region_fail_nth(region, execution->request->fail_allocation);
     execution->evaluating = true;

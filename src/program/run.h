@@ -22,12 +22,12 @@ typedef value builtin_fn(struct run *run, const struct builtin *self, value *arg
 
 struct run_limits {
     int64_t timeout_ms;
-    size_t max_memory;      // bytes above the inputs
-    size_t max_source;      // bytes
+    size_t max_memory;  // bytes above the inputs
+    size_t max_source;  // bytes
     size_t max_nesting;
     size_t max_symbols;
-    int64_t loop_limit;     // recur jumps of one activation, -1 = none
-    int64_t max_tool_calls; // -1 = none
+    int64_t loop_limit;      // recur jumps of one activation, -1 = none
+    int64_t max_tool_calls;  // -1 = none
     size_t max_parallel;
     size_t max_print_length;  // code points
     size_t regex_limit;       // backtracking steps of one regex call
@@ -36,15 +36,16 @@ struct run_limits {
 
 struct run {
     // hot: touched by every call
-    int64_t fuel;        // units until the clock is looked at again
-    char *stack_end;     // below this address a call moves to a new piece of stack
-    const void *site;    // the call being evaluated, for the position of an error
+    int64_t fuel;      // units until the clock is looked at again
+    char *stack_end;   // below this address a call moves to a new piece of stack
+    const void *site;  // the call being evaluated, for the position of an error
     struct region *region;
-    uint64_t work;       // units ticked by builtins: fuel that is not a call
+    uint64_t work;  // units ticked by builtins: fuel that is not a call
 
     struct run_limits limits;
-    struct run_state *state;        // the interpreter's own
-    struct regex_cache *regexes;    // compiled patterns, NULL until needed; regex_cache_free() at the end
+    struct run_state *state;  // the interpreter's own
+    struct regex_cache
+        *regexes;  // compiled patterns, NULL until needed; regex_cache_free() at the end
 };
 
 // --- leaving ------------------------------------------------------------------------------------

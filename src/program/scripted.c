@@ -95,8 +95,8 @@ static bool refuse(struct diagnostic *diagnostic, struct span name, const char *
     *diagnostic = (struct diagnostic){.kind = INVALID_TOOL};
     int length = name.length > 80 ? 80 : (int)name.length;
     snprintf(diagnostic->op, sizeof(diagnostic->op), "%.*s", length, name.data);
-    snprintf(diagnostic->message, sizeof(diagnostic->message), "invalid tool '%.*s': %.300s", length,
-             name.data, why);
+    snprintf(diagnostic->message, sizeof(diagnostic->message), "invalid tool '%.*s': %.300s",
+             length, name.data, why);
     return false;
 }
 

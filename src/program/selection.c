@@ -138,8 +138,7 @@ static unsigned select_children(struct expression *expression, bool plain)
         unsigned depth = select_steps(let->steps, let->count, plain);
         return deeper(depth, select_one(let->body, plain));
     }
-    case EXPRESSION_CASE:
-        return select_case((struct expression_case *)expression, plain);
+    case EXPRESSION_CASE: return select_case((struct expression_case *)expression, plain);
     case EXPRESSION_CONDP: {
         struct expression_condp *branch = (struct expression_condp *)expression;
         unsigned depth = select_list(branch->items, branch->count, plain);
@@ -168,10 +167,8 @@ static unsigned select_children(struct expression *expression, bool plain)
             expression->eval = recur->count <= 3 ? few[recur->count] : eval_recur_plain;
         return select_list(recur->items, recur->count, plain);
     }
-    case EXPRESSION_FOR:
-        return select_for((struct expression_for *)expression, plain);
-    case EXPRESSION_DEF:
-        return select_one(((struct expression_def *)expression)->value, plain);
+    case EXPRESSION_FOR: return select_for((struct expression_for *)expression, plain);
+    case EXPRESSION_DEF: return select_one(((struct expression_def *)expression)->value, plain);
     case EXPRESSION_THREAD_SOME:
     case EXPRESSION_THREAD_COND: {
         struct expression_thread *thread = (struct expression_thread *)expression;
@@ -209,15 +206,12 @@ static unsigned select_children(struct expression *expression, bool plain)
         if (expression->flag)
             expression->eval = eval_global_or_nil;
         return 0;
-    case EXPRESSION_IMMEDIATE:
-        expression->quick = QUICK_IMMEDIATE;
-        return 0;
+    case EXPRESSION_IMMEDIATE: expression->quick = QUICK_IMMEDIATE; return 0;
     case EXPRESSION_CONSTANT:
     case EXPRESSION_CAPTURE:
     case EXPRESSION_SELF:
     case EXPRESSION_MEMORY:
-    case EXPRESSION_KIND_COUNT:
-        return 0;
+    case EXPRESSION_KIND_COUNT: return 0;
     }
     __builtin_unreachable();
 }

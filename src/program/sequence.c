@@ -19,11 +19,8 @@ static void start(struct run *run, const struct builtin *self, unsigned argument
 {
     *sequence = (struct sequence){.run = run, .source = v, .map = value_nil(), .looks = looks};
     switch (v.tag) {
-    case VALUE_NIL:
-        break;
-    case VALUE_VECTOR:
-        sequence->count = vector_count(v);
-        break;
+    case VALUE_NIL: break;
+    case VALUE_VECTOR: sequence->count = vector_count(v); break;
     case VALUE_STRING:
         sequence->count = string_is_simple(v) ? value_text(v).length : SIZE_MAX;
         break;
@@ -39,8 +36,7 @@ static void start(struct run *run, const struct builtin *self, unsigned argument
             value_release(run->region, v);
         sequence->looks = false;
         break;
-    default:
-        run_type_error(run, self, argument, "a collection", v, NULL);
+    default: run_type_error(run, self, argument, "a collection", v, NULL);
     }
 }
 
@@ -68,7 +64,8 @@ static bool next_character(struct sequence *sequence, value *ret_item)
     if (utf8_decode(text.data + offset, end - offset, &code_point) == end - offset)
         *ret_item = string_from_code_point(sequence->run->region, code_point);
     else
-        *ret_item = value_string(sequence->run->region, (struct span){text.data + offset, end - offset});
+        *ret_item =
+            value_string(sequence->run->region, (struct span){text.data + offset, end - offset});
     sequence->position = end;
     return true;
 }
@@ -121,16 +118,11 @@ size_t sequence_count(struct run *run, value v)
 {
     (void)run;
     switch (v.tag) {
-    case VALUE_VECTOR:
-        return vector_count(v);
-    case VALUE_STRING:
-        return string_count(v);
-    case VALUE_MAP:
-        return map_count(v);
-    case VALUE_SET:
-        return set_count(v);
-    default:
-        return 0;
+    case VALUE_VECTOR: return vector_count(v);
+    case VALUE_STRING: return string_count(v);
+    case VALUE_MAP: return map_count(v);
+    case VALUE_SET: return set_count(v);
+    default: return 0;
     }
 }
 
@@ -141,9 +133,9 @@ enum { SHOWN_CHARACTERS = 60 };
 static const char *kind_word(value v)
 {
     static const char *const words[VALUE_TAG_COUNT] = {
-        [VALUE_NIL] = "nil",         [VALUE_BOOLEAN] = "bool",   [VALUE_INTEGER] = "int",
-        [VALUE_FLOAT] = "float",     [VALUE_BIGNUM] = "int",     [VALUE_STRING] = "string",
-        [VALUE_KEYWORD] = "keyword", [VALUE_VECTOR] = "vector",  [VALUE_MAP] = "map",
+        [VALUE_NIL] = "nil",         [VALUE_BOOLEAN] = "bool",      [VALUE_INTEGER] = "int",
+        [VALUE_FLOAT] = "float",     [VALUE_BIGNUM] = "int",        [VALUE_STRING] = "string",
+        [VALUE_KEYWORD] = "keyword", [VALUE_VECTOR] = "vector",     [VALUE_MAP] = "map",
         [VALUE_SET] = "set",         [VALUE_FUNCTION] = "function", [VALUE_REGEX] = "regex",
         [VALUE_SYMBOL] = "symbol",   [VALUE_VAR] = "var",
     };

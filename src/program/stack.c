@@ -23,8 +23,8 @@ struct stack_piece {
     struct stack_piece *previous;
     struct stack_piece *next;  // a spare one kept for the next time, or NULL
     char *memory;
-    size_t size;     // all of it
-    size_t charged;  // in the region
+    size_t size;       // all of it
+    size_t charged;    // in the region
     void *fake_stack;  // AddressSanitizer's, of the stack that was left
     const void *left_bottom;
     size_t left_size;
@@ -245,7 +245,7 @@ void stack_landed(struct run *run)
 #endif
     run->state->stack.is_switching = false;
     const struct stack *stack = &run->state->stack;
-    char *low = stack->current     ? stack->current->memory + GUARD
+    char *low = stack->current    ? stack->current->memory + GUARD
                 : stack->is_fiber ? stack->caller_end
                                   : stack->caller_end - STACK_MARGIN;
     stack_forget_frames(low, __builtin_frame_address(0));

@@ -12,10 +12,10 @@ struct failure {
     enum failure_kind kind;  // FAILURE_NONE: none
     char op[DIAGNOSTIC_OP_SIZE];
     char message[DIAGNOSTIC_MESSAGE_SIZE];
-    value kind_text;  // (fail …): string, or nil
+    value kind_text;     // (fail …): string, or nil
     value long_message;  // (fail …): string, or nil
-    value details;    // further details: a map, or nil
-    bool has_index;  // of the branch of pmap or pcalls that failed
+    value details;       // further details: a map, or nil
+    bool has_index;      // of the branch of pmap or pcalls that failed
     size_t index;
     bool has_offset;
     uint32_t offset;
@@ -45,7 +45,7 @@ struct branch_state {
     value written;  // set of the names written
     struct global_slot *globals;
     bool globals_shared;  // of an outer branch: to be copied before the first write
-    value prints;  // vector of strings
+    value prints;         // vector of strings
     struct ledger ledger;
 };
 
@@ -59,8 +59,8 @@ struct run_state {
 
     int64_t started_ns;
     int64_t deadline_ns;
-    uint64_t granted;      // units of fuel given out
-    uint64_t value_units;  // units spent inside value/
+    uint64_t granted;       // units of fuel given out
+    uint64_t value_units;   // units spent inside value/
     int64_t value_portion;  // given to value/ last
 
     struct failure failure;
@@ -73,12 +73,12 @@ struct run_state {
     enum signature_mode validation;
     struct tool_call *open_calls;
     int64_t tool_calls;
-    value tool_cache;  // map
+    value tool_cache;           // map
     struct parallel *parallel;  // while pmap or pcalls run; NULL otherwise
     unsigned branch_depth;      // pmap and pcalls around what is being evaluated
-    const char *branch_op;      // of branches that run in order: the outermost pmap or pcalls, or NULL
+    const char *branch_op;  // of branches that run in order: the outermost pmap or pcalls, or NULL
     size_t branch_index;
-    value warnings;             // vector of strings
+    value warnings;  // vector of strings
 };
 
 // Leaves the run with state->failure filled in.

@@ -40,8 +40,7 @@ struct span step_message(const struct step *step)
         return value_text(step->failure.long_message);
     size_t length = strlen(step->failure.message);
     // A message that was cut may end inside a character.
-    return (struct span){step->failure.message,
-                         utf8_valid_prefix(step->failure.message, length)};
+    return (struct span){step->failure.message, utf8_valid_prefix(step->failure.message, length)};
 }
 
 // --- JSON ---------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ struct run_request {
     value history;          // vector, oldest first, or nil
     struct run_limits limits;
     bool explicit_memory;
-    int float_precision;  // decimals, -1: leave floats alone
+    int float_precision;                // decimals, -1: leave floats alone
     const struct signature *signature;  // or NULL
     struct span signature_text;
     enum signature_mode validation;

@@ -95,12 +95,9 @@ static value convert(const struct conversion *conversion, value v)
         return deferred.v;
     }
     switch (v.tag) {
-    case VALUE_KEYWORD:
-        return value_string(run->region, value_text(v));
-    case VALUE_MAP:
-        return convert_map(conversion, v);
-    case VALUE_VECTOR:
-        return convert_vector(conversion, v);
+    case VALUE_KEYWORD: return value_string(run->region, value_text(v));
+    case VALUE_MAP: return convert_map(conversion, v);
+    case VALUE_VECTOR: return convert_vector(conversion, v);
     case VALUE_SET: {
         value items = set_sorted(run->region, v);
         value result = convert_vector(conversion, items);
@@ -112,11 +109,10 @@ static value convert(const struct conversion *conversion, value v)
     case VALUE_SYMBOL:
     case VALUE_VAR: {
         char text[DESCRIBE_SIZE];
-        run_raise(run, INVALID_TOOL_ARGS, conversion->tool,
-                  "tool '%s': arguments cannot hold %s", conversion->tool, value_describe(v, text));
+        run_raise(run, INVALID_TOOL_ARGS, conversion->tool, "tool '%s': arguments cannot hold %s",
+                  conversion->tool, value_describe(v, text));
     }
-    default:
-        return value_retain(v);
+    default: return value_retain(v);
     }
 }
 
@@ -175,9 +171,8 @@ void ledger_add(struct run *run, struct ledger *ledger, struct ledger_entry entr
 {
     if (ledger->count == ledger->capacity) {
         size_t capacity = ledger->capacity ? ledger->capacity * 2 : 8;
-        ledger->entries =
-            region_resize(run->region, ledger->entries, ledger->capacity * sizeof(entry),
-                          capacity * sizeof(entry));
+        ledger->entries = region_resize(run->region, ledger->entries,
+                                        ledger->capacity * sizeof(entry), capacity * sizeof(entry));
         ledger->capacity = capacity;
     }
     ledger->entries[ledger->count++] = entry;
@@ -302,8 +297,8 @@ static _Noreturn void fail_tool(struct run *run, const struct tool *tool, struct
     entry.error = error_text(run, call);
     ledger_add(run, &run->state->branch.ledger, entry);
     struct span text = value_text(entry.error);
-    run->state->failure.long_message = value_string_format(
-        run->region, "tool '%s' failed: %.*s", tool->name, (int)text.length, text.data);
+    run->state->failure.long_message = value_string_format(run->region, "tool '%s' failed: %.*s",
+                                                           tool->name, (int)text.length, text.data);
     run_raise(run, TOOL_ERROR, tool->name, "tool '%s' failed", tool->name);
 }
 
@@ -332,8 +327,8 @@ static void count_call(struct run *run, const struct tool *tool)
     char message[80];
     snprintf(message, sizeof(message), "the program exceeded %lld tool calls",
              (long long)run->limits.max_tool_calls);
-    run_raise_limit(run, TOOL_CALL_LIMIT, tool->name, "max_tool_calls",
-                    run->limits.max_tool_calls, message);
+    run_raise_limit(run, TOOL_CALL_LIMIT, tool->name, "max_tool_calls", run->limits.max_tool_calls,
+                    message);
 }
 
 value tool_apply(struct run *run, uint32_t index, value argument, size_t count)
@@ -368,8 +363,7 @@ value tool_apply(struct run *run, uint32_t index, value argument, size_t count)
     ledger_set_result(&entry, result);
     ledger_add(run, &state->branch.ledger, entry);
     if (tool->flags & TOOL_CACHE) {
-        state->tool_cache =
-            map_put(run->region, state->tool_cache, key, value_retain(result));
+        state->tool_cache = map_put(run->region, state->tool_cache, key, value_retain(result));
         parallel_finished(run);
     }
     run_refuel(run);

@@ -23,8 +23,8 @@ struct tool_call {
     value arguments;        // map with string keys
     value result;
     struct buffer error;
-    int64_t deadline_ns;  // monotonic clock; the run is over then
-    void *exit[5];        // where an exhausted region jumps to
+    int64_t deadline_ns;     // monotonic clock; the run is over then
+    void *exit[5];           // where an exhausted region jumps to
     struct tool_call *next;  // in the run's list of open calls
 };
 

@@ -34,8 +34,8 @@ static bool is_symbol(struct span name)
         if (!letter && !(digit && i > 0))
             return false;
     }
-    bool number = name.length > 1 && name.data[0] == '-' && name.data[1] >= '0' &&
-                  name.data[1] <= '9';
+    bool number =
+        name.length > 1 && name.data[0] == '-' && name.data[1] >= '0' && name.data[1] <= '9';
     return name.length > 0 && !number;
 }
 
@@ -44,8 +44,8 @@ static bool refuse(struct diagnostic *diagnostic, struct span name, const char *
     *diagnostic = (struct diagnostic){.kind = INVALID_TOOL};
     int length = name.length > 80 ? 80 : (int)name.length;
     snprintf(diagnostic->op, sizeof(diagnostic->op), "%.*s", length, name.data);
-    snprintf(diagnostic->message, sizeof(diagnostic->message), "invalid tool '%.*s': %.300s", length,
-             name.data, why);
+    snprintf(diagnostic->message, sizeof(diagnostic->message), "invalid tool '%.*s': %.300s",
+             length, name.data, why);
     return false;
 }
 

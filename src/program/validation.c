@@ -37,8 +37,7 @@ static _Noreturn void fail_validation(struct run *run, const char *phase, const 
     struct failure *failure = &run->state->failure;
     failure->long_message = joined(run, tool, lines);
     value details = map_new(run->region);
-    details = map_put_text(run->region, details, "phase",
-                           value_string_text(run->region, phase));
+    details = map_put_text(run->region, details, "phase", value_string_text(run->region, phase));
     failure->details = map_put_text(run->region, details, "errors", lines);
     run_raise(run, VALIDATION_ERROR, tool, "validation failed");
 }
@@ -62,7 +61,8 @@ value validate_inputs(struct run *run, const struct signature *signature, value 
         return context;
     if (context.tag == VALUE_NIL)
         context = map_new(run->region);
-    return settle(run, signature_check_inputs(signature, mode, run->region, context), "input", NULL);
+    return settle(run, signature_check_inputs(signature, mode, run->region, context), "input",
+                  NULL);
 }
 
 value validate_output(struct run *run, const struct signature *signature, value result)
@@ -70,7 +70,8 @@ value validate_output(struct run *run, const struct signature *signature, value 
     enum signature_mode mode = run->state->validation;
     if (!signature || mode == SIGNATURE_DISABLED)
         return result;
-    return settle(run, signature_check_output(signature, mode, run->region, result), "output", NULL);
+    return settle(run, signature_check_output(signature, mode, run->region, result), "output",
+                  NULL);
 }
 
 value validate_tool_arguments(struct run *run, const struct tool *tool, value arguments)
@@ -106,9 +107,9 @@ void validate_tools(struct run *run)
     value lines = vector_new(run->region, 0);
     for (size_t i = 0; i < tools->count; i++) {
         if (!tools->tools[i].signature)
-            lines = vector_push(run->region, lines,
-                                value_string_format(
-                                    run->region, "tool %s: strict validation requires a signature",
+            lines = vector_push(
+                run->region, lines,
+                value_string_format(run->region, "tool %s: strict validation requires a signature",
                                     tools->tools[i].name));
     }
     if (vector_count(lines) > 0)

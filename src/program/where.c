@@ -6,8 +6,9 @@
 #include "value/number.h"
 
 static const char *const operator_names[WHERE_OPERATOR_COUNT] = {
-    [WHERE_EQUAL] = "=",          [WHERE_NOT_EQUAL] = "not=",   [WHERE_GREATER] = ">",
-    [WHERE_LESS] = "<",           [WHERE_GREATER_EQUAL] = ">=", [WHERE_LESS_EQUAL] = "<=",
+    [WHERE_EQUAL] = "=",           [WHERE_NOT_EQUAL] = "not=",
+    [WHERE_GREATER] = ">",         [WHERE_LESS] = "<",
+    [WHERE_GREATER_EQUAL] = ">=",  [WHERE_LESS_EQUAL] = "<=",
     [WHERE_INCLUDES] = "includes", [WHERE_IN] = "in",
 };
 
@@ -39,14 +40,10 @@ static bool compares(enum where_operator operator, value a, value b)
     if (order == VALUE_INCOMPARABLE)
         return false;
     switch (operator) {
-    case WHERE_GREATER:
-        return order > 0;
-    case WHERE_LESS:
-        return order < 0;
-    case WHERE_GREATER_EQUAL:
-        return order >= 0;
-    default:
-        return order <= 0;
+    case WHERE_GREATER: return order > 0;
+    case WHERE_LESS: return order < 0;
+    case WHERE_GREATER_EQUAL: return order >= 0;
+    default: return order <= 0;
     }
 }
 
@@ -83,18 +80,12 @@ static bool includes(struct run *run, value x, value operand)
 static bool holds(struct run *run, enum where_operator operator, value x, value operand)
 {
     switch (operator) {
-    case WHERE_TRUE:
-        return value_is_true(x);
-    case WHERE_EQUAL:
-        return loosely_equal(x, operand);
-    case WHERE_NOT_EQUAL:
-        return !loosely_equal(x, operand);
-    case WHERE_IN:
-        return x.tag != VALUE_NIL && is_element(run, x, operand);
-    case WHERE_INCLUDES:
-        return includes(run, x, operand);
-    default:
-        return compares(operator, x, operand);
+    case WHERE_TRUE: return value_is_true(x);
+    case WHERE_EQUAL: return loosely_equal(x, operand);
+    case WHERE_NOT_EQUAL: return !loosely_equal(x, operand);
+    case WHERE_IN: return x.tag != VALUE_NIL && is_element(run, x, operand);
+    case WHERE_INCLUDES: return includes(run, x, operand);
+    default: return compares(operator, x, operand);
     }
 }
 

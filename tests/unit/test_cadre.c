@@ -31,7 +31,8 @@ static void check_kind(cadre_host *host, const char *source, const cadre_inputs 
 
 Test(cadre, values)
 {
-    cadre_step *step = eval(NULL, "{:i 5 :f 1.5 :s \"é\" :k :key :v [1 2] :b true :n nil :set #{3}}", NULL);
+    cadre_step *step =
+        eval(NULL, "{:i 5 :f 1.5 :s \"é\" :k :key :v [1 2] :b true :n nil :set #{3}}", NULL);
     cadre_value map = cadre_step_return(step), item;
     int64_t integer;
     double number;
@@ -217,9 +218,10 @@ Test(cadre, tools)
     check_printed(host, "(tool/nested)", NULL, "45");
     check_printed(host, "(defn f [n] (if (= n 0) (tool/nested) (+ 1 (f (dec n))))) (f 3000)", NULL,
                   "3045");
-    check_printed(host, "(pmap (fn [x] (tool/add {:a x :b x})) (range 50))", NULL,
-                  "[0 2 4 6 8 10 12 14 16 18 20 22 24 26 28 30 32 34 36 38 40 42 44 46 48 50 52 54 56 "
-                  "58 60 62 64 66 68 70 72 74 76 78 80 82 84 86 88 90 92 94 96 98]");
+    check_printed(
+        host, "(pmap (fn [x] (tool/add {:a x :b x})) (range 50))", NULL,
+        "[0 2 4 6 8 10 12 14 16 18 20 22 24 26 28 30 32 34 36 38 40 42 44 46 48 50 52 54 56 "
+        "58 60 62 64 66 68 70 72 74 76 78 80 82 84 86 88 90 92 94 96 98]");
     check_kind(host, "(pmap (fn [x] (tool/refuse)) [1 2 3])", NULL, "tool_error");
     cadre_host_free(host);
 }
@@ -246,7 +248,8 @@ static void *run_many(void *data)
 
 Test(cadre, one_program_in_several_threads)
 {
-    const char *source = "(defn sq [x] (* x x)) [(reduce + (map sq (range 10))) (tool/add ctx/args)]";
+    const char *source =
+        "(defn sq [x] (* x x)) [(reduce + (map sq (range 10))) (tool/add ctx/args)]";
     const char *context = "{\"args\": {\"a\": 2, \"b\": 4}}";
     cadre_host *host = make_host(NULL);
     cadre_inputs *inputs = cadre_inputs_new();

@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/memory.h"
 #include "session/internal.h"
 #include "session/proc.h"
 
@@ -101,6 +102,8 @@ static enum session_state begin_reset(struct session *session, struct job *job)
         job->snapshot = session->before_reset = -1;
     record_clear(&session->history);
     buffer_clear(&session->late_errors);
+    memory_free(session->lost_threads);
+    session->lost_threads = NULL;
     // Answered when the systems that come before it in the queue are loaded again.
     job->reset_done = true;
     job_requeue(session, job);

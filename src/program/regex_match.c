@@ -179,7 +179,7 @@ static void widen(struct window *window)
 static void copy_groups(const struct regex *regex, struct regex_group *groups)
 {
     const PCRE2_SIZE *offsets = pcre2_get_ovector_pointer(regex->match);
-    for (uint32_t i = 0; i <= regex->groups; i++) {
+    for (size_t i = 0; i <= regex->groups; i++) {
         bool set = offsets[2 * i] != PCRE2_UNSET;
         groups[i].start = set ? (ptrdiff_t)offsets[2 * i] : REGEX_UNSET;
         groups[i].end = set ? (ptrdiff_t)offsets[2 * i + 1] : REGEX_UNSET;

@@ -97,7 +97,7 @@ recorded like a thread that fails."
     (when hook
       (let ((*debugger-hook* nil)) (funcall hook condition hook))))
   (cond ((not (in-main-thread-p)) (end-thread-with condition))
-        (*call* (capture-condition condition))
+        ((and *call* (eq (call-stoppable *call*) t)) (capture-condition condition))
         (*idle* (end-timer-with condition))
         (t (agent-failure condition))))
 

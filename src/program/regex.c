@@ -216,7 +216,8 @@ void regex_translate(struct regex_cache *cache, struct regex_variant *variant)
         return;
     struct region *region = cache->region;
     if (!cache->stack) {
-        if (region->live + JIT_STACK_LIMIT > region->limit)
+        // Speed must not cost a run the memory that it needs for its data.
+        if (region->live + JIT_STACK_LIMIT > region->limit / 2)
             return;
         region_charge(region, JIT_STACK_LIMIT);  // may raise: before there is something to free
         cache->stack = pcre2_jit_stack_create(JIT_STACK_START, JIT_STACK_LIMIT, NULL);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "value/tick.h"
 #include "value/trie.h"
 
@@ -151,6 +152,7 @@ struct object *indexed_to_trie(struct region *region, struct indexed *table)
             tick_spend(1);
             trie = trie_put(region, trie, stride, items, &added);
         }
+        CHECK(trie);  // a large table has entries
         // A lasting table may be read by other threads meanwhile.
         if (table->header.references != OBJECT_LASTING && !object_is_unique(&table->header)) {
             table->trie = trie;

@@ -1,6 +1,9 @@
 // `cadre COMMAND …`: finds the command and hands over.
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/commands.h"
 #include "config.h"
@@ -32,8 +35,21 @@ static void print_help(FILE *out)
     fputs("\n`cadre COMMAND --help` explains a command; `cadre --version` prints the version.\n", out);
 }
 
+// A closed standard descriptor would be given to the next file or socket, and whoever writes to
+// standard error would write there.
+static bool fill_standard_descriptors(void)
+{
+    int descriptor;
+    do
+        descriptor = open("/dev/null", O_RDWR);
+    while (descriptor >= 0 && descriptor <= STDERR_FILENO);
+    return descriptor >= 0 && close(descriptor) == 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (!fill_standard_descriptors())
+        return 1;
     const char *name = argc > 1 ? argv[1] : "";
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
         print_help(stdout);

@@ -94,6 +94,10 @@ static void on_reply(void *data, const struct session_reply *reply)
     copy_span(answer->errors, sizeof(answer->errors), reply->standard_error.text);
     copy_texts(answer->notices, sizeof(answer->notices), reply->notices, "\n");
     copy_texts(answer->lost_threads, sizeof(answer->lost_threads), reply->lost_threads, ", ");
+    value timing =
+        value_is_map(reply->result) ? map_get_text(reply->result, "timing") : value_nil();
+    if (value_is_map(timing))
+        answer->run_milliseconds = (double)map_get_text(timing, "run_us").integer / 1000;
     if (value_is_map(reply->result))
         copy_texts(answer->values, sizeof(answer->values), map_get_text(reply->result, "values"),
                    " ; ");

@@ -27,7 +27,8 @@ struct answer {
     int64_t error_id;
     uint64_t omitted;
     double milliseconds;
-    unsigned calls;  // how often the reply function was called
+    double run_milliseconds;  // processor time of the evaluation, by the agent
+    unsigned calls;           // how often the reply function was called
 };
 
 struct driver {

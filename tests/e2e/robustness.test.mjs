@@ -73,7 +73,7 @@ describe('values', () => {
     ['10^6 deep in a vector', '(let ((l nil)) (dotimes (i 1000000) (setf l (vector l))) l)', { has: '#(#(' }],
     ['many values', '(values-list (loop for i below 1000 collect i))', { has: ['=> 0\n', '=> 999'] }],
     ['a bignum of 100,000 digits', '(expt 10 100000)', { match: /^=> 10{100,}/ }],
-    ['a printer that writes without end', `(defclass w () ()) (defmethod print-object ((o w) s) (loop (write-string "again and again " s))) (make-instance 'w)`, { ok: false, code: 'timeout' }],
+    ['a printer that writes without end', `(defclass w () ()) (defmethod print-object ((o w) s) (loop (write-string "again and again " s))) (make-instance 'w)`, { has: '[truncated: at least ' }],
     ['a printer that exits', `(defclass x () ()) (defmethod print-object ((o x) s) (sb-ext:exit :abort t)) (make-instance 'x)`, { type: 'PROCESS-EXIT', has: '[Rollback]' }],
     ['a printer that throws', `(defclass y () ()) (defmethod print-object ((o y) s) (throw 'nowhere 1)) (make-instance 'y)`, { has: '#<unprintable Y' }],
     ['a printer that recurses', `(defclass z () ()) (defmethod print-object ((o z) s) (print-object o s) 1) (make-instance 'z)`, { has: '#<unprintable Z: SB-KERNEL::CONTROL-STACK-EXHAUSTED' }],
@@ -83,7 +83,7 @@ describe('values', () => {
     test(name, async () => {
       await server.value('(defvar *kept* 42) *kept*');
       await bounded(server, async () => {
-        const result = await server.evaluate(code, { timeout: expected.code === 'timeout' ? 1 : 60 });
+        const result = await server.evaluate(code, { timeout: 60 });
         expectResult(result, expected);
       });
       assert.equal(await server.value('*kept*'), '=> 42');

@@ -24,7 +24,8 @@ static void run(struct span source, bool plain, struct record_run *ret_run)
     inputs.options.limits.max_steps = FUEL;
     value items = vector_new(region, 0);
     for (int64_t i = 0; i < 5; i++)
-        items = vector_push(region, items, map_put_text(region, map_new(region), "id", value_integer(i)));
+        items = vector_push(region, items,
+                            map_put_text(region, map_new(region), "id", value_integer(i)));
     inputs.context = map_put_text(region, map_new(region), "items", items);
     program_compile_and_run(&inputs, &ret_run->arena, &ret_run->step);
 }

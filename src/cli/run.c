@@ -205,39 +205,22 @@ static bool take_option(struct run_arguments *arguments, int option)
 {
     struct program_inputs *inputs = &arguments->inputs;
     switch (option) {
-    case 'e':
-        arguments->expression = optarg;
-        return true;
-    case 'o':
-        return set_assignment(arguments, optarg);
-    case OPTION_BATCH:
-        arguments->batch = optarg;
-        return true;
-    case OPTION_CONTEXT:
-        return read_values(arguments, optarg, &inputs->context);
-    case OPTION_MEMORY:
-        return read_values(arguments, optarg, &inputs->memory);
-    case OPTION_TOOLS:
-        return read_tools(arguments, optarg);
+    case 'e': arguments->expression = optarg; return true;
+    case 'o': return set_assignment(arguments, optarg);
+    case OPTION_BATCH: arguments->batch = optarg; return true;
+    case OPTION_CONTEXT: return read_values(arguments, optarg, &inputs->context);
+    case OPTION_MEMORY: return read_values(arguments, optarg, &inputs->memory);
+    case OPTION_TOOLS: return read_tools(arguments, optarg);
     case OPTION_SIGNATURE:
         inputs->signature = optarg[0] ? span_from(optarg) : SPAN(" ");
         return true;
-    case OPTION_VALIDATION:
-        return set_validation(arguments, optarg);
-    case OPTION_TIMEOUT:
-        return set_option(arguments, SPAN("timeout"), optarg);
-    case OPTION_MAX_MEMORY:
-        return set_option(arguments, SPAN("max_memory"), optarg);
-    case OPTION_FLOAT_PRECISION:
-        return set_option(arguments, SPAN("float_precision"), optarg);
-    case OPTION_CHECK:
-        arguments->check = true;
-        return true;
-    case OPTION_HUMAN:
-        arguments->human = true;
-        return true;
-    default:
-        return false;
+    case OPTION_VALIDATION: return set_validation(arguments, optarg);
+    case OPTION_TIMEOUT: return set_option(arguments, SPAN("timeout"), optarg);
+    case OPTION_MAX_MEMORY: return set_option(arguments, SPAN("max_memory"), optarg);
+    case OPTION_FLOAT_PRECISION: return set_option(arguments, SPAN("float_precision"), optarg);
+    case OPTION_CHECK: arguments->check = true; return true;
+    case OPTION_HUMAN: arguments->human = true; return true;
+    default: return false;
     }
 }
 
@@ -257,7 +240,8 @@ static enum parsed parse_arguments(struct run_arguments *arguments, int argc, ch
             fputs(program_guide, stdout);
             return PARSED_DONE;
         }
-        bool is_file = option == OPTION_CONTEXT || option == OPTION_MEMORY || option == OPTION_TOOLS;
+        bool is_file =
+            option == OPTION_CONTEXT || option == OPTION_MEMORY || option == OPTION_TOOLS;
         if (is_file && arguments->file_count == 3) {
             fprintf(stderr, "cadre run: at most one --context, --memory and --tools\n");
             return PARSED_WRONG;
@@ -308,11 +292,12 @@ static int run_with_host(struct run_arguments *arguments)
 {
     struct region *region = arguments->region;
     struct program_inputs *inputs = &arguments->inputs;
-    struct span source = arguments->expression ? span_from(arguments->expression)
-                                               : buffer_span(&arguments->source);
+    struct span source =
+        arguments->expression ? span_from(arguments->expression) : buffer_span(&arguments->source);
     value record = map_put_text(region, map_new(region), "program", value_string(region, source));
     if (!value_is_nil(inputs->context))
-        record = map_put_text(region, record, "context_edn", value_printed(region, inputs->context));
+        record =
+            map_put_text(region, record, "context_edn", value_printed(region, inputs->context));
     if (!value_is_nil(inputs->memory))
         record = map_put_text(region, record, "memory_edn", value_printed(region, inputs->memory));
     if (inputs->signature.length)
@@ -330,8 +315,8 @@ static int run_one(struct run_arguments *arguments)
     struct arena arena;
     arena_init(&arena, 16 << 20);
     struct program_inputs *inputs = &arguments->inputs;
-    inputs->source = arguments->expression ? span_from(arguments->expression)
-                                           : buffer_span(&arguments->source);
+    inputs->source =
+        arguments->expression ? span_from(arguments->expression) : buffer_span(&arguments->source);
     struct step step;
     if (arguments->check)
         check_program(inputs, &step);

@@ -61,7 +61,7 @@ static struct expression *constant_new(struct analysis *analysis, const struct f
 
 struct expression **analyze_all(struct analysis *analysis, struct form **forms, size_t count)
 {
-    struct expression **items = analysis_alloc(analysis, (count ? count : 1) * sizeof(*items));
+    struct expression **items = analysis_alloc(analysis, (count ? count : 1) * sizeof(void *));
     for (size_t i = 0; i < count; i++)
         items[i] = analyze(analysis, forms[i], false);
     return items;
@@ -76,7 +76,7 @@ struct expression *analyze_body(struct analysis *analysis, struct form **forms, 
         return analyze(analysis, forms[0], tail);
     struct expression_list *list = expression_new(analysis, EXPRESSION_DO, sizeof(*list), around);
     list->count = (uint32_t)count;
-    list->items = analysis_alloc(analysis, count * sizeof(*list->items));
+    list->items = analysis_alloc(analysis, count * sizeof(void *));
     for (size_t i = 0; i < count; i++)
         list->items[i] = analyze(analysis, forms[i], tail && i + 1 == count);
     return &list->base;

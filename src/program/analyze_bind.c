@@ -85,7 +85,7 @@ static struct pattern *vector_pattern(struct analysis *analysis, struct scope *s
                                       const struct form *form)
 {
     struct pattern *pattern = pattern_new(analysis, PATTERN_VECTOR, form);
-    pattern->items = analysis_alloc(analysis, (form->count + 1) * sizeof(*pattern->items));
+    pattern->items = analysis_alloc(analysis, (form->count + 1) * sizeof(void *));
     for (size_t i = 0; i < form->count; i++) {
         const struct form *item = form->items[i];
         bool is_rest = form_is_symbol(item, "&");
@@ -164,7 +164,7 @@ static const struct form **note_defaults(struct analysis *analysis, const struct
     if (defaults->kind != FORM_MAP)
         analysis_fail(analysis, INVALID_FORM, defaults, NULL, ":or must be followed by a map");
     const struct form **before =
-        analysis_alloc(analysis, (defaults->count / 2 + 1) * sizeof(*before));
+        analysis_alloc(analysis, (defaults->count / 2 + 1) * sizeof(void *));
     for (size_t i = 0; i < defaults->count; i += 2) {
         if (defaults->items[i]->kind != FORM_SYMBOL)
             analysis_fail(analysis, INVALID_FORM, defaults->items[i], NULL,
@@ -308,7 +308,7 @@ struct expression *analyze_loop(struct analysis *analysis, const struct form *fo
     loop->count = (uint32_t)form->items[1]->count / 2;
     struct recur_target *target = analysis_alloc(analysis, sizeof(*target));
     target->wanted = loop->count;
-    target->patterns = analysis_alloc(analysis, (loop->count + 1) * sizeof(*target->patterns));
+    target->patterns = analysis_alloc(analysis, (loop->count + 1) * sizeof(void *));
     target->plain = true;
     for (uint32_t i = 0; i < loop->count; i++) {
         target->patterns[i] = loop->steps[i].pattern;

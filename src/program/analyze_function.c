@@ -74,7 +74,7 @@ static void analyze_parameters(struct analysis *analysis, struct function_frame 
     }
     code->parameter_count = (uint32_t)count;
     size_t total = count + code->has_rest;
-    struct pattern **patterns = analysis_alloc(analysis, (total + 1) * sizeof(*patterns));
+    struct pattern **patterns = analysis_alloc(analysis, (total + 1) * sizeof(void *));
     bool plain = true;
     for (size_t i = 0; i < total; i++)
         slot_new(analysis);
@@ -222,10 +222,10 @@ static struct span short_fn_source(struct analysis *analysis, unsigned highest, 
             text[length++] = (char)('0' + i / 10);
         text[length++] = (char)('0' + i % 10);
     }
+    struct span rest = highest ? SPAN(" & %&") : SPAN("& %&");
     if (has_rest) {
-        const char *rest = highest ? " & %&" : "& %&";
-        memcpy(text + length, rest, strlen(rest));
-        length += strlen(rest);
+        memcpy(text + length, rest.data, rest.length);
+        length += rest.length;
     }
     return (struct span){text, length};
 }
@@ -258,7 +258,7 @@ struct expression *analyze_short_fn(struct analysis *analysis, const struct form
     struct function_frame frame;
     function_enter(analysis, &frame);
     uint32_t total = placeholders.highest + placeholders.has_rest;
-    struct pattern **patterns = analysis_alloc(analysis, (total + 1) * sizeof(*patterns));
+    struct pattern **patterns = analysis_alloc(analysis, (total + 1) * sizeof(void *));
     for (uint32_t i = 0; i < total; i++) {
         patterns[i] = analysis_alloc(analysis, sizeof(struct pattern));
         *patterns[i] = (struct pattern){.kind = PATTERN_SLOT, .slot = slot_new(analysis)};

@@ -70,7 +70,7 @@ static struct expression *analyze_cond(struct analysis *analysis, const struct f
                       "cond: tests and results must come in pairs");
     struct expression_list *cond = expression_new(analysis, EXPRESSION_COND, sizeof(*cond), form);
     cond->count = (uint32_t)count;
-    cond->items = analysis_alloc(analysis, (count + 1) * sizeof(*cond->items));
+    cond->items = analysis_alloc(analysis, (count + 1) * sizeof(void *));
     for (size_t i = 0; i < count; i++)
         cond->items[i] = analyze(analysis, form->items[i + 1], tail && i % 2);
     return &cond->base;
@@ -85,7 +85,7 @@ static struct expression *analyze_logic(struct analysis *analysis, const struct 
     struct expression_list *list =
         expression_new(analysis, is_or ? EXPRESSION_OR : EXPRESSION_AND, sizeof(*list), form);
     list->count = (uint32_t)count;
-    list->items = analysis_alloc(analysis, count * sizeof(*list->items));
+    list->items = analysis_alloc(analysis, count * sizeof(void *));
     for (size_t i = 0; i < count; i++) {
         const struct form *part = form->items[i + 1];
         list->items[i] = is_or && part->kind == FORM_SYMBOL
@@ -159,7 +159,7 @@ static struct expression *analyze_condp(struct analysis *analysis, const struct 
                           "condp: :>> is not supported");
     }
     condp->count = (uint32_t)(count - count % 2);
-    condp->items = analysis_alloc(analysis, (count + 1) * sizeof(*condp->items));
+    condp->items = analysis_alloc(analysis, (count + 1) * sizeof(void *));
     for (size_t i = 0; i < condp->count; i++)
         condp->items[i] = analyze(analysis, form->items[3 + i], tail && i % 2);
     condp->otherwise =

@@ -17,11 +17,11 @@ static struct form *thread_step(struct analysis *analysis, struct form *x, struc
     if (count == 0)
         analysis_fail(analysis, INVALID_FORM, step, NULL, "() is not a step");
     struct form **source = is_list ? step->items : &step;
-    struct form **items = analysis_alloc(analysis, (count + 1) * sizeof(*items));
+    struct form **items = analysis_alloc(analysis, (count + 1) * sizeof(void *));
     size_t position = last ? count : 1;
-    memcpy(items, source, position * sizeof(*items));
+    memcpy(items, source, position * sizeof(void *));
     items[position] = x;
-    memcpy(items + position + 1, source + position, (count - position) * sizeof(*items));
+    memcpy(items + position + 1, source + position, (count - position) * sizeof(void *));
     *call = (struct form){
         .kind = FORM_LIST, .offset = step->offset, .items = items, .count = count + 1};
     return call;
@@ -100,7 +100,7 @@ static struct expression *analyze_slot_thread(struct analysis *analysis, const s
     thread->slot = slot_new(analysis);
     scope_bind(analysis, &scope, symbol, thread->slot);
     thread->count = (uint32_t)form->count - 2;
-    thread->items = analysis_alloc(analysis, (thread->count + 1) * sizeof(*thread->items));
+    thread->items = analysis_alloc(analysis, (thread->count + 1) * sizeof(void *));
     for (uint32_t i = 0; i < thread->count; i++) {
         struct form *part = form->items[2 + i];
         if (!conditional || i % 2)

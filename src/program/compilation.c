@@ -127,7 +127,7 @@ static enum special special_find(struct span name)
 static void table_grow(struct compilation *compilation, struct symbol_table *table)
 {
     size_t capacity = table->capacity ? table->capacity * 4 : 64;
-    struct symbol **slots = compilation_alloc(compilation, capacity * sizeof(*slots));
+    struct symbol **slots = compilation_alloc(compilation, capacity * sizeof(void *));
     for (size_t i = 0; i < table->capacity; i++) {
         if (!table->slots[i])
             continue;

@@ -1,13 +1,12 @@
 // The reader: text to forms (spec 2). Recursion follows the nesting of the source, which max_nesting
 // bounds.
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
 
 #include "base/utf8.h"
 #include "program/compilation.h"
+#include "value/float_text.h"
 
 enum { MAX_INTEGER_DIGITS = 100, SHOWN_CHARACTERS = 40 };
 
@@ -101,11 +100,7 @@ static void check_separated(struct reader *reader, const char *start, const char
 
 static struct form *read_float(struct reader *reader, const char *start)
 {
-    char *text = arena_copy_text(reader->compilation->arena,
-                                 (struct span){start, (size_t)(reader->next - start)});
-    if (!text)
-        compilation_alloc(reader->compilation, SIZE_MAX / 4);
-    double number = strtod(text, NULL);
+    double number = float_read((struct span){start, (size_t)(reader->next - start)});
     if (isinf(number))
         reader_fail(reader, start, "float literal out of range");
     struct form *form = new_form(reader, FORM_FLOAT, start);
@@ -317,8 +312,8 @@ static void take_items(struct reader *reader, struct form *form, size_t first)
 {
     form->count = reader->pending.count - first;
     if (form->count) {
-        form->items = compilation_alloc(reader->compilation, form->count * sizeof(*form->items));
-        memcpy(form->items, reader->pending.items + first, form->count * sizeof(*form->items));
+        form->items = compilation_alloc(reader->compilation, form->count * sizeof(void *));
+        memcpy(form->items, reader->pending.items + first, form->count * sizeof(void *));
     }
     reader->pending.count = first;
 }
@@ -362,7 +357,7 @@ static struct form *read_prefixed_symbol(struct reader *reader, enum form_kind k
     if (!symbol || symbol->kind != FORM_SYMBOL)
         reader_fail(reader, start, "%.*s must be followed by a symbol", (int)prefix, start);
     struct form *form = new_form(reader, kind, start);
-    form->items = compilation_alloc(reader->compilation, sizeof(*form->items));
+    form->items = compilation_alloc(reader->compilation, sizeof(void *));
     form->items[0] = symbol;
     form->count = 1;
     return form;

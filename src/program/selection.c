@@ -265,6 +265,6 @@ void selection_apply(struct code *code, bool plain)
     unsigned depth = select_one(code->body, plain);
     for (uint32_t i = 0; code->parameters && i < code->parameter_count + code->has_rest; i++)
         depth = deeper(depth, select_pattern(code->parameters[i], plain));
-    code->stack_need = (uint32_t)(depth * BYTES_PER_LEVEL + code->slot_count * sizeof(value) +
-                                  4 * BYTES_PER_LEVEL);
+    size_t levels = (size_t)depth + 4;
+    code->stack_need = (uint32_t)(levels * BYTES_PER_LEVEL + code->slot_count * sizeof(value));
 }

@@ -48,7 +48,7 @@ void suggest_add(struct diagnostic *diagnostic, struct suggestion best)
             return;
     }
     if (diagnostic->suggestion_count < DIAGNOSTIC_SUGGESTIONS)
-        strcpy(diagnostic->suggestions[diagnostic->suggestion_count++], text);
+        memcpy(diagnostic->suggestions[diagnostic->suggestion_count++], text, sizeof(text));
 }
 
 void suggest_closer(struct suggestion *best, struct span name, struct span candidate)

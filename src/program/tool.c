@@ -15,7 +15,7 @@
 #include "value/print.h"
 #include "value/tick.h"
 
-enum { LEDGER_RESULT_BYTES = 16384 };
+enum { LEDGER_RESULT_BYTES = 16384, TOOL_ERROR_BYTES = 65536 };
 
 const char *tool_name(struct run *run, uint32_t tool)
 {
@@ -231,7 +231,7 @@ static struct tool_call *call_open(struct run *run, value arguments)
         .deadline_ns = run->state->deadline_ns,
         .next = run->state->open_calls,
     };
-    buffer_init(&call->error, 64 * 1024);
+    buffer_init(&call->error, TOOL_ERROR_BYTES);
     run->state->open_calls = call;
     region_on_exhausted(call->region, run->region->exhausted, run->region->exhausted_data);
     call->arguments = value_copy(call->region, arguments);

@@ -95,7 +95,7 @@ void ledger_add(struct run *run, struct ledger *ledger, struct ledger_entry entr
 
 const char *tool_name(struct run *run, uint32_t tool);
 // Calls a tool with one map, or with nothing; any other count is invalid_tool_args. Consumes.
-value tool_apply(struct run *run, uint32_t tool, value argument, size_t count);
+value tool_apply(struct run *run, uint32_t index, value argument, size_t count);
 // Frees the calls that a run left open when it failed.
 void tool_calls_release(struct run *run);
 void tool_call_free(struct tool_call *call);

@@ -3,9 +3,9 @@
 
 #include <stdint.h>
 
-int64_t clock_now_ns(void);    // CLOCK_MONOTONIC
-int64_t clock_now_ms(void);    // CLOCK_MONOTONIC
-int64_t clock_unix_ms(void);   // CLOCK_REALTIME
+int64_t clock_now_ns(void);   // CLOCK_MONOTONIC
+int64_t clock_now_ms(void);   // CLOCK_MONOTONIC
+int64_t clock_unix_ms(void);  // CLOCK_REALTIME
 int64_t clock_unix_seconds(void);
 
 enum { CLOCK_ISO_SIZE = 24 };

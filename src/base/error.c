@@ -15,11 +15,9 @@ void assert_failed(const char *condition, const char *file, int line)
 const char *error_code_name(enum error_code code)
 {
     static const char *const names[ERROR_CODE_COUNT] = {
-        [ERROR_NONE] = "none",       [ERROR_SYNTAX] = "syntax",
-        [ERROR_ENCODING] = "encoding", [ERROR_LIMIT] = "limit",
-        [ERROR_MEMORY] = "memory",   [ERROR_INVALID] = "invalid",
-        [ERROR_NOT_FOUND] = "not-found", [ERROR_BUSY] = "busy",
-        [ERROR_SYSTEM] = "system",
+        [ERROR_NONE] = "none",           [ERROR_SYNTAX] = "syntax", [ERROR_ENCODING] = "encoding",
+        [ERROR_LIMIT] = "limit",         [ERROR_MEMORY] = "memory", [ERROR_INVALID] = "invalid",
+        [ERROR_NOT_FOUND] = "not-found", [ERROR_BUSY] = "busy",     [ERROR_SYSTEM] = "system",
     };
     CHECK((unsigned)code < ERROR_CODE_COUNT);
     return names[code];

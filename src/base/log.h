@@ -8,8 +8,7 @@ enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_D
 void log_set_level(enum log_level level);
 bool log_parse_level(const char *name, enum log_level *ret_level);  // "error" … "debug"
 
-void log_write(enum log_level level, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #define log_error(...) log_write(LOG_LEVEL_ERROR, __VA_ARGS__)
 #define log_warning(...) log_write(LOG_LEVEL_WARNING, __VA_ARGS__)

@@ -264,7 +264,7 @@ static struct region_slab *slab_with_room(struct region *region, size_t class)
         remove_partial(region, slab);
     if (!slab) {
         slab = take_empty_slab(region);
-        *slab = (struct region_slab){.class = (uint32_t)class};
+        *slab = (struct region_slab){.class = (uint32_t) class};
         slab->fresh = (char *)slab + region_round(sizeof(*slab));
         push_partial(region, slab);
     }
@@ -355,8 +355,8 @@ void *region_resize(struct region *region, void *pointer, size_t old_size, size_
     size_t new_rounded = region_round(new_size ? new_size : 1);
     if (old_rounded == new_rounded)
         return pointer;
-    bool both_large = EVERY_OBJECT_APART ||
-                      (old_rounded > REGION_SMALL_MAX && new_rounded > REGION_SMALL_MAX);
+    bool both_large =
+        EVERY_OBJECT_APART || (old_rounded > REGION_SMALL_MAX && new_rounded > REGION_SMALL_MAX);
     if (both_large)
         return resize_large(region, pointer, old_rounded, new_rounded);
     void *moved = region_alloc(region, new_size);

@@ -28,9 +28,9 @@ struct region_slab {
     void *free;  // singly linked through the first word of each free object
     struct region_slab *next;
     struct region_slab *previous;
-    char *fresh;      // objects from here to the end were never used
-    uint32_t live;    // objects in use
-    uint32_t class;   // object size / REGION_GRAIN
+    char *fresh;     // objects from here to the end were never used
+    uint32_t live;   // objects in use
+    uint32_t class;  // object size / REGION_GRAIN
 };
 
 struct region_block;
@@ -82,7 +82,8 @@ static inline size_t region_round(size_t size)
 static inline void *region_alloc(struct region *region, size_t size)
 {
     size_t rounded = region_round(size);
-    if (__builtin_expect(rounded - 1 < REGION_SMALL_MAX && region->live + rounded <= region->fast_limit, 1)) {
+    if (__builtin_expect(
+            rounded - 1 < REGION_SMALL_MAX && region->live + rounded <= region->fast_limit, 1)) {
         struct region_slab *slab = region->partial[rounded / REGION_GRAIN];
         if (__builtin_expect(slab && slab->free, 1)) {
             void *object = slab->free;

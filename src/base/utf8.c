@@ -143,7 +143,8 @@ size_t utf8_offset(const char *data, size_t length, size_t index)
 size_t utf8_cut(const char *data, size_t limit)
 {
     size_t start = limit;
-    while (start > 0 && limit - start < UTF8_MAX_BYTES && is_continuation((unsigned char)data[start - 1]))
+    while (start > 0 && limit - start < UTF8_MAX_BYTES &&
+           is_continuation((unsigned char)data[start - 1]))
         start--;
     if (start == 0)
         return limit;

@@ -65,7 +65,8 @@ static void read_huge_pages(char *mode, size_t size)
     if (descriptor >= 0)
         close(descriptor);
     const char *start = length > 0 ? strchr(line, '[') : NULL;
-    snprintf(mode, size, "%.*s", start ? (int)strcspn(start + 1, "]") : 7, start ? start + 1 : "unknown");
+    snprintf(mode, size, "%.*s", start ? (int)strcspn(start + 1, "]") : 7,
+             start ? start + 1 : "unknown");
 }
 
 static void check_kernel(struct findings *findings)
@@ -75,12 +76,14 @@ static void check_kernel(struct findings *findings)
         report(findings, FINE, "kernel", "%s %s", name.sysname, name.release);
     int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
     if (pidfd < 0)
-        report(findings, PROBLEM, "pidfd", "pidfd_open: %s; Linux 5.4 or newer is needed", strerror(errno));
+        report(findings, PROBLEM, "pidfd", "pidfd_open: %s; Linux 5.4 or newer is needed",
+               strerror(errno));
     else
         close(pidfd);
     long landlock = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
     if (landlock < 0)
-        report(findings, REMARK, "landlock", "not available (%s); programs rely on seccomp alone", strerror(errno));
+        report(findings, REMARK, "landlock", "not available (%s); programs rely on seccomp alone",
+               strerror(errno));
     else
         report(findings, FINE, "landlock", "version %ld", landlock);
     if (prctl(PR_GET_SECCOMP) < 0)
@@ -98,15 +101,18 @@ static void check_limits(struct findings *findings)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
-        report(findings, limit.rlim_cur >= 256 ? FINE : PROBLEM, "descriptors",
-               "%" PRIu64 "%s", (uint64_t)limit.rlim_cur, limit.rlim_cur >= 256 ? "" : "; at least 256 are needed (ulimit -n)");
+        report(findings, limit.rlim_cur >= 256 ? FINE : PROBLEM, "descriptors", "%" PRIu64 "%s",
+               (uint64_t)limit.rlim_cur,
+               limit.rlim_cur >= 256 ? "" : "; at least 256 are needed (ulimit -n)");
     if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-        report(findings, REMARK, "address space", "limited to %" PRIu64 " MB; a session needs its heap + 400 MB",
+        report(findings, REMARK, "address space",
+               "limited to %" PRIu64 " MB; a session needs its heap + 400 MB",
                (uint64_t)limit.rlim_cur >> 20);
     char line[16] = "";
     int descriptor = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
     if (descriptor >= 0 && read(descriptor, line, sizeof(line) - 1) > 0 && line[0] == '2')
-        report(findings, REMARK, "overcommit", "vm.overcommit_memory is 2; snapshots may be refused, 0 or 1 is better");
+        report(findings, REMARK, "overcommit",
+               "vm.overcommit_memory is 2; snapshots may be refused, 0 or 1 is better");
     if (descriptor >= 0)
         close(descriptor);
 }
@@ -129,7 +135,8 @@ static bool check_lisp_files(struct findings *findings, const struct session_con
         report(findings, REMARK, "core", "not built yet; built on first use by %s", builder);
         return true;
     }
-    report(findings, PROBLEM, "core", "cadre.core not found and no way to build it; reinstall cadre");
+    report(findings, PROBLEM, "core",
+           "cadre.core not found and no way to build it; reinstall cadre");
     return false;
 }
 
@@ -144,11 +151,13 @@ static void check_reply(void *data, const struct session_reply *reply)
     double milliseconds = (double)(clock_now_ns() - trial->started_ns) / 1e6;
     if (reply->ok && count_in(reply->result, "values") == 1) {
         struct span shown = value_text(item_in(reply->result, "values", 0));
-        report(trial->findings, FINE, "evaluation", "(+ 1 2 3) => %.*s, %.1f ms from the start of SBCL",
-               (int)shown.length, shown.data, milliseconds);
+        report(trial->findings, FINE, "evaluation",
+               "(+ 1 2 3) => %.*s, %.1f ms from the start of SBCL", (int)shown.length, shown.data,
+               milliseconds);
         return;
     }
-    struct span message = value_is_map(reply->error) ? text_in(reply->error, "message") : SPAN("no answer");
+    struct span message =
+        value_is_map(reply->error) ? text_in(reply->error, "message") : SPAN("no answer");
     report(trial->findings, PROBLEM, "evaluation", "%.*s", (int)message.length, message.data);
 }
 
@@ -158,13 +167,14 @@ static void report_probes(struct findings *findings, struct lisp *lisp, struct r
     if (!value_is_map(info))
         return;
     struct span version = text_in(info, "sbcl");
-    report(findings, FINE, "sbcl version", "%.*s, heap %" PRId64 " MB", (int)version.length, version.data,
-           integer_in(info, "heap_mb", 0));
+    report(findings, FINE, "sbcl version", "%.*s, heap %" PRId64 " MB", (int)version.length,
+           version.data, integer_in(info, "heap_mb", 0));
     for (size_t i = 0; i < count_in(info, "probes"); i++) {
         value probe = item_in(info, "probes", i);
         struct span name = text_in(probe, "name"), detail = text_in(probe, "detail");
-        report(findings, flag_in(probe, "ok") ? FINE : REMARK, "probe", "%.*s%s%.*s", (int)name.length, name.data,
-               detail.length ? ": " : "", (int)detail.length, detail.data);
+        report(findings, flag_in(probe, "ok") ? FINE : REMARK, "probe", "%.*s%s%.*s",
+               (int)name.length, name.data, detail.length ? ": " : "", (int)detail.length,
+               detail.data);
     }
 }
 
@@ -178,8 +188,10 @@ static void check_evaluation(struct findings *findings, const struct session_con
         return;
     }
     struct region *region = region_new(SIZE_MAX);
-    value params = map_put_text(region, map_new(region), "code", value_string_text(region, "(+ 1 2 3)"));
-    struct session_request request = {.kind = SESSION_EVALUATE, .op = "evaluate", .params = params, .timeout = -1};
+    value params =
+        map_put_text(region, map_new(region), "code", value_string_text(region, "(+ 1 2 3)"));
+    struct session_request request = {
+        .kind = SESSION_EVALUATE, .op = "evaluate", .params = params, .timeout = -1};
     struct trial trial = {.findings = findings, .started_ns = clock_now_ns()};
     lisp_call(&lisp, &request, check_reply, &trial);
     report_probes(findings, &lisp, region);
@@ -193,7 +205,8 @@ static int print_client(const char *name)
 {
     char program[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
-    snprintf(program + (length > 0 ? length : 0), length > 0 ? 1 : sizeof(program), "%s", length > 0 ? "" : "cadre");
+    snprintf(program + (length > 0 ? length : 0), length > 0 ? 1 : sizeof(program), "%s",
+             length > 0 ? "" : "cadre");
     if (client_print(stdout, name, program))
         return EXIT_SUCCESS;
     fprintf(stderr, "cadre doctor: unknown client '%s'; known: ", name);
@@ -211,8 +224,8 @@ static int examine(void)
     check_limits(&findings);
     if (check_lisp_files(&findings, &config))
         check_evaluation(&findings, &config);
-    printf("\n%u problem%s, %u note%s\n", findings.problems, findings.problems == 1 ? "" : "s", findings.remarks,
-           findings.remarks == 1 ? "" : "s");
+    printf("\n%u problem%s, %u note%s\n", findings.problems, findings.problems == 1 ? "" : "s",
+           findings.remarks, findings.remarks == 1 ? "" : "s");
     return findings.problems ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
@@ -223,15 +236,13 @@ int command_doctor(int argc, char **argv)
     optind = 1;
     for (int option; (option = getopt_long(argc, argv, "", long_options, NULL)) != -1;)
         switch (option) {
-        case 'c':
-            return print_client(optarg);
+        case 'c': return print_client(optarg);
         case 'h':
             fputs(help, stdout);
             client_print_names(stdout);
             putchar('\n');
             return EXIT_SUCCESS;
-        default:
-            return EXIT_USAGE;
+        default: return EXIT_USAGE;
         }
     if (optind < argc) {
         fprintf(stderr, "cadre doctor: unexpected argument '%s'\n", argv[optind]);

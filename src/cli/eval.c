@@ -38,19 +38,30 @@ struct eval_options {
     struct buffer code;
 };
 
-enum { OPTION_PACKAGE = 256, OPTION_TIMEOUT, OPTION_TIME, OPTION_COMPILE, OPTION_SESSION, OPTION_HELP };
+enum {
+    OPTION_PACKAGE = 256,
+    OPTION_TIMEOUT,
+    OPTION_TIME,
+    OPTION_COMPILE,
+    OPTION_SESSION,
+    OPTION_HELP
+};
 
 static const struct option long_options[] = {
-    {"package", required_argument, NULL, OPTION_PACKAGE}, {"timeout", required_argument, NULL, OPTION_TIMEOUT},
-    {"time", no_argument, NULL, OPTION_TIME},             {"compile-only", no_argument, NULL, OPTION_COMPILE},
-    {"session", required_argument, NULL, OPTION_SESSION}, {"help", no_argument, NULL, OPTION_HELP},
+    {"package", required_argument, NULL, OPTION_PACKAGE},
+    {"timeout", required_argument, NULL, OPTION_TIMEOUT},
+    {"time", no_argument, NULL, OPTION_TIME},
+    {"compile-only", no_argument, NULL, OPTION_COMPILE},
+    {"session", required_argument, NULL, OPTION_SESSION},
+    {"help", no_argument, NULL, OPTION_HELP},
     {0},
 };
 
 static bool read_code(const char *argument, struct buffer *ret_code)
 {
     struct stat file;
-    bool is_file = strcmp(argument, "-") == 0 || (stat(argument, &file) == 0 && S_ISREG(file.st_mode));
+    bool is_file =
+        strcmp(argument, "-") == 0 || (stat(argument, &file) == 0 && S_ISREG(file.st_mode));
     if (is_file) {
         if (!option_read_file(argument, CODE_LIMIT, ret_code))
             return false;
@@ -81,15 +92,13 @@ static int parse_options(int argc, char **argv, struct eval_options *options)
             if (!option_integer("--timeout", optarg, 0, 86400, &options->timeout))
                 return EXIT_USAGE + 1;
             break;
-        case OPTION_HELP:
-            fputs(help, stdout);
-            return 1;
-        default:
-            return EXIT_USAGE + 1;
+        case OPTION_HELP: fputs(help, stdout); return 1;
+        default: return EXIT_USAGE + 1;
         }
     if (argc - optind != 1) {
-        fprintf(stderr, argc == optind ? "cadre eval: CODE, FILE or - is missing (--help explains)\n"
-                                       : "cadre eval: one argument only; quote the code\n");
+        fprintf(stderr, argc == optind
+                            ? "cadre eval: CODE, FILE or - is missing (--help explains)\n"
+                            : "cadre eval: one argument only; quote the code\n");
         return EXIT_USAGE + 1;
     }
     if (!session_name_valid(span_from(options->session))) {
@@ -129,9 +138,11 @@ static int evaluate(const struct eval_options *options)
         return EXIT_FAILURE;
     }
     struct region *region = region_new(SIZE_MAX);
-    value params = map_put_text(region, map_new(region), "code", value_string(region, buffer_span(&options->code)));
+    value params = map_put_text(region, map_new(region), "code",
+                                value_string(region, buffer_span(&options->code)));
     if (options->package)
-        params = map_put_text(region, params, "package", value_string_format(region, "%s", options->package));
+        params = map_put_text(region, params, "package",
+                              value_string_format(region, "%s", options->package));
     struct session_request request = {
         .session = options->session,
         .kind = options->compile_only ? SESSION_COPY : SESSION_EVALUATE,

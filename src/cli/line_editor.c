@@ -52,7 +52,8 @@ static unsigned char complete_word(EditLine *edit, int key)
     CLEANUP_BUFFER struct buffer insertion, choices;
     buffer_init(&insertion, LINE_LIMIT);
     buffer_init(&choices, LINE_LIMIT);
-    editor->complete(editor->data, (struct span){start, (size_t)(line->cursor - start)}, &insertion, &choices);
+    editor->complete(editor->data, (struct span){start, (size_t)(line->cursor - start)}, &insertion,
+                     &choices);
     if (choices.length) {
         printf("\n%s\n", buffer_text(&choices));
         fflush(stdout);
@@ -93,7 +94,8 @@ static void start_editing(struct line_editor *editor)
     el_set(editor->edit, EL_SETTY, "-d", "-isig", NULL);
 }
 
-struct line_editor *line_editor_new(const char *history_file, line_complete_fn *complete, void *data)
+struct line_editor *line_editor_new(const char *history_file, line_complete_fn *complete,
+                                    void *data)
 {
     struct line_editor *editor = memory_alloc_zero(sizeof(*editor));
     editor->complete = complete;
@@ -138,7 +140,8 @@ static enum line_result read_plain(struct buffer *line)
     return LINE_READ;
 }
 
-enum line_result line_editor_read(struct line_editor *editor, const char *prompt, struct buffer *ret_line)
+enum line_result line_editor_read(struct line_editor *editor, const char *prompt,
+                                  struct buffer *ret_line)
 {
     if (!editor->edit)
         return read_plain(ret_line);

@@ -13,13 +13,15 @@ struct line_editor;
 typedef void line_complete_fn(void *data, struct span word, struct buffer *insertion,
                               struct buffer *choices);
 
-struct line_editor *line_editor_new(const char *history_file, line_complete_fn *complete, void *data);
+struct line_editor *line_editor_new(const char *history_file, line_complete_fn *complete,
+                                    void *data);
 void line_editor_free(struct line_editor *editor);
 bool line_editor_is_terminal(const struct line_editor *editor);
 
 enum line_result { LINE_READ, LINE_CANCELLED, LINE_END };
 
 // Appends one line with its newline. LINE_CANCELLED: Ctrl-C. LINE_END: end of input.
-enum line_result line_editor_read(struct line_editor *editor, const char *prompt, struct buffer *ret_line);
+enum line_result line_editor_read(struct line_editor *editor, const char *prompt,
+                                  struct buffer *ret_line);
 // Adds an input, of several lines perhaps, to the history.
 void line_editor_remember(struct line_editor *editor, struct span input);

@@ -32,7 +32,8 @@ static void print_help(FILE *out)
     fputs("cadre: the Lisp machine for AI agents\n\nusage: cadre COMMAND [ARGUMENT...]\n\n", out);
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         fprintf(out, "  %-8s  %s\n", commands[i].name, commands[i].summary);
-    fputs("\n`cadre COMMAND --help` explains a command; `cadre --version` prints the version.\n", out);
+    fputs("\n`cadre COMMAND --help` explains a command; `cadre --version` prints the version.\n",
+          out);
 }
 
 // A closed standard descriptor would be given to the next file or socket, and whoever writes to

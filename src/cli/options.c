@@ -15,8 +15,9 @@ bool option_integer(const char *name, const char *text, int64_t low, int64_t hig
     errno = 0;
     long long number = strtoll(text, &end, 10);
     if (errno || end == text || *end || number < low || number > high) {
-        fprintf(stderr, "cadre: %s takes a whole number from %" PRId64 " to %" PRId64 "; got '%s'\n", name, low,
-                high, text);
+        fprintf(stderr,
+                "cadre: %s takes a whole number from %" PRId64 " to %" PRId64 "; got '%s'\n", name,
+                low, high, text);
         return false;
     }
     *ret_number = number;

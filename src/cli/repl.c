@@ -20,17 +20,19 @@
 
 enum { INPUT_LIMIT = 4 << 20, REDO_MAX = 256, PROMPT_SIZE = 128 };
 
-static const char help[] =
-    "usage: cadre repl [--timeout SECONDS] [--package NAME]\n"
-    "\n"
-    "Interactive Common Lisp. Input may span lines; Tab completes, Ctrl-C interrupts an evaluation,\n"
-    "Ctrl-D leaves. Evaluations have no time limit unless --timeout gives one. :help lists commands.\n";
+static const char help[] = "usage: cadre repl [--timeout SECONDS] [--package NAME]\n"
+                           "\n"
+                           "Interactive Common Lisp. Input may span lines; Tab completes, Ctrl-C "
+                           "interrupts an evaluation,\n"
+                           "Ctrl-D leaves. Evaluations have no time limit unless --timeout gives "
+                           "one. :help lists commands.\n";
 
 static const char command_help[] =
     ":undo [N]             undo the last N evaluations (1)\n"
     ":redo                 take an undo back\n"
     ":reset                start with a fresh image (:undo brings the old one back)\n"
-    ":limits [NAME VALUE]  show or change limits (timeout, max-output, max-memory, max-frames, snapshots)\n"
+    ":limits [NAME VALUE]  show or change limits (timeout, max-output, max-memory, max-frames, "
+    "snapshots)\n"
     ":info                 snapshots, memory, threads\n"
     ":errors               the last errors\n"
     ":bt [N]               backtrace of the last error, or of error N\n"
@@ -44,8 +46,8 @@ struct repl {
     struct region *region;  // of one input; cleared after each
     struct line_editor *editor;
     char prompt[PROMPT_SIZE];
-    int64_t current;          // snapshot the session is at
-    int64_t redo[REDO_MAX];   // snapshots that :undo left, newest last
+    int64_t current;         // snapshot the session is at
+    int64_t redo[REDO_MAX];  // snapshots that :undo left, newest last
     size_t redo_count;
     bool done;
     bool failed;  // the last evaluation: the exit status when input is not a terminal
@@ -56,7 +58,8 @@ struct repl {
 static void note_state(struct repl *repl, const struct session_reply *reply)
 {
     snprintf(repl->prompt, sizeof(repl->prompt), "%.*s> ",
-             (int)(reply->package_label.length < 100 ? reply->package_label.length : 100), reply->package_label.data);
+             (int)(reply->package_label.length < 100 ? reply->package_label.length : 100),
+             reply->package_label.data);
 }
 
 static void print_restarts(value error)
@@ -68,8 +71,8 @@ static void print_restarts(value error)
     for (size_t i = 0; i < count; i++) {
         value restart = item_in(error, "restarts", i);
         struct span name = text_in(restart, "name"), description = text_in(restart, "description");
-        printf("  %" PRId64 ". %.*s - %.*s\n", integer_in(restart, "number", 0), (int)name.length, name.data,
-               (int)description.length, description.data);
+        printf("  %" PRId64 ". %.*s - %.*s\n", integer_in(restart, "number", 0), (int)name.length,
+               name.data, (int)description.length, description.data);
     }
 }
 
@@ -112,7 +115,8 @@ static int64_t current_snapshot(struct repl *repl)
 
 static void evaluate(struct repl *repl, struct span code)
 {
-    value params = map_put_text(repl->region, map_new(repl->region), "code", value_string(repl->region, code));
+    value params =
+        map_put_text(repl->region, map_new(repl->region), "code", value_string(repl->region, code));
     CLEANUP_FREE char *label = memory_copy_text(code.data, code.length);
     struct session_request request = {
         .kind = SESSION_EVALUATE, .op = "evaluate", .params = params, .label = label};
@@ -140,7 +144,8 @@ static void print_state_change(void *data, const struct session_reply *reply)
 
 static void go_to(struct repl *repl, int64_t to, int64_t steps)
 {
-    struct session_request request = {.kind = SESSION_ROLLBACK, .rollback_to = to, .rollback_steps = steps};
+    struct session_request request = {
+        .kind = SESSION_ROLLBACK, .rollback_to = to, .rollback_steps = steps};
     call(repl, &request, print_state_change);
 }
 
@@ -198,9 +203,14 @@ static void command_reset(struct repl *repl, char *arguments)
 
 static bool change_limit(struct session_limits *limits, const char *name, const char *text)
 {
-    const struct { const char *name; int64_t *limit; } known[] = {
-        {"timeout", &limits->timeout},       {"max-output", &limits->max_output}, {"max-memory", &limits->max_memory},
-        {"max-frames", &limits->max_frames}, {"snapshots", &limits->snapshots}};
+    const struct {
+        const char *name;
+        int64_t *limit;
+    } known[] = {{"timeout", &limits->timeout},
+                 {"max-output", &limits->max_output},
+                 {"max-memory", &limits->max_memory},
+                 {"max-frames", &limits->max_frames},
+                 {"snapshots", &limits->snapshots}};
     for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
         if (strcmp(known[i].name, name) == 0)
             return option_integer(name, text, INT32_MIN, INT32_MAX, known[i].limit);
@@ -293,7 +303,8 @@ static void command_locals(struct repl *repl, char *arguments)
     if (!take_number(":locals", arguments, &frame))
         return;
     value params = map_put_text(repl->region, map_new(repl->region), "frame", value_integer(frame));
-    struct session_request request = {.kind = SESSION_DEBUG, .op = "inspect-frame", .params = params};
+    struct session_request request = {
+        .kind = SESSION_DEBUG, .op = "inspect-frame", .params = params};
     call(repl, &request, print_locals);
 }
 
@@ -304,8 +315,10 @@ static void command_in(struct repl *repl, char *arguments)
     if (!code)
         return;
     value params = map_put_text(repl->region, map_new(repl->region), "frame", value_integer(frame));
-    params = map_put_text(repl->region, params, "code", value_string_format(repl->region, "%s", code));
-    struct session_request request = {.kind = SESSION_DEBUG, .op = "eval-in-frame", .params = params};
+    params =
+        map_put_text(repl->region, params, "code", value_string_format(repl->region, "%s", code));
+    struct session_request request = {
+        .kind = SESSION_DEBUG, .op = "eval-in-frame", .params = params};
     call(repl, &request, print_evaluation);
 }
 
@@ -317,7 +330,8 @@ static value split_forms(struct repl *repl, const char *text)
     for (size_t end = 1; end <= length; end++) {
         struct syntax_report report;
         struct span part = {text + start, end - start};
-        bool boundary = end == length || strchr(" \t()\"", text[end]) || strchr("()\"", text[end - 1]);
+        bool boundary =
+            end == length || strchr(" \t()\"", text[end]) || strchr("()\"", text[end - 1]);
         syntax_check(part, &report);
         if (!boundary || report.problem != SYNTAX_VALID || report.forms != 1)
             continue;
@@ -334,10 +348,14 @@ static void command_restart(struct repl *repl, char *arguments)
     if (!forms)
         return;
     struct region *region = repl->region;
-    value params = map_put_text(region, map_new(region), "restart", value_string_format(region, "%" PRId64, number));
+    value params = map_put_text(region, map_new(region), "restart",
+                                value_string_format(region, "%" PRId64, number));
     params = map_put_text(region, params, "values", split_forms(repl, forms));
-    struct session_request request = {
-        .kind = SESSION_RESTART, .op = "invoke-restart", .params = params, .label = "(invoke-restart ...)", .adopt = true};
+    struct session_request request = {.kind = SESSION_RESTART,
+                                      .op = "invoke-restart",
+                                      .params = params,
+                                      .label = "(invoke-restart ...)",
+                                      .adopt = true};
     call(repl, &request, print_evaluation);
     repl->redo_count = 0;
     repl->current = current_snapshot(repl);
@@ -359,11 +377,11 @@ static const struct {
     const char *name;
     void (*run)(struct repl *repl, char *arguments);
 } commands[] = {
-    {":undo", command_undo},     {":redo", command_redo},           {":reset", command_reset},
-    {":limits", command_limits}, {":info", command_info},           {":errors", command_errors},
-    {":bt", command_backtrace},  {":locals", command_locals},       {":in", command_in},
-    {":restart", command_restart}, {":r", command_restart},         {":quit", command_quit},
-    {":q", command_quit},        {":help", command_show_help},
+    {":undo", command_undo},       {":redo", command_redo},      {":reset", command_reset},
+    {":limits", command_limits},   {":info", command_info},      {":errors", command_errors},
+    {":bt", command_backtrace},    {":locals", command_locals},  {":in", command_in},
+    {":restart", command_restart}, {":r", command_restart},      {":quit", command_quit},
+    {":q", command_quit},          {":help", command_show_help},
 };
 
 // Runs a command if the input is one; other keywords are Lisp.
@@ -411,20 +429,25 @@ static void take_completions(void *data, const struct session_reply *reply)
     for (size_t i = 1; i < count; i++)
         common.length = common_prefix(common, value_text(item_in(reply->result, "completions", i)));
     if (common.length > completion->typed)
-        buffer_append(completion->insertion, common.data + completion->typed, common.length - completion->typed);
+        buffer_append(completion->insertion, common.data + completion->typed,
+                      common.length - completion->typed);
     else if (count > 1)
         for (size_t i = 0; i < count; i++) {
             buffer_append_text(completion->choices, i ? "  " : "");
-            buffer_append_span(completion->choices, value_text(item_in(reply->result, "completions", i)));
+            buffer_append_span(completion->choices,
+                               value_text(item_in(reply->result, "completions", i)));
         }
 }
 
 static void complete(void *data, struct span word, struct buffer *insertion, struct buffer *choices)
 {
     struct repl *repl = data;
-    value params = map_put_text(repl->region, map_new(repl->region), "prefix", value_string(repl->region, word));
-    struct session_request request = {.kind = SESSION_QUERY, .op = "complete", .params = params, .timeout = 2};
-    struct completion completion = {.typed = word.length, .insertion = insertion, .choices = choices};
+    value params = map_put_text(repl->region, map_new(repl->region), "prefix",
+                                value_string(repl->region, word));
+    struct session_request request = {
+        .kind = SESSION_QUERY, .op = "complete", .params = params, .timeout = 2};
+    struct completion completion = {
+        .typed = word.length, .insertion = insertion, .choices = choices};
     lisp_call(&repl->lisp, &request, take_completions, &completion);
 }
 
@@ -438,7 +461,8 @@ static enum line_result read_input(struct repl *repl, struct buffer *input)
     memset(more, '.', width);
     memcpy(more + width - 1, " ", 2);
     for (;;) {
-        enum line_result result = line_editor_read(repl->editor, input->length ? more : repl->prompt, input);
+        enum line_result result =
+            line_editor_read(repl->editor, input->length ? more : repl->prompt, input);
         if (result == LINE_END && input->length)
             return LINE_READ;  // the reader says what is open
         if (result != LINE_READ)
@@ -519,7 +543,8 @@ int command_repl(int argc, char **argv)
         }
         if (option == 'p')
             package = optarg;
-        else if (option != 't' || !option_integer("--timeout", optarg, 0, 86400, &config.limits.timeout))
+        else if (option != 't' ||
+                 !option_integer("--timeout", optarg, 0, 86400, &config.limits.timeout))
             return EXIT_USAGE;
     }
     struct repl repl = {0};

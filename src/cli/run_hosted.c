@@ -40,8 +40,11 @@ static void on_answer(void *data, struct span answer, const char *failure)
         buffer_init(&line, BUFFER_DEFAULT_LIMIT);
         json_write(&line, step, 0, NULL);
         buffer_append_byte(&line, '\n');
-        bool printed = fwrite(buffer_text(&line), 1, line.length, stdout) == line.length && fflush(stdout) == 0;
-        run->status = !printed ? EXIT_USAGE : value_is_nil(map_get_text(step, "fail")) ? EXIT_SUCCESS : EXIT_FAILURE;
+        bool printed = fwrite(buffer_text(&line), 1, line.length, stdout) == line.length &&
+                       fflush(stdout) == 0;
+        run->status = !printed                                   ? EXIT_USAGE
+                      : value_is_nil(map_get_text(step, "fail")) ? EXIT_SUCCESS
+                                                                 : EXIT_FAILURE;
     } else {
         fprintf(stderr, "cadre run: the worker's answer cannot be read\n");
     }
@@ -75,10 +78,14 @@ static void on_resolved(void *data, value tools)
     }
 }
 
-int run_hosted(const struct toolbox *toolbox, struct region *region, value record, int64_t timeout_ms)
+int run_hosted(const struct toolbox *toolbox, struct region *region, value record,
+               int64_t timeout_ms)
 {
-    struct hosted_run run = {
-        .toolbox = toolbox, .region = region, .record = record, .timeout_ms = timeout_ms, .status = -1};
+    struct hosted_run run = {.toolbox = toolbox,
+                             .region = region,
+                             .record = record,
+                             .timeout_ms = timeout_ms,
+                             .status = -1};
     signal(SIGPIPE, SIG_IGN);
     int failed = lisp_init(&run.lisp, &(struct session_config){0});
     if (failed < 0) {

@@ -5,4 +5,5 @@
 #include "tools/toolbox.h"
 
 // `record` is a batch record without `tools`, living in `region`. Prints the Step; the exit status.
-int run_hosted(const struct toolbox *toolbox, struct region *region, value record, int64_t timeout_ms);
+int run_hosted(const struct toolbox *toolbox, struct region *region, value record,
+               int64_t timeout_ms);

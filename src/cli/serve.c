@@ -40,7 +40,7 @@ static const char help[] =
     "  --help                 this text\n";
 
 struct serve_options {
-    const char *http;        // [HOST:]PORT, or NULL for standard input/output
+    const char *http;  // [HOST:]PORT, or NULL for standard input/output
     const char *token_file;
     const char *allow_hosts[NAMES_MAX + 1];
     const char *allow_origins[NAMES_MAX + 1];
@@ -77,8 +77,20 @@ static bool add_name(const char **names, const char *name)
 }
 
 enum {
-    OPTION_HTTP = 256, OPTION_TOKEN_FILE, OPTION_ALLOW_HOST, OPTION_ALLOW_ORIGIN, OPTION_TOOLS,
-    OPTION_CONTEXT_DB, OPTION_AUTO_CONTEXT, OPTION_PROGRAM_TOOLS, OPTION_TIMEOUT, OPTION_MAX_MEMORY, OPTION_HEAP, OPTION_SNAPSHOTS, OPTION_LOG_LEVEL, OPTION_HELP,
+    OPTION_HTTP = 256,
+    OPTION_TOKEN_FILE,
+    OPTION_ALLOW_HOST,
+    OPTION_ALLOW_ORIGIN,
+    OPTION_TOOLS,
+    OPTION_CONTEXT_DB,
+    OPTION_AUTO_CONTEXT,
+    OPTION_PROGRAM_TOOLS,
+    OPTION_TIMEOUT,
+    OPTION_MAX_MEMORY,
+    OPTION_HEAP,
+    OPTION_SNAPSHOTS,
+    OPTION_LOG_LEVEL,
+    OPTION_HELP,
 };
 
 static const struct option long_options[] = {
@@ -103,7 +115,8 @@ static bool set_log_level(const char *name)
 {
     enum log_level level;
     if (!log_parse_level(name, &level)) {
-        fprintf(stderr, "cadre serve: --log-level is error, warning, info or debug; got '%s'\n", name);
+        fprintf(stderr, "cadre serve: --log-level is error, warning, info or debug; got '%s'\n",
+                name);
         return false;
     }
     log_set_level(level);
@@ -125,7 +138,8 @@ static bool take_option(struct serve_options *options, int option, const char *a
     case OPTION_TIMEOUT:
         return option_integer("--timeout", argument, 0, 86400, &options->sessions.limits.timeout);
     case OPTION_MAX_MEMORY:
-        return option_integer("--max-memory", argument, 64, 1 << 20, &options->sessions.limits.max_memory);
+        return option_integer("--max-memory", argument, 64, 1 << 20,
+                              &options->sessions.limits.max_memory);
     case OPTION_HEAP:
         if (!option_integer("--heap", argument, 256, 1 << 20, &number))
             return false;
@@ -240,13 +254,16 @@ static int build_server(struct server *server, const struct serve_options *optio
         .tasks = true,
     };
     server->base = lisp_new_base();
-    int failed = server->base ? session_manager_new(server->base, &options->sessions, &server->sessions) : -ENOMEM;
+    int failed = server->base
+                     ? session_manager_new(server->base, &options->sessions, &server->sessions)
+                     : -ENOMEM;
     if (failed < 0) {
         fprintf(stderr, "cadre serve: cannot start: %s\n", strerror(-failed));
         return EXIT_FAILURE;
     }
     struct error error;
-    if (!session_limits_check(&options->sessions.limits, session_heap_mb(server->sessions), &error)) {
+    if (!session_limits_check(&options->sessions.limits, session_heap_mb(server->sessions),
+                              &error)) {
         fprintf(stderr, "cadre serve: %s\n", error.message);
         return EXIT_USAGE;
     }

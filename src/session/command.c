@@ -66,17 +66,21 @@ static void kill_group(struct command *command)
 static void describe_failure(const struct command *command, struct command_result *result)
 {
     struct span said = buffer_span(&command->error);
-    while (said.length && (said.data[said.length - 1] == '\n' || said.data[said.length - 1] == '\r'))
+    while (said.length &&
+           (said.data[said.length - 1] == '\n' || said.data[said.length - 1] == '\r'))
         said.length--;
     int used;
     if (command->failure)
         used = snprintf(result->reason, sizeof(result->reason), "%s", command->failure);
     else if (command->exit.signaled)
-        used = snprintf(result->reason, sizeof(result->reason), "ended by signal %d", command->exit.code);
+        used = snprintf(result->reason, sizeof(result->reason), "ended by signal %d",
+                        command->exit.code);
     else
-        used = snprintf(result->reason, sizeof(result->reason), "exit status %d", command->exit.code);
+        used =
+            snprintf(result->reason, sizeof(result->reason), "exit status %d", command->exit.code);
     if (said.length)
-        snprintf(result->reason + used, sizeof(result->reason) - (size_t)used, ": %.*s", (int)said.length, said.data);
+        snprintf(result->reason + used, sizeof(result->reason) - (size_t)used, ": %.*s",
+                 (int)said.length, said.data);
     for (char *c = result->reason; *c; c++)
         if (*c == '\n')
             *c = ' ';
@@ -89,7 +93,8 @@ static void finish_if_done(struct command *command)
         return;
     kill_group(command);
     struct command_result result = {
-        .ok = !command->failure && command->exit.known && !command->exit.signaled && command->exit.code == 0,
+        .ok = !command->failure && command->exit.known && !command->exit.signaled &&
+              command->exit.code == 0,
         .output = buffer_span(&command->output),
     };
     if (!result.ok)
@@ -152,7 +157,8 @@ static void on_input(evutil_socket_t fd, short what, void *data)
 {
     (void)what;
     struct command *command = data;
-    ssize_t length = write(fd, command->input.data + command->written, command->input.length - command->written);
+    ssize_t length =
+        write(fd, command->input.data + command->written, command->input.length - command->written);
     if (length < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     // A command that does not read its input is no failure.
@@ -162,7 +168,8 @@ static void on_input(evutil_socket_t fd, short what, void *data)
 
 // --- starting -----------------------------------------------------------------------------------
 
-static _Noreturn void run_child(const char *const *argv, const int ends[STANDARD_STREAMS], pid_t parent)
+static _Noreturn void run_child(const char *const *argv, const int ends[STANDARD_STREAMS],
+                                pid_t parent)
 {
     setsid();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -216,17 +223,18 @@ static int start_process(struct command *command, const char *const *argv)
         return failed;
     command->group = pid;
     failed = process_open(&command->process, pid);
-    return failed < 0 ? failed : process_watch(&command->process, command->base, on_exit_event, command);
+    return failed < 0 ? failed
+                      : process_watch(&command->process, command->base, on_exit_event, command);
 }
 
 static int watch(struct command *command)
 {
-    command->events[STDIN_FILENO] =
-        event_new(command->base, command->fds[STDIN_FILENO], EV_WRITE | EV_PERSIST, on_input, command);
-    command->events[STDOUT_FILENO] =
-        event_new(command->base, command->fds[STDOUT_FILENO], EV_READ | EV_PERSIST, on_output, command);
-    command->events[STDERR_FILENO] =
-        event_new(command->base, command->fds[STDERR_FILENO], EV_READ | EV_PERSIST, on_output, command);
+    command->events[STDIN_FILENO] = event_new(command->base, command->fds[STDIN_FILENO],
+                                              EV_WRITE | EV_PERSIST, on_input, command);
+    command->events[STDOUT_FILENO] = event_new(command->base, command->fds[STDOUT_FILENO],
+                                               EV_READ | EV_PERSIST, on_output, command);
+    command->events[STDERR_FILENO] = event_new(command->base, command->fds[STDERR_FILENO],
+                                               EV_READ | EV_PERSIST, on_output, command);
     command->deadline = evtimer_new(command->base, on_deadline, command);
     if (!command->deadline)
         return -ENOMEM;
@@ -272,7 +280,8 @@ void command_cancel(struct command *command)
     // The killed process is reaped here: it ends at once, and nobody else waits for it.
     if (process_exists(&command->process) && !command->exited) {
         process_signal(&command->process, SIGKILL);
-        for (int tries = 0; tries < 1000 && !process_reap(&command->process, &command->exit); tries++)
+        for (int tries = 0; tries < 1000 && !process_reap(&command->process, &command->exit);
+             tries++)
             usleep(100);
     }
     command_free(command);

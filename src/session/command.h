@@ -10,15 +10,15 @@
 #include "base/span.h"
 
 enum {
-    COMMAND_ERROR_TEXT = 512,       // bytes of standard error kept for a message
+    COMMAND_ERROR_TEXT = 512,  // bytes of standard error kept for a message
     COMMAND_OUTPUT_DEFAULT = 1 << 20,
     COMMAND_OUTPUT_MAX = 64 << 20,
 };
 
 struct command_result {
-    bool ok;              // it ended by itself with status 0
-    struct span output;   // valid during the callback
-    char reason[1024];    // why it is not ok, one line
+    bool ok;             // it ended by itself with status 0
+    struct span output;  // valid during the callback
+    char reason[1024];   // why it is not ok, one line
 };
 
 typedef void command_done_fn(void *data, const struct command_result *result);

@@ -7,8 +7,14 @@
 
 // --- source of functions ------------------------------------------------------------------------
 
-static bool is_open(char c) { return c == '(' || c == '[' || c == '{'; }
-static bool is_close(char c) { return c == ')' || c == ']' || c == '}'; }
+static bool is_open(char c)
+{
+    return c == '(' || c == '[' || c == '{';
+}
+static bool is_close(char c)
+{
+    return c == ')' || c == ']' || c == '}';
+}
 
 // The end of the form that starts with a bracket (after # perhaps) at `offset` of a valid program.
 static size_t form_end(struct span source, size_t offset)
@@ -39,7 +45,8 @@ static const struct closure *plain_closure(const struct step *step, value v)
     if (!value_is_foreign(v, &closure_type))
         return NULL;
     const struct closure *closure = (const struct closure *)v.object;
-    return closure->code->capture_count == 0 && closure->code->program == step->program ? closure : NULL;
+    return closure->code->capture_count == 0 && closure->code->program == step->program ? closure
+                                                                                        : NULL;
 }
 
 static void write_definition(struct buffer *buffer, struct span source, struct span name,

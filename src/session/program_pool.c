@@ -122,7 +122,7 @@ static void dispatch(struct program_pool *pool)
 {
     size_t starting = 0;
     struct program_worker *worker;
-    LIST_FOREACH(worker, &pool->workers, link) {
+    LIST_FOREACH (worker, &pool->workers, link) {
         starting += !worker->ready;
         struct program_run *run = TAILQ_FIRST(&pool->queue);
         if (worker->ready && !worker->run && run)
@@ -190,7 +190,8 @@ static void handle_call(struct program_worker *worker, struct span payload)
     value message;
     struct error error;
     struct json_options options = {.borrow = true, .max_depth = 10000};
-    if (!worker->run || !json_read(region, payload, &options, &message, &error) || !value_is_map(message)) {
+    if (!worker->run || !json_read(region, payload, &options, &message, &error) ||
+        !value_is_map(message)) {
         region_free(region);
         worker_fail(worker, "the worker broke its protocol");
         return;
@@ -249,7 +250,7 @@ static void on_readable(struct bufferevent *channel, void *data)
         evbuffer_free(message);
         bool alive = false;
         struct program_worker *other;
-        LIST_FOREACH(other, &pool->workers, link)
+        LIST_FOREACH (other, &pool->workers, link)
             alive = alive || other == worker;
         if (!alive)
             return;
@@ -305,7 +306,8 @@ static void worker_start(struct program_pool *pool)
     evutil_make_socket_nonblocking(pair[0]);
     worker->channel = bufferevent_socket_new(pool->base, pair[0], BEV_OPT_CLOSE_ON_FREE);
     worker->watchdog = evtimer_new(pool->base, on_watchdog, worker);
-    if (pid < 0 || process_open(&worker->process, pid) < 0 || !worker->channel || !worker->watchdog) {
+    if (pid < 0 || process_open(&worker->process, pid) < 0 || !worker->channel ||
+        !worker->watchdog) {
         log_error("cannot start a program worker: %s", strerror(errno));
         worker_free(worker);
         return;
@@ -371,7 +373,7 @@ uint64_t program_submit(struct program_pool *pool, const struct program_request 
 void program_cancel(struct program_pool *pool, uint64_t ticket)
 {
     struct program_run *run;
-    TAILQ_FOREACH(run, &pool->queue, link)
+    TAILQ_FOREACH (run, &pool->queue, link)
         if (run->ticket == ticket) {
             TAILQ_REMOVE(&pool->queue, run, link);
             pool->queued--;
@@ -379,7 +381,7 @@ void program_cancel(struct program_pool *pool, uint64_t ticket)
             return;
         }
     struct program_worker *worker;
-    LIST_FOREACH(worker, &pool->workers, link)
+    LIST_FOREACH (worker, &pool->workers, link)
         if (worker->run && worker->run->ticket == ticket) {
             worker->run->done = NULL;
             worker_fail(worker, "cancelled");
@@ -393,7 +395,8 @@ void program_call_reply(struct program_call *call, bool ok, struct span text)
         struct program_worker *worker = call->run->worker;
         CLEANUP_BUFFER struct buffer payload;
         buffer_init(&payload, PROGRAM_MESSAGE_MAX);
-        buffer_append_format(&payload, "{\"call\":%" PRId64 ",\"%s\":", call->number, ok ? "value" : "error");
+        buffer_append_format(&payload, "{\"call\":%" PRId64 ",\"%s\":", call->number,
+                             ok ? "value" : "error");
         if (ok)
             buffer_append_span(&payload, text);
         else
@@ -402,8 +405,9 @@ void program_call_reply(struct program_call *call, bool ok, struct span text)
         TAILQ_REMOVE(&call->run->calls, call, link);
         if (payload.failed) {
             buffer_clear(&payload);
-            buffer_append_format(&payload, "{\"call\":%" PRId64 ",\"error\":\"the result is larger than 64 MiB\"}",
-                                 call->number);
+            buffer_append_format(
+                &payload, "{\"call\":%" PRId64 ",\"error\":\"the result is larger than 64 MiB\"}",
+                call->number);
         }
         send_message(worker, PROGRAM_RESULT, buffer_span(&payload));
     }

@@ -24,11 +24,12 @@ enum {
 
 // Both directions: two little-endian u32 (type, length), then the payload.
 enum program_message {
-    PROGRAM_READY = 1,   // worker, once, when it is locked: {"landlock":true}
+    PROGRAM_READY = 1,  // worker, once, when it is locked: {"landlock":true}
     // server: a batch record (docs/language.md); with "keep":true the memory comes back as text, with
     // "definitions" its functions are defined before the program
     PROGRAM_RUN = 2,
-    PROGRAM_STEP = 3,    // worker: {"step":{…}}, and with "keep" {"memory":{"data","definitions","lost"}}
+    PROGRAM_STEP =
+        3,  // worker: {"step":{…}}, and with "keep" {"memory":{"data","definitions","lost"}}
     PROGRAM_CALL = 4,    // worker: {"call":7,"name":"search","arguments":{…}}
     PROGRAM_RESULT = 5,  // server: {"call":7,"value":…} or {"call":7,"error":"…"}
 };

@@ -140,7 +140,8 @@ static void wait_for_answer(struct worker *worker, struct waiting_call *call, in
     while (!call->answered && !worker->closed) {
         if (worker->reading) {
             struct timespec until = {deadline_ns / 1000000000, deadline_ns % 1000000000};
-            if (pthread_cond_clockwait(&worker->changed, &worker->lock, CLOCK_MONOTONIC, &until) == ETIMEDOUT)
+            if (pthread_cond_clockwait(&worker->changed, &worker->lock, CLOCK_MONOTONIC, &until) ==
+                ETIMEDOUT)
                 return;
             continue;
         }
@@ -191,7 +192,8 @@ static bool exchange(struct worker *worker, struct span name, value arguments, i
     buffer_append_format(&message, "{\"call\":%" PRId64 ",", call->number);
     buffer_append_span(&message, buffer_span(&payload));
     buffer_append_byte(&message, '}');
-    if (message.failed || payload.failed || !send_message(worker, PROGRAM_CALL, buffer_span(&message)))
+    if (message.failed || payload.failed ||
+        !send_message(worker, PROGRAM_CALL, buffer_span(&message)))
         worker->closed = worker->closed || !(message.failed || payload.failed);
     else
         wait_for_answer(worker, call, deadline_ns);
@@ -254,12 +256,15 @@ static void answer(struct worker *worker, const struct step *step, bool keep)
 }
 
 // Functions kept from earlier runs are defined first, in lines of their own before the program.
-static value put_definitions_first(struct region *region, value record, size_t *ret_prefix, unsigned *ret_lines)
+static value put_definitions_first(struct region *region, value record, size_t *ret_prefix,
+                                   unsigned *ret_lines)
 {
-    value definitions = map_get_text(record, "definitions"), program = map_get_text(record, "program");
+    value definitions = map_get_text(record, "definitions"),
+          program = map_get_text(record, "program");
     *ret_prefix = 0;
     *ret_lines = 0;
-    if (!value_is_string(definitions) || !value_is_string(program) || value_text(definitions).length == 0)
+    if (!value_is_string(definitions) || !value_is_string(program) ||
+        value_text(definitions).length == 0)
         return record;
     struct span before = value_text(definitions), after = value_text(program);
     CLEANUP_BUFFER struct buffer source;
@@ -320,7 +325,8 @@ int program_worker_main(int descriptor)
         fprintf(stderr, "cadre: a program worker cannot lock itself: %s\n", strerror(-failed));
         return EXIT_FAILURE;
     }
-    int length = snprintf(ready, sizeof(ready), "{\"landlock\":%s}", report.landlock ? "true" : "false");
+    int length =
+        snprintf(ready, sizeof(ready), "{\"landlock\":%s}", report.landlock ? "true" : "false");
     if (send_message(&worker, PROGRAM_READY, (struct span){ready, (size_t)length}))
         serve(&worker);
     buffer_release(&worker.input);

@@ -37,13 +37,16 @@ static value name_missing_frame(struct mcp_call *call, const struct session_repl
     struct tools *tools = mcp_call_data(call);
     struct region *region = mcp_call_region(call);
     value error = map_get_text(map, "error"), arguments = mcp_call_arguments(call);
-    value record = session_error(tools->sessions, reply->session, integer_in(arguments, "error", 0), region);
+    value record =
+        session_error(tools->sessions, reply->session, integer_in(arguments, "error", 0), region);
     if (!span_equal_text(text_in(error, "code"), "no-such-frame") || !value_is_map(record))
         return map;
     int64_t number = integer_in(record, "id", 0), count = integer_in(record, "depth", 0);
-    value message = value_string_format(
-        region, "Frame %" PRId64 " does not exist; error %" PRId64 " has %" PRId64 " frames (0 to %" PRId64 ").",
-        integer_in(arguments, "frame", 0), number, count, count - 1);
+    value message =
+        value_string_format(region,
+                            "Frame %" PRId64 " does not exist; error %" PRId64 " has %" PRId64
+                            " frames (0 to %" PRId64 ").",
+                            integer_in(arguments, "frame", 0), number, count, count - 1);
     return map_put_text(region, map, "error",
                         map_put_text(region, value_retain(error), "message", message));
 }
@@ -66,7 +69,8 @@ static void render_inspection(struct mcp_call *call, const struct session_reply 
         render_object(&result->text, object);
     else
         render_frame(&result->text, reply->result);
-    static const char *const members[] = {"frame", "call", "source", "locals", "unavailable", "object"};
+    static const char *const members[] = {"frame",  "call",        "source",
+                                          "locals", "unavailable", "object"};
     for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
         map = structure_member(region, map, reply->result, members[i]);
     result->structured = map;
@@ -96,10 +100,10 @@ static void submit_in_frame(struct tools *tools, struct mcp_call *call, const ch
     struct region *region = mcp_call_region(call);
     int64_t frame;
     struct session_request request = {.kind = SESSION_DEBUG, .op = op};
-    if (!read_target(call, &request.error) ||
-        !tool_integer(call, "frame", 0, 0, INT64_MAX, &frame))
+    if (!read_target(call, &request.error) || !tool_integer(call, "frame", 0, 0, INT64_MAX, &frame))
         return;
-    request.params = map_put_text(region, tool_parameters(call, names), "frame", value_integer(frame));
+    request.params =
+        map_put_text(region, tool_parameters(call, names), "frame", value_integer(frame));
     mcp_call_set_data(call, tools);
     tool_submit(tools, call, &request, render);
 }
@@ -121,10 +125,12 @@ static void handle_eval(struct mcp_call *call, void *data)
 static void render_adoption(struct buffer *text, const struct session_reply *reply)
 {
     if (!reply->adopted) {
-        buffer_append_text(text, "[Discarded]\nThe session is unchanged; \"adopt\": true keeps the result.");
+        buffer_append_text(
+            text, "[Discarded]\nThe session is unchanged; \"adopt\": true keeps the result.");
         return;
     }
-    buffer_append_format(text, "[Adopted]\nThe session continues from here as evaluation %" PRId64 ".",
+    buffer_append_format(text,
+                         "[Adopted]\nThe session continues from here as evaluation %" PRId64 ".",
                          reply->evaluation);
     size_t count = value_is_vector(reply->undone) ? vector_count(reply->undone) : 0;
     for (size_t i = 0; i < count; i++)
@@ -139,14 +145,16 @@ static void render_restart(struct mcp_call *call, const struct session_reply *re
                            struct tool_result *result)
 {
     struct region *region = mcp_call_region(call);
-    value invoked = value_is_map(reply->result) ? map_get_text(reply->result, "invoked") : value_nil();
+    value invoked =
+        value_is_map(reply->result) ? map_get_text(reply->result, "invoked") : value_nil();
     bool refused = !reply->ran || (invoked.tag == VALUE_BOOLEAN && !invoked.boolean);
     CLEANUP_BUFFER struct buffer last;
     buffer_init(&last, BUFFER_DEFAULT_LIMIT);
     if (!refused)
         render_adoption(&last, reply);
-    render_evaluation(&result->text, reply,
-                      &(struct render_evaluation){.last_lines = last.length ? buffer_text(&last) : NULL});
+    render_evaluation(
+        &result->text, reply,
+        &(struct render_evaluation){.last_lines = last.length ? buffer_text(&last) : NULL});
     value map = structure_evaluation(region, reply);
     map = map_put_text(region, map, "adopted", value_boolean(reply->adopted));
     map = structure_member(region, map, reply->result, "restart");
@@ -176,12 +184,17 @@ static const struct mcp_tool debug_tools[] = {
     {
         .name = "inspect-frame",
         .title = "Variables of a frame",
-        .description = "Locals and source of a frame of a frozen error; path drills into a variable: "
-                       "[\"Y\", 2, \"SLOT\"].",
+        .description =
+            "Locals and source of a frame of a frozen error; path drills into a variable: "
+            "[\"Y\", 2, \"SLOT\"].",
         .input_schema = SCHEMA_OBJECT(
-            SCHEMA_INTEGER("frame", "frame number, default 0") "," SCHEMA_ERROR_NUMBER
-            ",\"path\":{\"type\":\"array\",\"description\":\"variable name, then integers, slot names, "
-            "or \\\"key\\\" and a form\"}," SCHEMA_TIMEOUT "," SCHEMA_SESSION, ""),
+            SCHEMA_INTEGER(
+                "frame", "frame number, default 0") "," SCHEMA_ERROR_NUMBER
+                                                    ",\"path\":{\"type\":\"array\",\"description\":"
+                                                    "\"variable name, then integers, slot names, "
+                                                    "or \\\"key\\\" and a form\"}," SCHEMA_TIMEOUT
+                                                    "," SCHEMA_SESSION,
+            ""),
         .output_schema = SCHEMA_RESULT(
             "\"frame\":{\"type\":\"integer\"},\"call\":{\"type\":\"string\"},\"source\":{\"type\":"
             "\"string\"},\"locals\":" SCHEMA_OBJECTS ",\"unavailable\":" SCHEMA_STRINGS
@@ -194,9 +207,11 @@ static const struct mcp_tool debug_tools[] = {
         .title = "Evaluate in a frame",
         .description = "Evaluate forms with a frame's variables visible, in a copy of the frozen "
                        "error. Effects are discarded.",
-        .input_schema = SCHEMA_OBJECT(SCHEMA_CODE "," SCHEMA_INTEGER("frame", "frame number, default 0")
-                                      "," SCHEMA_ERROR_NUMBER "," SCHEMA_TIMEOUT "," SCHEMA_SESSION,
-                                      "\"code\""),
+        .input_schema = SCHEMA_OBJECT(
+            SCHEMA_CODE "," SCHEMA_INTEGER(
+                "frame", "frame number, default 0") "," SCHEMA_ERROR_NUMBER "," SCHEMA_TIMEOUT
+                                                    "," SCHEMA_SESSION,
+            "\"code\""),
         .output_schema = SCHEMA_EVALUATION_BRIEF,
         .flags = MCP_TOOL_READ_ONLY,
         .handler = handle_eval,
@@ -208,10 +223,12 @@ static const struct mcp_tool debug_tools[] = {
                        "(e.g. a corrected defun), in a copy. adopt makes the outcome the session.",
         .input_schema = SCHEMA_OBJECT(
             "\"restart\":{\"type\":[\"string\",\"integer\"],\"description\":\"name or number\"},"
-            "\"values\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":\"one Lisp "
-            "form per value\"}," SCHEMA_STRING("code", "forms to evaluate first") ","
-            SCHEMA_BOOLEAN("adopt", "keep the outcome, default false") "," SCHEMA_ERROR_NUMBER ","
-            SCHEMA_TIMEOUT "," SCHEMA_SESSION, "\"restart\""),
+            "\"values\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":\"one "
+            "Lisp "
+            "form per value\"}," SCHEMA_STRING("code", "forms to evaluate first") "," SCHEMA_BOOLEAN(
+                "adopt", "keep the outcome, default false") "," SCHEMA_ERROR_NUMBER
+                                                            "," SCHEMA_TIMEOUT "," SCHEMA_SESSION,
+            "\"restart\""),
         .output_schema = SCHEMA_EVALUATION_BRIEF,
         .flags = MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD,
         .handler = handle_restart,

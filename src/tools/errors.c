@@ -50,8 +50,7 @@ static void handle_describe(struct mcp_call *call, void *data)
     buffer_init(&result.text, BUFFER_DEFAULT_LIMIT);
     render_error_description(&result.text, error);
     if (!value_is_nil(error))
-        result.structured =
-            map_put_text(mcp_call_region(call), result.structured, "error", error);
+        result.structured = map_put_text(mcp_call_region(call), result.structured, "error", error);
     tool_send(call, &result);
 }
 
@@ -93,9 +92,11 @@ static void render_view(struct buffer *text, const char *heading, value frames, 
 {
     int64_t shown = frames_in_view(frames, view);
     if (shown == depth)
-        buffer_append_format(text, "%s (%" PRId64 " frame%s):", heading, depth, depth == 1 ? "" : "s");
+        buffer_append_format(text, "%s (%" PRId64 " frame%s):", heading, depth,
+                             depth == 1 ? "" : "s");
     else
-        buffer_append_format(text, "%s (%" PRId64 " of %" PRId64 " frames):", heading, shown, depth);
+        buffer_append_format(text, "%s (%" PRId64 " of %" PRId64 " frames):", heading, shown,
+                             depth);
     int64_t next = view->offset, left = shown;
     for (size_t i = 0; i < vector_count(frames) && left > 0; i++) {
         value frame = vector_at(frames, i);
@@ -239,7 +240,8 @@ static void handle_backtrace(struct mcp_call *call, void *data)
 
 static value summary_of(struct region *region, value error)
 {
-    static const char *const members[] = {"id", "type", "message", "evaluation", "thread", "time", "frozen"};
+    static const char *const members[] = {"id",     "type", "message", "evaluation",
+                                          "thread", "time", "frozen"};
     value map = map_new(region);
     for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
         map = structure_member(region, map, error, members[i]);
@@ -266,41 +268,56 @@ static void handle_list(struct mcp_call *call, void *data)
     tool_send(call, &result);
 }
 
-static const struct mcp_tool error_tools[] = {
-    {
-        .name = "describe-last-error",
-        .title = "Describe the last error",
-        .description = "Type, message, place, restarts and top frames of the last error since the "
-                       "last success, or of the error with the given number.",
-        .input_schema = SCHEMA_OBJECT(SCHEMA_ERROR_NUMBER "," SCHEMA_SESSION, ""),
-        .output_schema = "{\"type\":\"object\",\"required\":[\"ok\"],\"properties\":{\"ok\":{\"type\":"
-                         "\"boolean\"},\"session\":{\"type\":\"string\"}," SCHEMA_CONDITION "}}",
-        .flags = MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT,
-        .handler = handle_describe,
-    },
-    {
-        .name = "get-backtrace",
-        .title = "Full backtrace of an error",
-        .description = "All frames of an error, innermost first, with locals on request.",
-        .input_schema = SCHEMA_OBJECT(
-            SCHEMA_ERROR_NUMBER "," SCHEMA_INTEGER("max-frames", "1 to 1000, default the session's limit")
-            "," SCHEMA_INTEGER("offset", "first frame, default 0") ","
-            SCHEMA_BOOLEAN("locals", "show each frame's variables") ","
-            SCHEMA_BOOLEAN("raw", "the unfiltered stack") "," SCHEMA_SESSION, ""),
-        .output_schema = SCHEMA_RESULT("\"id\":{\"type\":\"integer\"},\"frames\":" SCHEMA_OBJECTS
-                                       ",\"depth\":{\"type\":\"integer\"},\"locals\":" SCHEMA_OBJECTS ","),
-        .flags = MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT,
-        .handler = handle_backtrace,
-    },
-    {
-        .name = "list-errors",
-        .title = "Error history",
-        .description = "The session's last 20 errors, newest first.",
-        .input_schema = SCHEMA_OBJECT(SCHEMA_INTEGER("limit", "at most so many, default 20") "," SCHEMA_SESSION, ""),
-        .output_schema = SCHEMA_RESULT("\"errors\":" SCHEMA_OBJECTS ","),
-        .flags = MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT,
-        .handler = handle_list,
-    },
+static const struct mcp_tool
+    error_tools
+        [] =
+            {
+                {
+                    .name = "describe-last-error",
+                    .title = "Describe the last error",
+                    .description =
+                        "Type, message, place, restarts and top frames of the last error since the "
+                        "last success, or of the error with the given number.",
+                    .input_schema = SCHEMA_OBJECT(SCHEMA_ERROR_NUMBER "," SCHEMA_SESSION, ""),
+                    .output_schema =
+                        "{\"type\":\"object\",\"required\":[\"ok\"],\"properties\":{\"ok\":{"
+                        "\"type\":"
+                        "\"boolean\"},\"session\":{\"type\":\"string\"}," SCHEMA_CONDITION "}}",
+                    .flags = MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT,
+                    .handler = handle_describe,
+                },
+                {
+                    .name = "get-backtrace",
+                    .title = "Full backtrace of an error",
+                    .description =
+                        "All frames of an error, innermost first, with locals on request.",
+                    .input_schema =
+                        SCHEMA_OBJECT(
+                            SCHEMA_ERROR_NUMBER
+                            "," SCHEMA_INTEGER("max-frames", "1 to 1000, default the session's "
+                                                             "limit") "," SCHEMA_INTEGER("offset", "first frame, default 0") "," SCHEMA_BOOLEAN(
+                                "locals",
+                                "show each frame's variables") "," SCHEMA_BOOLEAN("raw",
+                                                                                  "the unfiltered "
+                                                                                  "stack") "," SCHEMA_SESSION,
+                            ""),
+                    .output_schema = SCHEMA_RESULT(
+                        "\"id\":{\"type\":\"integer\"},\"frames\":" SCHEMA_OBJECTS
+                        ",\"depth\":{\"type\":\"integer\"},\"locals\":" SCHEMA_OBJECTS ","),
+                    .flags = MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT,
+                    .handler = handle_backtrace,
+                },
+                {
+                    .name = "list-errors",
+                    .title = "Error history",
+                    .description = "The session's last 20 errors, newest first.",
+                    .input_schema = SCHEMA_OBJECT(
+                        SCHEMA_INTEGER("limit", "at most so many, default 20") "," SCHEMA_SESSION,
+                        ""),
+                    .output_schema = SCHEMA_RESULT("\"errors\":" SCHEMA_OBJECTS ","),
+                    .flags = MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT,
+                    .handler = handle_list,
+                },
 };
 
 void tools_register_errors(struct tools *tools)

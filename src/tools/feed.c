@@ -20,8 +20,8 @@ static enum context_auto feeding_mode(struct tools *tools)
     return mode;
 }
 
-void tools_feed_context(struct tools *tools, struct mcp_call *call, const struct session_reply *reply,
-                        struct tool_result *result)
+void tools_feed_context(struct tools *tools, struct mcp_call *call,
+                        const struct session_reply *reply, struct tool_result *result)
 {
     enum context_auto mode = reply->ran ? feeding_mode(tools) : CONTEXT_AUTO_OFF;
     if (mode == CONTEXT_AUTO_OFF)
@@ -44,7 +44,8 @@ void tools_feed_context(struct tools *tools, struct mcp_call *call, const struct
     if (!reply->ok) {
         evaluation.condition = text_in(reply->error, "type");
         evaluation.filename = text_in(reply->error, "path");
-        evaluation.start_line = evaluation.filename.length ? integer_in(reply->error, "line", 0) : 0;
+        evaluation.start_line =
+            evaluation.filename.length ? integer_in(reply->error, "line", 0) : 0;
     }
     value stored = context_feed(tools->contexts, region, mode, &evaluation);
     if (!value_is_nil(stored))

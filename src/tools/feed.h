@@ -4,5 +4,5 @@
 #include "tools/run.h"
 
 // Adds the member "context" to the structured result when something was stored, or could not be.
-void tools_feed_context(struct tools *tools, struct mcp_call *call, const struct session_reply *reply,
-                        struct tool_result *result);
+void tools_feed_context(struct tools *tools, struct mcp_call *call,
+                        const struct session_reply *reply, struct tool_result *result);

@@ -12,8 +12,8 @@ static void fit_text(struct buffer *text)
     size_t kept = utf8_cut(text->data, TEXT_SHARE);
     size_t omitted = utf8_count(text->data + kept, text->length - kept);
     buffer_truncate(text, kept);
-    buffer_append_format(text, "\n[truncated: %zu characters omitted; one answer holds %d bytes]", omitted,
-                         MCP_OUTPUT_LIMIT);
+    buffer_append_format(text, "\n[truncated: %zu characters omitted; one answer holds %d bytes]",
+                         omitted, MCP_OUTPUT_LIMIT);
 }
 
 static value fit_string(struct region *region, value v, int64_t *omitted)

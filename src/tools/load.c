@@ -31,11 +31,12 @@ static void render_loaded(struct mcp_call *call, const struct session_reply *rep
     buffer_init(&last, BUFFER_DEFAULT_LIMIT);
     if (reply->ok) {
         int64_t forms = integer_in(reply->result, "forms", 0);
-        buffer_append_format(&last, "Loaded %s: %" PRId64 " form%s.", tool_text(call, "path"), forms,
-                             forms == 1 ? "" : "s");
+        buffer_append_format(&last, "Loaded %s: %" PRId64 " form%s.", tool_text(call, "path"),
+                             forms, forms == 1 ? "" : "s");
     }
-    render_evaluation(&result->text, reply,
-                      &(struct render_evaluation){.last_lines = last.length ? buffer_text(&last) : NULL});
+    render_evaluation(
+        &result->text, reply,
+        &(struct render_evaluation){.last_lines = last.length ? buffer_text(&last) : NULL});
 }
 
 // Where the compiled form of a file goes: named by its path, so that equal names do not clash.
@@ -45,7 +46,8 @@ static char *fasl_path(const char *source)
     CLEANUP_FREE char *directory = path_in_cache("fasl");
     if (!directory || path_make_directories(directory) < 0)
         return NULL;
-    return memory_format("%s/%016" PRIx64 ".fasl", directory, hash_bytes(source, strlen(source), 0));
+    return memory_format("%s/%016" PRIx64 ".fasl", directory,
+                         hash_bytes(source, strlen(source), 0));
 }
 
 static void handle_load_file(struct mcp_call *call, void *data)
@@ -60,7 +62,8 @@ static void handle_load_file(struct mcp_call *call, void *data)
     }
     bool relative = *given != '/';
     if (relative && !getcwd(directory, sizeof(directory))) {
-        tool_refuse(call, "invalid-argument", "the working directory cannot be read: %s", strerror(errno));
+        tool_refuse(call, "invalid-argument", "the working directory cannot be read: %s",
+                    strerror(errno));
         return;
     }
     int length = relative ? snprintf(absolute, sizeof(absolute), "%s/%s", directory, given)
@@ -74,13 +77,17 @@ static void handle_load_file(struct mcp_call *call, void *data)
     if (tool_flag(call, "compile")) {
         CLEANUP_FREE char *fasl = fasl_path(absolute);
         if (!fasl) {
-            tool_refuse(call, "cache-unavailable", "no directory for compiled files: set HOME or XDG_CACHE_HOME");
+            tool_refuse(call, "cache-unavailable",
+                        "no directory for compiled files: set HOME or XDG_CACHE_HOME");
             return;
         }
         params = map_put_text(region, params, "fasl", value_string_format(region, "%s", fasl));
     }
-    struct session_request request = {
-        .kind = SESSION_EVALUATE, .create = true, .op = "load-file", .params = params, .label = given};
+    struct session_request request = {.kind = SESSION_EVALUATE,
+                                      .create = true,
+                                      .op = "load-file",
+                                      .params = params,
+                                      .label = given};
     tool_submit(data, call, &request, render_loaded);
 }
 
@@ -94,9 +101,10 @@ static void render_system_loaded(struct mcp_call *call, const struct session_rep
         render_evaluation(&result->text, reply, &(struct render_evaluation){0});
         return;
     }
-    struct span system = text_in(reply->result, "system"), version = text_in(reply->result, "version");
-    buffer_append_format(&result->text, "Loading system: %s\nLoaded: %.*s", tool_text(call, "system"),
-                         (int)system.length, system.data);
+    struct span system = text_in(reply->result, "system"),
+                version = text_in(reply->result, "version");
+    buffer_append_format(&result->text, "Loading system: %s\nLoaded: %.*s",
+                         tool_text(call, "system"), (int)system.length, system.data);
     if (version.length)
         buffer_append_format(&result->text, " (version %.*s)", (int)version.length, version.data);
     render_section(&result->text, "stdout", reply->standard_output.text);
@@ -117,17 +125,22 @@ static void handle_load_system(struct mcp_call *call, void *data)
 static void render_system(struct mcp_call *call, const struct session_reply *reply,
                           struct tool_result *result)
 {
-    static const struct { const char *label, *member; } rows[] = {
-        {"Version", "version"}, {"Description", "description"}, {"Author", "author"},
-        {"Licence", "license"}, {"Source", "source_file"}};
+    static const struct {
+        const char *label, *member;
+    } rows[] = {{"Version", "version"},
+                {"Description", "description"},
+                {"Author", "author"},
+                {"Licence", "license"},
+                {"Source", "source_file"}};
     struct region *region = mcp_call_region(call);
     if (tool_render_failure(call, reply, result))
         return;
     value map = result->structured;
     struct buffer *text = &result->text;
     value system = reply->result;
-    static const char *const members[] = {"found", "message", "name", "version", "description", "author",
-                                          "license", "depends_on", "components", "loaded", "source_file"};
+    static const char *const members[] = {"found",       "message", "name",       "version",
+                                          "description", "author",  "license",    "depends_on",
+                                          "components",  "loaded",  "source_file"};
     for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
         map = structure_member(region, map, system, members[i]);
     result->structured = map;
@@ -142,7 +155,8 @@ static void render_system(struct mcp_call *call, const struct session_reply *rep
             buffer_append_format(text, "\n  %s: ", rows[i].label);
             buffer_append_span(text, text_in(system, rows[i].member));
         }
-    buffer_append_format(text, "\n  Loaded: %s\n  Depends on: ", flag_in(system, "loaded") ? "yes" : "no");
+    buffer_append_format(
+        text, "\n  Loaded: %s\n  Depends on: ", flag_in(system, "loaded") ? "yes" : "no");
     if (count_in(system, "depends_on"))
         render_names(text, map_get_text(system, "depends_on"));
     else
@@ -170,8 +184,10 @@ static void render_profile(struct mcp_call *call, const struct session_reply *re
     fill_evaluation(call, reply, result);
     struct buffer *text = &result->text;
     if (!reply->ok) {
-        render_evaluation(text, reply, &(struct render_evaluation){
-            .last_lines = reply->ran ? "(Profiling stopped due to error)" : NULL});
+        render_evaluation(
+            text, reply,
+            &(struct render_evaluation){
+                .last_lines = reply->ran ? "(Profiling stopped due to error)" : NULL});
         return;
     }
     static const char *const labels[][2] = {{"cpu", "CPU"}, {"time", "TIME"}, {"alloc", "ALLOC"}};
@@ -180,7 +196,8 @@ static void render_profile(struct mcp_call *call, const struct session_reply *re
         if (strcmp(mode, labels[i][0]) == 0)
             label = labels[i][1];
     int64_t samples = integer_in(reply->result, "samples", 0);
-    buffer_append_format(text, "Statistical Profile (%s mode)\nTotal samples: %" PRId64 "\n\n", label, samples);
+    buffer_append_format(text, "Statistical Profile (%s mode)\nTotal samples: %" PRId64 "\n\n",
+                         label, samples);
     if (samples == 0)
         buffer_append_text(text, "(the code ran too quickly to be sampled)");
     else
@@ -208,14 +225,16 @@ static void handle_profile(struct mcp_call *call, void *data)
                      : interval.tag == VALUE_INTEGER ? (double)interval.integer
                                                      : 0.01;
     if (!(seconds >= 0.0001 && seconds <= 60)) {
-        tool_refuse(call, "invalid-argument", "Value must be between 0.0001 and 60: sample-interval");
+        tool_refuse(call, "invalid-argument",
+                    "Value must be between 0.0001 and 60: sample-interval");
         return;
     }
     const char *report = tool_text(call, "report-type");
     value params = tool_parameters(call, names);
     params = map_put_text(region, params, "max_samples", value_integer(samples));
     params = map_put_text(region, params, "interval_us", value_integer((int64_t)(seconds * 1e6)));
-    params = map_put_text(region, params, "report", value_string_text(region, report ? report : "flat"));
+    params =
+        map_put_text(region, params, "report", value_string_text(region, report ? report : "flat"));
     struct session_request request = {.kind = SESSION_EVALUATE,
                                       .create = true,
                                       .op = "profile",
@@ -263,7 +282,8 @@ static void append_processes(struct buffer *text, value info)
 static void render_memory(struct mcp_call *call, const struct session_reply *reply,
                           struct tool_result *result)
 {
-    static const char *const members[] = {"live_bytes", "heap_bytes", "nursery_bytes", "gc_count", "gc_us", "generations"};
+    static const char *const members[] = {"live_bytes", "heap_bytes", "nursery_bytes",
+                                          "gc_count",   "gc_us",      "generations"};
     struct tools *tools = mcp_call_data(call);
     struct region *region = mcp_call_region(call);
     struct buffer *text = &result->text;
@@ -304,36 +324,64 @@ static void render_memory(struct mcp_call *call, const struct session_reply *rep
 static void handle_memory(struct mcp_call *call, void *data)
 {
     struct region *region = mcp_call_region(call);
-    value params = map_put_text(region, map_new(region), "gc", value_boolean(tool_flag(call, "gc-first")));
+    value params =
+        map_put_text(region, map_new(region), "gc", value_boolean(tool_flag(call, "gc-first")));
     struct session_request request = {.kind = SESSION_QUERY, .op = "memory", .params = params};
     mcp_call_set_data(call, data);
     tool_submit(data, call, &request, render_memory);
 }
 
-static const struct mcp_tool load_tools[] = {
-    {"load-file", "Load a Lisp file", "Evaluate a file's forms in the session; errors name path and line.",
-     SCHEMA_OBJECT(SCHEMA_STRING("path", "file, relative to the server's working directory") "," SCHEMA_PACKAGE ","
-                   SCHEMA_BOOLEAN("compile", "compile-file first") "," SCHEMA_TIMEOUT "," SCHEMA_SESSION, "\"path\""),
-     SCHEMA_EVALUATION_BRIEF, MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD, handle_load_file, NULL},
-    {"load-system", "Load an ASDF system", "Load a system; it is loaded again after a reset.",
-     SCHEMA_OBJECT(SCHEMA_STRING("system", "ASDF system name") "," SCHEMA_TIMEOUT "," SCHEMA_SESSION, "\"system\""),
-     SCHEMA_EVALUATION_BRIEF, MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD, handle_load_system, NULL},
-    {"describe-system", "Describe an ASDF system", "Version, description, dependencies and components of a system.",
-     SCHEMA_OBJECT(SCHEMA_STRING("system", "ASDF system name") "," SCHEMA_SESSION, "\"system\""),
-     SCHEMA_RESULT("\"found\":{\"type\":\"boolean\"},\"name\":{\"type\":\"string\"},"),
-     MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_describe_system, NULL},
-    {"profile-code", "Profile an evaluation", "Evaluate under SBCL's statistical profiler.",
-     SCHEMA_OBJECT(SCHEMA_CODE "," SCHEMA_PACKAGE ",\"mode\":{\"type\":\"string\",\"enum\":[\"cpu\",\"time\",\"alloc\"]},"
-                   SCHEMA_INTEGER("max-samples", "default 1000")
-                   ",\"sample-interval\":{\"type\":\"number\",\"description\":\"seconds, default 0.01\"},"
-                   "\"report-type\":{\"type\":\"string\",\"enum\":[\"flat\",\"graph\"]}," SCHEMA_TIMEOUT "," SCHEMA_SESSION,
-                   "\"code\""),
-     SCHEMA_EVALUATION_BRIEF, MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD, handle_profile, NULL},
-    {"memory-report", "Memory of a session", "Heap, collections, and memory of every process of the session.",
-     SCHEMA_OBJECT("\"verbosity\":{\"type\":\"string\",\"enum\":[\"minimal\",\"default\",\"detailed\"]},"
-                   SCHEMA_BOOLEAN("gc-first", "collect garbage before measuring") "," SCHEMA_SESSION, ""),
-     SCHEMA_RESULT("\"live_bytes\":{\"type\":\"integer\"},\"heap_bytes\":{\"type\":\"integer\"},"),
-     MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_memory, NULL},
+static const struct mcp_tool
+    load_tools
+        [] =
+            {
+                {"load-file", "Load a Lisp file",
+                 "Evaluate a file's forms in the session; errors name path and line.",
+                 SCHEMA_OBJECT(SCHEMA_STRING("path", "file, relative to the server's working "
+                                                     "directory") "," SCHEMA_PACKAGE "," SCHEMA_BOOLEAN(
+                                   "compile", "compile-file first") "," SCHEMA_TIMEOUT
+                                                                    "," SCHEMA_SESSION,
+                               "\"path\""),
+                 SCHEMA_EVALUATION_BRIEF, MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD,
+                 handle_load_file, NULL},
+                {"load-system", "Load an ASDF system",
+                 "Load a system; it is loaded again after a reset.",
+                 SCHEMA_OBJECT(SCHEMA_STRING("system", "ASDF system name") "," SCHEMA_TIMEOUT
+                                                                           "," SCHEMA_SESSION,
+                               "\"system\""),
+                 SCHEMA_EVALUATION_BRIEF, MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD,
+                 handle_load_system, NULL},
+                {"describe-system", "Describe an ASDF system",
+                 "Version, description, dependencies and components of a system.",
+                 SCHEMA_OBJECT(SCHEMA_STRING("system", "ASDF system name") "," SCHEMA_SESSION,
+                               "\"system\""),
+                 SCHEMA_RESULT("\"found\":{\"type\":\"boolean\"},\"name\":{\"type\":\"string\"},"),
+                 MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_describe_system, NULL},
+                {"profile-code", "Profile an evaluation",
+                 "Evaluate under SBCL's statistical profiler.",
+                 SCHEMA_OBJECT(SCHEMA_CODE
+                               "," SCHEMA_PACKAGE
+                               ",\"mode\":{\"type\":\"string\",\"enum\":[\"cpu\",\"time\","
+                               "\"alloc\"]}," SCHEMA_INTEGER(
+                                   "max-samples",
+                                   "default 1000") ",\"sample-interval\":{\"type\":\"number\","
+                                                   "\"description\":\"seconds, default 0.01\"},"
+                                                   "\"report-type\":{\"type\":\"string\",\"enum\":["
+                                                   "\"flat\",\"graph\"]}," SCHEMA_TIMEOUT
+                                                   "," SCHEMA_SESSION,
+                               "\"code\""),
+                 SCHEMA_EVALUATION_BRIEF, MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD,
+                 handle_profile, NULL},
+                {"memory-report", "Memory of a session",
+                 "Heap, collections, and memory of every process of the session.",
+                 SCHEMA_OBJECT(
+                     "\"verbosity\":{\"type\":\"string\",\"enum\":[\"minimal\",\"default\","
+                     "\"detailed\"]}," SCHEMA_BOOLEAN(
+                         "gc-first", "collect garbage before measuring") "," SCHEMA_SESSION,
+                     ""),
+                 SCHEMA_RESULT("\"live_bytes\":{\"type\":\"integer\"},\"heap_bytes\":{\"type\":"
+                               "\"integer\"},"),
+                 MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_memory, NULL},
 };
 
 void tools_register_load(struct tools *tools)

@@ -9,8 +9,8 @@ static int64_t private_bytes(value process)
 }
 
 // Processes and private memory of one session.
-static void measure_session(struct tools *tools, struct region *region, struct span name, double *processes,
-                            double *bytes)
+static void measure_session(struct tools *tools, struct region *region, struct span name,
+                            double *processes, double *bytes)
 {
     CLEANUP_FREE char *text = memory_copy_text(name.data, name.length);
     value info = session_info(tools->sessions, text, true, region);
@@ -52,8 +52,10 @@ void tools_register_metrics(struct tools *tools)
                                            "Sessions set back because their process ended"),
         .seconds = mcp_server_add_metric(server, MCP_HISTOGRAM, "cadre_evaluation_seconds", NULL,
                                          "Time from the start of a request to its reply"),
-        .programs = mcp_server_add_metric(server, MCP_COUNTER, "cadre_programs_total", NULL, "Programs run"),
-        .sessions = mcp_server_add_metric(server, MCP_GAUGE, "cadre_sessions", NULL, "Sessions that exist"),
+        .programs = mcp_server_add_metric(server, MCP_COUNTER, "cadre_programs_total", NULL,
+                                          "Programs run"),
+        .sessions =
+            mcp_server_add_metric(server, MCP_GAUGE, "cadre_sessions", NULL, "Sessions that exist"),
         .processes = mcp_server_add_metric(server, MCP_GAUGE, "cadre_session_processes", NULL,
                                            "Heads, snapshots and frozen errors of all sessions"),
         .bytes = mcp_server_add_metric(server, MCP_GAUGE, "cadre_session_private_bytes", NULL,

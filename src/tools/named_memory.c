@@ -63,12 +63,14 @@ bool named_memory_open(const char *name, struct region *region, struct named_mem
 {
     CLEANUP_FREE char *directory = path_in_state("programs");
     if (!directory)
-        return error_set(error, ERROR_SYSTEM, "no directory for memories: set HOME or XDG_STATE_HOME");
+        return error_set(error, ERROR_SYSTEM,
+                         "no directory for memories: set HOME or XDG_STATE_HOME");
     int failed = path_make_directories(directory);
     if (failed < 0)
         return error_set(error, ERROR_SYSTEM, "cannot create %s: %s", directory, strerror(-failed));
     struct named_memory *memory = memory_alloc_zero(sizeof(*memory));
-    *memory = (struct named_memory){.path = memory_format("%s/%s.json", directory, name), .lock = -1};
+    *memory =
+        (struct named_memory){.path = memory_format("%s/%s.json", directory, name), .lock = -1};
     if (!take_lock(memory, name, error) || !read_content(memory, region, ret_content, error)) {
         named_memory_close(memory);
         return false;
@@ -98,7 +100,8 @@ bool named_memory_save(struct named_memory *memory, value content, struct error 
     buffer_init(&text, NAMED_MEMORY_FILE_MAX);
     json_write(&text, content, 0, NULL);
     if (text.failed)
-        return error_set(error, ERROR_LIMIT, "the memory is larger than %d bytes", NAMED_MEMORY_FILE_MAX);
+        return error_set(error, ERROR_LIMIT, "the memory is larger than %d bytes",
+                         NAMED_MEMORY_FILE_MAX);
     CLEANUP_FREE char *temporary = memory_format("%s.new", memory->path);
     if (write_file(temporary, buffer_span(&text)) && rename(temporary, memory->path) == 0)
         return true;

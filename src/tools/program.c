@@ -11,7 +11,12 @@
 #include "tools/structure.h"
 #include "value/json.h"
 
-enum { TIMEOUT_DEFAULT_MS = 1000, TIMEOUT_MAX_MS = 600000, MEMORY_MAX = 1 << 30, ANSWER_DEPTH = 10000 };
+enum {
+    TIMEOUT_DEFAULT_MS = 1000,
+    TIMEOUT_MAX_MS = 600000,
+    MEMORY_MAX = 1 << 30,
+    ANSWER_DEPTH = 10000
+};
 
 // One call of run-program, from its arguments to its reply.
 struct program_task {
@@ -58,7 +63,8 @@ static void render_calls(struct buffer *text, value step)
         if (error.length)
             buffer_append_format(text, " failed: %.*s", (int)error.length, error.data);
         else
-            buffer_append_format(text, " %s(%" PRId64 " ms)", flag_in(entry, "cached") ? "cached " : "",
+            buffer_append_format(text, " %s(%" PRId64 " ms)",
+                                 flag_in(entry, "cached") ? "cached " : "",
                                  integer_in(entry, "duration_ms", 0));
     }
 }
@@ -74,8 +80,8 @@ static void render_failure(struct buffer *text, value fail)
     buffer_append_byte(text, '\n');
     buffer_append_span(text, text_in(fail, "message"));
     if (integer_in(details, "line", 0))
-        buffer_append_format(text, "\n(line %" PRId64 ", column %" PRId64 ")", integer_in(details, "line", 0),
-                             integer_in(details, "column", 0));
+        buffer_append_format(text, "\n(line %" PRId64 ", column %" PRId64 ")",
+                             integer_in(details, "line", 0), integer_in(details, "column", 0));
 }
 
 static void render_step(struct buffer *text, value step)
@@ -97,8 +103,9 @@ static void render_step(struct buffer *text, value step)
 
 static value error_of(struct region *region, value fail)
 {
-    value map = map_put_text(region, map_new(region), "code",
-                             value_copy(region, map_get_text(map_get_text(fail, "details"), "kind")));
+    value map =
+        map_put_text(region, map_new(region), "code",
+                     value_copy(region, map_get_text(map_get_text(fail, "details"), "kind")));
     return map_put_text(region, map, "message", value_copy(region, map_get_text(fail, "message")));
 }
 
@@ -108,9 +115,10 @@ static value warn_of_losses(struct region *region, value step, value memory)
     value warnings = value_retain(map_get_text(step, "warnings"));
     for (size_t i = 0; value_is_vector(warnings) && i < count_in(memory, "lost"); i++) {
         struct span name = value_text(item_in(memory, "lost", i));
-        warnings = vector_push(region, warnings,
-                               value_string_format(region, "memory: %.*s holds a function that cannot be kept",
-                                                   (int)name.length, name.data));
+        warnings = vector_push(
+            region, warnings,
+            value_string_format(region, "memory: %.*s holds a function that cannot be kept",
+                                (int)name.length, name.data));
     }
     return map_put_text(region, step, "warnings", warnings);
 }
@@ -139,7 +147,8 @@ static void on_answer(void *data, struct span answer, const char *failure)
     mcp_call_on_cancel(task->call, NULL, NULL);
     mcp_metric_add(task->tools->metrics.programs, 1);
     if (failure && strcmp(failure, "timeout") == 0) {
-        tool_refuse(task->call, "timeout", "timeout: evaluation exceeded %" PRId64 " ms (option timeout)",
+        tool_refuse(task->call, "timeout",
+                    "timeout: evaluation exceeded %" PRId64 " ms (option timeout)",
                     task->timeout_ms);
     } else if (failure) {
         tool_refuse(task->call, "worker-failed", "%s", failure);
@@ -214,19 +223,23 @@ static bool take_memory(struct program_task *task)
     if (!value_is_string(memory))
         return true;
     if (!session_name_valid(value_text(memory))) {
-        tool_refuse(task->call, "invalid-argument", "A memory is named like a session: a-z, 0-9, '.', '_', '-'");
+        tool_refuse(task->call, "invalid-argument",
+                    "A memory is named like a session: a-z, 0-9, '.', '_', '-'");
         return false;
     }
     struct error error;
-    if (!named_memory_open(tool_text(task->call, "memory"), region, &task->memory, &content, &error)) {
-        tool_refuse(task->call, error.code == ERROR_BUSY ? "memory-busy" : "memory-unavailable", "%s", error.message);
+    if (!named_memory_open(tool_text(task->call, "memory"), region, &task->memory, &content,
+                           &error)) {
+        tool_refuse(task->call, error.code == ERROR_BUSY ? "memory-busy" : "memory-unavailable",
+                    "%s", error.message);
         return false;
     }
     task->record = map_put_text(region, task->record, "keep", value_boolean(true));
     if (value_is_map(content)) {
-        task->record = map_put_text(region, task->record, "memory_edn", value_retain(map_get_text(content, "data")));
-        task->record =
-            map_put_text(region, task->record, "definitions", value_retain(map_get_text(content, "definitions")));
+        task->record = map_put_text(region, task->record, "memory_edn",
+                                    value_retain(map_get_text(content, "data")));
+        task->record = map_put_text(region, task->record, "definitions",
+                                    value_retain(map_get_text(content, "definitions")));
     }
     return true;
 }
@@ -240,17 +253,20 @@ static bool take_options(struct program_task *task)
         return true;
     task->timeout_ms = integer_in(options, "timeout", TIMEOUT_DEFAULT_MS);
     if (task->timeout_ms < 0 || task->timeout_ms > TIMEOUT_MAX_MS) {
-        tool_refuse(task->call, "invalid-argument", "Value must be between 0 and %d: limits.timeout = %" PRId64,
-                    TIMEOUT_MAX_MS, task->timeout_ms);
+        tool_refuse(task->call, "invalid-argument",
+                    "Value must be between 0 and %d: limits.timeout = %" PRId64, TIMEOUT_MAX_MS,
+                    task->timeout_ms);
         return false;
     }
     int64_t memory = integer_in(options, "max_memory", 0);
     if (memory < 0 || memory > MEMORY_MAX) {
-        tool_refuse(task->call, "invalid-argument", "Value must be between 0 and %d: limits.max_memory = %" PRId64,
-                    MEMORY_MAX, memory);
+        tool_refuse(task->call, "invalid-argument",
+                    "Value must be between 0 and %d: limits.max_memory = %" PRId64, MEMORY_MAX,
+                    memory);
         return false;
     }
-    task->record = map_put_text(mcp_call_region(task->call), task->record, "options", value_retain(options));
+    task->record =
+        map_put_text(mcp_call_region(task->call), task->record, "options", value_retain(options));
     return true;
 }
 
@@ -260,7 +276,8 @@ static bool check_allowed(struct program_task *task, value allowed)
         struct span name = value_text(vector_at(allowed, i));
         if (toolbox_find(task->tools->toolbox, name))
             continue;
-        tool_refuse(task->call, "unknown-tool", "There is no tool \"%.*s\" for programs; list-program-tools lists them",
+        tool_refuse(task->call, "unknown-tool",
+                    "There is no tool \"%.*s\" for programs; list-program-tools lists them",
                     (int)(name.length > 80 ? 80 : name.length), name.data);
         return false;
     }
@@ -273,9 +290,10 @@ static void handle_run(struct mcp_call *call, void *data)
     struct tools *tools = data;
     struct region *region = mcp_call_region(call);
     struct program_task *task = memory_alloc_zero(sizeof(*task));
-    *task = (struct program_task){.tools = tools, .call = call, .record = tool_parameters(call, passed)};
-    task->record =
-        map_put_text(region, task->record, "program", value_retain(mcp_call_argument(call, "source")));
+    *task = (struct program_task){
+        .tools = tools, .call = call, .record = tool_parameters(call, passed)};
+    task->record = map_put_text(region, task->record, "program",
+                                value_retain(mcp_call_argument(call, "source")));
     value allowed = mcp_call_argument(call, "tools");
     if (!take_options(task) || !check_allowed(task, allowed) || !take_memory(task)) {
         task_free(task);
@@ -295,20 +313,24 @@ static void on_listed(void *data, value tools)
     value listed = vector_new(region, 0), name, record;
     struct map_cursor cursor = map_iterate(tools);
     while (map_next(&cursor, &name, &record)) {
-        struct span signature = text_in(record, "signature"), description = text_in(record, "description");
+        struct span signature = text_in(record, "signature"),
+                    description = text_in(record, "description");
         value entry = map_put_text(region, map_new(region), "name", value_retain(name));
         entry = structure_member(region, entry, record, "signature");
         entry = structure_member(region, entry, record, "description");
         listed = vector_push(region, listed, entry);
         buffer_append_text(&result.text, result.text.length ? "\n" : "");
-        buffer_append_format(&result.text, "tool/%.*s", (int)value_text(name).length, value_text(name).data);
+        buffer_append_format(&result.text, "tool/%.*s", (int)value_text(name).length,
+                             value_text(name).data);
         if (signature.length)
             buffer_append_format(&result.text, " %.*s", (int)signature.length, signature.data);
         if (description.length)
-            buffer_append_format(&result.text, "\n    %.*s", (int)description.length, description.data);
+            buffer_append_format(&result.text, "\n    %.*s", (int)description.length,
+                                 description.data);
     }
     if (result.text.length == 0)
-        buffer_append_text(&result.text, "No tools. `cadre serve --program-tools FILE` gives programs tools.");
+        buffer_append_text(&result.text,
+                           "No tools. `cadre serve --program-tools FILE` gives programs tools.");
     result.structured = map_put_text(region, map_new(region), "ok", value_boolean(true));
     result.structured = map_put_text(region, result.structured, "tools", listed);
     tool_send(call, &result);
@@ -317,7 +339,8 @@ static void on_listed(void *data, value tools)
 static void handle_list(struct mcp_call *call, void *data)
 {
     struct tools *tools = data;
-    toolbox_resolve(tools->toolbox, tools->sessions, mcp_call_region(call), value_nil(), on_listed, call);
+    toolbox_resolve(tools->toolbox, tools->sessions, mcp_call_region(call), value_nil(), on_listed,
+                    call);
 }
 
 #define SCHEMA_OBJECT_OF(name, description) \
@@ -327,26 +350,49 @@ static const struct mcp_tool program_tools[] = {
     {
         .name = "run-program",
         .title = "Run a sandboxed program",
-        .description = "Run a PTC-Lisp program (small Clojure-like language) over data and tools: ctx/x reads the "
-                       "context, (tool/name {:k v}) calls a tool, the last value is the result. No files, no network.",
+        .description = "Run a PTC-Lisp program (small Clojure-like language) over data and tools: "
+                       "ctx/x reads the "
+                       "context, (tool/name {:k v}) calls a tool, the last value is the result. No "
+                       "files, no network.",
         .input_schema = SCHEMA_OBJECT(
-            SCHEMA_STRING("source", "the program") "," SCHEMA_OBJECT_OF("context", "inputs, read as ctx/name")
-            ",\"memory\":{\"type\":[\"object\",\"string\"],\"description\":\"memory, or the name of one kept by the server\"},"
-            "\"tools\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":\"tools to allow, default all\"},"
-            SCHEMA_STRING("signature", "e.g. (orders [:map]) -> {total :float}")
-            ",\"validation\":{\"type\":\"string\",\"enum\":[\"enabled\",\"warn_only\",\"disabled\",\"strict\"]},"
-            SCHEMA_OBJECT_OF("limits", "timeout (ms), max_memory (bytes), …"), "\"source\""),
-        .output_schema =
-            "{\"type\":\"object\",\"required\":[\"ok\"],\"properties\":{\"ok\":{\"type\":\"boolean\"},"
-            "\"printed\":{\"type\":[\"string\",\"null\"]},\"return\":{},\"fail\":{\"type\":[\"object\",\"null\"]},"
-            "\"prints\":" SCHEMA_STRINGS "," SCHEMA_ERROR "}}",
+            SCHEMA_STRING("source", "the program") "," SCHEMA_OBJECT_OF(
+                "context",
+                "inputs, read as ctx/name") ",\"memory\":{\"type\":[\"object\",\"string\"],"
+                                            "\"description\":\"memory, or the name of one kept by "
+                                            "the server\"},"
+                                            "\"tools\":{\"type\":\"array\",\"items\":{\"type\":"
+                                            "\"string\"},\"description\":\"tools to allow, default "
+                                            "all\"}," SCHEMA_STRING(
+                                                "signature", "e.g. (orders [:map]) -> {total "
+                                                             ":float}") ",\"validation\":{\"type\":"
+                                                                        "\"string\",\"enum\":["
+                                                                        "\"enabled\",\"warn_only\","
+                                                                        "\"disabled\",\"strict\"]}"
+                                                                        "," SCHEMA_OBJECT_OF("limit"
+                                                                                             "s",
+                                                                                             "timeo"
+                                                                                             "ut "
+                                                                                             "(ms),"
+                                                                                             " max_"
+                                                                                             "memor"
+                                                                                             "y "
+                                                                                             "(byte"
+                                                                                             "s), "
+                                                                                             "…"),
+            "\"source\""),
+        .output_schema = "{\"type\":\"object\",\"required\":[\"ok\"],\"properties\":{\"ok\":{"
+                         "\"type\":\"boolean\"},"
+                         "\"printed\":{\"type\":[\"string\",\"null\"]},\"return\":{},\"fail\":{"
+                         "\"type\":[\"object\",\"null\"]},"
+                         "\"prints\":" SCHEMA_STRINGS "," SCHEMA_ERROR "}}",
         .flags = MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD,
         .handler = handle_run,
     },
     {
         .name = "list-program-tools",
         .title = "Tools of programs",
-        .description = "Names, signatures and descriptions of the tools that run-program's programs can call.",
+        .description =
+            "Names, signatures and descriptions of the tools that run-program's programs can call.",
         .input_schema = SCHEMA_OBJECT("", ""),
         .output_schema = SCHEMA_RESULT("\"tools\":" SCHEMA_OBJECTS ","),
         .flags = MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT,

@@ -104,7 +104,8 @@ static void render_values_omitted(struct buffer *text, const struct session_repl
     if (omitted == 0)
         return;
     const char *at_least = flag_in(reply->result, "values_stopped") ? "at least " : "";
-    buffer_append_format(text, "\n[truncated: %s%" PRId64 " characters omitted; max-output %" PRId64 "]",
+    buffer_append_format(text,
+                         "\n[truncated: %s%" PRId64 " characters omitted; max-output %" PRId64 "]",
                          at_least, omitted, reply->limits.max_output);
 }
 
@@ -133,10 +134,11 @@ static void render_position(struct buffer *text, value error)
     int64_t form = integer_in(error, "form", 1), line = integer_in(error, "line", 1),
             column = integer_in(error, "column", 1);
     if (path.length > 0)
-        buffer_append_format(text, "\n(in form %" PRId64 ", %.*s:%" PRId64 ", column %" PRId64, form, (int)path.length,
-                             path.data, line, column);
+        buffer_append_format(text, "\n(in form %" PRId64 ", %.*s:%" PRId64 ", column %" PRId64,
+                             form, (int)path.length, path.data, line, column);
     else if (form > 1)
-        buffer_append_format(text, "\n(in form %" PRId64 ", line %" PRId64 ", column %" PRId64, form, line, column);
+        buffer_append_format(text, "\n(in form %" PRId64 ", line %" PRId64 ", column %" PRId64,
+                             form, line, column);
     else
         return;
     buffer_append_text(text, form > 1 ? "; the forms before it took effect)" : ")");
@@ -226,7 +228,8 @@ static void render_debug(struct buffer *text, const struct session_reply *reply)
     size_t count = count_in(reply->error, "restarts");
     for (size_t i = 0; i < count && i < DEBUG_RESTARTS_SHOWN; i++) {
         value restart = item_in(reply->error, "restarts", i);
-        buffer_append_format(text, "%s %" PRId64 " ", i ? "," : "", integer_in(restart, "number", 0));
+        buffer_append_format(text, "%s %" PRId64 " ", i ? "," : "",
+                             integer_in(restart, "number", 0));
         buffer_append_span(text, text_in(restart, "name"));
     }
     if (count > DEBUG_RESTARTS_SHOWN)
@@ -275,8 +278,11 @@ static void render_grouped(struct buffer *text, int64_t number)
 
 static void render_timing_table(struct buffer *text, value timing)
 {
-    static const struct { const char *label, *name; } rows[] = {
-        {"Real time:      ", "real_us"}, {"Run time:       ", "run_us"}, {"GC time:        ", "gc_us"}};
+    static const struct {
+        const char *label, *name;
+    } rows[] = {{"Real time:      ", "real_us"},
+                {"Run time:       ", "run_us"},
+                {"GC time:        ", "gc_us"}};
     buffer_append_text(text, "Timing:");
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
         buffer_append_format(text, "\n  %s%.3f ms", rows[i].label,

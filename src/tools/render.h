@@ -6,8 +6,9 @@
 #include "base/buffer.h"
 #include "session/session.h"
 
-#define RENDER_BAD_SESSION_NAME \
-    "A session name is 1 to 32 characters of a-z, 0-9, '.', '_', '-' and begins with a letter or digit"
+#define RENDER_BAD_SESSION_NAME                                                                    \
+    "A session name is 1 to 32 characters of a-z, 0-9, '.', '_', '-' and begins with a letter or " \
+    "digit"
 
 // A blank line between sections; nothing before the first one.
 void render_gap(struct buffer *text);
@@ -42,7 +43,6 @@ void render_limits(struct buffer *text, const struct session_limits *limits);
 // describe-last-error; a nil error gives the "No error" text.
 void render_error_description(struct buffer *text, value error);
 
-
 // session-info, from the map of session_info().
 void render_session(struct buffer *text, value info);
 // "\nLABEL" and the names, or "none".
@@ -54,6 +54,6 @@ void render_frame(struct buffer *text, value frame);
 // "\n  NAME = VALUE" for each binding in the member `name`.
 void render_bindings(struct buffer *text, value map, const char *name);
 
-#define RENDER_NO_ERROR                        \
-    "No error information available.\n"        \
+#define RENDER_NO_ERROR                 \
+    "No error information available.\n" \
     "(No error has occurred since the last successful evaluation)"

@@ -26,10 +26,11 @@ static void render_snapshots(struct buffer *text, value info)
         // 2026-01-02T03:04:05Z is shown as 03:04:05Z: snapshots are young.
         if (time.length > 11)
             time = (struct span){time.data + 11, time.length - 11};
-        buffer_append_format(text, "\n%s %" PRId64 "  after evaluation %" PRId64 "  %.*s  %.1f MB  ",
-                             flag_in(snapshot, "current") ? "*" : " ", integer_in(snapshot, "number", 0),
-                             integer_in(snapshot, "evaluation", 0), (int)time.length, time.data,
-                             mb.tag == VALUE_FLOAT ? mb.number : (double)integer_in(snapshot, "mb", 0));
+        buffer_append_format(
+            text, "\n%s %" PRId64 "  after evaluation %" PRId64 "  %.*s  %.1f MB  ",
+            flag_in(snapshot, "current") ? "*" : " ", integer_in(snapshot, "number", 0),
+            integer_in(snapshot, "evaluation", 0), (int)time.length, time.data,
+            mb.tag == VALUE_FLOAT ? mb.number : (double)integer_in(snapshot, "mb", 0));
         buffer_append_span(text, text_in(snapshot, "code"));
     }
 }
@@ -43,10 +44,12 @@ static void render_info(struct buffer *text, value info)
         buffer_append_format(text, " (process %" PRId64 ")", integer_in(info, "pid", 0));
     buffer_append_text(text, "\nPackage: ");
     buffer_append_span(text, text_in(info, "package"));
-    buffer_append_format(text, "\nEvaluations: %" PRId64 "\nErrors: %" PRId64
-                               "\nMemory: %.1f MB live of %" PRId64 " MB heap",
+    buffer_append_format(text,
+                         "\nEvaluations: %" PRId64 "\nErrors: %" PRId64
+                         "\nMemory: %.1f MB live of %" PRId64 " MB heap",
                          integer_in(info, "evaluations", 0), integer_in(info, "errors", 0),
-                         (double)integer_in(info, "live_bytes", 0) / (1 << 20), integer_in(info, "heap_mb", 0));
+                         (double)integer_in(info, "live_bytes", 0) / (1 << 20),
+                         integer_in(info, "heap_mb", 0));
     render_list(text, "Threads: ", map_get_text(info, "threads"));
     render_list(text, "Loaded systems: ", map_get_text(info, "systems"));
 }
@@ -54,8 +57,8 @@ static void render_info(struct buffer *text, value info)
 static void render_frozen(struct buffer *text, value info)
 {
     for (size_t i = 0; i < count_in(info, "frozen"); i++)
-        buffer_append_format(text, "%s%" PRId64, i ? ", " : "\nFrozen errors: ",
-                             item_in(info, "frozen", i).integer);
+        buffer_append_format(text, "%s%" PRId64,
+                             i ? ", " : "\nFrozen errors: ", item_in(info, "frozen", i).integer);
 }
 
 void render_session(struct buffer *text, value info)
@@ -78,7 +81,8 @@ static void render_list_line(struct buffer *text, value error)
 {
     struct span message = text_in(error, "message");
     const char *end = memchr(message.data, '\n', message.length);
-    buffer_append_format(text, "%s%" PRId64 ". ", text->length ? "\n" : "", integer_in(error, "id", 0));
+    buffer_append_format(text, "%s%" PRId64 ". ", text->length ? "\n" : "",
+                         integer_in(error, "id", 0));
     buffer_append_span(text, text_in(error, "type"));
     buffer_append_text(text, " - ");
     buffer_append(text, message.data, end ? (size_t)(end - message.data) : message.length);

@@ -65,10 +65,10 @@ bool tool_integer(struct mcp_call *call, const char *name, int64_t fallback, int
         return false;
     }
     if (given && (v.tag == VALUE_BIGNUM || number < low || number > high)) {
-        struct span shown = v.tag == VALUE_INTEGER
-                                ? value_text(value_string_format(mcp_call_region(call), "%lld",
-                                                                 (long long)number))
-                                : SPAN("(a number beyond 64 bits)");
+        struct span shown =
+            v.tag == VALUE_INTEGER
+                ? value_text(value_string_format(mcp_call_region(call), "%lld", (long long)number))
+                : SPAN("(a number beyond 64 bits)");
         tool_refuse(call, "invalid-argument", "Value must be between %lld and %lld: %s = %.*s",
                     (long long)low, (long long)high, name, (int)shown.length, shown.data);
         return false;

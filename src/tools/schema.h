@@ -2,7 +2,7 @@
 // checked by the handlers, so that their own messages are the ones seen.
 #pragma once
 
-#define SCHEMA_OBJECT(properties, required) \
+#define SCHEMA_OBJECT(properties, required)                                        \
     "{\"type\":\"object\",\"properties\":{" properties "},\"required\":[" required \
     "],\"additionalProperties\":false}"
 
@@ -23,60 +23,63 @@
 #define SCHEMA_OBJECTS "{\"type\":\"array\",\"items\":{\"type\":\"object\"}}"
 
 // The `error` of every result; tools that run code add the members of SCHEMA_CONDITION.
-#define SCHEMA_ERROR_MEMBERS \
-    "\"code\":{\"type\":\"string\"},\"message\":{\"type\":\"string\"},\"hint\":{\"type\":\"string\"}"
-#define SCHEMA_CONDITION_MEMBERS                                                                  \
-    SCHEMA_ERROR_MEMBERS                                                                          \
-    ",\"type\":{\"type\":\"string\"},\"type_qualified\":{\"type\":\"string\"},"                   \
-    "\"superclasses\":" SCHEMA_STRINGS ",\"slots\":{\"type\":\"array\",\"items\":{\"type\":"      \
-    "\"object\",\"properties\":{\"name\":{\"type\":\"string\"},\"value\":{\"type\":\"string\"}}}}," \
-    "\"form\":{\"type\":\"integer\"},\"line\":{\"type\":\"integer\"},\"column\":{\"type\":"       \
-    "\"integer\"},\"phase\":{\"type\":\"string\"},\"thread\":{\"type\":\"string\"},"              \
-    "\"frames\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"number\","     \
-    "\"call\",\"function\"],\"properties\":{\"number\":{\"type\":\"integer\"},\"call\":"          \
-    "{\"type\":\"string\"},\"function\":{\"type\":\"string\"},\"arguments\":" SCHEMA_STRINGS      \
-    ",\"source\":{\"type\":\"string\"}}}},\"depth\":{\"type\":\"integer\"},\"restarts\":"         \
-    "{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{\"number\":{\"type\":"    \
-    "\"integer\"},\"name\":{\"type\":\"string\"},\"description\":{\"type\":\"string\"}}}},"       \
-    "\"id\":{\"type\":\"integer\"},\"evaluation\":{\"type\":\"integer\"},\"time\":{\"type\":"     \
+#define SCHEMA_ERROR_MEMBERS                                                               \
+    "\"code\":{\"type\":\"string\"},\"message\":{\"type\":\"string\"},\"hint\":{\"type\":" \
+    "\"string\"}"
+#define SCHEMA_CONDITION_MEMBERS                                                                   \
+    SCHEMA_ERROR_MEMBERS                                                                           \
+    ",\"type\":{\"type\":\"string\"},\"type_qualified\":{\"type\":\"string\"},"                    \
+    "\"superclasses\":" SCHEMA_STRINGS ",\"slots\":{\"type\":\"array\",\"items\":{\"type\":"       \
+    "\"object\",\"properties\":{\"name\":{\"type\":\"string\"},\"value\":{\"type\":\"string\"}}}}" \
+    ","                                                                                            \
+    "\"form\":{\"type\":\"integer\"},\"line\":{\"type\":\"integer\"},\"column\":{\"type\":"        \
+    "\"integer\"},\"phase\":{\"type\":\"string\"},\"thread\":{\"type\":\"string\"},"               \
+    "\"frames\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"number\","      \
+    "\"call\",\"function\"],\"properties\":{\"number\":{\"type\":\"integer\"},\"call\":"           \
+    "{\"type\":\"string\"},\"function\":{\"type\":\"string\"},\"arguments\":" SCHEMA_STRINGS       \
+    ",\"source\":{\"type\":\"string\"}}}},\"depth\":{\"type\":\"integer\"},\"restarts\":"          \
+    "{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{\"number\":{\"type\":"     \
+    "\"integer\"},\"name\":{\"type\":\"string\"},\"description\":{\"type\":\"string\"}}}},"        \
+    "\"id\":{\"type\":\"integer\"},\"evaluation\":{\"type\":\"integer\"},\"time\":{\"type\":"      \
     "\"string\"},\"frozen\":{\"type\":\"boolean\"},\"runtime_log\":{\"type\":\"string\"}"
-#define SCHEMA_ERROR_OF(members) \
-    "\"error\":{\"type\":\"object\",\"required\":[\"code\",\"message\"],\"properties\":{" members "}}"
+#define SCHEMA_ERROR_OF(members)                                                                  \
+    "\"error\":{\"type\":\"object\",\"required\":[\"code\",\"message\"],\"properties\":{" members \
+    "}}"
 #define SCHEMA_ERROR SCHEMA_ERROR_OF(SCHEMA_ERROR_MEMBERS)
 #define SCHEMA_CONDITION SCHEMA_ERROR_OF(SCHEMA_CONDITION_MEMBERS)
 
-#define SCHEMA_ROLLBACK                                                                           \
-    "\"rollback\":{\"type\":\"object\",\"required\":[\"cause\",\"reason\",\"snapshot\"],"         \
-    "\"properties\":{\"cause\":{\"enum\":[\"exit\",\"signal\",\"timeout\",\"heap\","              \
-    "\"memory-fault\",\"unusable\",\"idle\",\"cancelled\"]},\"reason\":{\"type\":\"string\"},"    \
-    "\"exit_code\":{\"type\":\"integer\"},\"signal\":{\"type\":\"integer\"},\"snapshot\":"        \
+#define SCHEMA_ROLLBACK                                                                        \
+    "\"rollback\":{\"type\":\"object\",\"required\":[\"cause\",\"reason\",\"snapshot\"],"      \
+    "\"properties\":{\"cause\":{\"enum\":[\"exit\",\"signal\",\"timeout\",\"heap\","           \
+    "\"memory-fault\",\"unusable\",\"idle\",\"cancelled\"]},\"reason\":{\"type\":\"string\"}," \
+    "\"exit_code\":{\"type\":\"integer\"},\"signal\":{\"type\":\"integer\"},\"snapshot\":"     \
     "{\"type\":\"integer\"},\"lost_threads\":" SCHEMA_STRINGS "}}"
-#define SCHEMA_TIMING                                                                             \
-    "\"timing\":{\"type\":\"object\",\"properties\":{\"real_us\":{\"type\":\"integer\"},"         \
-    "\"run_us\":{\"type\":\"integer\"},\"gc_us\":{\"type\":\"integer\"},\"bytes\":{\"type\":"     \
+#define SCHEMA_TIMING                                                                         \
+    "\"timing\":{\"type\":\"object\",\"properties\":{\"real_us\":{\"type\":\"integer\"},"     \
+    "\"run_us\":{\"type\":\"integer\"},\"gc_us\":{\"type\":\"integer\"},\"bytes\":{\"type\":" \
     "\"integer\"},\"page_faults\":{\"type\":\"integer\"}}}"
 
 // A result with `ok` and `session`, further members, and an error when it failed.
-#define SCHEMA_RESULT(members)                                                                    \
-    "{\"type\":\"object\",\"required\":[\"ok\"],\"properties\":{\"ok\":{\"type\":\"boolean\"},"   \
+#define SCHEMA_RESULT(members)                                                                  \
+    "{\"type\":\"object\",\"required\":[\"ok\"],\"properties\":{\"ok\":{\"type\":\"boolean\"}," \
     "\"session\":{\"type\":\"string\"}," members SCHEMA_ERROR "}}"
 
 // Tools whose result is that of an evaluation: the members a client acts on. The full list is that of
 // evaluate-lisp; schemas are sent to the model in each conversation, so only one tool spells it out.
-#define SCHEMA_EVALUATION_BRIEF                                                                   \
-    SCHEMA_RESULT("\"values\":" SCHEMA_STRINGS ",\"stdout\":{\"type\":\"string\"},"               \
+#define SCHEMA_EVALUATION_BRIEF                                                     \
+    SCHEMA_RESULT("\"values\":" SCHEMA_STRINGS ",\"stdout\":{\"type\":\"string\"}," \
                   "\"stderr\":{\"type\":\"string\"},")
 
 // evaluate-lisp.
-#define SCHEMA_EVALUATION                                                                         \
-    "{\"type\":\"object\",\"required\":[\"ok\"],\"properties\":{\"ok\":{\"type\":\"boolean\"},"   \
-    "\"session\":{\"type\":\"string\"},\"evaluation\":{\"type\":\"integer\"},\"package\":"        \
-    "{\"type\":\"string\"},\"forms\":{\"type\":\"integer\"},\"values\":" SCHEMA_STRINGS           \
-    ",\"stdout\":{\"type\":\"string\"},\"stderr\":{\"type\":\"string\"},\"omitted\":"             \
-    "{\"type\":\"object\",\"properties\":{\"stdout\":{\"type\":\"integer\"},\"stderr\":"          \
-    "{\"type\":\"integer\"},\"values\":{\"type\":\"integer\"}}},\"warnings\":{\"type\":"          \
-    "\"array\",\"items\":{\"type\":\"object\",\"required\":[\"category\",\"type\",\"message\","   \
-    "\"form\"],\"properties\":{\"category\":{\"type\":\"string\"},\"type\":{\"type\":"            \
-    "\"string\"},\"message\":{\"type\":\"string\"},\"form\":{\"type\":\"integer\"}}}},"           \
-    SCHEMA_TIMING ",\"notices\":" SCHEMA_STRINGS "," SCHEMA_ROLLBACK                \
+#define SCHEMA_EVALUATION                                                                       \
+    "{\"type\":\"object\",\"required\":[\"ok\"],\"properties\":{\"ok\":{\"type\":\"boolean\"}," \
+    "\"session\":{\"type\":\"string\"},\"evaluation\":{\"type\":\"integer\"},\"package\":"      \
+    "{\"type\":\"string\"},\"forms\":{\"type\":\"integer\"},\"values\":" SCHEMA_STRINGS         \
+    ",\"stdout\":{\"type\":\"string\"},\"stderr\":{\"type\":\"string\"},\"omitted\":"           \
+    "{\"type\":\"object\",\"properties\":{\"stdout\":{\"type\":\"integer\"},\"stderr\":"        \
+    "{\"type\":\"integer\"},\"values\":{\"type\":\"integer\"}}},\"warnings\":{\"type\":"        \
+    "\"array\",\"items\":{\"type\":\"object\",\"required\":[\"category\",\"type\",\"message\"," \
+    "\"form\"],\"properties\":{\"category\":{\"type\":\"string\"},\"type\":{\"type\":"          \
+    "\"string\"},\"message\":{\"type\":\"string\"},\"form\":{\"type\":\"integer\"}}}}"          \
+    "," SCHEMA_TIMING ",\"notices\":" SCHEMA_STRINGS "," SCHEMA_ROLLBACK                        \
     ",\"context\":{\"type\":\"object\"}," SCHEMA_CONDITION "}}"

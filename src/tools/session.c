@@ -30,7 +30,9 @@ static void render_definition(struct buffer *text, value item)
     }
 }
 
-static const struct { const char *member, *heading; } definition_sections[] = {
+static const struct {
+    const char *member, *heading;
+} definition_sections[] = {
     {"functions", "[Functions]"}, {"variables", "[Variables]"}, {"macros", "[Macros]"},
     {"classes", "[Classes]"},     {"packages", "[Packages]"},   {"systems", "[Loaded Systems]"},
 };
@@ -79,8 +81,10 @@ static void render_reset(struct mcp_call *call, const struct session_reply *repl
     buffer_append_text(text, "Session reset. All definitions cleared.\nCurrent package: ");
     buffer_append_span(text, reply->package_label);
     if (reply->snapshot >= 0) {
-        buffer_append_format(text, "\nUndo: rollback-session {\"to\": %" PRId64 "}", reply->snapshot);
-        result->structured = map_put_text(region, result->structured, "undo", value_integer(reply->snapshot));
+        buffer_append_format(text, "\nUndo: rollback-session {\"to\": %" PRId64 "}",
+                             reply->snapshot);
+        result->structured =
+            map_put_text(region, result->structured, "undo", value_integer(reply->snapshot));
     }
     for (size_t i = 0; value_is_vector(reply->notices) && i < vector_count(reply->notices); i++) {
         buffer_append_byte(text, '\n');
@@ -107,7 +111,8 @@ static bool reset_confirmed(struct tools *tools, struct mcp_call *call, bool *re
     value answer;
     if (!mcp_call_need_form(call, "confirm", buffer_text(&message),
                             "{\"type\":\"object\",\"properties\":{\"reset\":{\"type\":\"boolean\","
-                            "\"title\":\"Reset the session\"}},\"required\":[\"reset\"]}", &answer)) {
+                            "\"title\":\"Reset the session\"}},\"required\":[\"reset\"]}",
+                            &answer)) {
         *ret_asked = true;
         mcp_call_ask(call);
         return false;
@@ -122,7 +127,8 @@ static void handle_reset(struct mcp_call *call, void *data)
     bool asked;
     if (!reset_confirmed(data, call, &asked)) {
         if (!asked)
-            tool_refuse(call, "declined", "The user declined the reset. \"confirm\": true resets without asking.");
+            tool_refuse(call, "declined",
+                        "The user declined the reset. \"confirm\": true resets without asking.");
         return;
     }
     struct session_request request = {.kind = SESSION_RESET};
@@ -155,7 +161,8 @@ static void render_rolled_back(struct mcp_call *call, const struct session_reply
     }
     map = map_put_text(region, map, "snapshot", value_integer(reply->snapshot));
     map = map_put_text(region, map, "undone", value_copy(region, reply->undone));
-    result->structured = map_put_text(region, map, "lost_threads", value_copy(region, reply->lost_threads));
+    result->structured =
+        map_put_text(region, map, "lost_threads", value_copy(region, reply->lost_threads));
 }
 
 static void handle_rollback(struct mcp_call *call, void *data)
@@ -178,12 +185,14 @@ static void render_other_sessions(struct tools *tools, struct mcp_call *call, co
         CLEANUP_BUFFER struct buffer other;
         buffer_init(&other, ERROR_MESSAGE_SIZE);
         buffer_append_span(&other, name);
-        value info = session_info(tools->sessions, buffer_text(&other), false, mcp_call_region(call));
+        value info =
+            session_info(tools->sessions, buffer_text(&other), false, mcp_call_region(call));
         if (!value_is_map(info))
             continue;
         struct span state = text_in(info, "state");
-        buffer_append_format(text, "\nSession %s: %.*s, %" PRId64 " evaluations", buffer_text(&other),
-                             (int)state.length, state.data, integer_in(info, "evaluations", 0));
+        buffer_append_format(text, "\nSession %s: %.*s, %" PRId64 " evaluations",
+                             buffer_text(&other), (int)state.length, state.data,
+                             integer_in(info, "evaluations", 0));
     }
 }
 
@@ -223,7 +232,8 @@ static void handle_close(struct mcp_call *call, void *data)
     buffer_append_format(&result.text, "Session \"%s\" closed.", name);
     value map = map_put_text(region, map_new(region), "ok", value_boolean(true));
     map = map_put_text(region, map, "session", value_string_text(region, name));
-    result.structured = map_put_text(region, map, "sessions", session_names(tools->sessions, region));
+    result.structured =
+        map_put_text(region, map, "sessions", session_names(tools->sessions, region));
     tool_send(call, &result);
 }
 
@@ -231,14 +241,17 @@ static const struct mcp_tool session_tools[] = {
     {
         .name = "list-definitions",
         .title = "What the session has defined",
-        .description = "Functions, variables, macros, classes, packages and systems that the session "
-                       "has beyond a fresh image.",
-        .input_schema = SCHEMA_OBJECT(
-            "\"type\":{\"type\":\"string\",\"enum\":[\"all\",\"functions\",\"variables\",\"macros\","
-            "\"classes\"]}," SCHEMA_PACKAGE "," SCHEMA_SESSION, ""),
-        .output_schema = SCHEMA_RESULT(
-            "\"functions\":" SCHEMA_OBJECTS ",\"variables\":" SCHEMA_OBJECTS ",\"macros\":" SCHEMA_OBJECTS
-            ",\"classes\":" SCHEMA_STRINGS ",\"packages\":" SCHEMA_STRINGS ",\"systems\":" SCHEMA_STRINGS ","),
+        .description =
+            "Functions, variables, macros, classes, packages and systems that the session "
+            "has beyond a fresh image.",
+        .input_schema = SCHEMA_OBJECT("\"type\":{\"type\":\"string\",\"enum\":[\"all\","
+                                      "\"functions\",\"variables\",\"macros\","
+                                      "\"classes\"]}," SCHEMA_PACKAGE "," SCHEMA_SESSION,
+                                      ""),
+        .output_schema =
+            SCHEMA_RESULT("\"functions\":" SCHEMA_OBJECTS ",\"variables\":" SCHEMA_OBJECTS
+                          ",\"macros\":" SCHEMA_OBJECTS ",\"classes\":" SCHEMA_STRINGS
+                          ",\"packages\":" SCHEMA_STRINGS ",\"systems\":" SCHEMA_STRINGS ","),
         .flags = MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT,
         .handler = handle_definitions,
     },
@@ -246,7 +259,8 @@ static const struct mcp_tool session_tools[] = {
         .name = "reset-session",
         .title = "Reset a session",
         .description = "Start the session afresh; the state before it can be rolled back to.",
-        .input_schema = SCHEMA_OBJECT(SCHEMA_BOOLEAN("confirm", "reset without asking the user") "," SCHEMA_SESSION, ""),
+        .input_schema = SCHEMA_OBJECT(
+            SCHEMA_BOOLEAN("confirm", "reset without asking the user") "," SCHEMA_SESSION, ""),
         .output_schema = SCHEMA_RESULT("\"undo\":{\"type\":\"integer\"},"),
         .flags = MCP_TOOL_DESTRUCTIVE | MCP_TOOL_IDEMPOTENT,
         .handler = handle_reset,
@@ -254,25 +268,32 @@ static const struct mcp_tool session_tools[] = {
     {
         .name = "rollback-session",
         .title = "Undo evaluations",
-        .description = "Return to the state after an earlier evaluation, by snapshot number or number "
-                       "of evaluations to undo. Newer snapshots stay, so one can go forward again.",
-        .input_schema = SCHEMA_OBJECT(SCHEMA_INTEGER("to", "snapshot number") ","
-                                      SCHEMA_INTEGER("steps", "evaluations to undo, default 1") "," SCHEMA_SESSION, ""),
-        .output_schema = SCHEMA_RESULT("\"snapshot\":{\"type\":\"integer\"},\"undone\":{\"type\":\"array\","
-                                       "\"items\":{\"type\":\"integer\"}},\"lost_threads\":" SCHEMA_STRINGS ","),
+        .description =
+            "Return to the state after an earlier evaluation, by snapshot number or number "
+            "of evaluations to undo. Newer snapshots stay, so one can go forward again.",
+        .input_schema =
+            SCHEMA_OBJECT(SCHEMA_INTEGER("to", "snapshot number") "," SCHEMA_INTEGER(
+                              "steps", "evaluations to undo, default 1") "," SCHEMA_SESSION,
+                          ""),
+        .output_schema =
+            SCHEMA_RESULT("\"snapshot\":{\"type\":\"integer\"},\"undone\":{\"type\":\"array\","
+                          "\"items\":{\"type\":\"integer\"}},\"lost_threads\":" SCHEMA_STRINGS ","),
         .flags = MCP_TOOL_DESTRUCTIVE | MCP_TOOL_IDEMPOTENT,
         .handler = handle_rollback,
     },
     {
         .name = "session-info",
         .title = "State of a session",
-        .description = "State, package, memory, threads, limits, snapshots, frozen errors; all sessions.",
+        .description =
+            "State, package, memory, threads, limits, snapshots, frozen errors; all sessions.",
         .input_schema = SCHEMA_OBJECT(SCHEMA_SESSION, ""),
-        .output_schema = SCHEMA_RESULT(
-            "\"state\":{\"type\":\"string\"},\"package\":{\"type\":\"string\"},\"pid\":{\"type\":\"integer\"},"
-            "\"evaluations\":{\"type\":\"integer\"},\"errors\":{\"type\":\"integer\"},\"limits\":{\"type\":"
-            "\"object\"},\"snapshots\":" SCHEMA_OBJECTS ",\"frozen\":{\"type\":\"array\",\"items\":{\"type\":"
-            "\"integer\"}},\"sessions\":" SCHEMA_STRINGS ","),
+        .output_schema = SCHEMA_RESULT("\"state\":{\"type\":\"string\"},\"package\":{\"type\":"
+                                       "\"string\"},\"pid\":{\"type\":\"integer\"},"
+                                       "\"evaluations\":{\"type\":\"integer\"},\"errors\":{"
+                                       "\"type\":\"integer\"},\"limits\":{\"type\":"
+                                       "\"object\"},\"snapshots\":" SCHEMA_OBJECTS
+                                       ",\"frozen\":{\"type\":\"array\",\"items\":{\"type\":"
+                                       "\"integer\"}},\"sessions\":" SCHEMA_STRINGS ","),
         .flags = MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT,
         .handler = handle_info,
     },

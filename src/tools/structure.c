@@ -38,7 +38,8 @@ value structure_reply(struct region *region, const struct session_reply *reply)
 static value structure_omitted(struct region *region, const struct session_reply *reply)
 {
     value map = map_new(region);
-    int64_t of_values = value_is_map(reply->result) ? integer_in(reply->result, "values_omitted", 0) : 0;
+    int64_t of_values =
+        value_is_map(reply->result) ? integer_in(reply->result, "values_omitted", 0) : 0;
     if (reply->standard_output.omitted)
         map = map_put_text(region, map, "stdout",
                            value_integer((int64_t)reply->standard_output.omitted));
@@ -77,7 +78,8 @@ value structure_evaluation(struct region *region, const struct session_reply *re
     value omitted = structure_omitted(region, reply);
     if (map_count(omitted))
         map = map_put_text(region, map, "omitted", omitted);
-    map = put_vector(region, map, "warnings", value_is_map(result) ? map_get_text(result, "warnings") : value_nil());
+    map = put_vector(region, map, "warnings",
+                     value_is_map(result) ? map_get_text(result, "warnings") : value_nil());
     map = structure_member(region, map, result, "timing");
     map = put_vector(region, map, "notices", reply->notices);
     if (!value_is_nil(reply->rollback))

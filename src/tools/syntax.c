@@ -12,8 +12,8 @@ struct scanner {
     struct syntax_position *stack;  // open parentheses
     size_t depth;
     size_t capacity;
-    unsigned merge;              // top-level forms that belong to a #+ or #- before them
-    bool prefix_open;            // a quote or the like waits for its form
+    unsigned merge;    // top-level forms that belong to a #+ or #- before them
+    bool prefix_open;  // a quote or the like waits for its form
     struct syntax_position prefix;
     struct syntax_report *report;
     // the question of syntax_match
@@ -45,8 +45,8 @@ static void step(struct scanner *s)
         return;
     }
     uint32_t code_point;
-    s->now.offset += utf8_decode(s->code.data + s->now.offset, s->code.length - s->now.offset,
-                                 &code_point);
+    s->now.offset +=
+        utf8_decode(s->code.data + s->now.offset, s->code.length - s->now.offset, &code_point);
     s->now.column++;
 }
 
@@ -214,24 +214,25 @@ static bool scan_one(struct scanner *s)
 {
     char c = peek(s, 0);
     switch (c) {
-    case ' ': case '\t': case '\r': case '\n': case '\f': case '\v':
-        step(s);
-        return true;
+    case ' ':
+    case '\t':
+    case '\r':
+    case '\n':
+    case '\f':
+    case '\v': step(s); return true;
     case ';':
         while (!at_end(s) && peek(s, 0) != '\n')
             step(s);
         return true;
-    case '(':
-        list_open(s);
-        return true;
-    case ')':
-        return list_close(s);
+    case '(': list_open(s); return true;
+    case ')': return list_close(s);
     case '"':
         if (!skip_string(s, '"', SYNTAX_OPEN_STRING))
             return false;
         form_done(s);
         return true;
-    case '\'': case '`':
+    case '\'':
+    case '`':
         prefix_seen(s);
         step(s);
         return true;
@@ -241,10 +242,8 @@ static bool scan_one(struct scanner *s)
         if (peek(s, 0) == '@' || peek(s, 0) == '.')
             step(s);
         return true;
-    case '#':
-        return skip_dispatch(s);
-    default:
-        return skip_token(s);
+    case '#': return skip_dispatch(s);
+    default: return skip_token(s);
     }
 }
 
@@ -300,8 +299,7 @@ bool syntax_match(struct span code, unsigned line, unsigned column,
         return false;
     }
     struct syntax_report report = {0};
-    struct scanner scanner = {
-        .code = code, .now = {0, 1, 1}, .report = &report, .wanted = wanted};
+    struct scanner scanner = {.code = code, .now = {0, 1, 1}, .report = &report, .wanted = wanted};
     scan(&scanner);
     if (scanner.found) {
         *ret_match = scanner.match;

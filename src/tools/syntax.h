@@ -17,20 +17,20 @@ struct syntax_position {
 
 enum syntax_problem {
     SYNTAX_VALID,
-    SYNTAX_OPEN_LIST,       // the text ends inside a list
+    SYNTAX_OPEN_LIST,  // the text ends inside a list
     SYNTAX_OPEN_STRING,
-    SYNTAX_OPEN_BAR,        // inside |a symbol
-    SYNTAX_OPEN_COMMENT,    // inside #| … |#
-    SYNTAX_OPEN_PREFIX,     // after a quote, #', #+ … whose form is missing
-    SYNTAX_STRAY_CLOSE,     // a ) that closes nothing
+    SYNTAX_OPEN_BAR,      // inside |a symbol
+    SYNTAX_OPEN_COMMENT,  // inside #| … |#
+    SYNTAX_OPEN_PREFIX,   // after a quote, #', #+ … whose form is missing
+    SYNTAX_STRAY_CLOSE,   // a ) that closes nothing
 };
 
 struct syntax_report {
     enum syntax_problem problem;
-    size_t forms;              // complete top-level forms
-    size_t open_parentheses;   // at the end of the text
-    struct syntax_position at;        // where what is open was opened, or the stray )
-    struct syntax_position innermost; // the innermost open parenthesis, when open_parentheses > 0
+    size_t forms;                      // complete top-level forms
+    size_t open_parentheses;           // at the end of the text
+    struct syntax_position at;         // where what is open was opened, or the stray )
+    struct syntax_position innermost;  // the innermost open parenthesis, when open_parentheses > 0
 };
 
 void syntax_check(struct span code, struct syntax_report *ret_report);

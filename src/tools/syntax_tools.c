@@ -42,13 +42,16 @@ static void handle_validate(struct mcp_call *call, void *data)
                              report.forms == 1 ? "" : "s");
     } else {
         const char *problem = describe_problem(report.problem);
-        const struct syntax_position *near = report.open_parentheses ? &report.innermost : &report.at;
-        buffer_append_format(&result.text,
-                             "✗ Syntax invalid\n\nError: %s (line %u, column %u)\nUnclosed parentheses: %zu\n"
-                             "Approximate location: line %u",
-                             problem, report.at.line, report.at.column, report.open_parentheses, near->line);
+        const struct syntax_position *near =
+            report.open_parentheses ? &report.innermost : &report.at;
+        buffer_append_format(
+            &result.text,
+            "✗ Syntax invalid\n\nError: %s (line %u, column %u)\nUnclosed parentheses: %zu\n"
+            "Approximate location: line %u",
+            problem, report.at.line, report.at.column, report.open_parentheses, near->line);
         map = map_put_text(region, map, "problem", value_string_text(region, problem));
-        map = map_put_text(region, map, "unclosed", value_integer((int64_t)report.open_parentheses));
+        map =
+            map_put_text(region, map, "unclosed", value_integer((int64_t)report.open_parentheses));
         map = put_position(region, map, &report.at);
     }
     result.structured = map;
@@ -84,11 +87,12 @@ static void handle_match(struct mcp_call *call, void *data)
     map = map_put_text(region, map, "found", value_boolean(found));
     if (found) {
         struct span context = line_at(code, match.offset);
-        buffer_append_format(&result.text,
-                             "Matching %c found from line %lld, column %lld\nMatch at line %u, column %u\n\n"
-                             "Context:\n%6u: %.*s  ◀ match",
-                             code.data[match.offset], (long long)line, (long long)column, match.line,
-                             match.column, match.line, (int)context.length, context.data);
+        buffer_append_format(
+            &result.text,
+            "Matching %c found from line %lld, column %lld\nMatch at line %u, column %u\n\n"
+            "Context:\n%6u: %.*s  ◀ match",
+            code.data[match.offset], (long long)line, (long long)column, match.line, match.column,
+            match.line, (int)context.length, context.data);
         map = put_position(region, map, &match);
     } else {
         buffer_append_format(&result.text, "No match: %s", reason);
@@ -101,15 +105,19 @@ static void handle_match(struct mcp_call *call, void *data)
 #define POSITION_SCHEMA "\"line\":{\"type\":\"integer\"},\"column\":{\"type\":\"integer\"},"
 
 static const struct mcp_tool syntax_tools[] = {
-    {"validate-syntax", "Check parentheses and strings", "Is the code complete? Scans without reading or running.",
+    {"validate-syntax", "Check parentheses and strings",
+     "Is the code complete? Scans without reading or running.",
      SCHEMA_OBJECT(SCHEMA_CODE, "\"code\""),
-     SCHEMA_RESULT("\"valid\":{\"type\":\"boolean\"},\"forms\":{\"type\":\"integer\"}," POSITION_SCHEMA),
+     SCHEMA_RESULT(
+         "\"valid\":{\"type\":\"boolean\"},\"forms\":{\"type\":\"integer\"}," POSITION_SCHEMA),
      MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_validate, NULL},
-    {"match-paren", "Find the matching parenthesis", "The partner of the parenthesis at a position.",
-     SCHEMA_OBJECT(SCHEMA_CODE "," SCHEMA_INTEGER("line", "1-based") "," SCHEMA_INTEGER("column", "1-based"),
+    {"match-paren", "Find the matching parenthesis",
+     "The partner of the parenthesis at a position.",
+     SCHEMA_OBJECT(SCHEMA_CODE
+                   "," SCHEMA_INTEGER("line", "1-based") "," SCHEMA_INTEGER("column", "1-based"),
                    "\"code\",\"line\",\"column\""),
-     SCHEMA_RESULT("\"found\":{\"type\":\"boolean\"}," POSITION_SCHEMA), MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT,
-     handle_match, NULL},
+     SCHEMA_RESULT("\"found\":{\"type\":\"boolean\"}," POSITION_SCHEMA),
+     MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_match, NULL},
 };
 
 void tools_register_syntax(struct tools *tools)

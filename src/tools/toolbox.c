@@ -11,7 +11,12 @@
 #include "tools/fields.h"
 #include "value/json.h"
 
-enum { COMMAND_TIMEOUT_DEFAULT_MS = 10000, COMMAND_TIMEOUT_MAX_MS = 600000, OUTPUT_DEFAULT = 1 << 20, OUTPUT_MAX = 64 << 20 };
+enum {
+    COMMAND_TIMEOUT_DEFAULT_MS = 10000,
+    COMMAND_TIMEOUT_MAX_MS = 600000,
+    OUTPUT_DEFAULT = 1 << 20,
+    OUTPUT_MAX = 64 << 20
+};
 
 struct toolbox {
     struct region *region;
@@ -82,7 +87,8 @@ static bool has_nul(struct span text)
     return memchr(text.data, '\0', text.length) != NULL;
 }
 
-static bool read_lisp(struct toolbox *toolbox, struct toolbox_tool *tool, value lisp, struct error *error)
+static bool read_lisp(struct toolbox *toolbox, struct toolbox_tool *tool, value lisp,
+                      struct error *error)
 {
     value function = value_is_map(lisp) ? map_get_text(lisp, "function") : lisp;
     value session = value_is_map(lisp) ? map_get_text(lisp, "session") : value_nil();
@@ -96,22 +102,25 @@ static bool read_lisp(struct toolbox *toolbox, struct toolbox_tool *tool, value 
     value file = value_is_map(lisp) ? map_get_text(lisp, "file") : value_nil();
     if (value_is_string(file)) {
         bool absolute = value_text(file).length && value_text(file).data[0] == '/';
-        value path = value_string_format(toolbox->region, "%s%s%.*s", absolute ? "" : toolbox->directory,
-                                         absolute ? "" : "/", (int)value_text(file).length, value_text(file).data);
+        value path = value_string_format(toolbox->region, "%s%s%.*s",
+                                         absolute ? "" : toolbox->directory, absolute ? "" : "/",
+                                         (int)value_text(file).length, value_text(file).data);
         tool->file = copy_text(toolbox, value_text(path));
     }
     return true;
 }
 
 // An optional whole number within bounds.
-static bool read_bound(value map, const char *name, int64_t fallback, int64_t high, int64_t *ret_number)
+static bool read_bound(value map, const char *name, int64_t fallback, int64_t high,
+                       int64_t *ret_number)
 {
     value v = map_get_text(map, name);
     *ret_number = v.tag == VALUE_INTEGER ? v.integer : fallback;
     return (value_is_nil(v) || v.tag == VALUE_INTEGER) && *ret_number >= 1 && *ret_number <= high;
 }
 
-static bool read_command(struct toolbox *toolbox, struct toolbox_tool *tool, value command, struct error *error)
+static bool read_command(struct toolbox *toolbox, struct toolbox_tool *tool, value command,
+                         struct error *error)
 {
     value argv = value_is_map(command) ? map_get_text(command, "argv") : value_nil();
     size_t count = value_is_vector(argv) ? vector_count(argv) : 0;
@@ -127,7 +136,8 @@ static bool read_command(struct toolbox *toolbox, struct toolbox_tool *tool, val
     tool->kind = TOOLBOX_COMMAND;
     tool->argv = copies;
     int64_t bytes;
-    if (!read_bound(command, "timeout_ms", COMMAND_TIMEOUT_DEFAULT_MS, COMMAND_TIMEOUT_MAX_MS, &tool->timeout_ms))
+    if (!read_bound(command, "timeout_ms", COMMAND_TIMEOUT_DEFAULT_MS, COMMAND_TIMEOUT_MAX_MS,
+                    &tool->timeout_ms))
         return refuse(error, tool, "command.timeout_ms is a whole number from 1 to 600000");
     if (!read_bound(command, "max_output", OUTPUT_DEFAULT, OUTPUT_MAX, &bytes))
         return refuse(error, tool, "command.max_output is a whole number from 1 to 67108864");
@@ -207,6 +217,7 @@ bool toolbox_load(const char *path, struct toolbox **ret_toolbox, struct error *
     if (toolbox_read(buffer_span(&content), resolved ? resolved : ".", ret_toolbox, &inner))
         return true;
     if (inner.line)
-        return error_set(error, inner.code, "%s:%u:%u: %s", path, inner.line, inner.column, inner.message);
+        return error_set(error, inner.code, "%s:%u:%u: %s", path, inner.line, inner.column,
+                         inner.message);
     return error_set(error, inner.code, "%s: %s", path, inner.message);
 }

@@ -91,7 +91,8 @@ static void call_lisp(const struct toolbox_tool *tool, struct session_manager *s
         region_free(region);
         return;
     }
-    value params = map_put_text(region, map_new(region), "function", value_string_format(region, "%s", tool->function));
+    value params = map_put_text(region, map_new(region), "function",
+                                value_string_format(region, "%s", tool->function));
     params = map_put_text(region, params, "arguments", map);
     struct pending *pending = begin(call, sessions);
     struct session_request request = {
@@ -122,8 +123,8 @@ static void reply_output(struct program_call *call, struct span output)
         program_call_reply(call, true, output);
     } else {
         char reason[ERROR_MESSAGE_SIZE + 64];
-        snprintf(reason, sizeof(reason), "its output is not JSON: %s (line %u, column %u)", error.message, error.line,
-                 error.column);
+        snprintf(reason, sizeof(reason), "its output is not JSON: %s (line %u, column %u)",
+                 error.message, error.line, error.column);
         fail(call, reason);
     }
     region_free(region);

@@ -24,7 +24,8 @@ static bool is_allowed(value allowed, const char *name)
     if (!value_is_vector(allowed))
         return true;
     for (size_t i = 0; i < vector_count(allowed); i++)
-        if (value_is_string(vector_at(allowed, i)) && span_equal_text(value_text(vector_at(allowed, i)), name))
+        if (value_is_string(vector_at(allowed, i)) &&
+            span_equal_text(value_text(vector_at(allowed, i)), name))
             return true;
     return false;
 }
@@ -33,9 +34,11 @@ static bool is_allowed(value allowed, const char *name)
 
 static const char *signature_type(struct span type)
 {
-    static const struct { const char *lisp, *signature; } types[] = {
-        {"int", ":int"},   {"float", ":float"}, {"number", ":float"}, {"string", ":string"}, {"bool", ":bool"},
-        {"keyword", ":keyword"}, {"list", "[:any]"}, {"map", ":map"},
+    static const struct {
+        const char *lisp, *signature;
+    } types[] = {
+        {"int", ":int"},   {"float", ":float"},     {"number", ":float"}, {"string", ":string"},
+        {"bool", ":bool"}, {"keyword", ":keyword"}, {"list", "[:any]"},   {"map", ":map"},
     };
     for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
         if (span_equal_text(type, types[i].lisp))
@@ -120,7 +123,8 @@ static void load_file(struct resolution *resolution, const struct toolbox_tool *
         .kind = SESSION_EVALUATE,
         .create = true,
         .op = "load-file",
-        .params = map_put_text(region, map_new(region), "path", value_string_format(region, "%s", tool->file)),
+        .params = map_put_text(region, map_new(region), "path",
+                               value_string_format(region, "%s", tool->file)),
         .label = tool->file,
         .timeout = -1,
         .reply = on_loaded,
@@ -143,12 +147,14 @@ static void on_description(void *data, const struct session_reply *reply)
     if (found) {
         struct span documentation = text_in(reply->result, "documentation");
         if (value_is_nil(map_get_text(record, "description")) && documentation.length)
-            record = map_put_text(region, record, "description", value_string(region, documentation));
+            record =
+                map_put_text(region, record, "description", value_string(region, documentation));
         CLEANUP_BUFFER struct buffer signature;
         buffer_init(&signature, BUFFER_DEFAULT_LIMIT);
         bool wanted = value_is_nil(map_get_text(record, "signature")) && !flag_in(record, "skip");
         if (wanted && write_signature(&signature, reply->result))
-            record = map_put_text(region, record, "signature", value_string(region, buffer_span(&signature)));
+            record = map_put_text(region, record, "signature",
+                                  value_string(region, buffer_span(&signature)));
     }
     add_tool(resolution, tool, record);
     resolve_next(resolution);
@@ -157,7 +163,8 @@ static void on_description(void *data, const struct session_reply *reply)
 static void ask_function(struct resolution *resolution, const struct toolbox_tool *tool)
 {
     struct region *region = resolution->region;
-    value params = map_put_text(region, map_new(region), "function", value_string_format(region, "%s", tool->function));
+    value params = map_put_text(region, map_new(region), "function",
+                                value_string_format(region, "%s", tool->function));
     struct session_request request = {
         .session = tool->session,
         .kind = SESSION_QUERY,
@@ -186,7 +193,8 @@ static void resolve_next(struct resolution *resolution)
             return;
         }
         add_tool(resolution, tool,
-                 tool->kind == TOOLBOX_LOCAL ? value_copy(region, tool->record) : remote_record(region, tool->record));
+                 tool->kind == TOOLBOX_LOCAL ? value_copy(region, tool->record)
+                                             : remote_record(region, tool->record));
     }
     toolbox_resolved_fn *done = resolution->done;
     void *data = resolution->data;

@@ -81,7 +81,8 @@ bool tools_register(struct tools *tools, struct error *error)
     tools->context = tools_register_context(tools, tools->contexts, tools->base);
     enum context_auto mode;
     if (tools->auto_context && !context_auto_from_name(span_from(tools->auto_context), &mode))
-        return error_set(error, ERROR_INVALID, "--auto-context is off, errors, history or all; got '%s'",
+        return error_set(error, ERROR_INVALID,
+                         "--auto-context is off, errors, history or all; got '%s'",
                          tools->auto_context);
     return check_selection(tools, error);
 }
@@ -94,15 +95,21 @@ void tools_release(struct tools *tools)
 const char *tools_instructions(void)
 {
     return "Cadre is a live Common Lisp (SBCL) that cannot be lost. evaluate-lisp runs forms in a "
-           "persistent session: definitions stay between calls, every value and all output come back. "
-           "A crash, hang or heap exhaustion undoes that one call and nothing else. Sessions are named "
+           "persistent session: definitions stay between calls, every value and all output come "
+           "back. "
+           "A crash, hang or heap exhaustion undoes that one call and nothing else. Sessions are "
+           "named "
            "by the argument `session` (default main) and start on first use.\n"
-           "When an evaluation fails you get the condition type, message, backtrace and restarts, and "
-           "the process is frozen at the error: inspect-frame shows a frame's variables, eval-in-frame "
-           "evaluates with them, invoke-restart continues (give `code` with a corrected defun to fix and "
+           "When an evaluation fails you get the condition type, message, backtrace and restarts, "
+           "and "
+           "the process is frozen at the error: inspect-frame shows a frame's variables, "
+           "eval-in-frame "
+           "evaluates with them, invoke-restart continues (give `code` with a corrected defun to "
+           "fix and "
            "retry; `adopt`: true keeps the outcome). get-backtrace shows all frames.\n"
            "rollback-session undoes evaluations, reset-session starts afresh, session-info lists "
-           "snapshots. compile-form checks code without running it; macroexpand-form, describe-symbol, "
+           "snapshots. compile-form checks code without running it; macroexpand-form, "
+           "describe-symbol, "
            "apropos-search, who-calls and class-info look around; validate-syntax finds a missing "
            "parenthesis. Calls stop after 30 s unless `timeout` (seconds) says otherwise; "
            "configure-limits changes limits.";

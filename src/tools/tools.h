@@ -33,7 +33,7 @@ struct tools {
     struct context_store *contexts;
     struct program_pool *programs;
     const struct toolbox *toolbox;  // what programs may call
-    const char *selection;     // "full", "core", or names separated by commas
+    const char *selection;          // "full", "core", or names separated by commas
     const char *auto_context;  // mode of feeding the context; NULL: as the store's setting says
     struct tool_metrics metrics;
     struct context_tools *context;

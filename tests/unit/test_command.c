@@ -29,12 +29,17 @@ static void on_done(void *data, const struct command_result *result)
     event_base_loopbreak(outcome->base);
 }
 
-static struct outcome run(const char *script, struct span input, int64_t timeout_ms, size_t max_output)
+static struct outcome run(const char *script, struct span input, int64_t timeout_ms,
+                          size_t max_output)
 {
     struct outcome outcome = {.base = event_base_new()};
     const char *const argv[] = {"sh", "-c", script, NULL};
-    struct command_request request = {.argv = argv, .input = input, .timeout_ms = timeout_ms,
-                                      .max_output = max_output, .done = on_done, .data = &outcome};
+    struct command_request request = {.argv = argv,
+                                      .input = input,
+                                      .timeout_ms = timeout_ms,
+                                      .max_output = max_output,
+                                      .done = on_done,
+                                      .data = &outcome};
     struct command *command;
     signal(SIGPIPE, SIG_IGN);
     cr_assert_eq(command_start(outcome.base, &request, &command), 0);
@@ -110,7 +115,8 @@ Test(command, can_be_cancelled)
 {
     struct event_base *base = event_base_new();
     const char *const argv[] = {"sleep", "30", NULL};
-    struct command_request request = {.argv = argv, .timeout_ms = 20000, .max_output = 10, .done = on_done};
+    struct command_request request = {
+        .argv = argv, .timeout_ms = 20000, .max_output = 10, .done = on_done};
     struct command *command;
     cr_assert_eq(command_start(base, &request, &command), 0);
     command_cancel(command);

@@ -119,7 +119,11 @@ Test(region, resizing_keeps_the_bytes_and_the_count)
 Test(region, random_use_keeps_every_object_intact)
 {
     enum { SLOTS = 2000, STEPS = 200000 };
-    static struct { unsigned char *bytes; size_t size; unsigned char mark; } slots[SLOTS];
+    static struct {
+        unsigned char *bytes;
+        size_t size;
+        unsigned char mark;
+    } slots[SLOTS];
     struct region *region = region_new(1 << 28);
     size_t live = 0;
     unsigned state = 12345;

@@ -35,18 +35,54 @@ static int refused(long result)
     return result < 0 && (errno == EPERM || errno == ENOSYS) ? 0 : 1;
 }
 
-static int try_open(void) { return refused(open("/etc/passwd", O_RDONLY)); }
-static int try_create(void) { return refused(open("/tmp/cadre-sandbox-test", O_RDWR | O_CREAT, 0600)); }
-static int try_socket(void) { return refused(socket(AF_INET, SOCK_STREAM, 0)); }
-static int try_unix_socket(void) { return refused(socket(AF_UNIX, SOCK_STREAM, 0)); }
-static int try_fork(void) { return refused(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)); }
-static int try_vfork(void) { return refused(syscall(SYS_vfork)); }
-static int try_clone3(void) { return refused(syscall(SYS_clone3, NULL, 0)); }
-static int try_ptrace(void) { return refused(ptrace(PTRACE_TRACEME, 0, 0, 0)); }
-static int try_kill(void) { return refused(kill(getppid(), 0)); }
-static int try_unlink(void) { return refused(unlink("/tmp/no-such-file")); }
-static int try_uname(void) { return refused(syscall(SYS_uname, NULL)); }
-static int try_io_uring(void) { return refused(syscall(SYS_io_uring_setup, 1, NULL)); }
+static int try_open(void)
+{
+    return refused(open("/etc/passwd", O_RDONLY));
+}
+static int try_create(void)
+{
+    return refused(open("/tmp/cadre-sandbox-test", O_RDWR | O_CREAT, 0600));
+}
+static int try_socket(void)
+{
+    return refused(socket(AF_INET, SOCK_STREAM, 0));
+}
+static int try_unix_socket(void)
+{
+    return refused(socket(AF_UNIX, SOCK_STREAM, 0));
+}
+static int try_fork(void)
+{
+    return refused(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
+}
+static int try_vfork(void)
+{
+    return refused(syscall(SYS_vfork));
+}
+static int try_clone3(void)
+{
+    return refused(syscall(SYS_clone3, NULL, 0));
+}
+static int try_ptrace(void)
+{
+    return refused(ptrace(PTRACE_TRACEME, 0, 0, 0));
+}
+static int try_kill(void)
+{
+    return refused(kill(getppid(), 0));
+}
+static int try_unlink(void)
+{
+    return refused(unlink("/tmp/no-such-file"));
+}
+static int try_uname(void)
+{
+    return refused(syscall(SYS_uname, NULL));
+}
+static int try_io_uring(void)
+{
+    return refused(syscall(SYS_io_uring_setup, 1, NULL));
+}
 
 static int try_exec(void)
 {
@@ -80,10 +116,16 @@ static int use_thread(void)
 
 Test(sandbox, refuses_every_way_out)
 {
-    static const struct { const char *name; int (*attempt)(void); } attempts[] = {
-        {"open", try_open},     {"create", try_create}, {"socket", try_socket}, {"unix socket", try_unix_socket},
-        {"fork", try_fork},     {"vfork", try_vfork},   {"clone3", try_clone3}, {"ptrace", try_ptrace},
-        {"kill", try_kill},     {"unlink", try_unlink}, {"uname", try_uname},   {"io_uring", try_io_uring},
+    static const struct {
+        const char *name;
+        int (*attempt)(void);
+    } attempts[] = {
+        {"open", try_open},     {"create", try_create},
+        {"socket", try_socket}, {"unix socket", try_unix_socket},
+        {"fork", try_fork},     {"vfork", try_vfork},
+        {"clone3", try_clone3}, {"ptrace", try_ptrace},
+        {"kill", try_kill},     {"unlink", try_unlink},
+        {"uname", try_uname},   {"io_uring", try_io_uring},
         {"exec", try_exec},
     };
     for (size_t i = 0; i < sizeof(attempts) / sizeof(*attempts); i++)

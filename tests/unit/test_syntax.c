@@ -14,11 +14,24 @@ static struct syntax_report check(const char *code)
 
 Test(syntax, counts_complete_forms)
 {
-    static const struct { const char *code; size_t forms; } cases[] = {
-        {"", 0}, {"; only a comment", 0}, {"#| block #| nested |# |#", 0}, {"a", 1}, {"a b", 2},
-        {"(a (b) \"c)\" #\\) |d)|) 'e", 2}, {"#'car #.(+ 1 2) `(a ,b ,@c)", 3},
-        {"#\\( #\\Space #\\)", 3}, {"#+sbcl (a) (b)", 2}, {"#(1 2) #2A((1 2)) #p\"x)\" #:g #xFF", 5},
-        {"#1=(a . #1#)", 1}, {"foo\\)bar (x\\(y)", 2}, {"\"a\\\"b(\" 1", 2}, {"nopkg::sym", 1},
+    static const struct {
+        const char *code;
+        size_t forms;
+    } cases[] = {
+        {"", 0},
+        {"; only a comment", 0},
+        {"#| block #| nested |# |#", 0},
+        {"a", 1},
+        {"a b", 2},
+        {"(a (b) \"c)\" #\\) |d)|) 'e", 2},
+        {"#'car #.(+ 1 2) `(a ,b ,@c)", 3},
+        {"#\\( #\\Space #\\)", 3},
+        {"#+sbcl (a) (b)", 2},
+        {"#(1 2) #2A((1 2)) #p\"x)\" #:g #xFF", 5},
+        {"#1=(a . #1#)", 1},
+        {"foo\\)bar (x\\(y)", 2},
+        {"\"a\\\"b(\" 1", 2},
+        {"nopkg::sym", 1},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct syntax_report report = check(cases[i].code);
@@ -29,11 +42,15 @@ Test(syntax, counts_complete_forms)
 
 Test(syntax, says_what_is_open_and_since_where)
 {
-    static const struct { const char *code; enum syntax_problem problem; unsigned line, column; } cases[] = {
-        {"(a\n  (b", SYNTAX_OPEN_LIST, 1, 1}, {"(f \"abc", SYNTAX_OPEN_STRING, 1, 4},
+    static const struct {
+        const char *code;
+        enum syntax_problem problem;
+        unsigned line, column;
+    } cases[] = {
+        {"(a\n  (b", SYNTAX_OPEN_LIST, 1, 1},    {"(f \"abc", SYNTAX_OPEN_STRING, 1, 4},
         {"a\n #| x", SYNTAX_OPEN_COMMENT, 2, 2}, {"|abc", SYNTAX_OPEN_BAR, 1, 1},
-        {"(+ 1 2))", SYNTAX_STRAY_CLOSE, 1, 8}, {"'", SYNTAX_OPEN_PREFIX, 1, 1},
-        {"(a ')", SYNTAX_OPEN_PREFIX, 1, 4}, {"\xc3\xa4 )", SYNTAX_STRAY_CLOSE, 1, 3},
+        {"(+ 1 2))", SYNTAX_STRAY_CLOSE, 1, 8},  {"'", SYNTAX_OPEN_PREFIX, 1, 1},
+        {"(a ')", SYNTAX_OPEN_PREFIX, 1, 4},     {"\xc3\xa4 )", SYNTAX_STRAY_CLOSE, 1, 3},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct syntax_report report = check(cases[i].code);

@@ -300,6 +300,7 @@ struct execution {
     struct run_state state;
     size_t base;  // bytes of the inputs
     bool evaluating;
+    int64_t ended_ns;
     value delta;
 };
 
@@ -427,7 +428,7 @@ static void fill_step(struct execution *execution, bool ok, struct step *step)
     step->ledger = state->branch.ledger;
     step->signature = request->signature_text;
     step->has_usage = execution->evaluating;
-    step->duration_ms = (clock_now_ns() - state->started_ns) / 1000000;
+    step->duration_ms = (execution->ended_ns - state->started_ns) / 1000000;
     step->memory_bytes = run->region->peak - execution->base;
     step->steps = (uint64_t)((int64_t)state->granted - run->fuel) - run->work;
     if (!ok && state->failure.has_offset)
@@ -452,6 +453,7 @@ void program_run(const struct run_request *request, struct step *ret_step)
         .region = request->region,
     };
     bool ok = execute(&execution);
+    execution.ended_ns = clock_now_ns();
     tick = before;
     region_fail_nth(request->region, 0);
     parallel_release(&execution.run);

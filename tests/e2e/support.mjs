@@ -245,9 +245,11 @@ export function useServer(options = {}) {
 //   'text'              success with exactly this text
 //   /pattern/           success whose text matches
 //   { is, has, lacks, match, type, message, frames, lastFrame, code, seconds, ok }
+//   a function          called with the result
 // `has`, `lacks`: strings; `type`, `message` (beginning), `frames` (the first calls) of the error,
 // any of which makes it an expected failure; `ok: false` alone expects a failure.
 export function expectResult(result, expected) {
+  if (typeof expected === 'function') return expected(result);
   if (typeof expected === 'string') return expectResult(result, { is: expected });
   if (expected instanceof RegExp) return expectResult(result, { match: expected });
   const { text, structured, isError, seconds } = result;

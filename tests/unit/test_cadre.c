@@ -2,6 +2,7 @@
 #include <cadre.h>
 #include <criterion/criterion.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 static cadre_step *eval(cadre_host *host, const char *source, const cadre_inputs *inputs)
@@ -267,5 +268,41 @@ Test(cadre, one_program_in_several_threads)
     }
     cadre_program_free(program);
     cadre_inputs_free(inputs);
+    cadre_host_free(host);
+}
+
+// A tool that calls back: it runs a program on the same host, which calls the tool again, one less deep.
+static bool call_back(void *user, cadre_call *call)
+{
+    cadre_host *host = *(cadre_host **)user;
+    cadre_value depth;
+    int64_t number = 0;
+    if (!cadre_value_get(cadre_call_arguments(call), "depth", &depth) ||
+        !cadre_value_integer(depth, &number))
+        return cadre_call_fail(call, "no depth");
+    if (number == 0)
+        return cadre_call_fail(call, "the bottom");
+    char source[64];
+    snprintf(source, sizeof(source), "(tool/again {:depth %d})", (int)number - 1);
+    cadre_step *step = cadre_eval(host, source, strlen(source), NULL);
+    bool ok = step && !cadre_step_ok(step) && strstr(cadre_step_message(step), "the bottom");
+    cadre_step_free(step);
+    return ok ? cadre_call_fail(call, "the bottom") : cadre_call_return_nil(call);
+}
+
+Test(cadre, a_tool_that_calls_back)
+{
+    cadre_host *host = cadre_host_new();
+    cr_assert(cadre_host_add_tool(host, "again", call_back, &host, NULL, NULL, 0));
+    cadre_step *step = eval(host, "(tool/again {:depth 5})", NULL);
+    cr_expect_not(cadre_step_ok(step));
+    cr_expect_str_eq(cadre_step_kind(step), "tool_error");
+    cr_expect_str_eq(cadre_step_message(step), "tool 'again' failed: the bottom");
+    cadre_step_free(step);
+    step = eval(host, "(pmap tool/again [{:depth 2} {:depth 3}])", NULL);
+    cr_expect_not(cadre_step_ok(step));
+    cr_expect_str_eq(cadre_step_kind(step), "tool_error");
+    cadre_step_free(step);
+    check_printed(host, "(+ 1 2)", NULL, "3");
     cadre_host_free(host);
 }

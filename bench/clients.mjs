@@ -74,14 +74,21 @@ export class StdioServer extends LineProcess {
 // `cadre serve --http 127.0.0.1:0`, one connection kept alive, protocol revision 2026-07-28.
 export class HttpServer {
   #id = 0;
-  #agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+  #agent;
 
-  async start(cadre, args = []) {
-    this.child = spawn(cadre, ['serve', '--http', '127.0.0.1:0', ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
+  constructor(connections = 1) {
+    this.#agent = new http.Agent({ keepAlive: true, maxSockets: connections });
+  }
+
+  start(cadre) { return this.startCommand(cadre, ['serve', '--http', '127.0.0.1:0']); }
+
+  // Any HTTP server that says where it listens, as cadre does.
+  async startCommand(command, args) {
+    this.child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'] });
     this.port = await new Promise((resolve, reject) => {
       let text = '';
       this.child.on('error', reject);
-      this.child.on('exit', (status) => reject(new Error(`cadre serve --http ended: ${status}\n${text}`)));
+      this.child.on('exit', (status) => reject(new Error(`${command} ended: ${status}\n${text}`)));
       this.child.stderr.setEncoding('utf8').on('data', (chunk) => {
         text += chunk;
         const port = text.match(/listening on http:\/\/127\.0\.0\.1:(\d+)/)?.[1];
@@ -131,4 +138,16 @@ export async function sample(count, work, warmUp = Math.min(20, count)) {
 export function expect(answer, text) {
   if (!answer.includes(text)) throw new Error(`expected ${text} in: ${answer.slice(0, 300)}`);
   return answer;
+}
+
+export const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
+
+// One at a time with a pause after each, as a client that thinks: the snapshot after a reply is hidden in it.
+export async function calmly(count, work) {
+  const samples = [];
+  for (let i = 0; i < count; i++) {
+    samples.push(...await sample(1, work, 0));
+    await pause(5);
+  }
+  return samples;
 }

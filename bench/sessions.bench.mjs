@@ -1,14 +1,12 @@
 // Common Lisp sessions over MCP stdio. The floor is SBCL itself: a read-eval-print loop over a pipe.
 import { readdirSync, readFileSync } from 'node:fs';
-import { expect, LineProcess, sample, StdioServer } from './clients.mjs';
+import { calmly, expect, LineProcess, pause, sample, StdioServer } from './clients.mjs';
 
 export const title = 'sessions';
 
 const FLOOR_LOOP = `(progn (loop (let ((form (read *standard-input* nil :end)))
   (when (eq form :end) (sb-ext:exit :abort t)) (prin1 (eval form)) (terpri) (finish-output))))`;
 const DEFUN = '(defun add (a b) "Adds." (declare (fixnum a b)) (the fixnum (+ a b)))';
-
-const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 
 function floorStart() {
   return new LineProcess('sbcl', ['--noinform', '--no-sysinit', '--no-userinit', '--disable-debugger', '--eval', FLOOR_LOOP]);
@@ -40,16 +38,6 @@ async function starts(bench) {
   }, 3);
   bench.row('start to the initialize answer', await timed(() => {}), { target: 15 });
   bench.row('start to the first evaluation', await timed((server) => evaluate(server, '(+ 1 2 3)', '=> 6')), { target: 40 });
-}
-
-// One at a time with a pause after each, as a client that thinks: the snapshot after a reply is hidden in it.
-async function calmly(count, work) {
-  const samples = [];
-  for (let i = 0; i < count; i++) {
-    samples.push(...await sample(1, work, 0));
-    await pause(5);
-  }
-  return samples;
 }
 
 async function evaluations(bench) {

@@ -86,10 +86,11 @@ static void describe_failure(const struct command *command, struct command_resul
             *c = ' ';
 }
 
-// Done when the process has ended and its output is read to the end.
+// Done when the process has ended and what it wrote is read to the end.
 static void finish_if_done(struct command *command)
 {
-    if (!command->exited || (!command->failure && command->fds[STDOUT_FILENO] >= 0))
+    bool reading = command->fds[STDOUT_FILENO] >= 0 || command->fds[STDERR_FILENO] >= 0;
+    if (!command->exited || (!command->failure && reading))
         return;
     kill_group(command);
     struct command_result result = {

@@ -122,3 +122,13 @@ Test(command, can_be_cancelled)
     command_cancel(command);
     event_base_free(base);
 }
+
+// The end of the process and its last words arrive in any order.
+Test(command, never_loses_last_words)
+{
+    for (int i = 0; i < 100; i++) {
+        struct outcome outcome = run("echo last words >&2; exit 1", SPAN(""), 5000, 1000);
+        cr_assert_str_eq(outcome.reason, "exit status 1: last words");
+        memory_free(outcome.output);
+    }
+}

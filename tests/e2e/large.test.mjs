@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Server } from './support.mjs';
 
-test('output and values beyond one message are cut to fit', async () => {
+test('output and values beyond one message are cut to fit', async (t) => {
   const server = await Server.start();
+  t.after(() => server.stop());
   await server.call('configure-limits', { 'max-output': 4000000 });
   const { text, structured, isError } = await server.evaluate(
     '(dotimes (i 300000) (print i)) (make-string 3000000 :initial-element #\\x)');
@@ -14,5 +15,4 @@ test('output and values beyond one message are cut to fit', async () => {
   assert.equal(structured.stdout.length + structured.omitted.stdout, 300000 * 2 + 1688890);
   assert.equal(structured.values[0].length + structured.omitted.values, 3000002);
   assert.equal(await server.value('(+ 1 2)'), '=> 3');
-  await server.stop();
 });

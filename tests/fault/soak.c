@@ -118,8 +118,8 @@ static void crash(struct driver *driver, struct random *random, long i)
     static const char *const codes[] = {
         "(push :doomed *log*) (exit :abort t)",
         "(push :doomed *log*) (sb-posix:kill (sb-posix:getpid) 9)",
-        "(push :doomed *log*) (sb-alien:alien-funcall (sb-alien:extern-alien \"abort\" (function "
-        "sb-alien:void)))",
+        ("(push :doomed *log*) "
+         "(sb-alien:alien-funcall (sb-alien:extern-alien \"abort\" (function sb-alien:void)))"),
         "(push :doomed *log*) (gc :full t) (let ((l nil)) (dotimes (i 100000) (push i l))) (exit)",
         "(push :doomed *log*) (sb-sys:without-interrupts (loop))",
     };

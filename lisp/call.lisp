@@ -112,7 +112,6 @@ exit hooks and waiting for threads can delay it; the effects are rolled back any
   (ensure-live-package)
   (forget-assumptions call)
   (flush-streams)
-  (repair-descriptors)
   (when (call-memory-fault call)
     (setf (call-rollback call)
           (object "cause" "memory-fault"

@@ -30,6 +30,7 @@ one of which could keep all of it."
   (let* ((number (integer-member request "number" 0))
          (start (monotonic-microseconds))
          (collected (progn (collect-garbage) (monotonic-microseconds))))
+    (repair-descriptors)
     (run-system-finalizers)
     (setf *idle-offsets* (record-offsets))
     (multiple-value-bind (pid reason) (freeze "snapshot" number)

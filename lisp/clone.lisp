@@ -218,6 +218,7 @@ value. Every signal is blocked meanwhile: nothing may run in a process that stan
   "Make this clone of a parked process a working one and say so."
   (let ((from *registered-pid*))
     (follow-supervisor)
+    (leave-process-group)
     (register-process)
     (setf *channel* (if (= value +wake-as-copy+) +aux-channel+ +main-channel+))
     (restore-offsets (parked-offsets parked))
@@ -250,6 +251,7 @@ has been woken; or NIL and the reason why there is none."
             ((minusp pid) (values nil (sb-int:strerror (errno))))
             (t
              (follow-supervisor)
+             (leave-process-group)
              (register-process)
              (when *decommit-works* (release-free-pages))
              (park parked)

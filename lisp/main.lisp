@@ -131,6 +131,7 @@ is built. PROCLAIM and not RESTRICT-COMPILER-POLICY: the user's declarations win
   (setf *main-thread* sb-thread:*current-thread*
         *supervisor-pid* (parent-process-id))
   (block-wake-signal)
+  (name-process "cadre-lisp")
   (die-with-parent)
   (register-process)
   (unless (register-channels) (start-failed "descriptors 240 and 241 are not open"))

@@ -71,6 +71,15 @@
   "Ask for SIGKILL when the supervisor goes; a clone must ask again, fork clears the request."
   (c-call "prctl" int (int 1) (unsigned-long 9)))
 
+(defun name-process (name)
+  "At most 15 characters, for PS and TOP; and KILLALL SBCL is not meant for a session."
+  (with-alien ((name c-string name))
+    (c-call "prctl" int (int 15) (c-string name)))) ; PR_SET_NAME
+
+(defun leave-process-group ()
+  "A group of its own, so that KILL of group 0 in one process of a session spares the others."
+  (c-call "setpgid" int (int 0) (int 0)))
+
 (defun microseconds (clock)
   (with-alien ((time (array long 2)))
     (c-call "clock_gettime" int (int clock) ((* (array long 2)) (addr time)))

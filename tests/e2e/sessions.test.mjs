@@ -36,6 +36,11 @@ table('session reset', [
   ['(new-fn 7)', '=> 21'],
 ]);
 
+table('processes of a session', [
+  // `killall sbcl` is meant for others.
+  ['(with-open-file (name "/proc/self/comm") (read-line name))', { has: '=> "cadre-lisp"' }],
+]);
+
 // After each snapshot the session goes through the motions of a call; its health is checked after each call.
 table('what runs between calls is not seen', [
   ['(+ 1 2)', '=> 3'],

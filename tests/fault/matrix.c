@@ -88,6 +88,8 @@ static const struct row rows[] = {
      "PROCESS-EXIT|PROCESS-KILLED", NULL, NULL, ROLLBACK, NULL, NULL},
     {"kill -9 itself", "(sb-posix:kill (sb-posix:getpid) 9)", "PROCESS-KILLED",
      "signal 9 (SIGKILL)", NULL, ROLLBACK, NULL, "signal 9"},
+    {"kill -9 its process group", "(sb-posix:kill 0 9)", "PROCESS-KILLED", "signal 9 (SIGKILL)",
+     NULL, ROLLBACK, NULL, "signal 9"},
     {"loop", "(loop)", "EVALUATION-TIMEOUT", "timeout of 1 second.", "EVAL", LIVES, NULL, NULL},
     {"consing loop", "(defun spinc () (loop (make-list 100))) (spinc)", "EVALUATION-TIMEOUT", NULL,
      "SPINC", LIVES, NULL, NULL},

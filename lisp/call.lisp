@@ -157,10 +157,11 @@ it came in: a copy of a post-mortem resumes in the middle of FUNCTION and answer
 
 (defun answer-call (call members)
   (let ((timing (timing-since (call-clocks call))))
-    (finish-call call)
-    (send-message +result+ (call-number call)
-                  (result-object call members timing (take-thread-errors)))
-    (setf *call* nil)))
+    (without-interrupts                 ; a timer that fails now would look like a sick image
+      (finish-call call)
+      (send-message +result+ (call-number call)
+                    (result-object call members timing (take-thread-errors)))
+      (setf *call* nil))))
 
 ;;; --- state of the session -----------------------------------------------------------------------
 

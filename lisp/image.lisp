@@ -44,6 +44,7 @@ dispatch functions here and not in every worker."
   (silence-compiler)
   (count-dry-runs)
   (take-over-debugger)
+  (guard-timers)
   (warm-up)
   (setf *package* (find-package "COMMON-LISP-USER"))
   (record-fresh-image)

@@ -54,18 +54,11 @@ one of which could keep all of it."
 
 ;;; --- the loop -----------------------------------------------------------------------------------
 
-(defglobal *wait-again* (list :wait-again)) ; catch tag
-
 (defun next-message ()
-  "Wait for a message. Timers of the user may run meanwhile, in this thread; one that fails is
-recorded like a thread that fails."
-  (loop
-    (let ((message (catch *wait-again*
-                     (setf *idle* t)
-                     (multiple-value-prog1 (multiple-value-list (receive-message))
-                       (setf *idle* nil)))))
-      (setf *idle* nil)
-      (when message (return (values-list message))))))
+  "Wait for a message. Timers of the user may run meanwhile, in this thread."
+  (setf *idle* t)
+  (multiple-value-prog1 (receive-message)
+    (setf *idle* nil)))
 
 (defun message-loop ()
   (loop
@@ -89,14 +82,9 @@ recorded like a thread that fails."
     (when hook
       (let ((*debugger-hook* nil)) (funcall hook condition hook))))
   (cond ((not (in-main-thread-p)) (end-thread-with condition))
+        ((and *in-timer* (not (typep condition 'sb-ext:timeout))) (end-timer-with condition))
         ((and *call* (eq (call-stoppable *call*) t)) (capture-condition condition))
-        (*idle* (end-timer-with condition))
         (t (agent-failure condition))))
-
-(defun end-timer-with (condition)
-  (setf *idle* nil)
-  (ignore-errors (add-thread-error (thread-error-object condition "timer" "timer" 'end-timer-with)))
-  (throw *wait-again* nil))
 
 (defun agent-failure (condition)
   "A failure of the agent itself outside any call: leave the session to its last snapshot."

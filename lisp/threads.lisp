@@ -47,6 +47,32 @@ image unknown: then the session is rolled back."
         (setf (call-rollback call)
               (object "cause" "timeout" "reason" "it could not be interrupted"))))))
 
+;;; --- timers -------------------------------------------------------------------------------------
+
+;;; SBCL runs a timer's function in the main thread, in the middle of whatever that does: waiting for
+;;; a message, evaluating, work of the agent's own. A timer that fails ends, and nothing else does.
+;;; The exception is TIMEOUT, by which WITH-TIMEOUT tells the evaluation that its time is over.
+
+(defvar *in-timer* nil)
+
+(defglobal *timer-end* (list :timer-end)) ; catch tag no user code can name
+
+(defun guarded-timer-function (function)
+  (lambda ()
+    (catch *timer-end*
+      (let ((*in-timer* t)) (funcall function)))))
+
+(defun guard-timers ()
+  "Once, when the core is built."
+  (sb-int:encapsulate 'sb-ext:make-timer 'cadre
+                      (lambda (original function &rest options)
+                        (apply original (guarded-timer-function function) options))))
+
+(declaim (notinline end-timer-with))
+(defun end-timer-with (condition)
+  (ignore-errors (add-thread-error (thread-error-object condition "timer" "timer" 'end-timer-with)))
+  (throw *timer-end* nil))
+
 ;;; --- finalizers ---------------------------------------------------------------------------------
 
 ;;; SBCL's finalizer thread never exists here: a clone would lose it, and it would run user code

@@ -187,6 +187,22 @@ matrix('hostile code', [
 
 describe('timers', () => {
   const server = useServer();
+  test('timers that fail all the time end nothing but themselves', async () => {
+    await server.value('(sb-ext:schedule-timer (sb-ext:make-timer (lambda () (error "tick"))) 0.005 :repeat-interval 0.005)');
+    for (let i = 0; i < 20; i++) {
+      const { text, isError } = await server.call('evaluate-lisp', { code: `(progn (sleep 0.01) (defvar *kept* ${i}) *kept*)` });
+      assert.ok(!isError, text);
+      assert.match(text, /=> 0$/);
+      assert.doesNotMatch(text, /Notice|fatal/);
+    }
+    const { text } = await server.call('evaluate-lisp', { code: '(mapc #\'sb-ext:unschedule-timer (sb-ext:list-all-timers)) 1' });
+    assert.match(text, /=> 1$/);
+    await server.call('evaluate-lisp', { code: '1' }); // what failed in between has been told
+  });
+  test('with-timeout ends the evaluation, or what handles it', async () => {
+    expectResult(await server.call('evaluate-lisp', { code: '(sb-ext:with-timeout 0.05 (loop))' }), { type: 'TIMEOUT' });
+    assert.equal(await server.value('(handler-case (sb-ext:with-timeout 0.05 (loop)) (sb-ext:timeout () :over))'), ':OVER');
+  });
   test('an error in a timer while the session is idle', async () => {
     await server.value('(defvar *fired* nil) (sb-ext:schedule-timer (sb-ext:make-timer (lambda () (setf *fired* t) (error "in timer"))) 0.1) 1');
     await new Promise((resolve) => setTimeout(resolve, 500));

@@ -292,6 +292,8 @@ value lineage_undone(const struct session *session, struct region *region, int64
 
 // --- snapshot.c -------------------------------------------------------------------------------------
 void snapshot_begin(struct session *session, int64_t number, const char *code);
+
+// --- evict.c ----------------------------------------------------------------------------------------
 void snapshot_evict(struct session *session);
 void postmortem_keep(struct session *session, struct worker *worker, int64_t error);
 

@@ -129,8 +129,10 @@ bool channel_is_unread(const struct channel *channel, uint32_t number)
 {
     uint32_t header[4];
     ssize_t size = recv(channel->worker_fd, header, sizeof(header), MSG_PEEK | MSG_DONTWAIT);
-    return size == (ssize_t)sizeof(header) && header[2] == number &&
-           (header[1] & CHANNEL_FLAG_FIRST);
+    if (size != (ssize_t)sizeof(header))
+        return false;
+    // Numbers grow: with an older message still there, this one is, too.
+    return header[2] == number ? header[1] & CHANNEL_FLAG_FIRST : (int32_t)(header[2] - number) < 0;
 }
 
 void channel_forget_outgoing(struct channel *channel)

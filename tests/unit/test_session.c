@@ -186,6 +186,25 @@ Test(session_channel, frames_make_messages)
     event_base_free(base);
 }
 
+Test(session_channel, unread_behind_an_older_message)
+{
+    struct event_base *base = event_base_new();
+    struct channel channel;
+    char frame[32];
+    cr_assert_eq(channel_init(&channel, base, on_message, NULL), 0);
+    cr_assert_eq(channel_send(&channel, CHANNEL_SNAP, 7, SPAN("{}")), 0);
+    cr_assert_eq(channel_send(&channel, CHANNEL_REQUEST, 8, SPAN("{}")), 0);
+    cr_assert(channel_is_unread(&channel, 7));
+    cr_assert(channel_is_unread(&channel, 8));
+    cr_assert_gt(recv(channel.worker_fd, frame, sizeof(frame), MSG_DONTWAIT), 0);
+    cr_assert_not(channel_is_unread(&channel, 7));
+    cr_assert(channel_is_unread(&channel, 8));
+    cr_assert_gt(recv(channel.worker_fd, frame, sizeof(frame), MSG_DONTWAIT), 0);
+    cr_assert_not(channel_is_unread(&channel, 8));
+    channel_release(&channel);
+    event_base_free(base);
+}
+
 Test(session_channel, long_messages_wait_for_the_reader)
 {
     struct event_base *base = event_base_new();

@@ -88,6 +88,7 @@ it; the stack stays alive in the post-mortem, where CONTINUE simply returns from
           (restarts (compute-restarts)))
       (multiple-value-bind (frames depth) (collect-frames (interrupted-frame context) nil)
         (when frames (fill-arguments (first frames)))
+        (when (call-compiled-file call) (locate-in-compiled-file call frames))
         (let ((error (timeout-error call (soft-message call) frames depth restarts)))
           (with-interrupts
             (leave-frozen call error nil frames restarts)))))))

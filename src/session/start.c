@@ -11,7 +11,9 @@
 #include "session/proc.h"
 #include "session/spawn.h"
 
-#define CORE_MISSING_TEXT "The Lisp core is missing and could not be built; cadre doctor says more."
+#define CORE_MISSING_TEXT                                                             \
+    "The Lisp core is missing and could not be built; it goes to $XDG_CACHE_HOME or " \
+    "$HOME/.cache. cadre doctor says more."
 
 static enum session_state fail_start(struct session *session, const char *code, const char *message)
 {

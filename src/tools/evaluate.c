@@ -107,9 +107,8 @@ static void handle_limits(struct mcp_call *call, void *data)
     struct tool_result result = {0};
     buffer_init(&result.text, BUFFER_DEFAULT_LIMIT);
     render_limits(&result.text, &limits);
-    value map = map_put_text(region, map_new(region), "ok", value_boolean(true));
-    map = map_put_text(region, map, "session", value_string_text(region, name));
-    result.structured = map_put_text(region, map, "limits", structure_limits(region, &limits));
+    result.structured = map_put_text(region, structure_start(region, name), "limits",
+                                     structure_limits(region, &limits));
     tool_send(call, &result);
 }
 

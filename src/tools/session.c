@@ -230,10 +230,8 @@ static void handle_close(struct mcp_call *call, void *data)
     struct tool_result result = {0};
     buffer_init(&result.text, BUFFER_DEFAULT_LIMIT);
     buffer_append_format(&result.text, "Session \"%s\" closed.", name);
-    value map = map_put_text(region, map_new(region), "ok", value_boolean(true));
-    map = map_put_text(region, map, "session", value_string_text(region, name));
-    result.structured =
-        map_put_text(region, map, "sessions", session_names(tools->sessions, region));
+    result.structured = map_put_text(region, structure_start(region, name), "sessions",
+                                     session_names(tools->sessions, region));
     tool_send(call, &result);
 }
 

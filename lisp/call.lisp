@@ -113,7 +113,6 @@ exit hooks and waiting for threads can delay it; the effects are rolled back any
   (ensure-live-package)
   (forget-assumptions call)
   (flush-streams)
-  (repair-descriptors)
   (when (call-memory-fault call)
     (setf (call-rollback call)
           (object "cause" "memory-fault"
@@ -133,7 +132,7 @@ exit hooks and waiting for threads can delay it; the effects are rolled back any
   (unless (package-name *package*)
     (setf *package* (session-package))))
 
-(defun result-object (call members timing)
+(defun result-object (call members timing thread-errors)
   (let* ((members (if (or (call-error call) (null members))
                       (append (failure-members call) members)
                       members))
@@ -145,7 +144,7 @@ exit hooks and waiting for threads can delay it; the effects are rolled back any
            "postmortem" (call-postmortem call)
            "adoptable" (and (call-memory-fault call) :false)
            "rollback" (call-rollback call)
-           "thread_errors" (take-thread-errors)
+           "thread_errors" thread-errors
            "timing" timing
            "state" (session-state)
            members)))
@@ -160,7 +159,8 @@ it came in: a copy of a post-mortem resumes in the middle of FUNCTION and answer
 (defun answer-call (call members)
   (let ((timing (timing-since (call-clocks call))))
     (finish-call call)
-    (send-message +result+ (call-number call) (result-object call members timing))
+    (send-message +result+ (call-number call)
+                  (result-object call members timing (take-thread-errors)))
     (setf *call* nil)))
 
 ;;; --- state of the session -----------------------------------------------------------------------

@@ -10,7 +10,6 @@
 ;;; Results of the probes at build time (probes.lisp); fallbacks are chosen by them.
 (defglobal *clone-parent-works* t)
 (defglobal *thread-recipe-works* t)
-(defglobal *decommit-works* t)
 
 (defglobal *tid-address-offset* nil)
 
@@ -104,8 +103,7 @@ that the child's heap has no half-filled allocation region. A raw clone dies at 
 
 (defun open-descriptors ()
   "Descriptors of this process above the standard ones and outside the agent's own."
-  (let ((directory (with-alien ((path c-string "/proc/self/fd"))
-                     (c-call "open" int (c-string path) (int #x90000)))) ; O_DIRECTORY | O_CLOEXEC
+  (let ((directory (open-to-read "/proc/self/fd" #x10000)) ; O_DIRECTORY
         (result '()))
     (unless (minusp directory)
       (loop
@@ -145,38 +143,6 @@ with its buffers at a place the file is no longer at."
   (loop for (fd . offset) in offsets
         unless (= offset (file-offset fd))
           do (setf (file-offset fd) offset)))
-
-;;; --- memory of a parked process -----------------------------------------------------------------
-
-(define-alien-variable "next_free_page" long)
-(define-alien-variable "page_table" (* (struct sb-vm::page)))
-(define-alien-variable "anon_dynamic_space_start" unsigned-long)
-
-(defun advise (address size advice)
-  (when (plusp size)
-    (c-call "madvise" int (unsigned-long address) (unsigned-long size) (int advice))))
-
-(defun use-huge-pages ()
-  "Page tables of a large heap are most of what a clone copies."
-  (advise sb-vm:dynamic-space-start (sb-ext:dynamic-space-size) 14)) ; MADV_HUGEPAGE
-
-(defun release-free-pages ()
-  "Give the collector's free pages back to the kernel: they hold garbage of earlier evaluations,
-which the parked process would otherwise keep once the head writes to them."
-  (let* ((base sb-vm:dynamic-space-start)
-         (page-size sb-vm:gencgc-page-bytes)
-         (end next-free-page)
-         (first (ceiling (- anon-dynamic-space-start base) page-size))
-         (run nil))
-    (declare (type fixnum end first))
-    (flet ((release (from to)
-             (advise (+ base (* from page-size)) (* (- to from) page-size) 4))) ; MADV_DONTNEED
-      (loop for page of-type fixnum from first to end
-            for free = (and (< page end)
-                            (zerop (logand 255 (slot (deref page-table page) 'sb-vm::flags))))
-            do (cond (free (unless run (setf run page)))
-                     (run (release run page) (setf run nil))))
-      (release end (floor (sb-ext:dynamic-space-size) page-size)))))
 
 ;;; --- parking ------------------------------------------------------------------------------------
 

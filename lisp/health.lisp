@@ -8,6 +8,8 @@
 
 (defglobal *standard-readtable-copy* (copy-readtable nil))
 
+(defglobal *silence* (make-broadcast-stream))
+
 (defmacro check-that (name form)
   `(unless (handler-case ,form (serious-condition () nil))
      (return-from health-problem ,name)))
@@ -21,7 +23,8 @@
   "NIL, or the name of the first check that failed."
   (declare (notinline car cdr format find-package)) ; else looked up once, when compiled
   (let ((probe (list 1 2))
-        (*break-on-signals* nil))       ; the trials signal, which is no business of the user's
+        (*trace-output* *silence*)      ; the trials call and signal, which is no business
+        (*break-on-signals* nil))       ; of the user's
     (check-that "FIND-PACKAGE" (and (find-package "COMMON-LISP-USER") (find-package "COMMON-LISP")))
     (check-that "CAR" (eql 1 (car probe)))
     (check-that "CDR" (equal (cdr probe) '(2)))

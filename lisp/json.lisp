@@ -45,7 +45,7 @@
 
 (declaim (inline write-octet))
 (defun write-octet (octet writer)
-  (declare (type (unsigned-byte 8) octet))
+  (declare (type (unsigned-byte 8) octet) (type writer writer))
   (when (= (writer-fill writer) (length (writer-octets writer)))
     (grow-writer writer))
   (setf (aref (writer-octets writer) (writer-fill writer)) octet)
@@ -59,7 +59,7 @@
 
 (defun write-code-point (code writer)
   "UTF-8; what is no Unicode scalar value becomes U+FFFD."
-  (declare (type (integer 0 #x10ffff) code) (optimize speed))
+  (declare (type (integer 0 #x10ffff) code) (type writer writer) (optimize speed))
   (flet ((continuation (position)
            (write-octet (logior #x80 (ldb (byte 6 position) code)) writer)))
     (declare (inline continuation))
@@ -79,35 +79,55 @@
            (continuation 0)))))
 
 (defun write-ascii (text writer)
-  (declare (type simple-string text))
+  (declare (type simple-string text) (type writer writer))
   (loop for character across text
         do (write-octet (logand #x7f (char-code character)) writer)))
 
+(defun write-escaped (code writer)
+  "A character that may not stand in a JSON string as it is."
+  (declare (type (unsigned-byte 8) code))
+  (flet ((hexadecimal (digit) (char-code (schar "0123456789abcdef" digit))))
+    (write-octet 92 writer)
+    (case code
+      ((34 92) (write-octet code writer))
+      (10 (write-octet 110 writer))
+      (t (write-ascii "u00" writer)
+         (write-octet (hexadecimal (ash code -4)) writer)
+         (write-octet (hexadecimal (logand code 15)) writer)))))
+
 (defun write-json-string (string writer)
-  (declare (type string string))
-  (flet ((escape (code)
-           (write-ascii "\\u00" writer)
-           (write-octet (char-code (schar "0123456789abcdef" (ash code -4))) writer)
-           (write-octet (char-code (schar "0123456789abcdef" (logand code 15))) writer)))
+  "Written out for the two kinds of simple string: every character of every answer passes here."
+  (declare (type string string) (type writer writer) (optimize speed))
+  (macrolet ((write-characters (type)
+               `(loop for character across (the ,type string)
+                      for code = (char-code character)
+                      do (cond ((or (< code 32) (= code 34) (= code 92) (= code 127))
+                                (write-escaped code writer))
+                               ((< code 127) (write-octet code writer))
+                               (t (write-code-point code writer))))))
     (write-octet 34 writer)
-    (with-pinned-objects (string)
-      (loop for character across string
-            for code of-type (integer 0 #x10ffff) = (char-code character)
-            do (cond ((= code 34) (write-ascii "\\\"" writer))
-                     ((= code 92) (write-ascii "\\\\" writer))
-                     ((= code 10) (write-ascii "\\n" writer))
-                     ((or (< code 32) (= code 127)) (escape code))
-                     (t (write-code-point code writer)))))
+    (etypecase string
+      (simple-base-string (write-characters simple-base-string))
+      ((simple-array character (*)) (write-characters (simple-array character (*))))
+      (string (let ((string (coerce string '(simple-array character (*)))))
+                (write-characters (simple-array character (*))))))
     (write-octet 34 writer)))
 
 (defun write-json-integer (integer writer)
   (cond ((minusp integer)
          (write-octet 45 writer)
          (write-json-integer (- integer) writer))
+        ((typep integer 'fixnum) (write-digits integer writer))
         (t
          (multiple-value-bind (rest digit) (truncate integer 10)
-           (when (plusp rest) (write-json-integer rest writer))
+           (write-json-integer rest writer)
            (write-octet (+ 48 digit) writer)))))
+
+(defun write-digits (integer writer)
+  (declare (type (and fixnum unsigned-byte) integer) (optimize speed))
+  (multiple-value-bind (rest digit) (truncate integer 10)
+    (when (plusp rest) (write-digits rest writer))
+    (write-octet (+ 48 digit) writer)))
 
 (defun write-json-float (float writer)
   "Shortest digits that read back as FLOAT; infinities and NaN have no JSON and become null."
@@ -175,9 +195,11 @@
   (prog1 (peek-octet source) (incf (source-position source))))
 
 (defun skip-json-space (source)
+  (declare (type source source) (optimize speed))
   (loop while (member (peek-octet source) '(32 10 13 9)) do (incf (source-position source))))
 
 (defun expect (text source)
+  (declare (type source source))
   (loop for character across (the simple-string text)
         unless (= (next-octet source) (char-code character))
           do (json-fail "unexpected character")))
@@ -226,7 +248,7 @@
 
 (defun read-json-string (source)
   "After the opening quote."
-  (declare (optimize speed))
+  (declare (type source source) (optimize speed))
   (let* ((size 64) (text (make-string size)) (fill 0))
     (declare (type index size fill) (type (simple-array character (*)) text))
     (flet ((add (code)
@@ -300,6 +322,7 @@
                    (t (coerce ratio 'double-float)))))))
 
 (defun read-json-value (source)
+  (declare (type source source))
   (skip-json-space source)
   (case (code-char (peek-octet source))
     (#\{ (read-json-members source))

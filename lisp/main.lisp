@@ -11,16 +11,6 @@
 (defglobal *live-bytes* 0)              ; after the last full collection
 (declaim (type word *live-bytes*))
 
-(declaim (notinline clear-stack))
-(defun clear-stack ()
-  "Overwrites what ended calls left on the stack; the collector takes it for pointers."
-  (let ((words (make-array 32768 :element-type 'word :initial-element 0)))
-    (declare (dynamic-extent words))
-    (touch-words words)))
-
-(declaim (notinline touch-words))
-(defun touch-words (words) (fill (the (simple-array word (*)) words) 0))
-
 (defun collect-garbage ()
   "Before a clone: what is garbage now would stay in the snapshot. Hooks are not run, they are
 user code and nothing has been asked of it. Garbage in older generations, such as a stopped runaway
@@ -28,7 +18,7 @@ leaves, is collected when usage has more than doubled; the stack is cleared of s
 one of which could keep all of it."
   (let ((hooks *after-gc-hooks*))
     (setf *after-gc-hooks* '())
-    (clear-stack)
+    (sb-sys:scrub-control-stack)
     (sb-ext:gc)
     (when (> (sb-kernel:dynamic-usage)
              (+ (* 2 *live-bytes*) (floor (sb-ext:dynamic-space-size) 10)))
@@ -40,6 +30,7 @@ one of which could keep all of it."
   (let* ((number (integer-member request "number" 0))
          (start (monotonic-microseconds))
          (collected (progn (collect-garbage) (monotonic-microseconds))))
+    (repair-descriptors)
     (run-system-finalizers)
     (setf *idle-offsets* (record-offsets))
     (multiple-value-bind (pid reason) (freeze "snapshot" number)
@@ -50,7 +41,8 @@ one of which could keep all of it."
                                    "gc_us" (- collected start)
                                    "clone_us" (- (monotonic-microseconds) collected)
                                    "finalizers" (pending-finalizer-count)
-                                   "state" (session-state))))
+                                   "state" (session-state)))
+             (rehearse))
             (t
              (send-message +snap-failed+ message (object "number" number "reason" reason)))))))
 
@@ -145,6 +137,7 @@ is built. PROCLAIM and not RESTRICT-COMPILER-POLICY: the user's declarations win
   (loop for fd from +spare-null+ to +spare-error+ do (close-on-exec fd))
   (find-tid-address-offset)
   (use-huge-pages)
+  (part-core)
   (limit-thread-stacks)
   (set-home)
   (set-user-policy)

@@ -49,6 +49,11 @@
     (multiple-value-bind (other-device other-inode) (file-identity other)
       (and device other-device (= device other-device) (= inode other-inode)))))
 
+(defun open-to-read (path &optional (flags 0))
+  "A descriptor of the file PATH that no program inherits, or -1."
+  (with-alien ((name c-string path))
+    (c-call "open" int (c-string name) (int (logior #x80000 flags))))) ; O_CLOEXEC
+
 (defun close-on-exec (fd)
   (c-call "fcntl" int (int fd) (int 2) (int 1))) ; F_SETFD, FD_CLOEXEC
 

@@ -36,6 +36,20 @@ table('session reset', [
   ['(new-fn 7)', '=> 21'],
 ]);
 
+// After each snapshot the session goes through the motions of a call; its health is checked after each call.
+table('what runs between calls is not seen', [
+  ['(+ 1 2)', '=> 3'],
+  ['*gensym-counter*', { match: /^=> \d+$/ }],
+  ['(list ** + (eql * *gensym-counter*))', '=> (3 *GENSYM-COUNTER* T)'],
+  ['(trace format read-from-string +)', { has: '=> (' }],
+  ['(values)', '; No values'],
+  ['(untrace)', '=> T'],
+  // The health check reads one list with the session's readtable, so the count grows by one.
+  [`(progn (defvar *seen* 0) (set-macro-character #\\( (let ((old (get-macro-character #\\())) (lambda (s c) (incf *seen*) (funcall old s c)))))`, '=> T'],
+  ['*seen*', '=> 1'],
+  ['*seen*', '=> 2'],
+]);
+
 describe('reset', () => {
   const server = useServer();
   test('ten times define and reset', async () => {

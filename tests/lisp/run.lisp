@@ -39,6 +39,7 @@
 (load (merge-pathnames "json.lisp" *load-truename*))
 (load (merge-pathnames "reader.lisp" *load-truename*))
 (load (merge-pathnames "texts.lisp" *load-truename*))
+(load (merge-pathnames "memory.lisp" *load-truename*))
 
 (format t "~D passed, ~D failed~%" (- *checks* *failures*) *failures*)
 (sb-ext:exit :code (if (zerop *failures*) 0 1) :abort t)

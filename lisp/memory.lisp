@@ -1,0 +1,159 @@
+;;;; What the kernel is told about this process's memory (sessions.md 5).
+;;;;
+;;;; A clone costs what its page tables cost, and the first write to each page after it costs a
+;;;; fault. So: large pages for the heap, no page tables for the parts of the core nobody writes
+;;;; to, no memory for free pages of a parked process, and pages that the next call is going to
+;;;; write are made writable while nobody waits. All of it is advice: where the kernel refuses, the
+;;;; session is slower or larger and nothing else.
+
+(in-package "CADRE-AGENT")
+
+(defglobal *decommit-works* t)          ; result of a probe (probes.lisp)
+
+(defconstant +page-size+ 4096)
+(defconstant +advice-dont-need+ 4)
+(defconstant +advice-huge-page+ 14)
+(defconstant +advice-populate-write+ 23)
+
+(defun advise (address size advice)
+  (when (plusp size)
+    (c-call "madvise" int (unsigned-long address) (unsigned-long size) (int advice))))
+
+(defun use-huge-pages ()
+  "Page tables of a large heap are most of what a clone copies."
+  (advise sb-vm:dynamic-space-start (sb-ext:dynamic-space-size) +advice-huge-page+))
+
+;;; --- free pages of the collector ----------------------------------------------------------------
+
+(define-alien-variable "next_free_page" long)
+(define-alien-variable "page_table" (* (struct sb-vm::page)))
+(define-alien-variable "anon_dynamic_space_start" unsigned-long)
+
+(defconstant +open-region+ 32)          ; flag of a page that is being allocated from
+
+(defun free-page-p (flags) (zerop flags))
+(defun unfilled-page-p (flags) (or (zerop flags) (logtest +open-region+ flags)))
+
+(defun map-page-runs (wanted function)
+  "Call FUNCTION with address and size of every run of pages whose flags are WANTED, lowest first;
+the last run is what lies beyond the heap in use."
+  (declare (type function wanted function))
+  (let* ((base sb-vm:dynamic-space-start)
+         (page-size sb-vm:gencgc-page-bytes)
+         (end next-free-page)
+         (first (ceiling (- anon-dynamic-space-start base) page-size))
+         (run nil))
+    (declare (type fixnum end first))
+    (flet ((report (from to)
+             (funcall function (+ base (* from page-size)) (* (- to from) page-size))))
+      (loop for page of-type fixnum from first to end
+            for in-run = (and (< page end)
+                              (funcall wanted (logand 255 (slot (deref page-table page)
+                                                                'sb-vm::flags))))
+            do (cond (in-run (unless run (setf run page)))
+                     (run (report run page) (setf run nil))))
+      (report end (floor (sb-ext:dynamic-space-size) page-size)))))
+
+(defun release-free-pages ()
+  "Give the collector's free pages back to the kernel: they hold garbage of earlier evaluations,
+which the parked process would otherwise keep once the head writes to them."
+  (map-page-runs #'free-page-p
+                 (lambda (address size) (advise address size +advice-dont-need+))))
+
+(defun populate-unfilled-pages (size)
+  "Make SIZE bytes of the pages that are allocated from next writable at once: the next call would
+take a fault for each."
+  (declare (type fixnum size))
+  (map-page-runs #'unfilled-page-p
+                 (lambda (address run)
+                   (declare (type word address run))
+                   (advise address (min run size) +advice-populate-write+)
+                   (when (<= (decf size (min run size)) 0)
+                     (return-from populate-unfilled-pages)))))
+
+;;; --- the core file ------------------------------------------------------------------------------
+
+;;; The core is mapped privately and in large pieces. A piece in which one page was written is copied
+;;; page table entry by entry with every clone, a piece nobody wrote to is not copied at all: the
+;;; clone finds its pages in the file. So long stretches without a written page become pieces of
+;;; their own, by mapping the same part of the file again in their place.
+
+(defconstant +stretch-pages+ 64)        ; shorter ones cost more than they save
+(defconstant +least-mapping-bytes+ (* 1024 1024))
+
+(defun parse-mapping (line)
+  "Start, end, file offset, inode and path of a line of /proc/self/maps, or NIL when it is no large
+writable mapping of a file."
+  (let* ((dash (position #\- line))
+         (permissions (1+ (position #\Space line)))
+         (offset (+ permissions 5))
+         (device (1+ (position #\Space line :start offset)))
+         (inode (1+ (position #\Space line :start device)))
+         (path (position #\/ line))
+         (start (parse-integer line :end dash :radix 16))
+         (end (parse-integer line :start (1+ dash) :end (1- permissions) :radix 16)))
+    (when (and path
+               (string= "rwxp" line :start2 permissions :end2 (+ permissions 4))
+               (>= (- end start) +least-mapping-bytes+))
+      (values start end
+              (parse-integer line :start offset :end (1- device) :radix 16)
+              (parse-integer line :start inode :junk-allowed t)
+              (subseq line path)))))
+
+(defun page-entries (start end)
+  "The kernel's records of the pages from START to END, eight octets each, or NIL."
+  (let* ((entries (make-octets (* 8 (floor (- end start) +page-size+))))
+         (fd (open-to-read "/proc/self/pagemap"))
+         (size (with-pinned-objects (entries)
+                 (c-call "pread" long (int fd) (system-area-pointer (vector-sap entries))
+                         (unsigned-long (length entries))
+                         (long (* 8 (floor start +page-size+)))))))
+    (c-call "close" int (int fd))
+    (and (= size (length entries)) entries)))
+
+(defun written-page-p (entries page)
+  "True when PAGE is no longer the file's: in memory or swapped out as a page of this process."
+  (declare (type octets entries) (type index page))
+  (let ((flags (aref entries (+ (* 8 page) 7))))
+    (or (logbitp 6 flags)               ; swapped
+        (and (logbitp 7 flags) (not (logbitp 5 flags)))))) ; present, and not the file's
+
+(defun map-unwritten-stretches (function entries)
+  "Call FUNCTION with first page and number of pages of each long stretch nobody wrote to."
+  (declare (type octets entries) (type function function))
+  (loop with count of-type index = (floor (length entries) 8)
+        with start of-type index = 0
+        for page of-type index from 0 to count
+        do (when (or (= page count) (written-page-p entries page))
+             (when (>= (- page start) +stretch-pages+)
+               (funcall function start (- page start)))
+             (setf start (1+ page)))))
+
+(defun map-file-again (fd address size offset)
+  (c-call "mmap" unsigned-long (unsigned-long address) (unsigned-long size)
+          (int 7)                       ; readable, writable, executable, as it is now
+          (int #x12)                    ; MAP_PRIVATE | MAP_FIXED
+          (int fd) (long offset)))
+
+(defun part-mapping (start end offset inode path)
+  (let ((fd (open-to-read path)))
+    (unless (minusp fd)
+      (when (eql inode (nth-value 1 (file-identity fd))) ; else the core was replaced on disk
+        (without-gcing
+          (let ((entries (page-entries start end)))
+            (when entries
+              (map-unwritten-stretches
+               (lambda (page count)
+                 (let ((distance (* page +page-size+)))
+                   (map-file-again fd (+ start distance) (* count +page-size+)
+                                   (+ offset distance))))
+               entries)))))
+      (c-call "close" int (int fd)))))
+
+(defun part-core ()
+  "Once, at start. In a single thread: nothing writes between the look and the mapping."
+  (with-open-file (stream "/proc/self/maps" :external-format :latin-1)
+    (loop for line = (read-line stream nil)
+          while line
+          do (multiple-value-bind (start end offset inode path) (parse-mapping line)
+               (when start (part-mapping start end offset inode path))))))

@@ -1,0 +1,51 @@
+;;;; The rehearsal: the work of a small call, done once more after each snapshot.
+;;;;
+;;;; A clone leaves every page of the head to be copied at its first write, and a collection leaves
+;;;; caches empty and pages protected. A call that finds them so takes several times as long as one
+;;;; that does not. So the head goes through the motions of a call while nobody waits. Nothing of
+;;;; it can be seen: no user code runs, nothing is sent, and variables are only set to themselves.
+
+(in-package "CADRE-AGENT")
+
+(defconstant +populated-bytes+ (* 512 1024)) ; more than a small call allocates
+
+(defglobal *rehearsal-request*
+    (json-text (object "op" "evaluate" "code" "(+ 1 2)"
+                       "limits" (object "timeout" 30 "max_output" 1000 "max_memory" 1024))))
+(defglobal *rehearsal-writer* (make-writer))
+
+(defun rehearse-call ()
+  (let* ((request (parse-payload *rehearsal-request* 0 (length *rehearsal-request*)))
+         (call (make-request-call 0 request)))
+    (setf *call* call)
+    (prepare-call call)
+    (let* ((*trace-output* *silence*)
+           (source (make-source-text (required-string request "code")))
+           (values (multiple-value-list (eval (read (source-text-stream source)))))
+           (members (append (value-members call values) (evaluation-members call))))
+      (health-problem)
+      (write-json (result-object call members (timing-since (call-clocks call)) nil)
+                  *rehearsal-writer*))))
+
+(defun call-unseen (function)
+  "Call FUNCTION in the standard environment: reader macros and print settings of the user have
+no part in it, and a failure is left for the next call to meet and report."
+  (handler-case
+      (with-standard-io-syntax
+        (let ((*gensym-counter* 0)
+              (*break-on-signals* nil))
+          (funcall function)))
+    (serious-condition () nil)))
+
+(defun touch-variables ()
+  "What every evaluation sets."
+  (setf + + ++ ++ +++ +++ - - / / // // /// /// * * ** ** *** ***
+        (aref *incoming* 0) 0
+        (writer-fill *rehearsal-writer*) 0))
+
+(defun rehearse ()
+  (populate-unfilled-pages +populated-bytes+)
+  (without-interrupts                   ; a timer of the user would run as part of it
+    (touch-variables)
+    (call-unseen #'rehearse-call)
+    (setf *call* nil)))

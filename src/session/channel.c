@@ -53,7 +53,7 @@ int channel_init(struct channel *channel, struct event_base *base, channel_messa
     *channel = (struct channel){.fd = -1, .worker_fd = -1, .on_message = on_message, .data = data};
     channel->frame = memory_alloc(CHANNEL_HEADER_SIZE + CHANNEL_PAYLOAD_MAX);
     buffer_init(&channel->incoming, SESSION_MESSAGE_MAX);
-    buffer_init(&channel->outgoing, 2 * SESSION_REQUEST_MAX);
+    buffer_init(&channel->outgoing, (size_t)2 * SESSION_REQUEST_MAX);
     int result = channel_open(channel, base);
     if (result < 0)
         channel_release(channel);

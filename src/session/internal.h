@@ -160,8 +160,8 @@ struct session {
 
     enum copy_phase copy_phase;
     bool wake_spawns;     // WAKING: a fresh worker instead of a snapshot
-    int64_t wake_number;  // WAKING: the snapshot wanted
     bool wake_only_this;  // WAKING: an explicit rollback; else older ones will do
+    int64_t wake_number;  // WAKING: the snapshot wanted
     char *wake_notice;    // why, for the notice when it is done
     int64_t snap_number;  // HOUSEKEEPING
     uint32_t snap_message;

@@ -224,7 +224,7 @@ static void guardian_run(int fd, const char *entry_prefix)
         continue;
     // A process may be forking while it is looked for: look until there is none, but not forever.
     for (int round = 0; round < 50 && kill_marked(entry_prefix) > 0; round++)
-        nanosleep(&(struct timespec){.tv_nsec = 20 * 1000 * 1000}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
     _exit(0);
 }
 

@@ -68,7 +68,7 @@ static int start_builder(struct session *session)
     if (result < 0)
         return result;
     result = session_open(session);
-    pid_t pid;
+    pid_t pid = 0;
     if (result == 0) {
         // One builder at a time, also of other servers that share the cache.
         CLEANUP_FREE char *lock = memory_format("%s.lock", build.target);

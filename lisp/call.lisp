@@ -18,6 +18,7 @@
   (phase "evaluate")
   (reporting nil)                       ; type label of the condition whose report is rendered
   (source nil)                          ; SOURCE-TEXT the forms come from
+  (compiled-file nil)                   ; path of the file that is compiled and loaded as a whole
   (form-number 0 :type fixnum)          ; of the form being read or evaluated, from 1
   (value-number 0 :type fixnum)         ; of the value being printed
   (forms 0 :type fixnum)                ; forms completed

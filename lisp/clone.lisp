@@ -158,6 +158,7 @@ with its buffers at a place the file is no longer at."
 (defconstant +wake-as-head+ 0)
 (defconstant +wake-as-copy+ 1)
 (defconstant +wake-without-finalizers+ 2)
+(defconstant +wake-without-timers+ 4)
 
 (defun block-wake-signal ()
   "In the whole process, before any thread exists: a wake-up sent early stays pending."
@@ -223,8 +224,11 @@ value. Every signal is blocked meanwhile: nothing may run in a process that stan
     (setf *channel* (if (= value +wake-as-copy+) +aux-channel+ +main-channel+))
     (restore-offsets (parked-offsets parked))
     (when (= value +wake-without-finalizers+) (discard-pending-finalizers))
+    (when (= value +wake-without-timers+) (discard-timers))
     (drain-channel)
-    (rearm-timers)
+    ;; A copy of a snapshot does one job beside the head, which runs the timers.
+    (unless (and (= value +wake-as-copy+) (string= (parked-kind parked) "snapshot"))
+      (rearm-timers))
     (send-message +woke+ 0
                   (object "pid" *registered-pid*
                           "from" from
@@ -238,6 +242,9 @@ value. Every signal is blocked meanwhile: nothing may run in a process that stan
   "Interval timers are not inherited by clones, SBCL's schedule is."
   (sb-thread::with-system-mutex (sb-impl::*scheduler-lock*)
     (sb-impl::set-system-timer)))
+
+(defun discard-timers ()
+  (ignore-errors (mapc #'sb-ext:unschedule-timer (sb-ext:list-all-timers))))
 
 (defun freeze (kind number)
   "Leave a parked clone of this process behind. Returns its pid; or :WOKEN in a clone of it that

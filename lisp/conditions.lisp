@@ -75,8 +75,9 @@
 
 ;;; --- error objects ------------------------------------------------------------------------------
 
-(defun position-members (call &optional place)
-  "Members that say where in the source of CALL the failure was."
+(defun position-members (call frames &optional place)
+  "Members that say where in the source of CALL the failure with FRAMES was."
+  (when (call-compiled-file call) (locate-in-compiled-file call frames))
   (let* ((source (call-source call))
          (place (or place (and source (source-text-place source)))))
     (when source
@@ -99,7 +100,7 @@
          "frames" (if frames (frame-objects frames) #())
          "depth" (or depth 0)
          "restarts" (and restarts (restart-objects restarts))
-         (and call (list* "phase" (current-phase call) (position-members call)))))
+         (and call (list* "phase" (current-phase call) (position-members call frames)))))
 
 (defun condition-error (condition frames depth restarts call)
   "Error object of CONDITION, rendered now."
@@ -115,7 +116,7 @@
            "frames" (frame-objects frames)
            "depth" depth
            "restarts" (restart-objects restarts)
-           (and call (list* "phase" (current-phase call) (position-members call))))))
+           (and call (list* "phase" (current-phase call) (position-members call frames))))))
 
 (defun reader-error-object (condition call)
   (multiple-value-bind (message place) (reader-message condition (call-source call))
@@ -128,13 +129,13 @@
              "type" (type-label condition)
              "type_qualified" (qualified-label (class-name (class-of condition)))
              "superclasses" (condition-superclasses condition)
-             "phase" "read"
+             "phase" (if (call-compiled-file call) "compile" "read")
              "frames" (vector (object "number" 0 "call" (one-line read-call) "function" "READ"
                                       "arguments" (vector (printed form :limit 200))))
              "depth" 1
              "restarts" (restart-objects (remove 'abort (compute-restarts condition)
                                                  :key #'restart-name :test-not #'eq))
-             (position-members call place)))))
+             (position-members call '() place)))))
 
 ;;; --- capture ------------------------------------------------------------------------------------
 

@@ -34,6 +34,12 @@
   (cadre-error "EVALUATION-TIMEOUT" "timeout" message
                :frames frames :depth depth :restarts restarts :call call))
 
+(defun timer-timeout-error (frames depth)
+  "SBCL runs timers in the main thread, with interrupts off: one that does not end keeps it from
+taking the next request, and only a hard stop ends it."
+  (append (timeout-error nil "The timer did not end while a call waited." frames depth nil)
+          (list "thread" "timer" "kind" "timer" "phase" "evaluate")))
+
 ;;; --- signals ------------------------------------------------------------------------------------
 
 (defun sent-by-supervisor-p (information)
@@ -82,6 +88,7 @@ it; the stack stays alive in the post-mortem, where CONTINUE simply returns from
           (restarts (compute-restarts)))
       (multiple-value-bind (frames depth) (collect-frames (interrupted-frame context) nil)
         (when frames (fill-arguments (first frames)))
+        (when (call-compiled-file call) (locate-in-compiled-file call frames))
         (let ((error (timeout-error call (soft-message call) frames depth restarts)))
           (with-interrupts
             (leave-frozen call error nil frames restarts)))))))
@@ -96,15 +103,19 @@ it; the stack stays alive in the post-mortem, where CONTINUE simply returns from
   "SIGUSR1, which SBCL does not defer: say where it hangs, then end the process."
   (declare (ignore signal))
   (when (and (in-main-thread-p) (sent-by-supervisor-p information))
-    (let ((call (or *call* (make-call)))
+    (let ((call *call*)
           (*plain-arguments* t))
       (multiple-value-bind (frames depth)
           (handler-case (collect-frames (interrupted-frame context) nil)
             (serious-condition () (values '() 0)))
         ;; The channel's own buffer may be in use by what was interrupted.
-        (send-message +frames+ 0
-                      (object "error" (timeout-error call (timeout-message call) frames depth nil))
-                      (make-writer)))
+        (when (or call *idle*)
+          (send-message +frames+ 0
+                        (object "error" (if call
+                                            (timeout-error call (timeout-message call)
+                                                           frames depth nil)
+                                            (timer-timeout-error frames depth)))
+                        (make-writer))))
       (flush-streams)
       (exit-now +exit-hard-stop+))))
 

@@ -13,18 +13,56 @@
       (subseq text 0 count))))
 
 (defun load-compiled (path fasl)
-  "Compile the file, load the result; number of forms is not known then."
-  (multiple-value-bind (output warnings failure)
-      (compile-file (sb-ext:parse-native-namestring path)
-                    :output-file (sb-ext:parse-native-namestring fasl)
-                    :external-format '(:utf-8 :replacement #\ufffd))
-    (declare (ignore warnings failure))
-    (unless output (error "Compiling ~A failed." path))
+  "Compile the file, load the result."
+  (setf (call-phase *call*) "compile")
+  (let ((output (compile-file (sb-ext:parse-native-namestring path)
+                              :output-file (sb-ext:parse-native-namestring fasl)
+                              :external-format '(:utf-8 :replacement #\ufffd))))
+    (unless output
+      (find-unreadable-form *call* path)
+      (error "Compiling ~A failed." path))
+    (setf (call-phase *call*) "evaluate")
     (load output)))
+
+(defun find-unreadable-form (call path)
+  "The file compiler gives up only when it cannot read on: read the file once more, so that the
+failure is told like that of a file which is not compiled."
+  (let ((source (make-source-text (file-text path) path))
+        (*readtable* *readtable*) (*package* *package*))
+    (setf (call-source call) source
+          (call-form-number call) 0)
+    (loop for form = (read-form call source source)
+          until (eq form source)
+          do (when (and (consp form) (eq (first form) 'in-package)) (eval form)))))
+
+(defun file-form-index (frames)
+  "Index of the top-level form of the outermost file that FRAMES are compiling or loading."
+  (loop for frame in (reverse frames)
+        for name = (frame-name frame)
+        do (cond ((eq name 'sb-c::process-toplevel-form)
+                  (return (first (last (second (frame-arguments frame)))))) ; the source path
+                 ((and (consp name) (eq (first name) 'sb-c::top-level-form))
+                  (return (sb-di:code-location-toplevel-form-offset
+                           (sb-di:frame-code-location (frame-stack-frame frame))))))))
+
+(defun locate-in-compiled-file (call frames)
+  "Make the form of the file in which FRAMES failed the one CALL is at, if that can be told."
+  (ignore-errors
+   (let ((index (file-form-index frames))
+         (path (call-compiled-file call))
+         (*read-suppress* t))
+     (when index
+       (let ((source (make-source-text (file-text path) path)))
+         (loop repeat (1+ index)
+               do (source-next-place source)
+                  (read (source-text-stream source)))
+         (setf (call-source call) source
+               (call-form-number call) (1+ index)))))))
 
 (defun load-file-compiled (call request path)
   (with-package-argument (request)
-    (setf (call-form-number call) 1)
+    (setf (call-form-number call) 1
+          (call-compiled-file call) path)
     (evaluate-form call `(load-compiled ,path ,(required-string request "fasl")))
     (list* "values" #() "forms" (count-forms (file-text path)) (warning-members call))))
 

@@ -1,7 +1,9 @@
 #include "base/buffer.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/assert.h"
 #include "base/memory.h"
@@ -85,6 +87,20 @@ void buffer_append_format(struct buffer *buffer, const char *format, ...)
     vsnprintf(buffer->data + buffer->length, (size_t)length + 1, format, arguments);
     va_end(arguments);
     buffer->length += (size_t)length;
+}
+
+int buffer_append_descriptor(struct buffer *buffer, int descriptor)
+{
+    while (!buffer->failed) {
+        char block[65536];
+        ssize_t length = read(descriptor, block, sizeof(block));
+        if (length < 0 && errno == EINTR)
+            continue;
+        if (length <= 0)
+            return length < 0 ? -errno : 0;
+        buffer_append(buffer, block, (size_t)length);
+    }
+    return 0;
 }
 
 void buffer_consume(struct buffer *buffer, size_t length)

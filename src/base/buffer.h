@@ -30,6 +30,8 @@ void buffer_append_text(struct buffer *buffer, const char *text);
 void buffer_append_byte(struct buffer *buffer, char byte);
 void buffer_append_format(struct buffer *buffer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+// Everything up to the end of the file, or until the limit is passed (`failed`). 0 or negative errno.
+int buffer_append_descriptor(struct buffer *buffer, int descriptor);
 void buffer_consume(struct buffer *buffer, size_t length);   // drops bytes at the front
 void buffer_truncate(struct buffer *buffer, size_t length);  // keeps the first bytes
 

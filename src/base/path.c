@@ -9,12 +9,19 @@
 
 static int make_directory(const char *directory)
 {
-    return mkdir(directory, 0700) < 0 && errno != EEXIST ? -errno : 0;
+    if (mkdir(directory, 0700) == 0 || errno == EEXIST)
+        return 0;
+    // One that exists may still refuse (read-only file system): it is there, that is enough.
+    int cause = errno;
+    struct stat status;
+    return stat(directory, &status) == 0 ? 0 : -cause;
 }
 
-int path_make_directories(const char *directory)
+int path_make_parents(const char *file)
 {
-    CLEANUP_FREE char *path = memory_copy_text(directory, strlen(directory));
+    if (!*file)
+        return -ENOENT;
+    CLEANUP_FREE char *path = memory_copy_text(file, strlen(file));
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         int failed = make_directory(path);
@@ -22,7 +29,13 @@ int path_make_directories(const char *directory)
         if (failed < 0)
             return failed;
     }
-    return make_directory(path);
+    return 0;
+}
+
+int path_make_directories(const char *directory)
+{
+    int failed = path_make_parents(directory);
+    return failed < 0 ? failed : make_directory(directory);
 }
 
 static char *path_under(const char *variable, const char *fallback, const char *name)

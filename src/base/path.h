@@ -1,7 +1,9 @@
 // Directories of the user: where caches and state live (XDG), and making them.
 #pragma once
 
-// Creates the directory and what is missing above it, mode 0700. 0 or negative errno.
+// Creates what is missing above the file, mode 0700. 0 or negative errno.
+int path_make_parents(const char *file);
+// The same, and the directory itself.
 int path_make_directories(const char *directory);
 
 // "$XDG_STATE_HOME/cadre/NAME" or "$HOME/.local/state/cadre/NAME"; "$XDG_CACHE_HOME/cadre/NAME" or

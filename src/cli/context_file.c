@@ -58,18 +58,11 @@ static bool read_all(struct context_file *file, size_t limit, struct context_err
         return context_fail(error, CONTEXT_INVALID_ARGUMENT, "cannot open %s: %s", file->name,
                             strerror(errno));
     buffer_init(&file->data, limit);
-    ssize_t length;
-    do {
-        char block[65536];
-        length = read(descriptor, block, sizeof(block));
-        if (length > 0)
-            buffer_append(&file->data, block, (size_t)length);
-    } while ((length > 0 && !file->data.failed) || (length < 0 && errno == EINTR));
-    int cause = errno;
+    int failed = buffer_append_descriptor(&file->data, descriptor);
     close(descriptor);
-    if (length < 0)
+    if (failed < 0)
         return context_fail(error, CONTEXT_INVALID_ARGUMENT, "cannot read %s: %s", file->name,
-                            strerror(cause));
+                            strerror(-failed));
     if (file->data.failed)
         return context_fail(error, CONTEXT_TOO_LARGE, "%s has more than %zu bytes", file->name,
                             limit);

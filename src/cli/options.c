@@ -26,23 +26,12 @@ bool option_integer(const char *name, const char *text, int64_t low, int64_t hig
 
 static bool read_all(int descriptor, const char *name, struct buffer *content)
 {
-    for (;;) {
-        char block[65536];
-        ssize_t length = read(descriptor, block, sizeof(block));
-        if (length < 0 && errno == EINTR)
-            continue;
-        if (length < 0) {
-            fprintf(stderr, "cadre: cannot read %s: %s\n", name, strerror(errno));
-            return false;
-        }
-        if (length == 0)
-            return true;
-        buffer_append(content, block, (size_t)length);
-        if (content->failed) {
-            fprintf(stderr, "cadre: %s is larger than %zu bytes\n", name, content->limit);
-            return false;
-        }
-    }
+    int failed = buffer_append_descriptor(content, descriptor);
+    if (failed < 0)
+        fprintf(stderr, "cadre: cannot read %s: %s\n", name, strerror(-failed));
+    else if (content->failed)
+        fprintf(stderr, "cadre: %s is larger than %zu bytes\n", name, content->limit);
+    return failed == 0 && !content->failed;
 }
 
 bool option_read_file(const char *path, size_t limit, struct buffer *ret_content)

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/assert.h"
@@ -12,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/path.h"
 
 // Each entry takes the file from version i to i + 1.
 static const char *const migrations[] = {
@@ -82,11 +82,11 @@ bool connection_fail(struct connection *connection, int result, struct context_e
                         from_system ? ": " : "", from_system ? strerror(system) : "");
 }
 
-static bool fail_system(struct connection *connection, const char *what,
+static bool fail_system(struct connection *connection, const char *what, int cause,
                         struct context_error *error)
 {
     return context_fail(error, CONTEXT_STORE_UNAVAILABLE, "%s: cannot %s: %s", connection->path,
-                        what, strerror(errno));
+                        what, strerror(cause));
 }
 
 // --- the file -----------------------------------------------------------------------------------
@@ -96,11 +96,8 @@ static char *default_path(void)
     const char *chosen = getenv("CADRE_CONTEXT_DB");
     if (chosen && *chosen)
         return memory_copy_text(chosen, strlen(chosen));
-    const char *state = getenv("XDG_STATE_HOME");
-    if (state && *state == '/')
-        return memory_format("%s/cadre/context.db", state);
-    const char *home = getenv("HOME");
-    return memory_format("%s/.local/state/cadre/context.db", home ? home : "");
+    char *path = path_in_state("context.db");
+    return path ? path : memory_copy_text("", 0);
 }
 
 void connection_init(struct connection *connection, const char *path)
@@ -115,25 +112,6 @@ static bool is_in_memory(const struct connection *connection)
     return strcmp(connection->path, ":memory:") == 0;
 }
 
-static bool create_directories(struct connection *connection, struct context_error *error)
-{
-    CLEANUP_FREE char *path = memory_copy_text(connection->path, strlen(connection->path));
-    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        if (mkdir(path, 0700) != 0 && errno != EEXIST && errno != EISDIR) {
-            // A parent that exists may still refuse (read-only file system): it is there, go on.
-            struct stat status;
-            int cause = errno;
-            if (stat(path, &status) != 0) {
-                errno = cause;
-                return fail_system(connection, "create its directory", error);
-            }
-        }
-        *slash = '/';
-    }
-    return true;
-}
-
 // SQLite would create the file readable for everybody; its log takes over the file's permissions.
 static bool create_file(struct connection *connection, struct context_error *error)
 {
@@ -141,12 +119,14 @@ static bool create_file(struct connection *connection, struct context_error *err
         return true;
     if (connection->path[0] == '\0')
         return context_fail(error, CONTEXT_STORE_UNAVAILABLE,
-                            "the name of the context file is empty");
-    if (!create_directories(connection, error))
-        return false;
+                            "no place for the context file: set HOME, XDG_STATE_HOME or "
+                            "CADRE_CONTEXT_DB");
+    int failed = path_make_parents(connection->path);
+    if (failed < 0)
+        return fail_system(connection, "create its directory", -failed, error);
     int file = open(connection->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (file < 0)
-        return fail_system(connection, "create it", error);
+        return fail_system(connection, "create it", errno, error);
     close(file);
     return true;
 }

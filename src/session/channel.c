@@ -53,7 +53,7 @@ int channel_init(struct channel *channel, struct event_base *base, channel_messa
     *channel = (struct channel){.fd = -1, .worker_fd = -1, .on_message = on_message, .data = data};
     channel->frame = memory_alloc(CHANNEL_HEADER_SIZE + CHANNEL_PAYLOAD_MAX);
     buffer_init(&channel->incoming, SESSION_MESSAGE_MAX);
-    buffer_init(&channel->outgoing, 2 * SESSION_REQUEST_MAX);
+    buffer_init(&channel->outgoing, (size_t)2 * SESSION_REQUEST_MAX);
     int result = channel_open(channel, base);
     if (result < 0)
         channel_release(channel);
@@ -129,8 +129,10 @@ bool channel_is_unread(const struct channel *channel, uint32_t number)
 {
     uint32_t header[4];
     ssize_t size = recv(channel->worker_fd, header, sizeof(header), MSG_PEEK | MSG_DONTWAIT);
-    return size == (ssize_t)sizeof(header) && header[2] == number &&
-           (header[1] & CHANNEL_FLAG_FIRST);
+    if (size != (ssize_t)sizeof(header))
+        return false;
+    // Numbers grow: with an older message still there, this one is, too.
+    return header[2] == number ? header[1] & CHANNEL_FLAG_FIRST : (int32_t)(header[2] - number) < 0;
 }
 
 void channel_forget_outgoing(struct channel *channel)

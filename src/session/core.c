@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "config.h"
 
 static bool is_readable(const char *path)
@@ -95,17 +96,6 @@ static unsigned heap_of(const struct session_config *config)
     return config->heap_mb ? config->heap_mb : CORE_DEFAULT_HEAP_MB;
 }
 
-static char *cache_directory(const struct session_config *config)
-{
-    if (config->cache_directory)
-        return memory_copy_text(config->cache_directory, strlen(config->cache_directory));
-    const char *cache = getenv("XDG_CACHE_HOME");
-    if (cache && cache[0] == '/')
-        return memory_format("%s/cadre", cache);
-    const char *home = getenv("HOME");
-    return memory_format("%s/.cache/cadre", home && home[0] == '/' ? home : "/tmp");
-}
-
 // Size and time of a file stand for its contents: a new SBCL or new sources give a new core.
 static uint64_t file_mark(const char *path, uint64_t mark)
 {
@@ -132,16 +122,18 @@ static uint64_t directory_mark(const char *path)
     return mark;
 }
 
+// NULL: there is no SBCL, or no place for caches.
 static char *cached_core(const struct session_config *config)
 {
-    CLEANUP_FREE char *directory = cache_directory(config);
     CLEANUP_FREE char *sbcl = NULL;
     CLEANUP_FREE char *sources = part_path_from(CADRE_SOURCE_DIR, "lisp", "lisp");
     if (session_find_sbcl(config, &sbcl) < 0)
         return NULL;
     uint64_t mark = file_mark(sbcl, directory_mark(sources));
-    return memory_format("%s/cadre-%016llx-%u.core", directory, (unsigned long long)mark,
-                         heap_of(config));
+    CLEANUP_FREE char *name =
+        memory_format("cadre-%016llx-%u.core", (unsigned long long)mark, heap_of(config));
+    return config->cache_directory ? memory_format("%s/%s", config->cache_directory, name)
+                                   : path_in_cache(name);
 }
 
 int session_find_core(const struct session_config *config, char **ret_path)
@@ -154,20 +146,6 @@ int session_find_core(const struct session_config *config, char **ret_path)
     return cached ? give_path(cached, ret_path) : -ENOENT;
 }
 
-static int make_directories(char *path)
-{
-    for (char *at = path + 1;; at++) {
-        if (*at && *at != '/')
-            continue;
-        char end = *at;
-        *at = 0;
-        int result = mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
-        *at = end;
-        if (result < 0 || !end)
-            return result;
-    }
-}
-
 int core_build_plan(const struct session_config *config, struct core_build *ret_build)
 {
     if (config->core)
@@ -176,9 +154,8 @@ int core_build_plan(const struct session_config *config, struct core_build *ret_
     int result = session_find_core_builder(&build.program);
     if (result < 0)
         return result;
-    CLEANUP_FREE char *directory = cache_directory(config);
     build.target = cached_core(config);
-    result = build.target ? make_directories(directory) : -ENOENT;
+    result = build.target ? path_make_parents(build.target) : -ENOENT;
     if (result < 0) {
         core_build_release(&build);
         return result;

@@ -31,6 +31,7 @@ enum {
     TIME_BUILD_MS = 180000,
     TIME_SNAP_MS = 2000,
     TIME_WAKE_MS = 1000,
+    TIME_TAKE_MS = 2000,  // a busy machine may be so late to hand a request to an idle head
     TIME_FINALIZE_MS = 500,
     TIME_INTERRUPT_MS = 400,  // from the soft stop to the hard one
     TIME_HARD_STOP_MS = 300,  // from the hard stop to SIGKILL, and between further ones
@@ -155,11 +156,12 @@ struct session {
     unsigned finalize_stage;
     unsigned finalizers;      // pending, as last announced
     bool discard_finalizers;  // at the next wake
+    bool discard_timers;      // at the next wake
 
     enum copy_phase copy_phase;
     bool wake_spawns;     // WAKING: a fresh worker instead of a snapshot
-    int64_t wake_number;  // WAKING: the snapshot wanted
     bool wake_only_this;  // WAKING: an explicit rollback; else older ones will do
+    int64_t wake_number;  // WAKING: the snapshot wanted
     char *wake_notice;    // why, for the notice when it is done
     int64_t snap_number;  // HOUSEKEEPING
     uint32_t snap_message;
@@ -281,6 +283,7 @@ void job_refuse(struct session_manager *manager, struct job *job, const char *co
 void job_finish(struct session *session, struct job *job);
 void manager_answer_refused(struct session_manager *manager);
 void session_take_thread_errors(struct session *session, struct region *region, value result);
+void session_take_thread_error(struct session *session, struct region *region, value error);
 
 // --- lineage.c --------------------------------------------------------------------------------------
 void lineage_set_parent(struct session *session, int64_t number, int64_t parent);
@@ -292,6 +295,8 @@ value lineage_undone(const struct session *session, struct region *region, int64
 
 // --- snapshot.c -------------------------------------------------------------------------------------
 void snapshot_begin(struct session *session, int64_t number, const char *code);
+
+// --- evict.c ----------------------------------------------------------------------------------------
 void snapshot_evict(struct session *session);
 void postmortem_keep(struct session *session, struct worker *worker, int64_t error);
 

@@ -35,12 +35,17 @@ static ssize_t read_text(const char *path, char *text, size_t size)
     return result < 0 ? -error : (ssize_t)length;
 }
 
-int proc_status_read(pid_t pid, struct proc_status *ret_status)
+static ssize_t read_file_of(pid_t pid, const char *name, char *text, size_t size)
 {
     char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+    return read_text(path, text, size);
+}
+
+int proc_status_read(pid_t pid, struct proc_status *ret_status)
+{
     char text[1024];
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    ssize_t length = read_text(path, text, sizeof(text));
+    ssize_t length = read_file_of(pid, "stat", text, sizeof(text));
     if (length < 0)
         return (int)length;
     // The command name is in parentheses and may hold anything; the numbers follow the last one.
@@ -61,10 +66,8 @@ int proc_status_read(pid_t pid, struct proc_status *ret_status)
 
 int proc_memory_read(pid_t pid, struct proc_memory *ret_memory)
 {
-    char path[64];
     char text[2048];
-    snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)pid);
-    ssize_t length = read_text(path, text, sizeof(text));
+    ssize_t length = read_file_of(pid, "smaps_rollup", text, sizeof(text));
     if (length < 0)
         return (int)length;
     struct proc_memory memory = {0};
@@ -86,10 +89,8 @@ int proc_memory_read(pid_t pid, struct proc_memory *ret_memory)
 
 bool proc_environment_has(pid_t pid, const char *entry, bool prefix)
 {
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
     CLEANUP_FREE char *text = memory_alloc(ENVIRONMENT_MAX);
-    ssize_t length = read_text(path, text, ENVIRONMENT_MAX);
+    ssize_t length = read_file_of(pid, "environ", text, ENVIRONMENT_MAX);
     size_t entry_length = strlen(entry);
     for (const char *at = text; length > 0 && at < text + length; at += strlen(at) + 1) {
         if (prefix ? strncmp(at, entry, entry_length) == 0 : strcmp(at, entry) == 0)

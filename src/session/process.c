@@ -45,15 +45,21 @@ int process_signal(const struct process *process, int signal)
     return pidfd_signal(process, signal, NULL);
 }
 
-int process_wake(const struct process *process, int value)
+static siginfo_t queued(int signal, int value)
 {
     siginfo_t info;
     memset(&info, 0, sizeof(info));
-    info.si_signo = PROCESS_WAKE_SIGNAL;
+    info.si_signo = signal;
     info.si_code = SI_QUEUE;
     info.si_pid = getpid();
     info.si_uid = getuid();
     info.si_value.sival_int = value;
+    return info;
+}
+
+int process_wake(const struct process *process, int value)
+{
+    siginfo_t info = queued(PROCESS_WAKE_SIGNAL, value);
     return pidfd_signal(process, PROCESS_WAKE_SIGNAL, &info);
 }
 
@@ -68,13 +74,7 @@ int process_interrupt(const struct process *process, int signal)
 int process_stop_request(const struct process *process, uint32_t number)
 {
     CHECK(process_exists(process));
-    siginfo_t info;
-    memset(&info, 0, sizeof(info));
-    info.si_signo = SIGINT;
-    info.si_code = SI_QUEUE;
-    info.si_pid = getpid();
-    info.si_uid = getuid();
-    info.si_value.sival_int = (int)number;
+    siginfo_t info = queued(SIGINT, (int)number);
     if (syscall(SYS_rt_tgsigqueueinfo, process->pid, process->pid, SIGINT, &info) < 0)
         return -errno;
     return process_signal(process, SIGCONT);

@@ -181,19 +181,22 @@ static void add_late_error(struct buffer *lines, value error, int64_t id)
                          (int)message.length, message.data, (long long)id);
 }
 
+void session_take_thread_error(struct session *session, struct region *region, value error)
+{
+    error = complete_error(session, region, record_import(region, error),
+                           record_next_id(&session->history), session->current, false);
+    int64_t id = record_add(&session->history, error);
+    add_late_error(&session->late_errors, error, id);
+}
+
 void session_take_thread_errors(struct session *session, struct region *region, value result)
 {
     value errors = message_field(result, "thread_errors");
     size_t count = value_is_vector(errors) ? vector_count(errors) : 0;
     if (count > THREAD_ERRORS_MAX)
         count = THREAD_ERRORS_MAX;
-    for (size_t i = 0; i < count; i++) {
-        value error = record_import(region, vector_at(errors, i));
-        error = complete_error(session, region, error, record_next_id(&session->history),
-                               session->current, false);
-        int64_t id = record_add(&session->history, error);
-        add_late_error(&session->late_errors, error, id);
-    }
+    for (size_t i = 0; i < count; i++)
+        session_take_thread_error(session, region, vector_at(errors, i));
 }
 
 // --- the parts of a reply -----------------------------------------------------------------------------------

@@ -117,11 +117,28 @@ enum session_state action_frames(struct session *session, const struct session_e
 
 // --- the three stages -------------------------------------------------------------------------------------
 
+// Time is over and the head has not even read the request: something else keeps it, as a rule a timer
+// of the user, which SBCL runs in the main thread with interrupts off. The request is innocent, so the
+// head is replaced and the request begins again.
+static enum session_state stop_stalled(struct session *session, const struct session_event *event)
+{
+    int64_t early_ms = TIME_TAKE_MS - job_elapsed_ms(session->job);
+    if (early_ms > 0) {
+        session_set_timer(session, early_ms);
+        return STATE_RUNNING;
+    }
+    session->job->stop = STOP_TIMEOUT;
+    return action_hard_stop(session, event);
+}
+
 enum session_state action_soft_stop(struct session *session, const struct session_event *event)
 {
     struct job *job = session->job;
-    if (event->kind == EVENT_TIMER)
+    if (event->kind == EVENT_TIMER) {
+        if (channel_is_unread(&session->main, job->message_number))
+            return stop_stalled(session, event);
         job->stop = STOP_TIMEOUT;
+    }
     process_stop_request(&session->head->process, job->message_number);
     session_set_timer(session, TIME_INTERRUPT_MS);
     return STATE_INTERRUPTING;
@@ -166,24 +183,39 @@ void session_classify_exit(struct session *session, struct job *job,
     failure_classify(&facts, &job->failure);
 }
 
-// The head was dead before it took the request: it waits for the next head, as if the death had been
-// seen in time.
+// The head ended before it took the request, which waits for the next head as if that had been seen in
+// time.
 static bool begin_again(struct session *session, struct job *job, const struct process_exit *exit)
 {
     enum { TRIES = 3 };
-    if (session->state != STATE_RUNNING || job->tries++ == TRIES ||
-        !channel_is_unread(&session->main, job->message_number))
+    bool stalled = session->state == STATE_STOPPING && job->stop == STOP_TIMEOUT;
+    if ((session->state != STATE_RUNNING && !stalled) || job->cancelled || job->tries++ == TRIES)
         return false;
+    if (stalled) {
+        char seconds[32];
+        failure_format_seconds(job_elapsed_ms(job) / 1000, seconds, sizeof(seconds));
+        session_wake_notice(session,
+                            "the session's process did not take the call within %s and was ended; "
+                            "its timers are unscheduled",
+                            seconds);
+        if (value_is_map(job->frames))
+            session_take_thread_error(session, job->region, job->frames);
+        job->frames = value_nil();
+        job->stop = STOP_NONE;
+    } else {
+        session_notice_idle_death(session, exit);
+    }
     session->job = NULL;
     job_requeue(session, job);
-    session_notice_idle_death(session, exit);
     return true;
 }
 
 enum session_state action_running_exit(struct session *session, const struct session_event *event)
 {
     struct job *job = session->job;
-    if (begin_again(session, job, event->exit))
+    bool unread = channel_is_unread(&session->main, job->message_number);
+    session->discard_timers = unread && session->state == STATE_STOPPING;
+    if (unread && begin_again(session, job, event->exit))
         return session_begin_wake(session, session->current);
     session_classify_exit(session, job, event->exit, session->state == STATE_STOPPING);
     job->rolled_back = true;

@@ -1,14 +1,10 @@
-// HOUSEKEEPING: the head makes a snapshot of itself after its reply; old ones are evicted by number
-// and by memory.
+// HOUSEKEEPING: the head makes a snapshot of itself after its reply.
 #include <signal.h>
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
 #include "session/internal.h"
 #include "session/proc.h"
-
-enum { MEASURE_EVERY_MS = 100, MEASURE_AT_ONCE = 4, BUDGET_FLOOR_MB = 256 };
 
 void snapshot_begin(struct session *session, int64_t number, const char *code)
 {
@@ -123,113 +119,4 @@ enum session_state action_snap_timer(struct session *session, const struct sessi
                    (long long)session->snap_number);
     session_set_timer(session, -1);
     return STATE_IDLE;
-}
-
-// --- what is kept -----------------------------------------------------------------------------------------
-
-static bool is_parked(const struct worker *worker)
-{
-    return worker->role == ROLE_SNAPSHOT || worker->role == ROLE_POSTMORTEM;
-}
-
-static bool is_needed(const struct session *session, const struct worker *worker)
-{
-    return worker->number == session->current ||
-           worker->number == lineage_parent(session, session->current);
-}
-
-// The oldest of its kind that may go; NULL when there is none.
-static struct worker *oldest_of(struct session *session, enum worker_role role)
-{
-    struct worker *oldest = NULL;
-    for (struct worker *worker = session->workers; worker; worker = worker->next) {
-        if (worker->role != role || (role == ROLE_SNAPSHOT && is_needed(session, worker)))
-            continue;
-        // The list is in order of arrival, newest first.
-        oldest = worker;
-    }
-    return oldest;
-}
-
-static size_t count_of(const struct session *session, enum worker_role role)
-{
-    size_t count = 0;
-    for (const struct worker *worker = session->workers; worker; worker = worker->next)
-        count += worker->role == role;
-    return count;
-}
-
-void postmortem_keep(struct session *session, struct worker *worker, int64_t error)
-{
-    worker->error = error;
-    while (count_of(session, ROLE_POSTMORTEM) > SESSION_POSTMORTEMS)
-        worker_kill(oldest_of(session, ROLE_POSTMORTEM));
-}
-
-// Reading the memory of a process takes about 0.1 ms: only some at a time, in turn; those never
-// measured first.
-static void measure(struct session *session)
-{
-    for (int i = 0; i < MEASURE_AT_ONCE; i++) {
-        struct worker *due = NULL;
-        for (struct worker *worker = session->workers; worker; worker = worker->next) {
-            if (is_parked(worker) && (!due || worker->measured_ms <= due->measured_ms))
-                due = worker;
-        }
-        struct proc_memory memory;
-        if (!due || due->measured_ms == session->measured_ms)
-            return;
-        due->measured_ms = session->measured_ms;
-        if (proc_memory_read(due->process.pid, &memory) == 0)
-            due->pss_kb = memory.pss_kb;
-    }
-}
-
-static uint64_t budget_kb(const struct session *session)
-{
-    uint64_t budget = session->manager->config.clone_budget_mb;
-    if (budget == 0) {
-        budget = (uint64_t)session->limits.max_memory / 2;
-        if (budget < BUDGET_FLOOR_MB)
-            budget = BUDGET_FLOOR_MB;
-    }
-    return budget * 1024;
-}
-
-static uint64_t parked_kb(const struct session *session)
-{
-    uint64_t sum = 0;
-    for (const struct worker *worker = session->workers; worker; worker = worker->next) {
-        if (is_parked(worker))
-            sum += worker->pss_kb;
-    }
-    return sum;
-}
-
-static void evict_by_memory(struct session *session)
-{
-    int64_t now = clock_now_ms();
-    if (now - session->measured_ms < MEASURE_EVERY_MS)
-        return;
-    session->measured_ms = now;
-    measure(session);
-    while (parked_kb(session) > budget_kb(session)) {
-        struct worker *victim = oldest_of(session, ROLE_POSTMORTEM);
-        if (!victim)
-            victim = oldest_of(session, ROLE_SNAPSHOT);
-        if (!victim)
-            return;
-        worker_kill(victim);
-    }
-}
-
-void snapshot_evict(struct session *session)
-{
-    while (count_of(session, ROLE_SNAPSHOT) > (size_t)session->limits.snapshots) {
-        struct worker *victim = oldest_of(session, ROLE_SNAPSHOT);
-        if (!victim)
-            break;
-        worker_kill(victim);
-    }
-    evict_by_memory(session);
 }

@@ -139,6 +139,19 @@ static char **environment_with(const char *entry)
     return result;
 }
 
+// A child with default signals and a session of its own: 0 in it, in the server its pid or negative errno.
+static pid_t fork_child(void)
+{
+    pid_t pid = fork();
+    if (pid < 0)
+        return -errno;
+    if (pid == 0) {
+        child_reset_signals();
+        setsid();
+    }
+    return pid;
+}
+
 int spawn_worker(const struct spawn_worker *worker, pid_t *ret_pid)
 {
     char heap[32];
@@ -149,12 +162,10 @@ int spawn_worker(const struct spawn_worker *worker, pid_t *ret_pid)
         "--disable-ldb",        "--no-sysinit", "--no-userinit",        NULL};
     CLEANUP_FREE char **environment = environment_with(worker->session_entry);
     pid_t parent = getpid();
-    pid_t pid = fork();
+    pid_t pid = fork_child();
     if (pid < 0)
-        return -errno;
+        return (int)pid;
     if (pid == 0) {
-        child_reset_signals();
-        setsid();
         child_descriptors(worker);
         child_die_with(parent);
         child_prefer_as_victim();
@@ -169,12 +180,10 @@ int spawn_worker(const struct spawn_worker *worker, pid_t *ret_pid)
 int spawn_program(const char *const argv[], int error_fd, pid_t *ret_pid)
 {
     pid_t parent = getpid();
-    pid_t pid = fork();
+    pid_t pid = fork_child();
     if (pid < 0)
-        return -errno;
+        return (int)pid;
     if (pid == 0) {
-        child_reset_signals();
-        setsid();
         int error = child_move(error_fd);
         int null = open("/dev/null", O_RDWR);
         if (null < 0)
@@ -215,7 +224,7 @@ static void guardian_run(int fd, const char *entry_prefix)
         continue;
     // A process may be forking while it is looked for: look until there is none, but not forever.
     for (int round = 0; round < 50 && kill_marked(entry_prefix) > 0; round++)
-        nanosleep(&(struct timespec){.tv_nsec = 20 * 1000 * 1000}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
     _exit(0);
 }
 

@@ -11,7 +11,9 @@
 #include "session/proc.h"
 #include "session/spawn.h"
 
-#define CORE_MISSING_TEXT "The Lisp core is missing and could not be built; cadre doctor says more."
+#define CORE_MISSING_TEXT                                                             \
+    "The Lisp core is missing and could not be built; it goes to $XDG_CACHE_HOME or " \
+    "$HOME/.cache. cadre doctor says more."
 
 static enum session_state fail_start(struct session *session, const char *code, const char *message)
 {
@@ -66,7 +68,7 @@ static int start_builder(struct session *session)
     if (result < 0)
         return result;
     result = session_open(session);
-    pid_t pid;
+    pid_t pid = 0;
     if (result == 0) {
         // One builder at a time, also of other servers that share the cache.
         CLEANUP_FREE char *lock = memory_format("%s.lock", build.target);

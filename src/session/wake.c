@@ -10,7 +10,11 @@
 #include "session/import.h"
 #include "session/internal.h"
 
-enum wake_value { WAKE_AS_HEAD = 0, WAKE_AS_HEAD_WITHOUT_FINALIZERS = 2 };
+enum wake_value {
+    WAKE_AS_HEAD = 0,
+    WAKE_AS_HEAD_WITHOUT_FINALIZERS = 2,
+    WAKE_AS_HEAD_WITHOUT_TIMERS = 4,
+};
 enum { LOST_THREADS_MAX = 256 };
 
 int64_t session_nearest_snapshot(struct session *session, int64_t number)
@@ -54,6 +58,7 @@ static enum session_state start_from_scratch(struct session *session)
     memory_free(session->wake_notice);
     session->wake_notice = NULL;
     session->current = 0;
+    session->discard_finalizers = session->discard_timers = false;
     finish_waiting_job(session);
     session_kill_leftovers(session);
     session_reload_systems(session);
@@ -83,8 +88,9 @@ static enum session_state wake_next(struct session *session)
     channel_forget_outgoing(&session->main);
     channel_forget_incoming(&session->main);
     // If it is dead already its end is reported, and the next one is tried.
-    process_wake(&source->process,
-                 session->discard_finalizers ? WAKE_AS_HEAD_WITHOUT_FINALIZERS : WAKE_AS_HEAD);
+    process_wake(&source->process, session->discard_finalizers ? WAKE_AS_HEAD_WITHOUT_FINALIZERS
+                                   : session->discard_timers   ? WAKE_AS_HEAD_WITHOUT_TIMERS
+                                                               : WAKE_AS_HEAD);
     session_set_timer(session, TIME_WAKE_MS);
     return STATE_WAKING;
 }
@@ -156,6 +162,7 @@ static enum session_state head_is_awake(struct session *session, value message)
     session->source = NULL;
     session->wake_only_this = false;
     session->discard_finalizers = false;
+    session->discard_timers = false;
     session->finalizers = 0;
     session_set_timer(session, -1);
     session_keep_state(session, message);

@@ -11,6 +11,17 @@
 #include "session/internal.h"
 #include "session/proc.h"
 
+static void worker_retire(struct worker *worker)
+{
+    struct session *session = worker->session;
+    if (session->head == worker)
+        session->head = NULL;
+    if (session->copy == worker)
+        session->copy = NULL;
+    if (session->source == worker)
+        session->source = NULL;
+}
+
 static void worker_remove(struct worker *worker)
 {
     struct session *session = worker->session;
@@ -18,12 +29,7 @@ static void worker_remove(struct worker *worker)
     while (*link != worker)
         link = &(*link)->next;
     *link = worker->next;
-    if (session->head == worker)
-        session->head = NULL;
-    if (session->copy == worker)
-        session->copy = NULL;
-    if (session->source == worker)
-        session->source = NULL;
+    worker_retire(worker);
     process_close(&worker->process);
     memory_free(worker->code);
     memory_free(worker);
@@ -120,15 +126,9 @@ struct worker *worker_add_announced(struct session *session, pid_t pid, enum wor
 
 void worker_kill(struct worker *worker)
 {
-    struct session *session = worker->session;
     process_signal(&worker->process, SIGKILL);
     worker->role = ROLE_DOOMED;
-    if (session->head == worker)
-        session->head = NULL;
-    if (session->copy == worker)
-        session->copy = NULL;
-    if (session->source == worker)
-        session->source = NULL;
+    worker_retire(worker);
 }
 
 struct worker *worker_find_snapshot(struct session *session, int64_t number)

@@ -72,21 +72,12 @@ static const struct mcp_tool tool_table[OPERATIONS] = {
                            "item is dropped and reported. With `id` and `pinned` only, pins or "
                            "unpins an item.",
             .input_schema = SCHEMA_OBJECT(
-                SCHEMA_STRING(
-                    "content",
-                    "the text to keep, at most 1 MiB") ","
-                                                       "\"type\":{\"type\":\"string\",\"enum\":"
-                                                       "[" TYPE_NAMES
-                                                       "],\"description\":\"default code\"},"
-                                                       "\"metadata\":{\"type\":[\"object\","
-                                                       "\"null\"],\"description\":\"free; "
-                                                       "standard keys: "
-                                                       "filename, start_line, end_line, "
-                                                       "package; type custom needs "
-                                                       "custom_type\"}," SCHEMA_BOOLEAN(
-                                                           "pinned", "never drop it, default "
-                                                                     "false") "," SCHEMA_ID,
-                ""),
+                "", SCHEMA_STRING("content", "the text to keep, at most 1 MiB"),
+                "\"type\":{\"type\":\"string\",\"enum\":[" TYPE_NAMES
+                "],\"description\":\"default code\"}",
+                "\"metadata\":{\"type\":[\"object\",\"null\"],\"description\":\"free; standard "
+                "keys: filename, start_line, end_line, package; type custom needs custom_type\"}",
+                SCHEMA_BOOLEAN("pinned", "never drop it, default false"), SCHEMA_ID),
             .output_schema = SCHEMA_CONTEXT_RESULT("\"item\":" SCHEMA_ITEM "," BOOLEAN_MEMBER(
                 "pinned") ",\"evicted\":{\"type\":\"array\","
                           "\"items\":" SCHEMA_ITEM "},\"warnings\":" SCHEMA_OBJECTS
@@ -100,11 +91,11 @@ static const struct mcp_tool tool_table[OPERATIONS] = {
             .description =
                 "What is kept, oldest first, with a preview of each item. `content` adds "
                 "the full items to the structured result.",
-            .input_schema = SCHEMA_OBJECT(
-                SCHEMA_TYPES "," SCHEMA_LIMIT ",\"ids\":{\"type\":\"array\",\"items\":{\"type\":"
-                             "\"string\"},\"description\":\"only these items\"}," SCHEMA_BOOLEAN(
-                                 "content", "full items, too; default false"),
-                ""),
+            .input_schema =
+                SCHEMA_OBJECT("", SCHEMA_TYPES, SCHEMA_LIMIT,
+                              "\"ids\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},"
+                              "\"description\":\"only these items\"}",
+                              SCHEMA_BOOLEAN("content", "full items, too; default false")),
             .output_schema = SCHEMA_CONTEXT_RESULT(
                 "\"summaries\":{\"type\":\"array\",\"items\":" SCHEMA_SUMMARY
                 "},\"items\":{\"type\":"
@@ -117,7 +108,7 @@ static const struct mcp_tool tool_table[OPERATIONS] = {
             .name = "remove-context",
             .title = "Remove context",
             .description = "Delete one item, pinned or not. Its id is never used again.",
-            .input_schema = SCHEMA_OBJECT(SCHEMA_ID, "\"id\""),
+            .input_schema = SCHEMA_OBJECT("\"id\"", SCHEMA_ID),
             .output_schema =
                 SCHEMA_CONTEXT_RESULT("\"removed\":" SCHEMA_ITEM "," INTEGER_MEMBER("count")),
             .flags = MCP_TOOL_NAMES_ONLY | MCP_TOOL_DESTRUCTIVE | MCP_TOOL_IDEMPOTENT,
@@ -128,9 +119,9 @@ static const struct mcp_tool tool_table[OPERATIONS] = {
             .title = "Clear context",
             .description = "Delete all items, or those of some types. Pinned items stay unless "
                            "`include_pinned` is true.",
-            .input_schema = SCHEMA_OBJECT(SCHEMA_TYPES "," SCHEMA_BOOLEAN(
-                                              "include_pinned", "pinned items, too; default false"),
-                                          ""),
+            .input_schema =
+                SCHEMA_OBJECT("", SCHEMA_TYPES,
+                              SCHEMA_BOOLEAN("include_pinned", "pinned items, too; default false")),
             .output_schema =
                 SCHEMA_CONTEXT_RESULT(INTEGER_MEMBER("removed") "," INTEGER_MEMBER("kept_pinned")),
             .flags = MCP_TOOL_NAMES_ONLY | MCP_TOOL_DESTRUCTIVE | MCP_TOOL_IDEMPOTENT,
@@ -143,19 +134,13 @@ static const struct mcp_tool tool_table[OPERATIONS] = {
                 "The items as one Markdown document for a prompt. With `max_chars` whole "
                 "items are left out, oldest unpinned first, and the document says so.",
             .input_schema = SCHEMA_OBJECT(
-                SCHEMA_TYPES "," SCHEMA_LIMIT "," SCHEMA_INTEGER(
-                    "max_chars",
-                    "longest document in characters, >= 200") ","
-                                                              "\"style\":{\"type\":\"string\","
-                                                              "\"enum\":[\"block\",\"inline\"],"
-                                                              "\"description\":"
-                                                              "\"block (default): location on its "
-                                                              "own line; inline: in the heading\"}",
-                ""),
-            .output_schema =
-                SCHEMA_CONTEXT_RESULT(
-                    "\"markdown\":{\"type\":\"string\"}," INTEGER_MEMBER("characters") "," INTEGER_MEMBER(
-                        "shown") "," INTEGER_MEMBER("omitted") "," BOOLEAN_MEMBER("truncated")),
+                "", SCHEMA_TYPES, SCHEMA_LIMIT,
+                SCHEMA_INTEGER("max_chars", "longest document in characters, >= 200"),
+                "\"style\":{\"type\":\"string\",\"enum\":[\"block\",\"inline\"],\"description\":"
+                "\"block (default): location on its own line; inline: in the heading\"}"),
+            .output_schema = SCHEMA_CONTEXT_RESULT(
+                "\"markdown\":{\"type\":\"string\"}," INTEGER_MEMBER("characters") "," INTEGER_MEMBER(
+                    "shown") "," INTEGER_MEMBER("omitted") "," BOOLEAN_MEMBER("truncated")),
             .flags = MCP_TOOL_NAMES_ONLY | MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT,
         },
 };

@@ -188,13 +188,10 @@ static const struct mcp_tool debug_tools[] = {
             "Locals and source of a frame of a frozen error; path drills into a variable: "
             "[\"Y\", 2, \"SLOT\"].",
         .input_schema = SCHEMA_OBJECT(
-            SCHEMA_INTEGER(
-                "frame", "frame number, default 0") "," SCHEMA_ERROR_NUMBER
-                                                    ",\"path\":{\"type\":\"array\",\"description\":"
-                                                    "\"variable name, then integers, slot names, "
-                                                    "or \\\"key\\\" and a form\"}," SCHEMA_TIMEOUT
-                                                    "," SCHEMA_SESSION,
-            ""),
+            "", SCHEMA_INTEGER("frame", "frame number, default 0"), SCHEMA_ERROR_NUMBER,
+            "\"path\":{\"type\":\"array\",\"description\":\"variable name, then integers, slot "
+            "names, or \\\"key\\\" and a form\"}",
+            SCHEMA_TIMEOUT, SCHEMA_SESSION),
         .output_schema = SCHEMA_RESULT(
             "\"frame\":{\"type\":\"integer\"},\"call\":{\"type\":\"string\"},\"source\":{\"type\":"
             "\"string\"},\"locals\":" SCHEMA_OBJECTS ",\"unavailable\":" SCHEMA_STRINGS
@@ -207,11 +204,9 @@ static const struct mcp_tool debug_tools[] = {
         .title = "Evaluate in a frame",
         .description = "Evaluate forms with a frame's variables visible, in a copy of the frozen "
                        "error. Effects are discarded.",
-        .input_schema = SCHEMA_OBJECT(
-            SCHEMA_CODE "," SCHEMA_INTEGER(
-                "frame", "frame number, default 0") "," SCHEMA_ERROR_NUMBER "," SCHEMA_TIMEOUT
-                                                    "," SCHEMA_SESSION,
-            "\"code\""),
+        .input_schema = SCHEMA_OBJECT("\"code\"", SCHEMA_CODE,
+                                      SCHEMA_INTEGER("frame", "frame number, default 0"),
+                                      SCHEMA_ERROR_NUMBER, SCHEMA_TIMEOUT, SCHEMA_SESSION),
         .output_schema = SCHEMA_EVALUATION_BRIEF,
         .flags = MCP_TOOL_READ_ONLY,
         .handler = handle_eval,
@@ -222,13 +217,13 @@ static const struct mcp_tool debug_tools[] = {
         .description = "Continue a frozen error through one of its restarts, after optional code "
                        "(e.g. a corrected defun), in a copy. adopt makes the outcome the session.",
         .input_schema = SCHEMA_OBJECT(
-            "\"restart\":{\"type\":[\"string\",\"integer\"],\"description\":\"name or number\"},"
+            "\"restart\"",
+            "\"restart\":{\"type\":[\"string\",\"integer\"],\"description\":\"name or number\"}",
             "\"values\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":\"one "
-            "Lisp "
-            "form per value\"}," SCHEMA_STRING("code", "forms to evaluate first") "," SCHEMA_BOOLEAN(
-                "adopt", "keep the outcome, default false") "," SCHEMA_ERROR_NUMBER
-                                                            "," SCHEMA_TIMEOUT "," SCHEMA_SESSION,
-            "\"restart\""),
+            "Lisp form per value\"}",
+            SCHEMA_STRING("code", "forms to evaluate first"),
+            SCHEMA_BOOLEAN("adopt", "keep the outcome, default false"), SCHEMA_ERROR_NUMBER,
+            SCHEMA_TIMEOUT, SCHEMA_SESSION),
         .output_schema = SCHEMA_EVALUATION_BRIEF,
         .flags = MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD,
         .handler = handle_restart,

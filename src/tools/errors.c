@@ -10,13 +10,6 @@
 
 enum { FRAMES_MAX = 1000 };
 
-static value start_structured(struct mcp_call *call, const char *session)
-{
-    struct region *region = mcp_call_region(call);
-    value map = map_put_text(region, map_new(region), "ok", value_boolean(true));
-    return map_put_text(region, map, "session", value_string_text(region, session));
-}
-
 // The error the call asks for: nil when there is none. False: answered already.
 static bool find_error(struct tools *tools, struct mcp_call *call, const char *session,
                        value *ret_error)
@@ -46,7 +39,7 @@ static void handle_describe(struct mcp_call *call, void *data)
     value error;
     if (!find_error(data, call, session, &error))
         return;
-    struct tool_result result = {.structured = start_structured(call, session)};
+    struct tool_result result = {.structured = structure_start(mcp_call_region(call), session)};
     buffer_init(&result.text, BUFFER_DEFAULT_LIMIT);
     render_error_description(&result.text, error);
     if (!value_is_nil(error))
@@ -144,7 +137,7 @@ static void fill_backtrace(struct mcp_call *call, const char *session, value err
         frames = vector_new(region, 0);
     int64_t depth = integer_in(error, "depth", (int64_t)vector_count(frames));
     render_view(&result->text, "Backtrace", frames, depth, view);
-    value map = start_structured(call, session);
+    value map = structure_start(region, session);
     map = structure_member(region, map, error, "id");
     map = map_put_text(region, map, "frames", frames_of(region, frames, view));
     map = map_put_text(region, map, "depth", value_integer(depth));
@@ -181,7 +174,7 @@ static void render_deep(struct mcp_call *call, const struct session_reply *reply
         value frames = map_get_text(reply->result, "frames");
         int64_t depth = integer_in(reply->result, "depth", 0);
         render_view(&result->text, "Raw backtrace", frames, depth, &view);
-        value map = start_structured(call, reply->session);
+        value map = structure_start(mcp_call_region(call), reply->session);
         map = map_put_text(region, map, "frames", frames_of(region, frames, &view));
         result->structured = map_put_text(region, map, "depth", value_integer(depth));
         return;
@@ -229,7 +222,7 @@ static void handle_backtrace(struct mcp_call *call, void *data)
     buffer_init(&result.text, BUFFER_DEFAULT_LIMIT);
     if (value_is_nil(error)) {
         buffer_append_text(&result.text, RENDER_NO_ERROR);
-        result.structured = start_structured(call, session);
+        result.structured = structure_start(mcp_call_region(call), session);
     } else {
         fill_backtrace(call, session, error, &view, &result);
     }
@@ -264,60 +257,49 @@ static void handle_list(struct mcp_call *call, void *data)
     render_error_list(&result.text, all, limit);
     for (size_t i = 0; i < vector_count(all) && (int64_t)i < limit; i++)
         listed = vector_push(region, listed, summary_of(region, vector_at(all, i)));
-    result.structured = map_put_text(region, start_structured(call, session), "errors", listed);
+    result.structured = map_put_text(region, structure_start(region, session), "errors", listed);
     tool_send(call, &result);
 }
 
-static const struct mcp_tool
-    error_tools
-        [] =
-            {
-                {
-                    .name = "describe-last-error",
-                    .title = "Describe the last error",
-                    .description =
-                        "Type, message, place, restarts and top frames of the last error since the "
-                        "last success, or of the error with the given number.",
-                    .input_schema = SCHEMA_OBJECT(SCHEMA_ERROR_NUMBER "," SCHEMA_SESSION, ""),
-                    .output_schema =
-                        "{\"type\":\"object\",\"required\":[\"ok\"],\"properties\":{\"ok\":{"
-                        "\"type\":"
-                        "\"boolean\"},\"session\":{\"type\":\"string\"}," SCHEMA_CONDITION "}}",
-                    .flags = MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT,
-                    .handler = handle_describe,
-                },
-                {
-                    .name = "get-backtrace",
-                    .title = "Full backtrace of an error",
-                    .description =
-                        "All frames of an error, innermost first, with locals on request.",
-                    .input_schema =
-                        SCHEMA_OBJECT(
-                            SCHEMA_ERROR_NUMBER
-                            "," SCHEMA_INTEGER("max-frames", "1 to 1000, default the session's "
-                                                             "limit") "," SCHEMA_INTEGER("offset", "first frame, default 0") "," SCHEMA_BOOLEAN(
-                                "locals",
-                                "show each frame's variables") "," SCHEMA_BOOLEAN("raw",
-                                                                                  "the unfiltered "
-                                                                                  "stack") "," SCHEMA_SESSION,
-                            ""),
-                    .output_schema = SCHEMA_RESULT(
-                        "\"id\":{\"type\":\"integer\"},\"frames\":" SCHEMA_OBJECTS
-                        ",\"depth\":{\"type\":\"integer\"},\"locals\":" SCHEMA_OBJECTS ","),
-                    .flags = MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT,
-                    .handler = handle_backtrace,
-                },
-                {
-                    .name = "list-errors",
-                    .title = "Error history",
-                    .description = "The session's last 20 errors, newest first.",
-                    .input_schema = SCHEMA_OBJECT(
-                        SCHEMA_INTEGER("limit", "at most so many, default 20") "," SCHEMA_SESSION,
-                        ""),
-                    .output_schema = SCHEMA_RESULT("\"errors\":" SCHEMA_OBJECTS ","),
-                    .flags = MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT,
-                    .handler = handle_list,
-                },
+static const struct mcp_tool error_tools[] = {
+    {
+        .name = "describe-last-error",
+        .title = "Describe the last error",
+        .description = "Type, message, place, restarts and top frames of the last error since the "
+                       "last success, or of the error with the given number.",
+        .input_schema = SCHEMA_OBJECT("", SCHEMA_ERROR_NUMBER, SCHEMA_SESSION),
+        .output_schema = "{\"type\":\"object\",\"required\":[\"ok\"],\"properties\":{\"ok\":{"
+                         "\"type\":"
+                         "\"boolean\"},\"session\":{\"type\":\"string\"}," SCHEMA_CONDITION "}}",
+        .flags = MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT,
+        .handler = handle_describe,
+    },
+    {
+        .name = "get-backtrace",
+        .title = "Full backtrace of an error",
+        .description = "All frames of an error, innermost first, with locals on request.",
+        .input_schema =
+            SCHEMA_OBJECT("", SCHEMA_ERROR_NUMBER,
+                          SCHEMA_INTEGER("max-frames", "1 to 1000, default the session's limit"),
+                          SCHEMA_INTEGER("offset", "first frame, default 0"),
+                          SCHEMA_BOOLEAN("locals", "show each frame's variables"),
+                          SCHEMA_BOOLEAN("raw", "the unfiltered stack"), SCHEMA_SESSION),
+        .output_schema =
+            SCHEMA_RESULT("\"id\":{\"type\":\"integer\"},\"frames\":" SCHEMA_OBJECTS
+                          ",\"depth\":{\"type\":\"integer\"},\"locals\":" SCHEMA_OBJECTS ","),
+        .flags = MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT,
+        .handler = handle_backtrace,
+    },
+    {
+        .name = "list-errors",
+        .title = "Error history",
+        .description = "The session's last 20 errors, newest first.",
+        .input_schema = SCHEMA_OBJECT("", SCHEMA_INTEGER("limit", "at most so many, default 20"),
+                                      SCHEMA_SESSION),
+        .output_schema = SCHEMA_RESULT("\"errors\":" SCHEMA_OBJECTS ","),
+        .flags = MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT,
+        .handler = handle_list,
+    },
 };
 
 void tools_register_errors(struct tools *tools)

@@ -107,9 +107,8 @@ static void handle_limits(struct mcp_call *call, void *data)
     struct tool_result result = {0};
     buffer_init(&result.text, BUFFER_DEFAULT_LIMIT);
     render_limits(&result.text, &limits);
-    value map = map_put_text(region, map_new(region), "ok", value_boolean(true));
-    map = map_put_text(region, map, "session", value_string_text(region, name));
-    result.structured = map_put_text(region, map, "limits", structure_limits(region, &limits));
+    result.structured = map_put_text(region, structure_start(region, name), "limits",
+                                     structure_limits(region, &limits));
     tool_send(call, &result);
 }
 
@@ -122,10 +121,9 @@ static const struct mcp_tool evaluate_tools[] = {
             "Returns output, warnings and every value of the last form, or the error with its "
             "backtrace and restarts. Nothing the code does can lose the session: a crash or hang "
             "undoes this call only.",
-        .input_schema = SCHEMA_OBJECT(SCHEMA_CODE "," SCHEMA_PACKAGE "," SCHEMA_BOOLEAN(
-                                          "capture-time", "add a timing line") "," SCHEMA_TIMEOUT
-                                                                               "," SCHEMA_SESSION,
-                                      "\"code\""),
+        .input_schema = SCHEMA_OBJECT("\"code\"", SCHEMA_CODE, SCHEMA_PACKAGE,
+                                      SCHEMA_BOOLEAN("capture-time", "add a timing line"),
+                                      SCHEMA_TIMEOUT, SCHEMA_SESSION),
         .output_schema = SCHEMA_EVALUATION,
         .flags = MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD,
         .handler = handle_evaluate,
@@ -135,8 +133,8 @@ static const struct mcp_tool evaluate_tools[] = {
         .title = "Time an evaluation",
         .description = "Evaluate like evaluate-lisp and report wall, run and GC time, bytes consed "
                        "and page faults.",
-        .input_schema = SCHEMA_OBJECT(
-            SCHEMA_CODE "," SCHEMA_PACKAGE "," SCHEMA_TIMEOUT "," SCHEMA_SESSION, "\"code\""),
+        .input_schema =
+            SCHEMA_OBJECT("\"code\"", SCHEMA_CODE, SCHEMA_PACKAGE, SCHEMA_TIMEOUT, SCHEMA_SESSION),
         .output_schema = SCHEMA_EVALUATION_BRIEF,
         .flags = MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD,
         .handler = handle_time,
@@ -146,8 +144,8 @@ static const struct mcp_tool evaluate_tools[] = {
         .title = "Compile without running",
         .description = "Compile forms and report type conflicts, undefined names, style warnings "
                        "and notes. Runs in a throw-away copy: the session does not change.",
-        .input_schema = SCHEMA_OBJECT(
-            SCHEMA_CODE "," SCHEMA_PACKAGE "," SCHEMA_TIMEOUT "," SCHEMA_SESSION, "\"code\""),
+        .input_schema =
+            SCHEMA_OBJECT("\"code\"", SCHEMA_CODE, SCHEMA_PACKAGE, SCHEMA_TIMEOUT, SCHEMA_SESSION),
         .output_schema =
             "{\"type\":\"object\",\"required\":[\"ok\"],\"properties\":{\"ok\":{\"type\":"
             "\"boolean\"},\"session\":{\"type\":\"string\"},\"forms\":{\"type\":\"integer\"},"
@@ -161,44 +159,11 @@ static const struct mcp_tool evaluate_tools[] = {
         .title = "Show or change limits",
         .description = "Show or change a session's limits; arguments left out stay as they are.",
         .input_schema = SCHEMA_OBJECT(
-            SCHEMA_INTEGER("timeout", "seconds per call, 0 = none, at most 86400") "," SCHEMA_INTEGER("max-output", "characters per stream, 1 to 4000000") "," SCHEMA_INTEGER(
-                "max-memory",
-                "MB of live data, at least 64") "," SCHEMA_INTEGER("max-frames",
-                                                                   "frames shown with an error, 1 "
-                                                                   "to 1000") "," SCHEMA_INTEGER("s"
-                                                                                                 "n"
-                                                                                                 "a"
-                                                                                                 "p"
-                                                                                                 "s"
-                                                                                                 "h"
-                                                                                                 "o"
-                                                                                                 "t"
-                                                                                                 "s",
-                                                                                                 "s"
-                                                                                                 "n"
-                                                                                                 "a"
-                                                                                                 "p"
-                                                                                                 "s"
-                                                                                                 "h"
-                                                                                                 "o"
-                                                                                                 "t"
-                                                                                                 "s"
-                                                                                                 " "
-                                                                                                 "k"
-                                                                                                 "e"
-                                                                                                 "p"
-                                                                                                 "t"
-                                                                                                 ","
-                                                                                                 " "
-                                                                                                 "1"
-                                                                                                 " "
-                                                                                                 "t"
-                                                                                                 "o"
-                                                                                                 " "
-                                                                                                 "2"
-                                                                                                 "5"
-                                                                                                 "6") "," SCHEMA_SESSION,
-            ""),
+            "", SCHEMA_INTEGER("timeout", "seconds per call, 0 = none, at most 86400"),
+            SCHEMA_INTEGER("max-output", "characters per stream, 1 to 4000000"),
+            SCHEMA_INTEGER("max-memory", "MB of live data, at least 64"),
+            SCHEMA_INTEGER("max-frames", "frames shown with an error, 1 to 1000"),
+            SCHEMA_INTEGER("snapshots", "snapshots kept, 1 to 256"), SCHEMA_SESSION),
         .output_schema = SCHEMA_RESULT("\"limits\":{\"type\":\"object\"},"),
         .flags = MCP_TOOL_IDEMPOTENT,
         .handler = handle_limits,

@@ -288,48 +288,43 @@ static void handle_macroexpand(struct mcp_call *call, void *data)
 static const struct mcp_tool introspection_tools[] = {
     {"describe-symbol", "Describe a symbol",
      "Kind, arglist, value, documentation and source of a symbol.",
-     SCHEMA_OBJECT(NAME_SCHEMA "," SCHEMA_PACKAGE "," SCHEMA_SESSION, "\"name\""),
+     SCHEMA_OBJECT("\"name\"", NAME_SCHEMA, SCHEMA_PACKAGE, SCHEMA_SESSION),
      SCHEMA_RESULT(FOUND_SCHEMA "\"symbol\":{\"type\":\"string\"},\"kind\":{\"type\":\"string\"},"),
      READ_ONLY, handle_symbol, NULL},
     {"apropos-search", "Search symbols", "Symbols whose names contain a text.",
-     SCHEMA_OBJECT(
-         SCHEMA_STRING("pattern",
-                       "substring, any case") "," SCHEMA_PACKAGE
-                                              ",\"type\":{\"type\":\"string\",\"enum\":["
-                                              "\"function\",\"macro\",\"variable\",\"class\","
-                                              "\"generic-function\"]}," SCHEMA_SESSION,
-         "\"pattern\""),
+     SCHEMA_OBJECT("\"pattern\"", SCHEMA_STRING("pattern", "substring, any case"), SCHEMA_PACKAGE,
+                   "\"type\":{\"type\":\"string\",\"enum\":[\"function\",\"macro\",\"variable\","
+                   "\"class\",\"generic-function\"]}",
+                   SCHEMA_SESSION),
      SCHEMA_RESULT("\"matches\":" SCHEMA_OBJECTS ",\"total\":{\"type\":\"integer\"},"), READ_ONLY,
      handle_apropos, NULL},
     {"who-calls", "Callers of a function", "Functions that call the named one.",
-     SCHEMA_OBJECT(NAME_SCHEMA "," SCHEMA_PACKAGE "," SCHEMA_SESSION, "\"name\""),
+     SCHEMA_OBJECT("\"name\"", NAME_SCHEMA, SCHEMA_PACKAGE, SCHEMA_SESSION),
      SCHEMA_RESULT(FOUND_SCHEMA "\"symbol\":{\"type\":\"string\"},\"callers\":" SCHEMA_STRINGS ","),
      READ_ONLY, handle_callers, NULL},
     {"who-references", "Users of a variable", "Code that reads, binds or sets a variable.",
-     SCHEMA_OBJECT(NAME_SCHEMA "," SCHEMA_PACKAGE "," SCHEMA_SESSION, "\"name\""),
+     SCHEMA_OBJECT("\"name\"", NAME_SCHEMA, SCHEMA_PACKAGE, SCHEMA_SESSION),
      SCHEMA_RESULT(FOUND_SCHEMA "\"symbol\":{\"type\":\"string\"},\"references\":" SCHEMA_STRINGS
                                 ","),
      READ_ONLY, handle_references, NULL},
     {"macroexpand-form", "Expand a macro", "Expand a form in a throw-away copy of the session.",
-     SCHEMA_OBJECT(SCHEMA_STRING("form", "one form") "," SCHEMA_BOOLEAN(
-                       "full", "expand until no macro is left") "," SCHEMA_PACKAGE
-                                                                "," SCHEMA_TIMEOUT
-                                                                "," SCHEMA_SESSION,
-                   "\"form\""),
+     SCHEMA_OBJECT("\"form\"", SCHEMA_STRING("form", "one form"),
+                   SCHEMA_BOOLEAN("full", "expand until no macro is left"), SCHEMA_PACKAGE,
+                   SCHEMA_TIMEOUT, SCHEMA_SESSION),
      SCHEMA_RESULT("\"form\":{\"type\":\"string\"},\"expansion\":{\"type\":\"string\"},"
                    "\"expanded\":{\"type\":"
                    "\"boolean\"},"),
      READ_ONLY, handle_macroexpand, NULL},
     {"class-info", "Describe a class",
      "Superclasses, subclasses, precedence list and slots of a class.",
-     SCHEMA_OBJECT(CLASS_SCHEMA "," SCHEMA_PACKAGE "," SCHEMA_SESSION, "\"class\""),
+     SCHEMA_OBJECT("\"class\"", CLASS_SCHEMA, SCHEMA_PACKAGE, SCHEMA_SESSION),
      SCHEMA_RESULT(FOUND_SCHEMA "\"class\":{\"type\":\"string\"},\"direct_slots\":" SCHEMA_OBJECTS
                                 ","),
      READ_ONLY, handle_class, NULL},
     {"find-methods", "Methods on a class", "Methods specialized on a class.",
-     SCHEMA_OBJECT(CLASS_SCHEMA "," SCHEMA_PACKAGE "," SCHEMA_BOOLEAN(
-                       "include-inherited", "also those of superclasses") "," SCHEMA_SESSION,
-                   "\"class\""),
+     SCHEMA_OBJECT("\"class\"", CLASS_SCHEMA, SCHEMA_PACKAGE,
+                   SCHEMA_BOOLEAN("include-inherited", "also those of superclasses"),
+                   SCHEMA_SESSION),
      SCHEMA_RESULT(FOUND_SCHEMA "\"class\":{\"type\":\"string\"},\"methods\":" SCHEMA_OBJECTS ","),
      READ_ONLY, handle_methods, NULL},
 };

@@ -17,9 +17,9 @@ struct named_memory {
     int lock;
 };
 
-static bool system_error(struct error *error, const char *what, const char *path)
+static bool system_error(struct error *error, const char *what, const char *path, int cause)
 {
-    return error_set(error, ERROR_SYSTEM, "cannot %s %s: %s", what, path, strerror(errno));
+    return error_set(error, ERROR_SYSTEM, "cannot %s %s: %s", what, path, strerror(cause));
 }
 
 // A file of its own holds the lock: the data file is replaced with every save.
@@ -28,11 +28,11 @@ static bool take_lock(struct named_memory *memory, const char *name, struct erro
     CLEANUP_FREE char *path = memory_format("%s.lock", memory->path);
     memory->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (memory->lock < 0)
-        return system_error(error, "open", path);
+        return system_error(error, "open", path, errno);
     if (flock(memory->lock, LOCK_EX | LOCK_NB) == 0)
         return true;
     if (errno != EWOULDBLOCK)
-        return system_error(error, "lock", path);
+        return system_error(error, "lock", path, errno);
     return error_set(error, ERROR_BUSY, "memory \"%s\" is used by another run", name);
 }
 
@@ -42,16 +42,13 @@ static bool read_content(struct named_memory *memory, struct region *region, val
     *ret_content = value_nil();
     int descriptor = open(memory->path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
-        return errno == ENOENT || system_error(error, "open", memory->path);
+        return errno == ENOENT || system_error(error, "open", memory->path, errno);
     CLEANUP_BUFFER struct buffer text;
     buffer_init(&text, NAMED_MEMORY_FILE_MAX);
-    char block[65536];
-    ssize_t length;
-    while ((length = read(descriptor, block, sizeof(block))) > 0)
-        buffer_append(&text, block, (size_t)length);
+    int failed = buffer_append_descriptor(&text, descriptor);
     close(descriptor);
-    if (length < 0)
-        return system_error(error, "read", memory->path);
+    if (failed < 0)
+        return system_error(error, "read", memory->path, -failed);
     struct error inner;
     if (text.failed || !json_read(region, buffer_span(&text), NULL, ret_content, &inner))
         return error_set(error, ERROR_SYSTEM, "%s is damaged", memory->path);
@@ -105,7 +102,7 @@ bool named_memory_save(struct named_memory *memory, value content, struct error 
     CLEANUP_FREE char *temporary = memory_format("%s.new", memory->path);
     if (write_file(temporary, buffer_span(&text)) && rename(temporary, memory->path) == 0)
         return true;
-    system_error(error, "write", memory->path);
+    system_error(error, "write", memory->path, errno);
     unlink(temporary);
     return false;
 }

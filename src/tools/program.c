@@ -354,32 +354,17 @@ static const struct mcp_tool program_tools[] = {
                        "ctx/x reads the "
                        "context, (tool/name {:k v}) calls a tool, the last value is the result. No "
                        "files, no network.",
-        .input_schema = SCHEMA_OBJECT(
-            SCHEMA_STRING("source", "the program") "," SCHEMA_OBJECT_OF(
-                "context",
-                "inputs, read as ctx/name") ",\"memory\":{\"type\":[\"object\",\"string\"],"
-                                            "\"description\":\"memory, or the name of one kept by "
-                                            "the server\"},"
-                                            "\"tools\":{\"type\":\"array\",\"items\":{\"type\":"
-                                            "\"string\"},\"description\":\"tools to allow, default "
-                                            "all\"}," SCHEMA_STRING(
-                                                "signature", "e.g. (orders [:map]) -> {total "
-                                                             ":float}") ",\"validation\":{\"type\":"
-                                                                        "\"string\",\"enum\":["
-                                                                        "\"enabled\",\"warn_only\","
-                                                                        "\"disabled\",\"strict\"]}"
-                                                                        "," SCHEMA_OBJECT_OF("limit"
-                                                                                             "s",
-                                                                                             "timeo"
-                                                                                             "ut "
-                                                                                             "(ms),"
-                                                                                             " max_"
-                                                                                             "memor"
-                                                                                             "y "
-                                                                                             "(byte"
-                                                                                             "s), "
-                                                                                             "…"),
-            "\"source\""),
+        .input_schema =
+            SCHEMA_OBJECT("\"source\"", SCHEMA_STRING("source", "the program"),
+                          SCHEMA_OBJECT_OF("context", "inputs, read as ctx/name"),
+                          "\"memory\":{\"type\":[\"object\",\"string\"],\"description\":\"memory, "
+                          "or the name of one kept by the server\"}",
+                          "\"tools\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},"
+                          "\"description\":\"tools to allow, default all\"}",
+                          SCHEMA_STRING("signature", "e.g. (orders [:map]) -> {total :float}"),
+                          "\"validation\":{\"type\":\"string\",\"enum\":[\"enabled\",\"warn_only\","
+                          "\"disabled\",\"strict\"]}",
+                          SCHEMA_OBJECT_OF("limits", "timeout (ms), max_memory (bytes), …")),
         .output_schema = "{\"type\":\"object\",\"required\":[\"ok\"],\"properties\":{\"ok\":{"
                          "\"type\":\"boolean\"},"
                          "\"printed\":{\"type\":[\"string\",\"null\"]},\"return\":{},\"fail\":{"

@@ -141,7 +141,10 @@ static void render_position(struct buffer *text, value error)
                              form, line, column);
     else
         return;
-    buffer_append_text(text, form > 1 ? "; the forms before it took effect)" : ")");
+    if (span_equal_text(text_in(error, "phase"), "compile"))
+        buffer_append_text(text, "; the file was not loaded)");
+    else
+        buffer_append_text(text, form > 1 ? "; the forms before it took effect)" : ")");
 }
 
 void render_error_heading(struct buffer *text, value error)

@@ -2,9 +2,28 @@
 // checked by the handlers, so that their own messages are the ones seen.
 #pragma once
 
-#define SCHEMA_OBJECT(properties, required)                                        \
-    "{\"type\":\"object\",\"properties\":{" properties "},\"required\":[" required \
-    "],\"additionalProperties\":false}"
+// An object with these properties and no others: SCHEMA_OBJECT("\"code\"", SCHEMA_CODE, SCHEMA_SESSION).
+#define SCHEMA_OBJECT(required, ...)                     \
+    "{\"type\":\"object\",\"properties\":{" SCHEMA_JOIN( \
+        __VA_ARGS__) "},\"required\":[" required "],\"additionalProperties\":false}"
+
+// Up to ten texts with commas between them.
+#define SCHEMA_JOIN(...)                                                                       \
+    SCHEMA_ELEVENTH(__VA_ARGS__, SCHEMA_JOIN_10, SCHEMA_JOIN_9, SCHEMA_JOIN_8, SCHEMA_JOIN_7,  \
+                    SCHEMA_JOIN_6, SCHEMA_JOIN_5, SCHEMA_JOIN_4, SCHEMA_JOIN_3, SCHEMA_JOIN_2, \
+                    SCHEMA_JOIN_1, ignored)                                                    \
+    (__VA_ARGS__)
+#define SCHEMA_ELEVENTH(a, b, c, d, e, f, g, h, i, j, eleventh, ...) eleventh
+#define SCHEMA_JOIN_1(text) text
+#define SCHEMA_JOIN_2(text, ...) text "," SCHEMA_JOIN_1(__VA_ARGS__)
+#define SCHEMA_JOIN_3(text, ...) text "," SCHEMA_JOIN_2(__VA_ARGS__)
+#define SCHEMA_JOIN_4(text, ...) text "," SCHEMA_JOIN_3(__VA_ARGS__)
+#define SCHEMA_JOIN_5(text, ...) text "," SCHEMA_JOIN_4(__VA_ARGS__)
+#define SCHEMA_JOIN_6(text, ...) text "," SCHEMA_JOIN_5(__VA_ARGS__)
+#define SCHEMA_JOIN_7(text, ...) text "," SCHEMA_JOIN_6(__VA_ARGS__)
+#define SCHEMA_JOIN_8(text, ...) text "," SCHEMA_JOIN_7(__VA_ARGS__)
+#define SCHEMA_JOIN_9(text, ...) text "," SCHEMA_JOIN_8(__VA_ARGS__)
+#define SCHEMA_JOIN_10(text, ...) text "," SCHEMA_JOIN_9(__VA_ARGS__)
 
 #define SCHEMA_STRING(name, description) \
     "\"" name "\":{\"type\":\"string\",\"description\":\"" description "\"}"

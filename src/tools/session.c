@@ -230,10 +230,8 @@ static void handle_close(struct mcp_call *call, void *data)
     struct tool_result result = {0};
     buffer_init(&result.text, BUFFER_DEFAULT_LIMIT);
     buffer_append_format(&result.text, "Session \"%s\" closed.", name);
-    value map = map_put_text(region, map_new(region), "ok", value_boolean(true));
-    map = map_put_text(region, map, "session", value_string_text(region, name));
-    result.structured =
-        map_put_text(region, map, "sessions", session_names(tools->sessions, region));
+    result.structured = map_put_text(region, structure_start(region, name), "sessions",
+                                     session_names(tools->sessions, region));
     tool_send(call, &result);
 }
 
@@ -244,10 +242,10 @@ static const struct mcp_tool session_tools[] = {
         .description =
             "Functions, variables, macros, classes, packages and systems that the session "
             "has beyond a fresh image.",
-        .input_schema = SCHEMA_OBJECT("\"type\":{\"type\":\"string\",\"enum\":[\"all\","
-                                      "\"functions\",\"variables\",\"macros\","
-                                      "\"classes\"]}," SCHEMA_PACKAGE "," SCHEMA_SESSION,
-                                      ""),
+        .input_schema = SCHEMA_OBJECT("",
+                                      "\"type\":{\"type\":\"string\",\"enum\":[\"all\","
+                                      "\"functions\",\"variables\",\"macros\",\"classes\"]}",
+                                      SCHEMA_PACKAGE, SCHEMA_SESSION),
         .output_schema =
             SCHEMA_RESULT("\"functions\":" SCHEMA_OBJECTS ",\"variables\":" SCHEMA_OBJECTS
                           ",\"macros\":" SCHEMA_OBJECTS ",\"classes\":" SCHEMA_STRINGS
@@ -260,7 +258,7 @@ static const struct mcp_tool session_tools[] = {
         .title = "Reset a session",
         .description = "Start the session afresh; the state before it can be rolled back to.",
         .input_schema = SCHEMA_OBJECT(
-            SCHEMA_BOOLEAN("confirm", "reset without asking the user") "," SCHEMA_SESSION, ""),
+            "", SCHEMA_BOOLEAN("confirm", "reset without asking the user"), SCHEMA_SESSION),
         .output_schema = SCHEMA_RESULT("\"undo\":{\"type\":\"integer\"},"),
         .flags = MCP_TOOL_DESTRUCTIVE | MCP_TOOL_IDEMPOTENT,
         .handler = handle_reset,
@@ -271,10 +269,9 @@ static const struct mcp_tool session_tools[] = {
         .description =
             "Return to the state after an earlier evaluation, by snapshot number or number "
             "of evaluations to undo. Newer snapshots stay, so one can go forward again.",
-        .input_schema =
-            SCHEMA_OBJECT(SCHEMA_INTEGER("to", "snapshot number") "," SCHEMA_INTEGER(
-                              "steps", "evaluations to undo, default 1") "," SCHEMA_SESSION,
-                          ""),
+        .input_schema = SCHEMA_OBJECT("", SCHEMA_INTEGER("to", "snapshot number"),
+                                      SCHEMA_INTEGER("steps", "evaluations to undo, default 1"),
+                                      SCHEMA_SESSION),
         .output_schema =
             SCHEMA_RESULT("\"snapshot\":{\"type\":\"integer\"},\"undone\":{\"type\":\"array\","
                           "\"items\":{\"type\":\"integer\"}},\"lost_threads\":" SCHEMA_STRINGS ","),
@@ -286,7 +283,7 @@ static const struct mcp_tool session_tools[] = {
         .title = "State of a session",
         .description =
             "State, package, memory, threads, limits, snapshots, frozen errors; all sessions.",
-        .input_schema = SCHEMA_OBJECT(SCHEMA_SESSION, ""),
+        .input_schema = SCHEMA_OBJECT("", SCHEMA_SESSION),
         .output_schema = SCHEMA_RESULT("\"state\":{\"type\":\"string\"},\"package\":{\"type\":"
                                        "\"string\"},\"pid\":{\"type\":\"integer\"},"
                                        "\"evaluations\":{\"type\":\"integer\"},\"errors\":{"
@@ -301,7 +298,7 @@ static const struct mcp_tool session_tools[] = {
         .name = "close-session",
         .title = "Close a session",
         .description = "End all processes of a session and forget everything about it.",
-        .input_schema = SCHEMA_OBJECT(SCHEMA_SESSION, ""),
+        .input_schema = SCHEMA_OBJECT("", SCHEMA_SESSION),
         .output_schema = SCHEMA_RESULT("\"sessions\":" SCHEMA_STRINGS ","),
         .flags = MCP_TOOL_DESTRUCTIVE | MCP_TOOL_IDEMPOTENT,
         .handler = handle_close,

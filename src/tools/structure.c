@@ -25,6 +25,12 @@ value structure_error(struct region *region, value error, int64_t frames)
     return map_put_text(region, copy, "frames", some);
 }
 
+value structure_start(struct region *region, const char *session)
+{
+    value map = map_put_text(region, map_new(region), "ok", value_boolean(true));
+    return put_text(region, map, "session", span_from(session));
+}
+
 value structure_reply(struct region *region, const struct session_reply *reply)
 {
     value map = map_put_text(region, map_new(region), "ok", value_boolean(reply->ok));

@@ -4,6 +4,8 @@
 
 #include "session/session.h"
 
+// {"ok":true, "session":…}
+value structure_start(struct region *region, const char *session);
 // {"ok":…, "session":…}, and the error of a reply that failed.
 value structure_reply(struct region *region, const struct session_reply *reply);
 // All members of evaluate-lisp's result.

@@ -107,15 +107,14 @@ static void handle_match(struct mcp_call *call, void *data)
 static const struct mcp_tool syntax_tools[] = {
     {"validate-syntax", "Check parentheses and strings",
      "Is the code complete? Scans without reading or running.",
-     SCHEMA_OBJECT(SCHEMA_CODE, "\"code\""),
+     SCHEMA_OBJECT("\"code\"", SCHEMA_CODE),
      SCHEMA_RESULT(
          "\"valid\":{\"type\":\"boolean\"},\"forms\":{\"type\":\"integer\"}," POSITION_SCHEMA),
      MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_validate, NULL},
     {"match-paren", "Find the matching parenthesis",
      "The partner of the parenthesis at a position.",
-     SCHEMA_OBJECT(SCHEMA_CODE
-                   "," SCHEMA_INTEGER("line", "1-based") "," SCHEMA_INTEGER("column", "1-based"),
-                   "\"code\",\"line\",\"column\""),
+     SCHEMA_OBJECT("\"code\",\"line\",\"column\"", SCHEMA_CODE, SCHEMA_INTEGER("line", "1-based"),
+                   SCHEMA_INTEGER("column", "1-based")),
      SCHEMA_RESULT("\"found\":{\"type\":\"boolean\"}," POSITION_SCHEMA),
      MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_match, NULL},
 };

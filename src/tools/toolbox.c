@@ -199,14 +199,10 @@ bool toolbox_load(const char *path, struct toolbox **ret_toolbox, struct error *
         return error_set(error, ERROR_SYSTEM, "cannot open %s: %s", path, strerror(errno));
     CLEANUP_BUFFER struct buffer content;
     buffer_init(&content, TOOLBOX_FILE_MAX);
-    char block[65536];
-    ssize_t length;
-    while ((length = read(descriptor, block, sizeof(block))) > 0)
-        buffer_append(&content, block, (size_t)length);
-    int failed = length < 0 ? errno : 0;
+    int failed = buffer_append_descriptor(&content, descriptor);
     close(descriptor);
-    if (failed)
-        return error_set(error, ERROR_SYSTEM, "cannot read %s: %s", path, strerror(failed));
+    if (failed < 0)
+        return error_set(error, ERROR_SYSTEM, "cannot read %s: %s", path, strerror(-failed));
     if (content.failed)
         return error_set(error, ERROR_LIMIT, "%s is larger than %d bytes", path, TOOLBOX_FILE_MAX);
     struct error inner;

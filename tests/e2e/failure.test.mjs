@@ -211,6 +211,16 @@ describe('timers', () => {
     assert.match(text, /^\[stderr\]\n; .* ended by SIMPLE-ERROR: in timer \(error \d+\)\n\n=> T$/);
     expectResult(await server.call('describe-last-error'), { has: 'No error information available.' });
   });
+  test('a timer that never ends while the session is idle', async () => {
+    await server.value('(defun spin () (loop)) (sb-ext:schedule-timer (sb-ext:make-timer (quote spin)) 0.1) 1');
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    const { text, isError } = await server.evaluate('(+ 40 2)', { timeout: 1 });
+    assert.equal(isError, false);
+    assert.match(text, /^\[Notice\]\nthe session's process did not take the call within 2 seconds and was ended; its timers are unscheduled; rolled back to snapshot \d+\n\n\[stderr\]\n; thread "timer" ended by EVALUATION-TIMEOUT: The timer did not end while a call waited\. \(error \d+\)\n\n=> 42$/);
+    const error = Number(/\(error (\d+)\)/.exec(text)[1]);
+    expectResult(await server.call('get-backtrace', { error }), { has: '0: (SPIN)' });
+    assert.equal(await server.value('*fired*'), '=> T');
+  });
 });
 
 describe('processes around the session', () => {

@@ -139,6 +139,11 @@ const good = file('good.lisp', '(defun from-file (x) (* x 2))\n(defvar *from-fil
 const bad = file('bad.lisp', '(defvar *before* 1)\n\n(car *before*)\n(defvar *after* 2)\n');
 const open = file('open.lisp', '(defvar *x* 1)\n(defun broken (\n');
 
+const spinning = file('spinning.lisp', '(defun spin () (loop))\n(defvar *spun* 1)\n\n  (spin)\n');
+const deep = file('deep.lisp', '(defun deep (n) (1+ (deep n)))\n#+no-such-feature (skipped)\n(print (deep 1))\n');
+const early = file('early.lisp', '(defvar *early* 1)\n\n(eval-when (:compile-toplevel)\n  (error "too early"))\n');
+const nested = file('nested.lisp', `(defvar *outer* 1)\n(load "${bad}")\n`);
+
 table('files', [
   ['load-file', { path: good }, { match: new RegExp(`^\\[stdout\\]\n42\n\n(=> .*\n\n)?Loaded ${good}: 3 forms\\.$`) }],
   ['evaluate-lisp', { code: '(from-file *from-file*)' }, '=> 84'],
@@ -148,6 +153,13 @@ table('files', [
   ['load-file', { path: open }, { type: 'END-OF-FILE' }],
   ['load-file', { path: path.join(directory, 'missing.lisp') }, { ok: false, has: 'missing.lisp' }],
   ['load-file', { path: good, compile: true }, { has: `Loaded ${good}` }],
+  ['load-file', { path: bad, compile: true }, { type: 'TYPE-ERROR', has: `(in form 2, ${bad}:3, column 1; the forms before it took effect)` }],
+  ['load-file', { path: open, compile: true }, { type: 'END-OF-FILE', has: ['2 parentheses are open', `(in form 2, ${open}:2, column 1; the file was not loaded)`] }],
+  ['load-file', { path: early, compile: true }, { type: 'SIMPLE-ERROR', has: ['too early', `(in form 2, ${early}:3, column 1; the file was not loaded)`] }],
+  ['evaluate-lisp', { code: "(boundp '*early*)" }, '=> NIL'],
+  ['load-file', { path: nested, compile: true }, { type: 'TYPE-ERROR', has: `(in form 2, ${nested}:2, column 1; ` }],
+  ['load-file', { path: spinning, compile: true, timeout: 1 }, { type: 'EVALUATION-TIMEOUT', has: ['It was evaluating form 3.', `${spinning}:4, column 3; `] }],
+  ['load-file', { path: deep, compile: true }, { type: 'SB-KERNEL::CONTROL-STACK-EXHAUSTED', has: `(in form 2, ${deep}:` }],
   ['load-file', { path: good, package: 'no-such' }, { code: 'unknown-package' }],
 ]);
 

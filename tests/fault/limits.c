@@ -191,12 +191,16 @@ static void eviction(struct driver *driver)
     session_limits_set(driver->manager, NULL, &limits);
 }
 
+// With room for three or four snapshots of 16 MB each: the frozen error goes, then most of those
+// between the first state and the last.
 static void eviction_by_memory(void)
 {
     struct driver driver;
-    struct answer answer;
+    struct answer first, answer;
     driver_open(&driver, &(struct session_config){.clone_budget_mb = 60});
-    driver_eval(&driver, "(defvar *v* nil)", 20, &answer);
+    driver_eval(&driver, "(defvar *v* :first)", 20, &first);
+    driver_eval(&driver, "(error \"frozen\")", 20, &answer);
+    check(answer.frozen, "frozen: %s", answer.message);
     for (int i = 0; i < 8; i++) {
         driver_eval(&driver,
                     "(setf *v* (make-array 4000000 :element-type '(unsigned-byte 32) "
@@ -205,8 +209,17 @@ static void eviction_by_memory(void)
         driver_run_for(&driver, 120);
     }
     size_t count = count_snapshots(&driver);
-    check(count >= 2 && count < 8, "%zu snapshots with a budget of 60 MB", count);
+    check(count >= 3 && count < 8, "%zu snapshots with a budget of 60 MB", count);
+    struct region *region = region_new(8 << 20);
+    value info = session_info(driver.manager, NULL, false, region);
+    check(vector_count(map_get_text(info, "frozen")) == 0, "the frozen error is still there");
+    int64_t oldest = map_get_text(vector_at(map_get_text(info, "snapshots"), 0), "number").integer;
+    check(oldest <= first.evaluation, "the oldest snapshot is %lld", (long long)oldest);
+    region_free(region);
     expect(&driver, "(length *v*)", "4000000");
+    driver_rollback(&driver, oldest, &answer);
+    check(answer.ok, "rollback to the oldest: %s", answer.message);
+    expect(&driver, "(and (boundp '*v*) (symbol-value '*v*))", oldest == 0 ? "NIL" : ":FIRST");
     driver_close(&driver);
 }
 

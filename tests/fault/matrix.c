@@ -290,6 +290,92 @@ static void leftovers(struct driver *driver)
     check_state(driver, "leftovers");
 }
 
+static void expect_value(struct driver *driver, const char *name, const char *code,
+                         const char *values, struct answer *answer)
+{
+    driver_eval(driver, code, 5, answer);
+    check(answer->ok && strcmp(answer->values, values) == 0, "%s: %s %s %s", name, answer->values,
+          answer->type, answer->message);
+}
+
+// A timer that never ends keeps the idle head from reading: the call that comes then is not to blame.
+static void runaway_timer(struct driver *driver)
+{
+    struct answer answer;
+    expect_value(driver, "timer",
+                 "(defvar *timed* 0) (defun spin-timer () (incf *timed*) (loop)) "
+                 "(sb-ext:schedule-timer (sb-ext:make-timer 'spin-timer) 0.1 :repeat-interval 0.1) "
+                 "1",
+                 "1", &answer);
+    driver_run_for(driver, 300);
+    driver_eval(driver, "(keep)", 1, &answer);
+    check(answer.ok && strcmp(answer.values, "42") == 0 && !answer.rollback[0],
+          "call after a runaway timer: %s %s %s", answer.values, answer.type, answer.message);
+    check(answer.milliseconds < 3000, "call after a runaway timer: took %.0f ms",
+          answer.milliseconds);
+    check(strstr(answer.notices, "the session's process did not take the call within 2 seconds and "
+                                 "was ended; its timers are unscheduled; rolled back to snapshot "),
+          "runaway timer: notice %s", answer.notices);
+    check(strstr(answer.errors, "; thread \"timer\" ended by EVALUATION-TIMEOUT: The timer did not "
+                                "end while a call waited. (error "),
+          "runaway timer: %s", answer.errors);
+    struct region *region = region_new(8 << 20);
+    value error = vector_at(session_errors(driver->manager, NULL, region), 0);
+    value frames = map_get_text(error, "frames");
+    struct span call = vector_count(frames) > 0
+                           ? value_text(map_get_text(vector_at(frames, 0), "call"))
+                           : (struct span){"", 0};
+    check(span_equal_text(call, "(SPIN-TIMER)"), "runaway timer: %zu frames, the first %.*s",
+          vector_count(frames), (int)call.length, call.data);
+    region_free(region);
+    driver_run_for(driver, 300);
+    expect_value(driver, "it does not run again", "(list *timed* (sb-ext:list-all-timers))",
+                 "(0 NIL)", &answer);
+    check(!answer.notices[0], "it does not run again: %s", answer.notices);
+    check_state(driver, "runaway timer");
+}
+
+// A timer that is only slow delays the call, a cancelled call does not wait for one that never ends,
+// and a copy of a snapshot runs none.
+static void other_timers(struct driver *driver)
+{
+    struct answer answer, cancelled;
+    expect_value(
+        driver, "slow timer",
+        "(sb-ext:schedule-timer (sb-ext:make-timer (lambda () (sleep 1.5) (incf *timed*))) "
+        "0.1) 1",
+        "1", &answer);
+    driver_run_for(driver, 200);
+    driver_eval(driver, "*timed*", 1, &answer);
+    check(answer.ok && strcmp(answer.values, "1") == 0 && !answer.notices[0],
+          "slow timer: %s %s %s", answer.values, answer.message, answer.notices);
+
+    expect_value(driver, "cancelled",
+                 "(sb-ext:schedule-timer (sb-ext:make-timer 'spin-timer) 0.1) 1", "1", &answer);
+    driver_run_for(driver, 200);
+    uint64_t ticket = driver_start(driver, NULL, "(incf *timed*)", 0, &cancelled);
+    driver_run_for(driver, 50);
+    session_cancel(driver->manager, ticket);
+    expect_value(driver, "after a cancelled call", "*timed*", "1", &answer);
+    check(cancelled.calls == 0 && answer.milliseconds < 1500, "after a cancelled call: %.0f ms",
+          answer.milliseconds);
+
+    expect_value(driver, "copy", "(sb-ext:schedule-timer (sb-ext:make-timer 'spin-timer) 1) 1", "1",
+                 &answer);
+    driver_settle(driver);
+    struct region *region = region_new(8 << 20);
+    value params = map_put_text(region, map_new(region), "code",
+                                value_string_text(region, "(eval-when (:compile-toplevel) "
+                                                          "(sleep 1.5))"));
+    struct session_request request = {
+        .kind = SESSION_COPY, .op = "compile", .params = params, .timeout = 4};
+    driver_call(driver, &request, &answer);
+    check(answer.ok, "timer in a copy: %s %s", answer.type, answer.message);
+    region_free(region);
+    driver_eval(driver, "(keep)", 1, &answer);
+    check_state(driver, "other timers");
+}
+
 void run_matrix(const char *only)
 {
     struct driver driver;
@@ -308,6 +394,8 @@ void run_matrix(const char *only)
         file_offsets(&driver);
         lost_threads(&driver);
         leftovers(&driver);
+        runaway_timer(&driver);
+        other_timers(&driver);
     }
     driver_close(&driver);
     check(count_children() == 0, "%d processes are left", count_children());

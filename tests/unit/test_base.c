@@ -1,8 +1,15 @@
-// The small modules of the base layer: hash and clock.
+// The small modules of the base layer: hash, clock and path.
 #include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/memory.h"
+#include "base/path.h"
 
 Test(hash, depends_on_every_byte_and_on_the_seed)
 {
@@ -25,4 +32,51 @@ Test(clock, formats_utc_and_never_goes_back)
     cr_expect_str_eq(text, "2026-01-01T00:00:00Z");
     int64_t before = clock_now_ns();
     cr_expect_leq(before, clock_now_ns());
+}
+
+Test(path, places_of_the_user)
+{
+    static const struct {
+        const char *cache, *home, *expected;
+    } cases[] = {
+        {"/c", "/h", "/c/cadre/x"},      {NULL, "/h", "/h/.cache/cadre/x"},
+        {"", "/h", "/h/.cache/cadre/x"}, {"relative", "/h", "/h/.cache/cadre/x"},
+        {NULL, "relative", NULL},        {NULL, NULL, NULL},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        unsetenv("XDG_CACHE_HOME");
+        unsetenv("HOME");
+        if (cases[i].cache)
+            setenv("XDG_CACHE_HOME", cases[i].cache, 1);
+        if (cases[i].home)
+            setenv("HOME", cases[i].home, 1);
+        CLEANUP_FREE char *path = path_in_cache("x");
+        if (cases[i].expected)
+            cr_expect_str_eq(path, cases[i].expected);
+        else
+            cr_expect_null(path);
+    }
+}
+
+Test(path, makes_directories)
+{
+    char root[] = "/tmp/cadre-path-XXXXXX";
+    cr_assert_not_null(mkdtemp(root));
+    CLEANUP_FREE char *file = memory_format("%s/a/b/file", root);
+    CLEANUP_FREE char *above = memory_format("%s/a/b", root);
+    CLEANUP_FREE char *first = memory_format("%s/a", root);
+    CLEANUP_FREE char *below = memory_format("%s/below", file);
+    struct stat status;
+    cr_expect_eq(path_make_parents(file), 0);
+    cr_expect_eq(stat(above, &status), 0);
+    cr_expect_eq(status.st_mode & 0777, 0700);
+    cr_expect_eq(access(file, F_OK), -1);
+    cr_expect_eq(path_make_directories(file), 0);
+    cr_expect_eq(path_make_directories(file), 0);
+    cr_expect_eq(rmdir(file), 0);
+    FILE *plain = fopen(file, "w");
+    fclose(plain);
+    cr_expect_eq(path_make_directories(below), -ENOTDIR);
+    cr_expect_eq(path_make_parents(""), -ENOENT);
+    cr_expect_eq(unlink(file) | rmdir(above) | rmdir(first) | rmdir(root), 0);
 }

@@ -1,6 +1,9 @@
 #include "base/buffer.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 
@@ -55,6 +58,30 @@ Test(buffer, stops_at_its_limit_until_cleared)
     buffer_append_text(&buffer, "new");
     cr_assert_not(buffer.failed);
     cr_assert_str_eq(buffer_text(&buffer), "new");
+}
+
+Test(buffer, reads_a_descriptor_to_its_end_or_the_limit)
+{
+    struct buffer buffer;
+    int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC), null = open("/dev/null", O_RDONLY);
+    buffer_init(&buffer, 100000);
+    cr_expect_eq(buffer_append_descriptor(&buffer, null), 0);
+    cr_expect_eq(buffer.length, 0);
+    cr_expect_not(buffer.failed);
+    cr_expect_eq(buffer_append_descriptor(&buffer, zero), 0);
+    cr_expect(buffer.failed);
+    buffer_clear(&buffer);
+    close(null);
+    cr_expect_eq(buffer_append_descriptor(&buffer, null), -EBADF);
+    int ends[2];
+    cr_assert_eq(pipe(ends), 0);
+    cr_assert_eq(write(ends[1], "in a pipe", 9), 9);
+    close(ends[1]);
+    cr_expect_eq(buffer_append_descriptor(&buffer, ends[0]), 0);
+    cr_expect_str_eq(buffer_text(&buffer), "in a pipe");
+    close(ends[0]);
+    close(zero);
+    buffer_release(&buffer);
 }
 
 Test(buffer, survives_every_failing_allocation)

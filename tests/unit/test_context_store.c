@@ -318,6 +318,20 @@ Test(context_store, default_path)
     }
 }
 
+Test(context_store, no_default_path_without_a_home)
+{
+    unsetenv("CADRE_CONTEXT_DB");
+    unsetenv("XDG_STATE_HOME");
+    unsetenv("HOME");
+    struct context_test test = {.store = context_store_new(NULL),
+                                .region = region_new((size_t)2 << 30)};
+    struct context_result result = list(&test, "{}");
+    cr_assert_not(result.ok);
+    cr_expect_str_eq(result.error.message, "no place for the context file: set HOME, "
+                                           "XDG_STATE_HOME or CADRE_CONTEXT_DB");
+    context_test_end(&test);
+}
+
 static void expect_unavailable(struct context_test *test, const char *cause)
 {
     struct context_result result = list(test, "{}");

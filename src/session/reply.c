@@ -173,7 +173,10 @@ static void add_late_error(struct buffer *lines, value error, int64_t id)
     const char *newline = memchr(message.data, '\n', message.length);
     if (newline)
         message.length = (size_t)(newline - message.data);
-    if (text_is(map_get_text(error, "kind"), "finalizer") || thread.length == 0)
+    value kind = map_get_text(error, "kind");
+    if (text_is(kind, "timer"))
+        buffer_append_text(lines, "; timer");
+    else if (text_is(kind, "finalizer") || thread.length == 0)
         buffer_append_text(lines, "; finalizer");
     else
         buffer_append_format(lines, "; thread \"%.*s\"", (int)thread.length, thread.data);

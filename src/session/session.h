@@ -25,6 +25,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/buffer.h"
 #include "base/error.h"
 #include "base/span.h"
 #include "value/value.h"
@@ -180,6 +181,8 @@ bool session_name_valid(struct span name);
 bool session_exists(struct session_manager *manager, const char *name);
 // Vector of names, "main" first, then by age.
 value session_names(struct session_manager *manager, struct region *region);
+// Names of lost threads for a text: the first ones, and how many more.
+void session_thread_names(struct buffer *text, value names);
 
 // Ends all processes of the session and forgets everything; running and queued requests are refused
 // with "session-closed". -ENOENT: no such session.

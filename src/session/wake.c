@@ -116,16 +116,26 @@ enum session_state action_wake_exit(struct session *session, const struct sessio
     return session_begin_spawn(session);
 }
 
+void session_thread_names(struct buffer *text, value names)
+{
+    enum { NAMES_SHOWN = 20 };
+    size_t count = vector_count(names);
+    for (size_t i = 0; i < count && i < NAMES_SHOWN; i++) {
+        if (i > 0)
+            buffer_append_text(text, ", ");
+        buffer_append_span(text, value_text(vector_at(names, i)));
+    }
+    if (count > NAMES_SHOWN)
+        buffer_append_format(text, " and %zu more", count - NAMES_SHOWN);
+}
+
 static void keep_lost_threads(struct session *session, value names)
 {
     if (vector_count(names) == 0)
         return;
     struct buffer text;
     buffer_init(&text, 4096);
-    for (size_t i = 0; i < vector_count(names); i++) {
-        struct span name = value_text(vector_at(names, i));
-        buffer_append_format(&text, "%s%.*s", i ? ", " : "", (int)name.length, name.data);
-    }
+    session_thread_names(&text, names);
     memory_free(session->lost_threads);
     session->lost_threads = memory_copy_text(buffer_text(&text), text.length);
     buffer_release(&text);

@@ -218,7 +218,7 @@ static void render_rollback(struct buffer *text, const struct session_reply *rep
     value lost = map_get_text(reply->rollback, "lost_threads");
     if (value_is_vector(lost) && vector_count(lost) > 0) {
         buffer_append_text(text, "\nLost threads: ");
-        render_names(text, lost);
+        session_thread_names(text, lost);
     }
 }
 

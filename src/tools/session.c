@@ -157,7 +157,7 @@ static void render_rolled_back(struct mcp_call *call, const struct session_reply
     buffer_append_span(text, reply->package_label);
     if (vector_count(reply->lost_threads)) {
         buffer_append_text(text, "\nLost threads: ");
-        render_names(text, reply->lost_threads);
+        session_thread_names(text, reply->lost_threads);
     }
     map = map_put_text(region, map, "snapshot", value_integer(reply->snapshot));
     map = map_put_text(region, map, "undone", value_copy(region, reply->undone));

@@ -201,7 +201,7 @@ describe('timers', () => {
   });
   test('with-timeout ends the evaluation, or what handles it', async () => {
     expectResult(await server.call('evaluate-lisp', { code: '(sb-ext:with-timeout 0.05 (loop))' }), { type: 'TIMEOUT' });
-    assert.equal(await server.value('(handler-case (sb-ext:with-timeout 0.05 (loop)) (sb-ext:timeout () :over))'), ':OVER');
+    assert.equal(await server.value('(handler-case (sb-ext:with-timeout 0.05 (loop)) (sb-ext:timeout () :over))'), '=> :OVER');
   });
   test('an error in a timer while the session is idle', async () => {
     await server.value('(defvar *fired* nil) (sb-ext:schedule-timer (sb-ext:make-timer (lambda () (setf *fired* t) (error "in timer"))) 0.1) 1');
@@ -216,10 +216,20 @@ describe('timers', () => {
     await new Promise((resolve) => setTimeout(resolve, 500));
     const { text, isError } = await server.evaluate('(+ 40 2)', { timeout: 1 });
     assert.equal(isError, false);
-    assert.match(text, /^\[Notice\]\nthe session's process did not take the call within 2 seconds and was ended; its timers are unscheduled; rolled back to snapshot \d+\n\n\[stderr\]\n; thread "timer" ended by EVALUATION-TIMEOUT: The timer did not end while a call waited\. \(error \d+\)\n\n=> 42$/);
+    assert.match(text, /^\[Notice\]\nthe session's process did not take the call within 2 seconds and was ended; its timers are unscheduled; rolled back to snapshot \d+\n\n\[stderr\]\n; timer ended by EVALUATION-TIMEOUT: The timer did not end while a call waited\. \(error \d+\)\n\n=> 42$/);
     const error = Number(/\(error (\d+)\)/.exec(text)[1]);
     expectResult(await server.call('get-backtrace', { error }), { has: '0: (SPIN)' });
     assert.equal(await server.value('*fired*'), '=> T');
+  });
+});
+
+describe('many lost threads', () => {
+  const server = useServer();
+  test('are counted, not listed', async () => {
+    await server.value('(dotimes (i 30) (sb-thread:make-thread #\'sleep :arguments (list 1000) :name (format nil "t~D" i)))');
+    const { text, structured } = await server.evaluate('(sb-ext:exit :abort t)');
+    assert.match(text, /\nLost threads: (t\d+, ){19}t\d+ and 10 more$/);
+    assert.equal(structured.rollback.lost_threads.length, 30);
   });
 });
 

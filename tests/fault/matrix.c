@@ -316,7 +316,7 @@ static void runaway_timer(struct driver *driver)
     check(strstr(answer.notices, "the session's process did not take the call within 2 seconds and "
                                  "was ended; its timers are unscheduled; rolled back to snapshot "),
           "runaway timer: notice %s", answer.notices);
-    check(strstr(answer.errors, "; thread \"timer\" ended by EVALUATION-TIMEOUT: The timer did not "
+    check(strstr(answer.errors, "; timer ended by EVALUATION-TIMEOUT: The timer did not "
                                 "end while a call waited. (error "),
           "runaway timer: %s", answer.errors);
     struct region *region = region_new(8 << 20);

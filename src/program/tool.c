@@ -204,6 +204,7 @@ bool tool_call_run(tool_fn *function, void *data, struct tool_call *call)
 {
     region_on_exhausted(call->region, call_exhausted, call);
     if (__builtin_setjmp(call->exit)) {
+        call->is_exhausted = true;
         buffer_clear(&call->error);
         buffer_append_text(&call->error, "the tool's result needs too much memory");
         return false;
@@ -290,12 +291,23 @@ static value error_text(struct run *run, struct tool_call *call)
     return value_string(run->region, (struct span){text.data, length});
 }
 
+static _Noreturn void fail_result_size(struct run *run, const struct tool *tool)
+{
+    char message[80];
+    snprintf(message, sizeof(message), "a tool's result exceeded %zu bytes",
+             run->limits.max_memory);
+    run_raise_limit(run, MEMORY_EXCEEDED, tool->name, "max_memory", (int64_t)run->limits.max_memory,
+                    message);
+}
+
 static _Noreturn void fail_tool(struct run *run, const struct tool *tool, struct tool_call *call,
                                 struct ledger_entry entry)
 {
     entry.failed = true;
     entry.error = error_text(run, call);
     ledger_add(run, &run->state->branch.ledger, entry);
+    if (call->is_exhausted)
+        fail_result_size(run, tool);
     struct span text = value_text(entry.error);
     run->state->failure.long_message = value_string_format(run->region, "tool '%s' failed: %.*s",
                                                            tool->name, (int)text.length, text.data);

@@ -265,14 +265,14 @@ static value eval_from_test(const struct expression *expression, struct frame *f
 
 // --- selection ----------------------------------------------------------------------------------
 
-enum operands { OPERANDS_ANY, OPERANDS_CONSTANT, OPERANDS_LOCALS, OPERANDS_COUNT };
-
 static enum operands operands_of(const struct expression_builtin *call)
 {
     const struct expression *a = call->items[0];
-    const struct expression *b = call->count > 1 ? call->items[1] : a;
     if (a->kind != EXPRESSION_LOCAL)
         return OPERANDS_ANY;
+    if (call->count == 1)
+        return OPERANDS_CONSTANT;  // inc and dec: the step
+    const struct expression *b = call->items[1];
     if (b->kind == EXPRESSION_LOCAL)
         return OPERANDS_LOCALS;
     // The smallest integer cannot be negated.
@@ -282,27 +282,41 @@ static enum operands operands_of(const struct expression_builtin *call)
                : OPERANDS_ANY;
 }
 
+#define ARITHMETIC_ROW(text, op)                                                                  \
+    {                                                                                             \
+        .name = text, .count = 2, .eval = { fast_##op, fast_##op##_constant, fast_##op##_locals } \
+    }
+#define COMPARISON_ROW(text, op, orders)                                                         \
+    {                                                                                            \
+        .name = text, .count = 2, .test = {test_##op, test_##op##_constant, test_##op##_locals}, \
+        .branch = {NULL, if_##op##_constant, if_##op##_locals}, .accepts = orders,               \
+    }
+
 static const struct {
     const char *name;
     uint32_t count;
     eval_fn *eval[OPERANDS_COUNT];
     test_fn *test[OPERANDS_COUNT];
+    eval_fn *branch[OPERANDS_COUNT];  // of an if with this test
+    uint8_t accepts;
 } fast_builtins[] = {
-    {"+", 2, {fast_add, fast_add_constant, fast_add_locals}, {NULL}},
-    {"-", 2, {fast_subtract, fast_subtract_constant, fast_subtract_locals}, {NULL}},
-    {"*", 2, {fast_multiply, fast_multiply_constant, fast_multiply_locals}, {NULL}},
-    {"inc", 1, {fast_inc, NULL, fast_step_local}, {NULL}},
-    {"dec", 1, {fast_dec, NULL, fast_step_local}, {NULL}},
-    {"<", 2, {NULL}, {test_less, test_less_constant, test_less_locals}},
-    {">", 2, {NULL}, {test_greater, test_greater_constant, test_greater_locals}},
-    {"<=", 2, {NULL}, {test_less_equal, test_less_equal_constant, test_less_equal_locals}},
-    {">=", 2, {NULL}, {test_greater_equal, test_greater_equal_constant, test_greater_equal_locals}},
-    {"=", 2, {NULL}, {test_equal, test_equal_constant, test_equal_locals}},
-    {"not", 1, {NULL}, {test_not}},
-    {"nil?", 1, {NULL}, {test_nil}},
-    {"some?", 1, {NULL}, {test_some}},
-    {"zero?", 1, {NULL}, {test_zero}},
+    ARITHMETIC_ROW("+", add),
+    ARITHMETIC_ROW("-", subtract),
+    ARITHMETIC_ROW("*", multiply),
+    {.name = "inc", .count = 1, .eval = {fast_inc, fast_step_local}},
+    {.name = "dec", .count = 1, .eval = {fast_dec, fast_step_local}},
+    COMPARISON_ROW("<", less, ORDER_LESS),
+    COMPARISON_ROW(">", greater, ORDER_GREATER),
+    COMPARISON_ROW("<=", less_equal, ORDER_LESS | ORDER_SAME),
+    COMPARISON_ROW(">=", greater_equal, ORDER_GREATER | ORDER_SAME),
+    COMPARISON_ROW("=", equal, ORDER_SAME),
+    {.name = "not", .count = 1, .test = {test_not}},
+    {.name = "nil?", .count = 1, .test = {test_nil}},
+    {.name = "some?", .count = 1, .test = {test_some}},
+    {.name = "zero?", .count = 1, .test = {test_zero}},
 };
+
+enum { FAST_BUILTINS = sizeof(fast_builtins) / sizeof(fast_builtins[0]) };
 
 // Copies the operands to where the specialised functions look for them.
 static void note_operands(struct expression_builtin *call, enum operands operands, eval_fn *eval)
@@ -320,16 +334,28 @@ static void note_operands(struct expression_builtin *call, enum operands operand
         call->constant = -call->constant;
 }
 
-static enum quick quick_of(eval_fn *eval)
+static enum operation operation_of(eval_fn *eval)
 {
-    if (eval == fast_add_constant || eval == fast_subtract_constant || eval == fast_step_local)
-        return QUICK_ADD_CONSTANT;
-    return eval == fast_add_locals ? QUICK_ADD_LOCALS : QUICK_NONE;
+    if (eval == fast_add_constant || eval == fast_add_locals || eval == fast_step_local ||
+        eval == fast_subtract_constant)
+        return OPERATION_ADD;
+    if (eval == fast_subtract_locals)
+        return OPERATION_SUBTRACT;
+    if (eval == fast_multiply_constant || eval == fast_multiply_locals)
+        return OPERATION_MULTIPLY;
+    return OPERATION_OTHER;
+}
+
+static enum quick quick_of(const struct expression_builtin *call)
+{
+    if (call->operation != OPERATION_ADD)
+        return QUICK_NONE;
+    return call->operands == OPERANDS_LOCALS ? QUICK_ADD_LOCALS : QUICK_ADD_CONSTANT;
 }
 
 struct fast_builtin fast_builtin_select(struct expression_builtin *call)
 {
-    for (size_t i = 0; i < sizeof(fast_builtins) / sizeof(fast_builtins[0]); i++) {
+    for (size_t i = 0; i < FAST_BUILTINS; i++) {
         if (fast_builtins[i].count != call->count ||
             strcmp(fast_builtins[i].name, call->builtin->name) != 0)
             continue;
@@ -341,7 +367,10 @@ struct fast_builtin fast_builtin_select(struct expression_builtin *call)
             .test = fast_builtins[i].test[operands],
         };
         note_operands(call, operands, fast.eval);
-        call->base.quick = (uint8_t)quick_of(fast.eval);
+        call->operands = (uint8_t)operands;
+        call->accepts = fast_builtins[i].accepts;
+        call->operation = (uint8_t)operation_of(fast.eval);
+        call->base.quick = (uint8_t)quick_of(call);
         if (fast.test)
             fast.eval = eval_from_test;
         return fast;
@@ -351,24 +380,18 @@ struct fast_builtin fast_builtin_select(struct expression_builtin *call)
 
 eval_fn *fast_if_select(const struct expression_if *branch)
 {
-    static const struct {
-        test_fn *test;
-        eval_fn *eval;
-    } branches[] = {
-        {test_less_constant, if_less_constant},
-        {test_less_locals, if_less_locals},
-        {test_greater_constant, if_greater_constant},
-        {test_greater_locals, if_greater_locals},
-        {test_less_equal_constant, if_less_equal_constant},
-        {test_less_equal_locals, if_less_equal_locals},
-        {test_greater_equal_constant, if_greater_equal_constant},
-        {test_greater_equal_locals, if_greater_equal_locals},
-        {test_equal_constant, if_equal_constant},
-        {test_equal_locals, if_equal_locals},
-    };
-    for (size_t i = 0; i < sizeof(branches) / sizeof(branches[0]); i++) {
-        if (branches[i].test == branch->test->test)
-            return branches[i].eval;
+    for (size_t i = 0; i < FAST_BUILTINS; i++) {
+        for (enum operands j = OPERANDS_CONSTANT; j < OPERANDS_COUNT; j++) {
+            if (fast_builtins[i].branch[j] && fast_builtins[i].test[j] == branch->test->test)
+                return fast_builtins[i].branch[j];
+        }
     }
     return eval_if;
+}
+
+enum walk fast_walk_select(const struct expression *test)
+{
+    const struct expression_builtin *call = (const void *)test;
+    bool compares = test->kind == EXPRESSION_CALL_BUILTIN && call->accepts;
+    return compares && call->operands != OPERANDS_ANY ? WALK_IF_COMPARE : WALK_IF;
 }

@@ -11,7 +11,7 @@
     X(bind_if) X(function) X(loop) X(recur) X(for) X(def) X(thread_some) X(thread_cond) X(where) \
     X(call) X(call_builtin) X(call_keyword) X(call_tool) X(memory_put) X(memory_get)       \
     X(return) X(fail) X(vector) X(map) X(set) X(let_one) X(recur_plain) X(looks1) X(looks2) \
-    X(takes1) X(takes2) X(takes3) X(keyword_slot) X(call_global)
+    X(takes1) X(takes2) X(takes3) X(keyword_slot) X(call_global) X(range)
 
 #define X(name) eval_fn eval_##name;
 EVALUATORS(X)

@@ -2,6 +2,7 @@
 #include <alloca.h>
 
 #include "program/eval.h"
+#include "program/range.h"
 #include "program/stack.h"
 #include "program/tool.h"
 #include "value/flexible.h"
@@ -223,6 +224,18 @@ value eval_call_builtin(const struct expression *expression, struct frame *frame
     if (many)
         region_return(run->region, arguments, call->count * sizeof(value));
     return result;
+}
+
+// (range …) that the builtin around it only walks through.
+value eval_range(const struct expression *expression, struct frame *frame, struct run *run)
+{
+    PART(builtin, call);
+    value arguments[3];
+    spend_call(run);
+    for (uint32_t i = 0; i < call->count; i++)
+        arguments[i] = evaluate(call->items[i], frame, run);
+    run->site = expression;
+    return range_to_walk(run, call->builtin, arguments, call->count);
 }
 
 // --- keywords -----------------------------------------------------------------------------------

@@ -1,9 +1,10 @@
-// Arithmetic and comparison without a call where the operands are small numbers. Everything else goes
-// to the builtin itself, so the results are the same.
+// Arithmetic and comparison without a call where the operands are small numbers, and assoc into maps.
+// Everything else goes to the builtin itself, so the results are the same.
 #include <math.h>
 #include <string.h>
 
 #include "program/eval.h"
+#include "value/indexed.h"
 
 #define PART(type, name) const struct expression_##type *name = (const void *)expression
 
@@ -123,6 +124,26 @@ static value fast_inc(const struct expression *expression, struct frame *frame, 
 static value fast_dec(const struct expression *expression, struct frame *frame, struct run *run)
 {
     return fast_step(expression, frame, run, -1);
+}
+
+// --- assoc --------------------------------------------------------------------------------------
+
+static value fast_assoc(const struct expression *expression, struct frame *frame, struct run *run)
+{
+    PART(builtin, call);
+    spend_call(run);
+    value container = evaluate_quick(call->items[0], frame, run);
+    value key = evaluate_quick(call->items[1], frame, run);
+    value item = evaluate_quick(call->items[2], frame, run);
+    run->site = expression;
+    if (__builtin_expect(container.tag == VALUE_MAP, 1)) {
+        run_tick(run, 1);
+        if (dense_append(&container, key, item))
+            return container;
+        return map_put(run->region, container, key, item);
+    }
+    value arguments[3] = {container, key, item};
+    return call->builtin->function(run, call->builtin, arguments, 3);
 }
 
 // --- comparison ---------------------------------------------------------------------------------
@@ -265,21 +286,37 @@ static value eval_from_test(const struct expression *expression, struct frame *f
 
 // --- selection ----------------------------------------------------------------------------------
 
+static bool is_local(const struct expression *expression)
+{
+    return expression->kind == EXPRESSION_LOCAL;
+}
+
+// The smallest integer cannot be negated.
+static bool is_small_integer(const struct expression *expression)
+{
+    return expression->kind == EXPRESSION_IMMEDIATE &&
+           immediate_of(expression).tag == VALUE_INTEGER &&
+           immediate_of(expression).integer != INT64_MIN;
+}
+
+// (+ 1 x) is (+ x 1).
+static bool is_swapped(const struct expression_builtin *call)
+{
+    return call->count == 2 && strchr("+*=", call->builtin->name[0]) &&
+           is_small_integer(call->items[0]) && is_local(call->items[1]);
+}
+
 static enum operands operands_of(const struct expression_builtin *call)
 {
-    const struct expression *a = call->items[0];
-    if (a->kind != EXPRESSION_LOCAL)
+    if (is_swapped(call))
+        return OPERANDS_CONSTANT;
+    if (!is_local(call->items[0]))
         return OPERANDS_ANY;
     if (call->count == 1)
         return OPERANDS_CONSTANT;  // inc and dec: the step
-    const struct expression *b = call->items[1];
-    if (b->kind == EXPRESSION_LOCAL)
+    if (is_local(call->items[1]))
         return OPERANDS_LOCALS;
-    // The smallest integer cannot be negated.
-    return b->kind == EXPRESSION_IMMEDIATE && immediate_of(b).tag == VALUE_INTEGER &&
-                   immediate_of(b).integer != INT64_MIN
-               ? OPERANDS_CONSTANT
-               : OPERANDS_ANY;
+    return is_small_integer(call->items[1]) ? OPERANDS_CONSTANT : OPERANDS_ANY;
 }
 
 #define ARITHMETIC_ROW(text, op)                                                                  \
@@ -305,6 +342,7 @@ static const struct {
     ARITHMETIC_ROW("*", multiply),
     {.name = "inc", .count = 1, .eval = {fast_inc, fast_step_local}},
     {.name = "dec", .count = 1, .eval = {fast_dec, fast_step_local}},
+    {.name = "assoc", .count = 3, .eval = {fast_assoc}},
     COMPARISON_ROW("<", less, ORDER_LESS),
     COMPARISON_ROW(">", greater, ORDER_GREATER),
     COMPARISON_ROW("<=", less_equal, ORDER_LESS | ORDER_SAME),
@@ -323,13 +361,14 @@ static void note_operands(struct expression_builtin *call, enum operands operand
 {
     if (operands == OPERANDS_ANY)
         return;
-    call->slot_a = ((const struct expression_index *)call->items[0])->index;
+    bool swapped = is_swapped(call);
+    call->slot_a = ((const struct expression_index *)call->items[swapped])->index;
     if (eval == fast_step_local)
         call->constant = call->builtin->name[0] == 'i' ? 1 : -1;
     else if (operands == OPERANDS_LOCALS)
         call->slot_b = ((const struct expression_index *)call->items[1])->index;
     else
-        call->constant = immediate_of(call->items[1]).integer;
+        call->constant = immediate_of(call->items[!swapped]).integer;
     if (eval == fast_subtract_constant)
         call->constant = -call->constant;
 }

@@ -1,5 +1,6 @@
 // Picks the function that evaluates each expression, and measures how deep the tree is.
 #include "program/analysis.h"
+#include "program/builtins.h"
 #include "program/eval.h"
 #include "program/stack.h"
 
@@ -54,6 +55,14 @@ static unsigned select_steps(struct binding_step *steps, size_t count, bool plai
     return depth;
 }
 
+// An expression whose value is only walked through.
+static void select_walked(struct expression *expression)
+{
+    const struct expression_builtin *call = (const void *)expression;
+    if (expression->kind == EXPRESSION_CALL_BUILTIN && call->builtin->function == builtin_range)
+        expression->eval = eval_range;
+}
+
 static unsigned select_builtin(struct expression_builtin *call, bool plain)
 {
     static eval_fn *const looks[] = {eval_call_builtin, eval_looks1, eval_looks2};
@@ -61,6 +70,8 @@ static unsigned select_builtin(struct expression_builtin *call, bool plain)
     unsigned depth = select_list(call->items, call->count, plain);
     if (plain)
         return depth;
+    if (call->builtin->flags & BUILTIN_WALKS)
+        select_walked(call->items[call->count - 1]);
     struct fast_builtin fast = fast_builtin_select(call);
     if (fast.eval)
         call->base.eval = fast.eval;
@@ -104,6 +115,8 @@ static unsigned select_for(struct expression_for *loop, bool plain)
         depth = deeper(depth, select_steps(clause->steps, clause->count, plain));
         if (clause->pattern)
             depth = deeper(depth, select_pattern(clause->pattern, plain));
+        if (clause->kind == CLAUSE_EACH && !plain)
+            select_walked(clause->value);
     }
     return depth + 2 * loop->count;  // each clause is a round of two functions
 }

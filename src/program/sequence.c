@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "program/builtin.h"
+#include "program/builtin_support.h"
+#include "program/range.h"
 #include "value/print.h"
 #include "value/text.h"
 
@@ -36,6 +37,13 @@ static void start(struct run *run, const struct builtin *self, unsigned argument
             value_release(run->region, v);
         sequence->looks = false;
         break;
+    case VALUE_RANGE: {
+        const struct range *range = (const struct range *)v.object;
+        sequence->count = range->count;
+        sequence->number = range->start;
+        sequence->step = range->step;
+        break;
+    }
     default: run_type_error(run, self, argument, "a collection", v, NULL);
     }
 }
@@ -72,6 +80,8 @@ static bool next_character(struct sequence *sequence, value *ret_item)
 
 bool sequence_next(struct sequence *sequence, value *ret_item)
 {
+    if (sequence->source.tag == VALUE_RANGE)
+        return sequence_step(sequence, ret_item);
     run_tick(sequence->run, 1);
     if (sequence->source.tag == VALUE_STRING)
         return next_character(sequence, ret_item);

@@ -25,3 +25,17 @@ struct indexed_probe {
 };
 struct indexed_probe indexed_probe(const struct indexed *table, value key);
 bool indexed_probe_next(struct indexed_probe *probe, struct table_entry *ret_entry);
+
+// map_put() of the next key of a dense map with one owner and room, in line; false when it is not
+// that. Consumes the item, and the map is changed in place.
+static inline bool dense_append(value *map, value key, value item)
+{
+    struct indexed *table = (struct indexed *)map->object;
+    if (table->header.kind != OBJECT_INDEXED || !object_is_unique(&table->header) ||
+        !indexed_is_dense(table) || table->trie || table->used == table->capacity ||
+        key.tag != VALUE_INTEGER || (uint64_t)key.integer - (uint64_t)table->first != table->used)
+        return false;
+    table->entries[table->used++] = item;
+    map->aux = table->used;
+    return true;
+}

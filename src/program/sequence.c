@@ -8,6 +8,7 @@
 #include "program/range.h"
 #include "value/print.h"
 #include "value/text.h"
+#include "value/tick.h"
 
 bool value_is_seqable(value v)
 {
@@ -175,10 +176,13 @@ const char *value_describe(value v, char text[DESCRIBE_SIZE])
         }
     }
     struct buffer printed;
+    struct tick before = tick;
+    tick = (struct tick){0};  // little is printed, and a jump would leave the buffer behind
     buffer_init(&printed, DESCRIBE_SIZE);
     value_print(&printed, shown);
     snprintf(text, DESCRIBE_SIZE, "%s %s%s", word, buffer_text(&printed), cut ? "..." : "");
     buffer_release(&printed);
+    tick = before;
     return text;
 }
 

@@ -78,7 +78,8 @@ struct run_state {
     unsigned branch_depth;      // pmap and pcalls around what is being evaluated
     const char *branch_op;  // of branches that run in order: the outermost pmap or pcalls, or NULL
     size_t branch_index;
-    value warnings;  // vector of strings
+    value warnings;         // vector of strings
+    struct buffer scratch;  // of writing that a jump may leave behind; released with the run
 };
 
 // Leaves the run with state->failure filled in.

@@ -416,8 +416,9 @@ value caller_call2(struct caller *caller, value a, value b)
     return caller_enter(caller, 2);
 }
 
-// A single call: f may be dropped meanwhile by whoever lent it.
-value run_call1(struct run *run, value f, value a)
+// A single call: f may be dropped meanwhile by whoever lent it. Not in line: the frame would burden
+// run_call_on(), which mostly does without it.
+__attribute__((noinline)) value run_call1(struct run *run, value f, value a)
 {
     struct caller caller;
     caller_start(&caller, run, f, 1);

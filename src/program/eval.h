@@ -17,6 +17,9 @@
 EVALUATORS(X)
 #undef X
 
+// In an evaluator: its expression as what it is.
+#define PART(type, name) const struct expression_##type *name = (const void *)expression
+
 test_fn test_any;
 test_fn test_local;
 test_fn test_and;

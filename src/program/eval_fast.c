@@ -6,8 +6,6 @@
 #include "program/eval.h"
 #include "value/indexed.h"
 
-#define PART(type, name) const struct expression_##type *name = (const void *)expression
-
 static inline value immediate_of(const struct expression *expression)
 {
     return ((const struct expression_immediate *)expression)->value;

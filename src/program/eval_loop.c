@@ -3,8 +3,6 @@
 #include "value/flexible.h"
 #include "value/text.h"
 
-#define PART(type, name) const struct expression_##type *name = (const void *)expression
-
 static void bind_rest(struct run *run, struct frame *frame, const struct pattern *pattern,
                       value rest);
 

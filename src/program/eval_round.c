@@ -5,8 +5,6 @@
 
 #include "program/eval.h"
 
-#define PART(type, name) const struct expression_##type *name = (const void *)expression
-
 struct round {
     struct frame *frame;
     struct run *run;

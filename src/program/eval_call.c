@@ -5,8 +5,6 @@
 #include "program/range.h"
 #include "program/stack.h"
 #include "program/tool.h"
-#include "value/flexible.h"
-#include "value/shape.h"
 
 enum { FEW_ARGUMENTS = 6 };
 
@@ -221,26 +219,6 @@ value eval_range(const struct expression *expression, struct frame *frame, struc
 }
 
 // --- keywords -----------------------------------------------------------------------------------
-
-static inline bool lookup_find(struct lookup *lookup, value map, value *ret_item)
-{
-    const struct shape *shape = map_shape(map);
-    if (__builtin_expect(shape != NULL && shape == lookup->shape, 1)) {
-        *ret_item = record_slot(map, lookup->slot);
-        return true;
-    }
-    size_t slot;
-    if (shape && shape_slot_flexible(shape, lookup->key, &slot)) {
-        // Wide shapes are counted and may go; only lasting ones are remembered.
-        if (shape->header.references == OBJECT_LASTING) {
-            lookup->shape = shape;
-            lookup->slot = (uint32_t)slot;
-        }
-        *ret_item = record_slot(map, slot);
-        return true;
-    }
-    return map_find_flexible(map, lookup->key, ret_item);
-}
 
 // (:k x) where x is a local that stays, a constant or a capture.
 value eval_keyword_slot(const struct expression *expression, struct frame *frame, struct run *run)

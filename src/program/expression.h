@@ -10,6 +10,7 @@
 
 #include "program/builtin.h"
 #include "program/form.h"
+#include "program/lookup.h"
 #include "program/run.h"
 #include "value/object.h"
 
@@ -325,16 +326,10 @@ struct expression_tool {
 };
 
 // --- running ----------------------------------------------------------------------------------------
-struct lookup {  // (:k m) with an inline cache
-    value key;
-    const void *shape;
-    uint32_t slot;
-};
-
 struct instance {  // of one program in one run
     const struct program *program;
     value *constants;
-    struct lookup *lookups;
+    struct lookup *lookups;  // one for each (:k m)
 };
 
 struct closure {

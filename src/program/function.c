@@ -438,6 +438,20 @@ value run_call2(struct run *run, value f, value a, value b)
     return result;
 }
 
+// The item under a keyword that is called on one map after another.
+static inline bool keyword_find(struct run *run, value keyword, value map, value *ret_item)
+{
+    if (__builtin_expect(keyword.flags & VALUE_BORROWED, 0))
+        return map_find_flexible(map, keyword, ret_item);
+    uintptr_t address = (uintptr_t)keyword.object;
+    struct lookup *lookup = &run->state->lookups[address / 64 % KEYWORD_LOOKUPS];
+    if (__builtin_expect(lookup->key.object != keyword.object, 0)) {
+        value_release(run->region, lookup->key);
+        *lookup = (struct lookup){.key = value_retain(keyword)};
+    }
+    return lookup_find(lookup, map, ret_item);
+}
+
 value run_call_on(struct run *run, value f, value item)
 {
     value found;
@@ -449,7 +463,7 @@ value run_call_on(struct run *run, value f, value item)
     }
     if (f.tag == VALUE_KEYWORD && item.tag == VALUE_MAP) {
         run_tick(run, 1);
-        return map_find_flexible(item, f, &found) ? value_retain(found) : value_nil();
+        return keyword_find(run, f, item, &found) ? value_retain(found) : value_nil();
     }
     return run_call1(run, f, value_retain(item));
 }

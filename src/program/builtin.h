@@ -25,6 +25,7 @@ enum builtin_flags {
     BUILTIN_ODD = 1 << 2,       // only odd argument counts (assoc)
     BUILTIN_ZERO = 1 << 3,      // (reduce f []) is (f)
     BUILTIN_CONSTANT = 1 << 4,  // the name stands for (f): Double/NaN
+    BUILTIN_WALKS = 1 << 5,     // only starts a sequence with its last argument
     // the namespaces in which the name may be written, besides clojure.core/ and core/
     BUILTIN_IN_STRING = 1 << 8,  // clojure.string/ str/ string/
     BUILTIN_IN_SET = 1 << 9,     // clojure.set/ set/
@@ -68,6 +69,20 @@ void run_check_callable(struct run *run, const struct builtin *self, unsigned ar
 value run_call(struct run *run, value f, value *arguments, size_t count);
 value run_call1(struct run *run, value f, value a);
 value run_call2(struct run *run, value f, value a, value b);
+// The same function with the same number of arguments again and again: what a call of a closure needs
+// is prepared once. Borrows f, which must live as long.
+enum { CALLER_FRAME = 7 };  // values; the frame of a small closure
+struct caller {
+    struct run *run;
+    value f;
+    const void *site;
+    const struct code *code;    // of a closure whose calls are prepared, or NULL
+    value frame[CALLER_FRAME];  // struct frame
+};
+void caller_start(struct caller *caller, struct run *run, value f, uint32_t count);
+value caller_call1(struct caller *caller, value a);
+value caller_call2(struct caller *caller, value a, value b);
+
 // (f item) where the item stays the caller's: the fast way for predicates and key functions.
 value run_call_on(struct run *run, value f, value item);
 static inline bool run_test(struct run *run, value f, value item)
@@ -110,11 +125,14 @@ value function_compose(struct run *run, const struct composed_type *type, const 
 // Each step ticks one unit of fuel.
 struct sequence {
     struct run *run;
-    value source;  // vector of the items (maps and sets: sorted when started), or a string, or nil
-    value map;     // for maps: the map whose sorted keys are in `source`
+    // vector of the items (maps and sets: sorted when started), a string, a range (range.h) or nil
+    value source;
+    value map;  // for maps: the map whose sorted keys are in `source`
     size_t position;
-    size_t count;  // items; for strings that are not ASCII: SIZE_MAX, unknown
-    bool looks;    // started by sequence_look: the source is the caller's
+    size_t count;    // items; for strings that are not ASCII: SIZE_MAX, unknown
+    bool looks;      // started by sequence_look: the source is the caller's
+    int64_t number;  // of a range: the next one
+    int64_t step;
 };
 void sequence_start(struct run *run, const struct builtin *self, unsigned argument,
                     struct sequence *ret_sequence, value v);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "program/builtin.h"
+#include "program/range.h"
 #include "value/layout.h"
 #include "value/number.h"
 #include "value/text.h"
@@ -63,15 +64,22 @@ static inline value vector_pair(struct run *run, value a, value b)
     return vector_from(run->region, items, 2);
 }
 
-// sequence_next() with the common case, a vector, in line. The items of a vector that is only ours are
+// sequence_next() with the common cases, vectors and ranges, in line. The items of a vector that is only ours are
 // moved out of it, so that whoever gets them can change them in place.
 static inline bool sequence_step(struct sequence *sequence, value *ret_item)
 {
-    if (sequence->source.tag != VALUE_VECTOR || sequence->map.tag != VALUE_NIL)
+    bool is_range = sequence->source.tag == VALUE_RANGE;
+    if (!is_range && (sequence->source.tag != VALUE_VECTOR || sequence->map.tag != VALUE_NIL))
         return sequence_next(sequence, ret_item);
     run_tick(sequence->run, 1);
     if (sequence->position >= sequence->count)
         return false;
+    if (is_range) {
+        *ret_item = value_integer(sequence->number);
+        sequence->number = (int64_t)((uint64_t)sequence->number + (uint64_t)sequence->step);
+        sequence->position++;
+        return true;
+    }
     struct vector *vector = (struct vector *)sequence->source.object;
     value *place = &vector->items[sequence->position++];
     *ret_item = *place;

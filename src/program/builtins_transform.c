@@ -59,6 +59,8 @@ value builtin_remove(struct run *run, const struct builtin *self, value *argumen
 static value map_one(struct run *run, const struct builtin *self, value f, value source)
 {
     value *own = source.tag == VALUE_VECTOR ? vector_own_items(source) : NULL;
+    struct caller caller;
+    caller_start(&caller, run, f, 1);
     if (own) {
         // Each item is handed over, so that f can change it in place too.
         size_t count = vector_count(source);
@@ -66,7 +68,7 @@ static value map_one(struct run *run, const struct builtin *self, value f, value
         for (size_t i = 0; i < count; i++) {
             value item = own[i];
             own[i] = value_nil();
-            own[i] = run_call1(run, f, item);
+            own[i] = caller_call1(&caller, item);
         }
         return source;
     }
@@ -75,7 +77,7 @@ static value map_one(struct run *run, const struct builtin *self, value f, value
     sequence_start(run, self, 2, &items, source);
     value result = vector_new(run->region, items.count == SIZE_MAX ? 0 : items.count);
     while (sequence_step(&items, &item))
-        vector_add(run, &result, run_call1(run, f, item));
+        vector_add(run, &result, caller_call1(&caller, item));
     sequence_end(&items);
     return result;
 }
@@ -156,8 +158,10 @@ static value map_with_index(struct run *run, const struct builtin *self, value *
     struct sequence items;
     sequence_start(run, self, 2, &items, arguments[1]);
     value result = vector_new(run->region, 0);
+    struct caller caller;
+    caller_start(&caller, run, f, 2);
     for (int64_t index = 0; sequence_step(&items, &item); index++) {
-        value answer = run_call2(run, f, value_integer(index), item);
+        value answer = caller_call2(&caller, value_integer(index), item);
         if (!skip_nil || !value_is_nil(answer))
             vector_add(run, &result, answer);
     }
@@ -218,8 +222,10 @@ value builtin_reduce(struct run *run, const struct builtin *self, value *argumen
         accumulator = arguments[1];
     else if (!sequence_step(&items, &accumulator))
         accumulator = reduce_nothing(run, f);
+    struct caller caller;
+    caller_start(&caller, run, f, 2);
     while (sequence_step(&items, &item))
-        accumulator = run_call2(run, f, accumulator, item);
+        accumulator = caller_call2(&caller, accumulator, item);
     sequence_end(&items);
     value_release(run->region, f);
     return accumulator;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "value/float_text.h"
 
 // x·10^p lies exactly between two integers only if x = m / 2^(p+1) with m odd.
 static bool is_tie(double number, unsigned places)
@@ -45,9 +46,9 @@ size_t decimal_write_fixed(double number, unsigned places, char text[DECIMAL_TEX
 {
     CHECK(isfinite(number) && places <= DECIMAL_MAX_PLACES);
     if (!is_tie(number, places))
-        return (size_t)snprintf(text, DECIMAL_TEXT_SIZE, "%.*f", (int)places, number);
+        return float_print(text, DECIMAL_TEXT_SIZE, 'f', (int)places, number);
     // One more place is exact and ends in 5: drop it and round the magnitude up.
-    size_t length = (size_t)snprintf(text, DECIMAL_TEXT_SIZE, "%.*f", (int)places + 1, number);
+    size_t length = float_print(text, DECIMAL_TEXT_SIZE, 'f', (int)places + 1, number);
     length -= places == 0 ? 2 : 1;
     text[length] = '\0';
     return increment_digits(text, length) ? insert_one(text, length) : length;
@@ -59,8 +60,8 @@ size_t decimal_write_exponent(double number, unsigned places, char text[DECIMAL_
     // All significant digits of any float, so the cut below sees the exact value.
     enum { EXACT_PLACES = 770 };
     char exact[EXACT_PLACES + 32];
-    int exact_length = snprintf(exact, sizeof(exact), "%.*e", EXACT_PLACES, number);
-    char *mark = memchr(exact, 'e', (size_t)exact_length);
+    size_t exact_length = float_print(exact, sizeof(exact), 'e', EXACT_PLACES, number);
+    char *mark = memchr(exact, 'e', exact_length);
     CHECK(mark);
     int exponent = (int)strtol(mark + 1, NULL, 10);
     size_t digits_end = (size_t)(mark - exact);
@@ -87,6 +88,6 @@ double decimal_round(double number, unsigned places)
     if (!isfinite(number) || places > DECIMAL_MAX_PLACES)
         return number;
     char text[DECIMAL_TEXT_SIZE];
-    decimal_write_fixed(number, places, text);
-    return strtod(text, NULL);
+    size_t length = decimal_write_fixed(number, places, text);
+    return float_read((struct span){text, length});
 }

@@ -11,12 +11,14 @@
     X(bind_if) X(function) X(loop) X(recur) X(for) X(def) X(thread_some) X(thread_cond) X(where) \
     X(call) X(call_builtin) X(call_keyword) X(call_tool) X(memory_put) X(memory_get)       \
     X(return) X(fail) X(vector) X(map) X(set) X(let_one) X(recur_plain) X(looks1) X(looks2) \
-    X(takes1) X(takes2) X(takes3) X(keyword_slot) X(call_global) X(recur1) X(recur2)   \
-    X(recur3)
+    X(takes1) X(takes2) X(takes3) X(keyword_slot) X(call_global) X(range)
 
 #define X(name) eval_fn eval_##name;
 EVALUATORS(X)
 #undef X
+
+// In an evaluator: its expression as what it is.
+#define PART(type, name) const struct expression_##type *name = (const void *)expression
 
 test_fn test_any;
 test_fn test_local;
@@ -31,6 +33,8 @@ struct fast_builtin {
 struct fast_builtin fast_builtin_select(struct expression_builtin *call);
 // The evaluator of an if, fused with its test where that is a comparison.
 eval_fn *fast_if_select(const struct expression_if *branch);
+// How the rounds of a loop walk through an if with this test.
+enum walk fast_walk_select(const struct expression *test);
 
 // Puts a value into a slot, releasing what was there.
 static inline void slot_store(struct run *run, struct frame *frame, uint32_t slot, value v)
@@ -65,42 +69,72 @@ static inline void spend_cheap(struct run *run)
     run->fuel--;
 }
 
+// The value of an expression that is so short that it needs no call; false when it is not, or when
+// its operands are not 64-bit integers. Adds the units of fuel it costs to *spent.
+static inline __attribute__((always_inline)) bool quick_value(const struct expression *expression,
+                                                              struct frame *frame, value *ret_value,
+                                                              int64_t *spent)
+{
+    const struct expression_builtin *call = (const void *)expression;
+    const struct expression_index *local = (const void *)expression;
+    uint8_t quick = expression->quick;
+    int64_t result;
+    if (quick == QUICK_NONE)
+        return false;
+    if (quick == QUICK_ADD_CONSTANT) {
+        const value a = frame->slots[call->slot_a];
+        if (a.tag != VALUE_INTEGER || __builtin_add_overflow(a.integer, call->constant, &result))
+            return false;
+        *ret_value = value_integer(result);
+        *spent += 1;
+    } else if (quick == QUICK_LOCAL_MOVE) {
+        *ret_value = frame->slots[local->index];
+        frame->slots[local->index] = value_nil();
+    } else if (quick == QUICK_LOCAL_COPY) {
+        *ret_value = value_retain(frame->slots[local->index]);
+    } else if (quick == QUICK_IMMEDIATE) {
+        *ret_value = ((const struct expression_immediate *)expression)->value;
+    } else {
+        const value a = frame->slots[call->slot_a];
+        const value b = frame->slots[call->slot_b];
+        if (a.tag != VALUE_INTEGER || b.tag != VALUE_INTEGER ||
+            __builtin_add_overflow(a.integer, b.integer, &result))
+            return false;
+        *ret_value = value_integer(result);
+        *spent += 1;
+    }
+    return true;
+}
+
 // The value of an expression, without a call when it is very short.
 static inline value evaluate_quick(const struct expression *expression, struct frame *frame,
                                    struct run *run)
 {
-    uint8_t quick = expression->quick;
-    if (quick == QUICK_NONE)
+    value v;
+    int64_t spent = 0;
+    if (!quick_value(expression, frame, &v, &spent))
         return evaluate(expression, frame, run);
-    const struct expression_builtin *call = (const void *)expression;
-    const struct expression_index *local = (const void *)expression;
-    int64_t result;
-    if (quick == QUICK_ADD_CONSTANT) {
-        const value a = frame->slots[call->slot_a];
-        if (__builtin_expect(a.tag == VALUE_INTEGER, 1) &&
-            !__builtin_add_overflow(a.integer, call->constant, &result)) {
-            spend_cheap(run);
-            return value_integer(result);
-        }
-    } else if (quick == QUICK_LOCAL_MOVE) {
-        value v = frame->slots[local->index];
-        frame->slots[local->index] = value_nil();
-        return v;
-    } else if (quick == QUICK_LOCAL_COPY) {
-        return value_retain(frame->slots[local->index]);
-    } else if (quick == QUICK_IMMEDIATE) {
-        return ((const struct expression_immediate *)expression)->value;
-    } else {
-        const value a = frame->slots[call->slot_a];
-        const value b = frame->slots[call->slot_b];
-        if (__builtin_expect(a.tag == VALUE_INTEGER && b.tag == VALUE_INTEGER, 1) &&
-            !__builtin_add_overflow(a.integer, b.integer, &result)) {
-            spend_cheap(run);
-            return value_integer(result);
-        }
-    }
-    return evaluate(expression, frame, run);
+    if (spent)
+        run->fuel -= spent;
+    return v;
 }
+
+// Does a comparison that accepts some orders accept that of these two?
+static inline bool order_accepts(uint8_t accepts, int64_t a, int64_t b)
+{
+    return accepts >> ((a >= b) + (a > b)) & 1;
+}
+
+// --- loops (eval_round.c, eval_integer.c) ---------------------------------------------------------
+
+// The value of a body that may end in recur: each recur jumps back to its start. `jumps` were made
+// before.
+value rounds_run(const struct expression *body, struct frame *frame, struct run *run,
+                 int64_t jumps);
+// Makes up to `most` rounds of a loop over integers whose body this is; returns how many.
+int64_t integer_rounds(const struct expression_if *branch, struct frame *frame, struct run *run,
+                       uint64_t most);
+bool integer_rounds_possible(const struct expression_if *branch);
 
 // --- functions (function.c) ---------------------------------------------------------------------
 extern const struct object_type closure_type;
@@ -128,8 +162,6 @@ struct small_frame {
     value slots[SMALL_FRAME];
 };
 
-// The rounds after a recur; returns the value of the last.
-value closure_run_again(struct run *run, struct frame *frame, const struct code *code);
 void closure_bind_parameters(struct run *run, struct frame *frame, const struct code *code);
 
 // Runs a closure whose arguments lie in the first slots of a frame, the other slots being nil.
@@ -139,7 +171,7 @@ static inline value closure_run(struct run *run, struct frame *frame, const stru
         closure_bind_parameters(run, frame, code);
     value result = evaluate(code->body, frame, run);
     if (__builtin_expect(result.tag == VALUE_RECUR, 0))
-        result = closure_run_again(run, frame, code);
+        result = rounds_run(code->body, frame, run, 1);
     for (uint32_t i = 0; i < code->slot_count; i++)
         value_release(run->region, frame->slots[i]);
     return result;

@@ -3,8 +3,6 @@
 #include "program/memory.h"
 #include "program/where.h"
 
-#define PART(type, name) const struct expression_##type *name = (const void *)expression
-
 value eval_immediate(const struct expression *expression, struct frame *frame, struct run *run)
 {
     (void)frame;

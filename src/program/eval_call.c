@@ -2,12 +2,9 @@
 #include <alloca.h>
 
 #include "program/eval.h"
+#include "program/range.h"
 #include "program/stack.h"
 #include "program/tool.h"
-#include "value/flexible.h"
-#include "value/shape.h"
-
-#define PART(type, name) const struct expression_##type *name = (const void *)expression
 
 enum { FEW_ARGUMENTS = 6 };
 
@@ -146,66 +143,50 @@ static inline value argument(const struct expression_builtin *call, uint32_t i, 
                                    : evaluate(call->items[i], frame, run);
 }
 
-value eval_looks1(const struct expression *expression, struct frame *frame, struct run *run)
+// A builtin that looks, with few arguments: those that have a place are read there.
+static inline __attribute__((always_inline)) value call_looks(const struct expression *expression,
+                                                              struct frame *frame, struct run *run,
+                                                              uint32_t count)
 {
     PART(builtin, call);
+    value given[2], arguments[2];
     spend_call(run);
-    value v = argument(call, 0, frame, run);
-    value arguments[1] = {v};
+    for (uint32_t i = 0; i < count; i++)
+        given[i] = arguments[i] = argument(call, i, frame, run);
     run->site = expression;
-    value result = call->builtin->function(run, call->builtin, arguments, 1);
-    if (!(call->borrowed & 1))
-        value_release(run->region, v);
+    value result = call->builtin->function(run, call->builtin, arguments, count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!(call->borrowed >> i & 1))
+            value_release(run->region, given[i]);
+    }
     return result;
 }
 
-value eval_looks2(const struct expression *expression, struct frame *frame, struct run *run)
+// One that takes its arguments.
+static inline __attribute__((always_inline)) value call_takes(const struct expression *expression,
+                                                              struct frame *frame, struct run *run,
+                                                              uint32_t count)
 {
     PART(builtin, call);
-    spend_call(run);
-    value a = argument(call, 0, frame, run);
-    value b = argument(call, 1, frame, run);
-    value arguments[2] = {a, b};
-    run->site = expression;
-    value result = call->builtin->function(run, call->builtin, arguments, 2);
-    if (!(call->borrowed & 1))
-        value_release(run->region, a);
-    if (!(call->borrowed & 2))
-        value_release(run->region, b);
-    return result;
-}
-
-value eval_takes1(const struct expression *expression, struct frame *frame, struct run *run)
-{
-    PART(builtin, call);
-    spend_call(run);
-    value arguments[1] = {evaluate_quick(call->items[0], frame, run)};
-    run->site = expression;
-    return call->builtin->function(run, call->builtin, arguments, 1);
-}
-
-value eval_takes2(const struct expression *expression, struct frame *frame, struct run *run)
-{
-    PART(builtin, call);
-    spend_call(run);
-    value arguments[2];
-    arguments[0] = evaluate_quick(call->items[0], frame, run);
-    arguments[1] = evaluate_quick(call->items[1], frame, run);
-    run->site = expression;
-    return call->builtin->function(run, call->builtin, arguments, 2);
-}
-
-value eval_takes3(const struct expression *expression, struct frame *frame, struct run *run)
-{
-    PART(builtin, call);
-    spend_call(run);
     value arguments[3];
-    arguments[0] = evaluate_quick(call->items[0], frame, run);
-    arguments[1] = evaluate_quick(call->items[1], frame, run);
-    arguments[2] = evaluate_quick(call->items[2], frame, run);
+    spend_call(run);
+    for (uint32_t i = 0; i < count; i++)
+        arguments[i] = evaluate_quick(call->items[i], frame, run);
     run->site = expression;
-    return call->builtin->function(run, call->builtin, arguments, 3);
+    return call->builtin->function(run, call->builtin, arguments, count);
 }
+
+#define FEW(convention, count)                                                               \
+    value eval_##convention##count(const struct expression *expression, struct frame *frame, \
+                                   struct run *run)                                          \
+    {                                                                                        \
+        return call_##convention(expression, frame, run, count);                             \
+    }
+FEW(looks, 1)
+FEW(looks, 2)
+FEW(takes, 1)
+FEW(takes, 2)
+FEW(takes, 3)
 
 value eval_call_builtin(const struct expression *expression, struct frame *frame, struct run *run)
 {
@@ -225,27 +206,19 @@ value eval_call_builtin(const struct expression *expression, struct frame *frame
     return result;
 }
 
-// --- keywords -----------------------------------------------------------------------------------
-
-static inline bool lookup_find(struct lookup *lookup, value map, value *ret_item)
+// (range …) that the builtin around it only walks through.
+value eval_range(const struct expression *expression, struct frame *frame, struct run *run)
 {
-    const struct shape *shape = map_shape(map);
-    if (__builtin_expect(shape != NULL && shape == lookup->shape, 1)) {
-        *ret_item = record_slot(map, lookup->slot);
-        return true;
-    }
-    size_t slot;
-    if (shape && shape_slot_flexible(shape, lookup->key, &slot)) {
-        // Wide shapes are counted and may go; only lasting ones are remembered.
-        if (shape->header.references == OBJECT_LASTING) {
-            lookup->shape = shape;
-            lookup->slot = (uint32_t)slot;
-        }
-        *ret_item = record_slot(map, slot);
-        return true;
-    }
-    return map_find_flexible(map, lookup->key, ret_item);
+    PART(builtin, call);
+    value arguments[3];
+    spend_call(run);
+    for (uint32_t i = 0; i < call->count; i++)
+        arguments[i] = evaluate(call->items[i], frame, run);
+    run->site = expression;
+    return range_to_walk(run, call->builtin, arguments, call->count);
 }
+
+// --- keywords -----------------------------------------------------------------------------------
 
 // (:k x) where x is a local that stays, a constant or a capture.
 value eval_keyword_slot(const struct expression *expression, struct frame *frame, struct run *run)

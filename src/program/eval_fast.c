@@ -1,11 +1,10 @@
-// Arithmetic and comparison without a call where the operands are small numbers. Everything else goes
-// to the builtin itself, so the results are the same.
+// Arithmetic and comparison without a call where the operands are small numbers, and assoc into maps.
+// Everything else goes to the builtin itself, so the results are the same.
 #include <math.h>
 #include <string.h>
 
 #include "program/eval.h"
-
-#define PART(type, name) const struct expression_##type *name = (const void *)expression
+#include "value/indexed.h"
 
 static inline value immediate_of(const struct expression *expression)
 {
@@ -123,6 +122,27 @@ static value fast_inc(const struct expression *expression, struct frame *frame, 
 static value fast_dec(const struct expression *expression, struct frame *frame, struct run *run)
 {
     return fast_step(expression, frame, run, -1);
+}
+
+// --- assoc --------------------------------------------------------------------------------------
+
+static value fast_assoc(const struct expression *expression, struct frame *frame, struct run *run)
+{
+    PART(builtin, call);
+    // The call and, as the builtin counts it, the work of one entry, in one piece.
+    run_tick(run, 1);
+    spend_call(run);
+    value container = evaluate_quick(call->items[0], frame, run);
+    value key = evaluate_quick(call->items[1], frame, run);
+    value item = evaluate_quick(call->items[2], frame, run);
+    run->site = expression;
+    if (__builtin_expect(container.tag != VALUE_MAP, 0)) {
+        value arguments[3] = {container, key, item};
+        return call->builtin->function(run, call->builtin, arguments, 3);
+    }
+    if (dense_append(&container, key, item))
+        return container;
+    return map_put(run->region, container, key, item);
 }
 
 // --- comparison ---------------------------------------------------------------------------------
@@ -265,71 +285,115 @@ static value eval_from_test(const struct expression *expression, struct frame *f
 
 // --- selection ----------------------------------------------------------------------------------
 
-enum operands { OPERANDS_ANY, OPERANDS_CONSTANT, OPERANDS_LOCALS, OPERANDS_COUNT };
+static bool is_local(const struct expression *expression)
+{
+    return expression->kind == EXPRESSION_LOCAL;
+}
+
+// The smallest integer cannot be negated.
+static bool is_small_integer(const struct expression *expression)
+{
+    return expression->kind == EXPRESSION_IMMEDIATE &&
+           immediate_of(expression).tag == VALUE_INTEGER &&
+           immediate_of(expression).integer != INT64_MIN;
+}
+
+// (+ 1 x) is (+ x 1).
+static bool is_swapped(const struct expression_builtin *call)
+{
+    return call->count == 2 && strchr("+*=", call->builtin->name[0]) &&
+           is_small_integer(call->items[0]) && is_local(call->items[1]);
+}
 
 static enum operands operands_of(const struct expression_builtin *call)
 {
-    const struct expression *a = call->items[0];
-    const struct expression *b = call->count > 1 ? call->items[1] : a;
-    if (a->kind != EXPRESSION_LOCAL)
+    if (is_swapped(call))
+        return OPERANDS_CONSTANT;
+    if (!is_local(call->items[0]))
         return OPERANDS_ANY;
-    if (b->kind == EXPRESSION_LOCAL)
+    if (call->count == 1)
+        return OPERANDS_CONSTANT;  // inc and dec: the step
+    if (is_local(call->items[1]))
         return OPERANDS_LOCALS;
-    // The smallest integer cannot be negated.
-    return b->kind == EXPRESSION_IMMEDIATE && immediate_of(b).tag == VALUE_INTEGER &&
-                   immediate_of(b).integer != INT64_MIN
-               ? OPERANDS_CONSTANT
-               : OPERANDS_ANY;
+    return is_small_integer(call->items[1]) ? OPERANDS_CONSTANT : OPERANDS_ANY;
 }
+
+#define ARITHMETIC_ROW(text, op)                                                                  \
+    {                                                                                             \
+        .name = text, .count = 2, .eval = { fast_##op, fast_##op##_constant, fast_##op##_locals } \
+    }
+#define COMPARISON_ROW(text, op, orders)                                                         \
+    {                                                                                            \
+        .name = text, .count = 2, .test = {test_##op, test_##op##_constant, test_##op##_locals}, \
+        .branch = {NULL, if_##op##_constant, if_##op##_locals}, .accepts = orders,               \
+    }
 
 static const struct {
     const char *name;
     uint32_t count;
     eval_fn *eval[OPERANDS_COUNT];
     test_fn *test[OPERANDS_COUNT];
+    eval_fn *branch[OPERANDS_COUNT];  // of an if with this test
+    uint8_t accepts;
 } fast_builtins[] = {
-    {"+", 2, {fast_add, fast_add_constant, fast_add_locals}, {NULL}},
-    {"-", 2, {fast_subtract, fast_subtract_constant, fast_subtract_locals}, {NULL}},
-    {"*", 2, {fast_multiply, fast_multiply_constant, fast_multiply_locals}, {NULL}},
-    {"inc", 1, {fast_inc, NULL, fast_step_local}, {NULL}},
-    {"dec", 1, {fast_dec, NULL, fast_step_local}, {NULL}},
-    {"<", 2, {NULL}, {test_less, test_less_constant, test_less_locals}},
-    {">", 2, {NULL}, {test_greater, test_greater_constant, test_greater_locals}},
-    {"<=", 2, {NULL}, {test_less_equal, test_less_equal_constant, test_less_equal_locals}},
-    {">=", 2, {NULL}, {test_greater_equal, test_greater_equal_constant, test_greater_equal_locals}},
-    {"=", 2, {NULL}, {test_equal, test_equal_constant, test_equal_locals}},
-    {"not", 1, {NULL}, {test_not}},
-    {"nil?", 1, {NULL}, {test_nil}},
-    {"some?", 1, {NULL}, {test_some}},
-    {"zero?", 1, {NULL}, {test_zero}},
+    ARITHMETIC_ROW("+", add),
+    ARITHMETIC_ROW("-", subtract),
+    ARITHMETIC_ROW("*", multiply),
+    {.name = "inc", .count = 1, .eval = {fast_inc, fast_step_local}},
+    {.name = "dec", .count = 1, .eval = {fast_dec, fast_step_local}},
+    {.name = "assoc", .count = 3, .eval = {fast_assoc}},
+    COMPARISON_ROW("<", less, ORDER_LESS),
+    COMPARISON_ROW(">", greater, ORDER_GREATER),
+    COMPARISON_ROW("<=", less_equal, ORDER_LESS | ORDER_SAME),
+    COMPARISON_ROW(">=", greater_equal, ORDER_GREATER | ORDER_SAME),
+    COMPARISON_ROW("=", equal, ORDER_SAME),
+    {.name = "not", .count = 1, .test = {test_not}},
+    {.name = "nil?", .count = 1, .test = {test_nil}},
+    {.name = "some?", .count = 1, .test = {test_some}},
+    {.name = "zero?", .count = 1, .test = {test_zero}},
 };
+
+enum { FAST_BUILTINS = sizeof(fast_builtins) / sizeof(fast_builtins[0]) };
 
 // Copies the operands to where the specialised functions look for them.
 static void note_operands(struct expression_builtin *call, enum operands operands, eval_fn *eval)
 {
     if (operands == OPERANDS_ANY)
         return;
-    call->slot_a = ((const struct expression_index *)call->items[0])->index;
+    bool swapped = is_swapped(call);
+    call->slot_a = ((const struct expression_index *)call->items[swapped])->index;
     if (eval == fast_step_local)
         call->constant = call->builtin->name[0] == 'i' ? 1 : -1;
     else if (operands == OPERANDS_LOCALS)
         call->slot_b = ((const struct expression_index *)call->items[1])->index;
     else
-        call->constant = immediate_of(call->items[1]).integer;
+        call->constant = immediate_of(call->items[!swapped]).integer;
     if (eval == fast_subtract_constant)
         call->constant = -call->constant;
 }
 
-static enum quick quick_of(eval_fn *eval)
+static enum operation operation_of(eval_fn *eval)
 {
-    if (eval == fast_add_constant || eval == fast_subtract_constant || eval == fast_step_local)
-        return QUICK_ADD_CONSTANT;
-    return eval == fast_add_locals ? QUICK_ADD_LOCALS : QUICK_NONE;
+    if (eval == fast_add_constant || eval == fast_add_locals || eval == fast_step_local ||
+        eval == fast_subtract_constant)
+        return OPERATION_ADD;
+    if (eval == fast_subtract_locals)
+        return OPERATION_SUBTRACT;
+    if (eval == fast_multiply_constant || eval == fast_multiply_locals)
+        return OPERATION_MULTIPLY;
+    return OPERATION_OTHER;
+}
+
+static enum quick quick_of(const struct expression_builtin *call)
+{
+    if (call->operation != OPERATION_ADD)
+        return QUICK_NONE;
+    return call->operands == OPERANDS_LOCALS ? QUICK_ADD_LOCALS : QUICK_ADD_CONSTANT;
 }
 
 struct fast_builtin fast_builtin_select(struct expression_builtin *call)
 {
-    for (size_t i = 0; i < sizeof(fast_builtins) / sizeof(fast_builtins[0]); i++) {
+    for (size_t i = 0; i < FAST_BUILTINS; i++) {
         if (fast_builtins[i].count != call->count ||
             strcmp(fast_builtins[i].name, call->builtin->name) != 0)
             continue;
@@ -341,7 +405,10 @@ struct fast_builtin fast_builtin_select(struct expression_builtin *call)
             .test = fast_builtins[i].test[operands],
         };
         note_operands(call, operands, fast.eval);
-        call->base.quick = (uint8_t)quick_of(fast.eval);
+        call->operands = (uint8_t)operands;
+        call->accepts = fast_builtins[i].accepts;
+        call->operation = (uint8_t)operation_of(fast.eval);
+        call->base.quick = (uint8_t)quick_of(call);
         if (fast.test)
             fast.eval = eval_from_test;
         return fast;
@@ -351,24 +418,18 @@ struct fast_builtin fast_builtin_select(struct expression_builtin *call)
 
 eval_fn *fast_if_select(const struct expression_if *branch)
 {
-    static const struct {
-        test_fn *test;
-        eval_fn *eval;
-    } branches[] = {
-        {test_less_constant, if_less_constant},
-        {test_less_locals, if_less_locals},
-        {test_greater_constant, if_greater_constant},
-        {test_greater_locals, if_greater_locals},
-        {test_less_equal_constant, if_less_equal_constant},
-        {test_less_equal_locals, if_less_equal_locals},
-        {test_greater_equal_constant, if_greater_equal_constant},
-        {test_greater_equal_locals, if_greater_equal_locals},
-        {test_equal_constant, if_equal_constant},
-        {test_equal_locals, if_equal_locals},
-    };
-    for (size_t i = 0; i < sizeof(branches) / sizeof(branches[0]); i++) {
-        if (branches[i].test == branch->test->test)
-            return branches[i].eval;
+    for (size_t i = 0; i < FAST_BUILTINS; i++) {
+        for (enum operands j = OPERANDS_CONSTANT; j < OPERANDS_COUNT; j++) {
+            if (fast_builtins[i].branch[j] && fast_builtins[i].test[j] == branch->test->test)
+                return fast_builtins[i].branch[j];
+        }
     }
     return eval_if;
+}
+
+enum walk fast_walk_select(const struct expression *test)
+{
+    const struct expression_builtin *call = (const void *)test;
+    bool compares = test->kind == EXPRESSION_CALL_BUILTIN && call->accepts;
+    return compares && call->operands != OPERANDS_ANY ? WALK_IF_COMPARE : WALK_IF;
 }

@@ -1,28 +1,12 @@
 // Evaluating loop, recur, for, doseq and patterns.
-#include <stdio.h>
-
 #include "program/eval.h"
 #include "value/flexible.h"
 #include "value/text.h"
-
-#define PART(type, name) const struct expression_##type *name = (const void *)expression
-
-enum { FEW_VALUES = 8 };
 
 static void bind_rest(struct run *run, struct frame *frame, const struct pattern *pattern,
                       value rest);
 
 // --- loop, recur --------------------------------------------------------------------------------
-
-static void check_jumps(struct run *run, int64_t jumps)
-{
-    if (__builtin_expect(run->limits.loop_limit < 0 || jumps <= run->limits.loop_limit, 1))
-        return;
-    char message[80];
-    snprintf(message, sizeof(message), "a loop exceeded %lld recur jumps",
-             (long long)run->limits.loop_limit);
-    run_raise_limit(run, LOOP_LIMIT, "recur", "loop_limit", run->limits.loop_limit, message);
-}
 
 value eval_loop(const struct expression *expression, struct frame *frame, struct run *run)
 {
@@ -30,60 +14,19 @@ value eval_loop(const struct expression *expression, struct frame *frame, struct
     for (uint32_t i = 0; i < loop->count; i++)
         pattern_bind_fast(run, frame, loop->steps[i].pattern,
                           evaluate(loop->steps[i].value, frame, run));
-    int64_t jumps = 0;
-    for (;;) {
-        value v = evaluate(loop->body, frame, run);
-        if (v.tag != VALUE_RECUR)
-            return v;
-        check_jumps(run, ++jumps);
-    }
+    return rounds_run(loop->body, frame, run, 0);
 }
 
 // Every pattern is a slot: the new values are computed, then stored.
 value eval_recur_plain(const struct expression *expression, struct frame *frame, struct run *run)
 {
     PART(recur, recur);
-    value few[FEW_VALUES];
+    value few[RECUR_PLAIN_MAX];
     spend_call(run);
     for (uint32_t i = 0; i < recur->count; i++)
         few[i] = evaluate_quick(recur->items[i], frame, run);
     for (uint32_t i = 0; i < recur->count; i++)
         slot_store(run, frame, recur->patterns[i]->slot, few[i]);
-    return value_recur();
-}
-
-// Few values stay in registers: an array of them would be written in halves and read as wholes, for
-// which the processor has to wait.
-value eval_recur1(const struct expression *expression, struct frame *frame, struct run *run)
-{
-    PART(recur, recur);
-    spend_call(run);
-    value a = evaluate_quick(recur->items[0], frame, run);
-    slot_store(run, frame, recur->patterns[0]->slot, a);
-    return value_recur();
-}
-
-value eval_recur2(const struct expression *expression, struct frame *frame, struct run *run)
-{
-    PART(recur, recur);
-    spend_call(run);
-    value a = evaluate_quick(recur->items[0], frame, run);
-    value b = evaluate_quick(recur->items[1], frame, run);
-    slot_store(run, frame, recur->patterns[0]->slot, a);
-    slot_store(run, frame, recur->patterns[1]->slot, b);
-    return value_recur();
-}
-
-value eval_recur3(const struct expression *expression, struct frame *frame, struct run *run)
-{
-    PART(recur, recur);
-    spend_call(run);
-    value a = evaluate_quick(recur->items[0], frame, run);
-    value b = evaluate_quick(recur->items[1], frame, run);
-    value c = evaluate_quick(recur->items[2], frame, run);
-    slot_store(run, frame, recur->patterns[0]->slot, a);
-    slot_store(run, frame, recur->patterns[1]->slot, b);
-    slot_store(run, frame, recur->patterns[2]->slot, c);
     return value_recur();
 }
 
@@ -123,17 +66,6 @@ void closure_bind_parameters(struct run *run, struct frame *frame, const struct 
         else
             pattern_bind(run, frame, code->parameters[i], v);
     }
-}
-
-value closure_run_again(struct run *run, struct frame *frame, const struct code *code)
-{
-    value result;
-    int64_t jumps = 0;
-    do {
-        check_jumps(run, ++jumps);
-        result = evaluate(code->body, frame, run);
-    } while (result.tag == VALUE_RECUR);
-    return result;
 }
 
 // --- for, doseq ---------------------------------------------------------------------------------

@@ -10,6 +10,7 @@
 
 #include "program/builtin.h"
 #include "program/form.h"
+#include "program/lookup.h"
 #include "program/run.h"
 #include "value/object.h"
 
@@ -68,11 +69,24 @@ enum quick {
     QUICK_ADD_LOCALS,    // (+ local local)
 };
 
+// How the rounds of a loop go through an expression in tail position (eval_round.c): these lead on to
+// the next expression or the next round without a call.
+enum walk {
+    WALK_VALUE,  // it is evaluated and is the loop's value, unless that is a recur
+    WALK_IF,
+    WALK_IF_COMPARE,  // the test compares a local with a constant or a local
+    WALK_COND,
+    WALK_DO,
+    WALK_LET,
+    WALK_RECUR,  // of up to RECUR_FEW plain variables
+};
+
 struct expression {
     eval_fn *eval;
     test_fn *test;  // truth of the value, which is dropped
     uint8_t kind;
     uint8_t quick;    // enum quick: evaluated without a call
+    uint8_t walk;     // enum walk
     bool flag;        // LOCAL: last use, move; GLOBAL: nil when unbound; see the structs below
     uint32_t offset;  // byte position in the source
 };
@@ -150,7 +164,7 @@ struct expression_index {  // CONSTANT, LOCAL, CAPTURE, SELF, GLOBAL, MEMORY
     uint32_t index;
 };
 
-struct expression_if {
+struct expression_if {  // flag: a round through it may be one over integers
     struct expression base;
     struct expression *test;
     struct expression *then;
@@ -213,10 +227,16 @@ struct expression_loop {
     const struct slot_set *reads;  // slots of the surroundings that a round reads
 };
 
+enum {
+    RECUR_FEW = 3,        // values that a round keeps in registers
+    RECUR_PLAIN_MAX = 8,  // values that eval_recur_plain keeps on the stack
+};
+
 struct expression_recur {
     struct expression base;
     uint32_t count;
-    uint32_t wanted;  // another count is an arity_mismatch
+    uint32_t wanted;            // another count is an arity_mismatch
+    uint32_t slots[RECUR_FEW];  // of WALK_RECUR
     struct expression **items;
     struct pattern **patterns;
     bool plain;     // every pattern is a slot
@@ -271,12 +291,21 @@ struct
     struct expression **items;
 };
 
+// What arithmetic and comparison find without evaluating anything. A constant is a 64-bit integer.
+enum operands { OPERANDS_ANY, OPERANDS_CONSTANT, OPERANDS_LOCALS, OPERANDS_COUNT };
+enum order_bit { ORDER_LESS = 1, ORDER_SAME = 2, ORDER_GREATER = 4 };
+// Arithmetic on such operands; a constant to be subtracted is negated and added.
+enum operation { OPERATION_OTHER, OPERATION_ADD, OPERATION_SUBTRACT, OPERATION_MULTIPLY };
+
 struct expression_builtin {
     struct expression base;
     const struct builtin *builtin;
     uint32_t count;
     uint32_t borrowed;        // of a builtin that looks: bit i = argument i is read where it is
     uint32_t slot_a, slot_b;  // of operands that are locals, for arithmetic and comparison
+    uint8_t operands;         // enum operands, when the builtin has a fast version
+    uint8_t accepts;          // of a comparison: the orders that are true, enum order_bit
+    uint8_t operation;        // enum operation
     int64_t constant;         // of an operand that is a 64-bit integer; negated for -
     struct expression **items;
 };
@@ -297,16 +326,10 @@ struct expression_tool {
 };
 
 // --- running ----------------------------------------------------------------------------------------
-struct lookup {  // (:k m) with an inline cache
-    value key;
-    const void *shape;
-    uint32_t slot;
-};
-
 struct instance {  // of one program in one run
     const struct program *program;
     value *constants;
-    struct lookup *lookups;
+    struct lookup *lookups;  // one for each (:k m)
 };
 
 struct closure {

@@ -359,47 +359,97 @@ static inline bool is_small_closure(const struct run *run, value f, uint32_t cou
            !stack_is_low(run->stack_end, code->stack_need);
 }
 
-// The arguments are in the first slots. An array of them, as run_call takes it, would be written in
-// halves and read as wholes, for which the processor has to wait.
-static inline value enter_small(struct run *run, struct closure *closure, struct frame *frame,
-                                uint32_t count)
+static inline struct frame *caller_frame(struct caller *caller)
 {
-    const struct code *code = closure->code;
-    const void *site = run->site;
-    if (__builtin_expect(--run->fuel < 0, 0))
-        run_refuel(run);
+    return (struct frame *)caller->frame;
+}
+
+_Static_assert(sizeof(struct small_frame) <= CALLER_FRAME * sizeof(value), "a small frame fits");
+_Static_assert(_Alignof(struct small_frame) <= _Alignof(value), "and is aligned");
+
+void caller_start(struct caller *caller, struct run *run, value f, uint32_t count)
+{
+    caller->run = run;
+    caller->f = f;
+    caller->site = run->site;
+    caller->code = NULL;
+    if (!is_small_closure(run, f, count))
+        return;
+    struct closure *closure = (struct closure *)f.object;
+    struct frame *frame = caller_frame(caller);
+    caller->code = closure->code;
     frame->closure = closure;
     frame->instance = closure->instance;
-    for (uint32_t i = count; i < code->slot_count; i++)
+}
+
+// The arguments are in the first slots. An array of them, as run_call takes it, would be written in
+// halves and read as wholes, for which the processor has to wait.
+static inline value caller_enter(struct caller *caller, uint32_t count)
+{
+    struct run *run = caller->run;
+    struct frame *frame = caller_frame(caller);
+    if (__builtin_expect(--run->fuel < 0, 0))
+        run_refuel(run);
+    for (uint32_t i = count; i < caller->code->slot_count; i++)
         frame->slots[i] = value_nil();
-    object_retain(&closure->foreign.header);
-    value result = closure_run(run, frame, code);
-    object_release(run->region, &closure->foreign.header);
-    run->site = site;
+    value result = closure_run(run, frame, caller->code);
+    run->site = caller->site;
     return result;
 }
 
-value run_call1(struct run *run, value f, value a)
+value caller_call1(struct caller *caller, value a)
 {
-    if (is_small_closure(run, f, 1)) {
-        struct small_frame small;
-        small.frame.slots[0] = a;
-        return enter_small(run, (struct closure *)f.object, &small.frame, 1);
+    if (__builtin_expect(caller->code == NULL, 0))
+        return run_call(caller->run, caller->f, &a, 1);
+    caller_frame(caller)->slots[0] = a;
+    return caller_enter(caller, 1);
+}
+
+value caller_call2(struct caller *caller, value a, value b)
+{
+    if (__builtin_expect(caller->code == NULL, 0)) {
+        value arguments[2] = {a, b};
+        return run_call(caller->run, caller->f, arguments, 2);
     }
-    value arguments[1] = {a};
-    return run_call(run, f, arguments, 1);
+    caller_frame(caller)->slots[0] = a;
+    caller_frame(caller)->slots[1] = b;
+    return caller_enter(caller, 2);
+}
+
+// A single call: f may be dropped meanwhile by whoever lent it. Not in line: the frame would burden
+// run_call_on(), which mostly does without it.
+__attribute__((noinline)) value run_call1(struct run *run, value f, value a)
+{
+    struct caller caller;
+    caller_start(&caller, run, f, 1);
+    value_retain(f);
+    value result = caller_call1(&caller, a);
+    value_release(run->region, f);
+    return result;
 }
 
 value run_call2(struct run *run, value f, value a, value b)
 {
-    if (is_small_closure(run, f, 2)) {
-        struct small_frame small;
-        small.frame.slots[0] = a;
-        small.frame.slots[1] = b;
-        return enter_small(run, (struct closure *)f.object, &small.frame, 2);
+    struct caller caller;
+    caller_start(&caller, run, f, 2);
+    value_retain(f);
+    value result = caller_call2(&caller, a, b);
+    value_release(run->region, f);
+    return result;
+}
+
+// The item under a keyword that is called on one map after another.
+static inline bool keyword_find(struct run *run, value keyword, value map, value *ret_item)
+{
+    if (__builtin_expect(keyword.flags & VALUE_BORROWED, 0))
+        return map_find_flexible(map, keyword, ret_item);
+    uintptr_t address = (uintptr_t)keyword.object;
+    struct lookup *lookup = &run->state->lookups[address / 64 % KEYWORD_LOOKUPS];
+    if (__builtin_expect(lookup->key.object != keyword.object, 0)) {
+        value_release(run->region, lookup->key);
+        *lookup = (struct lookup){.key = value_retain(keyword)};
     }
-    value arguments[2] = {a, b};
-    return run_call(run, f, arguments, 2);
+    return lookup_find(lookup, map, ret_item);
 }
 
 value run_call_on(struct run *run, value f, value item)
@@ -413,7 +463,7 @@ value run_call_on(struct run *run, value f, value item)
     }
     if (f.tag == VALUE_KEYWORD && item.tag == VALUE_MAP) {
         run_tick(run, 1);
-        return map_find_flexible(item, f, &found) ? value_retain(found) : value_nil();
+        return keyword_find(run, f, item, &found) ? value_retain(found) : value_nil();
     }
     return run_call1(run, f, value_retain(item));
 }

@@ -1,5 +1,6 @@
 // Picks the function that evaluates each expression, and measures how deep the tree is.
 #include "program/analysis.h"
+#include "program/builtins.h"
 #include "program/eval.h"
 #include "program/stack.h"
 
@@ -54,6 +55,14 @@ static unsigned select_steps(struct binding_step *steps, size_t count, bool plai
     return depth;
 }
 
+// An expression whose value is only walked through.
+static void select_walked(struct expression *expression)
+{
+    const struct expression_builtin *call = (const void *)expression;
+    if (expression->kind == EXPRESSION_CALL_BUILTIN && call->builtin->function == builtin_range)
+        expression->eval = eval_range;
+}
+
 static unsigned select_builtin(struct expression_builtin *call, bool plain)
 {
     static eval_fn *const looks[] = {eval_call_builtin, eval_looks1, eval_looks2};
@@ -61,6 +70,8 @@ static unsigned select_builtin(struct expression_builtin *call, bool plain)
     unsigned depth = select_list(call->items, call->count, plain);
     if (plain)
         return depth;
+    if (call->builtin->flags & BUILTIN_WALKS)
+        select_walked(call->items[call->count - 1]);
     struct fast_builtin fast = fast_builtin_select(call);
     if (fast.eval)
         call->base.eval = fast.eval;
@@ -104,8 +115,43 @@ static unsigned select_for(struct expression_for *loop, bool plain)
         depth = deeper(depth, select_steps(clause->steps, clause->count, plain));
         if (clause->pattern)
             depth = deeper(depth, select_pattern(clause->pattern, plain));
+        if (clause->kind == CLAUSE_EACH && !plain)
+            select_walked(clause->value);
     }
     return depth + 2 * loop->count;  // each clause is a round of two functions
+}
+
+// How the rounds of a loop walk through this expression, which may be in tail position.
+static enum walk walk_of(const struct expression *expression)
+{
+    switch ((enum expression_kind)expression->kind) {
+    case EXPRESSION_IF: return fast_walk_select(((const struct expression_if *)expression)->test);
+    case EXPRESSION_COND: return WALK_COND;
+    case EXPRESSION_DO:
+        return ((const struct expression_list *)expression)->count ? WALK_DO : WALK_VALUE;
+    case EXPRESSION_LET: return WALK_LET;
+    default: return WALK_VALUE;
+    }
+}
+
+static void select_recur(struct expression_recur *recur, bool plain)
+{
+    if (!recur->plain || recur->count != recur->wanted)
+        return;
+    if (recur->count <= RECUR_PLAIN_MAX)
+        recur->base.eval = eval_recur_plain;
+    if (recur->count > RECUR_FEW || plain)
+        return;
+    recur->base.walk = WALK_RECUR;
+    for (uint32_t i = 0; i < recur->count; i++)
+        recur->slots[i] = recur->patterns[i]->slot;
+}
+
+static void select_if(struct expression_if *branch)
+{
+    branch->base.eval = fast_if_select(branch);
+    branch->base.walk = (uint8_t)fast_walk_select(branch->test);
+    branch->base.flag = branch->base.walk == WALK_IF_COMPARE && integer_rounds_possible(branch);
 }
 
 static unsigned select_children(struct expression *expression, bool plain)
@@ -115,9 +161,10 @@ static unsigned select_children(struct expression *expression, bool plain)
         struct expression_if *branch = (struct expression_if *)expression;
         unsigned depth = select_one(branch->test, plain);
         depth = deeper(depth, select_one(branch->then, plain));
+        depth = deeper(depth, select_one(branch->otherwise, plain));
         if (!plain)
-            expression->eval = fast_if_select(branch);
-        return deeper(depth, select_one(branch->otherwise, plain));
+            select_if(branch);
+        return depth;
     }
     case EXPRESSION_AND:
     case EXPRESSION_OR:
@@ -162,9 +209,7 @@ static unsigned select_children(struct expression *expression, bool plain)
     }
     case EXPRESSION_RECUR: {
         struct expression_recur *recur = (struct expression_recur *)expression;
-        static eval_fn *const few[] = {eval_recur_plain, eval_recur1, eval_recur2, eval_recur3};
-        if (recur->plain && recur->count == recur->wanted && recur->count <= 8)
-            expression->eval = recur->count <= 3 ? few[recur->count] : eval_recur_plain;
+        select_recur(recur, plain);
         return select_list(recur->items, recur->count, plain);
     }
     case EXPRESSION_FOR: return select_for((struct expression_for *)expression, plain);
@@ -257,7 +302,10 @@ static unsigned select_one(struct expression *expression, bool plain)
     };
     expression->eval = evaluators[expression->kind];
     expression->test = test_any;
-    return select_children(expression, plain) + 1;
+    unsigned depth = select_children(expression, plain) + 1;
+    if (!plain && expression->walk == WALK_VALUE)
+        expression->walk = (uint8_t)walk_of(expression);
+    return depth;
 }
 
 void selection_apply(struct code *code, bool plain)

@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "program/builtin.h"
+#include "program/builtin_support.h"
+#include "program/range.h"
 #include "value/print.h"
 #include "value/text.h"
+#include "value/tick.h"
 
 bool value_is_seqable(value v)
 {
@@ -36,6 +38,13 @@ static void start(struct run *run, const struct builtin *self, unsigned argument
             value_release(run->region, v);
         sequence->looks = false;
         break;
+    case VALUE_RANGE: {
+        const struct range *range = (const struct range *)v.object;
+        sequence->count = range->count;
+        sequence->number = range->start;
+        sequence->step = range->step;
+        break;
+    }
     default: run_type_error(run, self, argument, "a collection", v, NULL);
     }
 }
@@ -72,6 +81,8 @@ static bool next_character(struct sequence *sequence, value *ret_item)
 
 bool sequence_next(struct sequence *sequence, value *ret_item)
 {
+    if (sequence->source.tag == VALUE_RANGE)
+        return sequence_step(sequence, ret_item);
     run_tick(sequence->run, 1);
     if (sequence->source.tag == VALUE_STRING)
         return next_character(sequence, ret_item);
@@ -165,10 +176,13 @@ const char *value_describe(value v, char text[DESCRIBE_SIZE])
         }
     }
     struct buffer printed;
+    struct tick before = tick;
+    tick = (struct tick){0};  // little is printed, and a jump would leave the buffer behind
     buffer_init(&printed, DESCRIBE_SIZE);
     value_print(&printed, shown);
     snprintf(text, DESCRIBE_SIZE, "%s %s%s", word, buffer_text(&printed), cut ? "..." : "");
     buffer_release(&printed);
+    tick = before;
     return text;
 }
 

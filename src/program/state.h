@@ -4,6 +4,7 @@
 #include "base/buffer.h"
 #include "program/compilation.h"
 #include "program/expression.h"
+#include "program/lookup.h"
 #include "program/program.h"
 #include "program/run.h"
 #include "program/tool.h"
@@ -49,6 +50,8 @@ struct branch_state {
     struct ledger ledger;
 };
 
+enum { KEYWORD_LOOKUPS = 8 };
+
 struct run_state {
     const struct program *program;
     struct instance instance;
@@ -78,7 +81,9 @@ struct run_state {
     unsigned branch_depth;      // pmap and pcalls around what is being evaluated
     const char *branch_op;  // of branches that run in order: the outermost pmap or pcalls, or NULL
     size_t branch_index;
-    value warnings;  // vector of strings
+    value warnings;                          // vector of strings
+    struct lookup lookups[KEYWORD_LOOKUPS];  // of keywords that builtins call, by their address
+    struct buffer scratch;  // of writing that a jump may leave behind; released with the run
 };
 
 // Leaves the run with state->failure filled in.

@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 #include "program/builtin_support.h"
 #include "value/float_text.h"
+#include "value/pieces.h"
 
 // --- searching ------------------------------------------------------------------------------------
 
@@ -146,6 +147,8 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
+enum { ZEROS_PER_LOOK = 4096, ZEROS_PER_UNIT = 16 };
+
 bool text_read_integer(struct span text, int64_t *ret_number)
 {
     size_t i = 0;
@@ -157,6 +160,8 @@ bool text_read_integer(struct span text, int64_t *ret_number)
     int64_t number = 0;
     for (; i < text.length; i++) {
         int digit = text.data[i] - '0';
+        if (i % ZEROS_PER_LOOK == 0)  // only zeros can be many
+            tick_spend(ZEROS_PER_LOOK / ZEROS_PER_UNIT);
         if (!is_digit(text.data[i]) || __builtin_mul_overflow(number, 10, &number) ||
             __builtin_sub_overflow(number, digit, &number))
             return false;
@@ -168,22 +173,15 @@ bool text_read_integer(struct span text, int64_t *ret_number)
     return true;
 }
 
-static size_t skip_digits(struct span text, size_t offset)
-{
-    while (offset < text.length && is_digit(text.data[offset]))
-        offset++;
-    return offset;
-}
-
 static bool is_float_text(struct span text)
 {
     size_t i = text.length > 0 && (text.data[0] == '-' || text.data[0] == '+') ? 1 : 0;
-    size_t end = skip_digits(text, i);
+    size_t end = pieces_skip_digits(text, i);
     if (end == i)
         return false;
     i = end;
     if (i < text.length && text.data[i] == '.') {
-        end = skip_digits(text, i + 1);
+        end = pieces_skip_digits(text, i + 1);
         if (end == i + 1)
             return false;
         i = end;
@@ -192,7 +190,7 @@ static bool is_float_text(struct span text)
         i++;
         if (i < text.length && (text.data[i] == '-' || text.data[i] == '+'))
             i++;
-        end = skip_digits(text, i);
+        end = pieces_skip_digits(text, i);
         if (end == i)
             return false;
         i = end;

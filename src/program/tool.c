@@ -179,16 +179,17 @@ void ledger_add(struct run *run, struct ledger *ledger, struct ledger_entry entr
 }
 
 // Keeps the result unless its JSON is long.
-static void ledger_set_result(struct ledger_entry *entry, value result)
+static void ledger_set_result(struct run *run, struct ledger_entry *entry, value result)
 {
-    struct buffer json;
-    buffer_init(&json, BUFFER_DEFAULT_LIMIT);
-    json_write(&json, result, 0, NULL);
-    if (json.failed || json.length > LEDGER_RESULT_BYTES)
-        entry->result_bytes = json.failed ? BUFFER_DEFAULT_LIMIT : json.length;
+    struct buffer *json = &run->state->scratch;
+    buffer_release(json);  // what a branch of pmap left that ran out of time
+    buffer_init(json, BUFFER_DEFAULT_LIMIT);
+    json_write(json, result, 0, NULL);
+    if (json->failed || json->length > LEDGER_RESULT_BYTES)
+        entry->result_bytes = json->failed ? BUFFER_DEFAULT_LIMIT : json->length;
     else
         entry->result = value_retain(result);
-    buffer_release(&json);
+    buffer_release(json);
 }
 
 // --- the call -----------------------------------------------------------------------------------
@@ -204,6 +205,7 @@ bool tool_call_run(tool_fn *function, void *data, struct tool_call *call)
 {
     region_on_exhausted(call->region, call_exhausted, call);
     if (__builtin_setjmp(call->exit)) {
+        call->is_exhausted = true;
         buffer_clear(&call->error);
         buffer_append_text(&call->error, "the tool's result needs too much memory");
         return false;
@@ -251,6 +253,7 @@ static void call_unlist(struct run *run, struct tool_call *call)
 
 void tool_calls_release(struct run *run)
 {
+    buffer_release(&run->state->scratch);
     while (run->state->open_calls) {
         struct tool_call *call = run->state->open_calls;
         run->state->open_calls = call->next;
@@ -290,12 +293,23 @@ static value error_text(struct run *run, struct tool_call *call)
     return value_string(run->region, (struct span){text.data, length});
 }
 
+static _Noreturn void fail_result_size(struct run *run, const struct tool *tool)
+{
+    char message[80];
+    snprintf(message, sizeof(message), "a tool's result exceeded %zu bytes",
+             run->limits.max_memory);
+    run_raise_limit(run, MEMORY_EXCEEDED, tool->name, "max_memory", (int64_t)run->limits.max_memory,
+                    message);
+}
+
 static _Noreturn void fail_tool(struct run *run, const struct tool *tool, struct tool_call *call,
                                 struct ledger_entry entry)
 {
     entry.failed = true;
     entry.error = error_text(run, call);
     ledger_add(run, &run->state->branch.ledger, entry);
+    if (call->is_exhausted)
+        fail_result_size(run, tool);
     struct span text = value_text(entry.error);
     run->state->failure.long_message = value_string_format(run->region, "tool '%s' failed: %.*s",
                                                            tool->name, (int)text.length, text.data);
@@ -347,7 +361,7 @@ value tool_apply(struct run *run, uint32_t index, value argument, size_t count)
         if (map_find(state->tool_cache, key, &hit)) {
             value result = value_retain(hit);
             entry.cached = true;
-            ledger_set_result(&entry, result);
+            ledger_set_result(run, &entry, result);
             ledger_add(run, &state->branch.ledger, entry);
             value_release(run->region, key);
             value_release(run->region, arguments);
@@ -360,7 +374,7 @@ value tool_apply(struct run *run, uint32_t index, value argument, size_t count)
     value result = perform(run, index, arguments, &entry);
     value_release(run->region, arguments);
     result = validate_tool_result(run, tool, result, &entry);
-    ledger_set_result(&entry, result);
+    ledger_set_result(run, &entry, result);
     ledger_add(run, &state->branch.ledger, entry);
     if (tool->flags & TOOL_CACHE) {
         state->tool_cache = map_put(run->region, state->tool_cache, key, value_retain(result));

@@ -25,6 +25,7 @@ struct tool_call {
     struct buffer error;
     int64_t deadline_ns;     // monotonic clock; the run is over then
     void *exit[5];           // where an exhausted region jumps to
+    bool is_exhausted;       // and that it did
     struct tool_call *next;  // in the run's list of open calls
 };
 

@@ -305,7 +305,7 @@ static struct list inside_of(struct object *object)
     case OBJECT_INDEXED: {
         struct indexed *indexed = (struct indexed *)object;
         return (struct list){.values = indexed->entries,
-                             .count = (size_t)indexed->used * object->stride,
+                             .count = indexed->used * indexed_width(indexed),
                              .children = &indexed->trie,
                              .child_count = indexed->trie != NULL};
     }

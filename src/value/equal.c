@@ -118,14 +118,15 @@ static bool find_indexed(value b, value key, value *ret_key, value *ret_item)
 {
     uint64_t hash = value_hash(key);
     struct indexed_probe probe = indexed_probe((const struct indexed *)b.object, key);
+    struct table_entry entry;
     bool found = false;
-    for (const value *entry; (entry = indexed_probe_next(&probe));) {
-        if (entry->tag != key.tag || entry->aux != key.aux || value_hash(*entry) != hash)
+    while (indexed_probe_next(&probe, &entry)) {
+        if (entry.key.tag != key.tag || entry.key.aux != key.aux || value_hash(entry.key) != hash)
             continue;
         if (found && value_identical(*ret_key, key))
             return true;
-        *ret_key = entry[0];
-        *ret_item = b.tag == VALUE_MAP ? entry[1] : value_nil();
+        *ret_key = entry.key;
+        *ret_item = entry.item;
         found = true;
     }
     return found;
@@ -178,10 +179,11 @@ static bool find_entry(value b, value key, value *ret_key, value *ret_item)
         return find_collection(b, key, ret_key, ret_item);
     if (b.tag == VALUE_MAP)
         return map_find_entry(b, key, ret_key, ret_item);
-    const value *entry = table_find(b.object, key);
-    if (entry)
-        *ret_key = *entry;
-    return entry;
+    struct table_entry entry;
+    bool found = table_find(b.object, key, &entry);
+    if (found)
+        *ret_key = entry.key;
+    return found;
 }
 
 static bool check_entry(struct work *work, const struct frame *frame)

@@ -8,9 +8,17 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "base/memory.h"
+#include "value/tick.h"
 
-enum { EXACT_POWERS = 23, TEXT_ON_STACK = 64 };
+enum {
+    EXACT_POWERS = 23,
+    TEXT_ON_STACK = 64,
+    SIGNIFICANT_DIGITS = 800,  // no double, and no middle between two, has more than 768
+    EXPONENT_SHOWN = 99999,    // beyond it 800 digits are 0 or infinite
+    EXPONENT_MAX = INT32_MAX,  // times 10 more than any text has digits
+    TICK_BYTES = 4096,
+    BYTES_PER_UNIT = 16,
+};
 
 // Powers of ten that are doubles without rounding.
 static const double POWERS[EXACT_POWERS] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
@@ -45,11 +53,79 @@ bool float_from_decimal(uint64_t digits, size_t decimals, double *ret_number)
     return true;
 }
 
+// --- long texts -----------------------------------------------------------------------------------
+
+// A number of many digits on its way to a shorter one that is rounded to the same double.
+struct shortened {
+    char text[SIGNIFICANT_DIGITS + FLOAT_TEXT_SIZE];
+    size_t count;      // of digits
+    int64_t exponent;  // of the last digit
+    bool is_cut;       // digits other than 0 were left out
+};
+
+static void add_digit(struct shortened *number, char digit, bool fraction)
+{
+    number->exponent -= fraction;
+    if (number->count == 0 && digit == '0')
+        return;
+    if (number->count < SIGNIFICANT_DIGITS) {
+        number->text[number->count++] = digit;
+        return;
+    }
+    number->exponent++;
+    number->is_cut |= digit != '0';
+}
+
+// [+-]digits
+static int64_t read_exponent(struct span text, size_t i)
+{
+    int64_t exponent = 0;
+    bool negative = text.data[i] == '-';
+    for (i += negative || text.data[i] == '+'; i < text.length; i++) {
+        if (i % TICK_BYTES == 0)
+            tick_spend(TICK_BYTES / BYTES_PER_UNIT);
+        if (exponent < EXPONENT_MAX)
+            exponent = exponent * 10 + (text.data[i] - '0');
+    }
+    return negative ? -exponent : exponent;
+}
+
+static double read_long(struct span text)
+{
+    struct shortened number = {.count = 0};
+    bool negative = text.data[0] == '-', fraction = false;
+    size_t i;
+    for (i = negative; i < text.length && text.data[i] != 'e' && text.data[i] != 'E'; i++) {
+        if (i % TICK_BYTES == 0)
+            tick_spend(TICK_BYTES / BYTES_PER_UNIT);
+        if (text.data[i] == '.')
+            fraction = true;
+        else
+            add_digit(&number, text.data[i], fraction);
+    }
+    if (i < text.length)
+        number.exponent += read_exponent(text, i + 1);
+    if (number.count == 0)
+        return negative ? -0.0 : 0.0;
+    if (number.is_cut) {  // a little more than what is kept: no tie
+        number.text[number.count++] = '1';
+        number.exponent--;
+    }
+    int64_t exponent = number.exponent < -EXPONENT_SHOWN  ? -EXPONENT_SHOWN
+                       : number.exponent > EXPONENT_SHOWN ? EXPONENT_SHOWN
+                                                          : number.exponent;
+    snprintf(number.text + number.count, FLOAT_TEXT_SIZE, "e%d", (int)exponent);
+    double result = read_terminated(number.text);
+    return negative ? -result : result;
+}
+
 double float_read(struct span text)
 {
     uint64_t digits = 0;
     size_t count = 0, decimals = 0, i;
     bool negative = text.length && text.data[0] == '-', fraction = false;
+    if (text.length >= TEXT_ON_STACK)
+        return read_long(text);
     for (i = negative; i < text.length && count < 18; i++) {
         char c = text.data[i];
         if (c == '.') {
@@ -65,17 +141,23 @@ double float_read(struct span text)
     double number;
     if (i == text.length && float_from_decimal(digits, decimals, &number))
         return negative ? -number : number;
-    char small[TEXT_ON_STACK];
-    char *copy = text.length < sizeof(small) ? small : memory_alloc(text.length + 1);
+    char copy[TEXT_ON_STACK];
     memcpy(copy, text.data, text.length);
     copy[text.length] = '\0';
-    number = read_terminated(copy);
-    if (copy != small)
-        memory_free(copy);
-    return number;
+    return read_terminated(copy);
 }
 
 // --- to text ------------------------------------------------------------------------------------
+
+size_t float_print(char *text, size_t size, char style, int places, double number)
+{
+    locale_t before = uselocale(plain_locale());
+    int length = style == 'e' ? snprintf(text, size, "%.*e", places, number)
+                              : snprintf(text, size, "%.*f", places, number);
+    uselocale(before);
+    CHECK(length >= 0 && (size_t)length < size);
+    return (size_t)length;
+}
 
 static size_t strip_zeros(const char *digits, size_t count)
 {
@@ -113,8 +195,7 @@ static size_t digits_fast(double number, char *digits, int *ret_exponent)
 static bool digits_try(double number, int count, bool up, char *digits, int *ret_exponent)
 {
     char text[FLOAT_TEXT_SIZE];
-    snprintf(text, sizeof(text), "%.*e", count - 1, number);
-    // The decimal point may be another character in the caller's locale.
+    float_print(text, sizeof(text), 'e', count - 1, number);
     digits[0] = text[0];
     memcpy(digits + 1, text + 2, (size_t)count - 1);
     int exponent = atoi(strchr(text, 'e') + 1);

@@ -20,6 +20,10 @@ size_t float_write(double number, char text[FLOAT_TEXT_SIZE]);
 // false: use float_read().
 bool float_from_decimal(uint64_t digits, size_t decimals, double *ret_number);
 
-// The nearest double to [-]digits[.digits][e[+-]digits]; the caller has checked the grammar.
-// Infinite when out of range.
+// The nearest double to [-]digits[.digits][e[+-]digits] of any length; the caller has checked the
+// grammar. Infinite when out of range.
 double float_read(struct span text);
+
+// What printf() writes for "%.*f" (style 'f') or "%.*e" (style 'e') where the decimal point is a
+// point. The text must fit, with its final NUL; returns its length.
+size_t float_print(char *text, size_t size, char style, int places, double number);

@@ -9,12 +9,13 @@
 enum {
     FIRST_SLOTS = 128,
     PLACES_PER_UNIT = 4,
+    PLACES_PER_TICK = 1024,
     REACH_MAX = 2048,
 };
 
-static size_t indexed_size(unsigned stride, size_t capacity)
+static size_t indexed_size(size_t width, size_t capacity)
 {
-    return sizeof(struct indexed) + capacity * stride * sizeof(value);
+    return sizeof(struct indexed) + capacity * width * sizeof(value);
 }
 
 static size_t index_size(const struct indexed *table)
@@ -56,21 +57,24 @@ static void grow_index(struct region *region, struct indexed *table)
     table->index = region_alloc_zero(region, slots * sizeof(uint64_t));
     table->index_mask = (uint32_t)(slots - 1);
     table->reach = 0;
-    tick_spend(old_slots / PLACES_PER_UNIT);
-    for (size_t i = 0; i < old_slots; i++)
+    for (size_t i = 0; i < old_slots; i++) {
+        if (i % PLACES_PER_TICK == 0)
+            tick_spend(PLACES_PER_TICK / PLACES_PER_UNIT);
         if (old[i])
             place(table, (uint32_t)(old[i] >> 32), (uint32_t)old[i] - 1);
+    }
     if (old)
         region_return(region, old, old_size);
 }
 
-struct indexed_probe indexed_probe(const struct indexed *table, value key)
+struct table_entry indexed_entry(const struct indexed *table, size_t i)
 {
-    uint32_t hash = place_hash(key);
-    return (struct indexed_probe){table, hash, hash & table->index_mask};
+    value item = table->header.stride == 2 ? indexed_item(table, i) : value_nil();
+    return (struct table_entry){indexed_key(table, i), item};
 }
 
-const value *indexed_probe_next(struct indexed_probe *probe)
+// The number of the next entry with the hash that is looked for.
+static bool probe_number(struct indexed_probe *probe, size_t *ret_number)
 {
     // Numbers one after another fill slots one after another. A search that ended only at a free
     // slot would walk through all of them.
@@ -80,39 +84,86 @@ const value *indexed_probe_next(struct indexed_probe *probe)
         if (!slot)
             break;
         probe->slot = (probe->slot + 1) & table->index_mask;
-        if (slot >> 32 == probe->hash)
-            return table->entries + ((uint32_t)slot - 1) * (size_t)table->header.stride;
+        if (slot >> 32 == probe->hash) {
+            *ret_number = (uint32_t)slot - 1;
+            return true;
+        }
     }
-    return NULL;
+    return false;
 }
 
-static const value *find_placed(const struct indexed *table, value key, uint32_t hash)
+// The number of the entry of a dense key, or of the one that it would be.
+static bool dense_number(const struct indexed *table, value key, size_t *ret_number)
+{
+    *ret_number = (uint64_t)key.integer - (uint64_t)table->first;
+    return key.tag == VALUE_INTEGER && *ret_number < table->used;
+}
+
+static bool find_number(const struct indexed *table, value key, uint32_t hash, size_t *ret_number)
 {
     struct indexed_probe probe = {table, hash, hash & table->index_mask};
-    for (const value *entry; (entry = indexed_probe_next(&probe));)
-        if (value_identical(*entry, key))
-            return entry;
-    return NULL;
+    while (probe_number(&probe, ret_number))
+        if (value_identical(indexed_key(table, *ret_number), key))
+            return true;
+    return false;
 }
 
-const value *indexed_find(const struct indexed *table, value key)
+bool indexed_find(const struct indexed *table, value key, struct table_entry *ret_entry)
 {
-    return find_placed(table, key, place_hash(key));
+    size_t number;
+    bool found = indexed_is_dense(table) ? dense_number(table, key, &number)
+                                         : find_number(table, key, place_hash(key), &number);
+    if (found)
+        *ret_entry = indexed_entry(table, number);
+    return found;
+}
+
+struct indexed_probe indexed_probe(const struct indexed *table, value key)
+{
+    uint32_t hash = indexed_is_dense(table) ? 0 : place_hash(key);
+    return (struct indexed_probe){table, hash, hash & table->index_mask};
+}
+
+bool indexed_probe_next(struct indexed_probe *probe, struct table_entry *ret_entry)
+{
+    size_t number;
+    // No collection is a key of a dense table.
+    if (indexed_is_dense(probe->table) || !probe_number(probe, &number))
+        return false;
+    *ret_entry = indexed_entry(probe->table, number);
+    return true;
 }
 
 // --- changing -----------------------------------------------------------------------------------
 
-// Adds an entry that is not there; the table has one owner.
+static struct indexed *table_new(struct region *region, unsigned stride, size_t width,
+                                 size_t capacity)
+{
+    struct indexed *table = region_alloc(region, indexed_size(width, capacity));
+    *table =
+        (struct indexed){.header = object_header(OBJECT_INDEXED), .capacity = (uint32_t)capacity};
+    table->header.stride = (uint8_t)stride;
+    return table;
+}
+
+// Room for one more entry; the table has one owner.
+static inline struct indexed *make_room(struct region *region, struct indexed *table)
+{
+    if (__builtin_expect(table->used < table->capacity, 1))
+        return table;
+    size_t capacity = (size_t)table->capacity + table->capacity / 2, width = indexed_width(table);
+    table = region_resize(region, table, indexed_size(width, table->capacity),
+                          indexed_size(width, capacity));
+    table->capacity = (uint32_t)capacity;
+    return table;
+}
+
+// Adds an entry that is not there; the table is not dense and has one owner.
 static struct indexed *append(struct region *region, struct indexed *table, const value *items,
                               uint32_t hash)
 {
     unsigned stride = table->header.stride;
-    if (table->used == table->capacity) {
-        size_t capacity = (size_t)table->capacity + table->capacity / 2;
-        table = region_resize(region, table, indexed_size(stride, table->capacity),
-                              indexed_size(stride, capacity));
-        table->capacity = (uint32_t)capacity;
-    }
+    table = make_room(region, table);
     if (((size_t)table->used + 1) * 5 > ((size_t)table->index_mask + 1) * 4)
         grow_index(region, table);
     memcpy(table->entries + (size_t)table->used * stride, items, stride * sizeof(value));
@@ -120,19 +171,50 @@ static struct indexed *append(struct region *region, struct indexed *table, cons
     return table;
 }
 
+static bool are_dense(const value *entries, unsigned stride, size_t count)
+{
+    if (stride != 2)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t distance = (uint64_t)entries[2 * i].integer - (uint64_t)entries[0].integer;
+        if (entries[2 * i].tag != VALUE_INTEGER || distance != i)
+            return false;
+    }
+    return true;
+}
+
+static struct indexed *dense_from(struct region *region, const value *entries, size_t count)
+{
+    struct indexed *table = table_new(region, 2, 1, count * 2);
+    table->first = entries[0].integer;
+    for (size_t i = 0; i < count; i++)
+        table->entries[table->used++] = entries[2 * i + 1];
+    return table;
+}
+
 struct indexed *indexed_from(struct region *region, unsigned stride, const value *entries,
                              size_t count)
 {
-    size_t capacity = count * 2;
-    struct indexed *table = region_alloc(region, indexed_size(stride, capacity));
-    *table =
-        (struct indexed){.header = object_header(OBJECT_INDEXED), .capacity = (uint32_t)capacity};
-    table->header.stride = (uint8_t)stride;
+    if (are_dense(entries, stride, count))
+        return dense_from(region, entries, count);
+    struct indexed *table = table_new(region, stride, stride, count * 2);
     grow_index(region, table);
-    for (size_t i = 0; i < count; i++) {
-        uint32_t hash = place_hash(entries[i * stride]);
-        table = append(region, table, entries + i * stride, hash);
+    for (size_t i = 0; i < count; i++)
+        table = append(region, table, entries + i * stride, place_hash(entries[i * stride]));
+    return table;
+}
+
+// The same entries with keys and an index; consumes the table, which has one owner.
+static struct indexed *dense_to_indexed(struct region *region, struct indexed *dense)
+{
+    struct indexed *table = table_new(region, 2, 2, (size_t)dense->used + dense->used / 4);
+    grow_index(region, table);
+    for (size_t i = 0; i < dense->used; i++) {
+        tick_spend(1);
+        value items[2] = {indexed_key(dense, i), indexed_item(dense, i)};
+        table = append(region, table, items, place_hash(items[0]));
     }
+    region_return(region, dense, indexed_size(1, dense->capacity));
     return table;
 }
 
@@ -144,11 +226,9 @@ struct object *indexed_to_trie(struct region *region, struct indexed *table)
         object_retain(trie);
     } else {
         for (size_t i = 0; i < table->used; i++) {
-            const value *entry = table->entries + i * stride;
-            value items[2];
+            struct table_entry entry = indexed_entry(table, i);
+            value items[2] = {value_retain(entry.key), value_retain(entry.item)};
             bool added;
-            for (unsigned j = 0; j < stride; j++)
-                items[j] = value_retain(entry[j]);
             tick_spend(1);
             trie = trie_put(region, trie, stride, items, &added);
         }
@@ -163,6 +243,31 @@ struct object *indexed_to_trie(struct region *region, struct indexed *table)
     return trie;
 }
 
+static void replace_item(struct region *region, value *place, value item)
+{
+    value old = *place;
+    *place = item;
+    value_release(region, old);
+}
+
+// NULL: the key does not fit a dense table.
+static struct indexed *dense_put(struct region *region, struct indexed *table, const value *items,
+                                 bool *ret_added)
+{
+    size_t number;
+    bool found = dense_number(table, items[0], &number);
+    if (items[0].tag != VALUE_INTEGER || number > table->used)
+        return NULL;
+    *ret_added = !found;
+    if (found) {
+        replace_item(region, &table->entries[number], items[1]);
+        return table;
+    }
+    table = make_room(region, table);
+    table->entries[table->used++] = items[1];
+    return table;
+}
+
 struct object *indexed_put(struct region *region, struct indexed *table, const value *items,
                            bool *ret_added)
 {
@@ -173,19 +278,22 @@ struct object *indexed_put(struct region *region, struct indexed *table, const v
         object_release(region, table->trie);
         table->trie = NULL;
     }
+    if (indexed_is_dense(table)) {
+        struct indexed *dense = dense_put(region, table, items, ret_added);
+        if (dense)
+            return &dense->header;
+        table = dense_to_indexed(region, table);
+    }
     uint32_t hash = place_hash(items[0]);
-    value *found = (value *)find_placed(table, items[0], hash);
-    *ret_added = !found;
-    if (!found) {
+    size_t number;
+    *ret_added = !find_number(table, items[0], hash, &number);
+    if (*ret_added) {
         table = append(region, table, items, hash);
         return table->reach > REACH_MAX ? indexed_to_trie(region, table) : &table->header;
     }
     value_release(region, items[0]);
-    if (stride == 2) {
-        value old = found[1];
-        found[1] = items[1];
-        value_release(region, old);
-    }
+    if (stride == 2)
+        replace_item(region, &table->entries[number * 2 + 1], items[1]);
     return &table->header;
 }
 
@@ -193,5 +301,6 @@ void indexed_release(struct region *region, struct indexed *table)
 {
     if (table->trie)
         object_release(region, table->trie);
-    region_return(region, table->index, index_size(table));
+    if (!indexed_is_dense(table))
+        region_return(region, table->index, index_size(table));
 }

@@ -2,9 +2,10 @@
 // by hash. Ownership as in value.h.
 #pragma once
 
-#include "value/layout.h"
+#include "value/table.h"
 
-const value *indexed_find(const struct indexed *table, value key);
+bool indexed_find(const struct indexed *table, value key, struct table_entry *ret_entry);
+struct table_entry indexed_entry(const struct indexed *table, size_t i);
 // `count` entries at `entries`, all different; consumes them.
 struct indexed *indexed_from(struct region *region, unsigned stride, const value *entries,
                              size_t count);
@@ -16,11 +17,25 @@ struct object *indexed_put(struct region *region, struct indexed *table, const v
 struct object *indexed_to_trie(struct region *region, struct indexed *table);
 void indexed_release(struct region *region, struct indexed *table);  // all that it refers to
 
-// The entries in whose place the key may be, one after another; NULL at the end.
+// The entries in whose place the key may be, one after another; false at the end.
 struct indexed_probe {
     const struct indexed *table;
     uint32_t hash;
     size_t slot;
 };
 struct indexed_probe indexed_probe(const struct indexed *table, value key);
-const value *indexed_probe_next(struct indexed_probe *probe);
+bool indexed_probe_next(struct indexed_probe *probe, struct table_entry *ret_entry);
+
+// map_put() of the next key of a dense map with one owner and room, in line; false when it is not
+// that. Consumes the item, and the map is changed in place.
+static inline bool dense_append(value *map, value key, value item)
+{
+    struct indexed *table = (struct indexed *)map->object;
+    if (table->header.kind != OBJECT_INDEXED || !object_is_unique(&table->header) ||
+        !indexed_is_dense(table) || table->trie || table->used == table->capacity ||
+        key.tag != VALUE_INTEGER || (uint64_t)key.integer - (uint64_t)table->first != table->used)
+        return false;
+    table->entries[table->used++] = item;
+    map->aux = table->used;
+    return true;
+}

@@ -1,5 +1,6 @@
 #include "value/float_text.h"
 #include "value/json_text.h"
+#include "value/pieces.h"
 
 enum { SAFE_DIGITS = 18 };  // a number with as many digits fits 64 bits
 
@@ -24,9 +25,16 @@ static inline bool is_digit(char c)
 
 static const char *skip_digits(const char *p, const char *end)
 {
-    while (p < end && is_digit(*p))
-        p++;
-    return p;
+    return p + pieces_skip_digits((struct span){p, (size_t)(end - p)}, 0);
+}
+
+// Reads digits onto a number as long as it can fit 64 bits and skips the others.
+static inline const char *read_digits(const char *p, const char *end, uint64_t *number)
+{
+    const char *near = end - p > SAFE_DIGITS ? p + SAFE_DIGITS : end;
+    for (; p < near && is_digit(*p); p++)
+        *number = *number * 10 + (uint64_t)(*p - '0');
+    return p == near ? skip_digits(p, end) : p;
 }
 
 static const char *finish_float(const struct number *number, const char *p, value *ret_value)
@@ -55,8 +63,7 @@ static const char *read_fraction(const struct number *number, const char *p, uin
                                  value *ret_value)
 {
     const char *digits = ++p;
-    while (p < number->end && is_digit(*p))
-        whole = whole * 10 + (uint64_t)(*p++ - '0');
+    p = read_digits(p, number->end, &whole);
     if (p == digits)
         return wrong(number, p, ERROR_SYNTAX, "expected a digit after the decimal point");
     if (p < number->end && (*p == 'e' || *p == 'E'))
@@ -76,8 +83,7 @@ const char *json_read_number(struct region *region, const char *p, const char *e
     bool negative = *p == '-';
     const char *digits = p + negative;
     uint64_t whole = 0;
-    for (p = digits; p < end && is_digit(*p); p++)
-        whole = whole * 10 + (uint64_t)(*p - '0');
+    p = read_digits(digits, end, &whole);
     if (p == digits)
         return wrong(&number, p, ERROR_SYNTAX, "expected a digit");
     if (*digits == '0' && p - digits > 1)

@@ -82,6 +82,8 @@ struct flat {
 
 // A large map or set as long as it has one owner: entries in the order in which they came, and an
 // index by hash, apart. When it is to be changed although it is shared, a trie is made of it.
+// A map whose keys are integers, each one more than the one before, is dense: it has no index, and
+// only its items are stored.
 struct indexed {
     struct object header;
     uint32_t used;  // entries
@@ -90,8 +92,28 @@ struct indexed {
     uint32_t index_mask;  // slots - 1
     uint32_t reach;       // the longest way from a key's place by hash to where it is
     struct object *trie;  // the same entries, made when it was shared; or NULL
+    int64_t first;        // dense: the first key
     value entries[];
 };
+
+static inline bool indexed_is_dense(const struct indexed *table)
+{
+    return !table->index;
+}
+static inline size_t indexed_width(const struct indexed *table)  // values stored per entry
+{
+    return indexed_is_dense(table) ? 1 : table->header.stride;
+}
+static inline value indexed_key(const struct indexed *table, size_t i)
+{
+    if (indexed_is_dense(table))
+        return value_integer((int64_t)((uint64_t)table->first + i));
+    return table->entries[i * table->header.stride];
+}
+static inline value indexed_item(const struct indexed *table, size_t i)  // of a map
+{
+    return table->entries[indexed_is_dense(table) ? i : i * 2 + 1];
+}
 
 // A node of a hash trie in which entries lie before sub-nodes (CHAMP). Which of the 32 places hold
 // an entry or a sub-node is said by two bit maps.

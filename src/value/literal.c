@@ -50,13 +50,6 @@ static struct literal token_ending(struct span text, size_t length, const char *
 
 // --- numbers ------------------------------------------------------------------------------------
 
-static size_t skip_digits(struct span text, size_t at)
-{
-    while (at < text.length && is_digit(text.data[at]))
-        at++;
-    return at;
-}
-
 // The end of the exponent that begins at `at`; `at` itself when there is none.
 static size_t skip_exponent(struct span text, size_t at)
 {
@@ -65,16 +58,16 @@ static size_t skip_exponent(struct span text, size_t at)
     size_t digits = at + 1;
     if (digits < text.length && (text.data[digits] == '+' || text.data[digits] == '-'))
         digits++;
-    size_t end = skip_digits(text, digits);
+    size_t end = pieces_skip_digits(text, digits);
     return end > digits ? end : at;
 }
 
 struct literal literal_number(struct region *region, struct span text, value *ret_value)
 {
     size_t digits = text.data[0] == '-';
-    size_t whole = skip_digits(text, digits), end = whole;
+    size_t whole = pieces_skip_digits(text, digits), end = whole;
     if (end + 1 < text.length && text.data[end] == '.' && is_digit(text.data[end + 1]))
-        end = skip_digits(text, end + 1);
+        end = pieces_skip_digits(text, end + 1);
     end = skip_exponent(text, end);
     struct literal literal = token_ending(text, end, "invalid number");
     if (literal.problem)

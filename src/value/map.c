@@ -43,11 +43,11 @@ bool map_find_entry(value map, value key, value *ret_key, value *ret_item)
         *ret_item = record_of(map)->slots[slot];
         return true;
     }
-    const value *entry = table_find(map.object, key);
-    if (!entry)
+    struct table_entry entry;
+    if (!table_find(map.object, key, &entry))
         return false;
-    *ret_key = entry[0];
-    *ret_item = entry[1];
+    *ret_key = entry.key;
+    *ret_item = entry.item;
     return true;
 }
 
@@ -215,11 +215,11 @@ bool map_next(struct map_cursor *cursor, value *ret_key, value *ret_item)
         *ret_item = record->slots[cursor->position++];
         return true;
     }
-    const value *entry = table_next(cursor);
-    if (!entry)
+    struct table_entry entry;
+    if (!table_next(cursor, &entry))
         return false;
-    *ret_key = entry[0];
-    *ret_item = entry[1];
+    *ret_key = entry.key;
+    *ret_item = entry.item;
     return true;
 }
 

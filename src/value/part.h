@@ -28,7 +28,7 @@ static inline value part_key(const struct object *part, size_t i)
     case OBJECT_VECTOR: return ((const struct vector *)part)->items[i];
     case OBJECT_RECORD: return ((const struct record *)part)->shape->keys[i];
     case OBJECT_FLAT: return ((const struct flat *)part)->entries[i * part->stride];
-    case OBJECT_INDEXED: return ((const struct indexed *)part)->entries[i * part->stride];
+    case OBJECT_INDEXED: return indexed_key((const struct indexed *)part, i);
     case OBJECT_NODE: return ((const struct node *)part)->entries[i * part->stride];
     default: return ((const struct collision *)part)->entries[i * part->stride];
     }
@@ -39,7 +39,7 @@ static inline value part_item(const struct object *part, size_t i)
     switch (part->kind) {
     case OBJECT_RECORD: return ((const struct record *)part)->slots[i];
     case OBJECT_FLAT: return ((const struct flat *)part)->entries[i * 2 + 1];
-    case OBJECT_INDEXED: return ((const struct indexed *)part)->entries[i * 2 + 1];
+    case OBJECT_INDEXED: return indexed_item((const struct indexed *)part, i);
     case OBJECT_NODE: return ((const struct node *)part)->entries[i * 2 + 1];
     default: return ((const struct collision *)part)->entries[i * 2 + 1];
     }

@@ -71,3 +71,15 @@ static inline size_t pieces_valid_prefix(struct span text)
     }
     return done;
 }
+
+// Where the decimal digits that begin at `at` end.
+static inline size_t pieces_skip_digits(struct span text, size_t at)
+{
+    enum { DIGITS_PER_LOOK = 4096, DIGITS_PER_UNIT = 16 };
+    size_t start = at;
+    while (at < text.length && (unsigned char)(text.data[at] - '0') < 10) {
+        if ((++at - start) % DIGITS_PER_LOOK == 0)
+            tick_spend(DIGITS_PER_LOOK / DIGITS_PER_UNIT);
+    }
+    return at;
+}

@@ -20,7 +20,8 @@ size_t set_count(value set)
 
 bool set_has(value set, value item)
 {
-    return table_find(set.object, item) != NULL;
+    struct table_entry entry;
+    return table_find(set.object, item, &entry);
 }
 
 value set_add(struct region *region, value set, value item)
@@ -45,10 +46,10 @@ struct map_cursor set_iterate(value set)
 
 bool set_next(struct map_cursor *cursor, value *ret_item)
 {
-    const value *entry = table_next(cursor);
-    if (!entry)
+    struct table_entry entry;
+    if (!table_next(cursor, &entry))
         return false;
-    *ret_item = *entry;
+    *ret_item = entry.key;
     return true;
 }
 

@@ -27,13 +27,23 @@ static const value *flat_find(const struct flat *flat, value key)
     return NULL;
 }
 
-const value *table_find(const struct object *table, value key)
+static struct table_entry entry_at(const value *entry, unsigned stride)
 {
-    if (table->kind == OBJECT_FLAT)
-        return flat_find((const struct flat *)table, key);
+    return (struct table_entry){entry[0], stride == 2 ? entry[1] : value_nil()};
+}
+
+bool table_find(const struct object *table, value key, struct table_entry *ret_entry)
+{
+    const value *entry;
     if (table->kind == OBJECT_INDEXED)
-        return indexed_find((const struct indexed *)table, key);
-    return trie_find(table, key, value_hash(key));
+        return indexed_find((const struct indexed *)table, key, ret_entry);
+    if (table->kind == OBJECT_FLAT)
+        entry = flat_find((const struct flat *)table, key);
+    else
+        entry = trie_find(table, key, value_hash(key));
+    if (entry)
+        *ret_entry = entry_at(entry, table->stride);
+    return entry;
 }
 
 // The flat list for changing, with room for `capacity` entries. Consumes the old one.
@@ -160,14 +170,22 @@ struct map_cursor table_iterate(value v)
     return cursor;
 }
 
-const value *table_next(struct map_cursor *cursor)
+bool table_next(struct map_cursor *cursor, struct table_entry *ret_entry)
 {
     const struct object *table = cursor->map.object;
-    if (table->kind != OBJECT_FLAT && table->kind != OBJECT_INDEXED)
-        return trie_next(cursor);
+    if (table->kind != OBJECT_FLAT && table->kind != OBJECT_INDEXED) {
+        const value *entry = trie_next(cursor);
+        if (entry)
+            *ret_entry = entry_at(entry, table->stride);
+        return entry;
+    }
     if (cursor->position >= cursor->map.aux)
-        return NULL;
-    const value *entries = table->kind == OBJECT_FLAT ? ((const struct flat *)table)->entries
-                                                      : ((const struct indexed *)table)->entries;
-    return entries + cursor->position++ * table->stride;
+        return false;
+    size_t i = cursor->position++;
+    if (table->kind == OBJECT_FLAT)
+        *ret_entry =
+            entry_at(((const struct flat *)table)->entries + i * table->stride, table->stride);
+    else
+        *ret_entry = indexed_entry((const struct indexed *)table, i);
+    return true;
 }

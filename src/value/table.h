@@ -10,8 +10,13 @@ enum { TABLE_FLAT = 32 };
 
 extern struct flat table_empty_map, table_empty_set;
 
-// The entry of the key (entry[0] is the key, entry[1] the item), or NULL.
-const value *table_find(const struct object *table, value key);
+// One entry, borrowed; in sets the item is nil.
+struct table_entry {
+    value key;
+    value item;
+};
+
+bool table_find(const struct object *table, value key, struct table_entry *ret_entry);
 // Adds or replaces (an equal key stays, its item is replaced). *ret_added: there was no such key.
 // `items` holds stride values and is consumed, as is the table.
 struct object *table_put(struct region *region, struct object *table, const value *items,
@@ -20,4 +25,4 @@ struct object *table_put(struct region *region, struct object *table, const valu
 struct object *table_remove(struct region *region, struct object *table, value key,
                             bool *ret_removed);
 struct map_cursor table_iterate(value v);
-const value *table_next(struct map_cursor *cursor);  // the next entry, or NULL
+bool table_next(struct map_cursor *cursor, struct table_entry *ret_entry);

@@ -1,7 +1,7 @@
 // Language tests as data. Each line of tests/lang/*.jsonl is a batch record of `cadre run --batch`
 // with the answer under `expected`. Every record is run
 //   as it is;
-//   without optimisations: same answer;
+//   without optimisations: same answer in the same number of steps;
 //   with its memory limit, its fuel, or the number of the allocation that fails rising from zero
 //   (sampled; all of it with CADRE_LONG=1): the right answer or the clean limit error, nothing else.
 // The examples of docs/language.md are run too. Cases that lie beside the checkout (../shared/cases) are run in addition when they are there.
@@ -109,16 +109,24 @@ function note(record, what, why) {
   if (failed <= SHOWN) console.log(`FAIL ${record.id} ${what}\n     ${record.program.replace(/\s+/g, ' ').slice(0, 150)}\n     ${why}`);
 }
 
-// Runs variants of records; `allowed` is the reason that the variant may fail with instead.
-async function check(records, what, change, allowed) {
+// How far a run gets that ends at the limit of time or memory may differ.
+function otherSteps(wanted, step) {
+  const compared = wanted?.usage && ![wanted, step].some(({ fail }) => ['timeout', 'memory_exceeded'].includes(fail?.reason));
+  return compared && wanted.usage.steps !== step.usage.steps ? `${step.usage.steps} steps instead of ${wanted.usage.steps}` : undefined;
+}
+
+// Runs variants of records and returns their Steps; `allowed` is the reason that the variant may fail with instead, `alike` are
+// Steps of the same records that must have used as many steps.
+async function check(records, what, change, allowed, alike) {
   const changed = records.map((record) => ({ ...record, options: { ...record.options, ...change } }));
   const steps = await answers(changed);
   changed.forEach((record, i) => {
     const step = steps[i];
     if (typeof step === 'string') return note(record, what, step);
     if (allowed && step.fail?.reason === allowed) return note(record, what, step.memory_delta === null ? undefined : 'memory was changed');
-    return note(record, what, problem(record, step));
+    return note(record, what, problem(record, step) ?? otherSteps(alike?.[i], step));
   });
+  return steps;
 }
 
 // Lines `program ;; => printed` in the code blocks of a page.
@@ -139,12 +147,12 @@ const own = [...files.flatMap(readCases), ...pages.flatMap(readPage)];
 const outside = !named.length && existsSync(OUTSIDE)
   ? readdirSync(OUTSIDE).filter((name) => name.endsWith('.jsonl')).sort().flatMap((name) => readCases(path.join(OUTSIDE, name))) : [];
 
-await check(own, '', {});
+const asTheyAre = await check(own, '', {});
 await check(outside, '', {});
-await check(own, 'without optimisations', { plain: true });
+await check(own, 'without optimisations', { plain: true }, undefined, asTheyAre);
 
 // A case whose answer names a limit, or takes time on purpose, is not swept.
-const swept = own.filter((record) => !record.slow && !('limit' in record.expected) && !record.options?.max_memory);
+const swept = own.filter((record) => !record.slow && !('limit' in record.expected) && !record.options?.max_memory && !record.options?.max_steps);
 const sample = (every) => (LONG ? swept : swept.filter((_, i) => i % every === 0));
 const sizes = LONG ? Array.from({ length: 40 }, (_, i) => Math.round(1.35 ** i * 16)) : [0, 16, 48, 112, 240, 496, 1008, 4080, 20000];
 for (const size of sizes) await check(sample(7), `max_memory ${size}`, { max_memory: size }, 'memory_exceeded');

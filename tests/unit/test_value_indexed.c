@@ -1,5 +1,6 @@
 // Large maps and sets: updated in place while they have one owner, persistent once they are shared.
 #include <criterion/criterion.h>
+#include <stdio.h>
 
 #include "value/layout.h"
 
@@ -143,4 +144,136 @@ Test(value_indexed, sets_copies_and_lasting_maps)
     value changed = map_put(region, map, key_of(1), value_integer(-1));
     check_item(map, 1, 1);
     check_item(changed, 1, -1);
+}
+
+// --- keys one after another: no index, and no keys ---------------------------------------------------
+
+static value dense_map(int64_t first, int64_t count)
+{
+    value map = map_new(region);
+    for (int64_t i = 0; i < count; i++)
+        map = map_put(region, map, value_integer((int64_t)((uint64_t)first + (uint64_t)i)),
+                      value_string_format(region, "item %lld", (long long)i));
+    return map;
+}
+
+static bool is_dense(value map)
+{
+    return map.object->kind == OBJECT_INDEXED &&
+           indexed_is_dense((const struct indexed *)map.object);
+}
+
+static void check_dense(value map, int64_t first, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        value found, item;
+        value key = value_integer((int64_t)((uint64_t)first + (uint64_t)i));
+        cr_assert(map_find_entry(map, key, &found, &item));
+        cr_assert(value_identical(found, key));
+        char text[32];
+        snprintf(text, sizeof(text), "item %lld", (long long)i);
+        cr_assert(span_equal_text(value_text(item), text));
+    }
+}
+
+Test(value_indexed, integers_in_order_need_no_index)
+{
+    static const int64_t firsts[] = {0, 1, -100, INT64_MIN, INT64_MAX - 50};
+    for (size_t i = 0; i < sizeof(firsts) / sizeof(firsts[0]); i++) {
+        value map = dense_map(firsts[i], MANY), item;
+        cr_assert(is_dense(map));
+        cr_assert_eq(map_count(map), MANY);
+        check_dense(map, firsts[i], MANY);
+        int64_t behind = (int64_t)((uint64_t)firsts[i] + MANY);
+        cr_assert(!map_find(map, value_integer(behind), &item));
+        cr_assert(!map_find(map, value_float(1.0), &item));
+        cr_assert(!map_find(map, value_nil(), &item));
+        value_release(region, map);
+        cr_assert_eq(region->live, 0, "%zu bytes are left", region->live);
+    }
+}
+
+Test(value_indexed, another_key_ends_the_order)
+{
+    value keys[] = {value_integer(-1), value_integer(MANY + 1), value_float(1.0),
+                    value_string_text(region, "k"), vector_new(region, 0)};
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        value map = dense_map(0, MANY), item;
+        map = map_put(region, map, value_integer(3), value_string_text(region, "item 3"));
+        cr_assert(is_dense(map));
+        map = map_put(region, map, value_retain(keys[i]), value_integer(1));
+        cr_assert(!is_dense(map));
+        cr_assert_eq(map_count(map), MANY + 1);
+        check_dense(map, 0, MANY);
+        cr_assert(map_find(map, keys[i], &item));
+        map = map_put(region, map, value_integer(MANY), value_nil());
+        cr_assert_eq(map_count(map), MANY + 2);
+        value_release(region, map);
+        value_release(region, keys[i]);
+    }
+    cr_assert_eq(region->live, 0, "%zu bytes are left", region->live);
+}
+
+Test(value_indexed, a_shared_dense_map_stays_as_it_is)
+{
+    value base = dense_map(5, MANY);
+    for (int64_t round = 0; round < 20; round++) {
+        value other = map_put(region, value_retain(base), value_integer(5 + MANY), value_nil());
+        cr_assert_eq(map_count(other), MANY + 1);
+        other = map_remove(region, other, value_integer(5 + round));
+        cr_assert_eq(map_count(other), MANY);
+        value_release(region, other);
+        check_dense(base, 5, MANY);
+    }
+    base = map_put(region, base, value_integer(5 + MANY), value_nil());
+    cr_assert(is_dense(base));
+    base = map_remove(region, base, value_integer(5 + MANY));
+    check_dense(base, 5, MANY);
+    value_release(region, base);
+    cr_assert_eq(region->live, 0, "%zu bytes are left", region->live);
+}
+
+Test(value_indexed, a_dense_map_equals_the_same_entries_in_another_form)
+{
+    value dense = dense_map(0, MANY), shared = dense_map(0, MANY - 1), reversed = map_new(region);
+    char text[32];
+    snprintf(text, sizeof(text), "item %d", MANY - 1);
+    value trie = map_put(region, value_retain(shared), value_integer(MANY - 1),
+                         value_string_text(region, text));
+    for (int64_t i = MANY - 1; i >= 0; i--)
+        reversed = map_put(region, reversed, value_integer(i),
+                           value_string_format(region, "item %lld", (long long)i));
+    cr_assert(is_dense(dense) && !is_dense(reversed));
+    cr_assert_eq(trie.object->kind, OBJECT_NODE);
+    value others[] = {trie, reversed};
+    for (size_t i = 0; i < 2; i++) {
+        cr_assert(value_identical(dense, others[i]) && value_identical(others[i], dense));
+        cr_assert_eq(value_hash(dense), value_hash(others[i]));
+        cr_assert_eq(value_compare_keys(dense, others[i]), 0);
+    }
+    cr_assert(!value_equal(dense, shared) && !value_equal(dense, dense_map(1, MANY)));
+    value odd = map_put(region, shared, vector_new(region, 0), value_nil());
+    cr_assert(!value_equal(dense, odd) && !value_equal(odd, dense));
+}
+
+Test(value_indexed, dense_maps_are_walked_copied_and_made_lasting)
+{
+    value map = dense_map(-7, MANY), key, item;
+    struct map_cursor cursor = map_iterate(map);
+    int64_t expected = -7;
+    while (map_next(&cursor, &key, &item))
+        cr_assert_eq(key.integer, expected++);
+    cr_assert_eq(expected, MANY - 7);
+    value keys = map_sorted_keys(region, map);
+    cr_assert_eq(vector_at(keys, 10).integer, 3);
+
+    struct region *other = region_new(SIZE_MAX);
+    value copy = value_copy(other, map);
+    cr_assert(is_dense(copy) && value_identical(copy, map));
+    region_free(other);
+
+    value_freeze(map);
+    value changed = map_put(region, map, value_integer(0), value_nil());
+    check_dense(map, -7, MANY);
+    cr_assert(map_find(changed, value_integer(0), &item) && value_is_nil(item));
 }

@@ -39,6 +39,7 @@ conformance: release debug
 	@scripts/run-tests conformance
 
 bench: release
+	@scripts/setup bench
 	@bench/run $(RELEASE)
 
 fuzz:

@@ -39,6 +39,7 @@ conformance: release debug
 	@scripts/run-tests conformance
 
 bench: release
+	@scripts/setup bench
 	@bench/run $(RELEASE)
 
 fuzz:
@@ -51,7 +52,7 @@ fuzz:
 soak: release debug
 	@scripts/run-tests --long soak
 
-lint: debug
+lint: release debug
 	@scripts/setup lint
 	@scripts/lint
 
@@ -75,7 +76,7 @@ help:
 	@echo 'make bench            speed, as a table'
 	@echo 'make fuzz             fuzz all targets, or TARGET=json, for SECONDS=60 each'
 	@echo 'make soak             the long random test of sessions'
-	@echo 'make lint             clang-format, clang-tidy, cppcheck, layers'
+	@echo 'make lint             clang-format, clang-tidy, cppcheck, layers, symbols'
 	@echo 'make format           reformat all C files'
 	@echo 'make install          PREFIX=/usr/local, DESTDIR='
 	@echo 'make clean            remove build/'

@@ -26,6 +26,8 @@ class Table {
     this.build = build;
     this.cadre = path.join(build, 'src/cli/cadre');
     this.rows = [];
+    this.notes = [];
+    this.comparisons = new Map();
   }
 
   // samples: a number or an array of them; floor likewise; target: the median is to be at most this.
@@ -46,26 +48,38 @@ class Table {
     this.rows.push([name, reason]);
   }
 
-  // One task done by several programs: samples by name, undefined where one cannot do it.
-  compare(task, samplesByName) {
-    this.comparisons ??= [];
-    this.comparisons.push([task, samplesByName]);
+  // A line above the tables.
+  note(text) {
+    this.notes.push(text);
   }
 
-  printComparisons(title) {
-    const names = [...new Set(this.comparisons.flatMap(([, samples]) => Object.keys(samples)))];
-    const cell = (samples) => (samples ? format(quantile([...samples].sort((a, b) => a - b), 0.5)) : '-');
-    const rows = [[`${title}, median ms`, ...names],
-      ...this.comparisons.map(([task, samples]) => [task, ...names.map((name) => cell(samples[name]))])];
+  // One task done by several programs, in the table of that heading: samples by name, undefined where one cannot do it.
+  // The best of the samples is shown: what else the machine does meets all programs, but not all alike.
+  compare(heading, task, samplesByName) {
+    if (!this.comparisons.has(heading)) this.comparisons.set(heading, []);
+    this.comparisons.get(heading).push([task, samplesByName]);
+  }
+
+  printComparison(title, comparison) {
+    const names = [...new Set(comparison.flatMap(([, samples]) => Object.keys(samples)))]
+      .filter((name) => comparison.some(([, samples]) => samples[name]));
+    const line = (samples) => {
+      const times = names.map((name) => (samples[name] ? Math.min(...[samples[name]].flat()) : Infinity));
+      const best = Math.min(...times);
+      return times.map((time) => (time === Infinity ? '-' : format(time) + (time === best ? '*' : ' ')));
+    };
+    const rows = [[title, ...names], ...comparison.map(([task, samples]) => [task, ...line(samples)])];
     const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));
     for (const row of rows) {
-      console.log(row.map((text, column) => (column ? text.padStart(widths[column]) : text.padEnd(widths[0]))).join('  '));
+      console.log(row.map((text, column) => (column ? text.padStart(widths[column]) : text.padEnd(widths[0]))).join('  ').trimEnd());
     }
     console.log('');
   }
 
   print(title) {
-    if (this.comparisons) this.printComparisons(title);
+    for (const text of this.notes) console.log(text);
+    if (this.notes.length) console.log('');
+    for (const [heading, comparison] of this.comparisons) this.printComparison(`${title}, ${heading}, ms`, comparison);
     if (this.rows.length === 0) return;
     const head = [title, 'median', 'p99', 'floor', 'ratio', 'target', ''];
     const complete = [head, ...this.rows].filter((row) => row.length === head.length);

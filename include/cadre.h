@@ -125,8 +125,11 @@ CADRE_API void cadre_inputs_free(cadre_inputs *inputs);
 /* JSON objects; false when the text is not one. The text is copied. */
 CADRE_API bool cadre_inputs_set_context(cadre_inputs *inputs, const char *json, size_t length);
 CADRE_API bool cadre_inputs_set_memory(cadre_inputs *inputs, const char *json, size_t length);
-/* The memory after an earlier run, as cadre_inputs_set_memory with its JSON would set it. */
+/* The memory after an earlier run, whole: keywords stay keywords, sets sets, functions functions. The
+ * functions are seen by programs that are compiled with these inputs. */
 CADRE_API bool cadre_inputs_set_memory_from(cadre_inputs *inputs, const cadre_step *step);
+/* The same by way of a text that outlives the process: see cadre_step_saved_memory. */
+CADRE_API bool cadre_inputs_set_saved_memory(cadre_inputs *inputs, const char *text, size_t length);
 /* A limit or other option by name, as `cadre run -o` takes it: timeout, max_memory, loop_limit,
  * float_precision … */
 CADRE_API bool cadre_inputs_set_option(cadre_inputs *inputs, const char *name, int64_t number);
@@ -138,8 +141,8 @@ CADRE_API const char *cadre_inputs_error(const cadre_inputs *inputs);
 
 /* --- programs and steps ----------------------------------------------------------------------------- */
 
-/* Parses and analyses; host may be NULL. The limits on source, nesting and symbols are those of
- * `inputs`, which may be NULL. NULL only when memory is short: a wrong program is compiled to one
+/* Parses and analyses; host may be NULL. The limits on source, nesting and symbols and the functions in
+ * memory are those of `inputs`, which may be NULL. NULL only when memory is short: a wrong program is compiled to one
  * whose runs fail; cadre_program_failure tells at once. */
 CADRE_API cadre_program *cadre_compile(cadre_host *host, const char *source, size_t length,
                                        const cadre_inputs *inputs);
@@ -160,6 +163,10 @@ CADRE_API cadre_value cadre_step_memory(const cadre_step *step);
 /* Texts; NUL-terminated, length in *ret_length unless that is NULL. */
 CADRE_API const char *cadre_step_json(cadre_step *step, size_t *ret_length); /* the whole Step */
 CADRE_API const char *cadre_step_memory_json(cadre_step *step, size_t *ret_length);
+/* The memory as a text to be kept, for cadre_inputs_set_saved_memory: a JSON object with `data`, the
+ * literal of all values; `definitions`, the source of the functions; `lost`, names of entries that have
+ * neither, because a function in them captured local values or was composed from others. */
+CADRE_API const char *cadre_step_saved_memory(cadre_step *step, size_t *ret_length);
 CADRE_API const char *cadre_step_printed(cadre_step *step, size_t *ret_length); /* of the result */
 /* The failure; NULL, or 0 for the position, when there is none. */
 CADRE_API const char *cadre_step_reason(const cadre_step *step);

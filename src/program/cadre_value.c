@@ -1,7 +1,7 @@
 // The public API: values.
 #include <string.h>
 
-#include "cadre.h"
+#include "program/cadre_parts.h"
 #include "value/bignum.h"
 #include "value/flexible.h"
 
@@ -14,7 +14,7 @@ static value inside(cadre_value public)
     return v;
 }
 
-static cadre_value outside(value v)
+cadre_value cadre_value_of(value v)
 {
     cadre_value public;
     memcpy(&public, &v, sizeof(v));
@@ -88,8 +88,8 @@ cadre_value cadre_value_at(cadre_value public, size_t index)
 {
     value v = inside(public);
     if (v.tag != VALUE_VECTOR || index >= vector_count(v))
-        return outside(value_nil());
-    return outside(vector_at(v, index));
+        return cadre_value_of(value_nil());
+    return cadre_value_of(vector_at(v, index));
 }
 
 bool cadre_value_get(cadre_value public, const char *name, cadre_value *ret_value)
@@ -99,7 +99,7 @@ bool cadre_value_get(cadre_value public, const char *name, cadre_value *ret_valu
     if (v.tag != VALUE_MAP || !name ||
         !map_find_flexible(v, value_string_borrow(NULL, span_from(name)), &item))
         return false;
-    *ret_value = outside(item);
+    *ret_value = cadre_value_of(item);
     return true;
 }
 
@@ -109,11 +109,13 @@ void cadre_value_each(cadre_value public, cadre_entry_fn *function, void *user)
     value key, item;
     if (v.tag == VALUE_MAP) {
         struct map_cursor cursor = map_iterate(v);
-        while (map_next(&cursor, &key, &item) && function(user, outside(key), outside(item)))
+        while (map_next(&cursor, &key, &item) &&
+               function(user, cadre_value_of(key), cadre_value_of(item)))
             continue;
     } else if (v.tag == VALUE_SET) {
         struct map_cursor cursor = set_iterate(v);
-        while (set_next(&cursor, &item) && function(user, outside(item), outside(item)))
+        while (set_next(&cursor, &item) &&
+               function(user, cadre_value_of(item), cadre_value_of(item)))
             continue;
     }
 }

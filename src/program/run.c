@@ -339,8 +339,8 @@ static void set_up(struct execution *execution)
     state->branch.prints = vector_new(run->region, 0);
     state->warnings = vector_new(run->region, 0);
     state->tool_cache = map_new(run->region);
-    validate_tools(run);
-    state->context = validate_inputs(run, request->signature, value_retain(request->context));
+    run_validate_tools(run);
+    state->context = run_validate_inputs(run, request->signature, value_retain(request->context));
     take_history(state, request->history);
     make_instance(run);
     memory_start(run, request->memory);
@@ -378,7 +378,7 @@ static void finish(struct execution *execution)
     state->result = memory_finish(run, state->result);
     if (request->float_precision >= 0)
         state->result = round_floats(run, state->result, (unsigned)request->float_precision);
-    state->result = validate_output(run, request->signature, state->result);
+    state->result = run_validate_output(run, request->signature, state->result);
     execution->delta = memory_delta(run);
 }
 

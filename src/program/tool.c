@@ -350,7 +350,7 @@ value tool_apply(struct run *run, uint32_t index, value argument, size_t count)
     struct run_state *state = run->state;
     const struct tool *tool = &state->program->tools->tools[index];
     value arguments = convert_arguments(run, tool, argument, count);
-    arguments = validate_tool_arguments(run, tool, arguments);
+    arguments = run_validate_tool_arguments(run, tool, arguments);
     value key = value_nil();
     struct ledger_entry entry = {.tool = index, .arguments = value_retain(arguments)};
     if (tool->flags & TOOL_CACHE) {
@@ -373,7 +373,7 @@ value tool_apply(struct run *run, uint32_t index, value argument, size_t count)
         parallel_started(run, key);
     value result = perform(run, index, arguments, &entry);
     value_release(run->region, arguments);
-    result = validate_tool_result(run, tool, result, &entry);
+    result = run_validate_tool_result(run, tool, result, &entry);
     ledger_set_result(run, &entry, result);
     ledger_add(run, &state->branch.ledger, entry);
     if (tool->flags & TOOL_CACHE) {

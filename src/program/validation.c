@@ -54,7 +54,7 @@ static value settle(struct run *run, struct signature_check check, const char *p
     return check.result;
 }
 
-value validate_inputs(struct run *run, const struct signature *signature, value context)
+value run_validate_inputs(struct run *run, const struct signature *signature, value context)
 {
     enum signature_mode mode = run->state->validation;
     if (!signature || mode == SIGNATURE_DISABLED)
@@ -65,7 +65,7 @@ value validate_inputs(struct run *run, const struct signature *signature, value 
                   NULL);
 }
 
-value validate_output(struct run *run, const struct signature *signature, value result)
+value run_validate_output(struct run *run, const struct signature *signature, value result)
 {
     enum signature_mode mode = run->state->validation;
     if (!signature || mode == SIGNATURE_DISABLED)
@@ -74,7 +74,7 @@ value validate_output(struct run *run, const struct signature *signature, value 
                   NULL);
 }
 
-value validate_tool_arguments(struct run *run, const struct tool *tool, value arguments)
+value run_validate_tool_arguments(struct run *run, const struct tool *tool, value arguments)
 {
     enum signature_mode mode = run->state->validation;
     if (!tool->signature || mode == SIGNATURE_DISABLED)
@@ -83,8 +83,8 @@ value validate_tool_arguments(struct run *run, const struct tool *tool, value ar
                   "tool_args", tool->name);
 }
 
-value validate_tool_result(struct run *run, const struct tool *tool, value result,
-                           struct ledger_entry *entry)
+value run_validate_tool_result(struct run *run, const struct tool *tool, value result,
+                               struct ledger_entry *entry)
 {
     enum signature_mode mode = run->state->validation;
     if (!tool->signature || mode == SIGNATURE_DISABLED)
@@ -99,7 +99,7 @@ value validate_tool_result(struct run *run, const struct tool *tool, value resul
     return settle(run, check, "tool_result", tool->name);
 }
 
-void validate_tools(struct run *run)
+void run_validate_tools(struct run *run)
 {
     const struct tool_table *tools = run->state->program->tools;
     if (run->state->validation != SIGNATURE_STRICT || !tools)

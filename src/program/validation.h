@@ -5,11 +5,11 @@
 #include "program/state.h"
 
 // All consume the value and give what the check made of it.
-value validate_inputs(struct run *run, const struct signature *signature, value context);
-value validate_output(struct run *run, const struct signature *signature, value result);
-value validate_tool_arguments(struct run *run, const struct tool *tool, value arguments);
+value run_validate_inputs(struct run *run, const struct signature *signature, value context);
+value run_validate_output(struct run *run, const struct signature *signature, value result);
+value run_validate_tool_arguments(struct run *run, const struct tool *tool, value arguments);
 // A result that is refused is noted in the ledger first.
-value validate_tool_result(struct run *run, const struct tool *tool, value result,
-                           struct ledger_entry *entry);
+value run_validate_tool_result(struct run *run, const struct tool *tool, value result,
+                               struct ledger_entry *entry);
 // strict: every tool must have a signature.
-void validate_tools(struct run *run);
+void run_validate_tools(struct run *run);

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "program/record.h"
-#include "session/program_memory.h"
+#include "program/saved_memory.h"
 #include "session/program_pool.h"
 #include "session/sandbox.h"
 #include "value/json.h"
@@ -244,7 +244,7 @@ static void answer(struct worker *worker, const struct step *step, bool keep)
     step_write_json(step, &payload, NULL);
     if (keep) {
         buffer_append_text(&payload, ",\"memory\":");
-        program_memory_write(step, &payload);
+        saved_memory_write(step, (struct span){0}, &payload);
     }
     buffer_append_byte(&payload, '}');
     if (payload.failed) {
@@ -255,25 +255,17 @@ static void answer(struct worker *worker, const struct step *step, bool keep)
         worker->closed = true;
 }
 
-// Functions kept from earlier runs are defined first, in lines of their own before the program.
-static value put_definitions_first(struct region *region, value record, size_t *ret_prefix,
-                                   unsigned *ret_lines)
+// Functions kept from earlier runs are defined first.
+static value put_definitions_first(struct region *region, value record,
+                                   struct definitions_prefix *ret_prefix)
 {
     value definitions = map_get_text(record, "definitions"),
           program = map_get_text(record, "program");
-    *ret_prefix = 0;
-    *ret_lines = 0;
-    if (!value_is_string(definitions) || !value_is_string(program) ||
-        value_text(definitions).length == 0)
+    if (!value_is_string(definitions) || !value_is_string(program))
         return record;
-    struct span before = value_text(definitions), after = value_text(program);
     CLEANUP_BUFFER struct buffer source;
     buffer_init(&source, PROGRAM_MESSAGE_MAX);
-    buffer_append_span(&source, before);
-    buffer_append_span(&source, after);
-    for (size_t i = 0; i < before.length; i++)
-        *ret_lines += before.data[i] == '\n';
-    *ret_prefix = before.length;
+    *ret_prefix = saved_memory_prepend(&source, value_text(definitions), value_text(program));
     return map_put_text(region, record, "program", value_string(region, buffer_span(&source)));
 }
 
@@ -286,14 +278,12 @@ static void run_record(struct worker *worker, struct span payload)
     value record;
     bool readable = json_read(region, payload, &options, &record, &error) && value_is_map(record);
     drop_message(worker, payload);
-    size_t prefix = 0;
-    unsigned lines = 0;
+    struct definitions_prefix prefix = {0};
     bool keep = readable && value_is_true(map_get_text(record, "keep"));
-    record = readable ? put_definitions_first(region, record, &prefix, &lines) : value_nil();
+    record = readable ? put_definitions_first(region, record, &prefix) : value_nil();
     struct record_run run;
     record_run(region, record, &host, &run);
-    if (prefix)
-        program_memory_hide_prefix(&run.step, prefix, lines);
+    saved_memory_hide_prefix(&run.step, prefix);
     answer(worker, &run.step, keep);
     record_run_release(&run);
 }

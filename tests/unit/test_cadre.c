@@ -97,6 +97,98 @@ Test(cadre, memory_is_carried)
     cadre_inputs_free(inputs);
 }
 
+// Runs a program and hands its memory to the next one.
+static void carry(cadre_inputs *inputs, const char *source, bool ok)
+{
+    cadre_step *step = eval(NULL, source, inputs);
+    cr_assert_eq(cadre_step_ok(step), ok, "%s", source);
+    cr_assert(cadre_inputs_set_memory_from(inputs, step), "%s", cadre_inputs_error(inputs));
+    cadre_step_free(step);
+}
+
+Test(cadre, functions_in_memory_are_carried)
+{
+    cadre_inputs *inputs = cadre_inputs_new();
+    carry(inputs,
+          "(defn even [n] (if (= n 0) true (odd (dec n))))\n"
+          "(defn odd [n] (if (= n 0) false (even (dec n))))\n"
+          "(def twice (fn [x] (* 2 x)))\n"
+          "(def third #(nth % 2))\n"
+          "(def tags #{:a \"b\"})",
+          true);
+    check_printed(NULL, "[(even 10) (odd 10) (twice 21) (third [1 2 3]) (contains? tags :a)]",
+                  inputs, "[true false 42 3 true]");
+    carry(inputs, "(defn twice [x] (str x x)) (def third nil)", true);
+    check_printed(NULL, "[(twice 4) third (even 3)]", inputs, "[\"44\" nil false]");
+    // A failed run leaves them as they were, also when it has redefined one.
+    carry(inputs, "(defn twice [x] :wrong) (/ 1 0)", false);
+    carry(inputs, "(twice", false);
+    check_printed(NULL, "(twice 4)", inputs, "\"44\"");
+    // They shadow builtins, as anything that is defined by a program.
+    carry(inputs, "(defn inc [x] (- x 1))", true);
+    check_printed(NULL, "(inc 5)", inputs, "4");
+    // Data memory alone has no functions.
+    cr_assert(cadre_inputs_set_memory(inputs, "{\"n\": 1}", 8));
+    check_kind(NULL, "(twice 4)", inputs, "unbound_var");
+    cadre_inputs_free(inputs);
+}
+
+Test(cadre, functions_in_memory_do_not_show)
+{
+    cadre_inputs *inputs = cadre_inputs_new();
+    carry(inputs, "(defn f\n [x]\n (/ x 0))", true);
+    cadre_step *step = eval(NULL, "(def y 1)", inputs);
+    cr_expect_not_null(strstr(cadre_step_json(step, NULL), "\"memory_delta\":{\"y\":1}"));
+    cadre_step_free(step);
+    step = eval(NULL, "nil\n  (/ 1 0)", inputs);
+    cr_expect_eq(cadre_step_line(step), 2);
+    cr_expect_eq(cadre_step_column(step), 3);
+    cadre_step_free(step);
+    step = eval(NULL, "nil\n (g 1)", inputs);
+    cr_expect_eq(cadre_step_line(step), 2);
+    cadre_step_free(step);
+    step = eval(NULL, "(f 1)", inputs);  // it fails in a line that is not the program's
+    cr_expect_not(cadre_step_ok(step));
+    cr_expect_eq(cadre_step_line(step), 0);
+    cr_expect_eq(cadre_step_column(step), 0);
+    cadre_step_free(step);
+    cadre_program *program = cadre_compile(NULL, "nil\n)", 5, inputs);
+    cr_expect_eq(cadre_step_line(cadre_program_failure(program)), 2);
+    cadre_program_free(program);
+    cadre_inputs_free(inputs);
+}
+
+Test(cadre, saved_memory)
+{
+    cadre_inputs *inputs = cadre_inputs_new();
+    cadre_step *step = eval(NULL,
+                            "(def k {:a #{1 \"\\n\"} \"b\" 1.5})\n(defn g [x] (+ x 1))\n"
+                            "(def add (let [n 5] (fn [x] (+ x n))))\n(def both (comp g g))",
+                            NULL);
+    size_t length;
+    const char *text = cadre_step_saved_memory(step, &length);
+    cr_expect_eq(strlen(text), length);
+    cr_expect_not_null(strstr(text, "\"definitions\":\"(defn g [x] (+ x 1))\\n\""), "%s", text);
+    cr_expect_not_null(strstr(text, "\"lost\":[\"add\",\"both\"]"), "%s", text);
+    cr_assert(cadre_inputs_set_saved_memory(inputs, text, length), "%s",
+              cadre_inputs_error(inputs));
+    cadre_step_free(step);  // the inputs have a copy
+    check_printed(NULL, "[(g 1) k memory/add]", inputs, "[2 {:a #{1 \"\\n\"} \"b\" 1.5} nil]");
+    static const char *const wrong[] = {"",
+                                        "[]",
+                                        "{}",
+                                        "{\"data\":\"{}\"}",
+                                        "{\"data\":\"[]\",\"definitions\":\"\"}",
+                                        "{\"data\":\"{:a\",\"definitions\":\"\"}",
+                                        "{\"data\":1,\"definitions\":2}"};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+        cr_expect_not(cadre_inputs_set_saved_memory(inputs, wrong[i], strlen(wrong[i])), "%s",
+                      wrong[i]);
+    cr_expect_not(cadre_inputs_set_saved_memory(inputs, NULL, 0));
+    check_printed(NULL, "(g 2)", inputs, "3");  // a refusal changes nothing
+    cadre_inputs_free(inputs);
+}
+
 Test(cadre, wrong_programs)
 {
     const char *source = "(let [x 1]\n  (foo x))";

@@ -1,4 +1,4 @@
-#include "session/program_memory.h"
+#include "program/saved_memory.h"
 
 #include "program/eval.h"
 #include "value/edn.h"
@@ -66,6 +66,21 @@ static void write_definition(struct buffer *buffer, struct span source, struct s
 
 // --- values -------------------------------------------------------------------------------------
 
+enum { DATA_DEPTH = 100000 };
+
+bool saved_memory_read_data(struct region *region, struct span data, value *ret_memory,
+                            struct error *error)
+{
+    struct edn_options options = {.max_depth = DATA_DEPTH};
+    value memory;
+    if (!edn_read(region, data, &options, &memory, error))
+        return false;
+    if (memory.tag != VALUE_MAP && memory.tag != VALUE_NIL)
+        return error_set(error, ERROR_INVALID, "the data of a memory must be a map");
+    *ret_memory = memory;
+    return true;
+}
+
 // Appends the literal of a value; false when it has none (functions inside).
 static bool write_literal(struct buffer *buffer, value v)
 {
@@ -74,7 +89,7 @@ static bool write_literal(struct buffer *buffer, value v)
     struct region *scratch = region_new(SIZE_MAX);
     value again;
     struct error error;
-    struct edn_options options = {.max_depth = 100000};
+    struct edn_options options = {.max_depth = DATA_DEPTH};
     struct span text = {buffer->data + before, buffer->length - before};
     bool readable = !buffer->failed && edn_read(scratch, text, &options, &again, &error);
     region_free(scratch);
@@ -103,7 +118,8 @@ static void write_entry(const struct step *step, value name, value v, struct buf
     json_write_string(lost, name.tag == VALUE_KEYWORD ? value_text(name) : SPAN("?"));
 }
 
-void program_memory_write(const struct step *step, struct buffer *buffer)
+void saved_memory_write(const struct step *step, struct span definitions_before,
+                        struct buffer *buffer)
 {
     CLEANUP_BUFFER struct buffer data, definitions, lost;
     buffer_init(&data, buffer->limit);
@@ -117,6 +133,8 @@ void program_memory_write(const struct step *step, struct buffer *buffer)
             write_entry(step, name, v, &data, &definitions, &lost);
     }
     buffer_append_byte(&data, '}');
+    if (step->failure.kind != FAILURE_NONE)
+        buffer_append_span(&definitions, definitions_before);
     buffer_append_text(buffer, "{\"data\":");
     json_write_string(buffer, buffer_span(&data));
     buffer_append_text(buffer, ",\"definitions\":");
@@ -129,10 +147,24 @@ void program_memory_write(const struct step *step, struct buffer *buffer)
 
 // --- definitions put before a program -----------------------------------------------------------
 
-void program_memory_hide_prefix(struct step *step, size_t prefix, unsigned lines)
+struct definitions_prefix saved_memory_prepend(struct buffer *source, struct span definitions,
+                                               struct span program)
 {
-    if (step->line > lines)
-        step->line -= lines;
+    struct definitions_prefix prefix = {.length = definitions.length};
+    for (size_t i = 0; i < definitions.length; i++)
+        prefix.lines += definitions.data[i] == '\n';
+    buffer_append_span(source, definitions);
+    buffer_append_span(source, program);
+    return prefix;
+}
+
+void saved_memory_hide_prefix(struct step *step, struct definitions_prefix prefix)
+{
+    if (prefix.length == 0)
+        return;
+    bool is_inside = step->line <= prefix.lines;
+    step->line = is_inside ? 0 : step->line - prefix.lines;
+    step->column = is_inside ? 0 : step->column;
     if (step->delta.tag != VALUE_MAP)
         return;
     value kept = map_new(step->region);
@@ -140,7 +172,7 @@ void program_memory_hide_prefix(struct step *step, size_t prefix, unsigned lines
     value name, v;
     while (map_next(&cursor, &name, &v)) {
         const struct closure *closure = plain_closure(step, v);
-        if (!closure || closure->code->offset >= prefix)
+        if (!closure || closure->code->offset >= prefix.length)
             kept = map_put(step->region, kept, value_retain(name), value_retain(v));
     }
     step->delta = kept;

@@ -152,8 +152,8 @@ writable mapping of a file."
 
 (defun part-core ()
   "Once, at start. In a single thread: nothing writes between the look and the mapping."
-  (with-open-file (stream "/proc/self/maps" :external-format :latin-1)
-    (loop for line = (read-line stream nil)
+  (with-open-file (stream "/proc/self/maps" :external-format :latin-1 :if-does-not-exist nil)
+    (loop for line = (and stream (read-line stream nil))
           while line
           do (multiple-value-bind (start end offset inode path) (parse-mapping line)
                (when start (part-mapping start end offset inode path))))))

@@ -98,6 +98,7 @@ static inline void walk_recur(struct round *round, const struct expression *expr
     if (recur->count > 2)
         c = recur_item(round, recur->items[2]);
     settle(round);
+    round->run->site = expression;  // where too many jumps are reported
     if (recur->count > 0)
         slot_store(round->run, round->frame, recur->slots[0], a);
     if (recur->count > 1)

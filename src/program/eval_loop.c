@@ -25,6 +25,7 @@ value eval_recur_plain(const struct expression *expression, struct frame *frame,
     spend_call(run);
     for (uint32_t i = 0; i < recur->count; i++)
         few[i] = evaluate_quick(recur->items[i], frame, run);
+    run->site = expression;
     for (uint32_t i = 0; i < recur->count; i++)
         slot_store(run, frame, recur->patterns[i]->slot, few[i]);
     return value_recur();
@@ -37,11 +38,10 @@ value eval_recur(const struct expression *expression, struct frame *frame, struc
     value values = vector_new(run->region, recur->count);
     for (uint32_t i = 0; i < recur->count; i++)
         values = vector_push(run->region, values, evaluate(recur->items[i], frame, run));
-    if (recur->count != recur->wanted) {
-        run->site = expression;
+    run->site = expression;
+    if (recur->count != recur->wanted)
         run_raise(run, ARITY_MISMATCH, "recur", "recur: expected %u value%s, got %u",
                   (unsigned)recur->wanted, recur->wanted == 1 ? "" : "s", (unsigned)recur->count);
-    }
     for (uint32_t i = 0; i < recur->count; i++) {
         value v = value_retain(vector_at(values, i));
         if (recur->has_rest && i + 1 == recur->count)
@@ -50,6 +50,7 @@ value eval_recur(const struct expression *expression, struct frame *frame, struc
             pattern_bind_fast(run, frame, recur->patterns[i], v);
     }
     value_release(run->region, values);
+    run->site = expression;
     return value_recur();
 }
 

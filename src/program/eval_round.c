@@ -48,9 +48,19 @@ static inline bool test_compare(struct round *round, const struct expression *te
     return order_accepts(call->accepts, a->integer, other);
 }
 
+static inline const struct expression *walk_if(struct round *round,
+                                               const struct expression *expression, bool compares)
+{
+    PART(if, branch);
+    bool yes = compares ? test_compare(round, branch->test) : test_any_way(round, branch->test);
+    return yes ? branch->then : branch->otherwise;
+}
+
+// NULL: no test was true.
 static const struct expression *walk_cond(struct round *round, const struct expression *expression)
 {
     PART(list, list);
+    settle(round);
     for (uint32_t i = 0; i < list->count; i += 2) {
         if (evaluate_test(list->items[i], round->frame, round->run))
             return list->items[i + 1];
@@ -61,6 +71,7 @@ static const struct expression *walk_cond(struct round *round, const struct expr
 static const struct expression *walk_do(struct round *round, const struct expression *expression)
 {
     PART(list, list);
+    settle(round);
     for (uint32_t i = 0; i + 1 < list->count; i++)
         value_release(round->run->region, evaluate(list->items[i], round->frame, round->run));
     return list->items[list->count - 1];
@@ -69,6 +80,7 @@ static const struct expression *walk_do(struct round *round, const struct expres
 static const struct expression *walk_let(struct round *round, const struct expression *expression)
 {
     PART(let, let);
+    settle(round);
     for (uint32_t i = 0; i < let->count; i++)
         pattern_bind_fast(round->run, round->frame, let->steps[i].pattern,
                           evaluate(let->steps[i].value, round->frame, round->run));
@@ -98,6 +110,7 @@ static inline void walk_recur(struct round *round, const struct expression *expr
     if (recur->count > 2)
         c = recur_item(round, recur->items[2]);
     settle(round);
+    round->run->site = expression;  // where too many jumps are reported
     if (recur->count > 0)
         slot_store(round->run, round->frame, recur->slots[0], a);
     if (recur->count > 1)
@@ -119,37 +132,20 @@ value rounds_run(const struct expression *body, struct frame *frame, struct run 
         jumps += integer_rounds((const void *)body, frame, run, limit - (uint64_t)jumps);
     for (;;) {
         switch ((enum walk)next->walk) {
-        case WALK_IF: {
-            const struct expression_if *branch = (const void *)next;
-            next = test_any_way(&round, branch->test) ? branch->then : branch->otherwise;
-            continue;
-        }
-        case WALK_IF_COMPARE: {
-            const struct expression_if *branch = (const void *)next;
-            next = test_compare(&round, branch->test) ? branch->then : branch->otherwise;
-            continue;
-        }
+        case WALK_IF: next = walk_if(&round, next, false); continue;
+        case WALK_IF_COMPARE: next = walk_if(&round, next, true); continue;
+        case WALK_DO: next = walk_do(&round, next); continue;
+        case WALK_LET: next = walk_let(&round, next); continue;
         case WALK_COND:
-            settle(&round);
-            next = walk_cond(&round, next);
-            if (!next)
+            if (!(next = walk_cond(&round, next)))
                 return value_nil();
             continue;
-        case WALK_DO:
-            settle(&round);
-            next = walk_do(&round, next);
-            continue;
-        case WALK_LET:
-            settle(&round);
-            next = walk_let(&round, next);
-            continue;
         case WALK_RECUR: walk_recur(&round, next); break;
-        case WALK_VALUE: {
+        case WALK_VALUE:
             settle(&round);
             value v = evaluate(next, frame, run);
             if (v.tag != VALUE_RECUR)
                 return v;
-        }
         }
         if ((uint64_t)++jumps > limit)
             fail_jumps(run);

@@ -241,14 +241,24 @@ static void wake_key_waiters(struct parallel *parallel)
     }
 }
 
+// The set of keys, to be changed and put back. The change may end by a jump, when time or memory run
+// out; a set that was already consumed must not be found by the other branches then.
+static value take_keys(struct run *run, struct parallel *parallel)
+{
+    value keys = parallel->in_flight;
+    parallel->in_flight = set_new(run->region);
+    return keys;
+}
+
 static void forget_key(struct run *run, struct turn *turn)
 {
     struct parallel *parallel = run->state->parallel;
-    if (turn->key.tag == VALUE_NIL)
+    value key = turn->key;
+    if (key.tag == VALUE_NIL)
         return;
-    parallel->in_flight = set_remove(run->region, parallel->in_flight, turn->key);
     turn->key = value_nil();
     wake_key_waiters(parallel);
+    parallel->in_flight = set_remove(run->region, take_keys(run, parallel), key);
 }
 
 static void turn_free(struct run *run, struct turn *turn)
@@ -513,8 +523,8 @@ void parallel_started(struct run *run, value key)
     struct parallel *parallel = run->state->parallel;
     if (!parallel || !parallel->current)
         return;
-    parallel->in_flight = set_add(run->region, parallel->in_flight, value_retain(key));
     parallel->current->turn->key = value_retain(key);
+    parallel->in_flight = set_add(run->region, take_keys(run, parallel), value_retain(key));
 }
 
 void parallel_finished(struct run *run)

@@ -17,13 +17,14 @@ static value range_vector(struct run *run, int64_t start, int64_t step, uint64_t
     return result;
 }
 
+// The step is not 0.
 static uint64_t range_count(int64_t start, int64_t end, int64_t step)
 {
-    if (step > 0 ? start >= end : start <= end)
+    bool down = step < 0;
+    if (down ? start <= end : start >= end)
         return 0;
-    uint64_t distance =
-        step > 0 ? (uint64_t)end - (uint64_t)start : (uint64_t)start - (uint64_t)end;
-    uint64_t stride = step > 0 ? (uint64_t)step : 0 - (uint64_t)step;
+    uint64_t distance = down ? (uint64_t)start - (uint64_t)end : (uint64_t)end - (uint64_t)start;
+    uint64_t stride = down ? 0 - (uint64_t)step : (uint64_t)step;
     return (distance - 1) / stride + 1;
 }
 

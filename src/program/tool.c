@@ -377,7 +377,10 @@ value tool_apply(struct run *run, uint32_t index, value argument, size_t count)
     ledger_set_result(run, &entry, result);
     ledger_add(run, &state->branch.ledger, entry);
     if (tool->flags & TOOL_CACHE) {
-        state->tool_cache = map_put(run->region, state->tool_cache, key, value_retain(result));
+        // Out of its place while it is changed: that may end by a jump, and other branches go on.
+        value cache = state->tool_cache;
+        state->tool_cache = map_new(run->region);
+        state->tool_cache = map_put(run->region, cache, key, value_retain(result));
         parallel_finished(run);
     }
     run_refuel(run);

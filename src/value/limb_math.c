@@ -8,7 +8,7 @@ enum {
     MULTIPLY_PIECE = 8192,  // limbs of each operand: about 2 ms
     DIVIDE_PIECE = 2048,
     PRODUCTS_PER_UNIT = 32,  // limb products in one unit of fuel
-    SCRATCH_FACTOR = 4,       // what GMP allocates for a division, in sizes of the divisor
+    SCRATCH_FACTOR = 4,      // what GMP allocates for a division, in sizes of the divisor
 };
 
 static size_t smaller(size_t a, size_t b)

@@ -136,7 +136,7 @@ static bool take_offset(struct span *text, int64_t *ret_seconds)
         return false;
     if (hours > 18 || minutes > 59 || (hours == 18 && minutes > 0))
         return false;
-    *ret_seconds = sign * (hours * 3600 + minutes * 60);
+    *ret_seconds = (int64_t)sign * (hours * 3600 + minutes * 60);
     return true;
 }
 

@@ -5,6 +5,7 @@
 
 #include "value/bignum.h"
 #include "value/float_text.h"
+#include "value/pieces.h"
 
 static bool is_digit(char byte)
 {
@@ -16,23 +17,24 @@ static bool is_letter(char byte)
     return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
 }
 
-static struct span trim(struct span text)
+static bool is_space(char byte)
 {
-    static const char space[] = " \t\n\v\f\r";
-    while (text.length > 0 && memchr(space, text.data[0], sizeof(space) - 1)) {
-        text.data++;
-        text.length--;
-    }
-    while (text.length > 0 && memchr(space, text.data[text.length - 1], sizeof(space) - 1))
-        text.length--;
-    return text;
+    return byte == ' ' || (byte >= '\t' && byte <= '\r');
 }
 
-static size_t skip_digits(struct span text, size_t i)
+static struct span trim(struct span text)
 {
-    while (i < text.length && is_digit(text.data[i]))
-        i++;
-    return i;
+    enum { BYTES_PER_LOOK = 4096 };
+    size_t start = 0, end = text.length;
+    while (start < end && is_space(text.data[start])) {
+        if (++start % BYTES_PER_LOOK == 0)
+            tick_spend(BYTES_PER_LOOK / PIECE_BYTES_PER_UNIT);
+    }
+    while (end > start && is_space(text.data[end - 1])) {
+        if (--end % BYTES_PER_LOOK == 0)
+            tick_spend(BYTES_PER_LOOK / PIECE_BYTES_PER_UNIT);
+    }
+    return (struct span){text.data + start, end - start};
 }
 
 static size_t skip_sign(struct span text, size_t i)
@@ -43,25 +45,25 @@ static size_t skip_sign(struct span text, size_t i)
 static bool is_integer_text(struct span text)
 {
     size_t start = skip_sign(text, 0);
-    return start < text.length && skip_digits(text, start) == text.length;
+    return start < text.length && pieces_skip_digits(text, start) == text.length;
 }
 
 // [+-] digits [. digits] [e [+-] digits], as programs write numbers.
 static bool is_number_text(struct span text)
 {
     size_t start = skip_sign(text, 0);
-    size_t i = skip_digits(text, start);
+    size_t i = pieces_skip_digits(text, start);
     if (i == start)
         return false;
     if (i < text.length && text.data[i] == '.') {
         start = i + 1;
-        i = skip_digits(text, start);
+        i = pieces_skip_digits(text, start);
         if (i == start)
             return false;
     }
     if (i < text.length && (text.data[i] == 'e' || text.data[i] == 'E')) {
         start = skip_sign(text, i + 1);
-        i = skip_digits(text, start);
+        i = pieces_skip_digits(text, start);
         if (i == start)
             return false;
     }

@@ -50,16 +50,17 @@ static void on_interrupt(evutil_socket_t number, short events, void *data)
     session_interrupt(call->lisp->sessions, call->ticket);
 }
 
-void lisp_call(struct lisp *lisp, struct session_request *request, lisp_handle_fn *handle,
+void lisp_call(struct lisp *lisp, const struct session_request *request, lisp_handle_fn *handle,
                void *data)
 {
     struct pending_call call = {.lisp = lisp, .handle = handle, .data = data};
-    request->reply = on_reply;
-    request->progress = NULL;
-    request->data = &call;
+    struct session_request submitted = *request;
+    submitted.reply = on_reply;
+    submitted.progress = NULL;
+    submitted.data = &call;
     struct event *interrupt = evsignal_new(lisp->base, SIGINT, on_interrupt, &call);
     event_add(interrupt, NULL);
-    call.ticket = session_submit(lisp->sessions, request);
+    call.ticket = session_submit(lisp->sessions, &submitted);
     event_base_dispatch(lisp->base);
     event_free(interrupt);
 }

@@ -16,8 +16,8 @@ struct lisp {
 int lisp_init(struct lisp *lisp, const struct session_config *config);
 void lisp_release(struct lisp *lisp);
 
-// Submits the request (its reply, progress and data members are set here), waits, and calls `handle`
+// Submits the request (its reply, progress and data members do not matter), waits, and calls `handle`
 // with the reply.
 typedef void lisp_handle_fn(void *data, const struct session_reply *reply);
-void lisp_call(struct lisp *lisp, struct session_request *request, lisp_handle_fn *handle,
+void lisp_call(struct lisp *lisp, const struct session_request *request, lisp_handle_fn *handle,
                void *data);

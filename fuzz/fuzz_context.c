@@ -32,7 +32,8 @@ static void check_stored(struct context_store *store, struct region *region, val
     CHECK(context_id_check(&id, &number, &error));
     CHECK(context_store_get(store, region, number, &item, &error));
     CHECK(span_equal(item.content, value_text(content)));
-    CHECK(value_identical(context_item_metadata(region, &item), map_get_text(arguments, "metadata")));
+    CHECK(
+        value_identical(context_item_metadata(region, &item), map_get_text(arguments, "metadata")));
 }
 
 static void check_rendered(value arguments, value rendered)

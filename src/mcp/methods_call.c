@@ -16,25 +16,38 @@ static int shown_length(struct span text)
     return text.length > 200 ? 200 : (int)text.length;
 }
 
+static void refuse_name(struct mcp_call *call, const char *kind, struct span name)
+{
+    if (name.data)
+        call_send_params_error(call, "Unknown %s: %.*s", kind, shown_length(name), name.data);
+    else
+        call_send_params_error(call, "Invalid params: name must be a string");
+}
+
+// Notes the parameter `arguments`, if there is one, in the call; false when it was refused.
+static bool take_arguments(struct mcp_call *call)
+{
+    value arguments;
+    if (!map_find_text(call->params, "arguments", &arguments))
+        return true;
+    if (!value_is_map(arguments)) {
+        call_send_params_error(call, "Invalid params: arguments must be an object");
+        return false;
+    }
+    call->arguments = arguments;
+    return true;
+}
+
 void method_tools_call(struct mcp_call *call)
 {
     struct span name = call_param_text(call, "name");
     const struct tool_entry *entry = name.data ? registry_find_tool(call->server, name) : NULL;
     if (!entry) {
-        if (name.data)
-            call_send_params_error(call, "Unknown tool: %.*s", shown_length(name), name.data);
-        else
-            call_send_params_error(call, "Invalid params: name must be a string");
+        refuse_name(call, "tool", name);
         return;
     }
-    value arguments;
-    if (map_find_text(call->params, "arguments", &arguments)) {
-        if (!value_is_map(arguments)) {
-            call_send_params_error(call, "Invalid params: arguments must be an object");
-            return;
-        }
-        call->arguments = arguments;
-    }
+    if (!take_arguments(call))
+        return;
     call->tool = entry;
     call->target = entry->tool.name;
     call->handler = entry->tool.handler;
@@ -96,20 +109,11 @@ void method_prompts_get(struct mcp_call *call)
     struct span name = call_param_text(call, "name");
     const struct prompt_entry *entry = name.data ? registry_find_prompt(call->server, name) : NULL;
     if (!entry) {
-        if (name.data)
-            call_send_params_error(call, "Unknown prompt: %.*s", shown_length(name), name.data);
-        else
-            call_send_params_error(call, "Invalid params: name must be a string");
+        refuse_name(call, "prompt", name);
         return;
     }
-    value arguments;
-    if (map_find_text(call->params, "arguments", &arguments)) {
-        if (!value_is_map(arguments)) {
-            call_send_params_error(call, "Invalid params: arguments must be an object");
-            return;
-        }
-        call->arguments = arguments;
-    }
+    if (!take_arguments(call))
+        return;
     if (!check_prompt_arguments(call, &entry->prompt))
         return;
     call->target = entry->prompt.name;

@@ -29,7 +29,7 @@ static void on_readable(evutil_socket_t fd, short what, void *data)
 {
     (void)fd;
     (void)what;
-    capture_read(data, 4 * READ_SIZE);
+    capture_read(data, (size_t)4 * READ_SIZE);
 }
 
 int capture_init(struct capture *capture, struct event_base *base, size_t max_characters)

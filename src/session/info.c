@@ -54,7 +54,8 @@ static value snapshot_map(const struct session *session, struct worker *worker, 
     map = put_integer(region, map, "number", worker->number);
     map = put_integer(region, map, "evaluation", worker->number);
     map = put(region, map, "time", value_string_text(region, time));
-    map = put(region, map, "mb", value_float((double)(worker->pss_kb * 10 / 1024) / 10));
+    int64_t tenths = (int64_t)worker->pss_kb * 10 / 1024;
+    map = put(region, map, "mb", value_float((double)tenths / 10));
     map = put(region, map, "code", value_string_text(region, worker->code ? worker->code : ""));
     int64_t parent = lineage_parent(session, worker->number);
     if (parent >= 0)

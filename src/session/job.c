@@ -139,7 +139,7 @@ static void on_progress(evutil_socket_t fd, short what, void *data)
         return;
     struct session_progress progress;
     job_progress(session, job, &progress);
-    event_add(session->progress_timer, &(struct timeval){.tv_usec = PROGRESS_NEXT_MS * 1000});
+    event_add(session->progress_timer, &(struct timeval){.tv_usec = PROGRESS_NEXT_MS * 1000L});
     job->progress(job->data, &progress);
 }
 

@@ -50,9 +50,9 @@ void render_list(struct buffer *text, const char *label, value names);
 // list-errors, newest first.
 void render_error_list(struct buffer *text, value errors, int64_t limit);
 // inspect-frame: call, source, locals of the agent's answer.
-void render_frame(struct buffer *text, value frame);
+void render_frame(struct buffer *text, value result);
 // "\n  NAME = VALUE" for each binding in the member `name`.
-void render_bindings(struct buffer *text, value map, const char *name);
+void render_bindings(struct buffer *text, value result, const char *name);
 
 #define RENDER_NO_ERROR                 \
     "No error information available.\n" \

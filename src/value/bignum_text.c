@@ -135,7 +135,7 @@ static size_t write_piece(value number, char *text)
         text[0] = '0';
         return 1;
     }
-    CHECK(limbs.count <= 2 * PIECE_LIMBS);
+    CHECK(limbs.count <= (size_t)2 * PIECE_LIMBS);
     spend_piece(limbs.count);
     mp_limb_t copy[2 * PIECE_LIMBS + 1];  // GMP destroys its operand
     memcpy(copy, limbs.data, limbs.count * sizeof(mp_limb_t));

@@ -258,9 +258,10 @@ static size_t write_digits(char *text, const char *digits, size_t count, int poi
 {
     size_t length = 0;
     if (point <= 0) {
-        memcpy(text, "0.", 2);
-        memset(text + 2, '0', (size_t)-point);
-        length = 2 + (size_t)-point;
+        text[length++] = '0';
+        text[length++] = '.';
+        memset(text + length, '0', (size_t)-point);
+        length += (size_t)-point;
         memcpy(text + length, digits, count);
         return length + count;
     }
@@ -281,10 +282,8 @@ size_t float_write(double number, char text[FLOAT_TEXT_SIZE])
         text[length++] = '-';
         number = -number;
     }
-    if (number == 0) {
-        memcpy(text + length, "0.0", 3);
-        return length + 3;
-    }
+    if (number == 0)
+        return length + write_digits(text + length, "0", 1, 1);
     char digits[FLOAT_DIGITS_MAX];
     int exponent;
     size_t count = float_digits(number, digits, &exponent);

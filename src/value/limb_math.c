@@ -34,7 +34,7 @@ void limbs_multiply(struct region *region, mp_limb_t *product, const mp_limb_t *
         return;
     }
     size_t total = a_count + b_count;
-    size_t scratch_size = 2 * MULTIPLY_PIECE * sizeof(mp_limb_t);
+    size_t scratch_size = (size_t)2 * MULTIPLY_PIECE * sizeof(mp_limb_t);
     mp_limb_t *scratch = region_alloc(region, scratch_size);
     memset(product, 0, total * sizeof(mp_limb_t));
     for (size_t i = 0; i < a_count; i += MULTIPLY_PIECE) {
@@ -89,7 +89,7 @@ void limbs_divide(struct region *region, mp_limb_t *quotient, mp_limb_t *remaind
                   const mp_limb_t *number, size_t count, const mp_limb_t *divisor,
                   size_t divisor_count)
 {
-    if (count <= 2 * DIVIDE_PIECE) {
+    if (count <= (size_t)2 * DIVIDE_PIECE) {
         divide_piece(quotient, remainder, number, count, divisor, divisor_count);
         return;
     }

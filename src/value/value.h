@@ -87,7 +87,7 @@ static inline value value_float(double d)
     return (value){.tag = VALUE_FLOAT, .number = d};
 }
 // Decimal text [-]digits of any length; VALUE_INTEGER where it fits, else VALUE_BIGNUM.
-value value_integer_from_text(struct region *region, struct span digits);
+value value_integer_from_text(struct region *region, struct span text);
 
 static inline bool value_is_nil(value v)
 {

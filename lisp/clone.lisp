@@ -246,6 +246,11 @@ value. Every signal is blocked meanwhile: nothing may run in a process that stan
 (defun discard-timers ()
   (ignore-errors (mapc #'sb-ext:unschedule-timer (sb-ext:list-all-timers))))
 
+(defun let-reply-pass (kind)
+  "A snapshot is taken after the reply, a post-mortem before it: its own affairs can wait."
+  (when (string= kind "postmortem")
+    (c-call "usleep" int (unsigned-int 2000))))
+
 (defun freeze (kind number)
   "Leave a parked clone of this process behind. Returns its pid; or :WOKEN in a clone of it that
 has been woken; or NIL and the reason why there is none."
@@ -260,6 +265,7 @@ has been woken; or NIL and the reason why there is none."
              (follow-supervisor)
              (leave-process-group)
              (register-process)
+             (let-reply-pass kind)
              (when *decommit-works* (release-free-pages))
              (park parked)
              :woken)))))

@@ -151,9 +151,8 @@ void snapshot_evict(struct session *session)
     evict_by_memory(session);
 }
 
-void postmortem_keep(struct session *session, struct worker *worker, int64_t error)
+void postmortem_evict(struct session *session)
 {
-    worker->error = error;
     while (count_of(session, ROLE_POSTMORTEM) > SESSION_POSTMORTEMS)
         worker_kill(oldest_postmortem(session));
 }

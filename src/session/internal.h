@@ -298,7 +298,7 @@ void snapshot_begin(struct session *session, int64_t number, const char *code);
 
 // --- evict.c ----------------------------------------------------------------------------------------
 void snapshot_evict(struct session *session);
-void postmortem_keep(struct session *session, struct worker *worker, int64_t error);
+void postmortem_evict(struct session *session);
 
 // --- actions, by file, and what they share ------------------------------------------------------------
 // close.c

@@ -309,7 +309,7 @@ static void job_record(struct session *session, struct job *job, struct session_
         if (recorded) {
             record_add(&session->history, reply->error);
             if (job->postmortem)
-                postmortem_keep(session, job->postmortem, id);
+                job->postmortem->error = id;
             job->postmortem = NULL;
         }
         reply->error_id = id;
@@ -389,6 +389,7 @@ void job_finish(struct session *session, struct job *job)
     if (job->rolled_back)
         reply.rollback = rollback_map(session, job);
     job->reply(job->data, &reply);
+    postmortem_evict(session);  // not before the reply: a process takes a while to die
     texts_release(&texts);
     job_free(session->manager, job);
 }

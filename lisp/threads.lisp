@@ -57,10 +57,21 @@ image unknown: then the session is rolled back."
 
 (defglobal *timer-end* (list :timer-end)) ; catch tag no user code can name
 
+(defun evaluating-p ()
+  "True while handlers of the user's evaluation are the innermost ones, not the agent's own."
+  (and (in-main-thread-p) *call*
+       (eq (call-stoppable *call*) t)
+       (string= (call-phase *call*) "evaluate")))
+
 (defun guarded-timer-function (function)
   (lambda ()
     (catch *timer-end*
-      (let ((*in-timer* t)) (funcall function)))))
+      (let ((*in-timer* t))
+        (handler-bind ((serious-condition
+                         (lambda (condition)
+                           (unless (or (evaluating-p) (typep condition 'sb-ext:timeout))
+                             (end-timer-with condition)))))
+          (funcall function))))))
 
 (defun guard-timers ()
   "Once, when the core is built."

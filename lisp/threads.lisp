@@ -61,7 +61,7 @@ image unknown: then the session is rolled back."
   "True while handlers of the user's evaluation are the innermost ones, not the agent's own."
   (and (in-main-thread-p) *call*
        (eq (call-stoppable *call*) t)
-       (string= (call-phase *call*) "evaluate")))
+       (string= (current-phase *call*) "evaluate")))
 
 (defun guarded-timer-function (function)
   (lambda ()

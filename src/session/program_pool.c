@@ -13,6 +13,7 @@
 #include <sys/queue.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
@@ -65,11 +66,22 @@ struct program_pool {
 
 // --- messages -----------------------------------------------------------------------------------
 
+// Written at once as far as the worker takes it; the channel's buffer would wait for the loop.
 static void send_message(struct program_worker *worker, uint32_t type, struct span payload)
 {
     uint32_t header[2] = {htole32(type), htole32((uint32_t)payload.length)};
-    bufferevent_write(worker->channel, header, sizeof(header));
-    bufferevent_write(worker->channel, payload.data, payload.length);
+    struct iovec parts[2] = {{header, sizeof(header)}, {(void *)payload.data, payload.length}};
+    ssize_t written = 0;
+    if (evbuffer_get_length(bufferevent_get_output(worker->channel)) == 0)
+        written = writev(bufferevent_getfd(worker->channel), parts, 2);
+    size_t sent = written < 0 ? 0 : (size_t)written;  // a broken channel reports itself
+    for (size_t i = 0; i < 2; i++) {
+        size_t skipped = sent < parts[i].iov_len ? sent : parts[i].iov_len;
+        if (skipped < parts[i].iov_len)
+            bufferevent_write(worker->channel, (char *)parts[i].iov_base + skipped,
+                              parts[i].iov_len - skipped);
+        sent -= skipped;
+    }
 }
 
 static void set_watchdog(struct program_worker *worker, int64_t milliseconds)

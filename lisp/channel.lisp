@@ -118,6 +118,12 @@ the room left at the start or the end of the frame already sent: one buffer, no 
             ((= (errno) +eagain+) (return nil))
             (t (exit-now +exit-channel-lost+))))))
 
+(defun message-waiting-p ()
+  (let ((octet (make-octets 1)))
+    (with-pinned-objects (octet)
+      (plusp (c-call "recv" long (int *channel*) (system-area-pointer (vector-sap octet))
+                     (unsigned-long 1) (int #x42)))))) ; MSG_PEEK, MSG_DONTWAIT
+
 (defun drain-channel ()
   "Forget messages meant for a process that died before it read them."
   (loop while (receive-packet #x40))) ; MSG_DONTWAIT

@@ -123,7 +123,7 @@ is built. PROCLAIM and not RESTRICT-COMPILER-POLICY: the user's declarations win
   (die-with-parent)
   (register-process)
   (unless (register-channels) (start-failed "descriptors 240 and 241 are not open"))
-  (loop for fd from +spare-null+ to +spare-error+ do (close-on-exec fd))
+  (register-descriptors)
   (find-tid-address-offset)
   (use-huge-pages)
   (part-core)

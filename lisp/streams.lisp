@@ -12,11 +12,21 @@
 (defconstant +spare-output+ 243)
 (defconstant +spare-error+ 244)
 
+(defglobal *standard-files* '())        ; what 0, 1 and 2 are: their (device inode)
+
+(defun register-descriptors ()
+  (setf *standard-files*
+        (loop for spare from +spare-null+ to +spare-error+
+              do (close-on-exec spare)
+              collect (multiple-value-list (file-identity spare)))))
+
 (defun repair-descriptors ()
   "Undo what user code may have done to descriptors 0, 1 and 2."
   (loop for fd from 0
-        for spare from +spare-null+ to +spare-error+
-        unless (same-file-p fd spare) do (duplicate-onto spare fd)))
+        for spare from +spare-null+
+        for file in *standard-files*
+        unless (equal (multiple-value-list (file-identity fd)) file)
+          do (duplicate-onto spare fd)))
 
 ;;; --- the standard streams -----------------------------------------------------------------------
 

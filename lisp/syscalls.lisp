@@ -44,11 +44,6 @@
   (multiple-value-bind (ok device inode) (sb-unix:unix-fstat fd)
     (and ok (values device inode))))
 
-(defun same-file-p (fd other)
-  (multiple-value-bind (device inode) (file-identity fd)
-    (multiple-value-bind (other-device other-inode) (file-identity other)
-      (and device other-device (= device other-device) (= inode other-inode)))))
-
 (defun open-to-read (path &optional (flags 0))
   "A descriptor of the file PATH that no program inherits, or -1."
   (with-alien ((name c-string path))

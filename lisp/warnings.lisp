@@ -128,7 +128,7 @@ again each time it looks at the form, so only a new text counts."
   "Once SBCL has compiled a call of an undefined function it takes the name for a function, and
 evaluates the next call in another way, with fewer restarts. The same code should fail in the
 same way each time."
-  (when (and (sb-int:valid-function-name-p name) (not (fboundp name)))
+  (when (and name (sb-int:valid-function-name-p name) (not (fboundp name)))
     (sb-int:clear-info :function :kind name)))
 
 (defun forget-assumptions (call)

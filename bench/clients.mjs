@@ -1,6 +1,9 @@
-// The least clients that can measure a server: no SDK, one request at a time.
-import { spawn } from 'node:child_process';
+// The least clients that can measure a server: no SDK, one request at a time. Where the answer takes
+// less than a millisecond, ask() has bench_client.c measure: Node alone takes about a third of one to
+// notice an answer after a pause.
+import { execFileSync, spawn } from 'node:child_process';
 import http from 'node:http';
+import path from 'node:path';
 
 const TIMEOUT_MS = 60_000;
 
@@ -47,6 +50,7 @@ function requestText(method, params, id) {
 }
 
 const INITIALIZE = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'bench', version: '1' } };
+const INITIALIZED = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
 
 // `cadre serve` over standard input and output.
 export class StdioServer extends LineProcess {
@@ -63,7 +67,7 @@ export class StdioServer extends LineProcess {
 
   async initialize() {
     await this.request('initialize', INITIALIZE);
-    this.child.stdin.write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n');
+    this.child.stdin.write(`${INITIALIZED}\n`);
   }
 
   call(name, args) {
@@ -71,7 +75,21 @@ export class StdioServer extends LineProcess {
   }
 }
 
-// `cadre serve --http 127.0.0.1:0`, one connection kept alive, protocol revision 2026-07-28.
+// tools/call in protocol revision 2026-07-28 over HTTP.
+function httpCallText(name, args, id) {
+  return requestText('tools/call', { name, arguments: args, _meta: {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': {},
+  } }, id);
+}
+
+function httpCallHeaders(name) {
+  return { 'content-type': 'application/json', accept: 'application/json, text/event-stream',
+    'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': name };
+}
+
+// `cadre serve --http 127.0.0.1:0`, connections kept alive.
 export class HttpServer {
   #id = 0;
   #agent;
@@ -99,13 +117,8 @@ export class HttpServer {
   }
 
   call(name, args) {
-    const body = requestText('tools/call', { name, arguments: args, _meta: {
-      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-      'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1' },
-      'io.modelcontextprotocol/clientCapabilities': {},
-    } }, ++this.#id);
-    const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream',
-      'content-length': Buffer.byteLength(body), 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': name };
+    const body = httpCallText(name, args, ++this.#id);
+    const headers = { ...httpCallHeaders(name), 'content-length': Buffer.byteLength(body) };
     return new Promise((resolve, reject) => {
       const request = http.request({ host: '127.0.0.1', port: this.port, path: '/mcp', method: 'POST', headers, agent: this.#agent }, (response) => {
         let text = '';
@@ -140,14 +153,43 @@ export function expect(answer, text) {
   return answer;
 }
 
-export const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
+// --- measured by bench_client -----------------------------------------------------------------------
 
-// One at a time with a pause after each, as a client that thinks: the snapshot after a reply is hidden in it.
-export async function calmly(count, work) {
-  const samples = [];
-  for (let i = 0; i < count; i++) {
-    samples.push(...await sample(1, work, 0));
-    await pause(5);
-  }
-  return samples;
+const WARM_UP = 20;
+export const THINKING_MS = 5;  // the snapshot after a reply is hidden in a client's pause
+
+// Milliseconds of the answers to `count` questions, each of which must contain `expected`. The server is
+// a command, or the address of an HTTP server with headers. question(i) gives the lines.
+function ask(bench, server, { count, pauseMs, before = [], question, expected }) {
+  execFileSync('ninja', ['--quiet', '-C', bench.build, 'bench/bench_client'], { stdio: 'ignore' });
+  const lines = Array.from({ length: count + WARM_UP }, (_, i) => question(i));
+  const output = execFileSync(path.join(bench.build, 'bench/bench_client'), [String(pauseMs), ...server],
+    { input: [...before, ...lines, ''].join('\n'), encoding: 'utf8', maxBuffer: 1 << 28, timeout: TIMEOUT_MS, stdio: ['pipe', 'pipe', 'ignore'] });
+  return output.split('\n').slice(-1 - count, -1).map((line) => {
+    const [ms, answer] = line.split('\t');
+    expect(answer, expected);
+    return Number(ms);
+  });
 }
+
+// A process that answers lines with lines.
+export function askProcess(bench, command, options) {
+  return ask(bench, command, options);
+}
+
+// The tool `name` of `cadre serve` over standard input and output; question(i) gives its arguments.
+export function askStdio(bench, name, { question, ...options }) {
+  return ask(bench, [bench.cadre, 'serve'], {
+    ...options,
+    before: [requestText('initialize', INITIALIZE, 0), `!${INITIALIZED}`],
+    question: (i) => requestText('tools/call', { name, arguments: question(i) }, i + 1),
+  });
+}
+
+// The same of a server that listens on a port.
+export function askHttp(bench, port, name, { question, ...options }) {
+  const headers = Object.entries({ host: `127.0.0.1:${port}`, ...httpCallHeaders(name) }).map(([key, text]) => `${key}: ${text}`);
+  return ask(bench, [`http://127.0.0.1:${port}`, ...headers], { ...options, question: (i) => httpCallText(name, question(i), i + 1) });
+}
+
+export const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });

@@ -1,16 +1,14 @@
 // Common Lisp sessions over MCP stdio. The floor is SBCL itself: a read-eval-print loop over a pipe.
 import { readdirSync, readFileSync } from 'node:fs';
-import { calmly, expect, LineProcess, pause, sample, StdioServer } from './clients.mjs';
+import { askProcess, askStdio, expect, pause, sample, StdioServer, THINKING_MS } from './clients.mjs';
 
 export const title = 'sessions';
 
 const FLOOR_LOOP = `(progn (loop (let ((form (read *standard-input* nil :end)))
   (when (eq form :end) (sb-ext:exit :abort t)) (prin1 (eval form)) (terpri) (finish-output))))`;
-const DEFUN = '(defun add (a b) "Adds." (declare (fixnum a b)) (the fixnum (+ a b)))';
+const FLOOR = ['sbcl', '--noinform', '--no-sysinit', '--no-userinit', '--disable-debugger', '--eval', FLOOR_LOOP];
 
-function floorStart() {
-  return new LineProcess('sbcl', ['--noinform', '--no-sysinit', '--no-userinit', '--disable-debugger', '--eval', FLOOR_LOOP]);
-}
+const defun = (i) => `(defun add-${i} (a b) "Adds." (declare (fixnum a b)) (the fixnum (+ a b)))`;
 
 async function evaluate(server, code, expected) {
   return expect(await server.call('evaluate-lisp', { code }), expected);
@@ -40,19 +38,19 @@ async function starts(bench) {
   bench.row('start to the first evaluation', await timed((server) => evaluate(server, '(+ 1 2 3)', '=> 6')), { target: 40 });
 }
 
-async function evaluations(bench) {
-  const floor = floorStart();
-  const floorSum = await sample(1000, () => floor.ask('(+ 1 2 3)'));
-  const floorCalm = await calmly(200, () => floor.ask('(+ 1 2 3)'));
-  const floorDefun = await sample(200, () => floor.ask(DEFUN));
-  floor.stop();
-  await withServer(bench, async (server) => {
-    bench.row('(+ 1 2 3), 5 ms apart', await calmly(200, () => evaluate(server, '(+ 1 2 3)', '=> 6')),
-      { floor: floorCalm, target: 0.25 });
-    bench.row('(+ 1 2 3), back to back', await sample(1000, () => evaluate(server, '(+ 1 2 3)', '=> 6')), { floor: floorSum });
-    bench.row('a small defun, 5 ms apart', await calmly(200, () => evaluate(server, DEFUN, '=> ADD')), { floor: floorDefun, target: 1.2 });
-    bench.row('(/ 1 0) with its backtrace, 5 ms apart', await calmly(100, () => evaluate(server, '(/ 1 0)', 'DIVISION-BY-ZERO')), { target: 2.5 });
-  });
+// The same questions to cadre and to the floor.
+function compare(bench, name, { code, expected, floorExpected, target, count = 200, pauseMs = THINKING_MS }) {
+  const floor = floorExpected && askProcess(bench, FLOOR, { count, pauseMs, question: code, expected: floorExpected });
+  const own = askStdio(bench, 'evaluate-lisp', { count, pauseMs, question: (i) => ({ code: code(i) }), expected });
+  bench.row(name, own, { floor, target });
+}
+
+function evaluations(bench) {
+  const sum = { code: () => '(+ 1 2 3)', expected: '=> 6', floorExpected: '6' };
+  compare(bench, `(+ 1 2 3), ${THINKING_MS} ms apart`, { ...sum, target: 0.25 });
+  compare(bench, '(+ 1 2 3), back to back', { ...sum, count: 1000, pauseMs: 0 });
+  compare(bench, `a small defun, ${THINKING_MS} ms apart`, { code: defun, expected: '=> ADD-', floorExpected: 'ADD-', target: 1.2 });
+  compare(bench, `(/ 1 0) with its backtrace, ${THINKING_MS} ms apart`, { code: () => '(/ 1 0)', expected: 'DIVISION-BY-ZERO', target: 2.5 });
 }
 
 // A killed process may still take a request while it dies.
@@ -120,7 +118,7 @@ async function snapshots(bench) {
 
 export async function measure(bench) {
   await starts(bench);
-  await evaluations(bench);
+  evaluations(bench);
   await deaths(bench);
   await snapshots(bench);
 }

@@ -5,142 +5,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
-
-// --- what the runtime prints --------------------------------------------------------------------------
-
-// Beginnings of lines that only the runtime writes. Those marked fatal tell why the process ended.
-static const struct runtime_line {
-    const char *beginning;
-    bool fatal;
-} runtime_lines[] = {
-    {"INFO: Control stack guard page ", false},
-    {"INFO: Binding stack guard page ", false},
-    {"INFO: Alien stack guard page ", false},
-    {"Control stack guard page ", false},
-    {"Binding stack guard page ", false},
-    {"Alien stack guard page ", false},
-    {"Immobile Object Counts", false},
-    {"Gen layout fdefn ", false},
-    {"Tot  ", false},
-    {"CORRUPTION WARNING in SBCL pid ", false},
-    {"Memory fault at ", false},
-    {"The integrity of this image is possibly compromised.", false},
-    {"Continuing with fingers crossed.", false},
-    {"Exiting.", false},
-    {"Heap exhausted during ", true},
-    {"Heap exhausted, game over", true},
-    {"Thread local storage exhausted", true},
-    {"Control stack exhausted, fault: ", true},
-    {"Binding stack exhausted, fault: ", true},
-    {"Alien stack exhausted", true},
-    {"fatal error encountered in SBCL pid ", false},
-    {"Unhandled SIGILL", true},
-    {"GC invariant lost", true},
-    {"        Gen  Boxed", false},
-    {"  Gen  Boxed", false},
-    {" Gen  Boxed", false},
-    {"Gen  Boxed", false},
-    {"           Total bytes allocated ", false},
-    {"Total bytes allocated ", false},
-    {"        Dynamic-space-size bytes ", false},
-    {"Dynamic-space-size bytes ", false},
-    {"GC control variables:", false},
-    {"   *GC-INHIBIT* = ", false},
-    {"   *GC-PENDING* = ", false},
-    {"   *STOP-FOR-GC-PENDING* = ", false},
-    {"fatal error: ", true},
-    {"can't find any room", true},
-    {"cannot suspend thread", true},
-    {"Error: can't ", true},
-};
-
-static const struct runtime_line *runtime_line_find(struct span line)
-{
-    struct span bare = line;
-    while (bare.length > 0 && bare.data[0] == ' ')
-        bare = (struct span){bare.data + 1, bare.length - 1};
-    for (size_t i = 0; i < sizeof(runtime_lines) / sizeof(runtime_lines[0]); i++) {
-        const char *beginning = runtime_lines[i].beginning;
-        while (*beginning == ' ')
-            beginning++;
-        if (span_starts_with(bare, span_from(beginning)))
-            return &runtime_lines[i];
-    }
-    return NULL;
-}
-
-// Rows of the table of generations: a small number, then only numbers and white space.
-static bool is_statistics_row(struct span line)
-{
-    size_t digits = 0, columns = 0;
-    bool in_number = false;
-    for (size_t i = 0; i < line.length; i++) {
-        char c = line.data[i];
-        bool digit = (c >= '0' && c <= '9') || (in_number && c == '.');
-        if (!digit && c != ' ')
-            return false;
-        if (digit && !in_number)
-            columns++;
-        in_number = digit;
-        digits += digit;
-    }
-    return columns >= 8 && digits > 0;
-}
-
-static struct span line_next(struct span *rest)
-{
-    const char *newline = memchr(rest->data, '\n', rest->length);
-    size_t length = newline ? (size_t)(newline - rest->data) + 1 : rest->length;
-    struct span line = {rest->data, length};
-    *rest = (struct span){rest->data + length, rest->length - length};
-    return line;
-}
-
-static struct span line_without_end(struct span line)
-{
-    while (line.length > 0 &&
-           (line.data[line.length - 1] == '\n' || line.data[line.length - 1] == '\r'))
-        line.length--;
-    return line;
-}
-
-void runtime_lines_divide(struct span errors, struct buffer *text, struct buffer *log)
-{
-    bool continuation = false;
-    bool statistics = false;
-    while (errors.length > 0) {
-        struct span line = line_next(&errors);
-        struct span content = line_without_end(line);
-        const struct runtime_line *known = runtime_line_find(content);
-        if (known && strstr(known->beginning, "Gen "))
-            statistics = true;
-        // "fatal error encountered … :" is followed by its reason, then an empty line.
-        bool belongs = known || (continuation && content.length > 0) ||
-                       (statistics && is_statistics_row(content));
-        continuation = known && content.length > 0 && content.data[content.length - 1] == ':';
-        buffer_append_span(belongs ? log : text, line);
-    }
-}
-
-// The line that says why the runtime gave up; empty when there is none. A line that is known to tell
-// it is better than whatever follows "fatal error encountered in SBCL pid …:".
-static struct span fatal_line(struct span errors)
-{
-    struct span known_reason = {"", 0};
-    struct span other_reason = {"", 0};
-    bool next_is_reason = false;
-    while (errors.length > 0) {
-        struct span line = line_without_end(line_next(&errors));
-        const struct runtime_line *known = runtime_line_find(line);
-        if (known && known->fatal)
-            known_reason = line;
-        else if (next_is_reason && line.length > 0)
-            other_reason = line;
-        next_is_reason = known && span_starts_with(line, SPAN("fatal error encountered")) &&
-                         line.data[line.length - 1] == ':';
-    }
-    return known_reason.length > 0 ? known_reason : other_reason;
-}
+#include "session/runtime_text.h"
 
 static bool contains(struct span text, const char *part)
 {
@@ -271,7 +136,7 @@ void failure_classify(const struct failure_facts *facts, struct failure *ret_fai
     else if (facts->exit.known)
         failure.exit_code = facts->exit.code;
 
-    struct span fatal = fatal_line(facts->runtime_text);
+    struct span fatal = runtime_text_reason(facts->runtime_text);
     if (facts->stop != FAILURE_STOP_NONE)
         classify_stopped(facts, &failure);
     else if (facts->protocol_broken)
@@ -282,7 +147,9 @@ void failure_classify(const struct failure_facts *facts, struct failure *ret_fai
         classify_signal(facts, &failure);
     else
         classify_exit(facts, &failure);
-    if (fatal.length > 0 && !facts->farewell.received && facts->stop == FAILURE_STOP_NONE) {
+    failure.by_runtime =
+        fatal.length > 0 && !facts->farewell.received && facts->stop == FAILURE_STOP_NONE;
+    if (failure.by_runtime) {
         size_t length = fatal.length < 300 ? fatal.length : utf8_cut(fatal.data, 300);
         message_add(&failure, "\n%.*s", (int)length, fatal.data);
     }

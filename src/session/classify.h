@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/buffer.h"
 #include "base/span.h"
 #include "session/process.h"
 
@@ -39,6 +38,7 @@ struct failure {
     char reason[FAILURE_REASON_SIZE];  // after "Reason: ", without the full stop
     int exit_code;                     // -1 = none
     int signal;                        // 0 = none
+    bool by_runtime;                   // SBCL's runtime gave up, and said so
 };
 
 void failure_classify(const struct failure_facts *facts, struct failure *ret_failure);
@@ -46,7 +46,3 @@ void failure_classify(const struct failure_facts *facts, struct failure *ret_fai
 void failure_format_seconds(int64_t seconds, char *text, size_t size);
 // The message of an evaluation that was interrupted on request.
 void failure_interrupted_message(int64_t elapsed_ms, char *text, size_t size);
-
-// Divides standard error: lines that the SBCL runtime prints about guard pages, corruption, memory
-// faults and heap statistics go to `log`, everything else to `text`.
-void runtime_lines_divide(struct span errors, struct buffer *text, struct buffer *log);

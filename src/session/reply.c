@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "session/import.h"
 #include "session/internal.h"
+#include "session/runtime_text.h"
 
 enum { RUNTIME_LOG_BYTES = 4096, LOST_THREADS_MAX = 256, NOTICES_MAX = 64, THREAD_ERRORS_MAX = 20 };
 
@@ -234,13 +235,25 @@ static void take_output(struct session *session, struct reply_texts *texts,
     reply->standard_error.omitted = capture_take(&session->errors, &texts->raw_errors);
     buffer_append_span(&texts->errors, buffer_span(&session->late_errors));
     buffer_clear(&session->late_errors);
-    runtime_lines_divide(buffer_span(&texts->raw_errors), &texts->errors, &texts->runtime_log);
+    runtime_text_divide(buffer_span(&texts->raw_errors), &texts->errors, &texts->runtime_log);
     if (texts->runtime_log.length > RUNTIME_LOG_BYTES)
         buffer_consume(
             &texts->runtime_log,
             utf8_cut(texts->runtime_log.data, texts->runtime_log.length - RUNTIME_LOG_BYTES));
     reply->standard_output.text = buffer_span(&texts->output);
     reply->standard_error.text = buffer_span(&texts->errors);
+}
+
+// A process that dies of its runtime cannot report its stack any more, but the runtime does.
+static void take_runtime_frames(struct reply_texts *texts, struct session_reply *reply)
+{
+    value frames = runtime_text_take_frames(reply->region, &texts->output);
+    reply->standard_output.text = buffer_span(&texts->output);
+    if (vector_count(frames) == 0 || !value_is_map(reply->error))
+        return;
+    value depth = value_integer((int64_t)vector_count(frames));
+    reply->error = map_put_text(reply->region, reply->error, "frames", frames);
+    reply->error = map_put_text(reply->region, reply->error, "depth", depth);
 }
 
 static value take_notices(struct session *session, struct region *region, value result)
@@ -380,6 +393,8 @@ void job_finish(struct session *session, struct job *job)
     struct reply_texts texts;
     texts_init(&texts);
     take_output(session, &texts, &reply);
+    if (job->has_failure && job->failure.by_runtime)
+        take_runtime_frames(&texts, &reply);
     if (!value_is_nil(reply.error) && texts.runtime_log.length > 0)
         reply.error = map_put_text(region, reply.error, "runtime_log",
                                    value_string(region, buffer_span(&texts.runtime_log)));

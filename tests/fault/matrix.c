@@ -38,7 +38,7 @@ static const struct row rows[] = {
      "HEAP-EXHAUSTED",
      "The Lisp heap of 2560 MB was exhausted and the process ended.\nHeap "
      "exhausted",
-     NULL, ROLLBACK, NULL, "the Lisp heap was exhausted"},
+     "(EVAL", ROLLBACK, NULL, "the Lisp heap was exhausted"},
     {"control stack", "(defun rec (n) (1+ (rec (1+ n)))) (rec 0)",
      "SB-KERNEL::CONTROL-STACK-EXHAUSTED", NULL, "(REC ", LIVES, NULL, NULL},
     {"control stack again", "(rec 0)", "UNDEFINED-FUNCTION|SB-KERNEL::CONTROL-STACK-EXHAUSTED",

@@ -14,6 +14,7 @@
 #include "session/import.h"
 #include "session/internal.h"
 #include "session/record.h"
+#include "session/runtime_text.h"
 #include "session/state.h"
 #include "value/json.h"
 
@@ -279,6 +280,19 @@ Test(session_classify, what_the_runtime_said)
                                       "storage exhausted.");
 }
 
+Test(session_classify, an_exhausted_heap_is_the_reason_of_what_follows)
+{
+    struct failure failure = classify((struct failure_facts){
+        .exit.code = 1,
+        .runtime_text = SPAN("Heap exhausted during garbage collection: 0 bytes available.\n"
+                             "fatal error encountered in SBCL pid 12:\nGC invariant lost, file "
+                             "\"gencgc.c\", line 523\n\n")});
+    cr_assert_str_eq(failure.message,
+                     "The Lisp heap of 2560 MB was exhausted and the process ended.\nHeap "
+                     "exhausted during garbage collection: 0 bytes available.");
+    cr_assert(failure.by_runtime);
+}
+
 Test(session_classify, stops)
 {
     struct failure failure = classify((struct failure_facts){.exit.code = 98,
@@ -302,7 +316,7 @@ Test(session_classify, runtime_lines_are_not_the_users)
     struct buffer text, log;
     buffer_init(&text, 4096);
     buffer_init(&log, 4096);
-    runtime_lines_divide(
+    runtime_text_divide(
         SPAN("mine\nINFO: Control stack guard page unprotected\nCORRUPTION WARNING in "
              "SBCL pid 1:\nMemory fault at 0x0\nmine too\n"),
         &text, &log);
@@ -310,6 +324,44 @@ Test(session_classify, runtime_lines_are_not_the_users)
     cr_assert(strstr(buffer_text(&log), "Memory fault at 0x0"));
     buffer_release(&text);
     buffer_release(&log);
+}
+
+Test(session_classify, rows_of_heap_statistics_are_not_the_users)
+{
+    struct buffer text, log;
+    buffer_init(&text, 4096);
+    buffer_init(&log, 4096);
+    runtime_text_divide(SPAN(" Gen  Boxed   Code\n  0  0  68903  0.8  2240679168  26843545  -   0  "
+                             "0.0000\n1 2 3\n"),
+                        &text, &log);
+    cr_assert_str_eq(buffer_text(&text), "1 2 3\n");
+    buffer_release(&text);
+    buffer_release(&log);
+}
+
+Test(session_classify, the_stack_of_a_dying_runtime)
+{
+    struct region *region = region_new(64 << 20);
+    struct buffer output, frames;
+    buffer_init(&output, 4096);
+    buffer_init(&frames, 4096);
+    buffer_append_text(&output,
+                       "mine\n   0: fp=0x7fc4de67ead0 pc=0x52cc173c SB-IMPL::%HALT\n"
+                       "   1: fp=0x7fc4de67eb90 pc=0x55e9e670d88d Foreign function funcall2\n"
+                       "   2: fp=0x7fe42bab78f0 pc=0x5354592c (FLET PROJ::IN :IN PROJ::OUT)\n"
+                       "   3: fp=0x7fe42bab7920 pc=0x535458f7 COMMON-LISP-USER::RUN\n"
+                       "   4: fp=0x7fe42bab7a20 pc=0x52fde2bd CADRE-AGENT::RUN-FORM\n"
+                       "   5: fp=0x7fe42bab7e70 pc=0x52fa28c5 (FLET SB-UNIX::BODY)\n"
+                       "   6: fp=0x7 no counter\n");
+    json_write(&frames, runtime_text_take_frames(region, &output), JSON_SORTED, NULL);
+    cr_assert_str_eq(buffer_text(&output), "mine\n   6: fp=0x7 no counter\n");
+    cr_assert_str_eq(buffer_text(&frames),
+                     "[{\"call\":\"((FLET PROJ::IN :IN PROJ::OUT) ...)\",\"function\":\"(FLET "
+                     "PROJ::IN :IN PROJ::OUT)\",\"number\":0},{\"call\":\"(RUN ...)\",\"function\":"
+                     "\"RUN\",\"number\":1}]");
+    buffer_release(&output);
+    buffer_release(&frames);
+    region_free(region);
 }
 
 // --- what comes from a worker ---------------------------------------------------------------------------

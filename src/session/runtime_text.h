@@ -1,0 +1,19 @@
+// What the SBCL runtime itself prints, as against the code that it runs: its complaints on standard
+// error, and the backtrace on standard output with which it dies.
+#pragma once
+
+#include "base/buffer.h"
+#include "base/span.h"
+#include "value/value.h"
+
+// Divides standard error: lines of the runtime about guard pages, corruption, memory faults and heap
+// statistics go to `log`, everything else to `text`.
+void runtime_text_divide(struct span errors, struct buffer *text, struct buffer *log);
+
+// The line that says why the runtime gave up; empty when there is none. A line that is known to tell
+// it is better than whatever follows "fatal error encountered in SBCL pid …:".
+struct span runtime_text_reason(struct span errors);
+
+// Takes the backtrace of a dying runtime out of standard output: a vector of frames as an error has
+// them, innermost first, those of the agent left out. The runtime knows names but no arguments.
+value runtime_text_take_frames(struct region *region, struct buffer *output);

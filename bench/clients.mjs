@@ -2,7 +2,6 @@
 // less than a millisecond, ask() has bench_client.c measure: Node alone takes about a third of one to
 // notice an answer after a pause.
 import { execFileSync, spawn } from 'node:child_process';
-import http from 'node:http';
 import path from 'node:path';
 
 const TIMEOUT_MS = 60_000;
@@ -76,7 +75,7 @@ export class StdioServer extends LineProcess {
 }
 
 // tools/call in protocol revision 2026-07-28 over HTTP.
-function httpCallText(name, args, id) {
+export function httpCallText(name, args, id) {
   return requestText('tools/call', { name, arguments: args, _meta: {
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',
     'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1' },
@@ -84,23 +83,15 @@ function httpCallText(name, args, id) {
   } }, id);
 }
 
-function httpCallHeaders(name) {
-  return { 'content-type': 'application/json', accept: 'application/json, text/event-stream',
-    'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': name };
+export function httpCallHeaders(name) {
+  return ['content-type: application/json', 'accept: application/json, text/event-stream',
+    'mcp-protocol-version: 2026-07-28', 'mcp-method: tools/call', `mcp-name: ${name}`];
 }
 
-// `cadre serve --http 127.0.0.1:0`, connections kept alive.
+// `cadre serve --http 127.0.0.1:0`, or any HTTP server that says where it listens as cadre does.
 export class HttpServer {
-  #id = 0;
-  #agent;
-
-  constructor(connections = 1) {
-    this.#agent = new http.Agent({ keepAlive: true, maxSockets: connections });
-  }
-
   start(cadre) { return this.startCommand(cadre, ['serve', '--http', '127.0.0.1:0']); }
 
-  // Any HTTP server that says where it listens, as cadre does.
   async startCommand(command, args) {
     this.child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'] });
     this.port = await new Promise((resolve, reject) => {
@@ -116,22 +107,7 @@ export class HttpServer {
     return this;
   }
 
-  call(name, args) {
-    const body = httpCallText(name, args, ++this.#id);
-    const headers = { ...httpCallHeaders(name), 'content-length': Buffer.byteLength(body) };
-    return new Promise((resolve, reject) => {
-      const request = http.request({ host: '127.0.0.1', port: this.port, path: '/mcp', method: 'POST', headers, agent: this.#agent }, (response) => {
-        let text = '';
-        response.setEncoding('utf8').on('data', (chunk) => { text += chunk; });
-        response.on('end', () => (response.statusCode === 200 ? resolve(text) : reject(new Error(`HTTP ${response.statusCode}: ${text}`))));
-      });
-      request.on('error', reject);
-      request.end(body);
-    });
-  }
-
   stop() {
-    this.#agent.destroy();
     this.child.removeAllListeners('exit');
     this.child.kill('SIGKILL');
   }
@@ -188,7 +164,7 @@ export function askStdio(bench, name, { question, ...options }) {
 
 // The same of a server that listens on a port.
 export function askHttp(bench, port, name, { question, ...options }) {
-  const headers = Object.entries({ host: `127.0.0.1:${port}`, ...httpCallHeaders(name) }).map(([key, text]) => `${key}: ${text}`);
+  const headers = [`host: 127.0.0.1:${port}`, ...httpCallHeaders(name)];
   return ask(bench, [`http://127.0.0.1:${port}`, ...headers], { ...options, question: (i) => httpCallText(name, question(i), i + 1) });
 }
 

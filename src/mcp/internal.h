@@ -22,7 +22,8 @@ enum {
     MCP_TASKS_MAX = 256,
     MCP_BATCH_MAX = 100,
     MCP_REGION_LIMIT = 512 << 20,  // values of one incoming message
-    MCP_SPARE_REGIONS = 8,
+    MCP_SPARE_REGIONS = 16,        // kept warm for messages to come
+    MCP_SPARE_BYTES = 1 << 20,     // of a region that is worth keeping
 };
 
 // Codes that handlers do not use; the common ones are in mcp.h.

@@ -121,7 +121,7 @@ struct region *server_region_take(struct mcp_server *server)
 
 void server_region_give(struct mcp_server *server, struct region *region)
 {
-    if (server->spare_count == MCP_SPARE_REGIONS) {
+    if (server->spare_count == MCP_SPARE_REGIONS || region->peak > MCP_SPARE_BYTES) {
         region_free(region);
         return;
     }

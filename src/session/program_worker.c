@@ -25,7 +25,7 @@
 enum {
     HEADER_SIZE = 8,
     RECORD_DEPTH = 10000,
-    EAGER_NS = 50000,
+    EAGER_NS = 50000,         // a quick tool answers sooner than a sleeping thread wakes
     ADDRESS_SPACE_MB = 4096,  // beside the limits of each run: a bound for the whole process
 };
 
@@ -96,24 +96,24 @@ static enum read_status wait_for_input(struct worker *worker, int64_t deadline_n
     return ready == 0 ? READ_TIMEOUT : READ_MORE;
 }
 
-// What is there to be read now, or comes while we look for it: the answer of a quick tool comes
-// sooner than a sleeping thread wakes. Whoever else wants the processor gets it.
-static ssize_t receive_soon(int descriptor, char *block, size_t size)
+// What is there to be read now or comes before end_ns; -1 with EAGAIN when nothing does.
+static ssize_t receive_until(int descriptor, char *block, size_t size, int64_t end_ns)
 {
-    int64_t end_ns = clock_now_ns() + EAGER_NS;
     for (;;) {
         ssize_t length = recv(descriptor, block, size, MSG_DONTWAIT);
         if (length >= 0 || errno != EAGAIN || clock_now_ns() >= end_ns)
             return length;
-        sched_yield();
+        sched_yield();  // whoever else wants the processor gets it
     }
 }
 
-// Waits for bytes until the deadline (INT64_MAX = for ever) and appends them to the input.
-static enum read_status read_input(struct worker *worker, int64_t deadline_ns)
+// Waits for bytes until the deadline (INT64_MAX = for ever) and appends them to the input. Before it
+// sleeps it looks for them as long as eager_ns.
+static enum read_status read_input(struct worker *worker, int64_t deadline_ns, int64_t eager_ns)
 {
     char block[65536];
-    ssize_t length = receive_soon(worker->descriptor, block, sizeof(block));
+    ssize_t length = receive_until(worker->descriptor, block, sizeof(block),
+                                   eager_ns > 0 ? clock_now_ns() + eager_ns : 0);
     if (length < 0 && errno == EAGAIN)
         return wait_for_input(worker, deadline_ns);
     if (length <= 0)
@@ -178,7 +178,7 @@ static void wait_for_answer(struct worker *worker, struct waiting_call *call, in
         }
         worker->reading = true;
         pthread_mutex_unlock(&worker->lock);
-        enum read_status status = read_input(worker, deadline_ns);
+        enum read_status status = read_input(worker, deadline_ns, EAGER_NS);
         pthread_mutex_lock(&worker->lock);
         worker->reading = false;
         worker->closed = worker->closed || status == READ_CLOSED;
@@ -325,7 +325,7 @@ static void serve(struct worker *worker)
         uint32_t type;
         struct span payload;
         if (!peek_message(worker, &type, &payload))
-            worker->closed = read_input(worker, INT64_MAX) == READ_CLOSED;
+            worker->closed = read_input(worker, INT64_MAX, 0) == READ_CLOSED;
         else if (type == PROGRAM_RUN)
             run_record(worker, payload);
         else

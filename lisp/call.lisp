@@ -35,6 +35,7 @@
   (rollback nil)                        ; object for the supervisor
   (timed-out nil)
   (aborted nil)
+  (notices '())                         ; sentences for the reply, newest first
   (restart nil)                         ; name, when resumed by invoke-restart
   (samples 0)                           ; taken by the profiler
   (threads '())                         ; user threads before the call
@@ -68,14 +69,20 @@
 
 ;;; --- the guard ----------------------------------------------------------------------------------
 
+(defun announced-exit-code ()
+  "The code given to EXIT, or NIL. EXIT in another thread hands it to this one as a list."
+  (let ((exit *exit-in-progress*))
+    (find-if #'integerp (if (listp exit) exit (list exit)))))
+
 (defun say-farewell ()
   "The stack is being unwound past the agent: the code ends its process. Say so and be gone before
 exit hooks and waiting for threads can delay it; the effects are rolled back anyway."
-  (let ((code (if (integerp *exit-in-progress*) *exit-in-progress* 1)))
+  (let* ((announced (announced-exit-code))
+         (code (or announced 1)))
     (flush-streams)
     (send-message +farewell+ 0
                   (object "exit_code" (logand code 255)
-                          "reason" (if (integerp *exit-in-progress*) "exit" "terminated")))
+                          "reason" (if announced "exit" "terminated")))
     (exit-now code)))
 
 (defun end-call (&optional value)
@@ -145,6 +152,7 @@ exit hooks and waiting for threads can delay it; the effects are rolled back any
            "adoptable" (and (call-memory-fault call) :false)
            "rollback" (call-rollback call)
            "thread_errors" thread-errors
+           "notices" (and (call-notices call) (coerce (reverse (call-notices call)) 'simple-vector))
            "timing" timing
            "state" (session-state)
            members)))

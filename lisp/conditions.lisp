@@ -158,17 +158,27 @@ serves debugging requests instead, and returns only for a restart that means goi
     (cond ((eq pid :woken)
            (debug-loop call condition frames restarts))
           (t
-           (when (and (call-postmortem call) pid)
-             (c-call "kill" int (int (call-postmortem call)) (int 9)))
            (setf (call-error call) error
                  (call-postmortem call) pid)
            (end-call)))))
+
+;;; Once a call has failed its cleanup forms run. What happens to them is told beside the failure,
+;;; which stays what it is.
+
+(defun end-cleanup (call what)
+  (push (text "While the evaluation was cleaning up, " what
+              "; the rest of that cleanup was skipped.")
+        (call-notices call))
+  (end-call))
 
 (declaim (notinline capture-condition)) ; its frame marks where the user's begin
 (defun capture-condition (condition)
   "CONDITION is unhandled in the main thread, during a call."
   (let ((call *call*))
-    (when (call-error call) (end-call)) ; a cleanup form failed while the first failure unwinds
+    (when (call-error call)
+      (note-memory-fault condition)
+      (end-cleanup call (text (type-label condition) " was signalled: "
+                              (one-line (condition-message condition)))))
     (note-memory-fault condition)
     (when (and (string= (call-phase call) "read")
                (reader-condition-p condition (call-source call)))

@@ -11,8 +11,30 @@
 
 (defglobal *situation* nil)             ; of a copy of a post-mortem, until a restart is taken
 
+(defglobal *frozen-descriptors* '())    ; open when the error was frozen
+
+(defun close-keeping-file (original stream &rest arguments &key abort)
+  "Unwinding closes files that were being written with :ABORT, which deletes them. The session did
+that when it unwound; a try that unwinds once more must not do it to what has the name by now."
+  (let ((descriptor (and abort (typep stream 'fd-stream) (open-stream-p stream)
+                         (fd-stream-fd stream))))
+    (when (member descriptor *frozen-descriptors*)
+      (setf *frozen-descriptors* (remove descriptor *frozen-descriptors*)
+            (sb-impl::fd-stream-file stream) nil)))
+  (apply original stream arguments))
+
+(defun keep-files ()
+  (setf *frozen-descriptors* (open-descriptors))
+  (sb-int:encapsulate 'close 'cadre #'close-keeping-file))
+
+(defun own-files ()
+  "This process is the session from now on, and what it does to files is meant."
+  (setf *frozen-descriptors* '())
+  (sb-int:unencapsulate 'close 'cadre))
+
 (defun debug-loop (call condition frames restarts)
   "Serve requests about the frozen error. Returns never, or by a restart."
+  (keep-files)
   (setf *situation* (make-situation call condition frames restarts)
         *call* nil)
   (loop
@@ -47,34 +69,106 @@
   "True when the form was interpreted: the variables would be those of EVAL itself."
   (and (eq (frame-name frame) 'eval) (null (frame-form-frame frame))))
 
-(defun frame-variables (frame)
-  "List of (symbol value) of the variables alive in FRAME, by name; and the names of the others."
-  (let* ((stack-frame (variables-frame frame))
-         (location (sb-di:frame-code-location stack-frame))
-         (variables (and (not (bare-eval-frame-p frame))
-                         (handler-case
-                             (sb-di:ambiguous-debug-vars (sb-di:frame-debug-fun stack-frame) "")
-                           (serious-condition () '())))) ; it has no debug information
-         (alive '()) (dead '()))
-    (dolist (variable variables)
-      (let ((symbol (sb-di:debug-var-symbol variable)))
-        (when (symbol-package symbol)   ; the others are the compiler's own
-          (if (eq :valid (handler-case (sb-di:debug-var-validity variable location)
-                           (sb-di:debug-condition () :unknown)))
-              (push (list symbol (sb-di:debug-var-value variable stack-frame)) alive)
-              (pushnew symbol dead)))))
-    (values (nreverse alive)
-            (nreverse (set-difference dead (mapcar #'first alive))))))
+(defstruct (local (:constructor make-local (symbol value &optional variable)))
+  symbol value variable                 ; SB-DI's variable, if it is one
+  (scope 0)
+  (shadowed nil))
+
+(defun debug-variables (stack-frame)
+  "All variables of the function in STACK-FRAME that have a name the user gave."
+  (handler-case
+      (remove-if (lambda (variable)
+                   (or (sb-di::debug-var-info variable) ; what the compiler keeps for &REST
+                       (null (symbol-package (sb-di:debug-var-symbol variable)))))
+                 (sb-di:ambiguous-debug-vars (sb-di:frame-debug-fun stack-frame) ""))
+    (serious-condition () '())))        ; it has no debug information
+
+(defun alive-at-p (variable location)
+  (eq :valid (handler-case (sb-di:debug-var-validity variable location)
+               (sb-di:debug-condition () :unknown))))
+
+(defun code-locations (stack-frame)
+  (let ((locations '()))
+    (handler-case
+        (sb-di:do-debug-fun-blocks (block (sb-di:frame-debug-fun stack-frame))
+          (sb-di:do-debug-block-locations (location block)
+            (push location locations)))
+      (sb-di:debug-condition () nil))
+    locations))
+
+(defun order-shadowed (locals stack-frame)
+  "The innermost of variables of one name comes first: it is alive in the least part of the function.
+SB-DI itself knows them in no order."
+  (let ((locations (code-locations stack-frame)))
+    (dolist (local locals)
+      (setf (local-scope local)
+            (count-if (lambda (location) (alive-at-p (local-variable local) location)) locations)))
+    (loop for local in (sort locals #'< :key #'local-scope)
+          for shadowed = nil then t
+          do (setf (local-shadowed local) shadowed)
+          collect local)))
+
+(defun name-groups (locals)
+  "LOCALS by symbol, in order of first appearance."
+  (let ((groups '()))
+    (dolist (local locals (nreverse (mapcar #'nreverse groups)))
+      (let ((group (find (local-symbol local) groups
+                         :key (lambda (group) (local-symbol (first group))))))
+        (if group
+            (setf groups (substitute (cons local group) group groups :test #'eq))
+            (push (list local) groups))))))
+
+(defun rest-local (stack-frame location)
+  "The &REST parameter of a function that takes the arguments from the stack one by one: SBCL knows
+where they are and how many, but makes no list of them."
+  (handler-case
+      (let* ((debug-fun (sb-di:frame-debug-fun stack-frame))
+             (variables (sb-di:ambiguous-debug-vars debug-fun ""))
+             (context (find :more-context variables :key #'sb-di::debug-var-info))
+             (count (find :more-count variables :key #'sb-di::debug-var-info))
+             (function (sb-di:debug-fun-fun debug-fun))
+             (name (and function
+                        (second (member '&rest (sb-kernel:%fun-lambda-list function))))))
+        (when (and context count name
+                   (alive-at-p context location) (alive-at-p count location))
+          (make-local name (multiple-value-list
+                            (sb-c:%more-arg-values (sb-di:debug-var-value context stack-frame) 0
+                                                   (sb-di:debug-var-value count stack-frame))))))
+    (serious-condition () nil)))
+
+(defun frame-locals (frame)
+  "The variables alive in FRAME, by name, those that others shadow after these; and the names of the
+variables that are not alive."
+  (if (bare-eval-frame-p frame)
+      (values '() '())
+      (let* ((stack-frame (variables-frame frame))
+             (location (sb-di:frame-code-location stack-frame))
+             (rest (rest-local stack-frame location))
+             (alive '()) (dead '()))
+        (dolist (variable (debug-variables stack-frame))
+          (let ((symbol (sb-di:debug-var-symbol variable)))
+            (if (alive-at-p variable location)
+                (push (make-local symbol (sb-di:debug-var-value variable stack-frame) variable)
+                      alive)
+                (pushnew symbol dead))))
+        (when (and rest (not (find (local-symbol rest) alive :key #'local-symbol)))
+          (push rest alive))
+        (values (loop for group in (name-groups (nreverse alive))
+                      append (if (rest group) (order-shadowed group stack-frame) group))
+                (nreverse (set-difference dead (mapcar #'local-symbol alive)))))))
 
 (defun local-value-text (value)
   (printed value :length 20 :level 5 :limit 500 :message t))
 
+(defun local-name (local)
+  (text (symbol-label (local-symbol local)) (if (local-shadowed local) " (shadowed)" "")))
+
 (defun locals-members (frame)
-  (multiple-value-bind (alive dead) (frame-variables frame)
+  (multiple-value-bind (alive dead) (frame-locals frame)
     (list "locals" (map 'simple-vector
-                        (lambda (entry)
-                          (object "name" (symbol-label (first entry))
-                                  "value" (local-value-text (second entry))))
+                        (lambda (local)
+                          (object "name" (local-name local)
+                                  "value" (local-value-text (local-value local))))
                         alive)
           "unavailable" (and dead (map 'simple-vector #'symbol-label dead)))))
 
@@ -94,19 +188,25 @@
   (let ((from (integer-member request "from" 0))
         (count (integer-member request "count" 1000)))
     (list "locals"
-          (coerce (loop for frame in (situation-frames (current-situation))
-                        for number = (frame-number frame)
-                        when (and (<= from number) (< number (+ from count)))
-                          collect (list* :object "frame" number (locals-members frame)))
+          (coerce (loop for frame in (member-if (lambda (frame) (<= from (frame-number frame)))
+                                                (situation-frames (current-situation)))
+                        repeat count    ; the numbers of a deep stack have a gap
+                        collect (list* :object "frame" (frame-number frame)
+                                       (locals-members frame)))
                   'simple-vector))))
 
 (define-operation "raw-backtrace" (call request)
   (setf (call-phase call) "inspect")
   (current-situation)
-  (let* ((top (frames-below (sb-di:top-frame) 'debug-loop))
-         (raw (take-raw-frames top (max 1 (min 1000 (integer-member request "max" 1000))))))
+  (multiple-value-bind (raw rest)
+      (take-raw-frames (frames-below (sb-di:top-frame) 'debug-loop)
+                       (max 1 (min 1000 (integer-member request "max" 1000))))
     (list "frames" (frame-objects (number-frames raw))
-          "depth" (length raw))))
+          "depth" (+ (length raw)
+                     (if rest
+                         (1+ (count-frame-pointers (sap-int (sb-di::frame-pointer rest))
+                                                   *form-frame-pointer*))
+                         0)))))
 
 ;;; --- objects by path ----------------------------------------------------------------------------
 
@@ -120,37 +220,50 @@
         when (ignore-errors (slot-boundp object name))
           collect (cons (symbol-name name) (slot-value object name))))
 
+(defun unbound-slot-p (object name)
+  (find name (ignore-errors (sb-mop:class-slots (class-of object)))
+        :key #'sb-mop:slot-definition-name :test #'string-equal))
+
+(defun list-cell (list index)
+  "The cons with the element INDEX of LIST, which may be dotted, or NIL."
+  (loop repeat index while (consp list) do (pop list))
+  (and (consp list) list))
+
 (defun part-at-index (object index)
-  (cond ((and (consp object) (nthcdr index object)) (nth index object))
-        ((and (vectorp object) (< -1 index (length object))) (aref object index))
-        (t (no-such-path (decimal index) object))))
+  (let ((cell (and (consp object) (<= 0 index) (list-cell object index))))
+    (cond (cell (car cell))
+          ((and (vectorp object) (< -1 index (length object))) (aref object index))
+          (t (no-such-path (decimal index) object)))))
 
 (defun part-by-name (object name)
   "The slot NAME of OBJECT, or what the accessor NAME returns for it."
-  (let ((slot (assoc name (object-slots object) :test #'string-equal)))
-    (if slot
-        (cdr slot)
-        (let ((accessor (find-symbol (string-upcase name) (session-package))))
-          (if (and accessor (fboundp accessor))
-              (funcall accessor object)
-              (no-such-path name object))))))
+  (let ((slot (assoc name (object-slots object) :test #'string-equal))
+        (accessor (find-symbol (string-upcase name) (session-package))))
+    (cond (slot (cdr slot))
+          ((unbound-slot-p object name)
+           (fail "no-such-path" (text "The slot " (string-upcase name) " is unbound in "
+                                      (printed object) ".")))
+          ((and accessor (fboundp accessor)) (funcall accessor object))
+          (t (no-such-path name object)))))
 
 (defun table-entry (table form-text)
   (multiple-value-bind (value found) (gethash (eval (read-from-string form-text)) table)
     (if found value (no-such-path form-text table))))
 
+(defun variable-at (frame name)
+  (let ((local (and (stringp name)
+                    (find name (frame-locals frame) :key (lambda (local)
+                                                           (symbol-name (local-symbol local)))
+                                                    :test #'string-equal))))
+    (if local
+        (local-value local)
+        (fail "no-such-path" (text "There is no variable " (if (stringp name) name (printed name))
+                                   " in frame " (frame-number frame) ".")))))
+
 (defun object-at (frame path)
   "Follow PATH, whose first step names a variable of FRAME."
   (let* ((name (first path))
-         (entry (and (stringp name)
-                     (find name (frame-variables frame) :key (lambda (entry)
-                                                               (symbol-name (first entry)))
-                                                        :test #'string-equal)))
-         (object (if entry
-                     (second entry)
-                     (fail "no-such-path" (text "There is no variable "
-                                                (if (stringp name) name (decimal name))
-                                                " in frame " (frame-number frame) "."))))
+         (object (variable-at frame name))
          (labels (list (string-upcase name)))
          (steps (rest path)))
     (loop while steps
@@ -159,21 +272,30 @@
                      (cond ((integerp step)
                             (push (decimal step) labels)
                             (part-at-index object step))
-                           ((and (hash-table-p object) (string-equal step "key") steps)
+                           ((not (stringp step))
+                            (fail "no-such-path" "A step of a path is an integer or a string."))
+                           ((and (hash-table-p object) (string-equal step "key")
+                                 (stringp (first steps)))
                             (push (first steps) labels)
                             (table-entry object (pop steps)))
                            (t (push (string-upcase step) labels)
                               (part-by-name object step))))))
     (object-description object (format nil "~{~A~^.~}" (nreverse labels)))))
 
+(defun list-parts (list)
+  (loop for rest = list then (cdr rest)
+        for index from 0 to 50
+        while (consp rest)
+        collect (cons (decimal index) (car rest)) into parts
+        finally (return (if (or (null rest) (consp rest))
+                            parts
+                            (append parts (list (cons "CDR" rest)))))))
+
 (defun object-parts (object)
   "List of (name . value), and how many more there are."
   (let ((parts (typecase object
                  (string '())
-                 (cons (loop for rest = object then (cdr rest)
-                             for index from 0 to 50
-                             while (consp rest)
-                             collect (cons (decimal index) (car rest))))
+                 (cons (list-parts object))
                  (vector (loop for index from 0 below (min 51 (length object))
                                collect (cons (decimal index) (aref object index))))
                  (hash-table (loop for key being the hash-keys of object using (hash-value value)
@@ -202,11 +324,28 @@
 
 ;;; --- evaluating in a frame ----------------------------------------------------------------------
 
+(defun visible-variables (frame)
+  "Bindings for SYMBOL-MACROLET of the names that SB-DI does not know, or of which it knows several."
+  (let ((locals (frame-locals frame)))
+    (loop for local in locals
+          for symbol = (local-symbol local)
+          for variable = (local-variable local)
+          unless (or (local-shadowed local)
+                     (not (eq (sb-int:info :variable :kind symbol) :unknown))
+                     (and variable (= 1 (count symbol locals :key #'local-symbol))))
+            collect (list symbol
+                          (if variable
+                              `(sb-di:debug-var-value ',variable ',(variables-frame frame))
+                              `',(local-value local))))))
+
 (declaim (notinline run-form-in-frame))
-(defun run-form-in-frame (form stack-frame)
-  (let ((*form-in-frame* form))
+(defun run-form-in-frame (form frame)
+  (let ((*form-in-frame* form)
+        (bindings (visible-variables frame)))
     (with-form-frame-marked
-      (multiple-value-list (sb-di:eval-in-frame stack-frame form)))))
+      (multiple-value-list
+       (sb-di:eval-in-frame (variables-frame frame)
+                            (if bindings `(symbol-macrolet ,bindings ,form) form))))))
 
 (defun fail-unavailable (name frame)
   (fail "no-such-variable" (text "The variable " (symbol-label name)
@@ -216,12 +355,11 @@
   "An unbound variable that is one of FRAME's, only dead, deserves a better word."
   (when (typep condition 'unbound-variable)
     (let ((name (cell-error-name condition)))
-      (when (member name (nth-value 1 (frame-variables frame)))
+      (when (member name (nth-value 1 (frame-locals frame)))
         (fail-unavailable name frame)))))
 
 (define-operation "eval-in-frame" (call request)
   (let* ((frame (situation-frame (integer-member request "frame" 0)))
-         (stack-frame (variables-frame frame))
          (source (make-source-text (required-string request "code")))
          (*form-runner* (lambda (form)
                           (handler-bind
@@ -233,7 +371,7 @@
                                     (sb-di:debug-var-symbol
                                      (sb-di::invalid-value-debug-var condition))
                                     frame))))
-                            (run-form-in-frame form stack-frame)))))
+                            (run-form-in-frame form frame)))))
     (evaluate-source call request source)))
 
 ;;; --- restarts -----------------------------------------------------------------------------------
@@ -257,13 +395,24 @@
   (setf (call-form-number call) 0)
   (first (evaluate-forms call (make-source-text text))))
 
+(defun evaluate-argument (call text)
+  "Primary value of the one form in TEXT."
+  (let ((source (make-source-text text)) (end (list :end)))
+    (setf (call-source call) source
+          (call-form-number call) 0)
+    (when (or (eq end (read-form call source end))
+              (not (eq end (read-form call source end))))
+      (fail "invalid-argument" (text "Each of the values must be one Lisp form: "
+                                     (printed text :limit 200)))))
+  (evaluate-text call text))
+
 (defun restart-and-values (call request)
   (let ((restart (find-frozen-restart (required-string request "restart")))
         (code (member-of request "code"))
         (values (member-of request "values" #())))
     (with-package-argument (request)
       (when (stringp code) (evaluate-text call code))
-      (cons restart (map 'list (lambda (value) (evaluate-text call value)) values)))))
+      (cons restart (map 'list (lambda (value) (evaluate-argument call value)) values)))))
 
 (defun resume-call (call number request)
   "Let the frozen CALL answer the message NUMBER, with fresh limits and clocks."

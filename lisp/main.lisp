@@ -50,6 +50,7 @@ one of which could keep all of it."
   "A copy is adopted: the old head is gone, from now on this process reads MAIN."
   (setf *channel* +main-channel+)
   (drain-channel)
+  (own-files)
   (send-message +adopted+ 0 (object "pid" *registered-pid* "state" (session-state))))
 
 ;;; --- the loop -----------------------------------------------------------------------------------

@@ -83,6 +83,10 @@ it; the stack stays alive in the post-mortem, where CONTINUE simply returns from
 
 (defun stop-call (call context)
   (setf (call-timed-out call) t)
+  (when (call-error call)
+    (with-interrupts
+      (end-cleanup call (text "the timeout of " (plural (call-timeout call) "second")
+                              " was exceeded"))))
   (with-simple-restart (continue "Go on with a new time limit.")
     (let ((*plain-arguments* (rendering-p call))
           (restarts (compute-restarts)))
@@ -99,6 +103,13 @@ it; the stack stays alive in the post-mortem, where CONTINUE simply returns from
           (call-error call) (timeout-error call (soft-message call) '() 0 '()))
     (end-call)))
 
+(defun first-failure-members (call)
+  "A call that hangs while it cleans up has failed before."
+  (let ((error (call-error call)))
+    (and error
+         (list "hint" (text "It was cleaning up after " (member-of error "type") ": "
+                            (one-line (member-of error "message")))))))
+
 (defun hard-stop (signal information context)
   "SIGUSR1, which SBCL does not defer: say where it hangs, then end the process."
   (declare (ignore signal))
@@ -112,8 +123,9 @@ it; the stack stays alive in the post-mortem, where CONTINUE simply returns from
         (when (or call *idle*)
           (send-message +frames+ 0
                         (object "error" (if call
-                                            (timeout-error call (timeout-message call)
-                                                           frames depth nil)
+                                            (append (timeout-error call (timeout-message call)
+                                                                   frames depth nil)
+                                                    (first-failure-members call))
                                             (timer-timeout-error frames depth)))
                         (make-writer))))
       (flush-streams)

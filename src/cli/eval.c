@@ -116,6 +116,8 @@ struct evaluation {
 static void print_reply(void *data, const struct session_reply *reply)
 {
     struct evaluation *evaluation = data;
+    struct session_reply shown = *reply;
+    shown.frozen = false;  // it ends with this command
     CLEANUP_BUFFER struct buffer text;
     buffer_init(&text, BUFFER_DEFAULT_LIMIT);
     if (evaluation->options->compile_only)
@@ -123,7 +125,7 @@ static void print_reply(void *data, const struct session_reply *reply)
     else if (evaluation->options->time)
         render_time_execution(&text, reply);
     else
-        render_evaluation(&text, reply, &(struct render_evaluation){0});
+        render_evaluation(&text, &shown, &(struct render_evaluation){0});
     buffer_append_byte(&text, '\n');
     fwrite(buffer_text(&text), 1, text.length, stdout);
     evaluation->ok = reply->ok;

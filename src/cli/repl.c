@@ -47,6 +47,8 @@ struct repl {
     struct line_editor *editor;
     char prompt[PROMPT_SIZE];
     int64_t current;         // snapshot the session is at
+    int64_t before_reset;    // snapshot that the last :reset left, -1 = none
+    int64_t after_reset;     // where it led to
     int64_t redo[REDO_MAX];  // snapshots that :undo left, newest last
     size_t redo_count;
     bool done;
@@ -154,7 +156,10 @@ static void command_undo(struct repl *repl, char *arguments)
     int64_t steps = 1, before = repl->current;
     if (*arguments && !option_integer(":undo", arguments, 1, INT64_MAX, &steps))
         return;
-    go_to(repl, -1, steps);
+    if (steps == 1 && repl->before_reset >= 0 && repl->current == repl->after_reset)
+        go_to(repl, repl->before_reset, 0);
+    else
+        go_to(repl, -1, steps);
     if (repl->failed)
         return;
     if (repl->redo_count == REDO_MAX)
@@ -185,12 +190,9 @@ static void print_reset(void *data, const struct session_reply *reply)
         print_state_change(data, reply);
         return;
     }
-    puts("; fresh image; :redo brings the old one back");
+    repl->before_reset = reply->snapshot;
+    puts(reply->snapshot >= 0 ? "; fresh image; :undo brings the old one back" : "; fresh image");
     note_state(repl, reply);
-    if (reply->snapshot >= 0) {
-        repl->redo[0] = reply->snapshot;
-        repl->redo_count = 1;
-    }
 }
 
 static void command_reset(struct repl *repl, char *arguments)
@@ -198,7 +200,8 @@ static void command_reset(struct repl *repl, char *arguments)
     (void)arguments;
     struct session_request request = {.kind = SESSION_RESET};
     call(repl, &request, print_reset);
-    repl->current = current_snapshot(repl);
+    repl->current = repl->after_reset = current_snapshot(repl);
+    repl->redo_count = 0;
 }
 
 static bool change_limit(struct session_limits *limits, const char *name, const char *text)
@@ -272,6 +275,8 @@ static void command_backtrace(struct repl *repl, char *arguments)
         buffer_append_text(&shown, RENDER_NO_ERROR);
     else
         render_frames(&shown, map_get_text(error, "frames"), 0, INT64_MAX, "");
+    if (shown.length > 0 && buffer_text(&shown)[0] == '\n')
+        buffer_consume(&shown, 1);
     print_buffer(&shown);
 }
 
@@ -547,7 +552,11 @@ int command_repl(int argc, char **argv)
                  !option_integer("--timeout", optarg, 0, 86400, &config.limits.timeout))
             return EXIT_USAGE;
     }
-    struct repl repl = {0};
+    if (optind < argc) {
+        fprintf(stderr, "cadre repl: unexpected argument '%s'\n", argv[optind]);
+        return EXIT_USAGE;
+    }
+    struct repl repl = {.before_reset = -1};
     int status = start(&repl, &config, package);
     if (status == 0) {
         run_loop(&repl);

@@ -75,8 +75,11 @@ static enum session_state adopted(struct session *session, const struct channel_
 {
     struct job *job = session->job;
     const struct record *record = record_find(&session->history, job->error);
-    value content;
-    if (session_read_scratch(session, message, &content))
+    value content = value_nil();
+    bool has_state = session_read_scratch(session, message, &content);
+    job->lost_threads =
+        value_copy(job_region(session->manager, job), session_lose_threads(session, value_nil()));
+    if (has_state)
         session_keep_state(session, content);
     session->copy->role = ROLE_HEAD;
     session->head = session->copy;

@@ -21,16 +21,29 @@ static size_t count_of(const struct session *session, enum worker_role role)
 
 // --- who goes -------------------------------------------------------------------------------------------
 
-// NULL when there is none, as for the others of this section.
-static struct worker *oldest_postmortem(struct session *session)
+static struct worker *next_postmortem(struct worker *worker)
 {
-    struct worker *oldest = NULL;
+    while (worker && worker->role != ROLE_POSTMORTEM)
+        worker = worker->next;
+    return worker;
+}
+
+// The frozen error that is missed least, NULL when there is none, as for the others of this section.
+// The newest stays, for its reply has just named it; the last error; and the one that the newest was
+// a try at. Of the others those of tries go first, the oldest first.
+static struct worker *dispensable_postmortem(struct session *session)
+{
+    struct worker *victim = NULL;
     // The list is in order of arrival, newest first.
-    for (struct worker *worker = session->workers; worker; worker = worker->next) {
-        if (worker->role == ROLE_POSTMORTEM)
-            oldest = worker;
+    struct worker *newest = next_postmortem(session->workers);
+    for (struct worker *worker = newest; worker; worker = next_postmortem(worker->next)) {
+        if (worker == newest || worker->error == session->history.last_error ||
+            worker->error == newest->tried_at)
+            continue;
+        if (!victim || worker->tried_at || !victim->tried_at)
+            victim = worker;
     }
-    return oldest;
+    return victim;
 }
 
 static bool is_needed(const struct session *session, const struct worker *snapshot)
@@ -75,7 +88,7 @@ static struct worker *densest_snapshot(struct session *session)
 
 static struct worker *next_for_memory(struct session *session)
 {
-    struct worker *victim = oldest_postmortem(session);
+    struct worker *victim = dispensable_postmortem(session);
     if (!victim && count_of(session, ROLE_SNAPSHOT) <= (size_t)session->limits.snapshots / 2)
         victim = densest_snapshot(session);
     return victim ? victim : oldest_snapshot(session);
@@ -153,6 +166,8 @@ void snapshot_evict(struct session *session)
 
 void postmortem_evict(struct session *session)
 {
-    while (count_of(session, ROLE_POSTMORTEM) > SESSION_POSTMORTEMS)
-        worker_kill(oldest_postmortem(session));
+    struct worker *victim;
+    while (count_of(session, ROLE_POSTMORTEM) > SESSION_POSTMORTEMS &&
+           (victim = dispensable_postmortem(session)))
+        worker_kill(victim);
 }

@@ -100,6 +100,8 @@ static enum session_state begin_reset(struct session *session, struct job *job)
     }
     if (job->snapshot >= 0 && !worker_find_snapshot(session, job->snapshot))
         job->snapshot = session->before_reset = -1;
+    job->lost_threads =
+        value_copy(job_region(session->manager, job), session_lose_threads(session, value_nil()));
     record_clear(&session->history);
     buffer_clear(&session->late_errors);
     memory_free(session->lost_threads);

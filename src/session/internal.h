@@ -52,11 +52,12 @@ struct worker {
     struct session *session;
     struct process process;
     enum worker_role role;
-    int64_t number;   // SNAPSHOT: evaluation it is the state after
-    int64_t error;    // POSTMORTEM: error it is frozen at
-    bool adoptable;   // POSTMORTEM
-    int64_t time;     // unix seconds
-    uint64_t pss_kb;  // when last measured
+    int64_t number;    // SNAPSHOT: evaluation it is the state after
+    int64_t error;     // POSTMORTEM: error it is frozen at
+    int64_t tried_at;  // POSTMORTEM: frozen error that the failed try began at, 0 = no try
+    bool adoptable;    // POSTMORTEM
+    int64_t time;      // unix seconds
+    uint64_t pss_kb;   // when last measured
     int64_t measured_ms;
     char *code;  // SNAPSHOT: first characters of the evaluation's code
 };
@@ -331,6 +332,9 @@ session_action_fn action_snapped, action_late_snapshot, action_drop_snapshot, ac
 // wake.c
 session_action_fn action_woke, action_wake_exit, action_wake_timer;
 enum session_state session_begin_wake(struct session *session, int64_t number);
+// Names of the threads of a head that is gone and, when it died in between, those the snapshot knew
+// (`message` is its WOKE, or nil); the session remembers them. Valid until the next message.
+value session_lose_threads(struct session *session, value message);
 void session_expel_head(struct session *session);
 int64_t session_nearest_snapshot(struct session *session, int64_t number);  // -1 = none
 void session_wake_notice(struct session *session, const char *format, ...)

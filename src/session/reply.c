@@ -321,8 +321,10 @@ static void job_record(struct session *session, struct job *job, struct session_
             complete_error(session, job->region, reply->error, id, job->number, reply->frozen);
         if (recorded) {
             record_add(&session->history, reply->error);
-            if (job->postmortem)
+            if (job->postmortem) {
                 job->postmortem->error = id;
+                job->postmortem->tried_at = job->adopted ? 0 : job->error;
+            }
             job->postmortem = NULL;
         }
         reply->error_id = id;

@@ -151,8 +151,7 @@ static bool contains_text(value texts, struct span text)
     return false;
 }
 
-// Threads of the head that is gone and, when it died in between, those the snapshot knew.
-static value lost_threads(struct session *session, value message)
+value session_lose_threads(struct session *session, value message)
 {
     value lost = import_texts(session->scratch, message_field(session->agent_state, "threads"),
                               LOST_THREADS_MAX);
@@ -161,13 +160,14 @@ static value lost_threads(struct session *session, value message)
     for (size_t i = 0; i < vector_count(known); i++)
         if (!contains_text(lost, value_text(vector_at(known, i))))
             lost = vector_push(session->scratch, lost, value_retain(vector_at(known, i)));
+    keep_lost_threads(session, lost);
     return lost;
 }
 
 static enum session_state head_is_awake(struct session *session, value message)
 {
     int64_t before = session->current;
-    value lost = lost_threads(session, message);
+    value lost = session_lose_threads(session, message);
     session->current = session->source->number;
     session->source = NULL;
     session->wake_only_this = false;
@@ -182,7 +182,6 @@ static enum session_state head_is_awake(struct session *session, value message)
     memory_free(session->wake_notice);
     session->wake_notice = NULL;
 
-    keep_lost_threads(session, lost);
     struct job *job = session->job;
     if (job) {
         struct region *region = job_region(session->manager, job);

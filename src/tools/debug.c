@@ -42,11 +42,18 @@ static value name_missing_frame(struct mcp_call *call, const struct session_repl
     if (!span_equal_text(text_in(error, "code"), "no-such-frame") || !value_is_map(record))
         return map;
     int64_t number = integer_in(record, "id", 0), count = integer_in(record, "depth", 0);
+    int64_t frame = integer_in(arguments, "frame", 0);
+    // The middle of a very deep stack is not kept.
     value message =
-        value_string_format(region,
-                            "Frame %" PRId64 " does not exist; error %" PRId64 " has %" PRId64
-                            " frames (0 to %" PRId64 ").",
-                            integer_in(arguments, "frame", 0), number, count, count - 1);
+        frame < count
+            ? value_string_format(region,
+                                  "Frame %" PRId64 " was not captured; of the %" PRId64
+                                  " frames of error %" PRId64 " the first and the last are.",
+                                  frame, count, number)
+            : value_string_format(region,
+                                  "Frame %" PRId64 " does not exist; error %" PRId64 " has %" PRId64
+                                  " frame%s (0 to %" PRId64 ").",
+                                  frame, number, count, count == 1 ? "" : "s", count - 1);
     return map_put_text(region, map, "error",
                         map_put_text(region, value_retain(error), "message", message));
 }
@@ -122,11 +129,19 @@ static void handle_eval(struct mcp_call *call, void *data)
 
 // --- invoke-restart -----------------------------------------------------------------------------
 
-static void render_adoption(struct buffer *text, const struct session_reply *reply)
+static const char *discarded_text(const struct session_reply *reply, bool adopt)
+{
+    if (!adopt)
+        return "\"adopt\": true keeps the result.";
+    return value_is_map(reply->result) ? "this result cannot be adopted."
+                                       : "the process of this try has ended.";
+}
+
+static void render_adoption(struct buffer *text, const struct session_reply *reply, bool adopt)
 {
     if (!reply->adopted) {
-        buffer_append_text(
-            text, "[Discarded]\nThe session is unchanged; \"adopt\": true keeps the result.");
+        buffer_append_format(text, "[Discarded]\nThe session is unchanged; %s",
+                             discarded_text(reply, adopt));
         return;
     }
     buffer_append_format(text,
@@ -139,6 +154,7 @@ static void render_adoption(struct buffer *text, const struct session_reply *rep
                              : count == 1 ? " Not part of it: evaluation"
                                           : " Not part of it: evaluations",
                              vector_at(reply->undone, i).integer, i + 1 == count ? "." : "");
+    render_lost_threads(text, reply->lost_threads);
 }
 
 static void render_restart(struct mcp_call *call, const struct session_reply *reply,
@@ -151,12 +167,14 @@ static void render_restart(struct mcp_call *call, const struct session_reply *re
     CLEANUP_BUFFER struct buffer last;
     buffer_init(&last, BUFFER_DEFAULT_LIMIT);
     if (!refused)
-        render_adoption(&last, reply);
+        render_adoption(&last, reply, tool_flag(call, "adopt"));
     render_evaluation(
         &result->text, reply,
         &(struct render_evaluation){.last_lines = last.length ? buffer_text(&last) : NULL});
     value map = structure_evaluation(region, reply);
     map = map_put_text(region, map, "adopted", value_boolean(reply->adopted));
+    if (reply->adopted)
+        map = map_put_text(region, map, "lost_threads", value_copy(region, reply->lost_threads));
     map = structure_member(region, map, reply->result, "restart");
     result->structured = map;
 }

@@ -202,6 +202,14 @@ static void render_backtrace(struct buffer *text, const struct session_reply *re
                              depth - (int64_t)shown);
 }
 
+void render_lost_threads(struct buffer *text, value names)
+{
+    if (!value_is_vector(names) || vector_count(names) == 0)
+        return;
+    buffer_append_text(text, "\nLost threads: ");
+    session_thread_names(text, names);
+}
+
 static void render_rollback(struct buffer *text, const struct session_reply *reply)
 {
     if (value_is_nil(reply->rollback))
@@ -215,11 +223,7 @@ static void render_rollback(struct buffer *text, const struct session_reply *rep
                          "Current snapshot: %" PRId64,
                          reason.length && reason.data[reason.length - 1] == '.' ? "" : ".",
                          integer_in(reply->rollback, "snapshot", 0));
-    value lost = map_get_text(reply->rollback, "lost_threads");
-    if (value_is_vector(lost) && vector_count(lost) > 0) {
-        buffer_append_text(text, "\nLost threads: ");
-        session_thread_names(text, lost);
-    }
+    render_lost_threads(text, map_get_text(reply->rollback, "lost_threads"));
 }
 
 static void render_debug(struct buffer *text, const struct session_reply *reply)

@@ -34,6 +34,8 @@ void render_evaluation(struct buffer *text, const struct session_reply *reply,
                        const struct render_evaluation *style);
 // The lines `=> VALUE`, or what stands in their place.
 void render_values(struct buffer *text, const struct session_reply *reply);
+// A line `Lost threads: …`, when there are any.
+void render_lost_threads(struct buffer *text, value names);
 // time-execution: the table, the values, the output.
 void render_time_execution(struct buffer *text, const struct session_reply *reply);
 // compile-form: the verdict and the lists of diagnostics.

@@ -80,6 +80,7 @@ static void render_reset(struct mcp_call *call, const struct session_reply *repl
     struct buffer *text = &result->text;
     buffer_append_text(text, "Session reset. All definitions cleared.\nCurrent package: ");
     buffer_append_span(text, reply->package_label);
+    render_lost_threads(text, reply->lost_threads);
     if (reply->snapshot >= 0) {
         buffer_append_format(text, "\nUndo: rollback-session {\"to\": %" PRId64 "}",
                              reply->snapshot);
@@ -155,10 +156,7 @@ static void render_rolled_back(struct mcp_call *call, const struct session_reply
                              vector_at(reply->undone, i).integer, i + 1 == count ? "." : "");
     buffer_append_text(text, "\nCurrent package: ");
     buffer_append_span(text, reply->package_label);
-    if (vector_count(reply->lost_threads)) {
-        buffer_append_text(text, "\nLost threads: ");
-        session_thread_names(text, reply->lost_threads);
-    }
+    render_lost_threads(text, reply->lost_threads);
     map = map_put_text(region, map, "snapshot", value_integer(reply->snapshot));
     map = map_put_text(region, map, "undone", value_copy(region, reply->undone));
     result->structured =

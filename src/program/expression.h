@@ -67,6 +67,7 @@ enum quick {
     QUICK_LOCAL_MOVE,
     QUICK_ADD_CONSTANT,  // (+ local constant), (- local constant), inc, dec on 64-bit integers
     QUICK_ADD_LOCALS,    // (+ local local)
+    QUICK_MULTIPLY_CONSTANT,
 };
 
 // How the rounds of a loop go through an expression in tail position (eval_round.c): these lead on to
@@ -146,6 +147,7 @@ struct code {  // what all closures of one fn have in common
     uint32_t stack_need;  // bytes of stack for one activation
     bool has_rest;
     bool has_recur;
+    bool is_assoc;  // (fn [container x] (assoc container KEY ITEM)), for reduce
     uint32_t capture_count;
     struct capture *captures;
     struct span name;    // empty when it has none

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "program/builtin_support.h"
 #include "program/eval.h"
 #include "program/stack.h"
 #include "program/tool.h"
@@ -414,6 +415,16 @@ value caller_call2(struct caller *caller, value a, value b)
     caller_frame(caller)->slots[0] = a;
     caller_frame(caller)->slots[1] = b;
     return caller_enter(caller, 2);
+}
+
+value caller_reduce(struct caller *caller, value accumulator, struct sequence *items)
+{
+    value item;
+    if (caller->code && caller->code->is_assoc)
+        return assoc_reduce(caller->run, caller_frame(caller), caller->code, accumulator, items);
+    while (sequence_step(items, &item))
+        accumulator = caller_call2(caller, accumulator, item);
+    return accumulator;
 }
 
 // A single call: f may be dropped meanwhile by whoever lent it. Not in line: the frame would burden

@@ -1,0 +1,134 @@
+// assoc, which builds most maps: alone, and as the body of a function that reduce calls.
+#include "program/builtin_support.h"
+#include "program/eval.h"
+#include "value/indexed.h"
+
+// The container with the item; consumes all three.
+static inline value put(const struct expression_builtin *call, struct run *run, value container,
+                        value key, value item)
+{
+    run->site = call;
+    if (__builtin_expect(container.tag != VALUE_MAP, 0)) {
+        value arguments[3] = {container, key, item};
+        return call->builtin->function(run, call->builtin, arguments, 3);
+    }
+    if (dense_append(&container, key, item))
+        return container;
+    return map_put(run->region, container, key, item);
+}
+
+value eval_assoc(const struct expression *expression, struct frame *frame, struct run *run)
+{
+    PART(builtin, call);
+    // The call and, as the builtin counts it, the work of one entry, in one piece.
+    run_tick(run, 1);
+    spend_call(run);
+    value container = evaluate_quick(call->items[0], frame, run);
+    value key = evaluate_quick(call->items[1], frame, run);
+    value item = evaluate_quick(call->items[2], frame, run);
+    return put(call, run, container, key, item);
+}
+
+// --- reduce ---------------------------------------------------------------------------------------
+
+// Does the body only put something into the first parameter, which it does not read otherwise?
+bool assoc_is_reducer(const struct code *code)
+{
+    const struct expression_builtin *call = (const void *)code->body;
+    const struct expression_index *container;
+    if (code->parameter_count != 2 || code->has_rest || code->body->eval != eval_assoc)
+        return false;
+    container = (const void *)call->items[0];
+    return container->base.quick == QUICK_LOCAL_MOVE && container->index == 0;
+}
+
+struct reduction {
+    struct run *run;
+    struct frame *frame;
+    const struct code *code;
+    const struct expression_builtin *call;  // the body
+    struct sequence *items;
+};
+
+enum { CALL_UNITS = 3 };  // of fuel for a call of the function: its own, assoc, and assoc's work
+
+// The container is in its slot only while the parameters are bound: defaults may read it.
+static void bind_parameters(const struct reduction *reduction, value *container)
+{
+    struct frame *frame = reduction->frame;
+    frame->slots[0] = *container;
+    closure_bind_parameters(reduction->run, frame, reduction->code);
+    *container = frame->slots[0];
+    frame->slots[0] = value_nil();
+}
+
+// Evaluates KEY and ITEM and takes the fuel of the call, to which `spent` is added, in one piece.
+static inline __attribute__((always_inline)) void
+evaluate_entry(const struct reduction *reduction, value *ret_key, value *ret_item, int64_t spent)
+{
+    struct run *run = reduction->run;
+    struct frame *frame = reduction->frame;
+    struct expression *const *operands = reduction->call->items;
+    spent += CALL_UNITS;
+    run->work++;
+    if (!quick_value(operands[1], frame, ret_key, &spent))
+        *ret_key = evaluate(operands[1], frame, run);
+    if (!quick_value(operands[2], frame, ret_item, &spent))
+        *ret_item = evaluate(operands[2], frame, run);
+    if (__builtin_expect((run->fuel -= spent) < 0, 0))
+        run_refuel(run);
+    for (uint32_t i = 1; i < reduction->code->slot_count; i++) {
+        if (value_is_counted(frame->slots[i]))
+            slot_store(run, frame, i, value_nil());
+    }
+}
+
+// Appends to a dense table that nobody else sees. False: all items are used up. True: the entry in
+// *ret_key and *ret_item is to be put in another way.
+static bool append_entries(const struct reduction *reduction, struct indexed *table, value *ret_key,
+                           value *ret_item)
+{
+    value x, key, item;
+    while (sequence_take(reduction->items, &x)) {
+        reduction->frame->slots[1] = x;
+        reduction->run->work++;
+        evaluate_entry(reduction, &key, &item, 1);
+        if (__builtin_expect(!dense_add(table, key, item), 0)) {
+            *ret_key = key;
+            *ret_item = item;
+            return true;
+        }
+    }
+    return false;
+}
+
+// The container is not moved through its slot, which stays nil.
+value assoc_reduce(struct run *run, struct frame *frame, const struct code *code, value container,
+                   struct sequence *items)
+{
+    struct reduction reduction = {run, frame, code, (const void *)code->body, items};
+    bool may_append = sequence_is_plain(items) && !code->parameters;
+    const void *site = run->site;
+    value x, key, item;
+    for (uint32_t i = 0; i < code->slot_count; i++)
+        frame->slots[i] = value_nil();
+    while (sequence_step(items, &x)) {
+        frame->slots[1] = x;
+        if (code->parameters)
+            bind_parameters(&reduction, &container);
+        evaluate_entry(&reduction, &key, &item, 0);
+        container = put(reduction.call, run, container, key, item);
+        run->site = site;
+        struct indexed *table =
+            may_append && container.tag == VALUE_MAP ? dense_own(container) : NULL;
+        if (!table)
+            continue;
+        bool is_left = append_entries(&reduction, table, &key, &item);
+        container.aux = table->used;
+        if (!is_left)
+            break;
+        container = put(reduction.call, run, container, key, item);
+        run->site = site;
+    }
+    return container;
+}

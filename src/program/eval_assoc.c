@@ -50,8 +50,6 @@ struct reduction {
     struct sequence *items;
 };
 
-enum { CALL_UNITS = 3 };  // of fuel for a call of the function: its own, assoc, and assoc's work
-
 // The container is in its slot only while the parameters are bound: defaults may read it.
 static void bind_parameters(const struct reduction *reduction, value *container)
 {
@@ -62,19 +60,30 @@ static void bind_parameters(const struct reduction *reduction, value *container)
     frame->slots[0] = value_nil();
 }
 
-// Evaluates KEY and ITEM and takes the fuel of the call, to which `spent` is added, in one piece.
+// `spent` units of fuel are taken before other code runs.
+static inline value evaluate_operand(const struct reduction *reduction, uint32_t number,
+                                     int64_t *spent)
+{
+    const struct expression *operand = reduction->call->items[number];
+    value v;
+    if (quick_value(operand, reduction->frame, &v, spent))
+        return v;
+    reduction->run->fuel -= *spent;
+    *spent = 0;
+    return evaluate(operand, reduction->frame, reduction->run);
+}
+
+// Evaluates KEY and ITEM, as a call of assoc does, and drops the locals. `spent` units of fuel are
+// taken with those of assoc.
 static inline __attribute__((always_inline)) void
 evaluate_entry(const struct reduction *reduction, value *ret_key, value *ret_item, int64_t spent)
 {
     struct run *run = reduction->run;
     struct frame *frame = reduction->frame;
-    struct expression *const *operands = reduction->call->items;
-    spent += CALL_UNITS;
+    spent += 2;  // the call and the work of one entry
     run->work++;
-    if (!quick_value(operands[1], frame, ret_key, &spent))
-        *ret_key = evaluate(operands[1], frame, run);
-    if (!quick_value(operands[2], frame, ret_item, &spent))
-        *ret_item = evaluate(operands[2], frame, run);
+    *ret_key = evaluate_operand(reduction, 1, &spent);
+    *ret_item = evaluate_operand(reduction, 2, &spent);
     if (__builtin_expect((run->fuel -= spent) < 0, 0))
         run_refuel(run);
     for (uint32_t i = 1; i < reduction->code->slot_count; i++) {
@@ -92,7 +101,7 @@ static bool append_entries(const struct reduction *reduction, struct indexed *ta
     while (sequence_take(reduction->items, &x)) {
         reduction->frame->slots[1] = x;
         reduction->run->work++;
-        evaluate_entry(reduction, &key, &item, 1);
+        evaluate_entry(reduction, &key, &item, 2);  // the step and the call
         if (__builtin_expect(!dense_add(table, key, item), 0)) {
             *ret_key = key;
             *ret_item = item;
@@ -114,6 +123,7 @@ value assoc_reduce(struct run *run, struct frame *frame, const struct code *code
         frame->slots[i] = value_nil();
     while (sequence_step(items, &x)) {
         frame->slots[1] = x;
+        spend_call(run);
         if (code->parameters)
             bind_parameters(&reduction, &container);
         evaluate_entry(&reduction, &key, &item, 0);

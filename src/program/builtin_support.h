@@ -71,6 +71,27 @@ static inline bool sequence_is_plain(const struct sequence *sequence)
            (sequence->source.tag == VALUE_VECTOR && sequence->map.tag == VALUE_NIL);
 }
 
+// The next item of such a one, when it is a 64-bit integer; it stays there.
+static inline bool sequence_peek_integer(const struct sequence *sequence, int64_t *ret_number)
+{
+    if (sequence->position >= sequence->count)
+        return false;
+    if (sequence->source.tag == VALUE_RANGE) {
+        *ret_number = sequence->number;
+        return true;
+    }
+    const value *item = &vector_of(sequence->source)->items[sequence->position];
+    *ret_number = item->integer;
+    return item->tag == VALUE_INTEGER;
+}
+
+// Goes past an item that need not be released.
+static inline void sequence_skip(struct sequence *sequence)
+{
+    sequence->number = (int64_t)((uint64_t)sequence->number + (uint64_t)sequence->step);
+    sequence->position++;
+}
+
 // sequence_next() of such a one without its fuel. The items of a vector that is only ours are moved
 // out of it, so that whoever gets them can change them in place.
 static inline bool sequence_take(struct sequence *sequence, value *ret_item)
@@ -79,8 +100,7 @@ static inline bool sequence_take(struct sequence *sequence, value *ret_item)
         return false;
     if (sequence->source.tag == VALUE_RANGE) {
         *ret_item = value_integer(sequence->number);
-        sequence->number = (int64_t)((uint64_t)sequence->number + (uint64_t)sequence->step);
-        sequence->position++;
+        sequence_skip(sequence);
         return true;
     }
     struct vector *vector = (struct vector *)sequence->source.object;

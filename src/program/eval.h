@@ -98,12 +98,6 @@ static inline __attribute__((always_inline)) bool quick_value(const struct expre
         *ret_value = *place;
     } else if (quick == QUICK_IMMEDIATE) {
         *ret_value = ((const struct expression_immediate *)expression)->value;
-    } else if (quick == QUICK_MULTIPLY_CONSTANT) {
-        const value a = frame->slots[call->slot_a];
-        if (a.tag != VALUE_INTEGER || __builtin_mul_overflow(a.integer, call->constant, &result))
-            return false;
-        *ret_value = value_integer(result);
-        *spent += 1;
     } else {
         const value a = frame->slots[call->slot_a];
         const value b = frame->slots[call->slot_b];

@@ -1,6 +1,6 @@
 // assoc, which builds most maps: alone, and as the body of a function that reduce calls.
 #include "program/builtin_support.h"
-#include "program/eval.h"
+#include "program/term.h"
 #include "value/indexed.h"
 
 // The container with the item; consumes all three.
@@ -29,7 +29,7 @@ value eval_assoc(const struct expression *expression, struct frame *frame, struc
     return put(call, run, container, key, item);
 }
 
-// --- reduce ---------------------------------------------------------------------------------------
+// --- reduce --------------------------------------------------------------------------------------
 
 // Does the body only put something into the first parameter, which it does not read otherwise?
 bool assoc_is_reducer(const struct code *code)
@@ -51,13 +51,14 @@ struct reduction {
 };
 
 // The container is in its slot only while the parameters are bound: defaults may read it.
-static void bind_parameters(const struct reduction *reduction, value *container)
+static value bind_parameters(const struct reduction *reduction, value container)
 {
     struct frame *frame = reduction->frame;
-    frame->slots[0] = *container;
+    frame->slots[0] = container;
     closure_bind_parameters(reduction->run, frame, reduction->code);
-    *container = frame->slots[0];
+    container = frame->slots[0];
     frame->slots[0] = value_nil();
+    return container;
 }
 
 // `spent` units of fuel are taken before other code runs.
@@ -92,12 +93,39 @@ evaluate_entry(const struct reduction *reduction, value *ret_key, value *ret_ite
     }
 }
 
+// Appends to a packed table as long as the items of the sequence, KEY and ITEM are integers.
+static void append_integers(const struct reduction *reduction, struct indexed *table)
+{
+    struct run *run = reduction->run;
+    struct sequence *items = reduction->items;
+    struct expression *const *operands = reduction->call->items;
+    value *x = &reduction->frame->slots[1];
+    struct term key_term, item_term;
+    int64_t key, item, units = 4;  // the step, the call, assoc and its work
+    *x = value_integer(0);
+    if (!term_is_possible(operands[1]) || !term_is_possible(operands[2]) ||
+        !term_resolve(&key_term, operands[1], reduction->frame, &units) ||
+        !term_resolve(&item_term, operands[2], reduction->frame, &units))
+        return;
+    while (table->used < table->capacity && sequence_peek_integer(items, &x->integer) &&
+           term_evaluate(&key_term, &key) && term_evaluate(&item_term, &item) &&
+           (uint64_t)key - (uint64_t)table->first == table->used) {
+        sequence_skip(items);
+        packed_items(table)[table->used++] = item;
+        run->work += 2;
+        if (__builtin_expect((run->fuel -= units) < 0, 0))
+            run_refuel(run);
+    }
+}
+
 // Appends to a dense table that nobody else sees. False: all items are used up. True: the entry in
 // *ret_key and *ret_item is to be put in another way.
 static bool append_entries(const struct reduction *reduction, struct indexed *table, value *ret_key,
                            value *ret_item)
 {
     value x, key, item;
+    if (table->is_packed)
+        append_integers(reduction, table);
     while (sequence_take(reduction->items, &x)) {
         reduction->frame->slots[1] = x;
         reduction->run->work++;
@@ -125,7 +153,7 @@ value assoc_reduce(struct run *run, struct frame *frame, const struct code *code
         frame->slots[1] = x;
         spend_call(run);
         if (code->parameters)
-            bind_parameters(&reduction, &container);
+            container = bind_parameters(&reduction, container);
         evaluate_entry(&reduction, &key, &item, 0);
         container = put(reduction.call, run, container, key, item);
         run->site = site;

@@ -364,8 +364,6 @@ static enum operation operation_of(eval_fn *eval)
 
 static enum quick quick_of(const struct expression_builtin *call)
 {
-    if (call->operation == OPERATION_MULTIPLY && call->operands == OPERANDS_CONSTANT)
-        return QUICK_MULTIPLY_CONSTANT;
     if (call->operation != OPERATION_ADD)
         return QUICK_NONE;
     return call->operands == OPERANDS_LOCALS ? QUICK_ADD_LOCALS : QUICK_ADD_CONSTANT;

@@ -67,7 +67,6 @@ enum quick {
     QUICK_LOCAL_MOVE,
     QUICK_ADD_CONSTANT,  // (+ local constant), (- local constant), inc, dec on 64-bit integers
     QUICK_ADD_LOCALS,    // (+ local local)
-    QUICK_MULTIPLY_CONSTANT,
 };
 
 // How the rounds of a loop go through an expression in tail position (eval_round.c): these lead on to

@@ -35,14 +35,19 @@ static inline struct indexed *dense_own(value map)
     return is_own ? table : NULL;
 }
 
-// Adds an item, which is consumed, to such a table; false when there is no room or the key is not the
-// next one. The map's value is to get the new count.
+// Adds an item, which is consumed, to such a table; false when there is no room, the key is not the
+// next one or the item does not fit. The map's value is to get the new count.
 static inline bool dense_add(struct indexed *table, value key, value item)
 {
     if (table->used == table->capacity || key.tag != VALUE_INTEGER ||
         (uint64_t)key.integer - (uint64_t)table->first != table->used)
         return false;
-    table->entries[table->used++] = item;
+    if (!table->is_packed)
+        table->entries[table->used++] = item;
+    else if (item.tag == VALUE_INTEGER)
+        packed_items(table)[table->used++] = item.integer;
+    else
+        return false;
     return true;
 }
 

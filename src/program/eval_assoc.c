@@ -20,7 +20,7 @@ static inline value put(const struct expression_builtin *call, struct run *run, 
 value eval_assoc(const struct expression *expression, struct frame *frame, struct run *run)
 {
     PART(builtin, call);
-    // The call and, as the builtin counts it, the work of one entry, in one piece.
+    // The call and, as the builtin counts it, the work of one entry.
     run_tick(run, 1);
     spend_call(run);
     value container = evaluate_quick(call->items[0], frame, run);
@@ -35,10 +35,9 @@ value eval_assoc(const struct expression *expression, struct frame *frame, struc
 bool assoc_is_reducer(const struct code *code)
 {
     const struct expression_builtin *call = (const void *)code->body;
-    const struct expression_index *container;
     if (code->parameter_count != 2 || code->has_rest || code->body->eval != eval_assoc)
         return false;
-    container = (const void *)call->items[0];
+    const struct expression_index *container = (const void *)call->items[0];
     return container->base.quick == QUICK_LOCAL_MOVE && container->index == 0;
 }
 
@@ -48,6 +47,7 @@ struct reduction {
     const struct code *code;
     const struct expression_builtin *call;  // the body
     struct sequence *items;
+    bool is_plain;  // the sequence and the parameters are
 };
 
 // The container is in its slot only while the parameters are bound: defaults may read it.
@@ -139,32 +139,46 @@ static bool append_entries(const struct reduction *reduction, struct indexed *ta
     return false;
 }
 
-// The container is not moved through its slot, which stays nil.
+// Goes on to the next entry that is to be put by itself; those before it are appended to the
+// container, which is not moved through its slot. False: all items are used up.
+static inline bool next_entry(const struct reduction *reduction, value *container, value *ret_key,
+                              value *ret_item)
+{
+    struct indexed *table = NULL;
+    if (reduction->is_plain && container->tag == VALUE_MAP)
+        table = dense_own(*container);
+    if (table) {
+        bool is_left = append_entries(reduction, table, ret_key, ret_item);
+        container->aux = table->used;
+        return is_left;
+    }
+    value x;
+    if (!sequence_step(reduction->items, &x))
+        return false;
+    reduction->frame->slots[1] = x;
+    spend_call(reduction->run);
+    if (reduction->code->parameters)
+        *container = bind_parameters(reduction, *container);
+    evaluate_entry(reduction, ret_key, ret_item, 0);
+    return true;
+}
+
 value assoc_reduce(struct run *run, struct frame *frame, const struct code *code, value container,
                    struct sequence *items)
 {
-    struct reduction reduction = {run, frame, code, (const void *)code->body, items};
-    bool may_append = sequence_is_plain(items) && !code->parameters;
+    const struct reduction reduction = {
+        .run = run,
+        .frame = frame,
+        .code = code,
+        .call = (const void *)code->body,
+        .items = items,
+        .is_plain = sequence_is_plain(items) && !code->parameters,
+    };
     const void *site = run->site;
-    value x, key, item;
+    value key, item;
     for (uint32_t i = 0; i < code->slot_count; i++)
         frame->slots[i] = value_nil();
-    while (sequence_step(items, &x)) {
-        frame->slots[1] = x;
-        spend_call(run);
-        if (code->parameters)
-            container = bind_parameters(&reduction, container);
-        evaluate_entry(&reduction, &key, &item, 0);
-        container = put(reduction.call, run, container, key, item);
-        run->site = site;
-        struct indexed *table =
-            may_append && container.tag == VALUE_MAP ? dense_own(container) : NULL;
-        if (!table)
-            continue;
-        bool is_left = append_entries(&reduction, table, &key, &item);
-        container.aux = table->used;
-        if (!is_left)
-            break;
+    while (next_entry(&reduction, &container, &key, &item)) {
         container = put(reduction.call, run, container, key, item);
         run->site = site;
     }

@@ -1,11 +1,11 @@
 // PTC-Lisp beside the small languages of the same machine (peers.mjs). First run: whole processes: start, read, run, print,
-// end. Warm: the same work again in one process: for cadre a line to and an answer from `cadre run --batch`, context and all,
-// for peers the bare time inside the process.
+// end. Warm: the same work again in one process that has compiled it once, timed inside the process: for cadre a host of
+// libcadre (bench_warm.c). Files are read and parsed anew in every run.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { expect, LineProcess, sample } from './clients.mjs';
+import { expect } from './clients.mjs';
 import { findPeers, WARM_RUNS } from './peers.mjs';
 
 export const title = 'programs';
@@ -138,29 +138,29 @@ function readLines([command, ...args], expected) {
   return lines.map(([, ms]) => ms);
 }
 
-async function cadreWarm(cadre, task) {
-  const record = { program: task.program, options: LIMITS };
-  if (task.context) record.context = JSON.parse(readFileSync(task.context, 'utf8'));
-  const line = JSON.stringify(record);
-  const batch = new LineProcess(cadre, ['run', '--batch', '-']);
-  try {
-    return await sample(WARM_RUNS - WARM_UP, async () => { expect(await batch.ask(line), String(task.expected)); }, WARM_UP);
-  } finally {
-    batch.stop();
-  }
+// Limits as a command takes them: -o NAME=NUMBER.
+const OPTIONS = Object.entries(LIMITS).flatMap(([name, value]) => ['-o', `${name}=${value}`]);
+
+function buildProgram(bench, name) {
+  execFileSync('ninja', ['--quiet', '-C', bench.build, `bench/${name}`], { stdio: 'ignore' });
+  return path.join(bench.build, 'bench', name);
 }
 
-async function compareTask(bench, task, peers) {
-  const options = Object.entries(LIMITS).flatMap(([name, value]) => ['-o', `${name}=${value}`]);
-  const own = [bench.cadre, 'run', '-e', task.program, ...options, ...(task.context ? ['--context', task.context] : [])];
+function warmLines(command, task) {
+  const lines = readLines(command, task.expected);
+  return lines.slice(Math.min(WARM_UP, lines.length - 1));
+}
+
+function compareTask(bench, warmProgram, task, peers) {
+  const own = [bench.cadre, 'run', '-e', task.program, ...OPTIONS, ...(task.context ? ['--context', task.context] : [])];
+  const ownWarm = [warmProgram, ...(task.context ? ['-c', task.context] : []), ...OPTIONS, String(WARM_RUNS), task.program];
   const first = { cadre: runMany(own, task) };
-  const warm = task.startOnly ? {} : { cadre: await cadreWarm(bench.cadre, task) };
+  const warm = task.startOnly ? {} : { cadre: warmLines(ownWarm, task) };
   for (const [name, , peer] of peers) {
     const firstCommand = peer.first(task);
     const warmCommand = task.startOnly ? undefined : peer.warm(task);
-    const lines = warmCommand && readLines(warmCommand, task.expected);
     first[name] = firstCommand && runMany(firstCommand, task);
-    warm[name] = lines?.slice(Math.min(WARM_UP, lines.length - 1));
+    warm[name] = warmCommand && warmLines(warmCommand, task);
   }
   bench.compare('first run', task.name, first);
   if (!task.startOnly) bench.compare('warm', task.name, warm);
@@ -168,8 +168,7 @@ async function compareTask(bench, task, peers) {
 
 // Create, parse, run and destroy within a process that is already there.
 function compareEmbedded(bench, peers) {
-  execFileSync('ninja', ['--quiet', '-C', bench.build, 'bench/bench_embed'], { stdio: 'ignore' });
-  const commands = [['cadre', [path.join(bench.build, 'bench/bench_embed')]],
+  const commands = [['cadre', [buildProgram(bench, 'bench_embed')]],
     ...peers.filter(([, , peer]) => peer.embedded).map(([name, , peer]) => [name, peer.embedded])];
   const first = {};
   const warm = {};
@@ -179,13 +178,14 @@ function compareEmbedded(bench, peers) {
   bench.row('embedded run: create, parse, run, destroy', warm.cadre.map((ms) => ms * 1000), { unit: 'us', target: 3 });
 }
 
-export async function measure(bench) {
+export function measure(bench) {
   const folder = mkdtempSync(path.join(tmpdir(), 'cadre-bench-'));
   const { installed, missing } = findPeers();
   bench.note(`peers: ${installed.map(([name, version]) => `${name} ${version}`).join(', ')}${missing.length ? `; not installed: ${missing.join(', ')}` : ''}`);
   bench.note(`cadre runs within ${LIMITS.max_memory / 1e6} MB of memory; times are the best of several, the best of a line has a *`);
   try {
-    for (const task of makeTasks(folder)) await compareTask(bench, task, installed);
+    const warmProgram = buildProgram(bench, 'bench_warm');
+    for (const task of makeTasks(folder)) compareTask(bench, warmProgram, task, installed);
     compareEmbedded(bench, installed);
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -71,6 +71,7 @@ value run_call1(struct run *run, value f, value a);
 value run_call2(struct run *run, value f, value a, value b);
 // The same function with the same number of arguments again and again: what a call of a closure needs
 // is prepared once. Borrows f, which must live as long.
+struct sequence;
 enum { CALLER_FRAME = 7 };  // values; the frame of a small closure
 struct caller {
     struct run *run;
@@ -82,6 +83,8 @@ struct caller {
 void caller_start(struct caller *caller, struct run *run, value f, uint32_t count);
 value caller_call1(struct caller *caller, value a);
 value caller_call2(struct caller *caller, value a, value b);
+// The rest of (reduce f accumulator items), for a caller of two arguments.
+value caller_reduce(struct caller *caller, value accumulator, struct sequence *items);
 
 // (f item) where the item stays the caller's: the fast way for predicates and key functions.
 value run_call_on(struct run *run, value f, value item);

@@ -64,20 +64,43 @@ static inline value vector_pair(struct run *run, value a, value b)
     return vector_from(run->region, items, 2);
 }
 
-// sequence_next() with the common cases, vectors and ranges, in line. The items of a vector that is only ours are
-// moved out of it, so that whoever gets them can change them in place.
-static inline bool sequence_step(struct sequence *sequence, value *ret_item)
+// Is it a vector or a range, whose items need not be made?
+static inline bool sequence_is_plain(const struct sequence *sequence)
 {
-    bool is_range = sequence->source.tag == VALUE_RANGE;
-    if (!is_range && (sequence->source.tag != VALUE_VECTOR || sequence->map.tag != VALUE_NIL))
-        return sequence_next(sequence, ret_item);
-    run_tick(sequence->run, 1);
+    return sequence->source.tag == VALUE_RANGE ||
+           (sequence->source.tag == VALUE_VECTOR && sequence->map.tag == VALUE_NIL);
+}
+
+// The next item of such a one, when it is a 64-bit integer; it stays there.
+static inline bool sequence_peek_integer(const struct sequence *sequence, int64_t *ret_number)
+{
     if (sequence->position >= sequence->count)
         return false;
-    if (is_range) {
+    if (sequence->source.tag == VALUE_RANGE) {
+        *ret_number = sequence->number;
+        return true;
+    }
+    const value *item = &vector_of(sequence->source)->items[sequence->position];
+    *ret_number = item->integer;
+    return item->tag == VALUE_INTEGER;
+}
+
+// Goes past an item that need not be released.
+static inline void sequence_skip(struct sequence *sequence)
+{
+    sequence->number = (int64_t)((uint64_t)sequence->number + (uint64_t)sequence->step);
+    sequence->position++;
+}
+
+// sequence_next() of such a one without its fuel. The items of a vector that is only ours are moved
+// out of it, so that whoever gets them can change them in place.
+static inline bool sequence_take(struct sequence *sequence, value *ret_item)
+{
+    if (sequence->position >= sequence->count)
+        return false;
+    if (sequence->source.tag == VALUE_RANGE) {
         *ret_item = value_integer(sequence->number);
-        sequence->number = (int64_t)((uint64_t)sequence->number + (uint64_t)sequence->step);
-        sequence->position++;
+        sequence_skip(sequence);
         return true;
     }
     struct vector *vector = (struct vector *)sequence->source.object;
@@ -88,6 +111,22 @@ static inline bool sequence_step(struct sequence *sequence, value *ret_item)
     else
         value_retain(*ret_item);
     return true;
+}
+
+// sequence_next() with the common cases, vectors and ranges, in line.
+static inline bool sequence_step(struct sequence *sequence, value *ret_item)
+{
+    if (sequence_is_plain(sequence)) {
+        run_tick(sequence->run, 1);
+        return sequence_take(sequence, ret_item);
+    }
+    // By way of a variable of its own, so that the caller's can stay in registers: in memory it would
+    // be written in halves and read as a whole, for which the processor has to wait.
+    value item;
+    bool is_there = sequence_next(sequence, &item);
+    if (is_there)
+        *ret_item = item;
+    return is_there;
 }
 
 // The first `count` items of an array as a vector; each is retained.

@@ -11,7 +11,7 @@
     X(bind_if) X(function) X(loop) X(recur) X(for) X(def) X(thread_some) X(thread_cond) X(where) \
     X(call) X(call_builtin) X(call_keyword) X(call_tool) X(memory_put) X(memory_get)       \
     X(return) X(fail) X(vector) X(map) X(set) X(let_one) X(recur_plain) X(looks1) X(looks2) \
-    X(takes1) X(takes2) X(takes3) X(keyword_slot) X(call_global) X(range)
+    X(takes1) X(takes2) X(takes3) X(keyword_slot) X(call_global) X(range) X(assoc)
 
 #define X(name) eval_fn eval_##name;
 EVALUATORS(X)
@@ -91,7 +91,11 @@ static inline __attribute__((always_inline)) bool quick_value(const struct expre
         *ret_value = frame->slots[local->index];
         frame->slots[local->index] = value_nil();
     } else if (quick == QUICK_LOCAL_COPY) {
-        *ret_value = value_retain(frame->slots[local->index]);
+        // Looked at where it is: the parts of a copy would be spilled one by one.
+        const value *place = &frame->slots[local->index];
+        if (value_is_counted(*place))
+            object_retain(place->object);
+        *ret_value = *place;
     } else if (quick == QUICK_IMMEDIATE) {
         *ret_value = ((const struct expression_immediate *)expression)->value;
     } else {
@@ -135,6 +139,14 @@ value rounds_run(const struct expression *body, struct frame *frame, struct run 
 int64_t integer_rounds(const struct expression_if *branch, struct frame *frame, struct run *run,
                        uint64_t most);
 bool integer_rounds_possible(const struct expression_if *branch);
+
+// --- maps that reduce builds (eval_assoc.c) -------------------------------------------------------
+
+// Is it (fn [container x] (assoc container KEY ITEM))?
+bool assoc_is_reducer(const struct code *code);
+// The reduction by a closure of such code; the container is consumed.
+value assoc_reduce(struct run *run, struct frame *frame, const struct code *code, value container,
+                   struct sequence *items);
 
 // --- functions (function.c) ---------------------------------------------------------------------
 extern const struct object_type closure_type;

@@ -1,10 +1,9 @@
-// Arithmetic and comparison without a call where the operands are small numbers, and assoc into maps.
-// Everything else goes to the builtin itself, so the results are the same.
+// Arithmetic and comparison without a call where the operands are small numbers. Everything else goes
+// to the builtin itself, so the results are the same.
 #include <math.h>
 #include <string.h>
 
 #include "program/eval.h"
-#include "value/indexed.h"
 
 static inline value immediate_of(const struct expression *expression)
 {
@@ -122,27 +121,6 @@ static value fast_inc(const struct expression *expression, struct frame *frame, 
 static value fast_dec(const struct expression *expression, struct frame *frame, struct run *run)
 {
     return fast_step(expression, frame, run, -1);
-}
-
-// --- assoc --------------------------------------------------------------------------------------
-
-static value fast_assoc(const struct expression *expression, struct frame *frame, struct run *run)
-{
-    PART(builtin, call);
-    // The call and, as the builtin counts it, the work of one entry, in one piece.
-    run_tick(run, 1);
-    spend_call(run);
-    value container = evaluate_quick(call->items[0], frame, run);
-    value key = evaluate_quick(call->items[1], frame, run);
-    value item = evaluate_quick(call->items[2], frame, run);
-    run->site = expression;
-    if (__builtin_expect(container.tag != VALUE_MAP, 0)) {
-        value arguments[3] = {container, key, item};
-        return call->builtin->function(run, call->builtin, arguments, 3);
-    }
-    if (dense_append(&container, key, item))
-        return container;
-    return map_put(run->region, container, key, item);
 }
 
 // --- comparison ---------------------------------------------------------------------------------
@@ -341,7 +319,7 @@ static const struct {
     ARITHMETIC_ROW("*", multiply),
     {.name = "inc", .count = 1, .eval = {fast_inc, fast_step_local}},
     {.name = "dec", .count = 1, .eval = {fast_dec, fast_step_local}},
-    {.name = "assoc", .count = 3, .eval = {fast_assoc}},
+    {.name = "assoc", .count = 3, .eval = {eval_assoc}},
     COMPARISON_ROW("<", less, ORDER_LESS),
     COMPARISON_ROW(">", greater, ORDER_GREATER),
     COMPARISON_ROW("<=", less_equal, ORDER_LESS | ORDER_SAME),

@@ -146,6 +146,7 @@ struct code {  // what all closures of one fn have in common
     uint32_t stack_need;  // bytes of stack for one activation
     bool has_rest;
     bool has_recur;
+    bool is_assoc;  // (fn [container x] (assoc container KEY ITEM)), for reduce
     uint32_t capture_count;
     struct capture *captures;
     struct span name;    // empty when it has none

@@ -305,7 +305,7 @@ static struct list inside_of(struct object *object)
     case OBJECT_INDEXED: {
         struct indexed *indexed = (struct indexed *)object;
         return (struct list){.values = indexed->entries,
-                             .count = indexed->used * indexed_width(indexed),
+                             .count = indexed_values(indexed),
                              .children = &indexed->trie,
                              .child_count = indexed->trie != NULL};
     }

@@ -13,9 +13,9 @@ enum {
     REACH_MAX = 2048,
 };
 
-static size_t indexed_size(size_t width, size_t capacity)
+static size_t indexed_size(size_t width, size_t capacity)  // width: bytes per entry
 {
-    return sizeof(struct indexed) + capacity * width * sizeof(value);
+    return sizeof(struct indexed) + capacity * width;
 }
 
 static size_t index_size(const struct indexed *table)
@@ -183,12 +183,46 @@ static bool are_dense(const value *entries, unsigned stride, size_t count)
     return true;
 }
 
+static struct indexed *dense_new(struct region *region, int64_t first, size_t capacity,
+                                 bool is_packed)
+{
+    size_t width = is_packed ? sizeof(int64_t) : sizeof(value);
+    struct indexed *table = table_new(region, 2, width, capacity);
+    table->first = first;
+    table->is_packed = is_packed;
+    return table;
+}
+
+// The item fits.
+static void set_dense_item(struct indexed *table, size_t number, value item)
+{
+    if (table->is_packed)
+        packed_items(table)[number] = item.integer;
+    else
+        table->entries[number] = item;
+}
+
 static struct indexed *dense_from(struct region *region, const value *entries, size_t count)
 {
-    struct indexed *table = table_new(region, 2, 1, count * 2);
-    table->first = entries[0].integer;
+    bool is_packed = true;
     for (size_t i = 0; i < count; i++)
-        table->entries[table->used++] = entries[2 * i + 1];
+        is_packed = is_packed && entries[2 * i + 1].tag == VALUE_INTEGER;
+    struct indexed *table = dense_new(region, entries[0].integer, count * 2, is_packed);
+    for (size_t i = 0; i < count; i++)
+        set_dense_item(table, table->used++, entries[2 * i + 1]);
+    return table;
+}
+
+// The same items with their tags; consumes the table, which has one owner.
+static struct indexed *unpack(struct region *region, struct indexed *packed)
+{
+    struct indexed *table = dense_new(region, packed->first, packed->capacity, false);
+    for (size_t i = 0; i < packed->used; i++) {
+        if (i % PLACES_PER_TICK == 0)
+            tick_spend(PLACES_PER_TICK / PLACES_PER_UNIT);
+        table->entries[table->used++] = indexed_item(packed, i);
+    }
+    region_return(region, packed, indexed_size(sizeof(int64_t), packed->capacity));
     return table;
 }
 
@@ -197,7 +231,7 @@ struct indexed *indexed_from(struct region *region, unsigned stride, const value
 {
     if (are_dense(entries, stride, count))
         return dense_from(region, entries, count);
-    struct indexed *table = table_new(region, stride, stride, count * 2);
+    struct indexed *table = table_new(region, stride, stride * sizeof(value), count * 2);
     grow_index(region, table);
     for (size_t i = 0; i < count; i++)
         table = append(region, table, entries + i * stride, place_hash(entries[i * stride]));
@@ -207,14 +241,15 @@ struct indexed *indexed_from(struct region *region, unsigned stride, const value
 // The same entries with keys and an index; consumes the table, which has one owner.
 static struct indexed *dense_to_indexed(struct region *region, struct indexed *dense)
 {
-    struct indexed *table = table_new(region, 2, 2, (size_t)dense->used + dense->used / 4);
+    size_t capacity = (size_t)dense->used + dense->used / 4;
+    struct indexed *table = table_new(region, 2, 2 * sizeof(value), capacity);
     grow_index(region, table);
     for (size_t i = 0; i < dense->used; i++) {
         tick_spend(1);
         value items[2] = {indexed_key(dense, i), indexed_item(dense, i)};
         table = append(region, table, items, place_hash(items[0]));
     }
-    region_return(region, dense, indexed_size(1, dense->capacity));
+    region_return(region, dense, indexed_size(indexed_width(dense), dense->capacity));
     return table;
 }
 
@@ -258,13 +293,16 @@ static struct indexed *dense_put(struct region *region, struct indexed *table, c
     bool found = dense_number(table, items[0], &number);
     if (items[0].tag != VALUE_INTEGER || number > table->used)
         return NULL;
+    if (table->is_packed && items[1].tag != VALUE_INTEGER)
+        table = unpack(region, table);
     *ret_added = !found;
-    if (found) {
-        replace_item(region, &table->entries[number], items[1]);
-        return table;
+    value old = found ? indexed_item(table, number) : value_nil();
+    if (!found) {
+        table = make_room(region, table);
+        table->used++;
     }
-    table = make_room(region, table);
-    table->entries[table->used++] = items[1];
+    set_dense_item(table, number, items[1]);
+    value_release(region, old);
     return table;
 }
 

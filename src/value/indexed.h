@@ -26,16 +26,38 @@ struct indexed_probe {
 struct indexed_probe indexed_probe(const struct indexed *table, value key);
 bool indexed_probe_next(struct indexed_probe *probe, struct table_entry *ret_entry);
 
+// The table of a map, when it is dense and can be changed in place; otherwise NULL.
+static inline struct indexed *dense_own(value map)
+{
+    struct indexed *table = (struct indexed *)map.object;
+    bool is_own = table->header.kind == OBJECT_INDEXED && object_is_unique(&table->header) &&
+                  indexed_is_dense(table) && !table->trie;
+    return is_own ? table : NULL;
+}
+
+// Adds an item, which is consumed, to such a table; false when there is no room, the key is not the
+// next one or the item does not fit. The map's value is to get the new count.
+static inline bool dense_add(struct indexed *table, value key, value item)
+{
+    if (table->used == table->capacity || key.tag != VALUE_INTEGER ||
+        (uint64_t)key.integer - (uint64_t)table->first != table->used)
+        return false;
+    if (!table->is_packed)
+        table->entries[table->used++] = item;
+    else if (item.tag == VALUE_INTEGER)
+        packed_items(table)[table->used++] = item.integer;
+    else
+        return false;
+    return true;
+}
+
 // map_put() of the next key of a dense map with one owner and room, in line; false when it is not
 // that. Consumes the item, and the map is changed in place.
 static inline bool dense_append(value *map, value key, value item)
 {
-    struct indexed *table = (struct indexed *)map->object;
-    if (table->header.kind != OBJECT_INDEXED || !object_is_unique(&table->header) ||
-        !indexed_is_dense(table) || table->trie || table->used == table->capacity ||
-        key.tag != VALUE_INTEGER || (uint64_t)key.integer - (uint64_t)table->first != table->used)
+    struct indexed *table = dense_own(*map);
+    if (!table || !dense_add(table, key, item))
         return false;
-    table->entries[table->used++] = item;
     map->aux = table->used;
     return true;
 }

@@ -83,14 +83,18 @@ struct flat {
 // A large map or set as long as it has one owner: entries in the order in which they came, and an
 // index by hash, apart. When it is to be changed although it is shared, a trie is made of it.
 // A map whose keys are integers, each one more than the one before, is dense: it has no index, and
-// only its items are stored.
+// only its items are stored. As long as these are 64-bit integers as well it is packed: they are
+// stored without their tags, in half the space.
 struct indexed {
     struct object header;
     uint32_t used;  // entries
     uint32_t capacity;
     uint64_t *index;      // open addressing: hash above, number of the entry + 1 below; 0 = free
     uint32_t index_mask;  // slots - 1
-    uint32_t reach;       // the longest way from a key's place by hash to where it is
+    union {
+        uint32_t reach;  // the longest way from a key's place by hash to where it is
+        bool is_packed;  // of a dense one
+    };
     struct object *trie;  // the same entries, made when it was shared; or NULL
     int64_t first;        // dense: the first key
     value entries[];
@@ -100,9 +104,23 @@ static inline bool indexed_is_dense(const struct indexed *table)
 {
     return !table->index;
 }
-static inline size_t indexed_width(const struct indexed *table)  // values stored per entry
+static inline bool indexed_is_packed(const struct indexed *table)
 {
-    return indexed_is_dense(table) ? 1 : table->header.stride;
+    return indexed_is_dense(table) && table->is_packed;
+}
+static inline int64_t *packed_items(const struct indexed *table)
+{
+    return (int64_t *)table->entries;
+}
+static inline size_t indexed_width(const struct indexed *table)  // bytes per entry
+{
+    if (indexed_is_packed(table))
+        return sizeof(int64_t);
+    return (indexed_is_dense(table) ? 1 : table->header.stride) * sizeof(value);
+}
+static inline size_t indexed_values(const struct indexed *table)  // in `entries`
+{
+    return indexed_is_packed(table) ? 0 : table->used * indexed_width(table) / sizeof(value);
 }
 static inline value indexed_key(const struct indexed *table, size_t i)
 {
@@ -112,6 +130,8 @@ static inline value indexed_key(const struct indexed *table, size_t i)
 }
 static inline value indexed_item(const struct indexed *table, size_t i)  // of a map
 {
+    if (indexed_is_packed(table))
+        return value_integer(packed_items(table)[i]);
     return table->entries[indexed_is_dense(table) ? i : i * 2 + 1];
 }
 

@@ -70,7 +70,7 @@ size_t object_size(const struct object *object)
     }
     case OBJECT_INDEXED: {
         const struct indexed *indexed = (const struct indexed *)object;
-        return sizeof(*indexed) + indexed->capacity * indexed_width(indexed) * sizeof(value);
+        return sizeof(*indexed) + indexed->capacity * indexed_width(indexed);
     }
     case OBJECT_NODE: return node_size((const struct node *)object);
     case OBJECT_COLLISION: {
@@ -146,7 +146,7 @@ static void release_children(struct region *region, struct object *object)
     }
     case OBJECT_INDEXED: {
         struct indexed *indexed = (struct indexed *)object;
-        release_values(region, indexed->entries, indexed->used * indexed_width(indexed));
+        release_values(region, indexed->entries, indexed_values(indexed));
         indexed_release(region, indexed);
         break;
     }

@@ -277,3 +277,84 @@ Test(value_indexed, dense_maps_are_walked_copied_and_made_lasting)
     check_dense(map, -7, MANY);
     cr_assert(map_find(changed, value_integer(0), &item) && value_is_nil(item));
 }
+
+// --- packed: a dense map of integers --------------------------------------------------------------
+
+static bool is_packed(value map)
+{
+    return is_dense(map) && indexed_is_packed((const struct indexed *)map.object);
+}
+
+static value packed_map(struct region *in, int64_t count)
+{
+    value map = map_new(in);
+    for (int64_t i = 0; i < count; i++)
+        map = map_put(in, map, value_integer(i), value_integer(INT64_MIN + i));
+    cr_assert(is_packed(map));
+    return map;
+}
+
+// All items but those from `first` to `end`.
+static void check_packed(value map, int64_t count, int64_t first, int64_t end)
+{
+    value item;
+    for (int64_t i = 0; i < count; i++) {
+        cr_assert(map_find(map, value_integer(i), &item));
+        if (i < first || i >= end)
+            cr_assert(item.tag == VALUE_INTEGER && item.integer == INT64_MIN + i);
+    }
+}
+
+Test(value_indexed, integers_are_packed_until_another_item_comes)
+{
+    static const int64_t places[] = {0, MANY / 2, MANY - 1, MANY};
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        value others[] = {value_nil(), value_float(1.5), value_string_text(region, "text"),
+                          vector_push(region, vector_new(region, 1), value_integer(1))};
+        for (size_t j = 0; j < sizeof(others) / sizeof(others[0]); j++) {
+            value map = packed_map(region, MANY), item;
+            map = map_put(region, map, value_integer(places[i]), value_retain(others[j]));
+            cr_assert(is_dense(map) && !is_packed(map));
+            cr_assert_eq(map_count(map), places[i] == MANY ? MANY + 1 : MANY);
+            check_packed(map, MANY, places[i], places[i] + 1);
+            cr_assert(map_find(map, value_integer(places[i]), &item));
+            cr_assert(value_identical(item, others[j]));
+            value_release(region, map);
+            value_release(region, others[j]);
+        }
+    }
+    cr_assert_eq(region->live, 0, "%zu bytes are left", region->live);
+}
+
+Test(value_indexed, a_packed_map_takes_another_key_or_is_shared)
+{
+    value map = packed_map(region, MANY);
+    map = map_put(region, map, value_integer(7), value_integer(INT64_MIN + 7));
+    cr_assert(is_packed(map));
+    value other = map_put(region, value_retain(map), value_integer(3), value_nil());
+    cr_assert_eq(other.object->kind, OBJECT_NODE);
+    check_packed(other, MANY, 3, 4);
+    check_packed(map, MANY, 0, 0);
+    value_release(region, other);
+    map = map_put(region, map, value_float(0.5), value_nil());
+    cr_assert(!is_dense(map));
+    check_packed(map, MANY, 0, 0);
+    value_release(region, map);
+    cr_assert_eq(region->live, 0, "%zu bytes are left", region->live);
+}
+
+Test(value_indexed, packed_maps_are_compared_copied_and_made_lasting)
+{
+    value map = packed_map(region, MANY);
+    struct region *other = region_new(SIZE_MAX);
+    value copy = value_copy(other, map), same = packed_map(other, MANY);
+    check_packed(copy, MANY, 0, 0);
+    cr_assert(value_identical(map, copy) && value_hash(map) == value_hash(same));
+    value_freeze(map);
+    same = map_put(other, same, value_integer(0), value_nil());
+    cr_assert(!value_equal(map, same) && !value_equal(same, map));
+    value changed = map_put(other, map, value_integer(1), value_nil());
+    check_packed(changed, MANY, 1, 2);
+    check_packed(map, MANY, 0, 0);
+    region_free(other);
+}

@@ -44,39 +44,27 @@
                  (eql 0 (search "undefined" text)))
         (cons (first arguments) (second arguments))))))
 
-(defun undefined-context (subject)
-  "Where the compiler first met the undefined SUBJECT."
-  (let ((entry (and (boundp 'sb-c::*undefined-warnings*)
-                    (find-if (lambda (entry)
-                               (and (eq (sb-c::undefined-warning-kind entry) (car subject))
-                                    (equal (sb-c::undefined-warning-name entry) (cdr subject))))
-                             sb-c::*undefined-warnings*))))
-    (and entry (first (sb-c::undefined-warning-warnings entry)))))
-
-(defun compiler-source (subject)
-  "The form the compiler is talking about, printed short, when it says."
-  (ignore-errors
-   (let ((context (if subject (undefined-context subject) (sb-c::find-error-context nil))))
-     (and context
-          (one-line (printed (sb-c::compiler-error-context-original-form context)
-                             :limit 200 :length 10 :level 6))))))
+(defun warning-origin (call)
+  "What a warning of CALL is about: number of the form, its place, and the subform where the compiler
+says it. The compiler speaks of some forms only after it has read others."
+  (multiple-value-bind (form place source) (text-origin)
+    (values (or form (call-form-number call))
+            (or place (and (call-source call) (source-text-place (call-source call))))
+            source)))
 
 (defun add-warning (condition category &key (message (warning-text condition)) subject)
-  (let* ((call *call*)
-         (place (and call (call-source call) (source-text-place (call-source call)))))
-    (when call
-      (when (> (incf (call-warning-count call)) +recorded-limit+)
-        (return-from add-warning))
-      (push (make-recorded :category category
-                           :type (qualified-label (class-name (class-of condition)))
-                           :message message
-                           :form (call-form-number call)
-                           :line (and place (place-line place))
-                           :column (and place (place-column place))
-                           :subject subject
-                           :source (and (string= (call-operation call) "compile")
-                                        (compiler-source subject)))
-            (call-warnings call)))))
+  (let ((call *call*))
+    (when (and call (<= (incf (call-warning-count call)) +recorded-limit+))
+      (multiple-value-bind (form place source) (warning-origin call)
+        (push (make-recorded :category category
+                             :type (qualified-label (class-name (class-of condition)))
+                             :message message
+                             :form form
+                             :line (and place (place-line place))
+                             :column (and place (place-column place))
+                             :subject subject
+                             :source source)
+              (call-warnings call))))))
 
 (defun recording-p ()
   (and *call* (in-main-thread-p)))
@@ -114,10 +102,11 @@ applies its SYMBOL-FUNCTION: the next error would lack the call's frame and half
 again each time it looks at the form, so only a new text counts."
   (when (recording-p)
     (let* ((original (sb-int:encapsulated-condition condition))
-           (message (warning-text original)))
+           (message (warning-text original))
+           (form (warning-origin *call*)))
       (unless (find-if (lambda (recorded)
                          (and (string= (recorded-category recorded) "COMPILE-ERROR")
-                              (= (recorded-form recorded) (call-form-number *call*))
+                              (= (recorded-form recorded) form)
                               (string= (recorded-message recorded) message)))
                        (call-warnings *call*))
         (add-warning original "COMPILE-ERROR" :message message)))))

@@ -81,15 +81,20 @@ applies its SYMBOL-FUNCTION: the next error would lack the call's frame and half
              (eq (sb-int:info :function :where-from (cdr subject)) :assumed))
     (sb-int:clear-info :function :kind (cdr subject))))
 
+(defun muffled-by-user-p (condition)
+  "SBCL asks *MUFFLED-WARNINGS* only after all handlers, of which ours is one. Its default is what
+loading a file again redefines."
+  (ignore-errors (typep condition sb-ext:*muffled-warnings*)))
+
 (defun record-warning (condition)
-  (when (recording-p)
-    (when (find-restart 'muffle-warning condition)
+  (when (and (recording-p) (find-restart 'muffle-warning condition))
+    (unless (muffled-by-user-p condition)
       (let ((subject (undefined-subject condition)))
         (when subject (forget-assumed-function subject))
         (add-warning condition
                      (if (typep condition 'style-warning) "STYLE-WARNING" "WARNING")
-                     :subject subject))
-      (muffle condition))))
+                     :subject subject)))
+    (muffle condition)))
 
 (defun record-compiler-note (condition)
   (when (recording-p)

@@ -176,6 +176,12 @@ table('files', [
   ['load-file', { path: spinning, compile: true, timeout: 1 }, { type: 'EVALUATION-TIMEOUT', has: ['It was evaluating form 3.', `${spinning}:4, column 3; `] }],
   ['load-file', { path: deep, compile: true }, { type: 'SB-KERNEL::CONTROL-STACK-EXHAUSTED', has: `(in form 2, ${deep}:` }],
   ['load-file', { path: good, package: 'no-such' }, { code: 'unknown-package' }],
+  // what SBCL does not show by default, or the user does not want to see, is no warning
+  ['load-file', { path: good }, { lacks: '[warnings]' }],
+  ['load-file', { path: good, compile: true }, { lacks: '[warnings]' }],
+  ['evaluate-lisp', { code: `(load "${good}")` }, { lacks: '[warnings]' }],
+  ['evaluate-lisp', { code: '(defun from-file (x) x)' }, { has: 'STYLE-WARNING: redefining COMMON-LISP-USER::FROM-FILE in DEFUN' }],
+  ['evaluate-lisp', { code: `(let ((sb-ext:*muffled-warnings* 'warning)) (warn "unseen")) (warn "seen") 1` }, '[warnings]\nWARNING: seen\n\n=> 1'],
 ]);
 
 table('systems', [

@@ -67,21 +67,18 @@ compiles meanwhile are read as ever."
             (sb-c::*compiler-trace-output* nil))
         (sb-c::sub-compile-file information nil)))))
 
-(defun text-origin ()
-  "What the compiler is looking at in a *TEXT-COMPILATION*: number and place of the top-level form,
-and the subform. NIL at any other time."
-  (let ((context (and *text-compilation*
-                      (eq sb-c::*source-info* (text-compilation-information *text-compilation*))
-                      (ignore-errors (sb-c::find-error-context nil)))))
-    (when context
-      (let ((index (sb-c::source-path-tlf-number
-                    (sb-c::compiler-error-context-original-source-path context))))
-        (values (1+ index)
-                (aref (text-compilation-places *text-compilation*) index)
-                (compiled-form-text context))))))
+(defun text-origin (context)
+  "Origin of what the compiler says, if CONTEXT is about a *TEXT-COMPILATION*."
+  (let ((compilation *text-compilation*))
+    (when (and compilation
+               (eq sb-c::*source-info* (text-compilation-information compilation)))
+      (let ((index (context-form-index context)))
+        (make-origin :form (1+ index)
+                     :place (aref (text-compilation-places compilation) index)
+                     :source (compiled-form-text context))))))
 
 (defun compiled-form-text (context)
-  "The subform CONTEXT of the compiler is about, printed short, or NIL."
+  "The subform CONTEXT is about, printed short, or NIL."
   (ignore-errors
    (one-line (printed (sb-c::compiler-error-context-original-form context)
                       :limit 200 :length 10 :level 6))))
@@ -122,13 +119,15 @@ and the subform. NIL at any other time."
             (if (call-error call)
                 (list* :object "code" "compile-error"
                        (cdr (remove-member (call-error call) "code")))
-                (let ((first (find "COMPILE-ERROR" (reverse (call-warnings call))
-                                   :key #'recorded-category :test #'string=)))
+                (let* ((first (find "COMPILE-ERROR" (reverse (call-warnings call))
+                                    :key #'recorded-category :test #'string=))
+                       (origin (recorded-origin first))
+                       (place (origin-place origin)))
                   (append (cadre-error "COMPILE-ERROR" "compile-error" (recorded-message first))
                           (list "phase" "compile"
-                                "form" (recorded-form first)
-                                "line" (recorded-line first)
-                                "column" (recorded-column first))))))))
+                                "form" (origin-form origin)
+                                "line" (and place (place-line place))
+                                "column" (and place (place-column place)))))))))
   members)
 
 (defun remove-member (object name)

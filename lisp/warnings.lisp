@@ -11,8 +11,15 @@
 (defconstant +warning-text-limit+ 2000)
 
 (defstruct recorded
-  category type message form line column
-  subject                               ; (kind . name) of an undefined thing, or NIL
+  category type message origin
+  subject)                              ; (kind . name) of an undefined thing, or NIL
+
+(defstruct origin
+  "What a warning is about."
+  form                                  ; number of the form of the call
+  place                                 ; where that starts, or NIL
+  path                                  ; the file it is in, or NIL
+  index                                 ; of the form in that file, when its place is not known
   source)                               ; subform the compiler was looking at, or NIL
 
 (defun indent-continuation (text)
@@ -44,27 +51,41 @@
                  (eql 0 (search "undefined" text)))
         (cons (first arguments) (second arguments))))))
 
-(defun warning-origin (call)
-  "What a warning of CALL is about: number of the form, its place, and the subform where the compiler
-says it. The compiler speaks of some forms only after it has read others."
-  (multiple-value-bind (form place source) (text-origin)
-    (values (or form (call-form-number call))
-            (or place (and (call-source call) (source-text-place (call-source call))))
-            source)))
+(defun compiler-context ()
+  "What the compiler is looking at, or NIL when it is not at work."
+  (ignore-errors (sb-c::find-error-context nil)))
 
-(defun add-warning (condition category &key (message (warning-text condition)) subject)
+(defun context-form-index (context)
+  "Index of the top-level form CONTEXT is about in its text or file."
+  (sb-c::source-path-tlf-number (sb-c::compiler-error-context-original-source-path context)))
+
+(defun call-origin (call)
+  (let ((source (call-source call)))
+    (make-origin :form (call-form-number call)
+                 :place (and source (copy-place (source-text-place source)))
+                 :path (and source (source-text-path source)))))
+
+(defun warning-origin (call)
+  "What a warning of CALL that is signalled now is about. The compiler speaks of some forms only
+after it has read others."
+  (let ((context (compiler-context)))
+    (or (and context (or (text-origin context) (file-origin call context)))
+        (call-origin call))))
+
+(defun origin-line (origin)
+  (cond ((origin-place origin) (place-line (origin-place origin)))
+        ((origin-index origin) (file-form-line (origin-path origin) (origin-index origin)))))
+
+(defun add-warning (condition category
+                    &key (message (warning-text condition)) subject (origin (warning-origin *call*)))
   (let ((call *call*))
-    (when (and call (<= (incf (call-warning-count call)) +recorded-limit+))
-      (multiple-value-bind (form place source) (warning-origin call)
-        (push (make-recorded :category category
-                             :type (qualified-label (class-name (class-of condition)))
-                             :message message
-                             :form form
-                             :line (and place (place-line place))
-                             :column (and place (place-column place))
-                             :subject subject
-                             :source source)
-              (call-warnings call))))))
+    (when (<= (incf (call-warning-count call)) +recorded-limit+)
+      (push (make-recorded :category category
+                           :type (qualified-label (class-name (class-of condition)))
+                           :message message
+                           :origin origin
+                           :subject subject)
+            (call-warnings call)))))
 
 (defun recording-p ()
   (and *call* (in-main-thread-p)))
@@ -102,19 +123,24 @@ loading a file again redefines."
       (add-warning condition "COMPILER-WARNING"))
     (muffle condition)))
 
+(defun recorded-before-p (message origin)
+  (find-if (lambda (recorded)
+             (and (string= (recorded-category recorded) "COMPILE-ERROR")
+                  (equalp (recorded-origin recorded) origin)
+                  (string= (recorded-message recorded) message)))
+           (call-warnings *call*)))
+
 (defun record-compiler-error (condition)
   "The compiler goes on with a run-time error in place of the form. It signals the same problem
 again each time it looks at the form, so only a new text counts."
   (when (recording-p)
-    (let* ((original (sb-int:encapsulated-condition condition))
-           (message (warning-text original))
-           (form (warning-origin *call*)))
-      (unless (find-if (lambda (recorded)
-                         (and (string= (recorded-category recorded) "COMPILE-ERROR")
-                              (= (recorded-form recorded) form)
-                              (string= (recorded-message recorded) message)))
-                       (call-warnings *call*))
-        (add-warning original "COMPILE-ERROR" :message message)))))
+    (let ((original (sb-int:encapsulated-condition condition)))
+      (multiple-value-bind (message origin)
+          (if (typep original 'sb-c::input-error-in-compile-file)
+              (unreadable-file-report *call* original)
+              (values (warning-text original) (warning-origin *call*)))
+        (unless (or (null message) (recorded-before-p message origin))
+          (add-warning original "COMPILE-ERROR" :message message :origin origin))))))
 
 ;;; --- assumptions --------------------------------------------------------------------------------
 
@@ -157,12 +183,14 @@ call's error, about ERROR-NAME, tells anyway."
 (defun warning-objects (warnings)
   (map 'simple-vector
        (lambda (recorded)
-         (object "category" (recorded-category recorded)
-                 "type" (recorded-type recorded)
-                 "message" (recorded-message recorded)
-                 "form" (recorded-form recorded)
-                 "line" (recorded-line recorded)
-                 "source" (recorded-source recorded)))
+         (let ((origin (recorded-origin recorded)))
+           (object "category" (recorded-category recorded)
+                   "type" (recorded-type recorded)
+                   "message" (recorded-message recorded)
+                   "form" (origin-form origin)
+                   "line" (origin-line origin)
+                   "path" (origin-path origin)
+                   "source" (origin-source origin))))
        warnings))
 
 (defun warning-members (call)

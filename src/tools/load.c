@@ -109,6 +109,7 @@ static void render_system_loaded(struct mcp_call *call, const struct session_rep
         buffer_append_format(&result->text, " (version %.*s)", (int)version.length, version.data);
     render_section(&result->text, "stdout", reply->standard_output.text);
     render_section(&result->text, "stderr", reply->standard_error.text);
+    render_warnings(&result->text, reply->result);
 }
 
 static void handle_load_system(struct mcp_call *call, void *data)
@@ -209,6 +210,7 @@ static void render_profile(struct mcp_call *call, const struct session_reply *re
     }
     render_section(text, "stdout", reply->standard_output.text);
     render_section(text, "stderr", reply->standard_error.text);
+    render_warnings(text, reply->result);
     result->structured = structure_member(region, result->structured, reply->result, "samples");
     result->structured = structure_member(region, result->structured, reply->result, "table");
 }

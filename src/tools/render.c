@@ -57,7 +57,20 @@ static void render_notices(struct buffer *text, value notices)
     }
 }
 
-static void render_warnings(struct buffer *text, value result)
+// Of code that comes from a file, where in it.
+static void render_warning_file(struct buffer *text, value warning)
+{
+    struct span path = text_in(warning, "path");
+    int64_t line = integer_in(warning, "line", 0);
+    if (path.length == 0)
+        return;
+    buffer_append_text(text, "\n  in ");
+    buffer_append_span(text, path);
+    if (line > 0)
+        buffer_append_format(text, ":%" PRId64, line);
+}
+
+void render_warnings(struct buffer *text, value result)
 {
     size_t count = count_in(result, "warnings");
     if (count == 0)
@@ -70,6 +83,7 @@ static void render_warnings(struct buffer *text, value result)
         buffer_append_span(text, text_in(warning, "category"));
         buffer_append_text(text, ": ");
         buffer_append_span(text, text_in(warning, "message"));
+        render_warning_file(text, warning);
     }
     int64_t more = integer_in(result, "warnings_omitted", 0);
     if (more > 0)
@@ -401,7 +415,11 @@ static void render_place(struct buffer *text, value error)
     buffer_append_format(text, "\n  At: evaluation %" PRId64, integer_in(error, "evaluation", 0));
     if (integer_in(error, "form", 0) > 0)
         buffer_append_format(text, ", form %" PRId64, integer_in(error, "form", 0));
-    if (integer_in(error, "line", 0) > 0)
+    struct span path = text_in(error, "path");
+    if (path.length > 0)
+        buffer_append_format(text, ", %.*s:%" PRId64, (int)path.length, path.data,
+                             integer_in(error, "line", 0));
+    else if (integer_in(error, "line", 0) > 0)
         buffer_append_format(text, ", line %" PRId64, integer_in(error, "line", 0));
     if (integer_in(error, "column", 0) > 0)
         buffer_append_format(text, ", column %" PRId64, integer_in(error, "column", 0));

@@ -19,6 +19,9 @@ void render_names(struct buffer *text, value names);
 // The body of a section: without leading newlines and trailing white space. Empty: no section.
 void render_section(struct buffer *text, const char *heading, struct span body);
 
+// The section [warnings] of a result; nothing when it has none.
+void render_warnings(struct buffer *text, value result);
+
 // `[ERROR] TYPE`, message, place and hint, with the gap before it.
 void render_error_heading(struct buffer *text, value error);
 // `N: call` lines from `offset` on, at most `count`; returns how many were written.

@@ -1,6 +1,6 @@
 // The other Lisp tools: compile-form, time-execution, introspection, files and systems, syntax.
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { expectResult, temporaryDirectory, titleOf, useServer } from './support.mjs';
@@ -154,6 +154,7 @@ const good = file('good.lisp', '(defun from-file (x) (* x 2))\n(defvar *from-fil
 const bad = file('bad.lisp', '(defvar *before* 1)\n\n(car *before*)\n(defvar *after* 2)\n');
 const open = file('open.lisp', '(defvar *x* 1)\n(defun broken (\n');
 
+const careless = file('careless.lisp', '; é\n(defun careless () (no-such-function))\n(defun useless (x) 1)\n');
 const spinning = file('spinning.lisp', '(defun spin () (loop))\n(defvar *spun* 1)\n\n  (spin)\n');
 const deep = file('deep.lisp', '(defun deep (n) (1+ (deep n)))\n#+no-such-feature (skipped)\n(print (deep 1))\n');
 const early = file('early.lisp', '(defvar *early* 1)\n\n(eval-when (:compile-toplevel)\n  (error "too early"))\n');
@@ -164,12 +165,16 @@ table('files', [
   ['evaluate-lisp', { code: '(from-file *from-file*)' }, '=> 84'],
   ['describe-symbol', { name: 'from-file' }, { has: `Source: ${good}:1` }],
   ['load-file', { path: bad }, { type: 'TYPE-ERROR', has: `${bad}:3` }],
+  ['describe-last-error', {}, { has: `, form 2, ${bad}:3, column 1; ` }],
   ['evaluate-lisp', { code: `(list *before* (boundp '*after*))` }, '=> (1 NIL)'],
   ['load-file', { path: open }, { type: 'END-OF-FILE' }],
   ['load-file', { path: path.join(directory, 'missing.lisp') }, { ok: false, has: 'missing.lisp' }],
   ['load-file', { path: good, compile: true }, { has: `Loaded ${good}` }],
   ['load-file', { path: bad, compile: true }, { type: 'TYPE-ERROR', has: `(in form 2, ${bad}:3, column 1; the forms before it took effect)` }],
-  ['load-file', { path: open, compile: true }, { type: 'END-OF-FILE', has: ['2 parentheses are open', `(in form 2, ${open}:2, column 1; the file was not loaded)`] }],
+  ['load-file', { path: open, compile: true }, { type: 'END-OF-FILE', has: ['2 parentheses are open', `(in form 2, ${open}:2, column 1; the file was not loaded)`], lacks: ['[warnings]', 'STREAM'] }],
+  ['load-file', { path: careless }, { has: `STYLE-WARNING: The variable X is defined but never used.\n  in ${careless}:3` }],
+  ['load-file', { path: careless, compile: true },
+    { has: [`STYLE-WARNING: The variable X is defined but never used.\n  in ${careless}:3`, `undefined function: COMMON-LISP-USER::NO-SUCH-FUNCTION\n  in ${careless}:2`] }],
   ['load-file', { path: early, compile: true }, { type: 'SIMPLE-ERROR', has: ['too early', `(in form 2, ${early}:3, column 1; the file was not loaded)`] }],
   ['evaluate-lisp', { code: "(boundp '*early*)" }, '=> NIL'],
   ['load-file', { path: nested, compile: true }, { type: 'TYPE-ERROR', has: `(in form 2, ${nested}:2, column 1; ` }],
@@ -184,6 +189,28 @@ table('files', [
   ['evaluate-lisp', { code: `(let ((sb-ext:*muffled-warnings* 'warning)) (warn "unseen")) (warn "seen") 1` }, '[warnings]\nWARNING: seen\n\n=> 1'],
 ]);
 
+// A system of one file, found by way of ASDF's central registry.
+const system = (name, content) => {
+  const home = path.join(directory, name);
+  mkdirSync(home);
+  writeFileSync(path.join(home, `${name}.asd`), `(defsystem "${name}" :version "1.2" :components ((:file "code")))`);
+  writeFileSync(path.join(home, 'code.lisp'), content);
+  return { home, code: path.join(home, 'code.lisp') };
+};
+const sloppy = system('sloppy', '(defmacro sloppy-macro (x) `(list ,x))\n\n(defun sloppy (x) (sloppy-macro 1))\n');
+const unread = system('unread', '(defun fine () 1)\n(defun unread ()\n  (list 1\n');
+const unfit = system('unfit', '(defun fine () 1)\n; é\n(defun unfit () (if))\n');
+const registry = [sloppy, unread, unfit].map(({ home }) => `#p"${home}/"`).join(' ');
+
+table('what compiling a system says', [
+  ['evaluate-lisp', { code: `(require :asdf) (setf asdf:*central-registry* (list ${registry})) (asdf:disable-output-translations) 1` }, { has: '=> 1' }],
+  ['load-system', { system: 'sloppy' },
+    `Loading system: sloppy\nLoaded: sloppy (version 1.2)\n\n[warnings]\nSTYLE-WARNING: The variable X is defined but never used.\n  in ${sloppy.code}:3`],
+  ['load-system', { system: 'unread' }, { ok: false, lacks: 'STREAM', has:
+    `COMPILE-ERROR: Read error: end of input inside the form that starts at line 2, column 1; 2 parentheses are open, the innermost since line 3, column 3\n  in ${unread.code}:2` }],
+  ['load-system', { system: 'unfit' }, { ok: false, match: new RegExp(`COMPILE-ERROR: Error while parsing arguments to special operator IF.*\n  in ${unfit.code}:3\n`) }],
+]);
+
 table('systems', [
   ['load-system', { system: 'sb-posix' }, { match: /^Loading system: sb-posix\nLoaded: sb-posix/ }],
   ['load-system', { system: 'no-such-system-anywhere' }, { ok: false, has: ['MISSING-COMPONENT', 'Component "no-such-system-anywhere" not found'] }],
@@ -195,6 +222,7 @@ table('systems', [
 table('profile and memory', [
   ['profile-code', { code: '(defun spin (n) (loop repeat n sum (random 10))) (spin 20000000)', timeout: 30 },
     { match: /^Statistical Profile \(CPU mode\)\nTotal samples: [1-9]\d*\n\n[\s\S]*\nResult: \d+/ }],
+  ['profile-code', { code: '(let (x) 1)' }, { has: '[warnings]\nSTYLE-WARNING: The variable X is defined but never used.' }],
   ['profile-code', { code: '1' }, { has: ['Total samples: 0', 'too quickly', 'Result: 1'] }],
   ['profile-code', { code: '(error "stop")' }, { type: 'SIMPLE-ERROR', has: '(Profiling stopped due to error)' }],
   ['evaluate-lisp', { code: '(list (spin 10))' }, { match: /=> \(\d+\)/ }],

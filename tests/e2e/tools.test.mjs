@@ -123,6 +123,10 @@ table('introspection', [
   ['macroexpand-form', { form: '(when a (when b c))' }, { has: '(if a' }],
   ['macroexpand-form', { form: '(+ 1 2)' }, { has: '(Form is not a macro call)' }],
   ['macroexpand-form', { form: '(when' }, { ok: false }],
+  ['macroexpand-form', { form: '' }, { code: 'invalid-argument', has: 'There is no form to expand.' }],
+  ['macroexpand-form', { form: '(push a b) (pop b)' }, { code: 'invalid-argument', has: 'There is more than one form' }],
+  ['macroexpand-form', { form: '(push a b) ; comment\n#+no-such-feature (skipped)' }, { has: 'Expansion of (PUSH A B):' }],
+  ['macroexpand-form', { form: '(push `(list ,z ,@more) b)' }, { has: 'Expansion of (PUSH `(LIST ,Z ,@MORE) B):\n\n' }],
   ['macroexpand-form', { form: '(let ((1 2)) 3)' }, { has: '(Form is not a macro call)' }],
   ['macroexpand-form', { form: '(destructuring-bind)' }, { ok: false }],
 ]);

@@ -108,11 +108,20 @@ table('introspection', [
   ['apropos-search', { pattern: 'a', type: 'nonsense' }, { ok: false }],
   ['who-calls', { name: 'my-app::visible' }, { has: 'Functions that call MY-APP::VISIBLE:\n\n  MY-APP::CALLER' }],
   ['who-calls', { name: 'my-app::caller' }, 'No callers found for MY-APP::CALLER'],
+  ['who-calls', { name: 'car' }, ({ text, structured }) => {
+    assert.equal(structured.callers.length, 200);
+    assert.ok(text.endsWith(`\n... ${structured.total - 200} more`), text.slice(-100));
+  }],
   ['who-references', { name: 'my-app::*level*' }, { has: 'Code that references MY-APP::*LEVEL*:\n\n  MY-APP::VISIBLE' }],
   ['who-references', { name: '*print-base*', package: 'cl' }, { lacks: '[ERROR]' }],
   ['class-info', { class: 'person', package: 'my-app' }, { has: ['Class: PERSON', 'Metaclass: STANDARD-CLASS', 'Package: MY-APP', 'Direct Superclasses:\n  - ',
     'Direct Subclasses:\n  - ', 'WORKER', 'Class Precedence List:\n  ', ' → ', 'Direct Slots (2):\n  NAME\n    Initarg: :NAME', 'never evaluated', 'All Slots (inherited included): 2'] }],
   ['class-info', { class: 'worker', package: 'my-app' }, { has: ['Direct Subclasses: (none)', 'Direct Slots (1):', 'All Slots (inherited included): 3'] }],
+  ['evaluate-lisp', { code: `(define-condition sour (error) ((tastes :initform (list 1 2)) (kind :initform 'lemon))) (defclass orphan (no-such-parent) ()) 1` }, { has: '=> 1' }],
+  ['class-info', { class: 'sour' }, { has: ['Initform: (LIST 1 2)\n', "Initform: (QUOTE LEMON)\n"] }],
+  ['class-info', { class: 'orphan' }, { has: 'Class Precedence List:\n  (not known: a superclass is not defined)\n' }],
+  ['list-definitions', { type: 'classes' }, '[Classes]\n- ORPHAN\n- SOUR'],
+  ['list-definitions', { package: 'no-such-package' }, { match: /^Package no-such-package not found$/ }],
   ['class-info', { class: 'mapcar', package: 'cl' }, { has: 'MAPCAR is not a class (it is a FUNCTION)' }],
   ['class-info', { class: 'no-such-class' }, { has: 'Class NO-SUCH-CLASS not found in package COMMON-LISP-USER' }],
   ['find-methods', { class: 'person', package: 'my-app' }, { match: /^5 methods specialized on MY-APP:PERSON:\n\n(.*\n)* {2}MY-APP::AREA :AROUND \(MY-APP:PERSON\)/ }],

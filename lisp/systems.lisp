@@ -12,6 +12,11 @@
            (count (read-sequence text stream)))
       (subseq text 0 count))))
 
+(defun existing-file (path)
+  "PATH, which can be opened; or the path that was put in its place by a restart of OPEN."
+  (with-open-file (stream (sb-ext:parse-native-namestring path))
+    (absolute-path (pathname stream))))
+
 (defun load-compiled (path fasl)
   "Compile the file, load the result."
   (setf (call-phase *call*) "compile")
@@ -119,7 +124,7 @@ the failure of CALL will tell it, or when the file is gone."
     (evaluate-source call request source)))
 
 (define-operation "load-file" (call request)
-  (let ((path (required-string request "path")))
+  (let ((path (existing-file (required-string request "path"))))
     (list* "path" path
            (if (true-p (member-of request "compile"))
                (load-file-compiled call request path)

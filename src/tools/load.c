@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -50,25 +50,37 @@ static char *fasl_path(const char *source)
                          hash_bytes(source, strlen(source), 0));
 }
 
+// The file a path names: ~/x is in the home directory, x in the working directory. NULL: that
+// cannot be read, errno says why.
+static char *absolute_path(const char *given)
+{
+    char directory[PATH_MAX];
+    const char *home = getenv("HOME");
+    if (*given == '/')
+        return memory_copy_text(given, strlen(given));
+    if (given[0] == '~' && given[1] == '/' && home && *home == '/')
+        return memory_format("%s%s", home, given + 1);
+    if (!getcwd(directory, sizeof(directory)))
+        return NULL;
+    return memory_format("%s/%s", directory, given);
+}
+
 static void handle_load_file(struct mcp_call *call, void *data)
 {
     struct region *region = mcp_call_region(call);
     static const char *const names[] = {"package", "compile", NULL};
     const char *given = tool_text(call, "path");
-    char absolute[PATH_MAX], directory[PATH_MAX];
     if (!given || !*given) {
         tool_refuse(call, "invalid-argument", "path is empty");
         return;
     }
-    bool relative = *given != '/';
-    if (relative && !getcwd(directory, sizeof(directory))) {
+    CLEANUP_FREE char *absolute = absolute_path(given);
+    if (!absolute) {
         tool_refuse(call, "invalid-argument", "the working directory cannot be read: %s",
                     strerror(errno));
         return;
     }
-    int length = relative ? snprintf(absolute, sizeof(absolute), "%s/%s", directory, given)
-                          : snprintf(absolute, sizeof(absolute), "%s", given);
-    if (length < 0 || (size_t)length >= sizeof(absolute)) {
+    if (strlen(absolute) >= PATH_MAX) {
         tool_refuse(call, "invalid-argument", "path is longer than %d bytes", PATH_MAX);
         return;
     }

@@ -182,6 +182,9 @@ table('files', [
   ['evaluate-lisp', { code: `(list *before* (boundp '*after*))` }, '=> (1 NIL)'],
   ['load-file', { path: open }, { type: 'END-OF-FILE' }],
   ['load-file', { path: path.join(directory, 'missing.lisp') }, { ok: false, has: 'missing.lisp' }],
+  ['invoke-restart', { restart: 'use-value', values: [`"${good}"`] }, { has: '[stdout]\n42\n' }],
+  ['load-file', { path: path.join(directory, 'missing.lisp'), compile: true }, { type: 'FILE-DOES-NOT-EXIST', has: 'missing.lisp' }],
+  ['invoke-restart', { restart: 'use-value', values: [`"${good}"`] }, { has: '[stdout]\n42\n' }],
   ['load-file', { path: good, compile: true }, { has: `Loaded ${good}` }],
   ['load-file', { path: bad, compile: true }, { type: 'TYPE-ERROR', has: `(in form 2, ${bad}:3, column 1; the forms before it took effect)` }],
   ['load-file', { path: open, compile: true }, { type: 'END-OF-FILE', has: ['2 parentheses are open', `(in form 2, ${open}:2, column 1; the file was not loaded)`], lacks: ['[warnings]', 'STREAM'] }],
@@ -224,6 +227,11 @@ table('what compiling a system says', [
   ['load-system', { system: 'unfit' }, { ok: false, match: new RegExp(`COMPILE-ERROR: Error while parsing arguments to special operator IF.*\n  in ${unfit.code}:3\n`) }],
 ]);
 
+describe('a path in the home directory', () => {
+  const server = useServer({ env: { HOME: directory } });
+  test('~/good.lisp', async () => expectResult(await server.call('load-file', { path: '~/good.lisp' }), { has: 'Loaded ~/good.lisp: 3 forms.' }));
+});
+
 table('systems', [
   ['load-system', { system: 'sb-posix' }, { match: /^Loading system: sb-posix\nLoaded: sb-posix/ }],
   ['load-system', { system: 'no-such-system-anywhere' }, { ok: false, has: ['MISSING-COMPONENT', 'Component "no-such-system-anywhere" not found'] }],
@@ -235,6 +243,8 @@ table('systems', [
 table('profile and memory', [
   ['profile-code', { code: '(defun spin (n) (loop repeat n sum (random 10))) (spin 20000000)', timeout: 30 },
     { match: /^Statistical Profile \(CPU mode\)\nTotal samples: [1-9]\d*\n\n[\s\S]*\nResult: \d+/ }],
+  ['profile-code', { code: '(spin 20000000)', 'report-type': 'graph', timeout: 30 },
+    ({ text }) => { assert.match(text, /Callees/); assert.doesNotMatch(text, /\n-+\n-+\n|CADRE-AGENT/); }],
   ['profile-code', { code: '(let (x) 1)' }, { has: '[warnings]\nSTYLE-WARNING: The variable X is defined but never used.' }],
   ['profile-code', { code: '1' }, { has: ['Total samples: 0', 'too quickly', 'Result: 1'] }],
   ['profile-code', { code: '(error "stop")' }, { type: 'SIMPLE-ERROR', has: '(Profiling stopped due to error)' }],

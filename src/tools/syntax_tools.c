@@ -13,7 +13,12 @@ static const char *describe_problem(enum syntax_problem problem)
     case SYNTAX_OPEN_BAR: return "end of input inside |...|";
     case SYNTAX_OPEN_COMMENT: return "end of input inside a block comment";
     case SYNTAX_OPEN_PREFIX: return "nothing follows a quote or dispatch prefix";
+    case SYNTAX_OPEN_ESCAPE: return "end of input after a backslash";
     case SYNTAX_STRAY_CLOSE: return "unmatched close parenthesis";
+    case SYNTAX_DOT: return "misplaced dot";
+    case SYNTAX_COMMA: return "comma not inside a backquote";
+    case SYNTAX_COLON: return "misplaced colon in a symbol";
+    case SYNTAX_SHARP: return "no syntax begins with # and this character";
     case SYNTAX_VALID: break;
     }
     return "valid";

@@ -94,8 +94,10 @@ static void render_apropos(struct mcp_call *call, const struct session_reply *re
     struct buffer *text = &result->text;
     size_t count = count_in(reply->result, "matches");
     int64_t total = integer_in(reply->result, "total", (int64_t)count);
-    buffer_append_format(text, "Found %" PRId64 " symbol%s matching '%s'%s", total,
-                         total == 1 ? "" : "s", tool_text(call, "pattern"), count ? ":\n" : ".");
+    buffer_append_text(text, "Found ");
+    render_counted(text, total, "symbol");
+    buffer_append_format(text, " matching '%s'%s", tool_text(call, "pattern"),
+                         count ? ":\n" : ".");
     for (size_t i = 0; i < count; i++) {
         value match = item_in(reply->result, "matches", i);
         struct span symbol = text_in(match, "symbol"), kind = text_in(match, "kind");
@@ -213,8 +215,9 @@ static void render_methods(struct mcp_call *call, const struct session_reply *re
         return;
     size_t count = count_in(reply->result, "methods");
     struct span class = text_in(reply->result, "class");
-    buffer_append_format(&result->text, "%zu method%s specialized on %.*s%s", count,
-                         count == 1 ? "" : "s", (int)class.length, class.data, count ? ":\n" : ".");
+    render_counted(&result->text, (int64_t)count, "method");
+    buffer_append_format(&result->text, " specialized on %.*s%s", (int)class.length, class.data,
+                         count ? ":\n" : ".");
     for (size_t i = 0; i < count; i++) {
         buffer_append_text(&result->text, "\n  ");
         buffer_append_span(&result->text, text_in(item_in(reply->result, "methods", i), "text"));

@@ -30,9 +30,9 @@ static void render_loaded(struct mcp_call *call, const struct session_reply *rep
     CLEANUP_BUFFER struct buffer last;
     buffer_init(&last, BUFFER_DEFAULT_LIMIT);
     if (reply->ok) {
-        int64_t forms = integer_in(reply->result, "forms", 0);
-        buffer_append_format(&last, "Loaded %s: %" PRId64 " form%s.", tool_text(call, "path"),
-                             forms, forms == 1 ? "" : "s");
+        buffer_append_format(&last, "Loaded %s: ", tool_text(call, "path"));
+        render_counted(&last, integer_in(reply->result, "forms", 0), "form");
+        buffer_append_byte(&last, '.');
     }
     render_evaluation(
         &result->text, reply,

@@ -13,6 +13,9 @@
 // A blank line between sections; nothing before the first one.
 void render_gap(struct buffer *text);
 
+// "1 frame", "2 frames"
+void render_counted(struct buffer *text, int64_t count, const char *noun);
+
 // "main, work"
 void render_names(struct buffer *text, value names);
 

@@ -192,9 +192,9 @@ static void render_other_sessions(struct tools *tools, struct mcp_call *call, co
         if (!value_is_map(info))
             continue;
         struct span state = text_in(info, "state");
-        buffer_append_format(text, "\nSession %s: %.*s, %" PRId64 " evaluations",
-                             buffer_text(&other), (int)state.length, state.data,
-                             integer_in(info, "evaluations", 0));
+        buffer_append_format(text, "\nSession %s: %.*s, ", buffer_text(&other), (int)state.length,
+                             state.data);
+        render_counted(text, integer_in(info, "evaluations", 0), "evaluation");
     }
 }
 

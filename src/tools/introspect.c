@@ -96,8 +96,7 @@ static void render_apropos(struct mcp_call *call, const struct session_reply *re
     int64_t total = integer_in(reply->result, "total", (int64_t)count);
     buffer_append_text(text, "Found ");
     render_counted(text, total, "symbol");
-    buffer_append_format(text, " matching '%s'%s", tool_text(call, "pattern"),
-                         count ? ":\n" : ".");
+    buffer_append_format(text, " matching '%s'%s", tool_text(call, "pattern"), count ? ":\n" : ".");
     for (size_t i = 0; i < count; i++) {
         value match = item_in(reply->result, "matches", i);
         struct span symbol = text_in(match, "symbol"), kind = text_in(match, "kind");

@@ -416,10 +416,9 @@ void render_limits(struct buffer *text, const struct session_limits *limits)
         render_counted(text, limits->timeout, "second");
     buffer_append_text(text, "\n  max-output: ");
     render_counted(text, limits->max_output, "character");
-    buffer_append_format(text,
-                         "\n  max-memory: %" PRId64 " MB\n  max-frames: %" PRId64
-                         "\n  snapshots: %" PRId64,
-                         limits->max_memory, limits->max_frames, limits->snapshots);
+    buffer_append_format(
+        text, "\n  max-memory: %" PRId64 " MB\n  max-frames: %" PRId64 "\n  snapshots: %" PRId64,
+        limits->max_memory, limits->max_frames, limits->snapshots);
 }
 
 static void render_place(struct buffer *text, value error)

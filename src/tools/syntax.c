@@ -119,14 +119,13 @@ static void form_done(struct scanner *s)
 {
     s->prefix_open = false;
     s->level = context(s)->level;
+    element_done(s);
     if (s->depth > 0)
-        element_done(s);
-    else if (s->merge > 0)
+        return;
+    if (s->merge > 0)
         s->merge--;
     else
         s->report->forms++;
-    if (s->depth == 0 && context(s)->conditional > 0)
-        context(s)->conditional--;
 }
 
 static void prefix_seen(struct scanner *s)
@@ -177,8 +176,8 @@ static void push_context(struct scanner *s, struct context entry)
 
 static void list_open(struct scanner *s)
 {
-    push_context(
-        s, (struct context){.open = s->now, .level = s->level, .doubtful = is_doubtful(s)});
+    push_context(s,
+                 (struct context){.open = s->now, .level = s->level, .doubtful = is_doubtful(s)});
     s->prefix_open = false;
     step(s);
 }
@@ -405,7 +404,7 @@ static bool is_open(enum syntax_problem problem)
 
 static void scan(struct scanner *s)
 {
-    push_context(s, (struct context){0});
+    push_context(s, (struct context){.state = LIST_UNKNOWN});
     while (!at_end(s) && !s->found)
         if (!scan_one(s))
             break;

@@ -298,6 +298,11 @@ describe('several sessions', () => {
     assert.equal(structured.snapshots.filter((snapshot) => snapshot.current).length, 1);
     assert.ok(structured.snapshots.every((snapshot) => Number.isInteger(snapshot.number) && Number.isInteger(snapshot.evaluation)));
   });
+  test('session-info has one line for each snapshot', async () => {
+    await server.evaluate('(defun lines (x)\r\n\t(list x\n  x))', { session: 'work' });
+    assert.ok(await eventually(async () => /\n. \d+ {2}after evaluation \d+ {2}\S+ {2}\S+ MB {2}\(defun lines \(x\) {3}\(list x {3}x\)\)\n/
+      .test((await server.call('session-info', { session: 'work' })).text)));
+  });
   test('session-info without a session mentions the others', async () => {
     expectResult(await server.call('session-info'), { has: ['Session: main', 'Session work: '] });
   });

@@ -51,9 +51,26 @@ compiles meanwhile are read as ever."
                               (feed-forms compilation function)
                               (apply original function information arguments))))))
 
+(defglobal *file-compiler-works* t)     ; result of a probe at build time
+
 (defun compile-forms (call source)
   "Compile the forms of SOURCE, calling none."
   (setf (call-source call) source)
+  (if *file-compiler-works*
+      (compile-as-file call source)
+      (compile-one-by-one call source)))
+
+(defun compile-one-by-one (call source)
+  "Each form by itself: what earlier forms do at compile time is not known to later ones."
+  (let ((end (list :end)))
+    (loop for form = (read-form call source end)
+          until (eq form end)
+          do (setf (call-phase call) "compile")
+             (compile nil `(lambda () ,form))
+             (incf (call-forms call)))
+    (decf (call-form-number call))))
+
+(defun compile-as-file (call source)
   (let* ((file (sb-c::make-file-info :truename :lisp :write-date 0)) ; of no file
          (information (sb-c::make-source-info :file-info file))
          (*text-compilation* (make-text-compilation call source information)))

@@ -43,6 +43,7 @@ dispatch functions here and not in every worker."
   (run-probes)
   (silence-compiler)
   (compile-from-text)
+  (probe-file-compiler)
   (count-dry-runs)
   (take-over-debugger)
   (guard-timers)

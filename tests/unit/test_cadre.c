@@ -81,6 +81,20 @@ Test(cadre, context_memory_and_limits)
     cadre_inputs_free(inputs);
 }
 
+// Values share their parts, texts do not: the run ends before anything is written.
+Test(cadre, results_have_bounded_texts)
+{
+    const char *programs[] = {"(reduce (fn [a _] [a a]) 1 (range 40))",
+                              "(def x (reduce (fn [a _] [a a]) 1 (range 40))) 1"};
+    for (size_t i = 0; i < 2; i++) {
+        cadre_step *step = eval(NULL, programs[i], NULL);
+        cr_expect_str_eq(cadre_step_kind(step), "memory_exceeded");
+        cr_expect_not_null(cadre_step_json(step, NULL));
+        cr_expect_str_eq(cadre_step_memory_json(step, NULL), "{}");
+        cadre_step_free(step);
+    }
+}
+
 Test(cadre, memory_is_carried)
 {
     cadre_inputs *inputs = cadre_inputs_new();

@@ -124,6 +124,8 @@ void memory_fail_unbound(struct run *run, uint32_t global)
 
 // --- the contract -------------------------------------------------------------------------------
 
+enum { ENTRY_UNITS = 5 };  // of fuel: finding and putting an entry of a large map
+
 static bool is_return_key(value key)
 {
     return key.tag == VALUE_KEYWORD && span_equal_text(value_text(key), "return");
@@ -147,6 +149,7 @@ value memory_finish(struct run *run, value result)
     struct map_cursor cursor = map_iterate(result);
     value key, item;
     while (map_next(&cursor, &key, &item)) {
+        run_tick(run, ENTRY_UNITS);
         if (is_return_key(key)) {
             has_return = true;
             returned = item;
@@ -168,6 +171,7 @@ value memory_delta(struct run *run)
     struct map_cursor cursor = set_iterate(branch->written);
     value name;
     while (set_next(&cursor, &name)) {
+        run_tick(run, ENTRY_UNITS);
         value item = value_nil();
         map_find(branch->memory, name, &item);
         delta = map_put(run->region, delta, value_retain(name), value_retain(item));

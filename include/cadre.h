@@ -19,7 +19,8 @@
  *
  * Errors: no function ends the process because of its arguments, of a program or of its data. NULL or
  * a false result means that memory was short or the argument was wrong, as said below; what goes wrong
- * in a program is described by its Step.
+ * in a program is described by its Step. An object that is NULL gives NULL, false, 0 or nil, so only
+ * the last of several calls need be looked at; where a result is to be stored, NULL drops it.
  *
  * ABI: see docs/embedding.md. Structs are opaque or, like cadre_value, fixed; functions are only added.
  */

@@ -39,6 +39,8 @@ struct analysis {
     bool in_short_fn;
     size_t for_depth;
     struct pointer_list constants;
+    uint32_t
+        *tool_constants;  // by tool: its constant + 1, so that a tool is equal to itself; or NULL
     struct pointer_list lookups;  // of struct span
     struct pointer_list globals;
 };

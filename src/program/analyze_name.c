@@ -168,6 +168,20 @@ static struct expression *constant_reference(struct analysis *analysis, const st
     return indexed(analysis, EXPRESSION_CONSTANT, constant_add(analysis, constant), form);
 }
 
+static struct expression *tool_value(struct analysis *analysis, const struct form *form,
+                                     struct span name)
+{
+    uint32_t tool = tool_index(analysis, name, form);
+    if (!analysis->tool_constants)
+        analysis->tool_constants = analysis_alloc(analysis, analysis->program->tools->count *
+                                                                sizeof(*analysis->tool_constants));
+    uint32_t *constant = &analysis->tool_constants[tool];
+    if (!*constant)
+        *constant =
+            constant_add(analysis, (struct constant){.kind = CONSTANT_TOOL, .index = tool}) + 1;
+    return indexed(analysis, EXPRESSION_CONSTANT, *constant - 1, form);
+}
+
 static struct expression *analyze_qualified(struct analysis *analysis, const struct form *form)
 {
     const struct symbol *symbol = form->symbol;
@@ -185,9 +199,7 @@ static struct expression *analyze_qualified(struct analysis *analysis, const str
     }
     member = symbol_member(symbol, "tool");
     if (member.length)
-        return constant_reference(
-            analysis, form,
-            (struct constant){.kind = CONSTANT_TOOL, .index = tool_index(analysis, member, form)});
+        return tool_value(analysis, form, member);
     for (size_t i = 0; i < sizeof(namespaces) / sizeof(namespaces[0]); i++) {
         member = symbol_member(symbol, namespaces[i].name);
         if (!member.length)

@@ -124,7 +124,7 @@ cadre_program *cadre_compile(cadre_host *host, const char *source, size_t length
     struct record_options defaults;
     const struct record_options *options = options_of(inputs, &defaults);
     struct compile_options compile = {
-        .source = {source ? source : "", length},
+        .source = source_without_mark((struct span){source ? source : "", length}),
         .limits = &options->limits,
         .tools = host ? &host->tools : NULL,
         .plain = options->plain,

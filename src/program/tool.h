@@ -26,6 +26,7 @@ struct tool_call {
     int64_t deadline_ns;     // monotonic clock; the run is over then
     void *exit[5];           // where an exhausted region jumps to
     bool is_exhausted;       // and that it did
+    bool is_late;            // failed because the run is over: that is the run's failure
     struct tool_call *next;  // in the run's list of open calls
 };
 

@@ -123,7 +123,11 @@ static void on_tick(evutil_socket_t fd, short what, void *data)
         return;
     bool idle = TAILQ_EMPTY(&http->exchanges) && TAILQ_EMPTY(&http->replies) && !has_output(http);
     int64_t left = http->deadline_ms - clock_now_ms();
-    if (idle || left <= 0) {
+    if (left <= 0 && !http->calls_stopped) {
+        http->calls_stopped = true;
+        http->deadline_ms += MCP_FLUSH_MS;
+        server_stop_calls(http->server);
+    } else if (idle || left <= 0) {
         finish(http);
         return;
     }
@@ -160,6 +164,7 @@ void mcp_http_free(struct mcp_http *http)
     while (!TAILQ_EMPTY(&http->sessions))
         http_session_free(TAILQ_FIRST(&http->sessions));
     server_remove_transport(http->server, &http->transport);
+    watch_silence_all(http);
     if (http->evhttp)
         evhttp_free(http->evhttp);
     watch_free_all(http);

@@ -70,7 +70,7 @@ struct mcp_http {
     struct http_session_list sessions;
     size_t session_count;
     struct event *tick;
-    bool ending, ended;
+    bool ending, calls_stopped, ended;
     int64_t deadline_ms;
     mcp_end_fn *on_end;
     void *on_end_data;
@@ -82,6 +82,8 @@ struct watch *watch_find(struct mcp_http *http, struct evhttp_request *request);
 struct bufferevent *watch_new_buffer(struct event_base *base, void *data);  // data: the server
 // Forgets closed connections and closes those that take too long.
 void watch_sweep(struct mcp_http *http);
+// Before evhttp closes their descriptors under them.
+void watch_silence_all(struct mcp_http *http);
 void watch_free_all(struct mcp_http *http);
 
 // --- guard: what a request must satisfy before its body is looked at -----------------------------

@@ -101,6 +101,14 @@ struct watch *watch_find(struct mcp_http *http, struct evhttp_request *request)
     UNREACHABLE();
 }
 
+void watch_silence_all(struct mcp_http *http)
+{
+    struct watch *watch;
+    TAILQ_FOREACH (watch, &http->watches, link)
+        if (!watch_is_closed(watch))
+            bufferevent_disable(watch->buffer, EV_READ | EV_WRITE);
+}
+
 void watch_free_all(struct mcp_http *http)
 {
     while (!TAILQ_EMPTY(&http->watches))

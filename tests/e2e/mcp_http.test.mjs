@@ -434,6 +434,18 @@ describe('tokens and limits', () => {
     assert.ok(received < 80000 * 200, `${received} bytes were kept for it`);
     assert.equal((await server.modern(discover)).status, 200);
   });
+  test('a stopping server answers what it cannot finish', async () => {
+    const own = await HttpServer.start();
+    const pending = own.modern(call(modern, 7, 'slow_compute', { seconds: 30, label: 'never' }));
+    await sleep(200);
+    const stopped = own.stop();
+    const answer = await pending;
+    assert.equal(answer.status, 503);
+    assert.deepEqual(await answer.json(), { jsonrpc: '2.0', id: 7,
+      error: { code: 1002, message: 'The server is stopping: this request was interrupted' } });
+    await stopped;
+    assert.doesNotMatch(own.stderr, /Bad file descriptor/);
+  });
   test('a stopping server lets running calls finish', async () => {
     const own = await HttpServer.start();
     const pending = own.modern(call(modern, 1, 'slow_compute', { seconds: 0.3, label: 'done' }));

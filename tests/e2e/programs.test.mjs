@@ -159,9 +159,9 @@ describe('run-program', () => {
   });
 
   const hostile = [
-    ['late', 500, /took longer than its time limit/], ['crash', 5000, /signal 11/],
+    ['late', 500, /took longer than its time limit of 150 ms \(timeout_ms\)/], ['crash', 5000, /signal 11/],
     ['failing', 5000, /exit status 4: no such order/], ['garbage', 5000, /not JSON/], ['silent', 5000, /not JSON/],
-    ['binary', 5000, /not JSON/], ['flood', 10000, /max_output/], ['gigabyte', 20000, /max_output|not JSON/],
+    ['binary', 5000, /not JSON/], ['flood', 10000, /longer than 1048576 bytes \(max_output\)/], ['gigabyte', 20000, /max_output|not JSON/],
     ['explode {:x 1}', 10000, /SIMPLE-ERROR: cannot use 1/], ['die', 10000, /PROCESS-EXIT/],
   ];
   for (const [call, timeout, message] of hostile) {

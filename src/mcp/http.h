@@ -39,10 +39,12 @@ enum {
 
 struct watch {
     TAILQ_ENTRY(watch) link;
+    struct mcp_http *http;
     struct bufferevent *buffer;  // one reference of ours
-    enum { WATCH_READING, WATCH_BUSY, WATCH_IDLE } phase;
+    enum { WATCH_READING, WATCH_BUSY, WATCH_IDLE, WATCH_DRAINING } phase;
     int64_t since_ms;
-    bool refused;  // over the limit: answered with 503
+    bool head_seen;  // of the request being read
+    bool refused;    // over the limit: answered with 503
     bool tuned;
 };
 
@@ -94,6 +96,10 @@ struct refusal {
     const char *header;  // one more header, "Allow" or "WWW-Authenticate", or NULL
     const char *header_value;
 };
+// Looks at what a client sends before evhttp does: evhttp would read a body of any announced length to
+// its end before it refuses it.
+enum head_check { HEAD_PARTIAL, HEAD_GOOD, HEAD_REFUSED };
+enum head_check guard_check_head(struct evbuffer *input, struct refusal *refusal);
 const char *http_header(struct evhttp_request *request, const char *name, size_t *ret_count);
 // True: go on. Checks Host, Origin, target and token.
 bool guard_check(struct mcp_http *http, struct evhttp_request *request, struct refusal *refusal);

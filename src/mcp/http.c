@@ -192,6 +192,28 @@ static bool is_loopback(const char *address)
     return inet_pton(AF_INET6, address, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
+// "https://app.example.com:8443": a scheme and an authority, as clients write it.
+static bool is_origin(const char *text)
+{
+    size_t scheme =
+        strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.");
+    return scheme > 0 && strncmp(text + scheme, "://", 3) == 0 && text[scheme + 3] != '\0' &&
+           text[scheme + 3 + strcspn(text + scheme + 3, "/?# \t")] == '\0';
+}
+
+static bool check_names(const struct mcp_http_options *options, struct error *error)
+{
+    for (const char *const *host = options->allow_hosts; host && *host; host++)
+        if (!guard_is_host_name(*host))
+            return error_set(error, ERROR_INVALID,
+                             "--allow-host takes a name without a port; got '%s'", *host);
+    for (const char *const *origin = options->allow_origins; origin && *origin; origin++)
+        if (!is_origin(*origin))
+            return error_set(error, ERROR_INVALID,
+                             "--allow-origin takes SCHEME://HOST[:PORT]; got '%s'", *origin);
+    return true;
+}
+
 static bool check_options(const struct mcp_http_options *options, const char *address,
                           struct error *error)
 {
@@ -204,7 +226,7 @@ static bool check_options(const struct mcp_http_options *options, const char *ad
     if (options->token && strlen(options->token) < TOKEN_MIN)
         return error_set(error, ERROR_INVALID, "the token must have at least %d characters",
                          TOKEN_MIN);
-    return true;
+    return check_names(options, error);
 }
 
 static char **copy_list(const char *const *list)

@@ -101,6 +101,7 @@ struct refusal {
 enum head_check { HEAD_PARTIAL, HEAD_GOOD, HEAD_REFUSED };
 enum head_check guard_check_head(struct evbuffer *input, struct refusal *refusal);
 const char *http_header(struct evhttp_request *request, const char *name, size_t *ret_count);
+bool guard_is_host_name(const char *text);  // as in a Host header, without a port
 // True: go on. Checks Host, Origin, target and token.
 bool guard_check(struct mcp_http *http, struct evhttp_request *request, struct refusal *refusal);
 bool guard_check_content(struct evhttp_request *request, bool is_post, struct refusal *refusal);

@@ -54,6 +54,13 @@ static bool split_host(const char *text, struct span *ret_name)
     return true;
 }
 
+bool guard_is_host_name(const char *text)
+{
+    struct span name;
+    return text[strcspn(text, " \t/")] == '\0' && split_host(text, &name) &&
+           name.length == strlen(text);
+}
+
 static bool is_allowed_host(const struct mcp_http *http, const char *text)
 {
     struct span name;

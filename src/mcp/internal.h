@@ -151,6 +151,8 @@ const struct resource_entry *registry_find_template(const struct mcp_server *ser
 const struct resource_entry *registry_match_template(const struct mcp_server *server,
                                                      struct region *region, struct span uri,
                                                      value *ret_variables);
+// Is it a resource, or one that a template makes?
+bool registry_knows_uri(const struct mcp_server *server, struct region *region, struct span uri);
 const struct completer_entry *registry_find_completer(const struct mcp_server *server,
                                                       struct span reference, struct span argument);
 const char *registry_text(struct mcp_server *server, const char *text);  // copy, NULL stays NULL

@@ -366,6 +366,13 @@ const struct resource_entry *registry_match_template(const struct mcp_server *se
     return NULL;
 }
 
+bool registry_knows_uri(const struct mcp_server *server, struct region *region, struct span uri)
+{
+    value ignored;
+    return registry_find_resource(server, uri) ||
+           registry_match_template(server, region, uri, &ignored);
+}
+
 // --- prompts and completers ---------------------------------------------------------------------
 
 void mcp_server_add_prompt(struct mcp_server *server, const struct mcp_prompt *prompt)

@@ -494,27 +494,24 @@ static void handle_list(struct mcp_call *call, void *data)
 static const struct mcp_tool program_tools[] = {
     {
         .name = "run-program",
-        .title = "Run a sandboxed program",
-        .description = "Run a PTC-Lisp program (small Clojure-like language) over data and tools: "
-                       "ctx/x reads the "
-                       "context, (tool/name {:k v}) calls a tool, the last value is the result. No "
-                       "files, no network.",
+        .title = "Run a program",
+        .description = "Run a sandboxed program in PTC-Lisp, a small Clojure: ctx/x reads the "
+                       "context, (tool/name {:k v}) calls a tool, the last value is the result.",
         .input_schema =
             SCHEMA_OBJECT("\"source\"", SCHEMA_STRING("source", "the program"),
-                          SCHEMA_OBJECT_OF("context", "inputs, read as ctx/name"),
-                          "\"memory\":{\"type\":[\"object\",\"string\"],\"description\":\"memory, "
-                          "or the name of one kept by the server\"}",
+                          SCHEMA_OBJECT_OF("context", "read as ctx/name"),
+                          "\"memory\":{\"type\":[\"object\",\"string\"],\"description\":\"it, or "
+                          "the name of a kept one\"}",
                           "\"tools\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},"
-                          "\"description\":\"tools to allow, default all\"}",
-                          SCHEMA_STRING("signature", "e.g. (orders [:map]) -> {total :float}"),
+                          "\"description\":\"default all\"}",
+                          SCHEMA_STRING("signature", "e.g. (n :int) -> {sum :float}"),
                           "\"validation\":{\"type\":\"string\",\"enum\":[\"enabled\",\"warn_only\","
                           "\"disabled\",\"strict\"]}",
-                          SCHEMA_OBJECT_OF("limits", "timeout (ms), max_memory (bytes), …")),
+                          SCHEMA_OBJECT_OF("limits", "timeout ms, max_memory bytes, …")),
         .output_schema = "{\"type\":\"object\",\"required\":[\"ok\"],\"properties\":{\"ok\":{"
                          "\"type\":\"boolean\"},"
-                         "\"printed\":{\"type\":[\"string\",\"null\"]},\"return\":{},\"fail\":{"
-                         "\"type\":[\"object\",\"null\"]},"
-                         "\"prints\":" SCHEMA_STRINGS "," SCHEMA_ERROR "}}",
+                         "\"printed\":{\"type\":[\"string\",\"null\"]},\"fail\":{"
+                         "\"type\":[\"object\",\"null\"]}," SCHEMA_ERROR "}}",
         .flags = MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD,
         .handler = handle_run,
     },

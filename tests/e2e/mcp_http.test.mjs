@@ -233,6 +233,16 @@ describe('modern headers and statuses', () => {
     await sleep(150);
     assert.equal(await running(), base);
   });
+  test('subscriptions/listen: only what exists is agreed, and only what is well formed', async () => {
+    const listen = (notifications, options) => server.modern(modern('sub', 'subscriptions/listen', { notifications }), {}, options);
+    const abort = new AbortController();
+    const stream = events(await listen({ resourceSubscriptions: ['zzz', 'test://watched-resource', 'test://template/1/data'] }, { signal: abort.signal }));
+    const first = (await within(2000, stream.next(), 'event')).value.message;
+    assert.deepEqual(first.params.notifications, { resourceSubscriptions: ['test://watched-resource', 'test://template/1/data'] });
+    abort.abort();
+    for (const wrong of [{ resourceSubscriptions: 5 }, { resourceSubscriptions: [5] }, { taskIds: 'x' }, { toolsListChanged: 'yes' }])
+      assert.equal(await code(await listen(wrong)), -32602, JSON.stringify(wrong));
+  });
   test('subscriptions/listen: acknowledged first, then only what was asked for', async () => {
     const abort = new AbortController();
     const stream = await server.modern(modern('sub', 'subscriptions/listen',
@@ -284,8 +294,12 @@ describe('requestState', () => {
 
 describe('legacy sessions', () => {
   test('life of a session', async () => {
-    assert.equal((await server.post(ping(1))).status, 400);
-    assert.equal((await server.post(ping(1), { 'Mcp-Session-Id': 'f'.repeat(32) })).status, 404);
+    for (const [headers, status] of [[{}, 400], [{ 'Mcp-Session-Id': 'f'.repeat(32) }, 404]]) {
+      const refusal = await server.post(ping('mine'), headers);
+      assert.equal(refusal.status, status);
+      assert.equal((await refusal.json()).id, 'mine');
+      assert.equal((await (await server.post({ jsonrpc: '2.0', method: 'notifications/x' }, headers)).json()).id, null);
+    }
     const opened = await server.post(initialize('2025-11-25'));
     assert.match(opened.headers.get('mcp-session-id'), /^[0-9a-f]{32}$/);
     const refused = await server.post({ ...initialize('2025-11-25'), params: {} });

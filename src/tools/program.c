@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "tools/fields.h"
 #include "tools/named_memory.h"
-#include "tools/render.h"
+#include "tools/program_step.h"
 #include "tools/run.h"
 #include "tools/schema.h"
 #include "tools/structure.h"
@@ -67,71 +67,6 @@ static void task_free(struct program_task *task)
         task_begin(next);
 }
 
-// --- text of a Step -----------------------------------------------------------------------------
-
-static void render_lines(struct buffer *text, value step, const char *member)
-{
-    size_t count = count_in(step, member);
-    if (count == 0)
-        return;
-    render_gap(text);
-    buffer_append_format(text, "[%s]", member);
-    for (size_t i = 0; i < count; i++) {
-        buffer_append_byte(text, '\n');
-        buffer_append_span(text, value_text(item_in(step, member, i)));
-    }
-}
-
-static void render_calls(struct buffer *text, value step)
-{
-    size_t count = count_in(step, "tool_calls");
-    if (count == 0)
-        return;
-    render_gap(text);
-    buffer_append_text(text, "[tools]");
-    for (size_t i = 0; i < count; i++) {
-        value entry = item_in(step, "tool_calls", i);
-        struct span name = text_in(entry, "name"), error = text_in(entry, "error");
-        buffer_append_format(text, "\n%.*s", (int)name.length, name.data);
-        if (error.length)
-            buffer_append_format(text, " failed: %.*s", (int)error.length, error.data);
-        else
-            buffer_append_format(text, " %s(%" PRId64 " ms)",
-                                 flag_in(entry, "cached") ? "cached " : "",
-                                 integer_in(entry, "duration_ms", 0));
-    }
-}
-
-static void render_failure(struct buffer *text, value fail)
-{
-    value details = map_get_text(fail, "details");
-    struct span reason = text_in(fail, "reason"), kind = text_in(details, "kind");
-    render_gap(text);
-    buffer_append_format(text, "[ERROR] %.*s", (int)reason.length, reason.data);
-    if (!span_equal(reason, kind))
-        buffer_append_format(text, " (%.*s)", (int)kind.length, kind.data);
-    buffer_append_byte(text, '\n');
-    buffer_append_span(text, text_in(fail, "message"));
-    if (integer_in(details, "line", 0))
-        buffer_append_format(text, "\n(line %" PRId64 ", column %" PRId64 ")",
-                             integer_in(details, "line", 0), integer_in(details, "column", 0));
-}
-
-static void render_step(struct buffer *text, value step)
-{
-    value fail = map_get_text(step, "fail");
-    render_lines(text, step, "prints");
-    render_calls(text, step);
-    render_lines(text, step, "warnings");
-    if (value_is_map(fail)) {
-        render_failure(text, fail);
-        return;
-    }
-    render_gap(text);
-    buffer_append_text(text, "=> ");
-    buffer_append_span(text, text_in(step, "printed"));
-}
-
 // --- the end of a run ---------------------------------------------------------------------------
 
 static value error_of(struct region *region, value fail)
@@ -161,7 +96,7 @@ static void reply_step(struct program_task *task, value step)
     struct region *region = mcp_call_region(task->call);
     struct tool_result result = {0};
     buffer_init(&result.text, BUFFER_DEFAULT_LIMIT);
-    render_step(&result.text, step);
+    program_step_render(&result.text, step);
     value fail = map_get_text(step, "fail");
     result.is_error = value_is_map(fail);
     if (result.is_error)
@@ -170,43 +105,17 @@ static void reply_step(struct program_task *task, value step)
     tool_send(task->call, &result);
 }
 
-// What a worker that was too late cannot say itself.
-static value timeout_step(struct program_task *task, value message)
+static void reply_timeout(struct program_task *task, bool started, const char *what)
 {
     struct region *region = mcp_call_region(task->call);
-    static const char *const lists[] = {"warnings", "prints", "tool_calls"};
-    static const char *const nothing[] = {"return", "printed", "memory_delta", "signature"};
-    value name = value_string_text(region, "timeout");
-    value limit = map_put_text(region, map_new(region), "name", value_retain(name));
-    limit = map_put_text(region, limit, "value", value_integer(task->timeout_ms));
-    limit = map_put_text(region, limit, "option", value_retain(name));
-    value details = map_put_text(region, map_new(region), "kind", value_retain(name));
-    details = map_put_text(region, details, "limit", limit);
-    value fail = map_put_text(region, map_new(region), "reason", name);
-    fail = map_put_text(region, fail, "message", message);
-    fail = map_put_text(region, fail, "op", value_nil());
-    fail = map_put_text(region, fail, "details", details);
-    value usage = map_put_text(region, map_new(region), "duration_ms",
-                               value_integer(task->timeout_ms + PROGRAM_GRACE_MS));
-    usage = map_put_text(region, usage, "memory_bytes", value_nil());
-    usage = map_put_text(region, usage, "steps", value_nil());
-    value step = map_put_text(region, map_new(region), "fail", fail);
-    for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
-        step = map_put_text(region, step, lists[i], vector_new(region, 0));
-    for (size_t i = 0; i < sizeof(nothing) / sizeof(*nothing); i++)
-        step = map_put_text(region, step, nothing[i], value_nil());
     value memory = mcp_call_argument(task->call, "memory");
-    step = map_put_text(region, step, "memory",
-                        value_is_map(memory) ? value_retain(memory) : map_new(region));
-    return map_put_text(region, step, "usage", usage);
-}
-
-static void reply_timeout(struct program_task *task)
-{
-    value message = value_string_format(
-        mcp_call_region(task->call), "timeout: evaluation exceeded %" PRId64 " ms (option timeout)",
-        task->timeout_ms);
-    reply_step(task, timeout_step(task, message));
+    struct late_step late = {
+        .what = what,
+        .timeout_ms = task->timeout_ms,
+        .duration_ms = started ? task->timeout_ms + PROGRAM_GRACE_MS : -1,
+        .memory = value_is_map(memory) ? value_retain(memory) : map_new(region),
+    };
+    reply_step(task, program_step_late(region, &late));
 }
 
 static void on_answer(void *data, struct span answer, const char *failure)
@@ -219,7 +128,7 @@ static void on_answer(void *data, struct span answer, const char *failure)
     mcp_call_on_cancel(task->call, NULL, NULL);
     mcp_metric_add(task->tools->metrics.programs, 1);
     if (failure && strcmp(failure, "timeout") == 0) {
-        reply_timeout(task);
+        reply_timeout(task, true, "evaluation exceeded");
     } else if (failure) {
         tool_refuse(task->call, "worker-failed", "%s", failure);
     } else if (!json_read(region, answer, &options, &message, &error) ||
@@ -292,11 +201,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *data)
     (void)fd, (void)what;
     struct program_task *task = data;
     mcp_call_on_cancel(task->call, NULL, NULL);
-    value message = value_string_format(
-        mcp_call_region(task->call),
-        "timeout: a session did not describe its tools within %" PRId64 " ms (option timeout)",
-        task->timeout_ms);
-    reply_step(task, timeout_step(task, message));
+    reply_timeout(task, false, "a session did not describe its tools within");
     task_free(task);
 }
 

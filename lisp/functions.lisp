@@ -2,7 +2,7 @@
 
 (in-package "CADRE-AGENT")
 
-;;; --- conversion ---------------------------------------------------------------------------------
+;;; --- JSON to Lisp -------------------------------------------------------------------------------
 
 (defun lisp-value (json)
   "JSON as read by json.lisp → what a Lisp programmer expects."
@@ -16,50 +16,137 @@
         ((simple-vector-p json) (map 'vector #'lisp-value json))
         (t json)))
 
+(defun fits-p (value type)
+  "A type that is not known any more is no reason to refuse."
+  (handler-case (typep value type) (error () t)))
+
+(defun element-type (type)
+  (if (and (consp type) (member (first type) '(vector array simple-array)) (rest type))
+      (second type)
+      t))
+
+(defun text-forms (text type)
+  "What a string may stand for, where a string will not do."
+  (append
+   (when (and (consp type) (member (first type) '(member eql)))
+     (remove-if-not (lambda (item) (and (symbolp item) (string-equal item text))) (rest type)))
+   (when (fits-p :keyword type) (list (intern (string-upcase text) "KEYWORD")))
+   (when (= (length text) 1) (list (char text 0)))
+   (when (ignore-errors (subtypep type 'string)) (ignore-errors (list (coerce text type))))))
+
+(defun number-forms (number)
+  (append (when (floatp number) (list (rational number)))
+          (loop for type in '(double-float single-float)
+                append (ignore-errors (list (coerce number type))))))
+
+(defun vector-forms (vector type)
+  (cons (coerce vector 'list)
+        (ignore-errors
+         (let ((element-type (element-type type)))
+           (list (coerce (map 'vector (lambda (item) (fitting-value item element-type)) vector)
+                         type))))))
+
+(defun other-forms (value type)
+  (cond ((and (consp type) (eq (first type) 'or))
+         (mapcar (lambda (alternative) (fitting-value value alternative)) (rest type)))
+        ((stringp value) (text-forms value type))
+        ((realp value) (number-forms value))
+        ((vectorp value) (vector-forms value type))))
+
+(defun fitting-value (value type)
+  "VALUE, which came from JSON, as a value of the declared TYPE when there is such a form of it."
+  (if (fits-p value type)
+      value
+      (loop for form in (other-forms value type)
+            when (fits-p form type) return form
+            finally (return value))))
+
+;;; --- Lisp to JSON -------------------------------------------------------------------------------
+;;;
+;;; A list is written as an object only where that loses nothing and cannot be meant as rows.
+
 (defun key-text (key)
   (typecase key
     (string key)
     (keyword (string-downcase (symbol-name key)))
+    (symbol (symbol-name key))
     (t (princ-to-string key))))
 
+(defun distinct-p (keys)
+  (let ((seen (make-hash-table :test 'equal)))
+    (loop for key in keys
+          never (shiftf (gethash (key-text key) seen) t))))
+
+(defun proper-list-p (value)
+  (and (listp value) (ignore-errors (list-length value))))
+
 (defun alist-p (value)
-  "A list of (keyword or string . value) pairs."
-  (and (consp value)
-       (listp (cdr (last value)))
-       (every (lambda (entry) (and (consp entry) (typep (car entry) '(or keyword string)))) value)))
+  "Entries with distinct names, one of which at least is a dotted pair: rows of a table are not."
+  (and (every (lambda (entry)
+                (and (consp entry) (typep (car entry) '(and (or string symbol) (not boolean)))))
+              value)
+       (notevery (lambda (entry) (listp (cdr entry))) value)
+       (distinct-p (mapcar #'car value))))
 
 (defun plist-p (value)
-  (and (consp value) (ignore-errors (evenp (list-length value)))
-       (loop for key in value by #'cddr always (keywordp key))))
+  "Distinct keywords and their values, one of which at least is no keyword: a list of names is not."
+  (and (evenp (length value))
+       (loop for key in value by #'cddr always (keywordp key))
+       (loop for (nil each) on value by #'cddr thereis (not (keywordp each)))
+       (distinct-p (loop for key in value by #'cddr collect key))))
+
+(defun list-pairs (list)
+  "The (key . value) pairs of a property or association list; NIL for any other."
+  (cond ((not (proper-list-p list)) '())
+        ((plist-p list) (loop for (key each) on list by #'cddr collect (cons key each)))
+        ((alist-p list) list)))
+
+(defun float-value (number)
+  (let ((float (coerce number 'double-float)))
+    (when (or (sb-ext:float-infinity-p float) (sb-ext:float-nan-p float))
+      (error "~A has no JSON form." (if (sb-ext:float-nan-p float) "NaN" "An infinite number")))
+    float))
 
 (defun json-value (value &optional (depth 0))
   "Lisp VALUE → what json.lisp writes; fails on structures without end."
   (when (> depth 100) (error "The value is nested too deeply or circular; it has no JSON form."))
-  (flet ((inner (value) (json-value value (1+ depth))))
+  (labels ((inner (value) (json-value value (1+ depth)))
+           (pair-object (pairs)
+             (cons :object (loop for (key . each) in pairs
+                                 append (list (key-text key) (inner each)))))
+           (table-value (table)
+             (let ((pairs (loop for key being the hash-keys of table using (hash-value each)
+                                collect (cons key each))))
+               (if (distinct-p (mapcar #'car pairs))
+                   (pair-object pairs)
+                   (map 'simple-vector
+                        (lambda (pair) (vector (inner (car pair)) (inner (cdr pair)))) pairs)))))
     (typecase value
       (null :null)
       ((eql t) :true)
       (integer value)
-      (ratio (coerce value 'double-float))
-      (float (coerce value 'double-float))
+      ((or ratio float) (float-value value))
       (string (coerce value '(simple-array character (*))))
       (character (string value))
       (keyword (string-downcase (symbol-name value)))
       (symbol (symbol-name value))
-      (hash-table
-       (cons :object (loop for key being the hash-keys of value using (hash-value each)
-                           append (list (key-text key) (inner each)))))
+      (hash-table (table-value value))
       (cons
-       (cond ((plist-p value)
-              (cons :object (loop for (key each) on value by #'cddr
-                                  append (list (key-text key) (inner each)))))
-             ((alist-p value)
-              (cons :object (loop for (key . each) in value
-                                  append (list (key-text key) (inner each)))))
-             ((ignore-errors (list-length value)) (map 'simple-vector #'inner value))
-             (t (vector (inner (car value)) (inner (cdr value))))))
+       (let ((pairs (list-pairs value)))
+         (cond (pairs (pair-object pairs))
+               ((proper-list-p value) (map 'simple-vector #'inner value))
+               (t (vector (inner (car value)) (inner (cdr value)))))))
       (vector (map 'simple-vector #'inner value))
       (t (printed value :limit 2000)))))
+
+(defun result-value (value type)
+  "The JSON for VALUE of a function declared to return TYPE: NIL is false, or an empty list, where
+the type says so."
+  (let ((kind (tool-type type)))
+    (cond ((string= kind "bool") (json-boolean value))
+          ((and (string= kind "list") (or (proper-list-p value) (vectorp value)))
+           (map 'simple-vector (lambda (each) (json-value each 1)) value))
+          (t (json-value value)))))
 
 ;;; --- lambda lists -------------------------------------------------------------------------------
 
@@ -127,20 +214,62 @@
         symbol
         (not-found (full-name symbol) " is not a function"))))
 
+;;; --- files of tools -----------------------------------------------------------------------------
+;;;
+;;; What was loaded is known in the image itself: a reset or rollback forgets it with its effects.
+
+(defstruct tool-file path date problem)
+
+(defglobal *tool-files* '())
+
+(defun file-date (path)
+  (ignore-errors (file-write-date (sb-ext:parse-native-namestring path))))
+
+(defun find-tool-file (path)
+  (find path *tool-files* :key #'tool-file-path :test #'string=))
+
+(defun load-is-due-p (path)
+  "False when the file as it is now was loaded already: once more would only repeat its effects."
+  (let ((file (find-tool-file path)))
+    (or (null file) (not (eql (tool-file-date file) (file-date path))))))
+
+(define-operation "load-tool-file" (call request)
+  (let* ((path (required-string request "path"))
+         (file (make-tool-file :path path :date (file-date path))))
+    (setf *tool-files* (cons file (remove path *tool-files* :key #'tool-file-path
+                                                            :test #'string=)))
+    (unwind-protect (evaluate-file call request path)
+      (when (call-error call)
+        (setf (tool-file-problem file) (member-of (call-error call) "message"))))))
+
+(defun tool-function (request)
+  "The function of a tool. When there is none the call ends with the reason, that of its file too."
+  (let ((found (catch *call-end* (function-argument request)))
+        (path (member-of request "file")))
+    (when (null found) (end-call))
+    (when (symbolp found) (return-from tool-function found))
+    (let* ((file (and path (find-tool-file path)))
+           (problem (and file (tool-file-problem file))))
+      (end-call (list "found" :false
+                      "message" (text (member-of (cons :object found) "message")
+                                      (if problem (text "; loading " path " failed: " problem) ""))
+                      "load" (json-boolean (and path (load-is-due-p path))))))))
+
 (defun function-parameters (name)
   (add-declared-types
    (lambda-list-parameters (sb-introspect:function-lambda-list (fdefinition name)))
    (declared-type name)))
 
 (defun result-type (type)
+  "Of the first value. SBCL writes one that may be NIL as (values &optional type …)."
   (let ((values (and (consp type) (third type))))
     (if (and (consp values) (eq (first values) 'values))
-        (second values)
+        (find '&optional (rest values) :test-not #'eq)
         values)))
 
 (define-operation "describe-function" (call request)
   (setf (call-phase call) "inspect")
-  (let* ((name (function-argument request))
+  (let* ((name (tool-function request))
          (result (result-type (declared-type name))))
     (list "found" :true
           "name" (full-name name)
@@ -173,23 +302,30 @@
   (fail "invalid-argument"
         (text "The argument " (string-downcase (parameter-name parameter)) " is missing.")))
 
+(defun argument-value (parameter json)
+  "The declared type of a rest parameter is that of each of its values."
+  (let ((value (lisp-value json)) (type (or (parameter-lisp-type parameter) t)))
+    (if (string= (parameter-kind parameter) "rest")
+        (map 'list (lambda (each) (fitting-value each type)) value)
+        (fitting-value value type))))
+
 (defun argument-list (parameters members)
   "Arguments for a function with PARAMETERS from the MEMBERS of a JSON object."
   (let ((required (remove "required" parameters :key #'parameter-kind :test-not #'string=)))
     (if (and (= (length parameters) 1) (= (length required) 1)
              (null (member-for (first required) members)))
-        (list (lisp-value (cons :object members)))
+        (list (argument-value (first required) (cons :object members)))
         (let ((arguments '()))
           (dolist (parameter parameters (nreverse arguments))
             (let ((given (member-for parameter members))
                   (kind (parameter-kind parameter)))
               (cond (given
-                     (let ((value (lisp-value (second given))))
+                     (let ((value (argument-value parameter (second given))))
                        (cond ((string= kind "key")
                               (push (parameter-keyword parameter) arguments)
                               (push value arguments))
                              ((string= kind "rest")
-                              (setf arguments (revappend (coerce value 'list) arguments)))
+                              (setf arguments (revappend value arguments)))
                              (t (push value arguments)))))
                     ((string= kind "required") (missing-argument parameter))
                     ((string= kind "optional")
@@ -199,7 +335,7 @@
 (define-operation "call-function" (call request)
   (let ((arguments (member-of request "arguments" (object))))
     (with-package-argument (request)
-      (let ((name (function-argument request)))
+      (let ((name (tool-function request)))
         (setf (call-form-number call) 1)
         (let ((values (evaluate-form
                        call
@@ -207,5 +343,6 @@
                                          (argument-list (function-parameters name)
                                                         (cdr arguments)))))))
           (setf (call-phase call) "print")
-          (list* "value" (json-value (first values))
+          (list* "found" :true
+                 "value" (result-value (first values) (result-type (declared-type name)))
                  (warning-members call)))))))

@@ -188,7 +188,7 @@ static void on_signal(evutil_socket_t number, short events, void *data)
     mcp_server_shutdown(server->mcp, SHUTDOWN_GRACE_MS);
 }
 
-// "7433", "127.0.0.1:7433", "[::1]:7433"
+// "7433", "127.0.0.1:7433", "localhost:7433", "[::1]:7433"
 static bool parse_address(const char *text, char *host, size_t size, uint16_t *ret_port)
 {
     const char *colon = strrchr(text, ':');
@@ -202,7 +202,7 @@ static bool parse_address(const char *text, char *host, size_t size, uint16_t *r
     if (length >= size || !option_integer("--http port", port, 0, 65535, &number))
         return false;
     snprintf(host, size, "%.*s", (int)length, text);
-    if (length == 0)
+    if (length == 0 || strcmp(host, "localhost") == 0)
         snprintf(host, size, "127.0.0.1");
     *ret_port = (uint16_t)number;
     return true;
@@ -308,15 +308,19 @@ static void release_server(struct server *server)
     libevent_global_shutdown();
 }
 
-static void serve_until_end(struct server *server)
+// Signals first: whoever reads where we listen may end us at once.
+static int serve_until_end(struct server *server, const struct serve_options *options)
 {
     struct event *terminate = evsignal_new(server->base, SIGTERM, on_signal, server);
     struct event *interrupt = evsignal_new(server->base, SIGINT, on_signal, server);
     event_add(terminate, NULL);
     event_add(interrupt, NULL);
-    event_base_dispatch(server->base);
+    int status = start_transport(server, options);
+    if (status == 0)
+        event_base_dispatch(server->base);
     event_free(terminate);
     event_free(interrupt);
+    return status;
 }
 
 int command_serve(int argc, char **argv)
@@ -329,9 +333,7 @@ int command_serve(int argc, char **argv)
     struct server server = {0};
     status = build_server(&server, &options);
     if (status == 0)
-        status = start_transport(&server, &options);
-    if (status == 0)
-        serve_until_end(&server);
+        status = serve_until_end(&server, &options);
     release_server(&server);
     return status;
 }

@@ -94,7 +94,8 @@ void call_run_handler(struct mcp_call *call)
     call->handler(call, call->handler_data);
 }
 
-void call_cancel(struct mcp_call *call)
+// Ends the work. What the handler still says goes nowhere; the client gets `response`, if anything.
+static void call_end(struct mcp_call *call, struct span response, int status)
 {
     if (call->cancelled)
         return;
@@ -109,7 +110,21 @@ void call_cancel(struct mcp_call *call)
         on_cancel(call, call->on_cancel_data);
     }
     if (exchange)
-        exchange_respond(exchange, (struct span){NULL, 0}, 200);
+        exchange_respond(exchange, response, status);
+}
+
+void call_cancel(struct mcp_call *call)
+{
+    call_end(call, (struct span){NULL, 0}, 200);
+}
+
+void call_stop(struct mcp_call *call)
+{
+    struct buffer out CLEANUP_BUFFER;
+    buffer_init(&out, MCP_OUTPUT_LIMIT);
+    jsonrpc_write_error(&out, MESSAGE_ID_GIVEN, span_from(call->id), MCP_SERVER_STOPPING,
+                        SPAN("The server is stopping: this request was interrupted"), SPAN(""));
+    call_end(call, buffer_span(&out), 503);
 }
 
 // --- what handlers see --------------------------------------------------------------------------

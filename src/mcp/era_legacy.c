@@ -77,13 +77,11 @@ void method_set_level(struct mcp_call *call)
 
 static bool check_subscription_uri(struct mcp_call *call, struct span uri)
 {
-    value ignored;
     if (!uri.data) {
         call_send_params_error(call, "Invalid params: uri must be a string");
         return false;
     }
-    if (registry_find_resource(call->server, uri) ||
-        registry_match_template(call->server, call->region, uri, &ignored))
+    if (registry_knows_uri(call->server, call->region, uri))
         return true;
     char *target = region_alloc(call->region, uri.length + 1);
     memcpy(target, uri.data, uri.length);

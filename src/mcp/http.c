@@ -123,7 +123,11 @@ static void on_tick(evutil_socket_t fd, short what, void *data)
         return;
     bool idle = TAILQ_EMPTY(&http->exchanges) && TAILQ_EMPTY(&http->replies) && !has_output(http);
     int64_t left = http->deadline_ms - clock_now_ms();
-    if (idle || left <= 0) {
+    if (left <= 0 && !http->calls_stopped) {
+        http->calls_stopped = true;
+        http->deadline_ms += MCP_FLUSH_MS;
+        server_stop_calls(http->server);
+    } else if (idle || left <= 0) {
         finish(http);
         return;
     }
@@ -160,6 +164,7 @@ void mcp_http_free(struct mcp_http *http)
     while (!TAILQ_EMPTY(&http->sessions))
         http_session_free(TAILQ_FIRST(&http->sessions));
     server_remove_transport(http->server, &http->transport);
+    watch_silence_all(http);
     if (http->evhttp)
         evhttp_free(http->evhttp);
     watch_free_all(http);
@@ -187,6 +192,28 @@ static bool is_loopback(const char *address)
     return inet_pton(AF_INET6, address, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
+// "https://app.example.com:8443": a scheme and an authority, as clients write it.
+static bool is_origin(const char *text)
+{
+    size_t scheme =
+        strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.");
+    return scheme > 0 && strncmp(text + scheme, "://", 3) == 0 && text[scheme + 3] != '\0' &&
+           text[scheme + 3 + strcspn(text + scheme + 3, "/?# \t")] == '\0';
+}
+
+static bool check_names(const struct mcp_http_options *options, struct error *error)
+{
+    for (const char *const *host = options->allow_hosts; host && *host; host++)
+        if (!guard_is_host_name(*host))
+            return error_set(error, ERROR_INVALID,
+                             "--allow-host takes a name without a port; got '%s'", *host);
+    for (const char *const *origin = options->allow_origins; origin && *origin; origin++)
+        if (!is_origin(*origin))
+            return error_set(error, ERROR_INVALID,
+                             "--allow-origin takes SCHEME://HOST[:PORT]; got '%s'", *origin);
+    return true;
+}
+
 static bool check_options(const struct mcp_http_options *options, const char *address,
                           struct error *error)
 {
@@ -199,7 +226,7 @@ static bool check_options(const struct mcp_http_options *options, const char *ad
     if (options->token && strlen(options->token) < TOKEN_MIN)
         return error_set(error, ERROR_INVALID, "the token must have at least %d characters",
                          TOKEN_MIN);
-    return true;
+    return check_names(options, error);
 }
 
 static char **copy_list(const char *const *list)

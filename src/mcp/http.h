@@ -39,10 +39,12 @@ enum {
 
 struct watch {
     TAILQ_ENTRY(watch) link;
+    struct mcp_http *http;
     struct bufferevent *buffer;  // one reference of ours
-    enum { WATCH_READING, WATCH_BUSY, WATCH_IDLE } phase;
+    enum { WATCH_READING, WATCH_BUSY, WATCH_IDLE, WATCH_DRAINING } phase;
     int64_t since_ms;
-    bool refused;  // over the limit: answered with 503
+    bool head_seen;  // of the request being read
+    bool refused;    // over the limit: answered with 503
     bool tuned;
 };
 
@@ -70,7 +72,7 @@ struct mcp_http {
     struct http_session_list sessions;
     size_t session_count;
     struct event *tick;
-    bool ending, ended;
+    bool ending, calls_stopped, ended;
     int64_t deadline_ms;
     mcp_end_fn *on_end;
     void *on_end_data;
@@ -82,6 +84,8 @@ struct watch *watch_find(struct mcp_http *http, struct evhttp_request *request);
 struct bufferevent *watch_new_buffer(struct event_base *base, void *data);  // data: the server
 // Forgets closed connections and closes those that take too long.
 void watch_sweep(struct mcp_http *http);
+// Before evhttp closes their descriptors under them.
+void watch_silence_all(struct mcp_http *http);
 void watch_free_all(struct mcp_http *http);
 
 // --- guard: what a request must satisfy before its body is looked at -----------------------------
@@ -92,7 +96,12 @@ struct refusal {
     const char *header;  // one more header, "Allow" or "WWW-Authenticate", or NULL
     const char *header_value;
 };
+// Looks at what a client sends before evhttp does: evhttp would read a body of any announced length to
+// its end before it refuses it.
+enum head_check { HEAD_PARTIAL, HEAD_GOOD, HEAD_REFUSED };
+enum head_check guard_check_head(struct evbuffer *input, struct refusal *refusal);
 const char *http_header(struct evhttp_request *request, const char *name, size_t *ret_count);
+bool guard_is_host_name(const char *text);  // as in a Host header, without a port
 // True: go on. Checks Host, Origin, target and token.
 bool guard_check(struct mcp_http *http, struct evhttp_request *request, struct refusal *refusal);
 bool guard_check_content(struct evhttp_request *request, bool is_post, struct refusal *refusal);

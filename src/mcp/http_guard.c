@@ -1,6 +1,7 @@
 // Who may ask, and how: Host and Origin against DNS rebinding, the bearer token, the form of the
 // request. Everything here is decided before the body is looked at.
 #include <sodium.h>
+#include <stdlib.h>
 #include <strings.h>
 
 #include "mcp/http.h"
@@ -53,6 +54,13 @@ static bool split_host(const char *text, struct span *ret_name)
     return true;
 }
 
+bool guard_is_host_name(const char *text)
+{
+    struct span name;
+    return text[strcspn(text, " \t/")] == '\0' && split_host(text, &name) &&
+           name.length == strlen(text);
+}
+
 static bool is_allowed_host(const struct mcp_http *http, const char *text)
 {
     struct span name;
@@ -100,6 +108,60 @@ static bool check_names(const struct mcp_http *http, struct evhttp_request *requ
     return true;
 }
 
+// --- the head, before evhttp has read it ---------------------------------------------------------
+
+// The length of the head with the empty line that ends it; 0: it is not complete.
+static size_t head_length(struct evbuffer *input)
+{
+    static const char *const ends[] = {"\n\r\n", "\n\n"};
+    size_t length = 0;
+    for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+        size_t size = strlen(ends[i]);
+        struct evbuffer_ptr at = evbuffer_search(input, ends[i], size, NULL);
+        if (at.pos >= 0 && (length == 0 || (size_t)at.pos + size < length))
+            length = (size_t)at.pos + size;
+    }
+    return length;
+}
+
+static bool announces_too_much(const char *head)
+{
+    static const char name[] = "content-length:";
+    for (const char *line = head; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncasecmp(line, name, sizeof(name) - 1) != 0)
+            continue;
+        const char *number = line + sizeof(name) - 1;
+        number += strspn(number, " \t");
+        if (*number >= '0' && *number <= '9' && strtoull(number, NULL, 10) > MCP_MESSAGE_LIMIT)
+            return true;
+    }
+    return false;
+}
+
+enum head_check guard_check_head(struct evbuffer *input, struct refusal *refusal)
+{
+    char head[HTTP_HEADER_BYTES + 1];
+    size_t length = head_length(input);
+    if (length == 0 && evbuffer_get_length(input) <= HTTP_HEADER_BYTES)
+        return HEAD_PARTIAL;
+    if (length == 0 || length > HTTP_HEADER_BYTES) {
+        refuse(refusal, 431, "The headers are larger than 32 KiB");
+        return HEAD_REFUSED;
+    }
+    evbuffer_copyout(input, head, length);
+    head[length] = '\0';
+    if (strlen(head) != length) {  // evhttp would read on as if the text ended there
+        refuse(refusal, 400, "Bad request: a NUL in the headers");
+        return HEAD_REFUSED;
+    }
+    if (announces_too_much(head)) {
+        refuse(refusal, 413, "The body is larger than 8 MiB");
+        return HEAD_REFUSED;
+    }
+    return HEAD_GOOD;
+}
+
 // --- the rest -----------------------------------------------------------------------------------
 
 // evhttp and a proxy in front of it must agree on where a request ends. What they could read
@@ -115,6 +177,8 @@ static bool check_framing(struct evhttp_request *request, struct refusal *refusa
     size_t lengths, encodings;
     const char *length = http_header(request, "Content-Length", &lengths);
     const char *encoding = http_header(request, "Transfer-Encoding", &encodings);
+    if (length && (*length == '\0' || length[strspn(length, "0123456789")] != '\0'))
+        return refuse_framing(refusal, "Bad request: Content-Length is not a number");
     if (lengths > 1 || encodings > 1 || (length && encoding))
         return refuse_framing(refusal, "Bad request: the length of the body is given twice");
     if (encoding && strcasecmp(encoding, "chunked") != 0)

@@ -207,10 +207,12 @@ static void wait_for_answer(struct http_exchange *post)
     evtimer_add(post->patience, &(struct timeval){.tv_sec = SSE_AFTER_MS / 1000});
 }
 
-static void refuse(struct http_exchange *post, int status, const char *message)
+static void refuse(struct http_exchange *post, const struct message *message, int status,
+                   const char *text)
 {
-    dispatch_refuse(&post->base, status, MESSAGE_ID_NULL, value_nil(), MCP_INVALID_REQUEST,
-                    message);
+    bool has_id = message && message->kind == MESSAGE_REQUEST;
+    dispatch_refuse(&post->base, status, has_id ? MESSAGE_ID_GIVEN : MESSAGE_ID_NULL,
+                    has_id ? message->id : value_nil(), MCP_INVALID_REQUEST, text);
 }
 
 // The session a legacy message belongs to; NULL when it was refused.
@@ -223,13 +225,13 @@ static struct http_session *find_session(struct http_exchange *post, const struc
     bool is_initialize = message && message->kind == MESSAGE_REQUEST &&
                          span_equal_text(message->method, "initialize");
     if (given) {
-        refuse(post, 404, "Unknown or expired session: send initialize");
+        refuse(post, message, 404, "Unknown or expired session: send initialize");
     } else if (!is_initialize) {
-        refuse(post, 400, "Mcp-Session-Id header required");
+        refuse(post, message, 400, "Mcp-Session-Id header required");
     } else {
         session = http_session_new(post->http);
         if (!session)
-            refuse(post, 503, "Too many sessions");
+            refuse(post, message, 503, "Too many sessions");
         post->opens_session = true;
     }
     return session;

@@ -15,14 +15,50 @@
 
 // --- connections --------------------------------------------------------------------------------
 
+static void write_refusal(struct buffer *body, const struct refusal *refusal)
+{
+    jsonrpc_write_error(body, MESSAGE_ID_ABSENT, SPAN(""), MCP_INVALID_REQUEST,
+                        span_from(refusal->message), SPAN(""));
+}
+
+// Answers in place of evhttp and reads on, for nothing: closing at once would take the answer from the
+// client as well.
+static void refuse_early(struct watch *watch, const struct refusal *refusal)
+{
+    struct buffer body CLEANUP_BUFFER, answer CLEANUP_BUFFER;
+    buffer_init(&body, 4096);
+    buffer_init(&answer, 4096);
+    write_refusal(&body, refusal);
+    buffer_append_format(&answer,
+                         "HTTP/1.1 %d Refused\r\nContent-Type: application/json\r\n"
+                         "Content-Length: %zu\r\nConnection: close\r\n\r\n",
+                         refusal->status, body.length);
+    buffer_append_span(&answer, buffer_span(&body));
+    int fd = bufferevent_getfd(watch->buffer);
+    (void)!send(fd, answer.data, answer.length, MSG_DONTWAIT | MSG_NOSIGNAL);
+    shutdown(fd, SHUT_WR);
+    watch->phase = WATCH_DRAINING;
+    mcp_metric_add(watch->http->refused_counter, 1);
+}
+
 static void on_input(struct evbuffer *buffer, const struct evbuffer_cb_info *info, void *data)
 {
-    (void)buffer;
     struct watch *watch = data;
-    if (info->n_added > 0 && watch->phase == WATCH_IDLE) {
+    struct refusal refusal;
+    if (info->n_added == 0)
+        return;
+    if (watch->phase == WATCH_IDLE) {
         watch->phase = WATCH_READING;
         watch->since_ms = clock_now_ms();
     }
+    if (watch->phase == WATCH_READING && !watch->head_seen) {
+        enum head_check check = guard_check_head(buffer, &refusal);
+        watch->head_seen = check != HEAD_PARTIAL;
+        if (check == HEAD_REFUSED)
+            refuse_early(watch, &refusal);
+    }
+    if (watch->phase == WATCH_DRAINING)
+        evbuffer_drain(buffer, evbuffer_get_length(buffer));
 }
 
 static void watch_free(struct mcp_http *http, struct watch *watch)
@@ -53,10 +89,10 @@ void watch_sweep(struct mcp_http *http)
             continue;
         }
         bool flushed = evbuffer_get_length(bufferevent_get_output(watch->buffer)) == 0;
-        bool too_long =
-            (watch->phase == WATCH_READING && now - watch->since_ms > HTTP_REQUEST_MS) ||
-            (watch->phase == WATCH_IDLE && flushed &&
-             (now - watch->since_ms > 1000L * HTTP_KEEP_ALIVE_S || http->ending));
+        bool too_long = ((watch->phase == WATCH_READING || watch->phase == WATCH_DRAINING) &&
+                         now - watch->since_ms > HTTP_REQUEST_MS) ||
+                        (watch->phase == WATCH_IDLE && flushed &&
+                         (now - watch->since_ms > 1000L * HTTP_KEEP_ALIVE_S || http->ending));
         if (too_long)  // evhttp sees the end and frees the connection
             shutdown(bufferevent_getfd(watch->buffer), SHUT_RDWR);
     }
@@ -78,6 +114,7 @@ struct bufferevent *watch_new_buffer(struct event_base *base, void *data)
             watch_free(http, watch);
     }
     watch = memory_alloc_zero(sizeof(*watch));
+    watch->http = http;
     watch->buffer = buffer;
     watch->since_ms = clock_now_ms();
     watch->refused = http->watch_count >= http->max_connections;
@@ -99,6 +136,14 @@ struct watch *watch_find(struct mcp_http *http, struct evhttp_request *request)
         if (watch->buffer == buffer)
             return watch;
     UNREACHABLE();
+}
+
+void watch_silence_all(struct mcp_http *http)
+{
+    struct watch *watch;
+    TAILQ_FOREACH (watch, &http->watches, link)
+        if (!watch_is_closed(watch))
+            bufferevent_disable(watch->buffer, EV_READ | EV_WRITE);
 }
 
 void watch_free_all(struct mcp_http *http)
@@ -170,6 +215,8 @@ static void hand_back(struct reply *reply)
     set_timeouts(watch, HTTP_KEEP_ALIVE_S);
     watch->phase = WATCH_IDLE;
     watch->since_ms = clock_now_ms();
+    // Of a request sent ahead evhttp may have taken the beginning already.
+    watch->head_seen = evbuffer_get_length(bufferevent_get_input(watch->buffer)) > 0;
     if (watch->refused || reply->http->ending)
         reply_add_header(reply, "Connection", "close");
 }
@@ -201,8 +248,7 @@ void reply_refuse(struct reply *reply, const struct refusal *refusal)
 {
     struct buffer body CLEANUP_BUFFER;
     buffer_init(&body, 4096);
-    jsonrpc_write_error(&body, MESSAGE_ID_ABSENT, SPAN(""), MCP_INVALID_REQUEST,
-                        span_from(refusal->message), SPAN(""));
+    write_refusal(&body, refusal);
     if (refusal->header)
         reply_add_header(reply, refusal->header, refusal->header_value);
     mcp_metric_add(reply->http->refused_counter, 1);

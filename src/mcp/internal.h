@@ -24,6 +24,7 @@ enum {
     MCP_REGION_LIMIT = 512 << 20,  // values of one incoming message
     MCP_SPARE_REGIONS = 16,        // kept warm for messages to come
     MCP_SPARE_BYTES = 1 << 20,     // of a region that is worth keeping
+    MCP_FLUSH_MS = 200,            // for the last answers of a server that ends
 };
 
 // Codes that handlers do not use; the common ones are in mcp.h.
@@ -33,6 +34,7 @@ enum {
     MCP_MISSING_CAPABILITY = -32021,
     MCP_UNSUPPORTED_VERSION = -32022,
     MCP_RESULT_TOO_LARGE = 1001,  // our own, outside the range of the protocol
+    MCP_SERVER_STOPPING = 1002,
 };
 
 enum version {
@@ -134,6 +136,8 @@ struct mcp_server {
 
 // The last one cancels what still runs.
 void server_remove_transport(struct mcp_server *server, struct transport *transport);
+// Tells the clients of all running calls that the server ends.
+void server_stop_calls(struct mcp_server *server);
 struct region *server_region_take(struct mcp_server *server);
 void server_region_give(struct mcp_server *server, struct region *region);
 
@@ -147,6 +151,8 @@ const struct resource_entry *registry_find_template(const struct mcp_server *ser
 const struct resource_entry *registry_match_template(const struct mcp_server *server,
                                                      struct region *region, struct span uri,
                                                      value *ret_variables);
+// Is it a resource, or one that a template makes?
+bool registry_knows_uri(const struct mcp_server *server, struct region *region, struct span uri);
 const struct completer_entry *registry_find_completer(const struct mcp_server *server,
                                                       struct span reference, struct span argument);
 const char *registry_text(struct mcp_server *server, const char *text);  // copy, NULL stays NULL
@@ -295,6 +301,7 @@ void call_run_handler(struct mcp_call *call);  // the call may be gone afterward
 void call_set_timer(struct mcp_call *call, int64_t ms, event_callback_fn callback);
 // Cancels: no message for this call leaves any more. The call may be gone afterwards.
 void call_cancel(struct mcp_call *call);
+void call_stop(struct mcp_call *call);  // the same, and the client is told that the server ends
 
 // Ends of a call. `members` are the members of the result object without its braces, or NULL; those
 // that did not fit become an error.

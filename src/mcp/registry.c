@@ -88,20 +88,29 @@ void mcp_server_shutdown(struct mcp_server *server, unsigned grace_ms)
     }
 }
 
+static void end_calls(struct mcp_server *server, void (*end)(struct mcp_call *call), bool all)
+{
+    struct mcp_call *call = TAILQ_FIRST(&server->calls);
+    while (call) {
+        bool chosen = !call->cancelled && (all || (call->exchange && call->state != CALL_HELD));
+        struct mcp_call *next = TAILQ_NEXT(call, link);
+        if (chosen)
+            end(call);
+        call = chosen ? TAILQ_FIRST(&server->calls) : next;  // the end of one may be that of others
+    }
+}
+
+void server_stop_calls(struct mcp_server *server)
+{
+    end_calls(server, call_stop, false);
+}
+
 void server_remove_transport(struct mcp_server *server, struct transport *transport)
 {
     TAILQ_REMOVE(&server->transports, transport, link);
-    if (!TAILQ_EMPTY(&server->transports))
-        return;
     // Nobody is left to hear an answer. Tasks, which belong to no client, are told too.
-    struct mcp_call *call = TAILQ_FIRST(&server->calls);
-    while (call) {
-        bool open = !call->cancelled;
-        struct mcp_call *next = TAILQ_NEXT(call, link);
-        if (open)
-            call_cancel(call);
-        call = open ? TAILQ_FIRST(&server->calls) : next;  // a cancellation may end other calls
-    }
+    if (TAILQ_EMPTY(&server->transports))
+        end_calls(server, call_cancel, true);
 }
 
 size_t mcp_server_active_calls(const struct mcp_server *server)
@@ -355,6 +364,13 @@ const struct resource_entry *registry_match_template(const struct mcp_server *se
         if (match_template(region, entry->resource.uri, uri, ret_variables))
             return entry;
     return NULL;
+}
+
+bool registry_knows_uri(const struct mcp_server *server, struct region *region, struct span uri)
+{
+    value ignored;
+    return registry_find_resource(server, uri) ||
+           registry_match_template(server, region, uri, &ignored);
 }
 
 // --- prompts and completers ---------------------------------------------------------------------

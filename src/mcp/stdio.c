@@ -34,6 +34,7 @@ struct mcp_stdio {
     size_t written;
     bool output_dead;
     bool ending;  // end of input or shutdown
+    bool calls_stopped;
     bool ended;
     int64_t grace_ms;
     int64_t last_ms;  // when input ended or the latest response left
@@ -240,10 +241,21 @@ static void on_readable(evutil_socket_t fd, short what, void *data)
 
 // --- the end ------------------------------------------------------------------------------------
 
+static int64_t time_left(const struct mcp_stdio *stdio)
+{
+    return stdio->last_ms + stdio->grace_ms - clock_now_ms();
+}
+
 static void on_end(evutil_socket_t fd, short what, void *data)
 {
     (void)fd, (void)what;
     struct mcp_stdio *stdio = data;
+    if (stdio->ending && !stdio->ended && !stdio->calls_stopped && time_left(stdio) <= 0) {
+        stdio->calls_stopped = true;
+        stdio->last_ms = clock_now_ms();
+        stdio->grace_ms = MCP_FLUSH_MS;
+        server_stop_calls(stdio->server);
+    }
     if (!stdio->ended) {
         check_end(stdio);
         if (!stdio->ended)
@@ -265,13 +277,14 @@ static void check_end(struct mcp_stdio *stdio)
     if (stdio->ended || !(stdio->ending || stdio->output_dead))
         return;
     bool idle = stdio->peer.call_count == 0 && stdio->written == stdio->output.length;
-    int64_t left = stdio->last_ms + stdio->grace_ms - clock_now_ms();
-    if (stdio->output_dead || idle || left <= 0) {
+    int64_t left = time_left(stdio);
+    if (stdio->output_dead || idle || (left <= 0 && stdio->calls_stopped)) {
         stdio->ended = true;
         event_del(stdio->read_event);
         event_active(stdio->end_event, EV_TIMEOUT, 0);  // from the loop, not from within a reply
         return;
     }
+    left = left > 0 ? left : 0;
     struct timeval wait = {.tv_sec = left / 1000, .tv_usec = left % 1000 * 1000};
     evtimer_add(stdio->end_event, &wait);
 }

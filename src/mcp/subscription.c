@@ -40,17 +40,39 @@ static void listener_send(struct mcp_call *call, const char *method, const struc
     call_notify(call, &out);
 }
 
-// An array of strings, copied as far as it is usable; nil when there is none.
-static value read_strings(struct mcp_call *call, value filter, const char *name)
+static bool is_any(struct mcp_call *call, struct span text)
+{
+    (void)call, (void)text;
+    return true;
+}
+
+// What never exists cannot change either; it is left out of what is agreed.
+static bool is_resource(struct mcp_call *call, struct span uri)
+{
+    return registry_knows_uri(call->server, call->region, uri);
+}
+
+// The strings of an optional array that pass the test; nil when it is absent. False: no such array.
+static bool read_strings(struct mcp_call *call, value filter, const char *name,
+                         bool (*passes)(struct mcp_call *call, struct span text),
+                         value *ret_strings)
 {
     value list = map_get_text(filter, name);
+    *ret_strings = value_nil();
+    if (value_is_nil(list))
+        return true;
     if (!value_is_vector(list))
-        return value_nil();
+        return false;
     value strings = vector_new(call->region, vector_count(list));
-    for (size_t i = 0; i < vector_count(list) && i < MCP_SUBSCRIPTIONS_MAX; i++)
-        if (value_is_string(vector_at(list, i)))
-            strings = vector_push(call->region, strings, value_retain(vector_at(list, i)));
-    return strings;
+    for (size_t i = 0; i < vector_count(list) && i < MCP_SUBSCRIPTIONS_MAX; i++) {
+        value item = vector_at(list, i);
+        if (!value_is_string(item))
+            return false;
+        if (passes(call, value_text(item)))
+            strings = vector_push(call->region, strings, value_retain(item));
+    }
+    *ret_strings = strings;
+    return true;
 }
 
 static void write_agreed(struct mcp_call *call, struct buffer *out)
@@ -76,13 +98,25 @@ void method_listen(struct mcp_call *call)
     }
     for (enum mcp_list list = 0; list < MCP_LIST_COUNT; list++) {
         value wanted = map_get_text(filter, list_names[list].filter);
+        if (!value_is_nil(wanted) && wanted.tag != VALUE_BOOLEAN) {
+            call_send_params_error(call, "Invalid params: %s must be a boolean",
+                                   list_names[list].filter);
+            return;
+        }
         if (wanted.tag == VALUE_BOOLEAN && wanted.boolean && list_can_change(server, list))
             call->listen_lists |= 1u << list;
     }
+    value uris, tasks;
+    if (!read_strings(call, filter, "resourceSubscriptions", is_resource, &uris) ||
+        !read_strings(call, filter, "taskIds", is_any, &tasks)) {
+        call_send_params_error(
+            call, "Invalid params: resourceSubscriptions and taskIds must be arrays of strings");
+        return;
+    }
     if (server->info.subscribe)
-        call->listen_uris = read_strings(call, filter, "resourceSubscriptions");
+        call->listen_uris = uris;
     if (server->info.tasks && (call->client_can & CLIENT_TASKS))
-        call->listen_tasks = read_strings(call, filter, "taskIds");
+        call->listen_tasks = tasks;
 
     struct buffer agreed CLEANUP_BUFFER;
     buffer_init(&agreed, AGREED_MAX);

@@ -2,15 +2,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/log.h"
 #include "base/memory.h"
+#include "session/proc.h"
 #include "session/process.h"
+#include "session/spawn.h"
 
 enum { STANDARD_STREAMS = 3 };
 
@@ -26,7 +32,11 @@ struct command {
     struct buffer output;
     struct buffer error;
     int64_t timeout_ms;
-    const char *failure;  // why we ended it; NULL: it ended by itself
+    char failure[96];  // why we ended it; empty: it ended by itself
+    char *entry;       // "CADRE_COMMAND=…" in the environment of all that it starts
+    uint64_t since_tick;
+    struct process guardian;  // ends what is left when we cannot
+    int guardian_fd;
     bool exited;
     struct process_exit exit;
     command_done_fn *done;
@@ -43,6 +53,23 @@ static void close_stream(struct command *command, int stream)
     command->fds[stream] = -1;
 }
 
+// Waits for a process that was killed: it ends at once, and nobody else waits for it.
+static void await_end(struct process *process, struct process_exit *ret_exit)
+{
+    for (int tries = 0; tries < 1000 && !process_reap(process, ret_exit); tries++)
+        usleep(100);
+}
+
+static void end_process(struct process *process)
+{
+    struct process_exit exit;
+    if (!process_exists(process))
+        return;
+    process_signal(process, SIGKILL);
+    await_end(process, &exit);
+    process_close(process);
+}
+
 static void command_free(struct command *command)
 {
     for (int stream = 0; stream < STANDARD_STREAMS; stream++)
@@ -50,17 +77,61 @@ static void command_free(struct command *command)
     if (command->deadline)
         event_free(command->deadline);
     process_close(&command->process);
+    if (command->guardian_fd >= 0)
+        close(command->guardian_fd);
+    end_process(&command->guardian);
+    memory_free(command->entry);
     buffer_release(&command->input);
     buffer_release(&command->output);
     buffer_release(&command->error);
     memory_free(command);
 }
 
-// The command and everything it started: it leads its own kernel session and process group.
+// --- its end ------------------------------------------------------------------------------------
+
+// It leads its own kernel session and process group.
 static void kill_group(struct command *command)
 {
     if (command->group > 0)
         kill(-command->group, SIGKILL);
+}
+
+struct leftovers {
+    const struct command *command;
+    unsigned ended;
+};
+
+static bool end_leftover(void *data, pid_t pid)
+{
+    struct leftovers *leftovers = data;
+    const struct command *command = leftovers->command;
+    struct process process = {.pidfd = -1};
+    struct proc_status status;
+    if (pid == command->process.pid || process_open(&process, pid) < 0)
+        return true;
+    // Read after it was opened: the pid cannot have gone to somebody else in between. What dies has
+    // no environment any more, but still its session.
+    bool started_later =
+        proc_status_read(pid, &status) == 0 && status.start_tick >= command->since_tick;
+    if (started_later &&
+        (status.session == command->group || proc_environment_has(pid, command->entry, false))) {
+        end_process(&process);
+        leftovers->ended++;
+    }
+    process_close(&process);
+    return true;
+}
+
+// What left the group is ours since its parent ended (the server is a subreaper) and is known by its
+// environment. A process may fork while they are looked for: look until there is none, not forever.
+static void kill_leftovers(struct command *command)
+{
+    struct leftovers leftovers = {.command = command, .ended = 1};
+    kill_group(command);
+    for (int round = 0; round < 4 && leftovers.ended > 0; round++) {
+        leftovers.ended = 0;
+        proc_descendants(getpid(), end_leftover, &leftovers);
+    }
 }
 
 static void describe_failure(const struct command *command, struct command_result *result)
@@ -70,7 +141,7 @@ static void describe_failure(const struct command *command, struct command_resul
            (said.data[said.length - 1] == '\n' || said.data[said.length - 1] == '\r'))
         said.length--;
     int used;
-    if (command->failure)
+    if (command->failure[0])
         used = snprintf(result->reason, sizeof(result->reason), "%s", command->failure);
     else if (command->exit.signaled)
         used = snprintf(result->reason, sizeof(result->reason), "ended by signal %d",
@@ -90,12 +161,12 @@ static void describe_failure(const struct command *command, struct command_resul
 static void finish_if_done(struct command *command)
 {
     bool reading = command->fds[STDOUT_FILENO] >= 0 || command->fds[STDERR_FILENO] >= 0;
-    if (!command->exited || (!command->failure && reading))
+    bool gave_up = command->failure[0] != '\0';
+    if (!command->exited || (!gave_up && reading))
         return;
-    kill_group(command);
+    kill_leftovers(command);
     struct command_result result = {
-        .ok = !command->failure && command->exit.known && !command->exit.signaled &&
-              command->exit.code == 0,
+        .ok = !gave_up && command->exit.known && !command->exit.signaled && command->exit.code == 0,
         .output = buffer_span(&command->output),
     };
     if (!result.ok)
@@ -104,10 +175,11 @@ static void finish_if_done(struct command *command)
     command_free(command);
 }
 
-static void give_up(struct command *command, const char *reason)
+static void give_up(struct command *command, const char *problem, int64_t limit, const char *option)
 {
-    if (!command->failure)
-        command->failure = reason;
+    if (!command->failure[0])
+        snprintf(command->failure, sizeof(command->failure), "%s %" PRId64 " %s", problem, limit,
+                 option);
     kill_group(command);
     process_signal(&command->process, SIGKILL);  // also before it has its group
     finish_if_done(command);
@@ -128,7 +200,9 @@ static void on_exit_event(evutil_socket_t fd, short what, void *data)
 static void on_deadline(evutil_socket_t fd, short what, void *data)
 {
     (void)fd, (void)what;
-    give_up(data, "it took longer than its time limit");
+    struct command *command = data;
+    give_up(command, "it took longer than its time limit of", command->timeout_ms,
+            "ms (timeout_ms)");
 }
 
 static void on_output(evutil_socket_t fd, short what, void *data)
@@ -151,7 +225,7 @@ static void on_output(evutil_socket_t fd, short what, void *data)
         length = (ssize_t)room;  // the beginning says most; the rest is read and dropped
     buffer_append(kept, block, (size_t)length);
     if (stream == STDOUT_FILENO && kept->failed)
-        give_up(command, "its output is longer than max_output");
+        give_up(command, "its output is longer than", (int64_t)kept->limit, "bytes (max_output)");
 }
 
 static void on_input(evutil_socket_t fd, short what, void *data)
@@ -170,8 +244,9 @@ static void on_input(evutil_socket_t fd, short what, void *data)
 // --- starting -----------------------------------------------------------------------------------
 
 static _Noreturn void run_child(const char *const *argv, const int ends[STANDARD_STREAMS],
-                                pid_t parent)
+                                char *entry, pid_t parent)
 {
+    putenv(entry);
     setsid();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     sigset_t none;
@@ -214,7 +289,7 @@ static int start_process(struct command *command, const char *const *argv)
     pid_t parent = getpid();
     pid_t pid = failed < 0 ? -1 : fork();
     if (pid == 0)
-        run_child(argv, ends, parent);
+        run_child(argv, ends, command->entry, parent);
     if (failed == 0 && pid < 0)
         failed = -errno;
     for (int stream = 0; stream < STANDARD_STREAMS; stream++)
@@ -246,6 +321,21 @@ static int watch(struct command *command)
     return evtimer_add(command->deadline, &limit) < 0 ? -ENOMEM : 0;
 }
 
+// Without a guardian the command still runs; only a server that is killed would leave its children.
+static int mark(struct command *command)
+{
+    unsigned long long random;
+    if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+        return -EIO;
+    command->entry = memory_format("CADRE_COMMAND=%d-%016llx", (int)getpid(), random);
+    command->since_tick = proc_tick_now();
+    pid_t pid;
+    if (spawn_guardian(command->entry, &command->guardian_fd, &pid) < 0 ||
+        process_open(&command->guardian, pid) < 0)
+        log_warning("the guardian of a command could not be started");
+    return 0;
+}
+
 int command_start(struct event_base *base, const struct command_request *request,
                   struct command **ret_command)
 {
@@ -253,6 +343,8 @@ int command_start(struct event_base *base, const struct command_request *request
     *command = (struct command){
         .base = base,
         .process = {.pidfd = -1},
+        .guardian = {.pidfd = -1},
+        .guardian_fd = -1,
         .fds = {-1, -1, -1},
         .timeout_ms = request->timeout_ms,
         .done = request->done,
@@ -262,7 +354,9 @@ int command_start(struct event_base *base, const struct command_request *request
     buffer_append_span(&command->input, request->input);
     buffer_init(&command->output, request->max_output);
     buffer_init(&command->error, COMMAND_ERROR_TEXT);
-    int failed = start_process(command, request->argv);
+    int failed = mark(command);
+    if (failed == 0)
+        failed = start_process(command, request->argv);
     if (failed == 0)
         failed = watch(command);
     if (failed < 0) {
@@ -278,12 +372,11 @@ int command_start(struct event_base *base, const struct command_request *request
 void command_cancel(struct command *command)
 {
     kill_group(command);
-    // The killed process is reaped here: it ends at once, and nobody else waits for it.
     if (process_exists(&command->process) && !command->exited) {
         process_signal(&command->process, SIGKILL);
-        for (int tries = 0; tries < 1000 && !process_reap(&command->process, &command->exit);
-             tries++)
-            usleep(100);
+        await_end(&command->process, &command->exit);
     }
+    if (command->entry)
+        kill_leftovers(command);
     command_free(command);
 }

@@ -17,7 +17,7 @@
 enum {
     PROGRAM_GRACE_MS = 50,
     PROGRAM_WORKERS_MAX = 4,
-    PROGRAM_QUEUE_MAX = 64,
+    PROGRAM_QUEUE_MAX = 256,
     PROGRAM_MESSAGE_MAX = 64 << 20,  // bytes of one message in either direction
     PROGRAM_WORKER_FD = 3,           // the worker's end
 };
@@ -26,7 +26,8 @@ enum {
 enum program_message {
     PROGRAM_READY = 1,  // worker, once, when it is locked: {"landlock":true}
     // server: a batch record (docs/language.md); with "keep":true the memory comes back as text, with
-    // "definitions" its functions are defined before the program
+    // "definitions" its functions are defined before the program, with "max_step_bytes":N the answer to
+    // a larger Step is {"step":null}
     PROGRAM_RUN = 2,
     PROGRAM_STEP =
         3,  // worker: {"step":{…}}, and with "keep" {"memory":{"data","definitions","lost"}}

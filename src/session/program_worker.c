@@ -267,12 +267,13 @@ static bool call_remote(void *data, struct span name, struct tool_call *call)
 
 // --- runs ---------------------------------------------------------------------------------------
 
-static void answer(struct worker *worker, const struct step *step, bool keep)
+static void answer(struct worker *worker, const struct step *step, size_t max_step_bytes, bool keep)
 {
     CLEANUP_BUFFER struct buffer payload;
-    buffer_init(&payload, PROGRAM_MESSAGE_MAX);
+    buffer_init(&payload, max_step_bytes);
     buffer_append_text(&payload, "{\"step\":");
     step_write_json(step, &payload, NULL);
+    payload.limit = PROGRAM_MESSAGE_MAX;
     if (keep) {
         buffer_append_text(&payload, ",\"memory\":");
         saved_memory_write(step, (struct span){0}, &payload);
@@ -311,11 +312,16 @@ static void run_record(struct worker *worker, struct span payload)
     drop_message(worker, payload);
     struct definitions_prefix prefix = {0};
     bool keep = readable && value_is_true(map_get_text(record, "keep"));
+    value bound = readable ? map_get_text(record, "max_step_bytes") : value_nil();
+    size_t max_step_bytes =
+        bound.tag == VALUE_INTEGER && bound.integer > 0 && bound.integer < PROGRAM_MESSAGE_MAX
+            ? (size_t)bound.integer
+            : PROGRAM_MESSAGE_MAX;
     record = readable ? put_definitions_first(region, record, &prefix) : value_nil();
     struct record_run run;
     record_run(region, record, &host, &run);
     saved_memory_hide_prefix(&run.step, prefix);
-    answer(worker, &run.step, keep);
+    answer(worker, &run.step, max_step_bytes, keep);
     record_run_release(&run);
 }
 

@@ -1,11 +1,13 @@
 // run-program and list-program-tools: sandboxed programs over the server's tools.
 #include <inttypes.h>
 #include <string.h>
+#include <sys/queue.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "tools/fields.h"
 #include "tools/named_memory.h"
-#include "tools/render.h"
+#include "tools/program_step.h"
 #include "tools/run.h"
 #include "tools/schema.h"
 #include "tools/structure.h"
@@ -15,88 +17,54 @@ enum {
     TIMEOUT_DEFAULT_MS = 1000,
     TIMEOUT_MAX_MS = 600000,
     MEMORY_MAX = 1 << 30,
-    ANSWER_DEPTH = 10000
+    ANSWER_DEPTH = 10000,
+    STEP_MAX = MCP_OUTPUT_LIMIT,  // more could not be sent on
 };
 
-// One call of run-program, from its arguments to its reply.
+// One call of run-program, from its arguments to its reply: it waits for its memory, then for what the
+// tools say of themselves, then for a worker's answer.
 struct program_task {
+    TAILQ_ENTRY(program_task) link;  // in tools->memory_users, when it names a memory
     struct tools *tools;
     struct mcp_call *call;
     value record;
     int64_t timeout_ms;
-    struct named_memory *memory;  // NULL: none
+    char *memory_name;                      // NULL: none
+    struct named_memory *memory;            // NULL: none, or not its turn yet
+    struct toolbox_resolution *resolution;  // NULL: not begun, or done
+    struct event *deadline;                 // of the resolution
     uint64_t ticket;
 };
 
+static void task_begin(struct program_task *task);
+
+// Runs that name the same memory take turns, in the order they came.
+static struct program_task *next_user(const struct tools *tools, const char *memory_name)
+{
+    struct program_task *task;
+    TAILQ_FOREACH (task, &tools->memory_users, link)
+        if (strcmp(task->memory_name, memory_name) == 0)
+            return task;
+    return NULL;
+}
+
 static void task_free(struct program_task *task)
 {
+    if (task->resolution)
+        toolbox_abandon(task->resolution);
+    if (task->deadline)
+        event_free(task->deadline);
+    struct program_task *next = NULL;
     named_memory_close(task->memory);
+    if (task->memory_name) {
+        bool had_its_turn = next_user(task->tools, task->memory_name) == task;
+        TAILQ_REMOVE(&task->tools->memory_users, task, link);
+        next = had_its_turn ? next_user(task->tools, task->memory_name) : NULL;
+    }
+    memory_free(task->memory_name);
     memory_free(task);
-}
-
-// --- text of a Step -----------------------------------------------------------------------------
-
-static void render_lines(struct buffer *text, value step, const char *member)
-{
-    size_t count = count_in(step, member);
-    if (count == 0)
-        return;
-    render_gap(text);
-    buffer_append_format(text, "[%s]", member);
-    for (size_t i = 0; i < count; i++) {
-        buffer_append_byte(text, '\n');
-        buffer_append_span(text, value_text(item_in(step, member, i)));
-    }
-}
-
-static void render_calls(struct buffer *text, value step)
-{
-    size_t count = count_in(step, "tool_calls");
-    if (count == 0)
-        return;
-    render_gap(text);
-    buffer_append_text(text, "[tools]");
-    for (size_t i = 0; i < count; i++) {
-        value entry = item_in(step, "tool_calls", i);
-        struct span name = text_in(entry, "name"), error = text_in(entry, "error");
-        buffer_append_format(text, "\n%.*s", (int)name.length, name.data);
-        if (error.length)
-            buffer_append_format(text, " failed: %.*s", (int)error.length, error.data);
-        else
-            buffer_append_format(text, " %s(%" PRId64 " ms)",
-                                 flag_in(entry, "cached") ? "cached " : "",
-                                 integer_in(entry, "duration_ms", 0));
-    }
-}
-
-static void render_failure(struct buffer *text, value fail)
-{
-    value details = map_get_text(fail, "details");
-    struct span reason = text_in(fail, "reason"), kind = text_in(details, "kind");
-    render_gap(text);
-    buffer_append_format(text, "[ERROR] %.*s", (int)reason.length, reason.data);
-    if (!span_equal(reason, kind))
-        buffer_append_format(text, " (%.*s)", (int)kind.length, kind.data);
-    buffer_append_byte(text, '\n');
-    buffer_append_span(text, text_in(fail, "message"));
-    if (integer_in(details, "line", 0))
-        buffer_append_format(text, "\n(line %" PRId64 ", column %" PRId64 ")",
-                             integer_in(details, "line", 0), integer_in(details, "column", 0));
-}
-
-static void render_step(struct buffer *text, value step)
-{
-    value fail = map_get_text(step, "fail");
-    render_lines(text, step, "prints");
-    render_calls(text, step);
-    render_lines(text, step, "warnings");
-    if (value_is_map(fail)) {
-        render_failure(text, fail);
-        return;
-    }
-    render_gap(text);
-    buffer_append_text(text, "=> ");
-    buffer_append_span(text, text_in(step, "printed"));
+    if (next)
+        task_begin(next);
 }
 
 // --- the end of a run ---------------------------------------------------------------------------
@@ -128,13 +96,26 @@ static void reply_step(struct program_task *task, value step)
     struct region *region = mcp_call_region(task->call);
     struct tool_result result = {0};
     buffer_init(&result.text, BUFFER_DEFAULT_LIMIT);
-    render_step(&result.text, step);
+    program_step_render(&result.text, step);
     value fail = map_get_text(step, "fail");
     result.is_error = value_is_map(fail);
     if (result.is_error)
         step = map_put_text(region, step, "error", error_of(region, fail));
     result.structured = map_put_text(region, step, "ok", value_boolean(!result.is_error));
     tool_send(task->call, &result);
+}
+
+static void reply_timeout(struct program_task *task, bool started, const char *what)
+{
+    struct region *region = mcp_call_region(task->call);
+    value memory = mcp_call_argument(task->call, "memory");
+    struct late_step late = {
+        .what = what,
+        .timeout_ms = task->timeout_ms,
+        .duration_ms = started ? task->timeout_ms + PROGRAM_GRACE_MS : -1,
+        .memory = value_is_map(memory) ? value_retain(memory) : map_new(region),
+    };
+    reply_step(task, program_step_late(region, &late));
 }
 
 static void on_answer(void *data, struct span answer, const char *failure)
@@ -147,14 +128,13 @@ static void on_answer(void *data, struct span answer, const char *failure)
     mcp_call_on_cancel(task->call, NULL, NULL);
     mcp_metric_add(task->tools->metrics.programs, 1);
     if (failure && strcmp(failure, "timeout") == 0) {
-        tool_refuse(task->call, "timeout",
-                    "timeout: evaluation exceeded %" PRId64 " ms (option timeout)",
-                    task->timeout_ms);
+        reply_timeout(task, true, "evaluation exceeded");
     } else if (failure) {
         tool_refuse(task->call, "worker-failed", "%s", failure);
     } else if (!json_read(region, answer, &options, &message, &error) ||
                !value_is_map(map_get_text(message, "step"))) {
-        tool_refuse(task->call, "result-too-large", "the result is larger than 64 MiB");
+        tool_refuse(task->call, "result-too-large",
+                    "the result is larger than %d MiB, all that one answer holds", STEP_MAX >> 20);
     } else {
         value step = map_get_text(message, "step"), memory = map_get_text(message, "memory");
         bool ok = value_is_nil(map_get_text(step, "fail"));
@@ -179,7 +159,8 @@ static void on_tool(void *data, struct program_call *call, struct span name, str
 static void on_cancel(struct mcp_call *call, void *data)
 {
     struct program_task *task = data;
-    program_cancel(task->tools->programs, task->ticket);
+    if (task->ticket)
+        program_cancel(task->tools->programs, task->ticket);
     task_free(task);
     mcp_call_reply_failure(call, "cancelled", "The call was cancelled.");
 }
@@ -190,6 +171,9 @@ static void on_resolved(void *data, value tools)
 {
     struct program_task *task = data;
     struct region *region = mcp_call_region(task->call);
+    task->resolution = NULL;
+    if (task->deadline)
+        evtimer_del(task->deadline);
     CLEANUP_BUFFER struct buffer text;
     buffer_init(&text, PROGRAM_MESSAGE_MAX);
     task->record = map_put_text(region, task->record, "tools", tools);
@@ -201,7 +185,6 @@ static void on_resolved(void *data, value tools)
         .tool = on_tool,
         .data = task,
     };
-    mcp_call_on_cancel(task->call, on_cancel, task);
     task->ticket = text.failed ? 0 : program_submit(task->tools->programs, &request);
     if (task->ticket)
         return;
@@ -213,13 +196,45 @@ static void on_resolved(void *data, value tools)
     task_free(task);
 }
 
+static void on_deadline(evutil_socket_t fd, short what, void *data)
+{
+    (void)fd, (void)what;
+    struct program_task *task = data;
+    mcp_call_on_cancel(task->call, NULL, NULL);
+    reply_timeout(task, false, "a session did not describe its tools within");
+    task_free(task);
+}
+
+// Only tools that the program or a function kept in its memory can name need a description; strict
+// validation wants that of every tool.
+static void resolve_tools(struct program_task *task)
+{
+    struct tools *tools = task->tools;
+    struct toolbox_wish wish = {.allowed = mcp_call_argument(task->call, "tools"), .patient = true};
+    if (!span_equal_text(text_in(task->record, "validation"), "strict")) {
+        wish.texts[0] = text_in(task->record, "program");
+        wish.texts[1] = text_in(task->record, "definitions");
+        wish.text_count = 2;
+    }
+    struct toolbox_resolution *resolution = toolbox_begin(
+        tools->toolbox, tools->sessions, mcp_call_region(task->call), &wish, on_resolved, task);
+    if (!resolution)
+        return;
+    task->resolution = resolution;
+    task->deadline = evtimer_new(tools->base, on_deadline, task);
+    CHECK(task->deadline);
+    struct timeval limit = {task->timeout_ms / 1000, task->timeout_ms % 1000 * 1000};
+    evtimer_add(task->deadline, &limit);
+}
+
 // `memory`: an object is the memory itself, a string the name of one that the server keeps.
 static bool take_memory(struct program_task *task)
 {
-    struct region *region = mcp_call_region(task->call);
-    value memory = mcp_call_argument(task->call, "memory"), content;
+    struct tools *tools = task->tools;
+    value memory = mcp_call_argument(task->call, "memory");
     if (value_is_map(memory))
-        task->record = map_put_text(region, task->record, "memory", value_retain(memory));
+        task->record =
+            map_put_text(mcp_call_region(task->call), task->record, "memory", value_retain(memory));
     if (!value_is_string(memory))
         return true;
     if (!session_name_valid(value_text(memory))) {
@@ -227,9 +242,26 @@ static bool take_memory(struct program_task *task)
                     "A memory is named like a session: a-z, 0-9, '.', '_', '-'");
         return false;
     }
+    size_t users = 0;
+    const struct program_task *user;
+    TAILQ_FOREACH (user, &tools->memory_users, link)
+        users++;
+    if (users >= PROGRAM_QUEUE_MAX) {
+        tool_refuse(task->call, "memory-busy", "%d runs wait for their memories already",
+                    PROGRAM_QUEUE_MAX);
+        return false;
+    }
+    task->memory_name = memory_copy_text(value_text(memory).data, value_text(memory).length);
+    TAILQ_INSERT_TAIL(&tools->memory_users, task, link);
+    return true;
+}
+
+static bool open_memory(struct program_task *task)
+{
+    struct region *region = mcp_call_region(task->call);
+    value content;
     struct error error;
-    if (!named_memory_open(tool_text(task->call, "memory"), region, &task->memory, &content,
-                           &error)) {
+    if (!named_memory_open(task->memory_name, region, &task->memory, &content, &error)) {
         tool_refuse(task->call, error.code == ERROR_BUSY ? "memory-busy" : "memory-unavailable",
                     "%s", error.message);
         return false;
@@ -242,6 +274,16 @@ static bool take_memory(struct program_task *task)
                                     value_retain(map_get_text(content, "definitions")));
     }
     return true;
+}
+
+static void task_begin(struct program_task *task)
+{
+    if (task->memory_name && !open_memory(task)) {
+        mcp_call_on_cancel(task->call, NULL, NULL);
+        task_free(task);
+        return;
+    }
+    resolve_tools(task);
 }
 
 // The limits of a run are checked by the worker; those that would hurt the server, here.
@@ -295,11 +337,14 @@ static void handle_run(struct mcp_call *call, void *data)
     task->record = map_put_text(region, task->record, "program",
                                 value_retain(mcp_call_argument(call, "source")));
     value allowed = mcp_call_argument(call, "tools");
+    task->record = map_put_text(region, task->record, "max_step_bytes", value_integer(STEP_MAX));
     if (!take_options(task) || !check_allowed(task, allowed) || !take_memory(task)) {
         task_free(task);
         return;
     }
-    toolbox_resolve(tools->toolbox, tools->sessions, region, allowed, on_resolved, task);
+    mcp_call_on_cancel(call, on_cancel, task);
+    if (!task->memory_name || next_user(tools, task->memory_name) == task)
+        task_begin(task);
 }
 
 // --- list-program-tools -------------------------------------------------------------------------
@@ -318,6 +363,7 @@ static void on_listed(void *data, value tools)
         value entry = map_put_text(region, map_new(region), "name", value_retain(name));
         entry = structure_member(region, entry, record, "signature");
         entry = structure_member(region, entry, record, "description");
+        entry = structure_member(region, entry, record, "problem");
         listed = vector_push(region, listed, entry);
         buffer_append_text(&result.text, result.text.length ? "\n" : "");
         buffer_append_format(&result.text, "tool/%.*s", (int)value_text(name).length,
@@ -327,6 +373,10 @@ static void on_listed(void *data, value tools)
         if (description.length)
             buffer_append_format(&result.text, "\n    %.*s", (int)description.length,
                                  description.data);
+        struct span problem = text_in(record, "problem");
+        if (problem.length)
+            buffer_append_format(&result.text, "\n    [problem] %.*s", (int)problem.length,
+                                 problem.data);
     }
     if (result.text.length == 0)
         buffer_append_text(&result.text,
@@ -339,8 +389,8 @@ static void on_listed(void *data, value tools)
 static void handle_list(struct mcp_call *call, void *data)
 {
     struct tools *tools = data;
-    toolbox_resolve(tools->toolbox, tools->sessions, mcp_call_region(call), value_nil(), on_listed,
-                    call);
+    struct toolbox_wish wish = {.with_problems = true};
+    toolbox_begin(tools->toolbox, tools->sessions, mcp_call_region(call), &wish, on_listed, call);
 }
 
 #define SCHEMA_OBJECT_OF(name, description) \
@@ -349,27 +399,24 @@ static void handle_list(struct mcp_call *call, void *data)
 static const struct mcp_tool program_tools[] = {
     {
         .name = "run-program",
-        .title = "Run a sandboxed program",
-        .description = "Run a PTC-Lisp program (small Clojure-like language) over data and tools: "
-                       "ctx/x reads the "
-                       "context, (tool/name {:k v}) calls a tool, the last value is the result. No "
-                       "files, no network.",
+        .title = "Run a program",
+        .description = "Run a sandboxed program in PTC-Lisp, a small Clojure: ctx/x reads the "
+                       "context, (tool/name {:k v}) calls a tool, the last value is the result.",
         .input_schema =
             SCHEMA_OBJECT("\"source\"", SCHEMA_STRING("source", "the program"),
-                          SCHEMA_OBJECT_OF("context", "inputs, read as ctx/name"),
-                          "\"memory\":{\"type\":[\"object\",\"string\"],\"description\":\"memory, "
-                          "or the name of one kept by the server\"}",
+                          SCHEMA_OBJECT_OF("context", "read as ctx/name"),
+                          "\"memory\":{\"type\":[\"object\",\"string\"],\"description\":\"it, or "
+                          "the name of a kept one\"}",
                           "\"tools\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},"
-                          "\"description\":\"tools to allow, default all\"}",
-                          SCHEMA_STRING("signature", "e.g. (orders [:map]) -> {total :float}"),
+                          "\"description\":\"default all\"}",
+                          SCHEMA_STRING("signature", "e.g. (n :int) -> {sum :float}"),
                           "\"validation\":{\"type\":\"string\",\"enum\":[\"enabled\",\"warn_only\","
                           "\"disabled\",\"strict\"]}",
-                          SCHEMA_OBJECT_OF("limits", "timeout (ms), max_memory (bytes), …")),
+                          SCHEMA_OBJECT_OF("limits", "timeout ms, max_memory bytes, …")),
         .output_schema = "{\"type\":\"object\",\"required\":[\"ok\"],\"properties\":{\"ok\":{"
                          "\"type\":\"boolean\"},"
-                         "\"printed\":{\"type\":[\"string\",\"null\"]},\"return\":{},\"fail\":{"
-                         "\"type\":[\"object\",\"null\"]},"
-                         "\"prints\":" SCHEMA_STRINGS "," SCHEMA_ERROR "}}",
+                         "\"printed\":{\"type\":[\"string\",\"null\"]},\"fail\":{"
+                         "\"type\":[\"object\",\"null\"]}," SCHEMA_ERROR "}}",
         .flags = MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD,
         .handler = handle_run,
     },
@@ -387,5 +434,6 @@ static const struct mcp_tool program_tools[] = {
 
 void tools_register_program(struct tools *tools)
 {
+    TAILQ_INIT(&tools->memory_users);
     TOOLS_ADD_ALL(tools, program_tools);
 }

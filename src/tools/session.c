@@ -130,8 +130,7 @@ static void handle_reset(struct mcp_call *call, void *data)
     bool asked;
     if (!reset_confirmed(data, call, &asked)) {
         if (!asked)
-            tool_refuse(call, "declined",
-                        "The user declined the reset. \"confirm\": true resets without asking.");
+            tool_refuse(call, "declined", "The user declined the reset.");
         return;
     }
     struct session_request request = {.kind = SESSION_RESET};

@@ -32,10 +32,20 @@ struct toolbox *toolbox_new(void)
     return toolbox;
 }
 
+void toolbox_memo_release(struct toolbox_memo *memo)
+{
+    memory_free(memo->signature);
+    memory_free(memo->description);
+    memory_free(memo->problem);
+}
+
 void toolbox_free(struct toolbox *toolbox)
 {
     if (!toolbox)
         return;
+    for (size_t i = 0; i < toolbox->count; i++)
+        if (toolbox->tools[i].memo)
+            toolbox_memo_release(toolbox->tools[i].memo);
     region_free(toolbox->region);
     memory_free(toolbox);
 }
@@ -95,6 +105,7 @@ static bool read_lisp(struct toolbox *toolbox, struct toolbox_tool *tool, value 
     if (!value_is_string(function) || value_text(function).length == 0)
         return refuse(error, tool, "lisp needs a function name");
     tool->kind = TOOLBOX_LISP;
+    tool->memo = region_alloc_zero(toolbox->region, sizeof(*tool->memo));
     tool->function = copy_text(toolbox, value_text(function));
     tool->session = value_is_string(session) ? copy_text(toolbox, value_text(session)) : "main";
     if (!session_name_valid(span_from(tool->session)))

@@ -13,6 +13,7 @@ enum { RESULT_DEPTH = 1000 };
 
 // One call under way: a ticket of the sessions, or a command.
 struct pending {
+    const struct toolbox_tool *tool;
     struct program_call *call;
     struct session_manager *sessions;
     uint64_t ticket;
@@ -36,16 +37,25 @@ static void on_run_end(void *data)
     memory_free(pending);
 }
 
-static struct pending *begin(struct program_call *call, struct session_manager *sessions)
+static struct pending *begin(const struct toolbox_tool *tool, struct program_call *call,
+                             struct session_manager *sessions)
 {
     struct pending *pending = memory_alloc_zero(sizeof(*pending));
-    *pending = (struct pending){.call = call, .sessions = sessions};
+    *pending = (struct pending){.tool = tool, .call = call, .sessions = sessions};
     program_call_set_data(call, pending);
     program_call_on_end(call, on_run_end);
     return pending;
 }
 
 // --- Lisp functions -----------------------------------------------------------------------------
+
+// Failures of programs are one line.
+static void put_on_one_line(struct buffer *text)
+{
+    for (size_t i = 0; i < text->length; i++)
+        if (text->data[i] == '\n')
+            text->data[i] = ' ';
+}
 
 // "DIVISION-BY-ZERO: arithmetic error …" and the first frames: what a model needs to go on.
 static void describe_condition(struct buffer *text, value error)
@@ -59,24 +69,32 @@ static void describe_condition(struct buffer *text, value error)
         buffer_append_text(text, i ? ", " : " in ");
         buffer_append_span(text, text_in(item_in(error, "frames", i), "call"));
     }
-    // Failures of programs are one line.
-    for (size_t i = 0; i < text->length; i++)
-        if (text->data[i] == '\n')
-            text->data[i] = ' ';
+    put_on_one_line(text);
+}
+
+void toolbox_describe_missing(struct buffer *text, const struct toolbox_tool *tool, value answer)
+{
+    buffer_append_format(text, "%s: ", tool->function);
+    buffer_append_span(text, text_in(answer, "message"));
+    put_on_one_line(text);
 }
 
 static void on_lisp_reply(void *data, const struct session_reply *reply)
 {
     struct pending *pending = data;
     struct program_call *call = pending->call;
+    const struct toolbox_tool *tool = pending->tool;
     memory_free(pending);
+    bool found = reply->ok && flag_in(reply->result, "found");
     CLEANUP_BUFFER struct buffer text;
     buffer_init(&text, PROGRAM_MESSAGE_MAX);
-    if (reply->ok)
+    if (found)
         json_write(&text, map_get_text(reply->result, "value"), 0, NULL);
+    else if (reply->ok)
+        toolbox_describe_missing(&text, tool, reply->result);
     else
         describe_condition(&text, reply->error);
-    program_call_reply(call, reply->ok, buffer_span(&text));
+    program_call_reply(call, found, buffer_span(&text));
 }
 
 static void call_lisp(const struct toolbox_tool *tool, struct session_manager *sessions,
@@ -91,10 +109,9 @@ static void call_lisp(const struct toolbox_tool *tool, struct session_manager *s
         region_free(region);
         return;
     }
-    value params = map_put_text(region, map_new(region), "function",
-                                value_string_format(region, "%s", tool->function));
+    value params = toolbox_function_params(region, tool);
     params = map_put_text(region, params, "arguments", map);
-    struct pending *pending = begin(call, sessions);
+    struct pending *pending = begin(tool, call, sessions);
     struct session_request request = {
         .session = tool->session,
         .kind = SESSION_EVALUATE,
@@ -144,7 +161,7 @@ static void on_command_done(void *data, const struct command_result *result)
 static void call_command(const struct toolbox_tool *tool, struct event_base *base,
                          struct program_call *call, struct span arguments)
 {
-    struct pending *pending = begin(call, NULL);
+    struct pending *pending = begin(tool, call, NULL);
     struct command_request request = {
         .argv = tool->argv,
         .input = arguments,

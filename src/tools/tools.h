@@ -4,6 +4,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <sys/queue.h>
 
 #include "context/store.h"
 #include "mcp/mcp.h"
@@ -37,6 +38,7 @@ struct tools {
     const char *auto_context;  // mode of feeding the context; NULL: as the store's setting says
     struct tool_metrics metrics;
     struct context_tools *context;
+    TAILQ_HEAD(program_task_list, program_task) memory_users;  // runs that use named memories
 };
 
 // Registers all families. False: the selection or the mode of feeding names something unknown.

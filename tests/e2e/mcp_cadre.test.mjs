@@ -1,7 +1,7 @@
 // `cadre serve` as the official SDK clients see it: v1, and v2 in its three modes, over stdio and HTTP.
 import { test, describe, before, after } from 'node:test';
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -10,9 +10,10 @@ import { promisify } from 'node:util';
 import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as Stdio1 } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as Http1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { Client as Client2, StreamableHTTPClientTransport as Http2 } from '@modelcontextprotocol/client';
 import { StdioClientTransport as Stdio2 } from '@modelcontextprotocol/client/stdio';
-import { HttpServer, allEvents, call, legacy, modern, sleep } from './mcp_support.mjs';
+import { HttpServer, allEvents, call, initialize, legacy, modern, sleep } from './mcp_support.mjs';
 
 const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const CADRE = path.resolve(process.env.CADRE ?? path.join(ROOT, 'build/debug/src/cli/cadre'));
@@ -53,6 +54,44 @@ async function withClient({ sdk, mode }, transport, run) {
   }
   assert.deepEqual(seen, []);
 }
+
+describe('the command line', () => {
+  test('the core tools fit into 8 KiB, in both eras', async () => {
+    for (const open of [[initialize('2025-11-25'), legacy(1, 'tools/list')], [modern(1, 'tools/list')]]) {
+      const { stdout } = spawnSync(CADRE, ['serve', '--tools', 'core'],
+        { encoding: 'utf8', input: open.map((message) => `${JSON.stringify(message)}\n`).join('') });
+      const line = stdout.trim().split('\n').at(-1);
+      assert.ok(JSON.parse(line).result.tools.length > 3);
+      assert.ok(Buffer.byteLength(line) + 1 <= 8192, `${Buffer.byteLength(line)} bytes`);
+    }
+  });
+  test('localhost is an address, and names are checked', async () => {
+    const server = await HttpServer.start([], [CADRE, 'serve', '--http', 'localhost:0', '--allow-host', 'lisp.example.com',
+      '--allow-origin', 'https://app.example.com:8443', '--allow-origin', 'vscode-webview://panel']);
+    assert.match(server.url, /^http:\/\/127\.0\.0\.1:\d+\/mcp$/);
+    await server.stop();
+    for (const [option, text] of [['--allow-host', ''], ['--allow-host', 'a.example.com:80'], ['--allow-host', 'http://a'],
+      ['--allow-origin', 'foo'], ['--allow-origin', ''], ['--allow-origin', 'https://'], ['--allow-origin', 'https://a/b']]) {
+      const result = spawnSync(CADRE, ['serve', '--http', '0', option, text], { encoding: 'utf8', timeout: 10000 });
+      assert.equal(result.status, 2, `${option} '${text}'`);
+      assert.match(result.stderr, new RegExp(`${option} takes .*; got '${text}'`));
+    }
+  });
+});
+
+test('a declined reset stays declined', async () => {
+  const client = new Client1({ name: 'test', version: '1' }, { capabilities: { elicitation: {} } });
+  client.setRequestHandler(ElicitRequestSchema, async () => ({ action: 'decline' }));
+  await client.connect(new Http1(new URL(http.url)));
+  const run = (name, args) => client.callTool({ name, arguments: { session: 'declined', ...args } });
+  for (let i = 0; i < 10; i++) await run('evaluate-lisp', { code: `(defvar *v${i}* ${i})` });
+  const { isError, content } = await run('reset-session', {});
+  assert.ok(isError);
+  assert.match(content[0].text, /The user declined the reset\.$/);
+  assert.equal((await run('evaluate-lisp', { code: '*v9*' })).content[0].text, '=> 9');
+  await run('close-session', {});
+  await client.close();
+});
 
 for (const mode of MODES)
   for (const transport of ['stdio', 'http'])

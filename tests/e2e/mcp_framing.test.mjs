@@ -334,6 +334,7 @@ describe('running calls', () => {
     await s.ask(ping(2));
     const start = performance.now();
     s.child.kill('SIGTERM');
+    assert.equal((await s.answer(1)).error.code, 1002);  // it is not left without an answer
     assert.equal((await s.exit).code, 0);
     assert.ok(performance.now() - start < 2000);
   });

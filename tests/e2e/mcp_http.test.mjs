@@ -111,6 +111,24 @@ describe('form of the request', () => {
     });
     assert.match(expected, /^HTTP\/1\.1 100[\s\S]*HTTP\/1\.1 200/);
   });
+  test('a body announced too large is refused at once, whether it comes or not', async () => {
+    for (const more of [[], ['Expect: 100-continue']]) {
+      const lines = modernLines('localhost', ['Content-Length: 8388609', ...more]);
+      const start = performance.now();
+      const text = await server.raw([...lines, '', ''].join('\r\n'), 5000);
+      assert.match(text, /^HTTP\/1\.1 413 .*"message":"The body is larger than 8 MiB"/s);
+      assert.equal(text.match(/HTTP\/1\.1/g).length, 1);
+      assert.ok(performance.now() - start < 3000);
+    }
+    assert.match(await server.raw([...modernLines('localhost', ['Content-Length: 5', 'Expect: magic']), '', ''].join('\r\n')), /^HTTP\/1\.1 417/);
+    assert.equal((await server.modern(discover)).status, 200);
+  });
+  test('what others would read differently is refused', async () => {
+    const body = JSON.stringify(discover);
+    for (const length of [`+${body.length}`, `0x${body.length.toString(16)}`, `${body.length} `.repeat(2), ''])
+      assert.equal(await server.rawStatus([...modernLines('localhost', [`Content-Length: ${length}`]), '', body].join('\r\n')), 400, length);
+    assert.equal(await server.rawStatus(request(server, modernLines('localhost\0evil'), body)), 400);
+  });
   test('smuggling is refused', async () => {
     const body = JSON.stringify(discover);
     const lines = modernLines('localhost');
@@ -129,7 +147,7 @@ describe('form of the request', () => {
     const many = Array.from({ length: 101 }, (_, i) => `X-${i}: 1`);
     assert.equal(await server.rawStatus(request(server, modernLines('localhost', many), JSON.stringify(discover))), 431);
     const status = await server.rawStatus(request(server, modernLines('localhost', [`X: ${'a'.repeat(40 << 10)}`]), '{}'));
-    assert.ok([400, 413, 431].includes(status), `${status}`);
+    assert.equal(status, 431);
   });
   test('pipelined requests are answered in order, also while the first one runs', async () => {
     const one = (id) => { const body = JSON.stringify(call(modern, id, 'slow_compute', { seconds: 0.2, label: id }));
@@ -215,6 +233,16 @@ describe('modern headers and statuses', () => {
     await sleep(150);
     assert.equal(await running(), base);
   });
+  test('subscriptions/listen: only what exists is agreed, and only what is well formed', async () => {
+    const listen = (notifications, options) => server.modern(modern('sub', 'subscriptions/listen', { notifications }), {}, options);
+    const abort = new AbortController();
+    const stream = events(await listen({ resourceSubscriptions: ['zzz', 'test://watched-resource', 'test://template/1/data'] }, { signal: abort.signal }));
+    const first = (await within(2000, stream.next(), 'event')).value.message;
+    assert.deepEqual(first.params.notifications, { resourceSubscriptions: ['test://watched-resource', 'test://template/1/data'] });
+    abort.abort();
+    for (const wrong of [{ resourceSubscriptions: 5 }, { resourceSubscriptions: [5] }, { taskIds: 'x' }, { toolsListChanged: 'yes' }])
+      assert.equal(await code(await listen(wrong)), -32602, JSON.stringify(wrong));
+  });
   test('subscriptions/listen: acknowledged first, then only what was asked for', async () => {
     const abort = new AbortController();
     const stream = await server.modern(modern('sub', 'subscriptions/listen',
@@ -266,8 +294,12 @@ describe('requestState', () => {
 
 describe('legacy sessions', () => {
   test('life of a session', async () => {
-    assert.equal((await server.post(ping(1))).status, 400);
-    assert.equal((await server.post(ping(1), { 'Mcp-Session-Id': 'f'.repeat(32) })).status, 404);
+    for (const [headers, status] of [[{}, 400], [{ 'Mcp-Session-Id': 'f'.repeat(32) }, 404]]) {
+      const refusal = await server.post(ping('mine'), headers);
+      assert.equal(refusal.status, status);
+      assert.equal((await refusal.json()).id, 'mine');
+      assert.equal((await (await server.post({ jsonrpc: '2.0', method: 'notifications/x' }, headers)).json()).id, null);
+    }
     const opened = await server.post(initialize('2025-11-25'));
     assert.match(opened.headers.get('mcp-session-id'), /^[0-9a-f]{32}$/);
     const refused = await server.post({ ...initialize('2025-11-25'), params: {} });
@@ -433,6 +465,18 @@ describe('tokens and limits', () => {
     await within(3000, closed, 'close');
     assert.ok(received < 80000 * 200, `${received} bytes were kept for it`);
     assert.equal((await server.modern(discover)).status, 200);
+  });
+  test('a stopping server answers what it cannot finish', async () => {
+    const own = await HttpServer.start();
+    const pending = own.modern(call(modern, 7, 'slow_compute', { seconds: 30, label: 'never' }));
+    await sleep(200);
+    const stopped = own.stop();
+    const answer = await pending;
+    assert.equal(answer.status, 503);
+    assert.deepEqual(await answer.json(), { jsonrpc: '2.0', id: 7,
+      error: { code: 1002, message: 'The server is stopping: this request was interrupted' } });
+    await stopped;
+    assert.doesNotMatch(own.stderr, /Bad file descriptor/);
   });
   test('a stopping server lets running calls finish', async () => {
     const own = await HttpServer.start();

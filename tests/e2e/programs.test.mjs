@@ -6,7 +6,7 @@ import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { CADRE, Server, eventually, sleep, temporaryDirectory, useServer } from './support.mjs';
+import { CADRE, Server, eventually, residentBytes, sleep, temporaryDirectory, useServer } from './support.mjs';
 
 const EXAMPLES = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../examples');
 const directory = temporaryDirectory();
@@ -159,9 +159,9 @@ describe('run-program', () => {
   });
 
   const hostile = [
-    ['late', 500, /took longer than its time limit/], ['crash', 5000, /signal 11/],
+    ['late', 500, /took longer than its time limit of 150 ms \(timeout_ms\)/], ['crash', 5000, /signal 11/],
     ['failing', 5000, /exit status 4: no such order/], ['garbage', 5000, /not JSON/], ['silent', 5000, /not JSON/],
-    ['binary', 5000, /not JSON/], ['flood', 10000, /max_output/], ['gigabyte', 20000, /max_output|not JSON/],
+    ['binary', 5000, /not JSON/], ['flood', 10000, /longer than 1048576 bytes \(max_output\)/], ['gigabyte', 20000, /max_output|not JSON/],
     ['explode {:x 1}', 10000, /SIMPLE-ERROR: cannot use 1/], ['die', 10000, /PROCESS-EXIT/],
   ];
   for (const [call, timeout, message] of hostile) {
@@ -183,7 +183,7 @@ describe('run-program', () => {
       assert.ok(seconds < 5, `took ${seconds} s`);
       assert.equal(await value('(+ 1 2)'), 3);
     }
-    assert.equal(await server.value('*kept*'), '=> 42');
+    assert.match(await server.value('*kept*'), /=> 42$/);
     assert.ok(await eventually(() => server.processes().every((pid) =>
       !readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes('sleep 60')), 3));
   });
@@ -233,6 +233,141 @@ test('a named memory survives the server', async () => {
   assert.equal((await call('(twice total)')).structured.return, 10);
   assert.deepEqual((await call('(def total 6) nil')).structured.memory_delta, { total: 6 });
   await server.stop();
+});
+
+// Tools of a file of their own, and runs over them.
+function useTools(tools, files = {}) {
+  const place = temporaryDirectory();
+  for (const [name, content] of Object.entries({ ...files, 'tools.json': JSON.stringify(tools) }))
+    writeFileSync(path.join(place, name), content);
+  const server = useServer({ args: ['--program-tools', path.join(place, 'tools.json')], env: { XDG_STATE_HOME: place } });
+  const run = (source, parameters = {}) =>
+    server.call('run-program', { source, limits: { timeout: 10000 }, ...parameters });
+  const value = async (source, parameters) => {
+    const result = await run(source, parameters);
+    assert.ok(!result.isError, result.text);
+    return result.structured.return;
+  };
+  return { server, run, value, place };
+}
+
+describe('Lisp functions that are not there', () => {
+  const { server, run } = useTools({
+    package: { lisp: 'nopkg:nofn' }, function: { lisp: 'misspelt' }, macro: { lisp: 'cl:when' }, garbage: { lisp: '))((' },
+    nofile: { lisp: { function: 'shop:price', file: 'missing.lisp' } },
+    broken: { lisp: { function: 'shop:cost', file: 'broken.lisp' } },
+    described: { lisp: 'nowhere', signature: '() -> :int', description: 'Described but not there' },
+  }, { 'broken.lisp': '(defvar *before* 1)\n(car *before*)\n' });
+  const expected = {
+    package: /nopkg:nofn: Package NOPKG not found/, function: /misspelt: Symbol MISSPELT not found/,
+    macro: /cl:when: COMMON-LISP::WHEN is not a function/, garbage: /\)\)\(\(: Symbol \)\)\(\( not found/,
+    nofile: /shop:price: .*loading .*missing\.lisp failed: .*does not exist/, broken: /shop:cost: .*broken\.lisp failed: The value\s+1\s+is not of type LIST/,
+    described: /nowhere: Symbol NOWHERE not found/,
+  };
+  test('fail when they are called, and say why', async () => {
+    for (const [tool, message] of Object.entries(expected)) {
+      const { structured } = await run(`(tool/${tool})`);
+      assert.equal(structured.fail?.reason, 'tool_error', tool);
+      assert.match(structured.fail.message, message);
+    }
+  });
+  test('are listed with the reason', async () => {
+    const { structured, text } = await server.call('list-program-tools');
+    for (const tool of structured.tools) assert.match(tool.problem, expected[tool.name]);
+    assert.match(text, /tool\/macro\n {4}\[problem\] cl:when: COMMON-LISP::WHEN is not a function/);
+  });
+});
+
+describe('files of Lisp tools', () => {
+  const counter = '(defvar *n* 0) (setf *n* 0) (defun next-number () (incf *n*))';
+  const { server, value, run, place } = useTools({
+    next: { lisp: { function: 'next-number', file: 'counter.lisp' } },
+    wrong: { lisp: { function: 'next-numbr', file: 'counter.lisp' } },
+  }, { 'counter.lisp': counter });
+  test('are loaded once, also when they lack a function', async () => {
+    assert.equal(await value('(tool/next)'), 1);
+    assert.match((await run('(tool/wrong)')).structured.fail.message, /NEXT-NUMBR not found/);
+    assert.equal(await value('(if false (tool/wrong) (tool/next))'), 2);
+    await server.call('list-program-tools');
+    assert.equal(await value('(tool/next)'), 3);
+  });
+  test('are loaded again after a reset, and when they changed and the function is missing', async () => {
+    await server.call('reset-session', { confirm: true });
+    assert.equal(await value('(tool/next)'), 1);
+    await sleep(1100);  // dates of files are in seconds
+    writeFileSync(path.join(place, 'counter.lisp'), `${counter} (defun next-numbr () :found)`);
+    assert.equal(await value('(tool/wrong)'), 'found');
+  });
+});
+
+describe('a session that is busy', () => {
+  const { server, run, value } = useTools({ quick: { lisp: 'quick' }, fresh: { lisp: 'fresh' }, one: { constant: 1 } });
+  test('delays only the programs that call it', async () => {
+    await server.value('(declaim (ftype (function () integer) quick)) (defun quick () 7)');
+    assert.equal(await value('(tool/quick)', { tools: ['quick'] }), 7);
+    const busy = server.call('evaluate-lisp', { code: '(defun fresh () 8) (sleep 3) :slept' });
+    await sleep(200);
+    const plain = await run('(+ 1 (tool/one))', { limits: { timeout: 100 } });
+    assert.ok(!plain.isError && plain.seconds < 1.5, `${plain.seconds} s: ${plain.text}`);
+    const listed = await server.call('list-program-tools');
+    assert.ok(listed.seconds < 1.5, `${listed.seconds} s`);
+    const tools = Object.fromEntries(listed.structured.tools.map((tool) => [tool.name, tool]));
+    assert.equal(tools.quick.signature, '() -> :int');
+    assert.match(tools.fresh.problem, /busy/);
+    const late = await run('(tool/fresh)', { limits: { timeout: 100 } });
+    assert.equal(late.structured.fail.reason, 'timeout');
+    assert.deepEqual(late.structured.fail.details.limit, { name: 'timeout', value: 100, option: 'timeout' });
+    assert.ok(late.seconds < 1.5, `${late.seconds} s`);
+    assert.match((await busy).text, /:SLEPT/);
+    assert.equal(await value('(tool/fresh)'), 8);
+  });
+});
+
+describe('values of Lisp tools', () => {
+  const { server, value } = useTools(Object.fromEntries(
+    ['rev', 'half', 'shout', 'side', 'rows', 'colours', 'record', 'none', 'wrong'].map((name) => [name, { lisp: name }])));
+  test('arguments become what was declared, results lose nothing', async () => {
+    await server.value(`(declaim (ftype (function (list) list) rev) (ftype (function (single-float) single-float) half)
+        (ftype (function (keyword) t) shout) (ftype (function ((member :left :right)) t) side) (ftype (function () boolean) wrong)
+        (ftype (function () list) none))
+      (defun rev (l) (reverse l)) (defun half (x) (/ x 2)) (defun shout (k) (string k)) (defun side (s) (list :went s))
+      (defun rows () (list (list "lamp" 3) (list "lamp" 5) (list "chair" 1))) (defun colours () (list :red :green))
+      (defun record () (list :name "x" :size 2)) (defun none () nil) (defun wrong () nil)`);
+    assert.deepEqual(await value('(tool/rev {:l [1 2]})'), [2, 1]);
+    assert.equal(await value('(tool/half {:x 3})'), 1.5);
+    assert.equal(await value('(tool/shout {:k :hey})'), 'HEY');
+    assert.deepEqual(await value('(tool/side {:s "left"})'), ['went', 'left']);
+    assert.deepEqual(await value('(tool/rows)'), [['lamp', 3], ['lamp', 5], ['chair', 1]]);
+    assert.deepEqual(await value('(tool/colours)'), ['red', 'green']);
+    assert.deepEqual(await value('(tool/record)'), { name: 'x', size: 2 });
+    assert.deepEqual(await value('[(tool/none) (tool/wrong)]'), [[], false]);
+  });
+});
+
+describe('programs in a crowd', () => {
+  const { server, run, value } = useTools({});
+  test('those of one memory take turns', async () => {
+    const increments = Array.from({ length: 20 }, () => value('(def n (inc (or n 0)))', { memory: 'counter' }));
+    await Promise.all(increments);
+    assert.equal(await value('n', { memory: 'counter' }), 20);
+  });
+  test('200 at once are all answered', async () => {
+    const answers = await Promise.all(Array.from({ length: 200 }, (_, i) => value(`(+ ${i} 1)`)));
+    assert.deepEqual(answers, Array.from({ length: 200 }, (_, i) => i + 1));
+  });
+  test('a result too large to be sent is refused by its worker', async () => {
+    const large = run('(reduce (fn [v _] [v v]) [0] (range 20))');
+    assert.equal((await large).structured.error.code, 'result-too-large');
+    assert.match((await large).text, /larger than 4 MiB/);
+    assert.ok(residentBytes(server.pid) < 300e6, `${residentBytes(server.pid)} bytes`);
+  });
+  test('a worker that does not answer is answered for, as a Step', async () => {
+    const { structured } = await run('(reduce (fn [v _] [v v]) [0] (range 40))', { limits: { timeout: 100 } });
+    assert.equal(structured.fail.reason, 'timeout');
+    assert.deepEqual(structured.fail.details.limit, { name: 'timeout', value: 100, option: 'timeout' });
+    assert.ok(structured.usage.duration_ms >= 100);
+    assert.deepEqual([structured.return, structured.memory, structured.tool_calls], [null, {}, []]);
+  });
 });
 
 describe('examples', () => {

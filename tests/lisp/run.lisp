@@ -40,6 +40,7 @@
 (load (merge-pathnames "reader.lisp" *load-truename*))
 (load (merge-pathnames "texts.lisp" *load-truename*))
 (load (merge-pathnames "memory.lisp" *load-truename*))
+(load (merge-pathnames "functions.lisp" *load-truename*))
 
 (format t "~D passed, ~D failed~%" (- *checks* *failures*) *failures*)
 (sb-ext:exit :code (if (zerop *failures*) 0 1) :abort t)

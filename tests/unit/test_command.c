@@ -2,7 +2,10 @@
 #include <criterion/criterion.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -93,11 +96,58 @@ Test(command, is_stopped_at_its_deadline_with_its_children)
     memory_free(outcome.output);
 }
 
+static bool process_runs(const char *mark)
+{
+    char line[128];
+    snprintf(line, sizeof(line), "pgrep -f 'sleep %s' | grep -qv $$", mark);
+    return system(line) == 0;
+}
+
+static void check_nothing_left(const char *mark)
+{
+    bool runs = process_runs(mark);
+    for (int tries = 0; tries < 100 && runs; tries++) {
+        usleep(20000);
+        runs = process_runs(mark);
+    }
+    cr_expect_not(runs, "sleep %s", mark);
+}
+
+Test(command, ends_children_that_left_its_session)
+{
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    struct outcome outcome =
+        run("setsid sleep 7442.1 & setsid -f sleep 7442.2; sleep 7442.3", SPAN(""), 300, 1000);
+    cr_expect(strstr(outcome.reason, "time limit of 300 ms (timeout_ms)"), "%s", outcome.reason);
+    memory_free(outcome.output);
+    outcome = run("setsid -f sleep 7442.4 >/dev/null 2>&1; echo done", SPAN(""), 5000, 1000);
+    cr_expect(outcome.ok);
+    memory_free(outcome.output);
+    cr_expect_eq(waitpid(-1, NULL, WNOHANG), -1, "nothing is left unreaped");
+    check_nothing_left("7442");
+}
+
+// Only a guardian can do that.
+Test(command, ends_children_when_its_starter_is_killed)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        run("setsid sleep 7443 & sleep 7443", SPAN(""), 60000, 1000);
+        _exit(0);
+    }
+    for (int tries = 0; tries < 200 && !process_runs("7443"); tries++)
+        usleep(20000);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    check_nothing_left("7443");
+}
+
 Test(command, is_stopped_when_it_talks_too_much)
 {
     struct outcome outcome = run("yes", SPAN(""), 10000, 100000);
     cr_expect_not(outcome.ok);
-    cr_expect(strstr(outcome.reason, "max_output"), "%s", outcome.reason);
+    cr_expect(strstr(outcome.reason, "longer than 100000 bytes (max_output)"), "%s",
+              outcome.reason);
     memory_free(outcome.output);
 }
 

@@ -1,0 +1,16 @@
+// The Step of a program: its text, and the one that the server makes for a run that was too late to make
+// its own.
+#pragma once
+
+#include "base/buffer.h"
+#include "value/value.h"
+
+void program_step_render(struct buffer *text, value step);
+
+struct late_step {
+    const char *what;  // "evaluation exceeded"; the limit follows
+    int64_t timeout_ms;
+    int64_t duration_ms;  // negative: evaluation had not begun
+    value memory;         // as before the run; consumed
+};
+value program_step_late(struct region *region, const struct late_step *late);

@@ -219,7 +219,7 @@ struct definitions_prefix saved_memory_prepend(struct buffer *source, struct spa
     for (size_t i = 0; i < definitions.length; i++)
         prefix.lines += definitions.data[i] == '\n';
     buffer_append_span(source, definitions);
-    buffer_append_span(source, program);
+    buffer_append_span(source, source_without_mark(program));
     return prefix;
 }
 

@@ -75,6 +75,17 @@ static void count_value(struct measure *measure, value v)
         push_part(measure, v, v.object);
 }
 
+// Elements of a vector up to the first collection: the usual case, without a look at each part's kind.
+static size_t count_elements(struct measure *measure, const value *items, size_t count)
+{
+    size_t size = 0, i = 0;
+    for (; i < count && !value_is_collection(items[i]); i++)
+        size += 1 + (items[i].tag == VALUE_INTEGER ? integer_bytes(items[i].integer)
+                                                   : scalar_bytes(items[i]));
+    measure->size += size;
+    return i;
+}
+
 // Goes on with the part on top until it is counted or another one lies on it.
 static void count_part(struct measure *measure)
 {
@@ -83,7 +94,10 @@ static void count_part(struct measure *measure)
     value v = top->v;
     const struct object *part = top->part;
     size_t entries = part_count(part, v), first = top->entry, entry = first;
-    while (entry < entries && entry - first < PORTION && measure->work.count == depth) {
+    size_t end = entries - first < PORTION ? entries : first + PORTION;
+    if (v.tag == VALUE_VECTOR)
+        entry += count_elements(measure, vector_items(v) + first, end - first);
+    while (entry < end && measure->work.count == depth) {
         size_t at = entry++;
         if (v.tag == VALUE_MAP) {
             count_value(measure, part_key(part, at));

@@ -1,7 +1,7 @@
 // `cadre run` as a command: inputs, outputs, exit status. And the example of the C API.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
@@ -118,9 +118,27 @@ test('equal inputs give equal steps', () => {
   assert.deepEqual(clean(run(['-e', program]).step), clean(run(['-e', program]).step));
 });
 
+const EMBED_OUTPUT = 'value:  1100\nmemory: {"runs":1}\nvalue:  1100\nmemory: {"runs":2}\n'
+  + 'failed: undefined variable: flter (did you mean filter?) (unbound_var, line 2)\n';
+
 test('the example of the C API', { skip: !existsSync(path.join(BUILD, 'src/program/embed')) }, () => {
   const answer = spawnSync(path.join(BUILD, 'src/program/embed'), { encoding: 'utf8' });
   assert.equal(answer.status, 0);
-  assert.equal(answer.stdout, 'value:  1100\nmemory: {"runs":1}\nvalue:  1100\nmemory: {"runs":2}\n'
-    + 'failed: undefined variable: flter (did you mean filter?) (unbound_var, line 2)\n');
+  assert.equal(answer.stdout, EMBED_OUTPUT);
+});
+
+// With the libraries of the build instead of installed ones.
+test('the commands of docs/embedding.md', { skip: !existsSync(path.join(BUILD, 'libcadre.a')) }, () => {
+  const env = { ...process.env, PKG_CONFIG_PATH: path.join(BUILD, 'meson-uninstalled'),
+    C_INCLUDE_PATH: path.join(ROOT, 'include'), LD_LIBRARY_PATH: BUILD };
+  const shell = (command) => spawnSync('sh', ['-c', command], { cwd: folder, env, encoding: 'utf8' });
+  const commands = readFileSync(path.join(ROOT, 'docs/embedding.md'), 'utf8').match(/^cc main\.c .*/gm);
+  const sanitize = readFileSync(path.join(BUILD, 'libcadre.so')).includes('__asan_init') ? ' -fsanitize=address,undefined' : '';
+  copyFileSync(path.join(ROOT, 'examples/embed.c'), path.join(folder, 'main.c'));
+  const linked = commands.map((command) => {
+    assert.equal(shell(command.replace('cc', `cc${sanitize}`)).stderr, '', command);
+    assert.equal(shell('./main').stdout, EMBED_OUTPUT);
+    return /libcadre/.test(shell('ldd main').stdout);
+  });
+  assert.deepEqual(linked, [true, false]);
 });

@@ -157,6 +157,7 @@ Test(cadre, regexes_and_symbols_in_memory_are_carried)
                       "[\"aa\\\"1\" 'x-y {:rs [#\"b\" 'z] 'k 1} 1]");
         carry(inputs, "1", true);
     }
+    check_printed(NULL, "\xEF\xBB\xBF(count all)", inputs, "2");  // a byte order mark
     cadre_step *step = eval(NULL, "(def y 1)", inputs);
     cr_expect_not_null(strstr(cadre_step_json(step, NULL), "\"memory_delta\":{\"y\":1}"));
     cr_expect_not_null(strstr(cadre_step_saved_memory(step, NULL), "\"lost\":[]"));

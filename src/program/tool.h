@@ -72,7 +72,7 @@ bool tool_table_add(struct tool_table *table, const struct tool_definition *defi
 
 int tool_find(const struct tool_table *table, struct span name);  // -1: no such tool
 struct name_list;
-void tool_names(const struct tool_table *table, struct name_list *names);  // sorted
+void tool_names(const struct tool_table *table, struct name_list *list);  // sorted
 void tool_suggest(const struct tool_table *table, struct span name, struct diagnostic *diagnostic);
 
 // --- in a run -----------------------------------------------------------------------------------

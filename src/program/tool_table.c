@@ -114,7 +114,7 @@ static int compare_names(const void *a, const void *b)
 void tool_names(const struct tool_table *table, struct name_list *list)
 {
     enum { MOST_LISTED = 256 };
-    const char *names[MOST_LISTED];
+    const char *names[MOST_LISTED] = {0};
     size_t total = table ? table->count : 0, count = total < MOST_LISTED ? total : MOST_LISTED;
     for (size_t i = 0; i < count; i++)
         names[i] = table->tools[i].name;

@@ -260,7 +260,8 @@ static bool call_remote(void *data, struct span name, struct tool_call *call)
     bool answered = exchange(worker, name, call->arguments, call->deadline_ns, &waiting);
     bool ok = answered && take_result(call, buffer_span(&waiting.answer));
     if (!answered)
-        buffer_append_text(&call->error, "no answer within the time limit of the run");
+        buffer_append_text(&call->error,
+                           "no answer within the time limit of the run (option timeout)");
     buffer_release(&waiting.answer);
     return ok;
 }

@@ -106,7 +106,7 @@ static struct node *rearrange(struct region *region, struct node *node, uint32_t
         node = region_resize(region, node, old_size, new_size);
     size_t values = node_entry_count(node) * node->header.stride;
     memcpy(node->entries, entries, values * sizeof(value));
-    memcpy(node_children(node), children, node_child_count(node) * sizeof(*children));
+    memcpy(node_children(node), children, node_child_count(node) * sizeof(struct object *));
     return node;
 }
 
@@ -133,11 +133,11 @@ static void splice_children(const struct node *node, struct parts *parts, size_t
     size_t total = node_child_count(node);
     size_t insert = child ? 1 : 0;
     struct object **children = node_children(node);
-    memcpy(parts->children, children, index * sizeof(child));
+    memcpy(parts->children, children, index * sizeof(struct object *));
     if (child)
         parts->children[index] = child;
     memcpy(parts->children + index + insert, children + index + remove,
-           (total - index - remove) * sizeof(child));
+           (total - index - remove) * sizeof(struct object *));
 }
 
 static struct node *own_node(struct region *region, struct node *node)

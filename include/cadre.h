@@ -19,7 +19,8 @@
  *
  * Errors: no function ends the process because of its arguments, of a program or of its data. NULL or
  * a false result means that memory was short or the argument was wrong, as said below; what goes wrong
- * in a program is described by its Step.
+ * in a program is described by its Step. An object that is NULL gives NULL, false, 0 or nil, so only
+ * the last of several calls need be looked at; where a result is to be stored, NULL drops it.
  *
  * ABI: see docs/embedding.md. Structs are opaque or, like cadre_value, fixed; functions are only added.
  */
@@ -164,8 +165,9 @@ CADRE_API cadre_value cadre_step_memory(const cadre_step *step);
 CADRE_API const char *cadre_step_json(cadre_step *step, size_t *ret_length); /* the whole Step */
 CADRE_API const char *cadre_step_memory_json(cadre_step *step, size_t *ret_length);
 /* The memory as a text to be kept, for cadre_inputs_set_saved_memory: a JSON object with `data`, the
- * literal of all values; `definitions`, the source of the functions; `lost`, names of entries that have
- * neither, because a function in them captured local values or was composed from others. */
+ * literal of all data; `definitions`, the source of functions, regexes and symbols; `lost`, names of
+ * entries that have neither, because a function in them captured local values or was composed from
+ * others. */
 CADRE_API const char *cadre_step_saved_memory(cadre_step *step, size_t *ret_length);
 CADRE_API const char *cadre_step_printed(cadre_step *step, size_t *ret_length); /* of the result */
 /* The failure; NULL, or 0 for the position, when there is none. */

@@ -189,20 +189,30 @@ when none was. REGISTERS, the signal's context, still hold that function's varia
     sb-unix::sigurg-handler sb-unix::sigalrm-handler)
   "How SBCL runs timers and interruptions on top of what it interrupts.")
 
+(defparameter *method-names* '("METHOD" "FAST-METHOD" "SLOW-METHOD"))
+
+(defun local-name-p (name)
+  (member (first name) '(flet labels lambda)))
+
 (defun base-name (name)
   "The global function NAME belongs to: local functions and methods count as their owner. A string
 when that is a file."
   (cond ((atom name) (and (typep name '(or symbol string)) name))
-        ((member (first name) '(flet labels lambda))
-         (base-name (getf-loose name :in)))
-        ((member (symbol-name (first name)) '("METHOD" "FAST-METHOD" "SLOW-METHOD" "EMF" "SETF")
-                 :test #'string=)
+        ((local-name-p name) (base-name (getf-loose name :in)))
+        ((member (symbol-name (first name)) (list* "EMF" "SETF" *method-names*) :test #'string=)
          (base-name (second name)))
         (t nil)))
 
 (defun getf-loose (list key)
   "Element after KEY in LIST, which is no property list."
   (second (member key list)))
+
+(defun part-name-p (name)
+  "True for the name of a method, or of a local function, which may be in one: who wrote it is not
+told by the name of the function it is part of."
+  (and (consp name)
+       (or (local-name-p name)
+           (member (symbol-name (first name)) *method-names* :test #'string=))))
 
 (defun name-package (name)
   "Name of the package the function belongs to, or NIL. A local function of a whole file of SBCL
@@ -232,6 +242,29 @@ counts as SB-IMPL's."
       (let ((package (name-package name)))
         (and package (member package *internal-packages* :test #'string=)))))
 
+(defun frame-location (frame)
+  (sb-di:frame-code-location (or (frame-form-frame frame) (frame-stack-frame frame))))
+
+(defun frame-debug-source (frame)
+  (sb-di:code-location-debug-source (frame-location frame)))
+
+(defun system-source-p (frame)
+  "True when FRAME's function was compiled from SBCL's own files."
+  (ignore-errors
+   (let ((file (sb-c::debug-source-namestring (frame-debug-source frame))))
+     (and file (eql 0 (search "SYS:" file))))))
+
+(defun user-part-p (frame)
+  "True for a method the user wrote, though its generic function may be part of Lisp."
+  (and (part-name-p (frame-name frame)) (not (system-source-p frame))))
+
+(defun internal-frame-p (frame)
+  (and (internal-name-p (frame-name frame)) (not (user-part-p frame))))
+
+(defun system-frame-p (frame)
+  "True when FRAME is part of Lisp itself."
+  (and (system-package-p (name-package (frame-name frame))) (not (user-part-p frame))))
+
 ;;; --- rules --------------------------------------------------------------------------------------
 
 (defun signalled-by-system-p (frame below)
@@ -239,8 +272,7 @@ counts as SB-IMPL's."
   (and (member (frame-name frame) '(error cerror signal warn))
        below
        (not (evaluator-frame-p below))
-       (or (stringp (frame-name below))
-           (system-package-p (name-package (frame-name below))))))
+       (or (stringp (frame-name below)) (system-frame-p below))))
 
 (defun rename-frame (frame below condition)
   (let ((name (frame-name frame)))
@@ -254,7 +286,7 @@ counts as SB-IMPL's."
                           (frame-renamed frame) t))
                    ((and (string= (symbol-name name) "WITH-SIMPLE-CONDITION-RESTARTS")
                          below
-                         (not (system-package-p (name-package (frame-name below)))))
+                         (not (system-frame-p below)))
                     ;; what RESTART-CASE makes of (ERROR …)
                     (setf (frame-name frame) (first (frame-arguments frame))
                           (frame-arguments frame) (cddr (frame-arguments frame)))))))))
@@ -263,7 +295,7 @@ counts as SB-IMPL's."
 (defun drop-internal-top (frames)
   (loop while (and frames
                    (let ((frame (first frames)))
-                     (or (internal-name-p (frame-name frame))
+                     (or (internal-frame-p frame)
                          (own-name-p (frame-name frame))
                          (signalled-by-system-p frame (second frames)))))
         do (pop frames))
@@ -345,14 +377,14 @@ nothing. READ itself is shown with the text of the form."
   (let ((call (and (in-main-thread-p) *call*)))
     (cond ((null call) frames)
           ((and (string= (call-phase call) "read") (call-source call))
-           (let* ((frames (remove-if (lambda (frame) (internal-name-p (frame-name frame))) frames))
+           (let* ((frames (remove-if #'internal-frame-p frames))
                   (last (first (last frames))))
              (when (and last (eq (frame-name last) 'read))
                (setf (frame-arguments last) (list (form-beginning (call-source call)))))
              frames))
           ((or (call-reporting call) (string= (call-phase call) "print"))
            (remove-if (lambda (frame)
-                        (or (internal-name-p (frame-name frame)) (called-by-agent-p frame)))
+                        (or (internal-frame-p frame) (called-by-agent-p frame)))
                       frames))
           (t frames))))
 
@@ -448,12 +480,9 @@ when NAME is not found near."
 (defun frame-source (frame)
   "The innermost source form FRAME was executing, or NIL."
   (ignore-errors
-   (let* ((stack-frame (or (frame-form-frame frame) (frame-stack-frame frame)))
-          (location (sb-di:frame-code-location stack-frame))
-          (source (sb-di:code-location-debug-source location)))
-;; SBCL would open files for the source of its own functions.
-     (when (typep source 'sb-c::core-debug-source)
-       (list (sb-debug::code-location-source-form location 0))))))
+   ;; SBCL would open files for the source of its own functions.
+   (when (typep (frame-debug-source frame) 'sb-c::core-debug-source)
+     (list (sb-debug::code-location-source-form (frame-location frame) 0)))))
 
 (defun frame-object (frame)
   (let* ((name (frame-name-text frame))

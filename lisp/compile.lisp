@@ -6,45 +6,99 @@
 (in-package "CADRE-AGENT")
 
 ;;; --- compile ------------------------------------------------------------------------------------
+;;;
+;;; What is a top-level form, what happens to it at compile time and what the compiler may say of it
+;;; is known to SBCL's file compiler alone. It is given the text in place of a file; what it writes
+;;; is thrown away, so nothing the forms would do at run time is ever called.
 
-(defparameter *compile-time-definers*
-  '(defmacro define-compiler-macro define-symbol-macro define-setf-expander defsetf deftype
-    defstruct defconstant defpackage in-package declaim)
-  "Forms whose effect later forms of the same text need to be read and compiled.")
+(defstruct (text-compilation (:constructor make-text-compilation (call source information)))
+  call
+  source                                ; SOURCE-TEXT
+  information                           ; SB-C::SOURCE-INFO, which stands for the file
+  (places (make-array 16 :adjustable t :fill-pointer 0))) ; where each top-level form starts
 
-(defparameter *function-definers* '(defun defgeneric defmethod defmacro))
-(defparameter *variable-definers* '(defvar defparameter defconstant define-symbol-macro))
+(defvar *text-compilation* nil)
 
-(defun defined-subjects (form)
-  "What FORM would define, as subjects of warnings about undefined things."
-  (when (and (consp form) (consp (cdr form)))
-    (cond ((eq (first form) 'progn) (mapcan #'defined-subjects (rest form)))
-          ((member (first form) *function-definers*) (list (cons :function (second form))))
-          ((member (first form) *variable-definers*) (list (cons :variable (second form)))))))
+(defun feed-forms (compilation function)
+  "Read the forms of the text one by one, as evaluations do, and let the compiler's FUNCTION process
+each."
+  (let* ((call (text-compilation-call compilation))
+         (source (text-compilation-source compilation))
+         (file (sb-c::source-info-file-info (text-compilation-information compilation)))
+         (end (list :end)))
+    (loop for index from 0
+          for form = (read-form call source end)
+          do (setf (call-phase call) "compile")
+             (when (eq form end)
+               (decf (call-form-number call))
+               (return))
+             (vector-push-extend (copy-place (source-text-place source))
+                                 (text-compilation-places compilation))
+             (vector-push-extend form (sb-c::file-info-forms file))
+             (vector-push-extend (place-index (source-text-place source))
+                                 (sb-c::file-info-positions file))
+             (funcall function form :current-index index)
+             (incf (call-forms call)))))
 
-(defun do-compile-time-effects (form)
-  "What a file compiler would do with FORM at compile time."
-  (when (consp form)
-    (cond ((member (first form) *compile-time-definers*) (eval form))
-          ((eq (first form) 'progn) (mapc #'do-compile-time-effects (rest form)))
-          ((and (eq (first form) 'eval-when)
-                (intersection (second form) '(:compile-toplevel compile)))
-           (eval `(progn ,@(cddr form)))))))
+(defun compile-from-text ()
+  "Let the file compiler take the forms of a *TEXT-COMPILATION* from its text. Files that the code
+compiles meanwhile are read as ever."
+  (sb-int:encapsulate 'sb-c::%do-forms-from-info 'cadre
+                      (lambda (original function information &rest arguments)
+                        (let ((compilation *text-compilation*))
+                          (if (and compilation
+                                   (eq information (text-compilation-information compilation)))
+                              (feed-forms compilation function)
+                              (apply original function information arguments))))))
+
+(defglobal *file-compiler-works* t)     ; result of a probe at build time
 
 (defun compile-forms (call source)
-  "Compile each form of SOURCE, calling none; subjects that the forms define."
+  "Compile the forms of SOURCE, calling none."
   (setf (call-source call) source)
-  (let ((end (list :end)) (defined '()))
-    (loop
-      (let ((form (read-form call source end)))
-        (when (eq form end)
-          (decf (call-form-number call))
-          (return defined))
-        (setf (call-phase call) "compile")
-        (compile nil `(lambda () ,form))
-        (setf defined (append (defined-subjects form) defined))
-        (do-compile-time-effects form)
-        (incf (call-forms call))))))
+  (if *file-compiler-works*
+      (compile-as-file call source)
+      (compile-one-by-one call source)))
+
+(defun compile-one-by-one (call source)
+  "Each form by itself: what earlier forms do at compile time is not known to later ones."
+  (let ((end (list :end)))
+    (loop for form = (read-form call source end)
+          until (eq form end)
+          do (setf (call-phase call) "compile")
+             (compile nil `(lambda () ,form))
+             (incf (call-forms call)))
+    (decf (call-form-number call))))
+
+(defun compile-as-file (call source)
+  (let* ((file (sb-c::make-file-info :truename :lisp :write-date 0)) ; of no file
+         (information (sb-c::make-source-info :file-info file))
+         (*text-compilation* (make-text-compilation call source information)))
+    (with-open-file (stream "/dev/null" :direction :output :if-exists :append
+                                        :element-type '(unsigned-byte 8))
+      (let ((sb-c::*compile-object* (sb-fasl::make-fasl-output :stream stream))
+            (sb-c::*block-compile-argument* nil)
+            (sb-c::*entry-points-argument* nil)
+            (sb-c::*last-message-count* (list* 0 nil nil))
+            (sb-c::*last-error-context* nil)
+            (sb-c::*compiler-trace-output* nil))
+        (sb-c::sub-compile-file information nil)))))
+
+(defun text-origin (context)
+  "Origin of what the compiler says, if CONTEXT is about a *TEXT-COMPILATION*."
+  (let ((compilation *text-compilation*))
+    (when (and compilation
+               (eq sb-c::*source-info* (text-compilation-information compilation)))
+      (let ((index (context-form-index context)))
+        (make-origin :form (1+ index)
+                     :place (aref (text-compilation-places compilation) index)
+                     :source (compiled-form-text context))))))
+
+(defun compiled-form-text (context)
+  "The subform CONTEXT is about, printed short, or NIL."
+  (ignore-errors
+   (one-line (printed (sb-c::compiler-error-context-original-form context)
+                      :limit 200 :length 10 :level 6))))
 
 (defun failed-item (call)
   "The failure that ended the compilation, as an item of the list of errors."
@@ -60,10 +114,8 @@
               "form" (call-form-number call)
               "line" (member-of error "line")))))
 
-(defun compile-members (call defined)
-  (let* ((kept (remove-if (lambda (recorded)
-                            (member (recorded-subject recorded) defined :test #'equal))
-                          (kept-warnings call)))
+(defun compile-members (call)
+  (let* ((kept (kept-warnings call))
          (failed (and (call-error call) (failed-item call))))
     (flet ((items (&rest categories)
              (warning-objects (remove-if-not (lambda (recorded)
@@ -84,13 +136,15 @@
             (if (call-error call)
                 (list* :object "code" "compile-error"
                        (cdr (remove-member (call-error call) "code")))
-                (let ((first (find "COMPILE-ERROR" (reverse (call-warnings call))
-                                   :key #'recorded-category :test #'string=)))
+                (let* ((first (find "COMPILE-ERROR" (reverse (call-warnings call))
+                                    :key #'recorded-category :test #'string=))
+                       (origin (recorded-origin first))
+                       (place (origin-place origin)))
                   (append (cadre-error "COMPILE-ERROR" "compile-error" (recorded-message first))
                           (list "phase" "compile"
-                                "form" (recorded-form first)
-                                "line" (recorded-line first)
-                                "column" (recorded-column first))))))))
+                                "form" (origin-form origin)
+                                "line" (and place (place-line place))
+                                "column" (and place (place-column place)))))))))
   members)
 
 (defun remove-member (object name)
@@ -99,8 +153,8 @@
 
 (define-operation "compile" (call request)
   (with-package-argument (request)
-    (let ((defined (compile-forms call (make-source-text (required-string request "code")))))
-      (mark-compile-error call (compile-members call defined)))))
+    (compile-forms call (make-source-text (required-string request "code")))
+    (mark-compile-error call (compile-members call))))
 
 ;;; --- macroexpand --------------------------------------------------------------------------------
 
@@ -110,17 +164,26 @@
     (let ((*print-case* :downcase) (*print-right-margin* 80))
       (values (with-bounded-text (stream (call-max-output *call*)) (prin1 form stream))))))
 
+(defun read-only-form (call source)
+  "The form of SOURCE, which must have exactly one."
+  (setf (call-source call) source)
+  (let* ((end (list :end))
+         (form (read-form call source end)))
+    (when (eq form end)
+      (fail "invalid-argument" "There is no form to expand."))
+    (unless (let ((*read-suppress* t)) (eq end (read-form call source end)))
+      (fail "invalid-argument" "There is more than one form; expand them one by one."))
+    form))
+
 (define-operation "macroexpand" (call request)
   (with-package-argument (request)
-    (let ((source (make-source-text (required-string request "form"))))
-      (setf (call-source call) source)
-      (let ((form (read-form call source nil)))
-        (setf (call-phase call) "evaluate")
-        (multiple-value-bind (expansion expanded) (expand-form form (member-of request "full"))
-          (setf (call-phase call) "print")
-          (list "form" (one-line (printed form :limit 1000 :length nil :level nil))
-                "expansion" (expansion-text expansion)
-                "expanded" (json-boolean expanded)))))))
+    (let ((form (read-only-form call (make-source-text (required-string request "form")))))
+      (setf (call-phase call) "evaluate")
+      (multiple-value-bind (expansion expanded) (expand-form form (member-of request "full"))
+        (setf (call-phase call) "print")
+        (list "form" (one-line (printed form :limit 1000 :length nil :level nil))
+              "expansion" (expansion-text expansion)
+              "expanded" (json-boolean expanded))))))
 
 (defun expand-form (form full)
   (if (true-p full) (macroexpand form) (macroexpand-1 form)))

@@ -348,6 +348,7 @@ variables that are not alive."
                             (if bindings `(symbol-macrolet ,bindings ,form) form))))))
 
 (defun fail-unavailable (name frame)
+  (setf (call-error-name *call*) name)  ; no need to warn of it as well
   (fail "no-such-variable" (text "The variable " (symbol-label name)
                                  " is not available in frame " (frame-number frame) ".")))
 

@@ -90,7 +90,7 @@
 (defun failure-members (call)
   "Members of the result of a failed call."
   (if (string= (call-operation call) "compile")
-      (mark-compile-error call (compile-members call '()))
+      (mark-compile-error call (compile-members call))
       (list* "values" #()
              "samples" (and (string= (call-operation call) "profile") (call-samples call))
              (evaluation-members call))))

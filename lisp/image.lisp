@@ -42,6 +42,8 @@ dispatch functions here and not in every worker."
   (remove-finalizer-thread)             ; before the other probes, which clone
   (run-probes)
   (silence-compiler)
+  (compile-from-text)
+  (probe-file-compiler)
   (count-dry-runs)
   (take-over-debugger)
   (guard-timers)

@@ -59,6 +59,12 @@
          (text "(SETF " (full-name (second name)) ")"))
         (t (one-line (printed name :length nil :level nil)))))
 
+(defconstant +listed-limit+ 200)
+
+(defun first-of (sequence)
+  "As much of SEQUENCE as an answer lists."
+  (subseq sequence 0 (min +listed-limit+ (length sequence))))
+
 (defun sorted-texts (texts)
   (coerce (sort (remove-duplicates texts :test #'string=) #'string<) 'simple-vector))
 
@@ -111,6 +117,11 @@
 
 ;;; --- list-definitions ---------------------------------------------------------------------------
 
+(defun defined-class (symbol)
+  "The class SYMBOL names, unless it is only known as a superclass of others."
+  (let ((class (find-class symbol nil)))
+    (and (not (typep class 'sb-mop:forward-referenced-class)) class)))
+
 (defun definition-entries (symbols)
   "Functions, variables, macros and classes among SYMBOLS, as four lists of objects."
   (let ((functions '()) (variables '()) (macros '()) (classes '()))
@@ -131,7 +142,7 @@
                         "value" (one-line (printed (symbol-value symbol)
                                                    :length 10 :level 3 :limit 200)))
                 variables))
-        (when (find-class symbol nil) (push name classes))))
+        (when (defined-class symbol) (push name classes))))
     (flet ((sorted (list key) (coerce (sort list #'string< :key key) 'simple-vector)))
       (flet ((name-of (entry) (member-of entry "name")))
         (values (sorted functions #'name-of) (sorted variables #'name-of)
@@ -221,33 +232,29 @@
          (symbols (matching-symbols (required-string request "pattern") package
                                     (member-of request "type"))))
     (list "total" (length symbols)
-          "matches" (coerce (loop for symbol in symbols
-                                  repeat 200
-                                  collect (object "symbol" (full-name symbol)
+          "matches" (map 'simple-vector
+                         (lambda (symbol) (object "symbol" (full-name symbol)
                                                   "kind" (symbol-kind symbol)))
-                            'simple-vector))))
+                         (first-of symbols)))))
 
-(defun reference-texts (&rest reports)
-  "Names in the results of sb-introspect's cross-reference functions."
-  (sorted-texts (mapcar (lambda (entry) (function-name-text (car entry)))
-                        (apply #'append reports))))
+(defun user-members (call request member &rest questions)
+  "Who uses the symbol of REQUEST by the QUESTIONS, cross-reference functions of sb-introspect."
+  (setf (call-phase call) "inspect")
+  (let* ((symbol (symbol-argument request (required-string request "name")))
+         (users (loop for question in questions append (funcall question symbol)))
+         (names (sorted-texts (mapcar (lambda (user) (function-name-text (car user))) users))))
+    (list "found" :true
+          "symbol" (full-name symbol)
+          "total" (length names)
+          member (first-of names))))
 
 (define-operation "who-calls" (call request)
-  (setf (call-phase call) "inspect")
-  (let ((symbol (symbol-argument request (required-string request "name"))))
-    (list "found" :true
-          "symbol" (full-name symbol)
-          "callers" (reference-texts (sb-introspect:who-calls symbol)
-                                     (sb-introspect:who-macroexpands symbol)))))
+  (user-members call request "callers"
+                #'sb-introspect:who-calls #'sb-introspect:who-macroexpands))
 
 (define-operation "who-references" (call request)
-  (setf (call-phase call) "inspect")
-  (let ((symbol (symbol-argument request (required-string request "name"))))
-    (list "found" :true
-          "symbol" (full-name symbol)
-          "references" (reference-texts (sb-introspect:who-references symbol)
-                                        (sb-introspect:who-binds symbol)
-                                        (sb-introspect:who-sets symbol)))))
+  (user-members call request "references"
+                #'sb-introspect:who-references #'sb-introspect:who-binds #'sb-introspect:who-sets))
 
 ;;; --- classes ------------------------------------------------------------------------------------
 
@@ -270,13 +277,20 @@
 (defun name-labels (names)
   (and names (map 'simple-vector (lambda (name) (one-line (printed name))) names)))
 
+(defun slot-initform (slot)
+  "The initform of SLOT as it was written. That of a condition is kept as a form that returns it."
+  (let ((form (sb-mop:slot-definition-initform slot)))
+    (if (and (typep slot 'sb-pcl::condition-slot-definition)
+             (consp form) (eq (first form) 'quote))
+        (second form)
+        form)))
+
 (defun slot-object (slot)
   (flet ((ask (reader) (ignore-errors (funcall reader slot))))
     (object "name" (symbol-name (sb-mop:slot-definition-name slot))
             "initargs" (name-labels (ask #'sb-mop:slot-definition-initargs))
             "initform" (and (ask #'sb-mop:slot-definition-initfunction)
-                            (one-line (printed (sb-mop:slot-definition-initform slot)
-                                               :length 20 :level 5)))
+                            (one-line (printed (slot-initform slot) :length 20 :level 5)))
             "type" (let ((type (ask #'sb-mop:slot-definition-type)))
                      (and (not (eq type t)) (one-line (printed type))))
             "allocation" (let ((allocation (ask #'sb-mop:slot-definition-allocation)))
@@ -400,7 +414,6 @@
                                             (and colon (not (search "::" head))))))
          (convert (if (some #'upper-case-p prefix) #'string-upcase #'string-downcase)))
     (list "total" (length names)
-          "completions" (coerce (loop for name in names
-                                      repeat 200
-                                      collect (text head (funcall convert name)))
-                                'simple-vector))))
+          "completions" (map 'simple-vector
+                             (lambda (name) (text head (funcall convert name)))
+                             (first-of names)))))

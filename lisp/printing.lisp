@@ -69,6 +69,34 @@ COMMON-LISP-USER is gone the agent's own keeps texts printable until the session
   (let ((name (class-name (class-of object))))
     (if (symbolp name) (symbol-label name) "anonymous")))
 
+;;; --- backquotes ---------------------------------------------------------------------------------
+;;;
+;;; SBCL knows only in its pretty printer how to write a backquote. A text that needs one is printed
+;;; prettily, with a table that knows nothing else and on a line that never ends.
+
+(defun make-backquote-table ()
+  (let ((table (sb-pretty::make-pprint-dispatch-table #() nil nil))
+        (standard (copy-pprint-dispatch nil)))
+    (flet ((take (type example)
+             (set-pprint-dispatch type (pprint-dispatch example standard) 0 table)))
+      (take '(cons (eql sb-int:quasiquote)) '`(,x))
+      (take 'sb-impl::comma (sb-int:unquote 'x)))
+    table))
+
+(defvar *backquote-table* (make-backquote-table))
+
+(defun shows-backquote-p (text)
+  "True when TEXT, printed without the pretty printer, has the representation of a backquote."
+  (and (not *print-pretty*)
+       (some (lambda (part) (search part text :test #'char-equal))
+             '("QUASIQUOTE" "SB-IMPL::COMMA"))))
+
+(defun call-with-backquotes (function)
+  (let ((*print-pretty* t)
+        (*print-pprint-dispatch* *backquote-table*)
+        (*print-right-margin* most-positive-fixnum))
+    (funcall function)))
+
 ;;; --- objects ------------------------------------------------------------------------------------
 
 (defmacro with-print-limits ((&key length level pretty (circle t)) &body body)

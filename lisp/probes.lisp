@@ -91,6 +91,23 @@
              "debug 3 without stepping code"
              "plain debug 3; loops are slower"))
 
+(defun probe-file-compiler ()
+  "Of two forms the second must know the macro that the first defines."
+  (setf *file-compiler-works*
+        (add-probe "file-compiler"
+                   (passes-in-child-p
+                    (lambda ()
+                      (let ((call (make-call))
+                            (*package* (find-package "COMMON-LISP-USER")))
+                        (handler-bind ((warning (lambda (warning)
+                                                  (declare (ignore warning))
+                                                  (exit-now 1))))
+                          (compile-forms call (make-source-text
+                                               "(defmacro m () 1) (defun f () (m))")))
+                        (= 2 (call-forms call)))))
+                   "compile-form compiles as compile-file does"
+                   "compile-form compiles forms one by one")))
+
 (defun run-probes ()
   (probe-thread-id)
   (probe-decommit)

@@ -15,7 +15,32 @@
         while end))
 
 (defun own-line-p (line)
-  (or (search "CADRE-AGENT" line) (search "START-LISP" line)))
+  (some (lambda (part) (search part line))
+        '("CADRE-AGENT" "START-LISP" "foreign function call_into_lisp")))
+
+(defun separator-p (line)
+  (and (plusp (length line)) (every (lambda (character) (char= character #\-)) line)))
+
+(defun blocks (lines)
+  "LINES as lists of those between separators."
+  (loop for rest = lines then (rest end)
+        for end = (member-if #'separator-p rest)
+        collect (ldiff rest end)
+        while end))
+
+(defun subject-line-p (line)
+  "True for a line about a function itself: one of its callers or callees, in a graph, leaves the
+second pair of columns empty."
+  (and (> (length line) 24) (find #\Space line :start 12 :end 24 :test #'char/=)))
+
+(defun without-own-lines (lines)
+  "LINES of a report without the frames of the agent, and without what is said of nothing else."
+  (let ((kept (loop for block in (blocks lines)
+                    for left = (remove-if #'own-line-p block)
+                    when (some #'subject-line-p left) collect left)))
+    (rest (loop for block in kept
+                collect (make-string 72 :initial-element #\-)
+                append block))))
 
 (defun report-text (type limit)
   "The profiler's table without its preamble and without the frames of the agent."
@@ -23,7 +48,7 @@
                                   (sb-sprof:report :type type :stream stream)))))
          (table (rest (member-if (lambda (line) (search "#<THREAD" line)) report))))
     (string-trim '(#\Newline)
-                 (trim-right (format nil "~{~A~%~}" (remove-if #'own-line-p table))))))
+                 (trim-right (format nil "~{~A~%~}" (without-own-lines table))))))
 
 (defun sample-count ()
   (let ((samples sb-sprof::*samples*))

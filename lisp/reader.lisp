@@ -167,7 +167,8 @@ place it is about."
       (let ((place (noticed-place source)))
         (values
          (handler-case
-             (if (typep condition 'simple-condition)
+             (if (typep condition '(and simple-condition
+                                    (not sb-kernel:reader-impossible-number-error)))
                  (text (with-print-limits (:length 50 :level 8)
                          (apply #'format nil (simple-condition-format-control condition)
                                 (simple-condition-format-arguments condition)))
@@ -178,8 +179,9 @@ place it is about."
 
 (defun reader-report-head (condition source)
   "Report of CONDITION up to the blank line before the reader's own position lines."
-  (let* ((report (with-print-limits (:length 50 :level 8) (princ-to-string condition)))
-         (named (replace-all report
-                             (with-print-limits () (princ-to-string (source-text-stream source)))
-                             "input")))
-    (trim-right (subseq named 0 (or (search (format nil "~%~%") named) (length named))))))
+  (with-print-limits (:length 50 :level 8)
+    (let ((report (princ-to-string condition))
+          (stream (source-text-stream source)))
+      (dolist (name (list (prin1-to-string stream) (princ-to-string stream)))
+        (setf report (replace-all report name "input")))
+      (trim-right (subseq report 0 (search (format nil "~%~%") report))))))

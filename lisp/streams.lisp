@@ -179,16 +179,16 @@ types, because it looks at every character that is printed."
                                  nil))))
     (values (bounded-stream-contents stream) (slot-value stream 'total) stopped)))
 
+(defun bounded-text (function limit ceiling)
+  (multiple-value-bind (text total stopped) (call-with-bounded-stream function limit ceiling)
+    (flet ((again () (call-with-bounded-stream function limit ceiling)))
+      (cond ((and stopped (zerop total)) (let ((*print-circle* nil)) (again)))
+            ((shows-backquote-p text) (call-with-backquotes #'again))
+            (t (values text total stopped))))))
+
 (defmacro with-bounded-text ((stream limit &optional (ceiling limit)) &body body)
   "Text BODY writes to STREAM, at most LIMIT characters; how many there were in all; whether it
 was stopped at CEILING. A body that is stopped before it writes anything is run again without
-circle notation: it then shows its beginning."
-  (let ((function (gensym "FUNCTION")) (text (gensym "TEXT")) (total (gensym "TOTAL"))
-        (stopped (gensym "STOPPED")))
-    `(flet ((,function (,stream) ,@body))
-       (multiple-value-bind (,text ,total ,stopped)
-           (call-with-bounded-stream #',function ,limit ,ceiling)
-         (if (and ,stopped (zerop ,total))
-             (let ((*print-circle* nil))
-               (call-with-bounded-stream #',function ,limit ,ceiling))
-             (values ,text ,total ,stopped))))))
+circle notation: it then shows its beginning. One that shows what SBCL makes of a backquote is run
+again to show the backquote."
+  `(bounded-text (lambda (,stream) ,@body) ,limit ,ceiling))

@@ -12,6 +12,11 @@
            (count (read-sequence text stream)))
       (subseq text 0 count))))
 
+(defun existing-file (path)
+  "PATH, which can be opened; or the path that was put in its place by a restart of OPEN."
+  (with-open-file (stream (sb-ext:parse-native-namestring path))
+    (absolute-path (pathname stream))))
+
 (defun load-compiled (path fasl)
   "Compile the file, load the result."
   (setf (call-phase *call*) "compile")
@@ -45,19 +50,60 @@ failure is told like that of a file which is not compiled."
                   (return (sb-di:code-location-toplevel-form-offset
                            (sb-di:frame-code-location (frame-stack-frame frame))))))))
 
+(defun file-form-source (path index)
+  "Text of the file, its place at the top-level form INDEX."
+  (let ((source (make-source-text (file-text path) path))
+        (*read-suppress* t))
+    (loop repeat (1+ index)
+          do (source-next-place source)
+             (read (source-text-stream source)))
+    source))
+
+(defun file-form-line (path index)
+  (ignore-errors (place-line (source-text-place (file-form-source path index)))))
+
 (defun locate-in-compiled-file (call frames)
   "Make the form of the file in which FRAMES failed the one CALL is at, if that can be told."
   (ignore-errors
-   (let ((index (file-form-index frames))
-         (path (call-compiled-file call))
-         (*read-suppress* t))
+   (let ((index (file-form-index frames)))
      (when index
-       (let ((source (make-source-text (file-text path) path)))
-         (loop repeat (1+ index)
-               do (source-next-place source)
-                  (read (source-text-stream source)))
-         (setf (call-source call) source
-               (call-form-number call) (1+ index)))))))
+       (setf (call-source call) (file-form-source (call-compiled-file call) index)
+             (call-form-number call) (1+ index))))))
+
+;;; --- what the file compiler says ----------------------------------------------------------------
+
+(defun absolute-path (pathname)
+  (native-namestring (merge-pathnames pathname)))
+
+(defun file-origin (call context)
+  "Origin of what the compiler says, if CONTEXT is about a file."
+  (let ((pathname (sb-c::compiler-error-context-file-name context)))
+    (when (pathnamep pathname)
+      (make-origin :form (call-form-number call)
+                   :path (absolute-path pathname)
+                   :index (context-form-index context)))))
+
+(defun file-reading-source (path stream)
+  "Text of the file that STREAM, of the file compiler, reads: its place at the form being read, its
+stream where STREAM is."
+  (let ((source (make-source-text (file-text path) path)))
+    (advance-place (source-text-place source) (source-text-string source)
+                   (sb-impl::form-tracking-stream-form-start-char-pos stream))
+    (file-position (source-text-stream source) (sb-impl::ansi-stream-input-char-pos stream))
+    source))
+
+(defun unreadable-file-report (call condition)
+  "Message and origin of CONDITION, which says that a file being compiled cannot be read on. NIL when
+the failure of CALL will tell it, or when the file is gone."
+  (ignore-errors
+   (let* ((stream (stream-error-stream condition))
+          (path (absolute-path (pathname stream))))
+     (unless (equal path (call-compiled-file call))
+       (multiple-value-bind (message place)
+           (reader-message (sb-int:encapsulated-condition condition)
+                           (file-reading-source path stream))
+         (values (text "Read error: " message)
+                 (make-origin :form (call-form-number call) :place place :path path)))))))
 
 (defun load-file-compiled (call request path)
   (with-package-argument (request)
@@ -78,7 +124,7 @@ failure is told like that of a file which is not compiled."
     (evaluate-source call request source)))
 
 (define-operation "load-file" (call request)
-  (let ((path (required-string request "path")))
+  (let ((path (existing-file (required-string request "path"))))
     (list* "path" path
            (if (true-p (member-of request "compile"))
                (load-file-compiled call request path)

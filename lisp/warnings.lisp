@@ -11,8 +11,15 @@
 (defconstant +warning-text-limit+ 2000)
 
 (defstruct recorded
-  category type message form line column
-  subject                               ; (kind . name) of an undefined thing, or NIL
+  category type message origin
+  subject)                              ; (kind . name) of an undefined thing, or NIL
+
+(defstruct origin
+  "What a warning is about."
+  form                                  ; number of the form of the call
+  place                                 ; where that starts, or NIL
+  path                                  ; the file it is in, or NIL
+  index                                 ; of the form in that file, when its place is not known
   source)                               ; subform the compiler was looking at, or NIL
 
 (defun indent-continuation (text)
@@ -44,38 +51,40 @@
                  (eql 0 (search "undefined" text)))
         (cons (first arguments) (second arguments))))))
 
-(defun undefined-context (subject)
-  "Where the compiler first met the undefined SUBJECT."
-  (let ((entry (and (boundp 'sb-c::*undefined-warnings*)
-                    (find-if (lambda (entry)
-                               (and (eq (sb-c::undefined-warning-kind entry) (car subject))
-                                    (equal (sb-c::undefined-warning-name entry) (cdr subject))))
-                             sb-c::*undefined-warnings*))))
-    (and entry (first (sb-c::undefined-warning-warnings entry)))))
+(defun compiler-context ()
+  "What the compiler is looking at, or NIL when it is not at work."
+  (ignore-errors (sb-c::find-error-context nil)))
 
-(defun compiler-source (subject)
-  "The form the compiler is talking about, printed short, when it says."
-  (ignore-errors
-   (let ((context (if subject (undefined-context subject) (sb-c::find-error-context nil))))
-     (and context
-          (one-line (printed (sb-c::compiler-error-context-original-form context)
-                             :limit 200 :length 10 :level 6))))))
+(defun context-form-index (context)
+  "Index of the top-level form CONTEXT is about in its text or file."
+  (sb-c::source-path-tlf-number (sb-c::compiler-error-context-original-source-path context)))
 
-(defun add-warning (condition category &key (message (warning-text condition)) subject)
-  (let* ((call *call*)
-         (place (and call (call-source call) (source-text-place (call-source call)))))
-    (when call
-      (when (> (incf (call-warning-count call)) +recorded-limit+)
-        (return-from add-warning))
+(defun call-origin (call)
+  (let ((source (call-source call)))
+    (make-origin :form (call-form-number call)
+                 :place (and source (copy-place (source-text-place source)))
+                 :path (and source (source-text-path source)))))
+
+(defun warning-origin (call)
+  "What a warning of CALL that is signalled now is about. The compiler speaks of some forms only
+after it has read others."
+  (let ((context (compiler-context)))
+    (or (and context (or (text-origin context) (file-origin call context)))
+        (call-origin call))))
+
+(defun origin-line (origin)
+  (cond ((origin-place origin) (place-line (origin-place origin)))
+        ((origin-index origin) (file-form-line (origin-path origin) (origin-index origin)))))
+
+(defun add-warning (condition category
+                    &key (message (warning-text condition)) subject (origin (warning-origin *call*)))
+  (let ((call *call*))
+    (when (<= (incf (call-warning-count call)) +recorded-limit+)
       (push (make-recorded :category category
                            :type (qualified-label (class-name (class-of condition)))
                            :message message
-                           :form (call-form-number call)
-                           :line (and place (place-line place))
-                           :column (and place (place-column place))
-                           :subject subject
-                           :source (and (string= (call-operation call) "compile")
-                                        (compiler-source subject)))
+                           :origin origin
+                           :subject subject)
             (call-warnings call)))))
 
 (defun recording-p ()
@@ -93,15 +102,20 @@ applies its SYMBOL-FUNCTION: the next error would lack the call's frame and half
              (eq (sb-int:info :function :where-from (cdr subject)) :assumed))
     (sb-int:clear-info :function :kind (cdr subject))))
 
+(defun muffled-by-user-p (condition)
+  "SBCL asks *MUFFLED-WARNINGS* only after all handlers, of which ours is one. Its default is what
+loading a file again redefines."
+  (ignore-errors (typep condition sb-ext:*muffled-warnings*)))
+
 (defun record-warning (condition)
-  (when (recording-p)
-    (when (find-restart 'muffle-warning condition)
+  (when (and (recording-p) (find-restart 'muffle-warning condition))
+    (unless (muffled-by-user-p condition)
       (let ((subject (undefined-subject condition)))
         (when subject (forget-assumed-function subject))
         (add-warning condition
                      (if (typep condition 'style-warning) "STYLE-WARNING" "WARNING")
-                     :subject subject))
-      (muffle condition))))
+                     :subject subject)))
+    (muffle condition)))
 
 (defun record-compiler-note (condition)
   (when (recording-p)
@@ -109,18 +123,24 @@ applies its SYMBOL-FUNCTION: the next error would lack the call's frame and half
       (add-warning condition "COMPILER-WARNING"))
     (muffle condition)))
 
+(defun recorded-before-p (message origin)
+  (find-if (lambda (recorded)
+             (and (string= (recorded-category recorded) "COMPILE-ERROR")
+                  (equalp (recorded-origin recorded) origin)
+                  (string= (recorded-message recorded) message)))
+           (call-warnings *call*)))
+
 (defun record-compiler-error (condition)
   "The compiler goes on with a run-time error in place of the form. It signals the same problem
 again each time it looks at the form, so only a new text counts."
   (when (recording-p)
-    (let* ((original (sb-int:encapsulated-condition condition))
-           (message (warning-text original)))
-      (unless (find-if (lambda (recorded)
-                         (and (string= (recorded-category recorded) "COMPILE-ERROR")
-                              (= (recorded-form recorded) (call-form-number *call*))
-                              (string= (recorded-message recorded) message)))
-                       (call-warnings *call*))
-        (add-warning original "COMPILE-ERROR" :message message)))))
+    (let ((original (sb-int:encapsulated-condition condition)))
+      (multiple-value-bind (message origin)
+          (if (typep original 'sb-c::input-error-in-compile-file)
+              (unreadable-file-report *call* original)
+              (values (warning-text original) (warning-origin *call*)))
+        (unless (or (null message) (recorded-before-p message origin))
+          (add-warning original "COMPILE-ERROR" :message message :origin origin))))))
 
 ;;; --- assumptions --------------------------------------------------------------------------------
 
@@ -163,12 +183,14 @@ call's error, about ERROR-NAME, tells anyway."
 (defun warning-objects (warnings)
   (map 'simple-vector
        (lambda (recorded)
-         (object "category" (recorded-category recorded)
-                 "type" (recorded-type recorded)
-                 "message" (recorded-message recorded)
-                 "form" (recorded-form recorded)
-                 "line" (recorded-line recorded)
-                 "source" (recorded-source recorded)))
+         (let ((origin (recorded-origin recorded)))
+           (object "category" (recorded-category recorded)
+                   "type" (recorded-type recorded)
+                   "message" (recorded-message recorded)
+                   "form" (origin-form origin)
+                   "line" (origin-line origin)
+                   "path" (origin-path origin)
+                   "source" (origin-source origin))))
        warnings))
 
 (defun warning-members (call)

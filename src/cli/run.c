@@ -211,9 +211,7 @@ static bool take_option(struct run_arguments *arguments, int option)
     case OPTION_CONTEXT: return read_values(arguments, optarg, &inputs->context);
     case OPTION_MEMORY: return read_values(arguments, optarg, &inputs->memory);
     case OPTION_TOOLS: return read_tools(arguments, optarg);
-    case OPTION_SIGNATURE:
-        inputs->signature = optarg[0] ? span_from(optarg) : SPAN(" ");
-        return true;
+    case OPTION_SIGNATURE: inputs->signature = span_from(optarg); return true;
     case OPTION_VALIDATION: return set_validation(arguments, optarg);
     case OPTION_TIMEOUT: return set_option(arguments, SPAN("timeout"), optarg);
     case OPTION_MAX_MEMORY: return set_option(arguments, SPAN("max_memory"), optarg);
@@ -300,7 +298,7 @@ static int run_with_host(struct run_arguments *arguments)
             map_put_text(region, record, "context_edn", value_printed(region, inputs->context));
     if (!value_is_nil(inputs->memory))
         record = map_put_text(region, record, "memory_edn", value_printed(region, inputs->memory));
-    if (inputs->signature.length)
+    if (inputs->signature.data)
         record = map_put_text(region, record, "signature", value_string(region, inputs->signature));
     record = map_put_text(region, record, "options", value_retain(arguments->options));
     record = map_put_text(region, record, "validation",
@@ -315,8 +313,8 @@ static int run_one(struct run_arguments *arguments)
     struct arena arena;
     arena_init(&arena, 16 << 20);
     struct program_inputs *inputs = &arguments->inputs;
-    inputs->source =
-        arguments->expression ? span_from(arguments->expression) : buffer_span(&arguments->source);
+    inputs->source = source_without_mark(arguments->expression ? span_from(arguments->expression)
+                                                               : buffer_span(&arguments->source));
     struct step step;
     if (arguments->check)
         check_program(inputs, &step);

@@ -39,8 +39,11 @@ struct analysis {
     bool in_short_fn;
     size_t for_depth;
     struct pointer_list constants;
+    uint32_t
+        *tool_constants;  // by tool: its constant + 1, so that a tool is equal to itself; or NULL
     struct pointer_list lookups;  // of struct span
     struct pointer_list globals;
+    unsigned hinted;  // globals that may be misspelt locals
 };
 
 #define analysis_fail(analysis, kind, form, ...) \

@@ -4,6 +4,7 @@
 
 #include "base/buffer.h"
 #include "program/analysis.h"
+#include "program/name_list.h"
 #include "program/suggest.h"
 #include "program/tool.h"
 
@@ -89,24 +90,51 @@ static const struct {
     {"regex", BUILTIN_IN_REGEX},
 };
 
+// ", did you mean x?", or ";" when nothing is close; notes it in the diagnostic.
+static const char *meant(struct analysis *analysis, struct suggestion best, char text[80])
+{
+    suggest_add(analysis->compilation->diagnostic, best);
+    if (best.name.length == 0)
+        return ";";
+    snprintf(text, 80, ", did you mean %.*s?", (int)best.name.length, best.name.data);
+    return text;
+}
+
+static int shown_length(const struct form *form)
+{
+    return form->symbol->name.length > 60 ? 60 : (int)form->symbol->name.length;
+}
+
+// The members of a namespace whose builtins have the flag, or of a class (0).
 static _Noreturn void fail_member(struct analysis *analysis, const struct form *form,
                                   const char *namespace, uint16_t flag)
 {
-    char names[DIAGNOSTIC_MESSAGE_SIZE / 2];
-    size_t used = 0;
-    names[0] = '\0';
-    for (size_t i = 0; i < builtin_count && used < sizeof(names) - 48; i++) {
+    struct name_list names = {0};
+    struct suggestion best = {0};
+    struct span wanted = flag ? symbol_member(form->symbol, namespace) : form->symbol->name;
+    for (size_t i = 0; i < builtin_count; i++) {
         const struct builtin *builtin = &builtin_table[i];
         struct symbol whole = {.name = span_from(builtin->name)};
-        const char *member = builtin->name;
         if (flag ? !(builtin->flags & flag) : !symbol_member(&whole, namespace).length)
             continue;
-        used +=
-            (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", used ? " " : "", member);
+        name_list_add(&names, " ", whole.name, (struct span){0});
+        suggest_closer(&best, wanted, whole.name);
     }
-    int length = form->symbol->name.length > 80 ? 80 : (int)form->symbol->name.length;
-    analysis_fail(analysis, INVALID_FORM, form, NULL, "%.*s does not exist; %s/ has: %s", length,
-                  form->symbol->name.data, namespace, names);
+    char hint[80];
+    analysis_fail(analysis, INVALID_FORM, form, NULL, "%.*s does not exist%s %s/ has: %s",
+                  shown_length(form), form->symbol->name.data, meant(analysis, best, hint),
+                  namespace, name_list_text(&names));
+}
+
+static _Noreturn void fail_core_member(struct analysis *analysis, const struct form *form,
+                                       struct span member)
+{
+    struct suggestion best = {0};
+    suggest_builtin(&best, member);
+    char hint[80];
+    analysis_fail(analysis, INVALID_FORM, form, NULL,
+                  "%.*s does not exist%s (apropos \"text\") lists the builtins", shown_length(form),
+                  form->symbol->name.data, meant(analysis, best, hint));
 }
 
 static const struct builtin *find_plain(struct span name)
@@ -168,6 +196,20 @@ static struct expression *constant_reference(struct analysis *analysis, const st
     return indexed(analysis, EXPRESSION_CONSTANT, constant_add(analysis, constant), form);
 }
 
+static struct expression *tool_value(struct analysis *analysis, const struct form *form,
+                                     struct span name)
+{
+    uint32_t tool = tool_index(analysis, name, form);
+    if (!analysis->tool_constants)
+        analysis->tool_constants = analysis_alloc(analysis, analysis->program->tools->count *
+                                                                sizeof(*analysis->tool_constants));
+    uint32_t *constant = &analysis->tool_constants[tool];
+    if (!*constant)
+        *constant =
+            constant_add(analysis, (struct constant){.kind = CONSTANT_TOOL, .index = tool}) + 1;
+    return indexed(analysis, EXPRESSION_CONSTANT, *constant - 1, form);
+}
+
 static struct expression *analyze_qualified(struct analysis *analysis, const struct form *form)
 {
     const struct symbol *symbol = form->symbol;
@@ -185,9 +227,7 @@ static struct expression *analyze_qualified(struct analysis *analysis, const str
     }
     member = symbol_member(symbol, "tool");
     if (member.length)
-        return constant_reference(
-            analysis, form,
-            (struct constant){.kind = CONSTANT_TOOL, .index = tool_index(analysis, member, form)});
+        return tool_value(analysis, form, member);
     for (size_t i = 0; i < sizeof(namespaces) / sizeof(namespaces[0]); i++) {
         member = symbol_member(symbol, namespaces[i].name);
         if (!member.length)
@@ -196,13 +236,7 @@ static struct expression *analyze_qualified(struct analysis *analysis, const str
         if (!builtin || (namespaces[i].flag && !(builtin->flags & namespaces[i].flag))) {
             if (namespaces[i].flag)
                 fail_member(analysis, form, namespaces[i].name, namespaces[i].flag);
-            struct suggestion best = {0};
-            suggest_builtin(&best, member);
-            suggest_add(analysis->compilation->diagnostic, best);
-            analysis_fail(analysis, INVALID_FORM, form, NULL,
-                          "%.*s does not exist; (apropos \"text\") lists the builtins",
-                          (int)(symbol->name.length > 80 ? 80 : symbol->name.length),
-                          symbol->name.data);
+            fail_core_member(analysis, form, member);
         }
         return builtin_value(analysis, builtin, form);
     }
@@ -218,8 +252,9 @@ uint32_t tool_index(struct analysis *analysis, struct span name, const struct fo
     int index = tool_find(tools, name);
     if (index >= 0)
         return (uint32_t)index;
-    char known[DIAGNOSTIC_MESSAGE_SIZE / 2];
-    tool_names(tools, known, sizeof(known));
+    struct name_list names = {0};
+    tool_names(tools, &names);
+    const char *known = name_list_text(&names);
     struct diagnostic *diagnostic = analysis->compilation->diagnostic;
     tool_suggest(tools, name, diagnostic);
     char op[DIAGNOSTIC_OP_SIZE];
@@ -265,6 +300,19 @@ static bool memory_has_function(const struct analysis *analysis, struct span nam
     return false;
 }
 
+enum { HINTED_NAMES = 8 };  // for the others no local name is looked for
+
+static struct suggestion closest_local(const struct analysis *analysis, struct span name)
+{
+    struct suggestion best = {0};
+    const struct symbol_table *symbols = &analysis->compilation->symbols;
+    for (size_t i = 0; i < symbols->capacity; i++) {
+        if (symbols->slots[i] && symbols->slots[i]->binding)
+            suggest_closer(&best, name, symbols->slots[i]->name);
+    }
+    return best;
+}
+
 static struct expression *analyze_global(struct analysis *analysis, const struct form *form,
                                          bool unbound_is_nil)
 {
@@ -275,6 +323,8 @@ static struct expression *analyze_global(struct analysis *analysis, const struct
     if (!unbound_is_nil && !global->is_required) {
         global->is_required = true;
         global->offset = form->offset;
+        if (!global->is_defined && analysis->hinted++ < HINTED_NAMES)
+            global->local = closest_local(analysis, global->name);
     }
     struct expression *expression = indexed(analysis, EXPRESSION_GLOBAL, index, form);
     expression->flag = unbound_is_nil;

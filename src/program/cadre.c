@@ -119,10 +119,12 @@ cadre_program *cadre_compile(cadre_host *host, const char *source, size_t length
         return NULL;
     }
     program->host = cadre_host_retain(host);
+    if (host)
+        __atomic_store_n(&host->is_compiled_for, true, __ATOMIC_RELEASE);
     struct record_options defaults;
     const struct record_options *options = options_of(inputs, &defaults);
     struct compile_options compile = {
-        .source = {source ? source : "", length},
+        .source = source_without_mark((struct span){source ? source : "", length}),
         .limits = &options->limits,
         .tools = host ? &host->tools : NULL,
         .plain = options->plain,
@@ -155,12 +157,12 @@ void cadre_program_free(cadre_program *program)
 
 const cadre_step *cadre_program_failure(const cadre_program *program)
 {
-    return program->failure;
+    return program ? program->failure : NULL;
 }
 
 cadre_step *cadre_run(const cadre_program *program, const cadre_inputs *inputs)
 {
-    cadre_step *step = step_new(program, inputs);
+    cadre_step *step = program ? step_new(program, inputs) : NULL;
     if (!step)
         return NULL;
     struct region *region = region_new(SIZE_MAX / 2);
@@ -208,7 +210,7 @@ cadre_step *cadre_eval(cadre_host *host, const char *source, size_t length,
 
 bool cadre_step_ok(const cadre_step *step)
 {
-    return step->step.failure.kind == FAILURE_NONE;
+    return step && step->step.failure.kind == FAILURE_NONE;
 }
 
 cadre_value cadre_step_return(const cadre_step *step)
@@ -218,7 +220,20 @@ cadre_value cadre_step_return(const cadre_step *step)
 
 cadre_value cadre_step_memory(const cadre_step *step)
 {
-    return cadre_value_of(step->step.memory);
+    return cadre_value_of(step ? step->step.memory : value_nil());
+}
+
+// Of a step that is NULL.
+static const char *no_text(size_t *ret_length)
+{
+    if (ret_length)
+        *ret_length = 0;
+    return NULL;
+}
+
+static bool has_failed(const cadre_step *step)
+{
+    return step && !cadre_step_ok(step);
 }
 
 // A text made when it is first asked for.
@@ -231,6 +246,8 @@ static const char *finish_text(struct buffer *buffer, size_t *ret_length)
 
 const char *cadre_step_json(cadre_step *step, size_t *ret_length)
 {
+    if (!step)
+        return no_text(ret_length);
     if (step->json.length == 0)
         step_write_json(&step->step, &step->json, NULL);
     return finish_text(&step->json, ret_length);
@@ -238,6 +255,8 @@ const char *cadre_step_json(cadre_step *step, size_t *ret_length)
 
 const char *cadre_step_memory_json(cadre_step *step, size_t *ret_length)
 {
+    if (!step)
+        return no_text(ret_length);
     if (step->memory_json.length == 0) {
         if (step->step.memory.tag == VALUE_MAP)
             json_write(&step->memory_json, step->step.memory, 0, NULL);
@@ -249,6 +268,8 @@ const char *cadre_step_memory_json(cadre_step *step, size_t *ret_length)
 
 const char *cadre_step_saved_memory(cadre_step *step, size_t *ret_length)
 {
+    if (!step)
+        return no_text(ret_length);
     if (step->saved_memory.length == 0)
         saved_memory_write(&step->step, input_map_definitions(step->memory), &step->saved_memory);
     return finish_text(&step->saved_memory, ret_length);
@@ -256,6 +277,8 @@ const char *cadre_step_saved_memory(cadre_step *step, size_t *ret_length)
 
 bool cadre_inputs_set_memory_from(cadre_inputs *inputs, const cadre_step *step)
 {
+    if (!step)
+        return cadre_inputs_set_saved_memory(inputs, NULL, 0);
     CLEANUP_BUFFER struct buffer text;
     buffer_init(&text, SIZE_MAX / 2);
     saved_memory_write(&step->step, input_map_definitions(step->memory), &text);
@@ -265,6 +288,8 @@ bool cadre_inputs_set_memory_from(cadre_inputs *inputs, const cadre_step *step)
 
 const char *cadre_step_printed(cadre_step *step, size_t *ret_length)
 {
+    if (!step)
+        return no_text(ret_length);
     if (step->printed.length == 0 && cadre_step_ok(step))
         value_print(&step->printed, step->step.result);
     return finish_text(&step->printed, ret_length);
@@ -272,12 +297,12 @@ const char *cadre_step_printed(cadre_step *step, size_t *ret_length)
 
 const char *cadre_step_reason(const cadre_step *step)
 {
-    return cadre_step_ok(step) ? NULL : failure_kind_reason(step->step.failure.kind);
+    return has_failed(step) ? failure_kind_reason(step->step.failure.kind) : NULL;
 }
 
 const char *cadre_step_kind(cadre_step *step)
 {
-    if (cadre_step_ok(step))
+    if (!has_failed(step))
         return NULL;
     if (step->step.failure.kind_text.tag != VALUE_STRING)
         return failure_kind_name(step->step.failure.kind);
@@ -288,7 +313,7 @@ const char *cadre_step_kind(cadre_step *step)
 
 const char *cadre_step_message(cadre_step *step)
 {
-    if (cadre_step_ok(step))
+    if (!has_failed(step))
         return NULL;
     buffer_clear(&step->message);
     buffer_append_span(&step->message, step_message(&step->step));
@@ -297,20 +322,20 @@ const char *cadre_step_message(cadre_step *step)
 
 unsigned cadre_step_line(const cadre_step *step)
 {
-    return step->step.line;
+    return step ? step->step.line : 0;
 }
 
 unsigned cadre_step_column(const cadre_step *step)
 {
-    return step->step.column;
+    return step ? step->step.column : 0;
 }
 
 uint64_t cadre_step_steps(const cadre_step *step)
 {
-    return step->step.steps;
+    return step ? step->step.steps : 0;
 }
 
 size_t cadre_step_memory_bytes(const cadre_step *step)
 {
-    return step->step.memory_bytes;
+    return step ? step->step.memory_bytes : 0;
 }

@@ -72,6 +72,10 @@ static bool host_fail(cadre_host *host, const char *message)
 bool cadre_host_add_tool(cadre_host *host, const char *name, cadre_tool_fn *function, void *user,
                          const char *signature, const char *description, unsigned flags)
 {
+    if (!host)
+        return false;
+    if (__atomic_load_n(&host->is_compiled_for, __ATOMIC_ACQUIRE))
+        return host_fail(host, "tools are added before the first program is compiled");
     if (!function || !name)
         return host_fail(host, "a tool needs a name and a function");
     if (signature && !signature[0])
@@ -97,16 +101,20 @@ bool cadre_host_add_tool(cadre_host *host, const char *name, cadre_tool_fn *func
 
 const char *cadre_host_error(const cadre_host *host)
 {
-    return host->error;
+    return host ? host->error : "";
 }
 
 cadre_value cadre_call_arguments(cadre_call *call)
 {
-    return cadre_value_of(call->call->arguments);
+    return cadre_value_of(call ? call->call->arguments : value_nil());
 }
 
 const char *cadre_call_arguments_json(cadre_call *call, size_t *ret_length)
 {
+    if (ret_length)
+        *ret_length = 0;
+    if (!call)
+        return NULL;
     buffer_clear(&call->json);
     json_write(&call->json, call->call->arguments, 0, NULL);
     if (ret_length)
@@ -116,29 +124,39 @@ const char *cadre_call_arguments_json(cadre_call *call, size_t *ret_length)
 
 int64_t cadre_call_milliseconds_left(cadre_call *call)
 {
-    int64_t left = (call->call->deadline_ns - clock_now_ns()) / 1000000;
+    int64_t left = call ? (call->call->deadline_ns - clock_now_ns()) / 1000000 : 0;
     return left > 0 ? left : 0;
 }
 
 bool cadre_call_fail(cadre_call *call, const char *text)
 {
-    buffer_clear(&call->call->error);
-    buffer_append_text(&call->call->error, text ? text : "");
+    if (call) {
+        buffer_clear(&call->call->error);
+        buffer_append_text(&call->call->error, text ? text : "");
+    }
     return false;
+}
+
+static bool call_return(cadre_call *call, value result)
+{
+    if (call)
+        call->call->result = result;
+    return call != NULL;
 }
 
 bool cadre_call_return_json(cadre_call *call, const char *json, size_t length)
 {
     struct error error = {0};
     value result;
+    if (!call)
+        return false;
     if (!json ||
         !json_read(call->call->region, (struct span){json, length}, NULL, &result, &error)) {
         char text[CADRE_MESSAGE_SIZE];
         snprintf(text, sizeof(text), "the result is not JSON: %s", json ? error.message : "NULL");
         return cadre_call_fail(call, text);
     }
-    call->call->result = result;
-    return true;
+    return call_return(call, result);
 }
 
 struct string_result {
@@ -155,7 +173,7 @@ static bool make_string(void *data, struct tool_call *call)
 
 bool cadre_call_return_string(cadre_call *call, const char *text, size_t length)
 {
-    if (!text || !utf8_is_valid(text, length))
+    if (!call || !text || !utf8_is_valid(text, length))
         return cadre_call_fail(call, "the result is not UTF-8");
     struct string_result result = {call, {text, length}};
     bool ok = tool_call_run(make_string, &result, call->call);
@@ -165,24 +183,20 @@ bool cadre_call_return_string(cadre_call *call, const char *text, size_t length)
 
 bool cadre_call_return_integer(cadre_call *call, int64_t number)
 {
-    call->call->result = value_integer(number);
-    return true;
+    return call_return(call, value_integer(number));
 }
 
 bool cadre_call_return_number(cadre_call *call, double number)
 {
-    call->call->result = value_float(number);
-    return true;
+    return call_return(call, value_float(number));
 }
 
 bool cadre_call_return_boolean(cadre_call *call, bool truth)
 {
-    call->call->result = value_boolean(truth);
-    return true;
+    return call_return(call, value_boolean(truth));
 }
 
 bool cadre_call_return_nil(cadre_call *call)
 {
-    call->call->result = value_nil();
-    return true;
+    return call_return(call, value_nil());
 }

@@ -62,7 +62,8 @@ void cadre_inputs_free(cadre_inputs *inputs)
 
 static bool inputs_fail(cadre_inputs *inputs, const char *message)
 {
-    snprintf(inputs->error, sizeof(inputs->error), "%s", message);
+    if (inputs)
+        snprintf(inputs->error, sizeof(inputs->error), "%s", message);
     return false;
 }
 
@@ -105,12 +106,12 @@ static bool set_map(cadre_inputs *inputs, struct input_map **place, const char *
 
 bool cadre_inputs_set_context(cadre_inputs *inputs, const char *json, size_t length)
 {
-    return set_map(inputs, &inputs->context, json, length);
+    return inputs && set_map(inputs, &inputs->context, json, length);
 }
 
 bool cadre_inputs_set_memory(cadre_inputs *inputs, const char *json, size_t length)
 {
-    return set_map(inputs, &inputs->memory, json, length);
+    return inputs && set_map(inputs, &inputs->memory, json, length);
 }
 
 // --- saved memory -------------------------------------------------------------------------------
@@ -134,7 +135,7 @@ static bool restore_memory(struct input_map *map, value saved, struct error *err
 
 bool cadre_inputs_set_saved_memory(cadre_inputs *inputs, const char *text, size_t length)
 {
-    if (!text)
+    if (!inputs || !text)
         return inputs_fail(inputs, "no text");
     struct input_map *map = input_map_new(cadre_copy_text(SPAN("")));
     if (!map)
@@ -161,7 +162,7 @@ struct span input_map_definitions(const struct input_map *memory)
 bool cadre_inputs_set_option(cadre_inputs *inputs, const char *name, int64_t number)
 {
     struct diagnostic diagnostic;
-    if (!name)
+    if (!inputs || !name)
         return inputs_fail(inputs, "no name");
     return record_option_set(&inputs->options, span_from(name), value_integer(number),
                              &diagnostic) ||
@@ -170,11 +171,14 @@ bool cadre_inputs_set_option(cadre_inputs *inputs, const char *name, int64_t num
 
 void cadre_inputs_set_explicit_memory(cadre_inputs *inputs, bool is_explicit)
 {
-    inputs->options.explicit_memory = is_explicit;
+    if (inputs)
+        inputs->options.explicit_memory = is_explicit;
 }
 
 bool cadre_inputs_set_signature(cadre_inputs *inputs, const char *text)
 {
+    if (!inputs)
+        return false;
     struct input_signature *signature = cadre_new_zero(sizeof(*signature));
     char *copy = signature && text ? cadre_copy_text(span_from(text)) : NULL;
     if (!copy) {
@@ -196,11 +200,11 @@ bool cadre_inputs_set_signature(cadre_inputs *inputs, const char *text)
 
 bool cadre_inputs_set_validation(cadre_inputs *inputs, const char *mode)
 {
-    return (mode && signature_mode_from_name(span_from(mode), &inputs->validation)) ||
+    return (inputs && mode && signature_mode_from_name(span_from(mode), &inputs->validation)) ||
            inputs_fail(inputs, "validation must be enabled, warn_only, disabled or strict");
 }
 
 const char *cadre_inputs_error(const cadre_inputs *inputs)
 {
-    return inputs->error;
+    return inputs ? inputs->error : "";
 }

@@ -10,6 +10,7 @@ struct cadre_host {
     unsigned references;  // changed atomically
     struct tool_table tools;
     struct host_tool *functions;
+    bool is_compiled_for;  // set atomically: no tool is added any more
     char error[CADRE_MESSAGE_SIZE];
 };
 

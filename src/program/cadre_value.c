@@ -46,19 +46,18 @@ bool cadre_value_integer(cadre_value public, int64_t *ret_number)
     value v = inside(public);
     if (v.tag != VALUE_INTEGER)
         return false;
-    *ret_number = v.integer;
+    if (ret_number)
+        *ret_number = v.integer;
     return true;
 }
 
 bool cadre_value_number(cadre_value public, double *ret_number)
 {
     value v = inside(public);
-    if (v.tag == VALUE_FLOAT)
-        *ret_number = v.number;
-    else if (v.tag == VALUE_INTEGER || v.tag == VALUE_BIGNUM)
-        *ret_number = integer_to_double(v);
-    else
+    if (v.tag != VALUE_FLOAT && v.tag != VALUE_INTEGER && v.tag != VALUE_BIGNUM)
         return false;
+    if (ret_number)
+        *ret_number = v.tag == VALUE_FLOAT ? v.number : integer_to_double(v);
     return true;
 }
 
@@ -99,13 +98,14 @@ bool cadre_value_get(cadre_value public, const char *name, cadre_value *ret_valu
     if (v.tag != VALUE_MAP || !name ||
         !map_find_flexible(v, value_string_borrow(NULL, span_from(name)), &item))
         return false;
-    *ret_value = cadre_value_of(item);
+    if (ret_value)
+        *ret_value = cadre_value_of(item);
     return true;
 }
 
 void cadre_value_each(cadre_value public, cadre_entry_fn *function, void *user)
 {
-    value v = inside(public);
+    value v = function ? inside(public) : value_nil();
     value key, item;
     if (v.tag == VALUE_MAP) {
         struct map_cursor cursor = map_iterate(v);

@@ -1,6 +1,5 @@
 // The limits of a run: defaults and options (spec 16).
 #include <stddef.h>
-#include <string.h>
 
 #include "program/step.h"
 
@@ -43,15 +42,12 @@ static const struct {
 
 _Static_assert(sizeof(size_t) == sizeof(int64_t), "every limit is one 64-bit word");
 
-bool run_limits_set(struct run_limits *limits, struct span name, int64_t number)
+struct limit_option run_limits_find(struct run_limits *limits, struct span name)
 {
     for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
-        if (!span_equal_text(name, options[i].name))
-            continue;
-        if (number < options[i].least || number > options[i].most)
-            return false;
-        memcpy((char *)limits + options[i].offset, &number, sizeof(number));
-        return true;
+        if (span_equal_text(name, options[i].name))
+            return (struct limit_option){(char *)limits + options[i].offset, options[i].least,
+                                         options[i].most};
     }
-    return false;
+    return (struct limit_option){0};
 }

@@ -1,8 +1,8 @@
 #include "program/memory.h"
 
 #include <stdio.h>
-#include <string.h>
 
+#include "program/name_list.h"
 #include "program/suggest.h"
 #include "value/flexible.h"
 #include "value/print.h"
@@ -124,6 +124,8 @@ void memory_fail_unbound(struct run *run, uint32_t global)
 
 // --- the contract -------------------------------------------------------------------------------
 
+enum { ENTRY_UNITS = 5 };  // of fuel: finding and putting an entry of a large map
+
 static bool is_return_key(value key)
 {
     return key.tag == VALUE_KEYWORD && span_equal_text(value_text(key), "return");
@@ -147,6 +149,7 @@ value memory_finish(struct run *run, value result)
     struct map_cursor cursor = map_iterate(result);
     value key, item;
     while (map_next(&cursor, &key, &item)) {
+        run_tick(run, ENTRY_UNITS);
         if (is_return_key(key)) {
             has_return = true;
             returned = item;
@@ -168,6 +171,7 @@ value memory_delta(struct run *run)
     struct map_cursor cursor = set_iterate(branch->written);
     value name;
     while (set_next(&cursor, &name)) {
+        run_tick(run, ENTRY_UNITS);
         value item = value_nil();
         map_find(branch->memory, name, &item);
         delta = map_put(run->region, delta, value_retain(name), value_retain(item));
@@ -177,22 +181,7 @@ value memory_delta(struct run *run)
 
 // --- names that nobody defines ------------------------------------------------------------------
 
-enum { SUGGESTED_NAMES = 8 };  // of the undefined names, the first
-
-struct name_list {
-    char text[DIAGNOSTIC_MESSAGE_SIZE - 160];
-    size_t used;
-    size_t count;
-};
-
-static void name_list_add(struct name_list *list, struct span name)
-{
-    int length = name.length > 80 ? 80 : (int)name.length;
-    if (list->used < sizeof(list->text) - 96)
-        list->used += (size_t)snprintf(list->text + list->used, sizeof(list->text) - list->used,
-                                       "%s%.*s", list->count ? ", " : "", length, name.data);
-    list->count++;
-}
+enum { LISTED_NAMES = 32, SUGGESTED_NAMES = 8 };  // of the undefined ones, the first
 
 // Names are exact: as a string or a keyword, but no `-` becomes `_`.
 static bool memory_has(value memory, struct span name)
@@ -207,39 +196,58 @@ static bool memory_has(value memory, struct span name)
            span_equal(value_text(key), name);
 }
 
+static bool is_unbound(const struct global *global, value memory)
+{
+    return !global->is_defined && global->is_required && !memory_has(memory, global->name);
+}
+
+// The first unbound name in the source behind another one (NULL: at all).
+static const struct global *next_unbound(const struct program *program, value memory,
+                                         const struct global *after)
+{
+    const struct global *next = NULL;
+    for (size_t i = 0; i < program->global_count; i++) {
+        const struct global *global = &program->globals[i];
+        if ((!after || global->offset > after->offset) &&
+            (!next || global->offset < next->offset) && is_unbound(global, memory))
+            next = global;
+    }
+    return next;
+}
+
+static struct suggestion suggest_name(const struct program *program, const struct global *global)
+{
+    struct suggestion best = global->local;
+    for (size_t i = 0; i < program->global_count; i++) {
+        if (program->globals[i].is_defined)
+            suggest_closer(&best, global->name, program->globals[i].name);
+    }
+    suggest_builtin(&best, global->name);
+    return best;
+}
+
 bool program_check_names(const struct program *program, value memory,
                          struct diagnostic *ret_diagnostic)
 {
-    struct name_list names = {0};
+    size_t count = 0;
     *ret_diagnostic = (struct diagnostic){0};
-    for (size_t i = 0; i < program->global_count; i++) {
-        const struct global *global = &program->globals[i];
-        if (global->is_defined || !global->is_required || memory_has(memory, global->name))
-            continue;
-        if (names.count == 0)
-            ret_diagnostic->offset = global->offset;
-        name_list_add(&names, global->name);
-        if (names.count > SUGGESTED_NAMES)
-            continue;
-        struct suggestion best = {0};
-        for (size_t j = 0; j < program->global_count; j++) {
-            if (program->globals[j].is_defined)
-                suggest_closer(&best, global->name, program->globals[j].name);
-        }
-        suggest_builtin(&best, global->name);
-        suggest_add(ret_diagnostic, best);
-    }
-    if (names.count == 0)
+    for (size_t i = 0; i < program->global_count; i++)
+        count += is_unbound(&program->globals[i], memory);
+    if (count == 0)
         return true;
+    struct name_list names = {0};
+    const struct global *global = next_unbound(program, memory, NULL);
     ret_diagnostic->kind = UNBOUND_VAR;
-    snprintf(ret_diagnostic->message, sizeof(ret_diagnostic->message), "undefined variable%s: %s",
-             names.count == 1 ? "" : "s", names.text);
-    for (unsigned i = 0; i < ret_diagnostic->suggestion_count; i++) {
-        bool is_last = i + 1 == ret_diagnostic->suggestion_count;
-        size_t used = strlen(ret_diagnostic->message);
-        snprintf(ret_diagnostic->message + used, sizeof(ret_diagnostic->message) - used, "%s%s%s",
-                 i == 0 ? " (did you mean " : ", ", ret_diagnostic->suggestions[i],
-                 is_last ? "?)" : "");
+    ret_diagnostic->offset = global->offset;
+    for (; global && names.count < LISTED_NAMES; global = next_unbound(program, memory, global)) {
+        struct suggestion best = {0};
+        if (names.count < SUGGESTED_NAMES)
+            best = suggest_name(program, global);
+        suggest_add(ret_diagnostic, best);
+        name_list_add(&names, ", ", global->name, best.name);
     }
+    names.count = count;
+    snprintf(ret_diagnostic->message, sizeof(ret_diagnostic->message), "undefined variable%s: %s",
+             count == 1 ? "" : "s", name_list_text(&names));
     return false;
 }

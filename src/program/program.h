@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "program/compilation.h"
 #include "program/expression.h"
+#include "program/suggest.h"
 
 struct tool_table;
 
@@ -27,9 +28,10 @@ struct constant {
 
 struct global {
     struct span name;
-    uint32_t offset;   // first reference
-    bool is_defined;   // by this program
-    bool is_required;  // must be in memory when the program does not define it
+    uint32_t offset;          // first reference
+    bool is_defined;          // by this program
+    bool is_required;         // must be in memory when the program does not define it
+    struct suggestion local;  // of that reference: a name in scope that is close
 };
 
 struct program {

@@ -33,28 +33,53 @@ static bool set_memory_mode(struct record_options *options, value v)
     return options->explicit_memory || span_equal_text(value_text(v), "merge");
 }
 
+static bool refuse_value(struct diagnostic *diagnostic, struct span name, const char *wanted)
+{
+    refuse(diagnostic, "wrong value of option", name);
+    size_t used = strlen(diagnostic->message);
+    snprintf(diagnostic->message + used, sizeof(diagnostic->message) - used, " (%s is wanted)",
+             wanted);
+    return false;
+}
+
+static bool set_integer(struct limit_option option, struct span name, value v,
+                        struct diagnostic *diagnostic)
+{
+    if (v.tag == VALUE_INTEGER && v.integer >= option.least && v.integer <= option.most) {
+        memcpy(option.place, &v.integer, sizeof(v.integer));
+        return true;
+    }
+    char wanted[80];
+    snprintf(wanted, sizeof(wanted), "an integer from %lld to %lld", (long long)option.least,
+             (long long)option.most);
+    return refuse_value(diagnostic, name, wanted);
+}
+
 bool record_option_set(struct record_options *options, struct span name, value v,
                        struct diagnostic *ret_diagnostic)
 {
-    bool is_integer = v.tag == VALUE_INTEGER;
-    bool ok;
-    if (span_equal_text(name, "memory")) {
-        ok = set_memory_mode(options, v);
-    } else if (span_equal_text(name, "float_precision")) {
-        ok = is_integer && v.integer >= 0 && v.integer <= MAX_DECIMALS;
-        if (ok)
-            options->float_precision = (int)v.integer;
-    } else if (span_equal_text(name, "plain")) {
-        ok = v.tag == VALUE_BOOLEAN || is_integer;
-        options->plain = v.tag == VALUE_BOOLEAN ? v.boolean : v.integer != 0;
-    } else if (span_equal_text(name, "fail_allocation")) {
-        ok = is_integer && v.integer >= 0;
-        if (ok)
-            options->fail_allocation = (size_t)v.integer;
-    } else {
-        ok = is_integer && run_limits_set(&options->limits, name, v.integer);
+    struct limit_option limit = run_limits_find(&options->limits, name);
+    if (limit.place)
+        return set_integer(limit, name, v, ret_diagnostic);
+    if (span_equal_text(name, "memory"))
+        return set_memory_mode(options, v) ||
+               refuse_value(ret_diagnostic, name, "merge or explicit");
+    if (span_equal_text(name, "float_precision")) {
+        int64_t places = 0;
+        bool ok =
+            set_integer((struct limit_option){&places, 0, MAX_DECIMALS}, name, v, ret_diagnostic);
+        options->float_precision = ok ? (int)places : options->float_precision;
+        return ok;
     }
-    return ok || refuse(ret_diagnostic, "unknown option or wrong value", name);
+    if (span_equal_text(name, "plain")) {
+        options->plain = v.tag == VALUE_BOOLEAN ? v.boolean : v.integer != 0;
+        return v.tag == VALUE_BOOLEAN || v.tag == VALUE_INTEGER ||
+               refuse_value(ret_diagnostic, name, "true or false");
+    }
+    if (span_equal_text(name, "fail_allocation"))
+        return set_integer((struct limit_option){&options->fail_allocation, 0, INT64_MAX}, name, v,
+                           ret_diagnostic);
+    return refuse(ret_diagnostic, "unknown option", name);
 }
 
 static bool read_options(struct record_options *options, value map, struct diagnostic *diagnostic)
@@ -79,8 +104,7 @@ static bool parse_signature(const struct program_inputs *inputs, struct arena *a
 {
     struct error error = {0};
     *ret_signature = NULL;
-    if (!inputs->signature.length ||
-        signature_parse(arena, inputs->signature, ret_signature, &error))
+    if (!inputs->signature.data || signature_parse(arena, inputs->signature, ret_signature, &error))
         return true;
     struct diagnostic diagnostic = {.kind = INVALID_SIGNATURE};
     snprintf(diagnostic.message, sizeof(diagnostic.message), "invalid signature: %.400s",
@@ -166,10 +190,13 @@ static bool read_edn(struct region *region, value text, const char *name, value 
 static bool read_map(struct region *region, value record, const char *name, const char *edn_name,
                      value *ret_value, struct diagnostic *diagnostic)
 {
-    value text;
+    value text = map_get_text(record, edn_name);
     *ret_value = map_get_text(record, name);
-    if (map_find_text(record, edn_name, &text) && text.tag != VALUE_NIL &&
-        !read_edn(region, text, edn_name, ret_value, diagnostic))
+    if (text.tag != VALUE_NIL && ret_value->tag != VALUE_NIL) {
+        *ret_value = value_nil();
+        return refuse(diagnostic, "given twice, as JSON and as EDN", span_from(name));
+    }
+    if (text.tag != VALUE_NIL && !read_edn(region, text, edn_name, ret_value, diagnostic))
         return false;
     return ret_value->tag == VALUE_NIL || ret_value->tag == VALUE_MAP ||
            refuse(diagnostic, "must be an object", span_from(name));
@@ -199,8 +226,8 @@ static bool read_signature(value record, struct program_inputs *inputs,
     value text = map_get_text(record, "signature");
     if (text.tag == VALUE_STRING) {
         inputs->signature = value_text(text);
-        if (inputs->signature.length == 0)
-            inputs->signature = SPAN(" ");  // given, and unreadable
+        if (!inputs->signature.data)
+            inputs->signature = SPAN("");
     } else if (text.tag != VALUE_NIL) {
         return refuse(diagnostic, "must be a string", SPAN("signature"));
     }
@@ -222,7 +249,7 @@ static bool read_inputs(value record, struct program_inputs *inputs, const struc
     value source = map_get_text(record, "program");
     if (source.tag != VALUE_STRING)
         return refuse(diagnostic, "missing or not a string", SPAN("program"));
-    inputs->source = value_text(source);
+    inputs->source = source_without_mark(value_text(source));
     return read_map(inputs->region, record, "context", "context_edn", &inputs->context,
                     diagnostic) &&
            read_history(inputs->region, record, &inputs->history, diagnostic) &&

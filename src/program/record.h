@@ -50,7 +50,7 @@ struct program_inputs {
     struct region *region;
     struct span source;
     value context, memory, history;
-    struct span signature;  // empty: none
+    struct span signature;  // data NULL: none
     enum signature_mode validation;
     const struct tool_table *tools;
     struct record_options options;

@@ -15,6 +15,7 @@
 #include "program/stack.h"
 #include "program/state.h"
 #include "program/step.h"
+#include "program/text_size.h"
 #include "program/validation.h"
 #include "value/flexible.h"
 #include "value/print.h"
@@ -89,6 +90,7 @@ void run_fail_value(struct run *run, value v)
     struct run_state *state = run->state;
     if (state->branch_depth)
         run_raise(run, RUNTIME_ERROR, "fail", "fail: not inside pmap or pcalls");
+    run_check_text(run, v, "the failure");
     struct failure *failure = &state->failure;
     value reason = value_nil(), message = value_nil();
     if (v.tag == VALUE_MAP) {
@@ -341,6 +343,7 @@ static void set_up(struct execution *execution)
     state->tool_cache = map_new(run->region);
     run_validate_tools(run);
     state->context = run_validate_inputs(run, request->signature, value_retain(request->context));
+    state->input_memory = request->memory;
     take_history(state, request->history);
     make_instance(run);
     memory_start(run, request->memory);
@@ -380,6 +383,8 @@ static void finish(struct execution *execution)
         state->result = round_floats(run, state->result, (unsigned)request->float_precision);
     state->result = run_validate_output(run, request->signature, state->result);
     execution->delta = memory_delta(run);
+    run_check_text(run, state->result, "the result");
+    run_check_text(run, execution->delta, "the memory");
 }
 
 static bool execute(struct execution *execution)

@@ -1,5 +1,7 @@
 #include "program/saved_memory.h"
 
+#include <string.h>
+
 #include "program/eval.h"
 #include "value/edn.h"
 #include "value/json.h"
@@ -98,6 +100,67 @@ static bool write_literal(struct buffer *buffer, value v)
     return readable;
 }
 
+// --- values that only a program can write ------------------------------------------------------
+
+enum {
+    DEFINED_LITERALS = 100000
+};  // bytes; definitions count as source of the programs after them
+
+static void print_definition(struct buffer *buffer, value name, value v)
+{
+    buffer_append_text(buffer, "(def ");
+    buffer_append_span(buffer, value_text(name));
+    buffer_append_byte(buffer, ' ');
+    value_print(buffer, v);
+    buffer_append_text(buffer, ")\n");
+}
+
+// Whether a definition stands for itself, within the limits that programs have by default.
+static bool is_definition(struct span source)
+{
+    struct run_limits limits;
+    run_limits_default(&limits);
+    struct compile_options options = {.source = source, .limits = &limits};
+    struct diagnostic diagnostic;
+    struct program *program = program_compile(&options, &diagnostic);
+    bool ok = program && program->global_count == 1;
+    program_release(program);
+    return ok;
+}
+
+// Regexes and symbols, and collections of them, are no data; their literals are source.
+static bool define_literal(struct buffer *definitions, value name, value v)
+{
+    if (name.tag != VALUE_KEYWORD)
+        return false;
+    CLEANUP_BUFFER struct buffer text;
+    buffer_init(&text, DEFINED_LITERALS);
+    print_definition(&text, name, v);
+    if (text.failed || definitions->length + text.length > DEFINED_LITERALS ||
+        !is_definition(buffer_span(&text)))
+        return false;
+    buffer_append_span(definitions, buffer_span(&text));
+    return true;
+}
+
+// Whether the entry is what one of the definitions made. A function is known by its place.
+static bool is_from_definitions(const struct step *step, struct span definitions, value name,
+                                value v)
+{
+    const struct closure *closure = plain_closure(step, v);
+    if (closure)
+        return closure->code->offset < definitions.length;
+    if (name.tag != VALUE_KEYWORD)
+        return false;
+    CLEANUP_BUFFER struct buffer text;
+    buffer_init(&text, definitions.length);
+    print_definition(&text, name, v);
+    return !text.failed &&
+           memmem(definitions.data, definitions.length, text.data, text.length) != NULL;
+}
+
+// --- writing ------------------------------------------------------------------------------------
+
 static void write_entry(const struct step *step, value name, value v, struct buffer *data,
                         struct buffer *definitions, struct buffer *lost)
 {
@@ -114,6 +177,8 @@ static void write_entry(const struct step *step, value name, value v, struct buf
         return;
     }
     buffer_truncate(data, before);
+    if (define_literal(definitions, name, v))
+        return;
     buffer_append_text(lost, lost->length ? "," : "");
     json_write_string(lost, name.tag == VALUE_KEYWORD ? value_text(name) : SPAN("?"));
 }
@@ -167,12 +232,12 @@ void saved_memory_hide_prefix(struct step *step, struct definitions_prefix prefi
     step->column = is_inside ? 0 : step->column;
     if (step->delta.tag != VALUE_MAP)
         return;
+    struct span definitions = {step->program->source.data, prefix.length};
     value kept = map_new(step->region);
     struct map_cursor cursor = map_iterate(step->delta);
     value name, v;
     while (map_next(&cursor, &name, &v)) {
-        const struct closure *closure = plain_closure(step, v);
-        if (!closure || closure->code->offset >= prefix.length)
+        if (!is_from_definitions(step, definitions, name, v))
             kept = map_put(step->region, kept, value_retain(name), value_retain(v));
     }
     step->delta = kept;

@@ -1,6 +1,7 @@
 // The memory of a program as text, so that it outlives runs and processes: values as literals,
-// functions as the source they were defined by. A function that captured local values, or was composed
-// from others, has no source of its own and is not kept.
+// functions as the source they were defined by, regexes and symbols as definitions of their literals. A
+// function that captured local values, or was composed from others, has no source of its own and is
+// not kept.
 #pragma once
 
 #include "base/buffer.h"

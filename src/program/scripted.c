@@ -67,7 +67,13 @@ static bool call_scripted(void *data, struct tool_call *call)
     const struct scripted_tool *script = data;
     if (script->delay_ms > 0) {
         int64_t until = clock_now_ns() + script->delay_ms * 1000000;
-        sleep_until(until < call->deadline_ns ? until : call->deadline_ns);
+        call->is_late = until > call->deadline_ns;
+        sleep_until(call->is_late ? call->deadline_ns : until);
+    }
+    if (call->is_late) {
+        buffer_append_text(&call->error,
+                           "no answer within the time limit of the run (option timeout)");
+        return false;
     }
     if (script->error) {
         buffer_append_text(&call->error, script->error);
@@ -134,10 +140,28 @@ static bool read_program(struct scripted_tool *script, struct span name, value t
     return true;
 }
 
+// What tells how a tool answers; the switches count when they are on.
+static size_t count_behaviours(value record)
+{
+    static const struct {
+        const char *name;
+        bool is_switch;
+    } behaviours[] = {{"remote", true}, {"constant_edn", false}, {"constant", false},
+                      {"error", false}, {"program", false},      {"echo", true}};
+    size_t count = 0;
+    value part;
+    for (size_t i = 0; i < sizeof(behaviours) / sizeof(behaviours[0]); i++)
+        count += find_part(record, behaviours[i].name, &part) &&
+                 (!behaviours[i].is_switch || value_is_true(part));
+    return count;
+}
+
 static bool read_behaviour(struct scripted_tool *script, struct span name, value record,
                            const struct remote_host *host, struct diagnostic *diagnostic)
 {
     value part;
+    if (count_behaviours(record) > 1)
+        return refuse(diagnostic, name, "more than one behaviour");
     if (host && find_part(record, "remote", &part) && value_is_true(part)) {
         script->host = host;
         script->remote_name = memory_copy_text(name.data, name.length);

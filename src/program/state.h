@@ -56,8 +56,9 @@ struct run_state {
     const struct program *program;
     struct instance instance;
     struct branch_state branch;
-    value context;     // map or nil
-    value history[3];  // newest first
+    value context;       // map or nil
+    value input_memory;  // map or nil
+    value history[3];    // newest first
     bool explicit_memory;
 
     int64_t started_ns;

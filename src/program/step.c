@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <utf8proc.h>
 
 #include "base/utf8.h"
 #include "value/json.h"
@@ -259,6 +260,19 @@ void step_write_json(const struct step *step, struct buffer *buffer, const value
 
 // --- for a person -------------------------------------------------------------------------------
 
+// As wide as the text on a terminal.
+static void write_blank(struct buffer *buffer, struct span text)
+{
+    for (size_t at = 0; at < text.length;) {
+        uint32_t point;
+        at += utf8_decode(text.data + at, text.length - at, &point);
+        for (int column = 0; column < utf8proc_charwidth((utf8proc_int32_t)point); column++)
+            buffer_append_byte(buffer, ' ');
+        if (point == '\t')
+            buffer_append_byte(buffer, '\t');
+    }
+}
+
 static void write_caret(const struct step *step, struct buffer *buffer)
 {
     struct span source = step->source;
@@ -277,11 +291,7 @@ static void write_caret(const struct step *step, struct buffer *buffer)
     buffer_append_format(buffer, "  %u | %.*s\n", step->line, (int)length, source.data + start);
     buffer_append_format(buffer, "  %*s | ", margin, "");
     size_t before = utf8_offset(source.data + start, length, step->column - 1);
-    for (size_t i = 0; i < before; i++) {
-        char c = source.data[start + i];
-        if (((unsigned char)c & 0xC0) != 0x80)
-            buffer_append_byte(buffer, c == '\t' ? '\t' : ' ');
-    }
+    write_blank(buffer, (struct span){source.data + start, before});
     buffer_append_text(buffer, "^\n");
 }
 

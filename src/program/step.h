@@ -43,8 +43,12 @@ struct run_request {
 };
 
 void run_limits_default(struct run_limits *limits);
-// Sets one limit by its option name; false when there is no such option or the value is refused.
-bool run_limits_set(struct run_limits *limits, struct span name, int64_t number);
+// A limit by its option name: where it lies, one 64-bit word, and what it may be.
+struct limit_option {
+    void *place;  // NULL: there is no such option
+    int64_t least, most;
+};
+struct limit_option run_limits_find(struct run_limits *limits, struct span name);
 
 // Runs. The step is filled whatever happens; it owns the request's region and a reference to the
 // program from now on.

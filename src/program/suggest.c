@@ -51,15 +51,47 @@ void suggest_add(struct diagnostic *diagnostic, struct suggestion best)
         memcpy(diagnostic->suggestions[diagnostic->suggestion_count++], text, sizeof(text));
 }
 
+static bool is_swapped_pair(struct span a, struct span b)
+{
+    return a.length == 2 && b.length == 2 && a.data[0] == b.data[1] && a.data[1] == b.data[0];
+}
+
+static unsigned common_prefix(struct span a, struct span b)
+{
+    unsigned length = 0;
+    while (length < a.length && length < b.length && a.data[length] == b.data[length])
+        length++;
+    return length;
+}
+
+// Of names equally far away: the one that begins alike longest, the shorter one, the one first in the
+// alphabet, so that the order in which they were looked at does not matter.
+static bool is_closer(struct suggestion a, struct suggestion b)
+{
+    if (b.name.length == 0 || a.distance != b.distance)
+        return b.name.length == 0 || a.distance < b.distance;
+    if (a.prefix != b.prefix)
+        return a.prefix > b.prefix;
+    if (a.name.length != b.name.length)
+        return a.name.length < b.name.length;
+    return memcmp(a.name.data, b.name.data, a.name.length) < 0;
+}
+
 void suggest_closer(struct suggestion *best, struct span name, struct span candidate)
 {
-    if (candidate.length == 0 || candidate.length > MAX_NAME || name.length > MAX_NAME ||
-        name.length == 0)
+    if (candidate.length == 0 || candidate.length > MAX_NAME || name.length > MAX_NAME)
+        return;
+    // Every short name is near some other one.
+    if (name.length < 3 && !is_swapped_pair(name, candidate))
         return;
     unsigned allowed = name.length <= 3 ? 1 : name.length <= 8 ? 2 : 3;
-    unsigned distance = edit_distance(name, candidate);
-    if (distance > 0 && distance <= allowed && (!best->name.length || distance < best->distance))
-        *best = (struct suggestion){.name = candidate, .distance = distance};
+    if (candidate.length > name.length + allowed || name.length > candidate.length + allowed)
+        return;
+    struct suggestion suggestion = {.name = candidate,
+                                    .distance = edit_distance(name, candidate),
+                                    .prefix = common_prefix(name, candidate)};
+    if (suggestion.distance > 0 && suggestion.distance <= allowed && is_closer(suggestion, *best))
+        *best = suggestion;
 }
 
 void suggest_builtin(struct suggestion *best, struct span name)

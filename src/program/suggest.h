@@ -8,6 +8,7 @@ struct diagnostic;
 struct suggestion {
     struct span name;  // empty: nothing is close
     unsigned distance;
+    unsigned prefix;  // bytes with which both names begin
 };
 
 // Takes the candidate when it is close to the name and closer than the best so far.

@@ -310,6 +310,8 @@ static _Noreturn void fail_tool(struct run *run, const struct tool *tool, struct
     ledger_add(run, &run->state->branch.ledger, entry);
     if (call->is_exhausted)
         fail_result_size(run, tool);
+    if (call->is_late)
+        run_refuel(run);
     struct span text = value_text(entry.error);
     run->state->failure.long_message = value_string_format(run->region, "tool '%s' failed: %.*s",
                                                            tool->name, (int)text.length, text.data);

@@ -26,6 +26,7 @@ struct tool_call {
     int64_t deadline_ns;     // monotonic clock; the run is over then
     void *exit[5];           // where an exhausted region jumps to
     bool is_exhausted;       // and that it did
+    bool is_late;            // failed because the run is over: that is the run's failure
     struct tool_call *next;  // in the run's list of open calls
 };
 
@@ -70,8 +71,8 @@ bool tool_table_add(struct tool_table *table, const struct tool_definition *defi
                     struct diagnostic *ret_diagnostic);
 
 int tool_find(const struct tool_table *table, struct span name);  // -1: no such tool
-// The sorted names, "none" when there are none; cut to fit.
-void tool_names(const struct tool_table *table, char *text, size_t size);
+struct name_list;
+void tool_names(const struct tool_table *table, struct name_list *names);  // sorted
 void tool_suggest(const struct tool_table *table, struct span name, struct diagnostic *diagnostic);
 
 // --- in a run -----------------------------------------------------------------------------------

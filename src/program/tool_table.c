@@ -6,6 +6,7 @@
 #include "base/buffer.h"
 #include "base/memory.h"
 #include "program/compilation.h"
+#include "program/name_list.h"
 #include "program/suggest.h"
 #include "program/tool.h"
 
@@ -110,26 +111,17 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-void tool_names(const struct tool_table *table, char *text, size_t size)
+void tool_names(const struct tool_table *table, struct name_list *list)
 {
-    enum { MAX_SHOWN = 64 };
-    const char *names[MAX_SHOWN];
-    size_t count = 0;
-    for (size_t i = 0; table && i < table->count && count < MAX_SHOWN; i++)
-        names[count++] = table->tools[i].name;
-    if (count == 0) {
-        snprintf(text, size, "none");
-        return;
-    }
+    enum { MOST_LISTED = 256 };
+    const char *names[MOST_LISTED];
+    size_t total = table ? table->count : 0, count = total < MOST_LISTED ? total : MOST_LISTED;
+    for (size_t i = 0; i < count; i++)
+        names[i] = table->tools[i].name;
     qsort(names, count, sizeof(names[0]), compare_names);
-    size_t used = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (used + strlen(names[i]) + 6 > size) {
-            snprintf(text + used, size - used, "...");
-            return;
-        }
-        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", names[i]);
-    }
+    for (size_t i = 0; i < count; i++)
+        name_list_add(list, ", ", span_from(names[i]), (struct span){0});
+    list->count = total;
 }
 
 void tool_suggest(const struct tool_table *table, struct span name, struct diagnostic *diagnostic)

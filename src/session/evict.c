@@ -28,17 +28,22 @@ static struct worker *next_postmortem(struct worker *worker)
     return worker;
 }
 
+static bool is_error(const struct worker *postmortem, int64_t error)
+{
+    return error > 0 && postmortem->error == error;
+}
+
 // The frozen error that is missed least, NULL when there is none, as for the others of this section.
-// The newest stays, for its reply has just named it; the last error; and the one that the newest was
-// a try at. Of the others those of tries go first, the oldest first.
-static struct worker *dispensable_postmortem(struct session *session)
+// The last error stays; and when there is a newest, which its reply has just named, that one and the
+// one it was a try at. Of the others those of tries go first, the oldest first.
+static struct worker *dispensable_postmortem(struct session *session, const struct worker *newest)
 {
     struct worker *victim = NULL;
     // The list is in order of arrival, newest first.
-    struct worker *newest = next_postmortem(session->workers);
-    for (struct worker *worker = newest; worker; worker = next_postmortem(worker->next)) {
-        if (worker == newest || worker->error == session->history.last_error ||
-            worker->error == newest->tried_at)
+    for (struct worker *worker = next_postmortem(session->workers); worker;
+         worker = next_postmortem(worker->next)) {
+        if (worker == newest || is_error(worker, session->history.last_error) ||
+            (newest && is_error(worker, newest->tried_at)))
             continue;
         if (!victim || worker->tried_at || !victim->tried_at)
             victim = worker;
@@ -88,7 +93,7 @@ static struct worker *densest_snapshot(struct session *session)
 
 static struct worker *next_for_memory(struct session *session)
 {
-    struct worker *victim = dispensable_postmortem(session);
+    struct worker *victim = dispensable_postmortem(session, NULL);
     if (!victim && count_of(session, ROLE_SNAPSHOT) <= (size_t)session->limits.snapshots / 2)
         victim = densest_snapshot(session);
     return victim ? victim : oldest_snapshot(session);
@@ -166,8 +171,9 @@ void snapshot_evict(struct session *session)
 
 void postmortem_evict(struct session *session)
 {
+    const struct worker *newest = next_postmortem(session->workers);
     struct worker *victim;
     while (count_of(session, ROLE_POSTMORTEM) > SESSION_POSTMORTEMS &&
-           (victim = dispensable_postmortem(session)))
+           (victim = dispensable_postmortem(session, newest)))
         worker_kill(victim);
 }

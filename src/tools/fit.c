@@ -1,6 +1,7 @@
 #include "tools/fit.h"
 
 #include "base/utf8.h"
+#include "tools/render.h"
 
 // Escaping in JSON makes a newline two bytes and a control character six: the shares leave room for it.
 enum { TEXT_SHARE = MCP_OUTPUT_LIMIT / 4, MEMBER_SHARE = MCP_OUTPUT_LIMIT / 16 };
@@ -12,8 +13,9 @@ static void fit_text(struct buffer *text)
     size_t kept = utf8_cut(text->data, TEXT_SHARE);
     size_t omitted = utf8_count(text->data + kept, text->length - kept);
     buffer_truncate(text, kept);
-    buffer_append_format(text, "\n[truncated: %zu characters omitted; one answer holds %d bytes]",
-                         omitted, MCP_OUTPUT_LIMIT);
+    buffer_append_text(text, "\n[truncated: ");
+    render_counted(text, (int64_t)omitted, "character");
+    buffer_append_format(text, " omitted; one answer holds %d bytes]", MCP_OUTPUT_LIMIT);
 }
 
 static value fit_string(struct region *region, value v, int64_t *omitted)

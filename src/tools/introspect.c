@@ -78,6 +78,14 @@ static void render_symbol(struct mcp_call *call, const struct session_reply *rep
     append_line(text, "Source", text_in(reply->result, "source"));
 }
 
+// How many there are beyond the `shown` ones.
+static void append_more(struct buffer *text, value result, size_t shown)
+{
+    int64_t more = integer_in(result, "total", (int64_t)shown) - (int64_t)shown;
+    if (more > 0)
+        buffer_append_format(text, "\n... %" PRId64 " more", more);
+}
+
 static void render_apropos(struct mcp_call *call, const struct session_reply *reply,
                            struct tool_result *result)
 {
@@ -86,16 +94,16 @@ static void render_apropos(struct mcp_call *call, const struct session_reply *re
     struct buffer *text = &result->text;
     size_t count = count_in(reply->result, "matches");
     int64_t total = integer_in(reply->result, "total", (int64_t)count);
-    buffer_append_format(text, "Found %" PRId64 " symbol%s matching '%s'%s", total,
-                         total == 1 ? "" : "s", tool_text(call, "pattern"), count ? ":\n" : ".");
+    buffer_append_text(text, "Found ");
+    render_counted(text, total, "symbol");
+    buffer_append_format(text, " matching '%s'%s", tool_text(call, "pattern"), count ? ":\n" : ".");
     for (size_t i = 0; i < count; i++) {
         value match = item_in(reply->result, "matches", i);
         struct span symbol = text_in(match, "symbol"), kind = text_in(match, "kind");
         buffer_append_format(text, "\n  %.*s [%.*s]", (int)symbol.length, symbol.data,
                              (int)kind.length, kind.data);
     }
-    if (total > (int64_t)count)
-        buffer_append_format(text, "\n... %" PRId64 " more", total - (int64_t)count);
+    append_more(text, reply->result, count);
 }
 
 static void render_users(struct mcp_call *call, const struct session_reply *reply,
@@ -114,6 +122,7 @@ static void render_users(struct mcp_call *call, const struct session_reply *repl
         buffer_append_text(text, "\n  ");
         buffer_append_span(text, value_text(item_in(reply->result, member, i)));
     }
+    append_more(text, reply->result, count);
 }
 
 static void render_callers(struct mcp_call *call, const struct session_reply *reply,
@@ -186,6 +195,8 @@ static void render_class(struct mcp_call *call, const struct session_reply *repl
     append_class_list(text, class, "direct_superclasses", "Direct Superclasses");
     append_class_list(text, class, "direct_subclasses", "Direct Subclasses");
     buffer_append_text(text, "\n\nClass Precedence List:\n  ");
+    if (count_in(class, "precedence") == 0)
+        buffer_append_text(text, "(not known: a superclass is not defined)");
     for (size_t i = 0; i < count_in(class, "precedence"); i++) {
         buffer_append_text(text, i ? " → " : "");
         buffer_append_span(text, value_text(item_in(class, "precedence", i)));
@@ -203,8 +214,9 @@ static void render_methods(struct mcp_call *call, const struct session_reply *re
         return;
     size_t count = count_in(reply->result, "methods");
     struct span class = text_in(reply->result, "class");
-    buffer_append_format(&result->text, "%zu method%s specialized on %.*s%s", count,
-                         count == 1 ? "" : "s", (int)class.length, class.data, count ? ":\n" : ".");
+    render_counted(&result->text, (int64_t)count, "method");
+    buffer_append_format(&result->text, " specialized on %.*s%s", (int)class.length, class.data,
+                         count ? ":\n" : ".");
     for (size_t i = 0; i < count; i++) {
         buffer_append_text(&result->text, "\n  ");
         buffer_append_span(&result->text, text_in(item_in(reply->result, "methods", i), "text"));
@@ -300,12 +312,13 @@ static const struct mcp_tool introspection_tools[] = {
      handle_apropos, NULL},
     {"who-calls", "Callers of a function", "Functions that call the named one.",
      SCHEMA_OBJECT("\"name\"", NAME_SCHEMA, SCHEMA_PACKAGE, SCHEMA_SESSION),
-     SCHEMA_RESULT(FOUND_SCHEMA "\"symbol\":{\"type\":\"string\"},\"callers\":" SCHEMA_STRINGS ","),
+     SCHEMA_RESULT(FOUND_SCHEMA "\"symbol\":{\"type\":\"string\"},\"callers\":" SCHEMA_STRINGS
+                                ",\"total\":{\"type\":\"integer\"},"),
      READ_ONLY, handle_callers, NULL},
     {"who-references", "Users of a variable", "Code that reads, binds or sets a variable.",
      SCHEMA_OBJECT("\"name\"", NAME_SCHEMA, SCHEMA_PACKAGE, SCHEMA_SESSION),
      SCHEMA_RESULT(FOUND_SCHEMA "\"symbol\":{\"type\":\"string\"},\"references\":" SCHEMA_STRINGS
-                                ","),
+                                ",\"total\":{\"type\":\"integer\"},"),
      READ_ONLY, handle_references, NULL},
     {"macroexpand-form", "Expand a macro", "Expand a form in a throw-away copy of the session.",
      SCHEMA_OBJECT("\"form\"", SCHEMA_STRING("form", "one form"),

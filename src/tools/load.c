@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -30,9 +30,9 @@ static void render_loaded(struct mcp_call *call, const struct session_reply *rep
     CLEANUP_BUFFER struct buffer last;
     buffer_init(&last, BUFFER_DEFAULT_LIMIT);
     if (reply->ok) {
-        int64_t forms = integer_in(reply->result, "forms", 0);
-        buffer_append_format(&last, "Loaded %s: %" PRId64 " form%s.", tool_text(call, "path"),
-                             forms, forms == 1 ? "" : "s");
+        buffer_append_format(&last, "Loaded %s: ", tool_text(call, "path"));
+        render_counted(&last, integer_in(reply->result, "forms", 0), "form");
+        buffer_append_byte(&last, '.');
     }
     render_evaluation(
         &result->text, reply,
@@ -50,25 +50,37 @@ static char *fasl_path(const char *source)
                          hash_bytes(source, strlen(source), 0));
 }
 
+// The file a path names: ~/x is in the home directory, x in the working directory. NULL: that
+// cannot be read, errno says why.
+static char *absolute_path(const char *given)
+{
+    char directory[PATH_MAX];
+    const char *home = getenv("HOME");
+    if (*given == '/')
+        return memory_copy_text(given, strlen(given));
+    if (given[0] == '~' && given[1] == '/' && home && *home == '/')
+        return memory_format("%s%s", home, given + 1);
+    if (!getcwd(directory, sizeof(directory)))
+        return NULL;
+    return memory_format("%s/%s", directory, given);
+}
+
 static void handle_load_file(struct mcp_call *call, void *data)
 {
     struct region *region = mcp_call_region(call);
     static const char *const names[] = {"package", "compile", NULL};
     const char *given = tool_text(call, "path");
-    char absolute[PATH_MAX], directory[PATH_MAX];
     if (!given || !*given) {
         tool_refuse(call, "invalid-argument", "path is empty");
         return;
     }
-    bool relative = *given != '/';
-    if (relative && !getcwd(directory, sizeof(directory))) {
+    CLEANUP_FREE char *absolute = absolute_path(given);
+    if (!absolute) {
         tool_refuse(call, "invalid-argument", "the working directory cannot be read: %s",
                     strerror(errno));
         return;
     }
-    int length = relative ? snprintf(absolute, sizeof(absolute), "%s/%s", directory, given)
-                          : snprintf(absolute, sizeof(absolute), "%s", given);
-    if (length < 0 || (size_t)length >= sizeof(absolute)) {
+    if (strlen(absolute) >= PATH_MAX) {
         tool_refuse(call, "invalid-argument", "path is longer than %d bytes", PATH_MAX);
         return;
     }
@@ -109,6 +121,7 @@ static void render_system_loaded(struct mcp_call *call, const struct session_rep
         buffer_append_format(&result->text, " (version %.*s)", (int)version.length, version.data);
     render_section(&result->text, "stdout", reply->standard_output.text);
     render_section(&result->text, "stderr", reply->standard_error.text);
+    render_warnings(&result->text, reply->result);
 }
 
 static void handle_load_system(struct mcp_call *call, void *data)
@@ -209,6 +222,7 @@ static void render_profile(struct mcp_call *call, const struct session_reply *re
     }
     render_section(text, "stdout", reply->standard_output.text);
     render_section(text, "stderr", reply->standard_error.text);
+    render_warnings(text, reply->result);
     result->structured = structure_member(region, result->structured, reply->result, "samples");
     result->structured = structure_member(region, result->structured, reply->result, "table");
 }

@@ -14,6 +14,11 @@ void render_gap(struct buffer *text)
         buffer_append_text(text, "\n\n");
 }
 
+void render_counted(struct buffer *text, int64_t count, const char *noun)
+{
+    buffer_append_format(text, "%" PRId64 " %s%s", count, noun, count == 1 ? "" : "s");
+}
+
 void render_names(struct buffer *text, value names)
 {
     for (size_t i = 0; i < vector_count(names); i++) {
@@ -57,7 +62,20 @@ static void render_notices(struct buffer *text, value notices)
     }
 }
 
-static void render_warnings(struct buffer *text, value result)
+// Of code that comes from a file, where in it.
+static void render_warning_file(struct buffer *text, value warning)
+{
+    struct span path = text_in(warning, "path");
+    int64_t line = integer_in(warning, "line", 0);
+    if (path.length == 0)
+        return;
+    buffer_append_text(text, "\n  in ");
+    buffer_append_span(text, path);
+    if (line > 0)
+        buffer_append_format(text, ":%" PRId64, line);
+}
+
+void render_warnings(struct buffer *text, value result)
 {
     size_t count = count_in(result, "warnings");
     if (count == 0)
@@ -70,10 +88,13 @@ static void render_warnings(struct buffer *text, value result)
         buffer_append_span(text, text_in(warning, "category"));
         buffer_append_text(text, ": ");
         buffer_append_span(text, text_in(warning, "message"));
+        render_warning_file(text, warning);
     }
     int64_t more = integer_in(result, "warnings_omitted", 0);
-    if (more > 0)
-        buffer_append_format(text, "\n... %" PRId64 " more warnings", more);
+    if (more > 0) {
+        buffer_append_text(text, "\n... ");
+        render_counted(text, more, "more warning");
+    }
 }
 
 // Microseconds as "12.301ms"; nothing at all is "0ms".
@@ -95,7 +116,9 @@ static void render_timing_line(struct buffer *text, value timing)
     render_milliseconds(text, integer_in(timing, "run_us", 0));
     buffer_append_text(text, " run, ");
     render_milliseconds(text, integer_in(timing, "gc_us", 0));
-    buffer_append_format(text, " GC, %" PRId64 " bytes consed", integer_in(timing, "bytes", 0));
+    buffer_append_text(text, " GC, ");
+    render_counted(text, integer_in(timing, "bytes", 0), "byte");
+    buffer_append_text(text, " consed");
 }
 
 static void render_values_omitted(struct buffer *text, const struct session_reply *reply)
@@ -103,10 +126,10 @@ static void render_values_omitted(struct buffer *text, const struct session_repl
     int64_t omitted = integer_in(reply->result, "values_omitted", 0);
     if (omitted == 0)
         return;
-    const char *at_least = flag_in(reply->result, "values_stopped") ? "at least " : "";
-    buffer_append_format(text,
-                         "\n[truncated: %s%" PRId64 " characters omitted; max-output %" PRId64 "]",
-                         at_least, omitted, reply->limits.max_output);
+    buffer_append_format(text, "\n[truncated: %s",
+                         flag_in(reply->result, "values_stopped") ? "at least " : "");
+    render_counted(text, omitted, "character");
+    buffer_append_format(text, " omitted; max-output %" PRId64 "]", reply->limits.max_output);
 }
 
 void render_values(struct buffer *text, const struct session_reply *reply)
@@ -195,11 +218,13 @@ static void render_backtrace(struct buffer *text, const struct session_reply *re
     buffer_append_text(text, "[Backtrace]");
     size_t shown = render_frames(text, frames, 0, reply->limits.max_frames, "");
     int64_t depth = integer_in(reply->error, "depth", (int64_t)shown);
-    if (shown == 0)
+    if (shown == 0) {
         buffer_append_text(text, "\n(no Lisp frames available)");
-    else if (depth > (int64_t)shown)
-        buffer_append_format(text, "\n... %" PRId64 " more frames (get-backtrace)",
-                             depth - (int64_t)shown);
+    } else if (depth > (int64_t)shown) {
+        buffer_append_text(text, "\n... ");
+        render_counted(text, depth - (int64_t)shown, "more frame");
+        buffer_append_text(text, " (get-backtrace)");
+    }
 }
 
 void render_lost_threads(struct buffer *text, value names)
@@ -392,12 +417,12 @@ void render_limits(struct buffer *text, const struct session_limits *limits)
     if (limits->timeout == 0)
         buffer_append_text(text, "disabled seconds (WARNING: no timeout)");
     else
-        buffer_append_format(text, "%" PRId64 " seconds", limits->timeout);
-    buffer_append_format(text,
-                         "\n  max-output: %" PRId64 " characters\n  max-memory: %" PRId64
-                         " MB\n  max-frames: %" PRId64 "\n  snapshots: %" PRId64,
-                         limits->max_output, limits->max_memory, limits->max_frames,
-                         limits->snapshots);
+        render_counted(text, limits->timeout, "second");
+    buffer_append_text(text, "\n  max-output: ");
+    render_counted(text, limits->max_output, "character");
+    buffer_append_format(
+        text, "\n  max-memory: %" PRId64 " MB\n  max-frames: %" PRId64 "\n  snapshots: %" PRId64,
+        limits->max_memory, limits->max_frames, limits->snapshots);
 }
 
 static void render_place(struct buffer *text, value error)
@@ -405,7 +430,11 @@ static void render_place(struct buffer *text, value error)
     buffer_append_format(text, "\n  At: evaluation %" PRId64, integer_in(error, "evaluation", 0));
     if (integer_in(error, "form", 0) > 0)
         buffer_append_format(text, ", form %" PRId64, integer_in(error, "form", 0));
-    if (integer_in(error, "line", 0) > 0)
+    struct span path = text_in(error, "path");
+    if (path.length > 0)
+        buffer_append_format(text, ", %.*s:%" PRId64, (int)path.length, path.data,
+                             integer_in(error, "line", 0));
+    else if (integer_in(error, "line", 0) > 0)
         buffer_append_format(text, ", line %" PRId64, integer_in(error, "line", 0));
     if (integer_in(error, "column", 0) > 0)
         buffer_append_format(text, ", column %" PRId64, integer_in(error, "column", 0));
@@ -441,8 +470,10 @@ void render_error_description(struct buffer *text, value error)
     if (count_in(error, "restarts") == 0)
         buffer_append_text(text, "\n  (none)");
     size_t frames = count_in(error, "frames");
-    buffer_append_format(text, "\n\nBacktrace (top %zu frames):",
-                         frames < DESCRIPTION_FRAMES ? frames : (size_t)DESCRIPTION_FRAMES);
+    buffer_append_text(text, "\n\nBacktrace (top ");
+    render_counted(text, frames < DESCRIPTION_FRAMES ? (int64_t)frames : DESCRIPTION_FRAMES,
+                   "frame");
+    buffer_append_text(text, "):");
     render_frames(text, map_get_text(error, "frames"), 0, DESCRIPTION_FRAMES, "  ");
     buffer_append_text(text, "\n\nFor full backtrace, use get-backtrace tool.");
 }

@@ -13,11 +13,17 @@
 // A blank line between sections; nothing before the first one.
 void render_gap(struct buffer *text);
 
+// "1 frame", "2 frames"
+void render_counted(struct buffer *text, int64_t count, const char *noun);
+
 // "main, work"
 void render_names(struct buffer *text, value names);
 
 // The body of a section: without leading newlines and trailing white space. Empty: no section.
 void render_section(struct buffer *text, const char *heading, struct span body);
+
+// The section [warnings] of a result; nothing when it has none.
+void render_warnings(struct buffer *text, value result);
 
 // `[ERROR] TYPE`, message, place and hint, with the gap before it.
 void render_error_heading(struct buffer *text, value error);

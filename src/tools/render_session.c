@@ -15,6 +15,12 @@ void render_list(struct buffer *text, const char *label, value names)
         buffer_append_text(text, "none");
 }
 
+static void append_one_line(struct buffer *text, struct span content)
+{
+    for (size_t i = 0; i < content.length; i++)
+        buffer_append_byte(text, (unsigned char)content.data[i] < ' ' ? ' ' : content.data[i]);
+}
+
 static void render_snapshots(struct buffer *text, value info)
 {
     if (count_in(info, "snapshots"))
@@ -31,7 +37,7 @@ static void render_snapshots(struct buffer *text, value info)
             flag_in(snapshot, "current") ? "*" : " ", integer_in(snapshot, "number", 0),
             integer_in(snapshot, "evaluation", 0), (int)time.length, time.data,
             mb.tag == VALUE_FLOAT ? mb.number : (double)integer_in(snapshot, "mb", 0));
-        buffer_append_span(text, text_in(snapshot, "code"));
+        append_one_line(text, text_in(snapshot, "code"));
     }
 }
 

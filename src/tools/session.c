@@ -56,9 +56,11 @@ static void render_definitions(struct mcp_call *call, const struct session_reply
         for (size_t k = 0; k < count; k++)
             render_definition(&result->text, item_in(reply->result, member, k));
     }
+    struct span message = text_in(reply->result, "message");  // there is no such package
     if (result->text.length == 0)
-        buffer_append_text(&result->text, "No user definitions.");
-    result->structured = map;
+        buffer_append_span(&result->text,
+                           message.length ? message : span_from("No user definitions."));
+    result->structured = structure_member(region, map, reply->result, "message");
 }
 
 static void handle_definitions(struct mcp_call *call, void *data)
@@ -187,9 +189,9 @@ static void render_other_sessions(struct tools *tools, struct mcp_call *call, co
         if (!value_is_map(info))
             continue;
         struct span state = text_in(info, "state");
-        buffer_append_format(text, "\nSession %s: %.*s, %" PRId64 " evaluations",
-                             buffer_text(&other), (int)state.length, state.data,
-                             integer_in(info, "evaluations", 0));
+        buffer_append_format(text, "\nSession %s: %.*s, ", buffer_text(&other), (int)state.length,
+                             state.data);
+        render_counted(text, integer_in(info, "evaluations", 0), "evaluation");
     }
 }
 

@@ -6,12 +6,30 @@
 #include "base/memory.h"
 #include "base/utf8.h"
 
+enum list_state {
+    LIST_EMPTY,
+    LIST_ELEMENTS,
+    LIST_DOT,      // the element after the dot is missing
+    LIST_TAIL,     // it was there
+    LIST_UNKNOWN,  // #+ or #- decides how many elements there are
+};
+
+// A list, or the text as a whole.
+struct context {
+    struct syntax_position open;
+    enum list_state state;
+    unsigned level;        // backquotes around its elements that no comma has undone
+    unsigned conditional;  // elements to come that belong to a #+ or #-
+    bool doubtful;         // all of it belongs to one
+};
+
 struct scanner {
     struct span code;
     struct syntax_position now;
-    struct syntax_position *stack;  // open parentheses
-    size_t depth;
+    struct context *stack;  // the text, then the open lists
+    size_t depth;           // open lists
     size_t capacity;
+    unsigned level;    // backquotes around what comes next
     unsigned merge;    // top-level forms that belong to a #+ or #- before them
     bool prefix_open;  // a quote or the like waits for its form
     struct syntax_position prefix;
@@ -20,6 +38,15 @@ struct scanner {
     size_t wanted;  // byte offset, or SIZE_MAX
     bool found;
     struct syntax_position match;
+};
+
+// What a symbol or number looks like.
+struct token {
+    struct syntax_position start;
+    unsigned markers;  // runs of colons
+    unsigned colons;   // in the run that has most
+    bool ends_in_colon;
+    bool dots_only;
 };
 
 static bool at_end(const struct scanner *s)
@@ -57,9 +84,42 @@ static bool fail(struct scanner *s, enum syntax_problem problem, struct syntax_p
     return false;
 }
 
+// Remembers the first thing that no reader takes. What is open matters more, so the scan goes on.
+static void refuse(struct scanner *s, enum syntax_problem problem, struct syntax_position at)
+{
+    if (s->report->problem == SYNTAX_VALID)
+        fail(s, problem, at);
+}
+
+static struct context *context(struct scanner *s)
+{
+    return &s->stack[s->depth];
+}
+
+// What a #+ or #- leaves out is not read in earnest.
+static bool is_doubtful(struct scanner *s)
+{
+    return context(s)->doubtful || context(s)->conditional > 0;
+}
+
+static void element_done(struct scanner *s)
+{
+    struct context *list = context(s);
+    if (list->conditional > 0)
+        list->conditional--;
+    else if (list->state == LIST_EMPTY)
+        list->state = LIST_ELEMENTS;
+    else if (list->state == LIST_DOT)
+        list->state = LIST_TAIL;
+    else if (list->state == LIST_TAIL && !list->doubtful)
+        refuse(s, SYNTAX_DOT, s->now);
+}
+
 static void form_done(struct scanner *s)
 {
     s->prefix_open = false;
+    s->level = context(s)->level;
+    element_done(s);
     if (s->depth > 0)
         return;
     if (s->merge > 0)
@@ -75,13 +135,49 @@ static void prefix_seen(struct scanner *s)
     s->prefix_open = true;
 }
 
-static void list_open(struct scanner *s)
+static void condition_seen(struct scanner *s)
 {
-    if (s->depth == s->capacity) {
+    if (s->depth == 0)
+        s->merge++;
+    context(s)->conditional += 2;  // the features and the form
+    context(s)->state = LIST_UNKNOWN;
+}
+
+static void comma_seen(struct scanner *s)
+{
+    if (s->level > 0)
+        s->level--;
+    else if (!is_doubtful(s))
+        refuse(s, SYNTAX_COMMA, s->now);
+}
+
+static void dot_seen(struct scanner *s, struct syntax_position at)
+{
+    struct context *list = context(s);
+    bool fits = s->depth > 0 && !s->prefix_open &&
+                (list->state == LIST_ELEMENTS || list->state == LIST_UNKNOWN);
+    if (list->state == LIST_ELEMENTS)
+        list->state = LIST_DOT;
+    if (!fits && !is_doubtful(s))
+        refuse(s, SYNTAX_DOT, at);
+    s->prefix_open = false;
+}
+
+static void push_context(struct scanner *s, struct context entry)
+{
+    size_t count = s->stack ? s->depth + 1 : 0;
+    if (count == s->capacity) {
         s->capacity = s->capacity ? s->capacity * 2 : 64;
         s->stack = memory_resize(s->stack, s->capacity * sizeof(*s->stack));
     }
-    s->stack[s->depth++] = s->now;
+    s->stack[count] = entry;
+    s->depth = count;
+}
+
+static void list_open(struct scanner *s)
+{
+    push_context(s,
+                 (struct context){.open = s->now, .level = s->level, .doubtful = is_doubtful(s)});
     s->prefix_open = false;
     step(s);
 }
@@ -92,7 +188,11 @@ static bool list_close(struct scanner *s)
         return fail(s, SYNTAX_STRAY_CLOSE, s->now);
     if (s->prefix_open)
         return fail(s, SYNTAX_OPEN_PREFIX, s->prefix);
-    struct syntax_position open = s->stack[--s->depth];
+    struct context *list = context(s);
+    if (list->state == LIST_DOT && !list->doubtful)
+        refuse(s, SYNTAX_DOT, s->now);
+    struct syntax_position open = list->open;
+    s->depth--;
     if (open.offset == s->wanted) {
         s->found = true;
         s->match = s->now;
@@ -144,18 +244,64 @@ static bool is_terminator(char c)
     return strchr(" \t\r\n\f\v()\"';`,", c) != NULL && c != '\0';
 }
 
-// A symbol or number: everything up to a terminating character; bars and escapes protect.
-static bool skip_token(struct scanner *s)
+static void note_character(struct token *token, char c, unsigned *run)
 {
+    *run = c == ':' ? *run + 1 : 0;
+    token->markers += *run == 1;
+    token->colons = *run > token->colons ? *run : token->colons;
+    token->ends_in_colon = *run > 0;
+    token->dots_only = token->dots_only && c == '.';
+}
+
+// A symbol or number: everything up to a terminating character; bars and escapes protect.
+static bool skip_token(struct scanner *s, struct token *ret_token)
+{
+    unsigned run = 0;
+    *ret_token = (struct token){.start = s->now, .dots_only = true};
     while (!at_end(s) && !is_terminator(peek(s, 0))) {
-        if (peek(s, 0) == '|') {
+        struct syntax_position start = s->now;
+        char c = peek(s, 0);
+        note_character(ret_token, c, &run);
+        if (c == '|') {
             if (!skip_string(s, '|', SYNTAX_OPEN_BAR))
                 return false;
             continue;
         }
-        if (peek(s, 0) == '\\')
-            step(s);
         step(s);
+        if (c != '\\')
+            continue;
+        if (at_end(s))
+            return fail(s, SYNTAX_OPEN_ESCAPE, start);
+        step(s);
+    }
+    return true;
+}
+
+// The rest of what begins with #: what it must look like depends on the character after that.
+static bool skip_rest(struct scanner *s)
+{
+    struct token token;
+    if (!skip_token(s, &token))
+        return false;
+    form_done(s);
+    return true;
+}
+
+static bool scan_token(struct scanner *s)
+{
+    struct token token;
+    if (!skip_token(s, &token))
+        return false;
+    size_t length = s->now.offset - token.start.offset;
+    if (token.dots_only && length == 1) {
+        dot_seen(s, token.start);
+        return true;
+    }
+    if (!is_doubtful(s)) {
+        if (token.dots_only)
+            refuse(s, SYNTAX_DOT, token.start);
+        if (token.markers > 1 || token.colons > 2 || token.ends_in_colon)
+            refuse(s, SYNTAX_COLON, token.start);
     }
     form_done(s);
     return true;
@@ -168,7 +314,7 @@ static bool skip_character(struct scanner *s)
     if (at_end(s))
         return fail(s, SYNTAX_OPEN_PREFIX, s->now);
     step(s);  // the character itself, whatever it is
-    return skip_token(s);
+    return skip_rest(s);
 }
 
 static bool skip_dispatch(struct scanner *s)
@@ -181,6 +327,8 @@ static bool skip_dispatch(struct scanner *s)
         return skip_block_comment(s);
     if (kind == '\\')
         return skip_character(s);
+    if (strchr("<) \t\r\n\f", kind) && kind != '\0')
+        refuse(s, SYNTAX_SHARP, s->now);
     if (kind == '#' && digits > 1) {  // #1# is a whole form
         for (size_t i = 0; i <= digits; i++)
             step(s);
@@ -189,8 +337,8 @@ static bool skip_dispatch(struct scanner *s)
     }
     if (kind == '\0' || strchr("'.=+-,", kind)) {
         prefix_seen(s);
-        if ((kind == '+' || kind == '-') && s->depth == 0)
-            s->merge++;
+        if (kind == '+' || kind == '-')
+            condition_seen(s);
         for (size_t i = 0; i <= digits; i++)
             step(s);
         return true;
@@ -207,7 +355,7 @@ static bool skip_dispatch(struct scanner *s)
             step(s);
         return true;
     }
-    return skip_token(s);
+    return skip_rest(s);
 }
 
 static bool scan_one(struct scanner *s)
@@ -234,31 +382,40 @@ static bool scan_one(struct scanner *s)
     case '\'':
     case '`':
         prefix_seen(s);
+        s->level += c == '`';
         step(s);
         return true;
     case ',':
         prefix_seen(s);
+        comma_seen(s);
         step(s);
         if (peek(s, 0) == '@' || peek(s, 0) == '.')
             step(s);
         return true;
     case '#': return skip_dispatch(s);
-    default: return skip_token(s);
+    default: return scan_token(s);
     }
+}
+
+static bool is_open(enum syntax_problem problem)
+{
+    return problem >= SYNTAX_OPEN_LIST && problem <= SYNTAX_OPEN_ESCAPE;
 }
 
 static void scan(struct scanner *s)
 {
+    push_context(s, (struct context){.state = LIST_UNKNOWN});
     while (!at_end(s) && !s->found)
         if (!scan_one(s))
             break;
     struct syntax_report *report = s->report;
     report->open_parentheses = s->depth;
     if (s->depth > 0)
-        report->innermost = s->stack[s->depth - 1];
-    if (report->problem == SYNTAX_VALID && s->depth > 0)
-        fail(s, SYNTAX_OPEN_LIST, s->stack[0]);
-    else if (report->problem == SYNTAX_VALID && s->prefix_open)
+        report->innermost = context(s)->open;
+    bool undecided = !is_open(report->problem) && report->problem != SYNTAX_STRAY_CLOSE;
+    if (undecided && s->depth > 0)
+        fail(s, SYNTAX_OPEN_LIST, s->stack[1].open);
+    else if (undecided && s->prefix_open)
         fail(s, SYNTAX_OPEN_PREFIX, s->prefix);
     memory_free(s->stack);
 }
@@ -273,7 +430,7 @@ void syntax_check(struct span code, struct syntax_report *ret_report)
 
 bool syntax_is_incomplete(const struct syntax_report *report)
 {
-    return report->problem != SYNTAX_VALID && report->problem != SYNTAX_STRAY_CLOSE;
+    return is_open(report->problem);
 }
 
 // The byte offset of a position, SIZE_MAX when the text has no such place.

@@ -1,7 +1,8 @@
 // A scanner for Common Lisp text that never reads: nothing is interned, `#.` runs nothing, unknown
 // packages do not matter. It knows strings, characters, bars, escapes, line and nested block
 // comments, and answers three questions: is the text complete, where does it break, which
-// parenthesis belongs to which. Linear time, memory one word per open parenthesis.
+// parenthesis belongs to which. It refuses what the standard reader refuses whatever is defined and
+// whichever features there are. Linear time, memory a few words per open parenthesis.
 #pragma once
 
 #include <stdbool.h>
@@ -22,7 +23,12 @@ enum syntax_problem {
     SYNTAX_OPEN_BAR,      // inside |a symbol
     SYNTAX_OPEN_COMMENT,  // inside #| … |#
     SYNTAX_OPEN_PREFIX,   // after a quote, #', #+ … whose form is missing
+    SYNTAX_OPEN_ESCAPE,   // after a backslash
     SYNTAX_STRAY_CLOSE,   // a ) that closes nothing
+    SYNTAX_DOT,           // ( . a), (a . b c), a list that ends in a dot, ..
+    SYNTAX_COMMA,         // outside any backquote
+    SYNTAX_COLON,         // a:b:c, a:
+    SYNTAX_SHARP,         // #<, #), # and white space
 };
 
 struct syntax_report {

@@ -1,6 +1,7 @@
 // validate-syntax and match-paren: the scanner of tools/syntax.h as tools. No session is involved.
 #include <string.h>
 
+#include "tools/render.h"
 #include "tools/run.h"
 #include "tools/schema.h"
 #include "tools/syntax.h"
@@ -13,7 +14,12 @@ static const char *describe_problem(enum syntax_problem problem)
     case SYNTAX_OPEN_BAR: return "end of input inside |...|";
     case SYNTAX_OPEN_COMMENT: return "end of input inside a block comment";
     case SYNTAX_OPEN_PREFIX: return "nothing follows a quote or dispatch prefix";
+    case SYNTAX_OPEN_ESCAPE: return "end of input after a backslash";
     case SYNTAX_STRAY_CLOSE: return "unmatched close parenthesis";
+    case SYNTAX_DOT: return "misplaced dot";
+    case SYNTAX_COMMA: return "comma not inside a backquote";
+    case SYNTAX_COLON: return "misplaced colon in a symbol";
+    case SYNTAX_SHARP: return "no syntax begins with # and this character";
     case SYNTAX_VALID: break;
     }
     return "valid";
@@ -38,8 +44,8 @@ static void handle_validate(struct mcp_call *call, void *data)
     map = map_put_text(region, map, "valid", value_boolean(valid));
     map = map_put_text(region, map, "forms", value_integer((int64_t)report.forms));
     if (valid) {
-        buffer_append_format(&result.text, "✓ Syntax valid: %zu top-level form%s", report.forms,
-                             report.forms == 1 ? "" : "s");
+        buffer_append_text(&result.text, "✓ Syntax valid: ");
+        render_counted(&result.text, (int64_t)report.forms, "top-level form");
     } else {
         const char *problem = describe_problem(report.problem);
         const struct syntax_position *near =

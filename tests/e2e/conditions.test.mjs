@@ -147,7 +147,8 @@ describe('reader errors', () => {
     ['(foo #| never', 'END-OF-FILE', 'end of input inside the form that starts at line 1, column 1; a block comment is open since line 1, column 6', 1, 1],
     ['(+ 1 2))', 'SB-INT:SIMPLE-READER-ERROR', 'unmatched close parenthesis at line 1, column 8', 1, 8],
     ['(+ 1\n   2))', 'SB-INT:SIMPLE-READER-ERROR', 'unmatched close parenthesis at line 2, column 6', 2, 6],
-    ['(+ 1 5/0)', 'SB-KERNEL:READER-IMPOSSIBLE-NUMBER-ERROR', undefined, 1, undefined],
+    ['(+ 1 5/0)', 'SB-KERNEL:READER-IMPOSSIBLE-NUMBER-ERROR', 'READER-ERROR at 8 on input:\nfailed to build ratio\n' +
+      'Original error: arithmetic error DIVISION-BY-ZERO signalled\nOperation was (/ 5 0). (line 1, column 8)', 1, 8],
     ['(no-such-pkg:foo)', undefined, undefined, 1, undefined],
     ['(car cl:no-such-symbol)', undefined, undefined, 1, undefined],
     ['(a . )', undefined, undefined, 1, undefined],
@@ -188,6 +189,16 @@ describe('backtraces', () => {
     ['(/ 8 2 0)', ['(/ 8 2 0)', '(EVAL (/ 8 2 0))']],
     ['(restart-case (error "test") (use-zero () 0))', ['(ERROR "test")', undefined]],
     ['(defgeneric area (x)) (defmethod area ((x integer)) (error "no area ~a" x)) (area 5)', ['(ERROR "no area ~a" 5)', '((:METHOD AREA (INTEGER)) 5)', '(EVAL (AREA 5))']],
+    // methods the user wrote, on generic functions of Lisp
+    [`(defclass zz () ()) (defmethod print-object ((z zz) s) (let ((q 7)) (error "po ~a" q))) (princ-to-string (make-instance 'zz))`,
+      ['(ERROR "po ~a" 7)', /^\(\(:METHOD PRINT-OBJECT \(ZZ T\)\)/, undefined, undefined, undefined, undefined]],
+    [`(defclass z2 () ()) (defmethod initialize-instance :around ((z z2) &key) (call-next-method) (error "ii")) (make-instance 'z2)`,
+      ['(ERROR "ii")', /^\(\(:METHOD INITIALIZE-INSTANCE :AROUND \(Z2\)\)/, undefined, undefined]],
+    [`(defclass z3 () ()) (defmethod shared-initialize :after ((z z3) s &key) (flet ((f () (error "si"))) (f))) (make-instance 'z3)`,
+      ['(ERROR "si")', undefined, undefined, undefined, undefined, undefined]],
+    [`(defmethod (setf documentation) (n (z z2) (x (eql 'foo))) (error "doc")) (setf (documentation (allocate-instance (find-class 'z2)) 'foo) 3)`,
+      ['(ERROR "doc")', /^\(\(:METHOD \(SETF DOCUMENTATION\)/, undefined, undefined]],
+    ['(defclass z4 () ((a :reader z4-a))) (z4-a (make-instance (find-class (quote z4))))', [/^\(\(:METHOD SLOT-UNBOUND /, undefined, undefined]],
     ['(defun outer (f) (funcall f 7)) (outer (lambda (q) (error "in lambda ~a" q)))', ['(ERROR "in lambda ~a" 7)', undefined, /^\(OUTER /, undefined]],
     [`(defun many (&rest args) (error "many ~a" (reduce #'+ args))) (many 1 2 3 4 5 6 7 8 9 10 11 12)`, ['(ERROR "many ~a" 78)', /^\(MANY 1 2 3 4 5 6 7 8 9 10 \.\.\.\)$/, undefined]],
   ];

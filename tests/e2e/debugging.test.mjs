@@ -158,6 +158,13 @@ describe('post-mortem', () => {
     expectResult(result, 'Frame 1: (RISKY 21)\nSource: (UNDEFINED-HELPER Y)\nLocals:\n  X = 21\n  Y = 42');
     assert.deepEqual(result.structured.locals, [{ name: 'X', value: '21' }, { name: 'Y', value: '42' }]);
   });
+  test('a source form with a backquote', async () => {
+    await server.evaluate('(defun quoting (z) `(list ,z ,(/ z 0))) (quoting 1)', { session: 'quoting' });
+    expectResult(await server.call('inspect-frame', { frame: 1, session: 'quoting' }), { match: /\nSource: (`\(LIST ,Z )?,?\(\/ Z 0\)\)?\n/ });
+    const { structured } = await server.evaluate('(defun quoting (z) (error "x ~S" z)) (quoting \'`(list ,a ,@b))', { session: 'quoting' });
+    assert.equal(structured.error.message, 'x `(LIST ,A ,@B)');
+    assert.equal(structured.error.frames[1].call, '(QUOTING `(LIST ,A ,@B))');
+  });
   test('a frame that does not exist', async () => {
     const { structured } = await server.call('describe-last-error');
     expectResult(await server.call('inspect-frame', { frame: 40 }),

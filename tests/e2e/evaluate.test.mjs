@@ -132,6 +132,15 @@ describe('limits of output', () => {
     assert.equal((text.match(/[xy]/g) ?? []).length - (text.match(/max-output/g) ?? []).length <= 100, true);
     assert.ok(structured.omitted.values > 0);
   });
+  test('one of a thing is singular', async () => {
+    await limit(1);
+    expectResult(await server.call('configure-limits', { timeout: 1, 'max-frames': 1 }), { has: ['timeout: 1 second\n', 'max-output: 1 character\n'] });
+    expectResult(await server.evaluate('12'), '=> 1\n[truncated: 1 character omitted; max-output 1]');
+    expectResult(await server.evaluate('(error "x")'), { ok: false, has: '\n... 1 more frame (get-backtrace)' });
+    await server.evaluate('(');
+    expectResult(await server.call('describe-last-error'), { has: 'Backtrace (top 1 frame):' });
+    await server.call('configure-limits', { timeout: 30, 'max-frames': 20 });
+  });
   test('back to the default', async () => {
     await limit(100000);
     expectResult(await server.evaluate('(dotimes (i 1000) (write-char #\\a)) 1'), `[stdout]\n${'a'.repeat(1000)}\n\n=> 1`);
@@ -281,7 +290,7 @@ describe('arguments', () => {
     });
   }
   test('code over 4 MiB is refused', async () => {
-    expectResult(await server.evaluate(`"${'x'.repeat(4 * 1024 * 1024)}"`), { ok: false });
+    expectResult(await server.evaluate(`"${'x'.repeat(4 * 1024 * 1024)}"`), { code: 'invalid-argument', has: 'code is longer than 4 MiB' });
     assert.equal(await server.value('1'), '=> 1');
   });
   test('code of 3 MiB is evaluated', async () => {

@@ -29,6 +29,11 @@ describe('variables', () => {
     assert.match(text, /Locals:\n {2}A = 1\n {2}N = 3\n {2}R = \(2 :X 4\)$/);
     expectResult(await inFrame(1, '(rest r)'), '=> (:X 4)');
   });
+  test('one that is not alive any more', async () => {
+    await server.evaluate('(defun spent (n) (declare (optimize (debug 2))) (let ((m (* n 2))) (print m) (error "x"))) (spent 3)');
+    expectResult(await inspect(1), { has: ['Locals:\n  N = 3\nUnavailable: M'] });
+    expectResult(await inFrame(1, 'm'), { ok: false, has: ['The variable M is not available in frame 1.'], lacks: ['WARNING'] });
+  });
   test('parts by path', async () => {
     await server.evaluate("(defclass half () ((full :initform 1) (empty))) (let ((al '((:a . 1) 2)) (h (make-instance 'half))) (error \"x ~a ~a\" al h))");
     expectResult(await inspect(1, { path: ['al', 0] }), { has: ['Parts:\n  0 = :A\n  CDR = 1'] });

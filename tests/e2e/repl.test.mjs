@@ -151,9 +151,12 @@ describe('cadre repl', { skip: hasTmux ? false : 'tmux is not installed' }, () =
     assert.match(shown, /MY-PLACE> *$/);
     await terminal.enter('(in-package :cl-user)');
   });
-  test('reset', async () => {
+  test('reset, and back', async () => {
     await terminal.enter(':reset');
     assert.match(await terminal.enter('(square 2)'), /UNDEFINED-FUNCTION/);
+    await terminal.enter(':undo');
+    assert.match(await terminal.enter(':undo'), /; at evaluation \d+/);
+    assert.match(await terminal.enter('(square 2)'), /=> 4/);
   });
   test('help and unknown commands', async () => {
     assert.match(await terminal.enter(':help'), /:undo[\s\S]*:restart/);

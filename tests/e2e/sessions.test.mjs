@@ -1,7 +1,9 @@
 // Session tools: state over calls, definitions, reset, rollback, limits, several sessions.
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { describe, test } from 'node:test';
-import { eventually, expectResult, titleOf, useServer } from './support.mjs';
+import { eventually, expectResult, temporaryDirectory, titleOf, useServer } from './support.mjs';
 
 // Rows: [code, expected, parameters] for evaluate-lisp, or { call: [tool, parameters], expected }.
 function table(name, rows, options) {
@@ -98,6 +100,13 @@ describe('reset', () => {
     assert.equal(await server.value(code), '=> 16');
     await server.call('reset-session');
     assert.equal(await server.value(code), '=> 16');
+  });
+  test('one that cannot be found again is named', async () => {
+    const folder = temporaryDirectory();
+    writeFileSync(path.join(folder, 'passing.asd'), '(defsystem "passing" :components ())');
+    await server.value(`(progn (require :asdf) (push #P${JSON.stringify(`${folder}/`)} (symbol-value (find-symbol "*CENTRAL-REGISTRY*" "ASDF"))) 1)`);
+    expectResult(await server.call('load-system', { system: 'passing' }), { has: 'Loaded: passing' });
+    expectResult(await server.call('reset-session'), { has: 'the system "passing" could not be loaded again: ' });
   });
 });
 
@@ -288,6 +297,11 @@ describe('several sessions', () => {
     assert.deepEqual(structured.sessions, ['main', 'work']);
     assert.equal(structured.snapshots.filter((snapshot) => snapshot.current).length, 1);
     assert.ok(structured.snapshots.every((snapshot) => Number.isInteger(snapshot.number) && Number.isInteger(snapshot.evaluation)));
+  });
+  test('session-info has one line for each snapshot', async () => {
+    await server.evaluate('(defun lines (x)\r\n\t(list x\n  x))', { session: 'work' });
+    assert.ok(await eventually(async () => /\n. \d+ {2}after evaluation \d+ {2}\S+ {2}\S+ MB {2}\(defun lines \(x\) {3}\(list x {3}x\)\)\n/
+      .test((await server.call('session-info', { session: 'work' })).text)));
   });
   test('session-info without a session mentions the others', async () => {
     expectResult(await server.call('session-info'), { has: ['Session: main', 'Session work: '] });

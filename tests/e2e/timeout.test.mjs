@@ -12,7 +12,7 @@ describe('time limits', { concurrency: 2 }, () => {
   describe('timeouts', { concurrency: 1 }, () => {
     const server = useServer();
     test('limit 1', async () => {
-      expectResult(await server.call('configure-limits', { timeout: 1 }), { has: 'timeout: 1 seconds' });
+      expectResult(await server.call('configure-limits', { timeout: 1 }), { has: 'timeout: 1 second\n' });
     });
     for (const code of ['(sleep 3)', '(loop)', '(do () (nil))', '(tagbody loop (go loop))', '(loop repeat 1000000000 sum (random 100))']) {
       test(titleOf(code), async () => {

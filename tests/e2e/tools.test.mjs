@@ -1,6 +1,6 @@
 // The other Lisp tools: compile-form, time-execution, introspection, files and systems, syntax.
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { expectResult, temporaryDirectory, titleOf, useServer } from './support.mjs';
@@ -30,6 +30,21 @@ table('compile-form', [
   ['compile-form', { code: '(defun compiled-only () 1) (defvar *compiled-only* 5) (eval-when (:compile-toplevel) (defvar *side* 1)) (print "never")' }, { has: 'Compilation successful.' }],
   ['evaluate-lisp', { code: `(list (fboundp 'compiled-only) (boundp '*compiled-only*) (boundp '*side*))` }, '=> (NIL NIL NIL)'],
   ['compile-form', { code: '(defun a () (b)) (defun b () 1)' }, { has: 'No warnings or notes.' }],
+  // what the file compiler finds clean is clean
+  ...['(declaim (optimize (speed 1)))',
+    '(defvar *zq*) (defun zf () (let ((*zq* 2)) (zg))) (defun zg () *zq*)',
+    '(defclass k1 () ()) (defmethod m1 ((k k1)) k)',
+    '(define-condition cond1 (error) ()) (defun zf () 1) (defun zh () (handler-case (zf) (cond1 () 2)))',
+    '(define-modify-macro appendf (&rest a) append) (defun zi (x) (appendf x 1))',
+    '(defmacro define-pair (a b) `(progn (defmacro ,a () 1) (defvar ,b))) (define-pair za *zb*) (defun zc () (let ((*zb* (za))) (zd))) (defun zd () *zb*)',
+    '(macrolet ((inner () 1)) (defun zj () (inner)) (defstruct zk a)) (defun zl (k) (zk-a k))',
+    '(defpackage :zpkg (:use :cl) (:export #:one)) (in-package :zpkg) (defun one () 1) (defun two () (zpkg:one))',
+  ].map((code) => ['compile-form', { code }, 'Compilation successful.\nNo warnings or notes.']),
+  ['compile-form', { code: '(defun zf () (zg)) (defun zg () 1) (list 1 . )' },
+    { ok: false, has: 'Errors (1):', lacks: 'undefined' }],
+  ['compile-form', { code: '(defun a () 1)\n\n(defun b ()\n  (no-such-one 1))\n(defun c (x) 1) (defun d () (if))\n(print 1)' },
+    { ok: false, has: ['    in form 4, line 5: (IF)', '    in form 3, line 5: (DEFUN C (X) 1)', '    in form 2, line 3: (NO-SUCH-ONE 1)'] }],
+  ['compile-form', { code: '(defun zf () (load-time-value (sb-ext:exit :code 3 :abort t)))' }, 'Compilation successful.\nNo warnings or notes.'],
   ['compile-form', { code: '' }, { has: 'Compilation successful.' }],
   ['compile-form', { code: '(loop)' }, { has: 'Compilation successful.' }],
   ['compile-form', { code: '(sb-ext:exit :code 3)' }, { has: 'Compilation successful.' }],
@@ -93,11 +108,20 @@ table('introspection', [
   ['apropos-search', { pattern: 'a', type: 'nonsense' }, { ok: false }],
   ['who-calls', { name: 'my-app::visible' }, { has: 'Functions that call MY-APP::VISIBLE:\n\n  MY-APP::CALLER' }],
   ['who-calls', { name: 'my-app::caller' }, 'No callers found for MY-APP::CALLER'],
+  ['who-calls', { name: 'car' }, ({ text, structured }) => {
+    assert.equal(structured.callers.length, 200);
+    assert.ok(text.endsWith(`\n... ${structured.total - 200} more`), text.slice(-100));
+  }],
   ['who-references', { name: 'my-app::*level*' }, { has: 'Code that references MY-APP::*LEVEL*:\n\n  MY-APP::VISIBLE' }],
   ['who-references', { name: '*print-base*', package: 'cl' }, { lacks: '[ERROR]' }],
   ['class-info', { class: 'person', package: 'my-app' }, { has: ['Class: PERSON', 'Metaclass: STANDARD-CLASS', 'Package: MY-APP', 'Direct Superclasses:\n  - ',
     'Direct Subclasses:\n  - ', 'WORKER', 'Class Precedence List:\n  ', ' → ', 'Direct Slots (2):\n  NAME\n    Initarg: :NAME', 'never evaluated', 'All Slots (inherited included): 2'] }],
   ['class-info', { class: 'worker', package: 'my-app' }, { has: ['Direct Subclasses: (none)', 'Direct Slots (1):', 'All Slots (inherited included): 3'] }],
+  ['evaluate-lisp', { code: `(define-condition sour (error) ((tastes :initform (list 1 2)) (kind :initform 'lemon))) (defclass orphan (no-such-parent) ()) 1` }, { has: '=> 1' }],
+  ['class-info', { class: 'sour' }, { has: ['Initform: (LIST 1 2)\n', "Initform: (QUOTE LEMON)\n"] }],
+  ['class-info', { class: 'orphan' }, { has: 'Class Precedence List:\n  (not known: a superclass is not defined)\n' }],
+  ['list-definitions', { type: 'classes' }, '[Classes]\n- ORPHAN\n- SOUR'],
+  ['list-definitions', { package: 'no-such-package' }, { match: /^Package no-such-package not found$/ }],
   ['class-info', { class: 'mapcar', package: 'cl' }, { has: 'MAPCAR is not a class (it is a FUNCTION)' }],
   ['class-info', { class: 'no-such-class' }, { has: 'Class NO-SUCH-CLASS not found in package COMMON-LISP-USER' }],
   ['find-methods', { class: 'person', package: 'my-app' }, { match: /^5 methods specialized on MY-APP:PERSON:\n\n(.*\n)* {2}MY-APP::AREA :AROUND \(MY-APP:PERSON\)/ }],
@@ -108,6 +132,10 @@ table('introspection', [
   ['macroexpand-form', { form: '(when a (when b c))' }, { has: '(if a' }],
   ['macroexpand-form', { form: '(+ 1 2)' }, { has: '(Form is not a macro call)' }],
   ['macroexpand-form', { form: '(when' }, { ok: false }],
+  ['macroexpand-form', { form: '' }, { code: 'invalid-argument', has: 'There is no form to expand.' }],
+  ['macroexpand-form', { form: '(push a b) (pop b)' }, { code: 'invalid-argument', has: 'There is more than one form' }],
+  ['macroexpand-form', { form: '(push a b) ; comment\n#+no-such-feature (skipped)' }, { has: 'Expansion of (PUSH A B):' }],
+  ['macroexpand-form', { form: '(push `(list ,z ,@more) b)' }, { has: 'Expansion of (PUSH `(LIST ,Z ,@MORE) B):\n\n' }],
   ['macroexpand-form', { form: '(let ((1 2)) 3)' }, { has: '(Form is not a macro call)' }],
   ['macroexpand-form', { form: '(destructuring-bind)' }, { ok: false }],
 ]);
@@ -122,6 +150,10 @@ table('syntax', [
   ['validate-syntax', { code: '#| #| |#' }, { has: ['✗ Syntax invalid', 'comment'] }],
   ['validate-syntax', { code: '('.repeat(1_000_000) + ')'.repeat(1_000_000) }, '✓ Syntax valid: 1 top-level form'],
   ['validate-syntax', { code: '(#1=#1#)' }, '✓ Syntax valid: 1 top-level form'],
+  ...[['a\\', 'end of input after a backslash'], ['( . b)', 'misplaced dot'], [',a', 'comma not inside a backquote'],
+    ['#<foo>', 'no syntax begins with # and this character'], ['foo:bar:baz', 'misplaced colon in a symbol'],
+  ].map(([code, problem]) => ['validate-syntax', { code }, { has: ['✗ Syntax invalid', `Error: ${problem} (line 1, column `] }]),
+  ['match-paren', { code: '(,a (b c))', line: 1, column: 1 }, { has: 'Match at line 1, column 10' }],
   ['match-paren', { code: '(a (b c))', line: 1, column: 4 }, { has: ['from line 1, column 4\nMatch at line 1, column 8', 'Context:', '1: (a (b c))  ◀ match'] }],
   ['match-paren', { code: '(a (b c))', line: 1, column: 9 }, { has: 'Match at line 1, column 1' }],
   ['match-paren', { code: '(a\n "(" b)', line: 2, column: 7 }, { has: 'Match at line 1, column 1' }],
@@ -139,6 +171,7 @@ const good = file('good.lisp', '(defun from-file (x) (* x 2))\n(defvar *from-fil
 const bad = file('bad.lisp', '(defvar *before* 1)\n\n(car *before*)\n(defvar *after* 2)\n');
 const open = file('open.lisp', '(defvar *x* 1)\n(defun broken (\n');
 
+const careless = file('careless.lisp', '; é\n(defun careless () (no-such-function))\n(defun useless (x) 1)\n');
 const spinning = file('spinning.lisp', '(defun spin () (loop))\n(defvar *spun* 1)\n\n  (spin)\n');
 const deep = file('deep.lisp', '(defun deep (n) (1+ (deep n)))\n#+no-such-feature (skipped)\n(print (deep 1))\n');
 const early = file('early.lisp', '(defvar *early* 1)\n\n(eval-when (:compile-toplevel)\n  (error "too early"))\n');
@@ -149,19 +182,59 @@ table('files', [
   ['evaluate-lisp', { code: '(from-file *from-file*)' }, '=> 84'],
   ['describe-symbol', { name: 'from-file' }, { has: `Source: ${good}:1` }],
   ['load-file', { path: bad }, { type: 'TYPE-ERROR', has: `${bad}:3` }],
+  ['describe-last-error', {}, { has: `, form 2, ${bad}:3, column 1; ` }],
   ['evaluate-lisp', { code: `(list *before* (boundp '*after*))` }, '=> (1 NIL)'],
   ['load-file', { path: open }, { type: 'END-OF-FILE' }],
   ['load-file', { path: path.join(directory, 'missing.lisp') }, { ok: false, has: 'missing.lisp' }],
+  ['invoke-restart', { restart: 'use-value', values: [`"${good}"`] }, { has: '[stdout]\n42\n' }],
+  ['load-file', { path: path.join(directory, 'missing.lisp'), compile: true }, { type: 'FILE-DOES-NOT-EXIST', has: 'missing.lisp' }],
+  ['invoke-restart', { restart: 'use-value', values: [`"${good}"`] }, { has: '[stdout]\n42\n' }],
   ['load-file', { path: good, compile: true }, { has: `Loaded ${good}` }],
   ['load-file', { path: bad, compile: true }, { type: 'TYPE-ERROR', has: `(in form 2, ${bad}:3, column 1; the forms before it took effect)` }],
-  ['load-file', { path: open, compile: true }, { type: 'END-OF-FILE', has: ['2 parentheses are open', `(in form 2, ${open}:2, column 1; the file was not loaded)`] }],
+  ['load-file', { path: open, compile: true }, { type: 'END-OF-FILE', has: ['2 parentheses are open', `(in form 2, ${open}:2, column 1; the file was not loaded)`], lacks: ['[warnings]', 'STREAM'] }],
+  ['load-file', { path: careless }, { has: `STYLE-WARNING: The variable X is defined but never used.\n  in ${careless}:3` }],
+  ['load-file', { path: careless, compile: true },
+    { has: [`STYLE-WARNING: The variable X is defined but never used.\n  in ${careless}:3`, `undefined function: COMMON-LISP-USER::NO-SUCH-FUNCTION\n  in ${careless}:2`] }],
   ['load-file', { path: early, compile: true }, { type: 'SIMPLE-ERROR', has: ['too early', `(in form 2, ${early}:3, column 1; the file was not loaded)`] }],
   ['evaluate-lisp', { code: "(boundp '*early*)" }, '=> NIL'],
   ['load-file', { path: nested, compile: true }, { type: 'TYPE-ERROR', has: `(in form 2, ${nested}:2, column 1; ` }],
   ['load-file', { path: spinning, compile: true, timeout: 1 }, { type: 'EVALUATION-TIMEOUT', has: ['It was evaluating form 3.', `${spinning}:4, column 3; `] }],
   ['load-file', { path: deep, compile: true }, { type: 'SB-KERNEL::CONTROL-STACK-EXHAUSTED', has: `(in form 2, ${deep}:` }],
   ['load-file', { path: good, package: 'no-such' }, { code: 'unknown-package' }],
+  // what SBCL does not show by default, or the user does not want to see, is no warning
+  ['load-file', { path: good }, { lacks: '[warnings]' }],
+  ['load-file', { path: good, compile: true }, { lacks: '[warnings]' }],
+  ['evaluate-lisp', { code: `(load "${good}")` }, { lacks: '[warnings]' }],
+  ['evaluate-lisp', { code: '(defun from-file (x) x)' }, { has: 'STYLE-WARNING: redefining COMMON-LISP-USER::FROM-FILE in DEFUN' }],
+  ['evaluate-lisp', { code: `(let ((sb-ext:*muffled-warnings* 'warning)) (warn "unseen")) (warn "seen") 1` }, '[warnings]\nWARNING: seen\n\n=> 1'],
 ]);
+
+// A system of one file, found by way of ASDF's central registry.
+const system = (name, content) => {
+  const home = path.join(directory, name);
+  mkdirSync(home);
+  writeFileSync(path.join(home, `${name}.asd`), `(defsystem "${name}" :version "1.2" :components ((:file "code")))`);
+  writeFileSync(path.join(home, 'code.lisp'), content);
+  return { home, code: path.join(home, 'code.lisp') };
+};
+const sloppy = system('sloppy', '(defmacro sloppy-macro (x) `(list ,x))\n\n(defun sloppy (x) (sloppy-macro 1))\n');
+const unread = system('unread', '(defun fine () 1)\n(defun unread ()\n  (list 1\n');
+const unfit = system('unfit', '(defun fine () 1)\n; é\n(defun unfit () (if))\n');
+const registry = [sloppy, unread, unfit].map(({ home }) => `#p"${home}/"`).join(' ');
+
+table('what compiling a system says', [
+  ['evaluate-lisp', { code: `(require :asdf) (setf asdf:*central-registry* (list ${registry})) (asdf:disable-output-translations) 1` }, { has: '=> 1' }],
+  ['load-system', { system: 'sloppy' },
+    `Loading system: sloppy\nLoaded: sloppy (version 1.2)\n\n[warnings]\nSTYLE-WARNING: The variable X is defined but never used.\n  in ${sloppy.code}:3`],
+  ['load-system', { system: 'unread' }, { ok: false, lacks: 'STREAM', has:
+    `COMPILE-ERROR: Read error: end of input inside the form that starts at line 2, column 1; 2 parentheses are open, the innermost since line 3, column 3\n  in ${unread.code}:2` }],
+  ['load-system', { system: 'unfit' }, { ok: false, match: new RegExp(`COMPILE-ERROR: Error while parsing arguments to special operator IF.*\n  in ${unfit.code}:3\n`) }],
+]);
+
+describe('a path in the home directory', () => {
+  const server = useServer({ env: { HOME: directory } });
+  test('~/good.lisp', async () => expectResult(await server.call('load-file', { path: '~/good.lisp' }), { has: 'Loaded ~/good.lisp: 3 forms.' }));
+});
 
 table('systems', [
   ['load-system', { system: 'sb-posix' }, { match: /^Loading system: sb-posix\nLoaded: sb-posix/ }],
@@ -174,6 +247,9 @@ table('systems', [
 table('profile and memory', [
   ['profile-code', { code: '(defun spin (n) (loop repeat n sum (random 10))) (spin 20000000)', timeout: 30 },
     { match: /^Statistical Profile \(CPU mode\)\nTotal samples: [1-9]\d*\n\n[\s\S]*\nResult: \d+/ }],
+  ['profile-code', { code: '(spin 20000000)', 'report-type': 'graph', timeout: 30 },
+    ({ text }) => { assert.match(text, /Callees/); assert.doesNotMatch(text, /\n-+\n-+\n|CADRE-AGENT/); }],
+  ['profile-code', { code: '(let (x) 1)' }, { has: '[warnings]\nSTYLE-WARNING: The variable X is defined but never used.' }],
   ['profile-code', { code: '1' }, { has: ['Total samples: 0', 'too quickly', 'Result: 1'] }],
   ['profile-code', { code: '(error "stop")' }, { type: 'SIMPLE-ERROR', has: '(Profiling stopped due to error)' }],
   ['evaluate-lisp', { code: '(list (spin 10))' }, { match: /=> \(\d+\)/ }],

@@ -67,6 +67,11 @@ test('an error for a person has the source line and a caret', () => {
   assert.match(answer.stderr, / 2 \|   \(foo x\)\)\n +\|    \^/);
 });
 
+test('the caret stands below wide characters and combining marks', () => {
+  const answer = run(['--human', '-e', '["\u4f60\u597d" "e\u0301" (foo)]']);
+  assert.match(answer.stderr, /\n +\| {14}\^/);
+});
+
 test('check parses and analyses only', () => {
   assert.equal(run(['--check', '-e', '(/ 1 0)']).status, 0);
   assert.equal(run(['--check', '-e', '(foo)']).status, 1);

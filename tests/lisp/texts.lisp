@@ -28,11 +28,24 @@
 (check (let ((*print-base* 2) (*print-radix* t)) (text "n=" 10)) "n=10")
 (check (replace-all "a.b.c" "." "--") "a--b--c")
 
+;;; backquotes are shown as such, whatever else the text is
+(check (printed '`(list ,z ,@(rest y) ,.w)) "`(LIST ,Z ,@(REST Y) ,.W)")
+(check (printed '(a `(b `(c ,,d)) (quote e)) :level nil) "(A `(B `(C ,,D)) (QUOTE E))")
+(check (printed (sb-int:unquote '(/ 1 0))) ",(/ 1 0)")
+(check (let ((*print-case* :downcase)) (printed '`(a ,b))) "`(a ,b)")
+(check (printed '`(a b c d e f g h i ,j) :length 3) "`(A B C ...)")
+(check (printed '`(a ,(loop repeat 50 collect 'long)) :length nil :limit 20) "`(A ,(LOOP REPEAT...")
+(check (warning-text (make-condition 'simple-warning :format-control "no ~S"
+                                                     :format-arguments '(`(a ,b))))
+       "no `(A ,B)")
+
 ;;; who a frame belongs to
 (check (base-name '(flet x :in foo)) 'foo)
 (check (base-name '(labels y :in (flet x :in bar))) 'bar)
 (check (base-name '(:method area (sq))) 'area)
 (check (base-name '(setf foo)) 'foo)
+(check (and (part-name-p '(:method area (sq))) t))
+(check (part-name-p '(sb-pcl::emf area)) nil)
 (check (base-name '(lambda (x))) nil)
 (check (and (internal-name-p 'sb-kernel:two-arg-+) t))
 (check (internal-name-p 'car) nil)
@@ -52,3 +65,18 @@
 (check (tool-type '(integer 0 10)) "int")
 (check (tool-type 'hash-table) "map")
 (check (tool-type nil) "any")
+
+;;; reports of the profiler: a block about a function of the agent goes as a whole
+(defparameter *graph*
+  (flet ((other (count name) (format nil "~6D 100.0                   ~A" count name))
+         (subject (count name) (format nil "~6D   0.0     37 100.0   ~A" count name)))
+    (let ((separator (make-string 72 :initial-element #\-)))
+      (list " Count     %  Count     %      Callees" separator
+            (other 1 "CADRE-AGENT::RUN-FORM [3]") (subject 1 "EVAL [1]") (other 1 "SPIN [2]")
+            separator
+            (other 1 "CADRE-AGENT::GUARDED [4]") (subject 1 "CADRE-AGENT::RUN-FORM [3]")
+            (other 1 "EVAL [1]") separator
+            (subject 1 "CADRE-AGENT::GUARDED [4]") separator
+            (other 1 "EVAL [1]") (subject 1 "SPIN [2]") separator ""))))
+(check (mapcar #'length (blocks (without-own-lines *graph*))) '(1 2 2))
+(check (find-if (lambda (line) (search "CADRE" line)) (without-own-lines *graph*)) nil)

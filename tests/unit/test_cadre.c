@@ -81,6 +81,20 @@ Test(cadre, context_memory_and_limits)
     cadre_inputs_free(inputs);
 }
 
+// Values share their parts, texts do not: the run ends before anything is written.
+Test(cadre, results_have_bounded_texts)
+{
+    const char *programs[] = {"(reduce (fn [a _] [a a]) 1 (range 40))",
+                              "(def x (reduce (fn [a _] [a a]) 1 (range 40))) 1"};
+    for (size_t i = 0; i < 2; i++) {
+        cadre_step *step = eval(NULL, programs[i], NULL);
+        cr_expect_str_eq(cadre_step_kind(step), "memory_exceeded");
+        cr_expect_not_null(cadre_step_json(step, NULL));
+        cr_expect_str_eq(cadre_step_memory_json(step, NULL), "{}");
+        cadre_step_free(step);
+    }
+}
+
 Test(cadre, memory_is_carried)
 {
     cadre_inputs *inputs = cadre_inputs_new();
@@ -130,6 +144,26 @@ Test(cadre, functions_in_memory_are_carried)
     // Data memory alone has no functions.
     cr_assert(cadre_inputs_set_memory(inputs, "{\"n\": 1}", 8));
     check_kind(NULL, "(twice 4)", inputs, "unbound_var");
+    cadre_inputs_free(inputs);
+}
+
+Test(cadre, regexes_and_symbols_in_memory_are_carried)
+{
+    cadre_inputs *inputs = cadre_inputs_new();
+    carry(inputs, "(def r #\"a+\\\"?\\d\") (def s 'x-y) (def all {:rs [#\"b\" 'z] 'k 1}) (def n 1)",
+          true);
+    for (int i = 0; i < 2; i++) {
+        check_printed(NULL, "[(re-find r \"caa\\\"1\") s all n]", inputs,
+                      "[\"aa\\\"1\" 'x-y {:rs [#\"b\" 'z] 'k 1} 1]");
+        carry(inputs, "1", true);
+    }
+    cadre_step *step = eval(NULL, "(def y 1)", inputs);
+    cr_expect_not_null(strstr(cadre_step_json(step, NULL), "\"memory_delta\":{\"y\":1}"));
+    cr_expect_not_null(strstr(cadre_step_saved_memory(step, NULL), "\"lost\":[]"));
+    cadre_step_free(step);
+    carry(inputs, "(def r #\"c\") (def s nil) (def both [(comp inc) 'q])", true);
+    check_printed(NULL, "[r s]", inputs, "[#\"c\" nil]");
+    check_kind(NULL, "both", inputs, "unbound_var");
     cadre_inputs_free(inputs);
 }
 

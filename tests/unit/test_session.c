@@ -514,6 +514,20 @@ Test(session_evict, by_memory)
     }
 }
 
+Test(session_evict, the_last_error_stays_frozen)
+{
+    struct parked_fixture fixture;
+    parked_open(&fixture, 1);
+    struct worker *newer = &fixture.workers[4], *older = &fixture.workers[2];
+    newer->error = 2;
+    older->error = 1;
+    fixture.session.history.last_error = 2;
+    snapshot_evict(&fixture.session);
+    cr_assert_str_eq(parked_left(&fixture), "15 16 + 1");
+    cr_assert_eq(newer->role, ROLE_POSTMORTEM);
+    buffer_release(&fixture.session.lineage);
+}
+
 Test(session_evict, the_default_budget_is_half_of_max_memory_and_256_at_least)
 {
     static const struct {

@@ -32,11 +32,52 @@ Test(syntax, counts_complete_forms)
         {"foo\\)bar (x\\(y)", 2},
         {"\"a\\\"b(\" 1", 2},
         {"nopkg::sym", 1},
+        {"(a . b) (a . 'b) (a .b) (a . #|x|# b) (a . #+x b c) \\. |.| a. .a", 9},
+        {"`(a ,b) ``(a ,,b) `(a ,(b `,c)) `#(a ,@b) `(a . ,b) `'(a ,b)", 6},
+        {":a ::a a:b a::b a\\:b:c |a:b|:c :|a| #\\a:b:c", 8},
+        {"#+x a:b:c #-x ( . a) #+x ,a 1", 4},
+        {"(#+x ,a #-x (a . b c) ..a)", 1},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct syntax_report report = check(cases[i].code);
         cr_expect_eq(report.problem, SYNTAX_VALID, "%s: problem %d", cases[i].code, report.problem);
         cr_expect_eq(report.forms, cases[i].forms, "%s: %zu forms", cases[i].code, report.forms);
+    }
+}
+
+Test(syntax, refuses_what_no_reader_takes)
+{
+    static const struct {
+        const char *code;
+        enum syntax_problem problem;
+        unsigned column;
+    } cases[] = {
+        {"( . b)", SYNTAX_DOT, 3},
+        {"(a . )", SYNTAX_DOT, 6},
+        {"(a . b c)", SYNTAX_DOT, 9},
+        {"(a . b . c)", SYNTAX_DOT, 8},
+        {".", SYNTAX_DOT, 1},
+        {"'. a", SYNTAX_DOT, 2},
+        {"(..)", SYNTAX_DOT, 2},
+        {",a", SYNTAX_COMMA, 1},
+        {"(a ,@b)", SYNTAX_COMMA, 4},
+        {"`(a ,,b)", SYNTAX_COMMA, 6},
+        {"`a ,b", SYNTAX_COMMA, 4},
+        {"`(a) (,b)", SYNTAX_COMMA, 7},
+        {"a:b:c", SYNTAX_COLON, 1},
+        {"a:::b", SYNTAX_COLON, 1},
+        {"(a: 1)", SYNTAX_COLON, 2},
+        {":", SYNTAX_COLON, 1},
+        {"#<foo>", SYNTAX_SHARP, 1},
+        {"(# a)", SYNTAX_SHARP, 2},
+        {"#+x a b:c:d", SYNTAX_COLON, 7},
+        {"#+x #<y>", SYNTAX_SHARP, 5},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct syntax_report report = check(cases[i].code);
+        cr_expect_eq(report.problem, cases[i].problem, "%s: %d", cases[i].code, report.problem);
+        cr_expect_eq(report.at.column, cases[i].column, "%s: %u", cases[i].code, report.at.column);
+        cr_expect(!syntax_is_incomplete(&report), "%s", cases[i].code);
     }
 }
 
@@ -51,6 +92,7 @@ Test(syntax, says_what_is_open_and_since_where)
         {"a\n #| x", SYNTAX_OPEN_COMMENT, 2, 2}, {"|abc", SYNTAX_OPEN_BAR, 1, 1},
         {"(+ 1 2))", SYNTAX_STRAY_CLOSE, 1, 8},  {"'", SYNTAX_OPEN_PREFIX, 1, 1},
         {"(a ')", SYNTAX_OPEN_PREFIX, 1, 4},     {"\xc3\xa4 )", SYNTAX_STRAY_CLOSE, 1, 3},
+        {"(ab\\", SYNTAX_OPEN_ESCAPE, 1, 4},     {"(,a", SYNTAX_OPEN_LIST, 1, 1},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct syntax_report report = check(cases[i].code);

@@ -286,8 +286,8 @@ static bool is_named(const struct toolbox_wish *wish, const char *name)
     return wish->text_count == 0;
 }
 
-// A function is asked when its answer is wanted and may have changed; one whose session is evaluating
-// only if nothing is known and somebody has the time to wait.
+// A function is asked when its answer is wanted and may have changed; one whose session is
+// evaluating only if nothing is known and somebody has the time to wait.
 static bool must_ask(const struct toolbox_resolution *resolution, const struct toolbox_tool *tool)
 {
     const struct toolbox_wish *wish = &resolution->wish;

@@ -96,8 +96,8 @@ struct refusal {
     const char *header;  // one more header, "Allow" or "WWW-Authenticate", or NULL
     const char *header_value;
 };
-// Looks at what a client sends before evhttp does: evhttp would read a body of any announced length to
-// its end before it refuses it.
+// Looks at what a client sends before evhttp does: evhttp would read a body of any announced length
+// to its end before it refuses it.
 enum head_check { HEAD_PARTIAL, HEAD_GOOD, HEAD_REFUSED };
 enum head_check guard_check_head(struct evbuffer *input, struct refusal *refusal);
 const char *http_header(struct evhttp_request *request, const char *name, size_t *ret_count);

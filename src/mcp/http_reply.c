@@ -21,8 +21,8 @@ static void write_refusal(struct buffer *body, const struct refusal *refusal)
                         span_from(refusal->message), SPAN(""));
 }
 
-// Answers in place of evhttp and reads on, for nothing: closing at once would take the answer from the
-// client as well.
+// Answers in place of evhttp and reads on, for nothing: closing at once would take the answer from
+// the client as well.
 static void refuse_early(struct watch *watch, const struct refusal *refusal)
 {
     struct buffer body CLEANUP_BUFFER, answer CLEANUP_BUFFER;

@@ -122,8 +122,9 @@ static bool end_leftover(void *data, pid_t pid)
     return true;
 }
 
-// What left the group is ours since its parent ended (the server is a subreaper) and is known by its
-// environment. A process may fork while they are looked for: look until there is none, not forever.
+// What left the group is ours since its parent ended (the server is a subreaper) and is known by
+// its environment. A process may fork while they are looked for: look until there is none, not
+// forever.
 static void kill_leftovers(struct command *command)
 {
     struct leftovers leftovers = {.command = command, .ended = 1};

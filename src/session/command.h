@@ -1,7 +1,7 @@
 // A command run for a program: bytes on its standard input, bounded output, a deadline. It has a
-// kernel session of its own and an entry in its environment; when it is done, late or too talkative, or
-// when this process ends in whatever way, all that has one of the two is killed. The caller must be a
-// child subreaper (session_manager_new() makes it one).
+// kernel session of its own and an entry in its environment; when it is done, late or too
+// talkative, or when this process ends in whatever way, all that has one of the two is killed. The
+// caller must be a child subreaper (session_manager_new() makes it one).
 #pragma once
 
 #include <event2/event.h>

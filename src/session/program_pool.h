@@ -25,9 +25,9 @@ enum {
 // Both directions: two little-endian u32 (type, length), then the payload.
 enum program_message {
     PROGRAM_READY = 1,  // worker, once, when it is locked: {"landlock":true}
-    // server: a batch record (docs/language.md); with "keep":true the memory comes back as text, with
-    // "definitions" its functions are defined before the program, with "max_step_bytes":N the answer to
-    // a larger Step is {"step":null}
+    // server: a batch record (docs/language.md); with "keep":true the memory comes back as text,
+    // with "definitions" its functions are defined before the program, with "max_step_bytes":N the
+    // answer to a larger Step is {"step":null}
     PROGRAM_RUN = 2,
     PROGRAM_STEP =
         3,  // worker: {"step":{…}}, and with "keep" {"memory":{"data","definitions","lost"}}

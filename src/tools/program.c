@@ -21,8 +21,8 @@ enum {
     STEP_MAX = MCP_OUTPUT_LIMIT,  // more could not be sent on
 };
 
-// One call of run-program, from its arguments to its reply: it waits for its memory, then for what the
-// tools say of themselves, then for a worker's answer.
+// One call of run-program, from its arguments to its reply: it waits for its memory, then for what
+// the tools say of themselves, then for a worker's answer.
 struct program_task {
     TAILQ_ENTRY(program_task) link;  // in tools->memory_users, when it names a memory
     struct tools *tools;

@@ -1,5 +1,5 @@
-// The Step of a program: its text, and the one that the server makes for a run that was too late to make
-// its own.
+// The Step of a program: its text, and the one that the server makes for a run that was too late to
+// make its own.
 #pragma once
 
 #include "base/buffer.h"

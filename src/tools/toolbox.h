@@ -74,8 +74,8 @@ struct toolbox_wish {
 };
 
 // The `tools` member of a batch record for the allowed tools: local ones as they are, the others as
-// {"remote":true} with signature and description, and "problem" when there is no such function. Lisp
-// functions are asked for theirs, so the answer comes now or later, from the loop.
+// {"remote":true} with signature and description, and "problem" when there is no such function.
+// Lisp functions are asked for theirs, so the answer comes now or later, from the loop.
 typedef void toolbox_resolved_fn(void *data, value tools);
 struct toolbox_resolution;
 // NULL: it was answered already.

@@ -144,6 +144,19 @@ static void remember(const struct toolbox_tool *tool, struct place place, value 
     };
 }
 
+// Nobody could be asked: the session did not start, for instance. What was known before stays.
+static void remember_failure(const struct toolbox_tool *tool, value error)
+{
+    struct toolbox_memo *memo = tool->memo;
+    if (memo->known)
+        return;
+    CLEANUP_BUFFER struct buffer problem;
+    buffer_init(&problem, BUFFER_DEFAULT_LIMIT);
+    toolbox_describe_missing(&problem, tool, error);
+    memory_free(memo->problem);
+    memo->problem = take_text(&problem);
+}
+
 // --- one tool after the other -------------------------------------------------------------------
 
 static value put_text(struct region *region, value map, const char *name, const char *text)
@@ -176,10 +189,11 @@ static void add_tool(struct toolbox_resolution *resolution, const struct toolbox
     struct region *region = resolution->region;
     value record = tool->kind == TOOLBOX_LOCAL ? value_copy(region, tool->record)
                                                : remote_record(region, tool);
-    if (resolution->wish.with_problems && tool->memo)
+    const struct toolbox_memo *memo = tool->memo;
+    if (resolution->wish.with_problems && memo)
         record = put_text(region, record, "problem",
-                          tool->memo->known ? tool->memo->problem
-                                            : "its session is busy; not described yet");
+                          memo->known || memo->problem ? memo->problem
+                                                       : "its session is busy; not described yet");
     resolution->tools = map_put_text(region, resolution->tools, tool->name, record);
 }
 
@@ -234,6 +248,8 @@ static void on_description(void *data, const struct session_reply *reply)
     }
     if (reply->ok)
         remember(tool, session_place(resolution->sessions, tool->session), reply->result);
+    else
+        remember_failure(tool, reply->error);
     add_tool(resolution, tool);
     resolution->answering = tool->session;
     resolve_next(resolution);
@@ -270,8 +286,8 @@ static bool is_named(const struct toolbox_wish *wish, const char *name)
     return wish->text_count == 0;
 }
 
-// A function is asked when its answer is wanted and may have changed; one whose session is evaluating
-// only if nothing is known and somebody has the time to wait.
+// A function is asked when its answer is wanted and may have changed; one whose session is
+// evaluating only if nothing is known and somebody has the time to wait.
 static bool must_ask(const struct toolbox_resolution *resolution, const struct toolbox_tool *tool)
 {
     const struct toolbox_wish *wish = &resolution->wish;

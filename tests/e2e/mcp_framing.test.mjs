@@ -121,7 +121,11 @@ describe('ids', () => {
     assert.equal((await s.ask(modern(1, 'resources/read', { uri: `test://${long}` }))).error.code, -32602);
     assert.equal((await s.ask(modern(2, 'tools/call', { name: long }))).error.code, -32602);
     assert.equal((await s.ask(modern(3, long))).error.code, -32601);
-    assert.equal((await s.ask(modern(4, 'subscriptions/listen', { notifications: { resourceSubscriptions: [long] } }))).error.code, -32602);
+    const capable = { 'io.modelcontextprotocol/clientCapabilities': { extensions: { 'io.modelcontextprotocol/tasks': {} } } };
+    assert.equal((await s.ask(modern(4, 'subscriptions/listen', { notifications: { taskIds: [long] } }, capable))).error.code, -32602);
+    s.send(modern(4, 'subscriptions/listen', { notifications: { resourceSubscriptions: [long] } }));
+    const agreed = await s.wait((m) => m.method === 'notifications/subscriptions/acknowledged');
+    assert.deepEqual(agreed.params.notifications, { resourceSubscriptions: [] });
     assert.equal((await s.ask(modern(5, 'tools/list', {}, { 'io.modelcontextprotocol/protocolVersion': long }))).error.code, -32022);
     const read = await s.ask(modern(6, 'resources/read', { uri: `test://template/${long}/data` }));
     assert.ok(read.error);

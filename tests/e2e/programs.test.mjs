@@ -323,6 +323,37 @@ describe('a session that is busy', () => {
   });
 });
 
+describe('runs that wait', () => {
+  const { server, value } = useTools({ never: { lisp: 'never' }, hang: shell('sleep 60', { timeout_ms: 60000 }) });
+  // Starts a run; the function that is returned cancels it.
+  const start = (source, more) => {
+    const controller = new AbortController();
+    const pending = server.client.callTool({ name: 'run-program', arguments: { source, limits: { timeout: 60000 }, ...more } },
+      { signal: controller.signal, timeout: 60000 });
+    return async () => { controller.abort(); await assert.rejects(pending); };
+  };
+  test('for a memory can be cancelled, and so can the one they wait for', async () => {
+    const cancelFirst = start('(tool/hang)', { memory: 'shared', tools: ['hang'] });
+    await sleep(200);
+    const cancelSecond = start('(def x 1)', { memory: 'shared', tools: [] });
+    const third = value('(def x 2)', { memory: 'shared', tools: [] });
+    await sleep(200);
+    await cancelSecond();
+    await cancelFirst();
+    await third;
+    assert.equal(await value('x', { memory: 'shared' }), 2);
+  });
+  test('for a session can be cancelled', async () => {
+    const busy = server.call('evaluate-lisp', { code: '(sleep 1.5) (defun never () 1)' });
+    await sleep(200);
+    const cancel = start('(tool/never)');
+    await sleep(200);
+    await cancel();
+    await busy;
+    assert.equal(await value('(tool/never)'), 1);
+  });
+});
+
 describe('values of Lisp tools', () => {
   const { server, value } = useTools(Object.fromEntries(
     ['rev', 'half', 'shout', 'side', 'rows', 'colours', 'record', 'none', 'wrong'].map((name) => [name, { lisp: name }])));

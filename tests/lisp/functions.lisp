@@ -2,10 +2,11 @@
 
 (in-package "CADRE-AGENT")
 
-;;; --- out: an object only where nothing is lost ---------------------------------------------------
+;;; --- out: an object only where nothing is lost
 
 (flet ((out (value) (written (json-value value))))
-  (check (out '(("lamp" 3) ("lamp" 5) ("chair" 1))) "[[\"lamp\",3],[\"lamp\",5],[\"chair\",1]]")
+  (check (out '(("lamp" 3) ("lamp" 5) ("chair" 1)))
+         "[[\"lamp\",3],[\"lamp\",5],[\"chair\",1]]")
   (check (out '(("lamp" 3) ("chair" 1))) "[[\"lamp\",3],[\"chair\",1]]")
   (check (out '(("lamp" . 3) ("chair" . 1))) "{\"lamp\":3,\"chair\":1}")
   (check (out '(("lamp" . 3) ("lamp" . 1))) "[[\"lamp\",3],[\"lamp\",1]]")
@@ -20,7 +21,8 @@
   (check (out (let ((list (list 1))) (setf (cdr list) list)))
          "The value is nested too deeply or circular; it has no JSON form.")
   (check (out sb-ext:double-float-positive-infinity) "An infinite number has no JSON form.")
-  (check (out (list 1 sb-ext:single-float-negative-infinity)) "An infinite number has no JSON form.")
+  (check (out (list 1 sb-ext:single-float-negative-infinity))
+         "An infinite number has no JSON form.")
   (let ((table (make-hash-table :test 'equal)))
     (setf (gethash :a table) 1)
     (check (out table) "{\"a\":1}")

@@ -58,13 +58,17 @@ pthread_kill of the main thread (and with it SBCL's stop-the-world) fails after 
 (defun thread-word (primitive slot)
   (sap-ref-word (int-sap primitive) (ash slot sb-vm:word-shift)))
 
-(defun release-stack (primitive)
-  "Unmap the stack of a thread that does not exist in this clone: generations of lost threads
-would use up the address space. The uppermost part holds the C library's descriptor of the thread,
-which it may still follow in its lists."
-  (let ((start (thread-word primitive sb-vm::thread-control-stack-start-slot))
-        (end (thread-word primitive sb-vm::thread-control-stack-end-slot)))
-    (c-call "munmap" int (unsigned-long start) (unsigned-long (- end start #x40000)))))
+(defun unmap (start end)
+  (c-call "munmap" int (unsigned-long start) (unsigned-long (- (logandc2 end 4095) start))))
+
+(defun release-stacks (primitive)
+  "Unmap the stacks of a thread that does not exist in this clone: generations of lost threads
+would use up the address space. The uppermost part of the control stack holds the C library's
+descriptor of the thread, which it may still follow in its lists. Binding and alien stack lie one
+behind the other, right before the thread's own structure."
+  (unmap (thread-word primitive sb-vm::thread-control-stack-start-slot)
+         (- (thread-word primitive sb-vm::thread-control-stack-end-slot) #x40000))
+  (unmap (thread-word primitive sb-vm::thread-binding-stack-start-slot) primitive))
 
 (defun forget-other-threads ()
   "In a fresh clone only the calling thread exists: make SBCL believe that."
@@ -75,7 +79,7 @@ which it may still follow in its lists."
         (let ((primitive (sb-thread::thread-primitive-thread thread)))
           (unless (zerop primitive)
             (c-call "gc_close_thread_regions" void (unsigned-long primitive) (int 0))
-            (release-stack primitive)
+            (release-stacks primitive)
             (setf (sb-thread::thread-primitive-thread thread) 0)
             (sb-thread::delete-from-all-threads primitive)))))
     (setf (extern-alien "all_threads" unsigned-long) own)

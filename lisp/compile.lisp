@@ -88,11 +88,15 @@ compiles meanwhile are read as ever."
   "Origin of what the compiler says, if CONTEXT is about a *TEXT-COMPILATION*."
   (let ((compilation *text-compilation*))
     (when (and compilation
-               (eq sb-c::*source-info* (text-compilation-information compilation)))
-      (let ((index (context-form-index context)))
-        (make-origin :form (1+ index)
-                     :place (aref (text-compilation-places compilation) index)
-                     :source (compiled-form-text context))))))
+               (eq sb-c::*source-info* (text-compilation-information compilation))
+               ;; At the end of all, files that the code loaded or compiled are spoken of, too.
+               (eq :lisp (sb-c::compiler-error-context-file-name context)))
+      (let ((index (context-form-index context))
+            (places (text-compilation-places compilation)))
+        (when (< index (fill-pointer places))
+          (make-origin :form (1+ index)
+                       :place (aref places index)
+                       :source (compiled-form-text context)))))))
 
 (defun compiled-form-text (context)
   "The subform CONTEXT is about, printed short, or NIL."

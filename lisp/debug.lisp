@@ -13,14 +13,16 @@
 
 (defglobal *frozen-descriptors* '())    ; open when the error was frozen
 
-(defun close-keeping-file (original stream &rest arguments &key abort)
-  "Unwinding closes files that were being written with :ABORT, which deletes them. The session did
-that when it unwound; a try that unwinds once more must not do it to what has the name by now."
-  (let ((descriptor (and abort (typep stream 'fd-stream) (open-stream-p stream)
+(defun close-keeping-file (original stream &rest arguments)
+  "Unwinding closes files that were being written with :ABORT, which deletes them; without it the
+renamed original may be deleted. The session did its part when it unwound; a try that comes by once
+more must not do it to what has the name by now."
+  (let ((descriptor (and (typep stream 'fd-stream) (open-stream-p stream)
                          (fd-stream-fd stream))))
     (when (member descriptor *frozen-descriptors*)
       (setf *frozen-descriptors* (remove descriptor *frozen-descriptors*)
-            (sb-impl::fd-stream-file stream) nil)))
+            (sb-impl::fd-stream-file stream) nil
+            (sb-impl::fd-stream-delete-original stream) nil)))
   (apply original stream arguments))
 
 (defun keep-files ()

@@ -218,12 +218,15 @@ the type says so."
 ;;;
 ;;; What was loaded is known in the image itself: a reset or rollback forgets it with its effects.
 
-(defstruct tool-file path date problem)
+(defstruct tool-file path version problem)
 
 (defglobal *tool-files* '())
 
-(defun file-date (path)
-  (ignore-errors (file-write-date (sb-ext:parse-native-namestring path))))
+(defun file-version (path)
+  "What changes with the file; its date alone is only as fine as a second."
+  (ignore-errors
+   (with-open-file (stream (sb-ext:parse-native-namestring path))
+     (list (file-write-date stream) (file-length stream)))))
 
 (defun find-tool-file (path)
   (find path *tool-files* :key #'tool-file-path :test #'string=))
@@ -231,11 +234,11 @@ the type says so."
 (defun load-is-due-p (path)
   "False when the file as it is now was loaded already: once more would only repeat its effects."
   (let ((file (find-tool-file path)))
-    (or (null file) (not (eql (tool-file-date file) (file-date path))))))
+    (or (null file) (not (equal (tool-file-version file) (file-version path))))))
 
 (define-operation "load-tool-file" (call request)
   (let* ((path (required-string request "path"))
-         (file (make-tool-file :path path :date (file-date path))))
+         (file (make-tool-file :path path :version (file-version path))))
     (setf *tool-files* (cons file (remove path *tool-files* :key #'tool-file-path
                                                             :test #'string=)))
     (unwind-protect (evaluate-file call request path)
@@ -302,6 +305,12 @@ the type says so."
   (fail "invalid-argument"
         (text "The argument " (string-downcase (parameter-name parameter)) " is missing.")))
 
+(defun out-of-order (parameter absent)
+  "Arguments after an optional one that is absent have no place."
+  (fail "invalid-argument"
+        (text "The argument " (string-downcase (parameter-name parameter))
+              " cannot be given without " (string-downcase (parameter-name absent)) ".")))
+
 (defun argument-value (parameter json)
   "The declared type of a rest parameter is that of each of its values."
   (let ((value (lisp-value json)) (type (or (parameter-lisp-type parameter) t)))
@@ -315,11 +324,12 @@ the type says so."
     (if (and (= (length parameters) 1) (= (length required) 1)
              (null (member-for (first required) members)))
         (list (argument-value (first required) (cons :object members)))
-        (let ((arguments '()))
+        (let ((arguments '()) (absent nil))
           (dolist (parameter parameters (nreverse arguments))
             (let ((given (member-for parameter members))
                   (kind (parameter-kind parameter)))
               (cond (given
+                     (when absent (out-of-order parameter absent))
                      (let ((value (argument-value parameter (second given))))
                        (cond ((string= kind "key")
                               (push (parameter-keyword parameter) arguments)
@@ -329,8 +339,7 @@ the type says so."
                              (t (push value arguments)))))
                     ((string= kind "required") (missing-argument parameter))
                     ((string= kind "optional")
-                     ;; a later optional cannot be given without this one
-                     (return (nreverse arguments))))))))))
+                     (setf absent (or absent parameter))))))))))
 
 (define-operation "call-function" (call request)
   (let ((arguments (member-of request "arguments" (object))))

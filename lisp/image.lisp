@@ -27,6 +27,13 @@ them is ended and never started again."
 (defun take-over-debugger ()
   (sb-int:encapsulate 'invoke-debugger 'cadre #'enter-debugger))
 
+(defun know-loaded-files ()
+  "A file that is loaded while load-file evaluates another is its own source."
+  (sb-int:encapsulate 'load 'cadre
+                      (lambda (original &rest arguments)
+                        (let ((sb-c::*source-namestring* nil))
+                          (apply original arguments)))))
+
 (defun warm-up ()
   "Use what the first evaluation would otherwise have to prepare: generic functions get their
 dispatch functions here and not in every worker."
@@ -44,6 +51,7 @@ dispatch functions here and not in every worker."
   (silence-compiler)
   (compile-from-text)
   (probe-file-compiler)
+  (know-loaded-files)
   (count-dry-runs)
   (take-over-debugger)
   (guard-timers)

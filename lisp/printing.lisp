@@ -105,6 +105,9 @@ COMMON-LISP-USER is gone the agent's own keeps texts printable until the session
          (*print-pretty* ,pretty)
          (*print-circle* ,circle)
          (*print-readably* nil)
+         ;; What is printed here is no part of what the user may be printing.
+         (sb-impl::*circularity-hash-table* nil)
+         (sb-impl::*circularity-counter* nil)
          (*package* (session-package)))
      ,@body))
 

@@ -107,6 +107,7 @@ it; the stack stays alive in the post-mortem, where CONTINUE simply returns from
   "A call that hangs while it cleans up has failed before."
   (let ((error (call-error call)))
     (and error
+         (not (equal (member-of error "code") "timeout"))
          (list "hint" (text "It was cleaning up after " (member-of error "type") ": "
                             (one-line (member-of error "message")))))))
 

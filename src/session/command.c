@@ -165,7 +165,6 @@ static void finish_if_done(struct command *command)
     bool gave_up = command->failure[0] != '\0';
     if (!command->exited || (!gave_up && reading))
         return;
-    kill_leftovers(command);
     struct command_result result = {
         .ok = !gave_up && command->exit.known && !command->exit.signaled && command->exit.code == 0,
         .output = buffer_span(&command->output),
@@ -193,8 +192,7 @@ static void on_exit_event(evutil_socket_t fd, short what, void *data)
     if (!process_reap(&command->process, &command->exit))
         return;
     command->exited = true;
-    // Children that hold the pipe open must not delay the answer.
-    kill_group(command);
+    kill_leftovers(command);  // also so that what holds the pipe open does not delay the answer
     finish_if_done(command);
 }
 

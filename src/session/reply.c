@@ -228,14 +228,14 @@ static void texts_release(struct reply_texts *texts)
     buffer_release(&texts->runtime_log);
 }
 
-static void take_output(struct session *session, struct reply_texts *texts,
+static void take_output(struct session *session, struct reply_texts *texts, bool died,
                         struct session_reply *reply)
 {
     reply->standard_output.omitted = capture_take(&session->output, &texts->output);
     reply->standard_error.omitted = capture_take(&session->errors, &texts->raw_errors);
     buffer_append_span(&texts->errors, buffer_span(&session->late_errors));
     buffer_clear(&session->late_errors);
-    runtime_text_divide(buffer_span(&texts->raw_errors), &texts->errors, &texts->runtime_log);
+    runtime_text_divide(buffer_span(&texts->raw_errors), died, &texts->errors, &texts->runtime_log);
     if (texts->runtime_log.length > RUNTIME_LOG_BYTES)
         buffer_consume(
             &texts->runtime_log,
@@ -349,7 +349,7 @@ static void finish_silently(struct session *session, struct job *job)
         struct reply_texts texts;
         struct session_reply unused = {0};
         texts_init(&texts);
-        take_output(session, &texts, &unused);
+        take_output(session, &texts, false, &unused);
         texts_release(&texts);
         note_cancelled(session, job);
     }
@@ -394,12 +394,15 @@ void job_finish(struct session *session, struct job *job)
     };
     struct reply_texts texts;
     texts_init(&texts);
-    take_output(session, &texts, &reply);
-    if (job->has_failure && job->failure.by_runtime)
+    bool died = job->has_failure && job->failure.by_runtime;
+    take_output(session, &texts, died, &reply);
+    if (died)
         take_runtime_frames(&texts, &reply);
     if (!value_is_nil(reply.error) && texts.runtime_log.length > 0)
         reply.error = map_put_text(region, reply.error, "runtime_log",
                                    value_string(region, buffer_span(&texts.runtime_log)));
+    if (job->rolled_back && value_is_map(reply.error))
+        reply.error = map_put_text(region, reply.error, "rolled_back", value_boolean(true));
     job_record(session, job, &reply);
     reply.ok = value_is_nil(reply.error);
     reply.notices = take_notices(session, region, job->result);

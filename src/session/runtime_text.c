@@ -2,50 +2,51 @@
 
 #include <string.h>
 
-// Beginnings of lines that only the runtime writes. Those marked fatal tell why the process ended.
+// When a line is the runtime's and not the code's own: nobody else writes such a line; it is part of
+// a report on the heap; or only if the process has died of its runtime.
+enum line_kind { LINE_ALWAYS, LINE_REPORT, LINE_DYING };
+
+// Beginnings of the lines that the runtime writes, without the spaces before them. Those marked fatal
+// tell why the process ended.
 static const struct runtime_line {
     const char *beginning;
+    enum line_kind kind;
     bool fatal;
 } runtime_lines[] = {
-    {"INFO: Control stack guard page ", false},
-    {"INFO: Binding stack guard page ", false},
-    {"INFO: Alien stack guard page ", false},
-    {"Control stack guard page ", false},
-    {"Binding stack guard page ", false},
-    {"Alien stack guard page ", false},
-    {"Immobile Object Counts", false},
-    {"Gen layout fdefn ", false},
-    {"Tot  ", false},
-    {"CORRUPTION WARNING in SBCL pid ", false},
-    {"Memory fault at ", false},
-    {"The integrity of this image is possibly compromised.", false},
-    {"Continuing with fingers crossed.", false},
-    {"Exiting.", false},
-    {"Heap exhausted during ", true},
-    {"Heap exhausted, game over", true},
-    {"Thread local storage exhausted", true},
-    {"Control stack exhausted, fault: ", true},
-    {"Binding stack exhausted, fault: ", true},
-    {"Alien stack exhausted", true},
-    {"fatal error encountered in SBCL pid ", false},
-    {"Unhandled SIGILL", true},
-    {"GC invariant lost", true},
-    {"        Gen  Boxed", false},
-    {"  Gen  Boxed", false},
-    {" Gen  Boxed", false},
-    {"Gen  Boxed", false},
-    {"           Total bytes allocated ", false},
-    {"Total bytes allocated ", false},
-    {"        Dynamic-space-size bytes ", false},
-    {"Dynamic-space-size bytes ", false},
-    {"GC control variables:", false},
-    {"   *GC-INHIBIT* = ", false},
-    {"   *GC-PENDING* = ", false},
-    {"   *STOP-FOR-GC-PENDING* = ", false},
-    {"fatal error: ", true},
-    {"can't find any room", true},
-    {"cannot suspend thread", true},
-    {"Error: can't ", true},
+    {"INFO: Control stack guard page ", LINE_ALWAYS, false},
+    {"INFO: Binding stack guard page ", LINE_ALWAYS, false},
+    {"INFO: Alien stack guard page ", LINE_ALWAYS, false},
+    {"Control stack guard page ", LINE_ALWAYS, false},
+    {"Binding stack guard page ", LINE_ALWAYS, false},
+    {"Alien stack guard page ", LINE_ALWAYS, false},
+    {"CORRUPTION WARNING in SBCL pid ", LINE_ALWAYS, false},
+    {"Memory fault at 0x", LINE_ALWAYS, false},
+    {"The integrity of this image is possibly compromised.", LINE_ALWAYS, false},
+    {"Continuing with fingers crossed.", LINE_ALWAYS, false},
+    {"Heap exhausted during ", LINE_ALWAYS, true},
+    {"Immobile Object Counts", LINE_REPORT, false},
+    {"Gen layout fdefn ", LINE_REPORT, false},
+    {"Gen  Boxed", LINE_REPORT, false},
+    {"Tot  ", LINE_REPORT, false},
+    {"Total bytes allocated ", LINE_REPORT, false},
+    {"Dynamic-space-size bytes ", LINE_REPORT, false},
+    {"GC control variables:", LINE_REPORT, false},
+    {"*GC-INHIBIT* = ", LINE_REPORT, false},
+    {"*GC-PENDING* = ", LINE_REPORT, false},
+    {"*STOP-FOR-GC-PENDING* = ", LINE_REPORT, false},
+    {"Exiting.", LINE_DYING, false},
+    {"Heap exhausted, game over", LINE_DYING, true},
+    {"Thread local storage exhausted", LINE_DYING, true},
+    {"Control stack exhausted, fault: ", LINE_DYING, true},
+    {"Binding stack exhausted, fault: ", LINE_DYING, true},
+    {"Alien stack exhausted", LINE_DYING, true},
+    {"fatal error encountered in SBCL pid ", LINE_DYING, false},
+    {"Unhandled SIGILL", LINE_DYING, true},
+    {"GC invariant lost", LINE_DYING, true},
+    {"fatal error: ", LINE_DYING, true},
+    {"can't find any room", LINE_DYING, true},
+    {"cannot suspend thread", LINE_DYING, true},
+    {"Error: can't ", LINE_DYING, true},
 };
 
 static const struct runtime_line *runtime_line_find(struct span line)
@@ -54,10 +55,7 @@ static const struct runtime_line *runtime_line_find(struct span line)
     while (bare.length > 0 && bare.data[0] == ' ')
         bare = (struct span){bare.data + 1, bare.length - 1};
     for (size_t i = 0; i < sizeof(runtime_lines) / sizeof(runtime_lines[0]); i++) {
-        const char *beginning = runtime_lines[i].beginning;
-        while (*beginning == ' ')
-            beginning++;
-        if (span_starts_with(bare, span_from(beginning)))
+        if (span_starts_with(bare, span_from(runtime_lines[i].beginning)))
             return &runtime_lines[i];
     }
     return NULL;
@@ -98,20 +96,24 @@ static struct span line_without_end(struct span line)
     return line;
 }
 
-void runtime_text_divide(struct span errors, struct buffer *text, struct buffer *log)
+void runtime_text_divide(struct span errors, bool died, struct buffer *text, struct buffer *log)
 {
     bool continuation = false;
-    bool statistics = false;
+    bool in_report = false;
     while (errors.length > 0) {
         struct span line = line_next(&errors);
         struct span content = line_without_end(line);
         const struct runtime_line *known = runtime_line_find(content);
-        if (known && strstr(known->beginning, "Gen "))
-            statistics = true;
+        if (known && (died || span_starts_with(content, SPAN("Heap exhausted during "))))
+            in_report = true;
         // "fatal error encountered … :" is followed by its reason, then an empty line.
-        bool belongs = known || (continuation && content.length > 0) ||
-                       (statistics && is_statistics_row(content));
-        continuation = known && content.length > 0 && content.data[content.length - 1] == ':';
+        bool belongs =
+            (known &&
+             (died || known->kind == LINE_ALWAYS || (known->kind == LINE_REPORT && in_report))) ||
+            (continuation && content.length > 0) || (in_report && is_statistics_row(content));
+        in_report = in_report && belongs;
+        continuation =
+            belongs && known && content.length > 0 && content.data[content.length - 1] == ':';
         buffer_append_span(belongs ? log : text, line);
     }
 }
@@ -178,8 +180,8 @@ static bool is_agent(struct span name)
 
 static value frame_push(struct region *region, value frames, struct span name)
 {
-    if (span_starts_with(name, SPAN("COMMON-LISP-USER::")))
-        name = (struct span){name.data + 18, name.length - 18};
+    if (span_starts_with(name, SPAN("CL-USER::")))
+        name = (struct span){name.data + 9, name.length - 9};
     CLEANUP_BUFFER struct buffer call;
     buffer_init(&call, BUFFER_DEFAULT_LIMIT);
     buffer_append_format(&call, "(%.*s ...)", (int)name.length, name.data);
@@ -190,23 +192,34 @@ static value frame_push(struct region *region, value frames, struct span name)
     return vector_push(region, frames, frame);
 }
 
+// Where the frame lines begin with which the output ends; its length when there are none.
+static size_t frames_start(struct span output)
+{
+    size_t start = output.length;
+    bool in_frames = false;
+    for (struct span rest = output, line, name; rest.length > 0;) {
+        line = line_next(&rest);
+        bool is_frame = frame_line_parse(line_without_end(line), &name);
+        if (is_frame && !in_frames)
+            start = (size_t)(line.data - output.data);
+        in_frames = is_frame;
+    }
+    return in_frames ? start : output.length;
+}
+
 value runtime_text_take_frames(struct region *region, struct buffer *output)
 {
-    CLEANUP_BUFFER struct buffer others;
-    buffer_init(&others, BUFFER_DEFAULT_LIMIT);
+    struct span all = buffer_span(output);
+    size_t start = frames_start(all);
     value frames = vector_new(region, 0);
     bool of_the_user = true;
-    for (struct span rest = buffer_span(output); rest.length > 0;) {
-        struct span line = line_next(&rest), name;
-        if (!frame_line_parse(line_without_end(line), &name)) {
-            buffer_append_span(&others, line);
-            continue;
-        }
+    for (struct span rest = {all.data + start, all.length - start}, name; rest.length > 0;) {
+        if (!frame_line_parse(line_without_end(line_next(&rest)), &name))
+            break;
         of_the_user = of_the_user && !is_agent(name);
         if (of_the_user && !is_machinery(name) && vector_count(frames) < FRAMES_MAX)
             frames = frame_push(region, frames, name);
     }
-    buffer_clear(output);
-    buffer_append_span(output, buffer_span(&others));
+    buffer_truncate(output, start);
     return frames;
 }

@@ -7,13 +7,13 @@
 #include "value/value.h"
 
 // Divides standard error: lines of the runtime about guard pages, corruption, memory faults and heap
-// statistics go to `log`, everything else to `text`.
-void runtime_text_divide(struct span errors, struct buffer *text, struct buffer *log);
+// statistics, and those with which it died if it did, go to `log`, everything else to `text`.
+void runtime_text_divide(struct span errors, bool died, struct buffer *text, struct buffer *log);
 
 // The line that says why the runtime gave up; empty when there is none. A line that is known to tell
 // it is better than whatever follows "fatal error encountered in SBCL pid …:".
 struct span runtime_text_reason(struct span errors);
 
-// Takes the backtrace of a dying runtime out of standard output: a vector of frames as an error has
+// Takes the backtrace with which a dying runtime ends standard output out of it: a vector of frames as an error has
 // them, innermost first, those of the agent left out. The runtime knows names but no arguments.
 value runtime_text_take_frames(struct region *region, struct buffer *output);

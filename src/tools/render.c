@@ -165,9 +165,11 @@ static void render_position(struct buffer *text, value error)
     else
         return;
     if (span_equal_text(text_in(error, "phase"), "compile"))
-        buffer_append_text(text, "; the file was not loaded)");
+        buffer_append_text(text, path.length > 0 ? "; the file was not loaded)" : ")");
+    else if (form > 1 && !flag_in(error, "rolled_back"))
+        buffer_append_text(text, "; the forms before it took effect)");
     else
-        buffer_append_text(text, form > 1 ? "; the forms before it took effect)" : ")");
+        buffer_append_byte(text, ')');
 }
 
 void render_error_heading(struct buffer *text, value error)

@@ -1,6 +1,6 @@
 // What a frozen error keeps, and what a try at it must not touch.
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { expectResult, temporaryDirectory, useServer } from './support.mjs';
@@ -80,6 +80,14 @@ describe('tries', () => {
     expectResult(await invoke('abort', { error: structured.error.id }), { has: ['; Aborted', '[Discarded]'] });
     assert.equal(readFileSync(file, 'utf8'), 'x\ngood\n');
   });
+  test('that go on leave the renamed original alone', async () => {
+    const file = path.join(temporaryDirectory(), 'renamed.txt');
+    writeFileSync(file, 'OLD');
+    await server.evaluate(`(with-open-file (s ${JSON.stringify(file)} :direction :output :if-exists :rename-and-delete) `
+      + '(restart-case (error "e") (go-on () :ok)))');
+    expectResult(await invoke('go-on'), { has: ['=> :OK', '[Discarded]'] });
+    assert.equal(readFileSync(file, 'utf8'), 'OLD');
+  });
   test('once adopted, the process closes files as any other', async () => {
     const file = path.join(temporaryDirectory(), 'aborted.txt');
     await server.evaluate(`(defvar *kept* (open ${JSON.stringify(file)} :direction :output)) (cerror "go on" "stop")`);
@@ -122,6 +130,36 @@ describe('cleanup forms', () => {
   test('exit in another thread keeps its code', async () => {
     expectResult(await server.evaluate('(sb-thread:make-thread (lambda () (sb-ext:exit :code 6))) (sleep 5)'),
       { ok: false, has: ['The code ended its process with exit code 6.'] });
+  });
+});
+
+describe('what is said about a failure', () => {
+  const server = useServer();
+
+  test('forms before it did not take effect when all was rolled back', async () => {
+    expectResult(await server.evaluate('(defvar *lost* 1) (setf (sb-sys:sap-ref-8 (sb-sys:int-sap 0) 0) 1)'),
+      { ok: false, has: ['(in form 2, line 1, column 19)', '[Rollback]'], lacks: ['took effect'] });
+  });
+  test('while something prints in circles', async () => {
+    await server.evaluate('(defclass shy () ()) (defmethod print-object ((o shy) s) (error "in print ~a" "abc"))');
+    expectResult(await server.evaluate('(let ((*print-circle* t)) (prin1 (list "x" (make-instance \'shy) "yy")))'),
+      { ok: false, has: ['0: (ERROR "in print ~a" "abc")\n'] });
+  });
+  test('lines of the code that look like those of the runtime stay', async () => {
+    const lines = ['Exiting.', "Error: can't open data.csv", 'fatal error: disk full', 'Memory fault at my desk:', 'next', 'Gen  Boxed', '1 2 3 4 5 6 7 8'];
+    expectResult(await server.evaluate(`(format *error-output* "${lines.join('~%')}~%")`), { has: [`[stderr]\n${lines.join('\n')}\n`] });
+  });
+  test('a file that a file loads is its own source, and what compile-time code loads is not the text', async () => {
+    const folder = temporaryDirectory();
+    const [inner, outer, broken] = ['inner', 'outer', 'broken'].map((name) => path.join(folder, `${name}.lisp`));
+    writeFileSync(inner, '(defun nine () 9)\n');
+    writeFileSync(outer, `(load ${JSON.stringify(inner)})\n`);
+    writeFileSync(broken, '(defvar *a* 1)\n(defvar *b* 2)\n(defun calls () (not-defined-anywhere 1))\n');
+    await server.call('load-file', { path: outer });
+    expectResult(await server.call('describe-symbol', { name: 'nine' }), { has: [`Source: ${inner}:1`] });
+    expectResult(await server.evaluate(`(load ${JSON.stringify(inner)})`), '=> T');
+    expectResult(await server.call('compile-form', { code: `(eval-when (:compile-toplevel) (load ${JSON.stringify(broken)}))` }),
+      { has: ['undefined function: COMMON-LISP-USER::NOT-DEFINED-ANYWHERE'], lacks: ['in form'] });
   });
 });
 

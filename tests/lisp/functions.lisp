@@ -61,3 +61,13 @@
 (declaim (ftype (function (keyword &rest single-float) list) rest-tool))
 (check (argument-list (function-parameters 'rest-tool) '("first" "x" "more" #(1 2)))
        '(:x 1f0 2f0))
+
+(defun optional-tool (a &optional (b 2) (c 3)) (list a b c))
+(flet ((arguments (&rest members)
+         (progn
+           (setf *call* (make-call))
+           (or (catch *call-end* (argument-list (function-parameters 'optional-tool) members))
+               (member-of (call-error *call*) "message")))))
+  (check (arguments "a" 1) '(1))
+  (check (arguments "a" 1 "b" 5) '(1 5))
+  (check (arguments "a" 1 "c" 9) "The argument c cannot be given without b."))

@@ -123,6 +123,10 @@ Test(command, ends_children_that_left_its_session)
     outcome = run("setsid -f sleep 7442.4 >/dev/null 2>&1; echo done", SPAN(""), 5000, 1000);
     cr_expect(outcome.ok);
     memory_free(outcome.output);
+    // One that holds the pipe open does not delay the answer.
+    outcome = run("setsid sleep 7442.5 & sleep 0.2; echo done", SPAN(""), 60000, 1000);
+    cr_expect(outcome.ok);
+    memory_free(outcome.output);
     cr_expect_eq(waitpid(-1, NULL, WNOHANG), -1, "nothing is left unreaped");
     check_nothing_left("7442");
 }

@@ -42,10 +42,14 @@
                :max-output (max 1 (integer-member limits "max_output" 100000))
                :max-memory (integer-member limits "max_memory" 1024))))
 
+(declaim (notinline find-operation))
+(defun find-operation (call)
+  (gethash (call-operation call) *operations*))
+
 (defun perform-request (number request)
   (let* ((request (if (object-p request) request (object)))
          (call (make-request-call number request))
-         (function (gethash (call-operation call) *operations*)))
+         (function (find-operation call)))
     (perform-call call
                   (lambda ()
                     (if function

@@ -18,6 +18,7 @@
   (let* ((request (parse-payload *rehearsal-request* 0 (length *rehearsal-request*)))
          (call (make-request-call 0 request)))
     (setf *call* call)
+    (find-operation call)               ; looking up writes, too
     (prepare-call call)
     (let* ((*trace-output* *silence*)
            (source (make-source-text (required-string request "code")))
@@ -53,11 +54,13 @@ no part in it, and a failure is left for the next call to meet and report."
         (writer-fill *rehearsal-writer*) 0))
 
 (defun rehearse ()
-  (populate-unfilled-pages +populated-bytes+)
+  "The rare work first: the processor's caches are left to the frequent one."
   (without-interrupts                   ; a timer of the user would run as part of it
+    ;; A thread may hold the compiler's lock as long as it likes.
+    (unless (or (message-waiting-p) (user-threads))
+      (call-unseen #'rehearse-definition))
+    (unless (message-waiting-p)         ; whoever waits already is better served at once
+      (populate-unfilled-pages +populated-bytes+))
     (touch-variables)
     (call-unseen #'rehearse-call)
-    (setf *call* nil)
-    ;; Not while somebody waits. A thread may hold the compiler's lock as long as it likes.
-    (unless (or (message-waiting-p) (user-threads))
-      (call-unseen #'rehearse-definition))))
+    (setf *call* nil)))

@@ -1,5 +1,6 @@
 // Bytes on a connection to the HTTP transport. The server must survive them and answer a good request
 // afterwards.
+#include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -61,7 +62,12 @@ static int connect_to_server(void)
     struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    CHECK(fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
+    CHECK(fd >= 0);
+    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
+        CHECK(errno == EINTR);  // libFuzzer's alarm
+        close(fd);
+        return connect_to_server();
+    }
     // A reset instead of a lingering close: no port waits for its end.
     struct linger now = {.l_onoff = 1};
     setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));

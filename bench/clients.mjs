@@ -136,7 +136,7 @@ export const THINKING_MS = 5;  // the snapshot after a reply is hidden in a clie
 
 // Milliseconds of the answers to `count` questions, each of which must contain `expected`. The server is
 // a command, or the address of an HTTP server with headers. question(i) gives the lines.
-function ask(bench, server, { count, pauseMs, before = [], question, expected }) {
+export function ask(bench, server, { count, pauseMs, before = [], question, expected }) {
   execFileSync('ninja', ['--quiet', '-C', bench.build, 'bench/bench_client'], { stdio: 'ignore' });
   const lines = Array.from({ length: count + WARM_UP }, (_, i) => question(i));
   const output = execFileSync(path.join(bench.build, 'bench/bench_client'), [String(pauseMs), ...server],
@@ -146,11 +146,6 @@ function ask(bench, server, { count, pauseMs, before = [], question, expected })
     expect(answer, expected);
     return Number(ms);
   });
-}
-
-// A process that answers lines with lines.
-export function askProcess(bench, command, options) {
-  return ask(bench, command, options);
 }
 
 // The tool `name` of `cadre serve` over standard input and output; question(i) gives its arguments.

@@ -1,6 +1,6 @@
 // Common Lisp sessions over MCP stdio. The floor is SBCL itself: a read-eval-print loop over a pipe.
 import { readdirSync, readFileSync } from 'node:fs';
-import { askProcess, askStdio, expect, pause, sample, StdioServer, THINKING_MS } from './clients.mjs';
+import { ask, askStdio, expect, pause, sample, StdioServer, THINKING_MS } from './clients.mjs';
 
 export const title = 'sessions';
 
@@ -40,7 +40,7 @@ async function starts(bench) {
 
 // The same questions to cadre and to the floor.
 function compare(bench, name, { code, expected, floorExpected, target, count = 200, pauseMs = THINKING_MS }) {
-  const floor = floorExpected && askProcess(bench, FLOOR, { count, pauseMs, question: code, expected: floorExpected });
+  const floor = floorExpected && ask(bench, FLOOR, { count, pauseMs, question: code, expected: floorExpected });
   const own = askStdio(bench, 'evaluate-lisp', { count, pauseMs, question: (i) => ({ code: code(i) }), expected });
   bench.row(name, own, { floor, target });
 }

@@ -21,7 +21,7 @@
              `(progn ,@(loop for (name code) on pairs by #'cddr
                              collect `(defconstant ,name ,code)))))
   (define-types
-    +request+ 1 +snap+ 2 +adopt+ 3 +offsets+ 4 +quit+ 5
+    +request+ 1 +snap+ 2 +adopt+ 3 +offsets+ 4 +quit+ 5 +attention+ 6
     +hello+ 16 +result+ 17 +snapped+ 18 +snap-failed+ 19 +woke+ 20 +farewell+ 21
     +frames+ 22 +adopted+ 23 +wake-failed+ 24))
 
@@ -119,10 +119,15 @@ the room left at the start or the end of the frame already sent: one buffer, no 
             (t (exit-now +exit-channel-lost+))))))
 
 (defun message-waiting-p ()
-  (let ((octet (make-octets 1)))
-    (with-pinned-objects (octet)
-      (plusp (c-call "recv" long (int *channel*) (system-area-pointer (vector-sap octet))
-                     (unsigned-long 1) (int #x42)))))) ; MSG_PEEK, MSG_DONTWAIT
+  (plusp (c-call "recv" long (int *channel*) (unsigned-long 0) (unsigned-long 0)
+                 (int #x62))))          ; MSG_PEEK, MSG_TRUNC (so the size counts), MSG_DONTWAIT
+
+(defconstant +attention-microseconds+ 200)
+
+(defun pay-attention ()
+  "A request is being read and will be here before this process could fall asleep and wake up."
+  (loop with end = (+ (monotonic-microseconds) +attention-microseconds+)
+        until (or (message-waiting-p) (> (monotonic-microseconds) end))))
 
 (defun drain-channel ()
   "Forget messages meant for a process that died before it read them."

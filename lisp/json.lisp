@@ -246,8 +246,29 @@
       (cond ((and (<= minimum code #x10ffff) (not (<= #xd800 code #xdfff))) code)
             (t (setf (source-position source) start) #xfffd)))))
 
+(defun read-plain-string (source)
+  "A string of ASCII without escapes, after the opening quote. NIL, and nothing is read, when it is
+of another kind."
+  (declare (type source source) (optimize speed))
+  (let* ((octets (source-octets source))
+         (start (source-position source))
+         (end (loop for index of-type index from start below (source-end source)
+                    for octet = (aref octets index)
+                    do (cond ((= octet 34) (return index))
+                             ((or (< octet 32) (= octet 92) (> octet 127)) (return nil))))))
+    (when end
+      (let ((text (make-string (- end start))))
+        (loop for to of-type index from 0
+              for from of-type index from start below end
+              do (setf (schar text to) (code-char (aref octets from))))
+        (setf (source-position source) (1+ end))
+        text))))
+
 (defun read-json-string (source)
   "After the opening quote."
+  (or (read-plain-string source) (read-any-string source)))
+
+(defun read-any-string (source)
   (declare (type source source) (optimize speed))
   (let* ((size 64) (text (make-string size)) (fill 0))
     (declare (type index size fill) (type (simple-array character (*)) text))
@@ -275,7 +296,34 @@
                 ((< octet 128) (add octet))
                 (t (add (read-utf8-rest octet source)))))))))
 
+(defconstant +plain-digits+ 18)         ; they fit into a fixnum
+
+(defun read-plain-integer (source)
+  "A short integer without a sign. NIL, and nothing is read, when it is a number of another kind."
+  (declare (type source source) (optimize speed))
+  (let* ((octets (source-octets source))
+         (start (source-position source))
+         (end (min (source-end source) (+ start +plain-digits+)))
+         (value 0)
+         (behind (loop for index of-type index from start below end
+                       for digit = (- (aref octets index) 48)
+                       while (<= 0 digit 9)
+                       do (setf value (+ (* 10 value) digit))
+                       finally (return index))))
+    (declare (type index start end behind) (type (integer 0 #.(1- (expt 10 18))) value))
+    (setf (source-position source) behind)
+    (cond ((or (= behind start)
+               (member (peek-octet source) '(46 69 101))  ; a float
+               (<= 48 (peek-octet source) 57)             ; more digits
+               (and (= 48 (aref octets start)) (> behind (1+ start))))
+           (setf (source-position source) start)
+           nil)
+          (t value))))
+
 (defun read-json-number (source)
+  (or (read-plain-integer source) (read-any-number source)))
+
+(defun read-any-number (source)
   (let ((negative (and (= (peek-octet source) 45) (next-octet source))))
     (flet ((digits ()
              (loop with value = 0

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "cli/commands.h"
@@ -14,10 +16,15 @@
 #include "cli/options.h"
 #include "config.h"
 #include "mcp/mcp.h"
+#include "session/program_pool.h"
 #include "session/session.h"
 #include "tools/tools.h"
 
-enum { NAMES_MAX = 16, SHUTDOWN_GRACE_MS = 500 };
+enum {
+    NAMES_MAX = 16,
+    SHUTDOWN_GRACE_MS = 500,
+    LINGER_NS = 200000,  // longer than a small evaluation takes, not worth mentioning beside others
+};
 
 static const char help[] =
     "usage: cadre serve [OPTION...]\n"
@@ -308,6 +315,25 @@ static void release_server(struct server *server)
     libevent_global_shutdown();
 }
 
+// A worker answers a small request sooner than an idle processor falls asleep and is woken up again. So
+// for a moment after each request the loop looks for events instead of waiting for them, unless it would
+// take the worker's only processor.
+static bool is_answer_near(const struct server *server)
+{
+    int64_t session = session_newest_start_ns(server->sessions);
+    int64_t program = program_newest_message_ns(server->programs);
+    return clock_now_ns() - (session > program ? session : program) < LINGER_NS;
+}
+
+static void run_loop(const struct server *server)
+{
+    bool may_linger = sysconf(_SC_NPROCESSORS_ONLN) > 1;
+    int flags;
+    do {
+        flags = may_linger && is_answer_near(server) ? EVLOOP_NONBLOCK : EVLOOP_ONCE;
+    } while (event_base_loop(server->base, flags) == 0 && !event_base_got_break(server->base));
+}
+
 // Signals first: whoever reads where we listen may end us at once.
 static int serve_until_end(struct server *server, const struct serve_options *options)
 {
@@ -317,7 +343,7 @@ static int serve_until_end(struct server *server, const struct serve_options *op
     event_add(interrupt, NULL);
     int status = start_transport(server, options);
     if (status == 0)
-        event_base_dispatch(server->base);
+        run_loop(server);
     event_free(terminate);
     event_free(interrupt);
     return status;

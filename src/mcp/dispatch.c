@@ -292,20 +292,31 @@ void dispatch_batch(struct mcp_server *server, struct exchange *exchange, struct
 
 // --- text ---------------------------------------------------------------------------------------
 
+struct region *dispatch_read(struct mcp_server *server, struct exchange *exchange,
+                             enum message_id_form refusal_id, struct span text, value *ret_whole)
+{
+    if (server->on_message)
+        server->on_message(server->on_message_data);
+    struct region *region = server_region_take(server);
+    struct error error;
+    if (jsonrpc_read(region, text, ret_whole, &error)) {
+        region_set_limit(region, SIZE_MAX);  // it was for the client
+        return region;
+    }
+    char problem[ERROR_MESSAGE_SIZE + 16];
+    snprintf(problem, sizeof(problem), "Parse error: %s", error.message);
+    server_region_give(server, region);
+    dispatch_refuse(exchange, 400, refusal_id, value_nil(), MCP_PARSE_ERROR, problem);
+    return NULL;
+}
+
 void dispatch_text(struct mcp_server *server, struct exchange *exchange, struct peer *peer,
                    struct span text)
 {
-    struct region *region = server_region_take(server);
-    struct error error;
     value whole;
-    if (!jsonrpc_read(region, text, &whole, &error)) {
-        char problem[ERROR_MESSAGE_SIZE + 16];
-        snprintf(problem, sizeof(problem), "Parse error: %s", error.message);
-        server_region_give(server, region);
-        dispatch_refuse(exchange, 400, MESSAGE_ID_NULL, value_nil(), MCP_PARSE_ERROR, problem);
+    struct region *region = dispatch_read(server, exchange, MESSAGE_ID_NULL, text, &whole);
+    if (!region)
         return;
-    }
-    region_set_limit(region, SIZE_MAX);
     if (value_is_vector(whole)) {
         dispatch_batch(server, exchange, peer, region, whole);
         return;

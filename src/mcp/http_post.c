@@ -280,21 +280,15 @@ void post_take(struct mcp_http *http, struct reply *reply)
     struct evbuffer *input = evhttp_request_get_input_buffer(reply->request);
     size_t length = evbuffer_get_length(input);
     struct span text = {(const char *)evbuffer_pullup(input, -1), length};
-    struct region *region = server_region_take(http->server);
-    struct error error;
+    const char *version = http_header(reply->request, "MCP-Protocol-Version", NULL);
+    enum version ignored;
+    bool is_legacy = !version || version_find_legacy(span_from(version), &ignored);
     value whole;
-    if (!jsonrpc_read(region, text.data ? text : SPAN(""), &whole, &error)) {
-        char message[ERROR_MESSAGE_SIZE + 16];
-        snprintf(message, sizeof(message), "Parse error: %s", error.message);
-        server_region_give(http->server, region);
-        const char *version = http_header(reply->request, "MCP-Protocol-Version", NULL);
-        enum version ignored;
-        bool legacy = !version || version_find_legacy(span_from(version), &ignored);
-        dispatch_refuse(&post->base, 400, legacy ? MESSAGE_ID_NULL : MESSAGE_ID_ABSENT, value_nil(),
-                        MCP_PARSE_ERROR, message);
+    struct region *region =
+        dispatch_read(http->server, &post->base, is_legacy ? MESSAGE_ID_NULL : MESSAGE_ID_ABSENT,
+                      text.data ? text : SPAN(""), &whole);
+    if (!region)
         return;
-    }
-    region_set_limit(region, SIZE_MAX);
     evbuffer_drain(input, length);
     if (value_is_vector(whole))
         take_legacy(post, region, whole, NULL);

@@ -129,6 +129,8 @@ struct mcp_server {
     TAILQ_HEAD(transport_head, transport) transports;
     struct metrics *metrics;
     struct state_keeper *states;
+    mcp_message_fn *on_message;  // may be NULL
+    void *on_message_data;
     struct region *spare[MCP_SPARE_REGIONS];
     size_t spare_count;
     bool stopping;
@@ -366,6 +368,10 @@ void dispatch_legacy(struct mcp_server *server, struct exchange *exchange, struc
 // An array under a legacy peer. Consumes the region.
 void dispatch_batch(struct mcp_server *server, struct exchange *exchange, struct peer *peer,
                     struct region *region, value batch);
+// Reads the text of one message or batch. Returns the region of its values, or NULL: then the
+// exchange was answered, with the id in this form.
+struct region *dispatch_read(struct mcp_server *server, struct exchange *exchange,
+                             enum message_id_form refusal_id, struct span text, value *ret_whole);
 // The text of one message or batch on a channel without headers.
 void dispatch_text(struct mcp_server *server, struct exchange *exchange, struct peer *peer,
                    struct span text);

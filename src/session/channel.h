@@ -24,6 +24,7 @@ enum channel_message_type {
     CHANNEL_ADOPT = 3,
     CHANNEL_OFFSETS = 4,
     CHANNEL_QUIT = 5,
+    CHANNEL_ATTENTION = 6,
 
     CHANNEL_HELLO = 16,
     CHANNEL_RESULT = 17,

@@ -248,3 +248,19 @@ enum session_state action_idle_exit(struct session *session, const struct sessio
     session->finalizing = false;
     return session_begin_wake(session, session->current);
 }
+
+// --- a request is about to come ------------------------------------------------------------------------------
+
+// False alarms must not fill the socket of a head that does not read: one in a while is enough.
+void session_alert_head(struct session *session)
+{
+    enum { WHILE_NS = 1000000000 };
+    bool is_ready = session->state == STATE_IDLE && !session->finalizing && !session->handling;
+    int64_t now = clock_now_ns();
+    bool is_alerted =
+        session->attention_ns > session->used_ns && now - session->attention_ns < WHILE_NS;
+    if (!is_ready || is_alerted || session->main.outgoing.length > 0)
+        return;
+    session->attention_ns = now;
+    session_send(session, &session->main, CHANNEL_ATTENTION, SPAN(""));
+}

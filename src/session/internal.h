@@ -168,6 +168,8 @@ struct session {
     uint32_t snap_message;
     char *snap_code;
     uint64_t unit_tick;  // when the current evaluation or housekeeping began
+    int64_t used_ns;       // when a process was last sent a request
+    int64_t attention_ns;  // when the head was last called to attention
 
     int64_t evaluations;    // counter
     int64_t current;        // the evaluation whose state the head has
@@ -314,6 +316,7 @@ enum session_state session_begin_spawn(struct session *session);
 // idle.c
 session_action_fn action_take_request, action_idle_message, action_idle_exit, action_idle_timer;
 void session_begin_finalizers(struct session *session);
+void session_alert_head(struct session *session);
 void session_notice_idle_death(struct session *session, const struct process_exit *exit);
 // run.c
 session_action_fn action_result, action_frames, action_running_exit, action_soft_stop,

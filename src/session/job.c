@@ -198,6 +198,7 @@ void job_send(struct job *job, struct channel *channel)
     buffer_append(&text, params.data + 1, params.length - 1);
     CHECK(!text.failed);
     job->message_number = session_send(session, channel, CHANNEL_REQUEST, buffer_span(&text));
+    session->used_ns = clock_now_ns();
     buffer_release(&text);
     session_set_timer(session, job->timeout > 0 ? job->timeout * 1000 : -1);
 }

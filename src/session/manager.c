@@ -383,6 +383,17 @@ uint64_t session_submit(struct session_manager *manager, const struct session_re
     return ticket;
 }
 
+void session_call_attention(struct session_manager *manager)
+{
+    struct session *latest = manager->sessions;
+    for (struct session *session = latest; session; session = session->next) {
+        if (session->used_ns > latest->used_ns)
+            latest = session;
+    }
+    if (latest)
+        session_alert_head(latest);
+}
+
 static void stop_running(struct session *session, enum job_stop stop)
 {
     struct job *job = session->job;
@@ -434,4 +445,14 @@ bool session_progress(struct session_manager *manager, uint64_t ticket,
         }
     }
     return false;
+}
+
+int64_t session_newest_start_ns(const struct session_manager *manager)
+{
+    int64_t newest = 0;
+    for (const struct session *session = manager->sessions; session; session = session->next) {
+        if (session->job && session->job->started_ns > newest)
+            newest = session->job->started_ns;
+    }
+    return newest;
 }

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "session/process.h"
@@ -51,6 +52,7 @@ struct program_worker {
     struct bufferevent *channel;
     struct event *watchdog;
     bool ready;
+    int64_t sent_ns;          // when it was last sent something
     struct program_run *run;  // NULL: idle
 };
 
@@ -82,6 +84,7 @@ static void send_message(struct program_worker *worker, uint32_t type, struct sp
                               parts[i].iov_len - skipped);
         sent -= skipped;
     }
+    worker->sent_ns = clock_now_ns();
 }
 
 static void set_watchdog(struct program_worker *worker, int64_t milliseconds)
@@ -399,6 +402,16 @@ void program_cancel(struct program_pool *pool, uint64_t ticket)
             worker_fail(worker, "cancelled");
             return;
         }
+}
+
+int64_t program_newest_message_ns(const struct program_pool *pool)
+{
+    int64_t newest = 0;
+    struct program_worker *worker;
+    LIST_FOREACH (worker, &pool->workers, link)
+        if (worker->run && worker->sent_ns > newest)
+            newest = worker->sent_ns;
+    return newest;
 }
 
 void program_call_reply(struct program_call *call, bool ok, struct span text)

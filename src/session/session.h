@@ -130,6 +130,9 @@ struct session_progress {
 // Copies all it needs; the strings and params may be dropped afterwards. Never fails: a refusal is a
 // reply, too. The ticket is never 0 and never used again.
 uint64_t session_submit(struct session_manager *manager, const struct session_request *request);
+// A request may be about to come. The idle head of the session used last wakes up meanwhile, so that
+// it sees the request at once; a false alarm costs it 0.2 ms.
+void session_call_attention(struct session_manager *manager);
 // No reply will come. A queued request is removed; a running one is interrupted, at last killed.
 // Unknown tickets (already answered) are ignored.
 void session_cancel(struct session_manager *manager, uint64_t ticket);
@@ -216,6 +219,8 @@ value session_error(struct session_manager *manager, const char *name, int64_t i
 // What is known of a running or queued request; false for an unknown ticket.
 bool session_progress(struct session_manager *manager, uint64_t ticket,
                       struct session_progress *ret_progress);
+// When the newest of the running requests began (clock_now_ns()); 0: none runs.
+int64_t session_newest_start_ns(const struct session_manager *manager);
 
 // --- the core (also for `cadre doctor`) -------------------------------------------------------------
 

@@ -34,6 +34,7 @@ static void submit_code(struct tools *tools, struct mcp_call *call, tool_render_
     };
     mcp_call_set_data(call, tools);
     tool_submit(tools, call, &request, render);
+    tools_prepare_feed(tools);
 }
 
 static void handle_evaluate(struct mcp_call *call, void *data)

@@ -20,10 +20,15 @@ static enum context_auto feeding_mode(struct tools *tools)
     return mode;
 }
 
+void tools_prepare_feed(struct tools *tools)
+{
+    tools->feeding = feeding_mode(tools);
+}
+
 void tools_feed_context(struct tools *tools, struct mcp_call *call,
                         const struct session_reply *reply, struct tool_result *result)
 {
-    enum context_auto mode = reply->ran ? feeding_mode(tools) : CONTEXT_AUTO_OFF;
+    enum context_auto mode = reply->ran ? tools->feeding : CONTEXT_AUTO_OFF;
     if (mode == CONTEXT_AUTO_OFF)
         return;
     struct region *region = mcp_call_region(call);

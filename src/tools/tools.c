@@ -66,8 +66,14 @@ static bool check_selection(const struct tools *tools, struct error *error)
     return true;
 }
 
+static void on_message(void *data)
+{
+    session_call_attention(((struct tools *)data)->sessions);
+}
+
 bool tools_register(struct tools *tools, struct error *error)
 {
+    mcp_server_on_message(tools->server, on_message, tools);
     tools_register_metrics(tools);
     tools_register_evaluate(tools);
     tools_register_errors(tools);

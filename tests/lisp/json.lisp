@@ -8,6 +8,10 @@
 (check (parse "{\"a\":{\"b\":[]},\"c\":null}") '(:object "a" (:object "b" #()) "c" :null))
 (check (parse "[true,false]") #(:true :false))
 (check (parse "123456789012345678901234567890") 123456789012345678901234567890)
+(dolist (text '("0" "-0" "7" "999999999999999999" "1000000000000000000" "9999999999999999999" "-12"))
+  (check (parse text) (parse-integer text))
+  (check (parse (format nil "[~A,~A ]" text text)) (vector (parse-integer text) (parse-integer text))))
+(check (parse "[1e2,10.5,100000000000000000e1]") #(100d0 10.5d0 1d18))
 (check (parse "1.7976931348623157e308") most-positive-double-float)
 (check (parse "5e-324") 4.9406564584124654d-324)
 (check (parse "0.1") 0.1d0)
@@ -26,7 +30,7 @@
               (map 'list #'char-code
                    (parse-json (coerce '(34 #xc0 #x80 #xed #xa0 #x80 34) 'octets) 7))))
 
-(dolist (text '("" "{" "[1,]" "{\"a\"}" "{\"a\":1,}" "01" "1." "+1" "nul" "\"abc" "\"\\x\"" "[1] 2"
+(dolist (text '("" "{" "[1,]" "{\"a\"}" "{\"a\":1,}" "01" "[00]" "-" "[-]" "1." "1e" "+1" "nul" "\"abc" "\"\\x\"" "[1] 2"
                 "\"\\u12\"" "1e999" "'a'"))
   (check (refused-p text)))
 (check (refused-p (format nil "\"a~%b\"")))

@@ -1,5 +1,6 @@
 // What the reader takes, the writer gives back: reading the written text gives an equal value, and
-// writing that one gives the same text. Borrowing strings or a small region must not change the story.
+// writing that one gives the same text. Borrowing strings, a small region or shapes learned from earlier
+// texts must not change the story.
 #include "base/assert.h"
 #include "base/utf8.h"
 #include "fuzz.h"
@@ -42,6 +43,27 @@ static void small_region(struct span text, bool readable)
     region_free(region);
 }
 
+// Twice, so that the second reading finds what the first has learned.
+static void sharing_region(struct span text, value expected)
+{
+    static struct region *shared;
+    static unsigned uses;
+    if (uses++ % 64 == 0) {  // there is an end to what it learns
+        region_free(shared);
+        shared = region_new(REGION_LIMIT);
+    }
+    struct region *region = region_new(REGION_LIMIT);
+    for (int round = 0; round < 2; round++) {
+        struct error error;
+        value v;
+        region_clear(region);
+        shapes_share(region, shared);
+        CHECK(json_read(region, text, &(struct json_options){0}, &v, &error));
+        CHECK(value_identical(v, expected));
+    }
+    region_free(region);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct span text = {(const char *)data, size};
@@ -57,6 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         round_trip(v, JSON_SORTED);
         round_trip(borrowed, 0);
         round_trip(v, JSON_PRETTY);
+        sharing_region(text, v);
     } else {
         CHECK(error.code == ERROR_SYNTAX || error.code == ERROR_ENCODING ||
               error.code == ERROR_LIMIT);

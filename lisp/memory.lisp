@@ -71,6 +71,23 @@ take a fault for each."
                    (when (<= (decf size (min run size)) 0)
                      (return-from populate-unfilled-pages)))))
 
+;;; Tables in which the compiler remembers what it found out about types; it writes all over them.
+;;; None where SBCL has no such list.
+(defglobal *type-caches*
+    (let ((names (find-symbol "*CACHE-VECTOR-SYMBOLS*" "SB-IMPL")))
+      (if (and names (boundp names)) (symbol-value names) '())))
+
+(defun populate-type-caches ()
+  "Make their pages writable, as above."
+  (dolist (name *type-caches*)
+    (let ((cache (symbol-value name)))
+      (when (simple-vector-p cache)     ; else not in use since the last full collection
+        (with-pinned-objects (cache)
+          (let* ((start (sb-kernel:get-lisp-obj-address cache))
+                 (end (+ start (* (length cache) sb-vm:n-word-bytes)))
+                 (page (logandc2 start (1- +page-size+))))
+            (advise page (- end page) +advice-populate-write+)))))))
+
 ;;; --- the core file ------------------------------------------------------------------------------
 
 ;;; The core is mapped privately and in large pieces. A piece in which one page was written is copied

@@ -30,6 +30,7 @@
 
 (defun rehearse-definition ()
   "The compiler has pages of its own to write to. The name is in no package, since ours is locked."
+  (populate-type-caches)
   (let ((*macroexpand-hook* 'funcall)
         (*error-output* *silence*)
         (sb-ext:*evaluator-mode* :compile))

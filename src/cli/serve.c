@@ -2,11 +2,11 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <getopt.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -327,7 +327,9 @@ static bool is_answer_near(const struct server *server)
 
 static void run_loop(const struct server *server)
 {
-    bool may_linger = sysconf(_SC_NPROCESSORS_ONLN) > 1;
+    cpu_set_t processors;
+    bool may_linger =
+        sched_getaffinity(0, sizeof(processors), &processors) == 0 && CPU_COUNT(&processors) > 1;
     int flags;
     do {
         flags = may_linger && is_answer_near(server) ? EVLOOP_NONBLOCK : EVLOOP_ONCE;

@@ -31,6 +31,7 @@ struct mcp_server *mcp_server_new(struct event_base *base, const struct mcp_serv
     server->base = base;
     arena_init(&server->arena, REGISTRY_LIMIT);
     server->schemas = region_new(REGISTRY_LIMIT);
+    server->shapes = region_new(SIZE_MAX);
     server->info = *info;
     server->info.name = registry_text(server, info->name);
     server->info.title = registry_text(server, info->title);
@@ -66,6 +67,7 @@ void mcp_server_free(struct mcp_server *server)
     metrics_free(server->metrics);
     for (size_t i = 0; i < server->spare_count; i++)
         region_free(server->spare[i]);
+    region_free(server->shapes);
     region_free(server->schemas);
     arena_release(&server->arena);
     memory_free(server);
@@ -127,10 +129,10 @@ void mcp_server_on_message(struct mcp_server *server, mcp_message_fn *on_message
 // Regions are kept warm: a small request then allocates nothing from the system.
 struct region *server_region_take(struct mcp_server *server)
 {
-    if (server->spare_count == 0)
-        return region_new(MCP_REGION_LIMIT);
-    struct region *region = server->spare[--server->spare_count];
+    struct region *region = server->spare_count ? server->spare[--server->spare_count]
+                                                : region_new(MCP_REGION_LIMIT);
     region_set_limit(region, MCP_REGION_LIMIT);
+    shapes_share(region, server->shapes);
     return region;
 }
 

@@ -209,6 +209,7 @@ struct session_manager {
     struct job *refused;  // to be answered from the loop
     struct event *refused_event;
     struct event *reap_timer;
+    struct region *shapes;  // of the messages (shapes_share)
     struct region *spare_region;
     int guardian_fd;
     struct process guardian;

@@ -76,6 +76,7 @@ int session_manager_new(struct event_base *base, const struct session_config *co
     struct session_manager *manager = memory_alloc_zero(sizeof(*manager));
     manager->base = base;
     manager->guardian_fd = -1;
+    manager->shapes = region_new(SIZE_MAX);
     take_config(manager, config);
     snprintf(manager->id, sizeof(manager->id), "%d-%016llx", (int)getpid(), random);
     manager->refused_event = event_new(base, -1, 0, on_refused, manager);
@@ -175,6 +176,7 @@ void session_manager_free(struct session_manager *manager)
         event_free(manager->reap_timer);
     if (manager->spare_region)
         region_free(manager->spare_region);
+    region_free(manager->shapes);
     memory_free(manager->sbcl);
     memory_free(manager->core);
     memory_free(manager->cache_directory);
@@ -188,8 +190,9 @@ struct region *manager_take_region(struct session_manager *manager)
     struct region *region = manager->spare_region;
     manager->spare_region = NULL;
     if (!region)
-        return region_new(SESSION_RESULT_LIMIT);
+        region = region_new(SESSION_RESULT_LIMIT);
     region_set_limit(region, SESSION_RESULT_LIMIT);
+    shapes_share(region, manager->shapes);
     return region;
 }
 

@@ -208,6 +208,7 @@ bool session_read_scratch(struct session *session, const struct channel_message 
                           value *ret_value)
 {
     region_clear(session->scratch);
+    shapes_share(session->scratch, session->manager->shapes);
     return session_read(session, session->scratch, message->payload, ret_value);
 }
 
@@ -225,6 +226,7 @@ void session_keep_state(struct session *session, value message)
     if (!value_is_map(state))
         return;
     region_clear(session->state_region);
+    shapes_share(session->state_region, session->manager->shapes);
     session->agent_state = import_object(session->state_region, state, state_members);
 }
 

@@ -16,7 +16,7 @@ struct heap {
 };
 
 // Slots of region.attached.
-enum { ATTACHED_HEAP, ATTACHED_DEAD, ATTACHED_FREEING };
+enum { ATTACHED_HEAP, ATTACHED_DEAD, ATTACHED_FREEING, ATTACHED_SHARED_SHAPES };
 
 struct heap *heap_make(struct region *region);
 static inline struct heap *heap_of(struct region *region)

@@ -232,6 +232,13 @@ static void record_to_pairs(struct reader *reader, struct level *level)
     level->kind = LEVEL_PAIRS;
 }
 
+// The region that keeps what this reader learns about shapes.
+static inline struct region *learner(const struct reader *reader)
+{
+    struct region *shared = reader->region->attached[ATTACHED_SHARED_SHAPES];
+    return shared ? shared : reader->region;
+}
+
 static inline struct shape **hint_of(const struct level *level)
 {
     return level->shape == &shape_empty ? level->first_hint : &level->shape->hint;
@@ -252,7 +259,8 @@ static const char *take_key(struct reader *reader, const char *at, value key)
     struct shape *next = shape_extend(reader->region, level->shape, key);
     reader->count--;
     if (next) {
-        *hint_of(level) = next;
+        if (next->is_shared || learner(reader) == reader->region)
+            *hint_of(level) = next;  // a shared shape must not point to one of this region
         level->slot = level->shape->count;
         level->shape = next;
         value_release(reader->region, key);
@@ -458,7 +466,7 @@ static const char *open_level(struct reader *reader, const char *at, enum level_
         first_hint = outer->kind == LEVEL_RECORD ? &outer->shape->inner_hint : outer->first_hint;
     }
     if (!first_hint && kind == LEVEL_RECORD)
-        first_hint = &heap_of(reader->region)->hint;
+        first_hint = &heap_of(learner(reader))->hint;
     reader->top = &reader->levels[reader->depth++];
     *reader->top = (struct level){
         .kind = kind, .base = reader->count, .shape = &shape_empty, .first_hint = first_hint};

@@ -11,6 +11,7 @@ enum {
     SHAPES_MAX = 1024,  // narrow shapes per region; they are kept, so there must be an end
     SEARCH_MAX = 8,     // keys searched one by one
     FIRST_BUCKETS = 16,
+    SHARED_KEY_MAX = 64,  // bytes; the memory of shared shapes has an end
 };
 
 struct shape shape_empty = {.header = {.references = OBJECT_LASTING, .kind = OBJECT_SHAPE}};
@@ -188,34 +189,81 @@ static struct shape *transition_find(struct heap *heap, const struct shape *shap
     return next;
 }
 
+static struct shape *shape_make(struct region *region, struct heap *heap,
+                                const struct shape *parent, value key, uint64_t hash)
+{
+    if (heap->shape_count >= heap->shape_buckets)
+        grow_table(region, heap);
+    struct shape *shape = shape_alloc(region, parent->count + 1, true);
+    shape->header.references = OBJECT_LASTING;
+    shape->hash = hash;
+    shape->parent = parent;
+    set_head(shape, key);
+    for (size_t i = 0; i < parent->count; i++)
+        shape->keys[i] = value_retain(parent->keys[i]);
+    shape->keys[parent->count] = value_retain(key);
+    order_insert(shape, parent, shape_complete(shape));
+    struct shape **bucket = &heap->shapes[hash & (heap->shape_buckets - 1)];
+    shape->next = *bucket;
+    *bucket = shape;
+    heap->shape_count++;
+    return shape;
+}
+
+// --- shapes that regions share ------------------------------------------------------------------
+
+void shapes_share(struct region *region, struct region *shared)
+{
+    region->attached[ATTACHED_SHARED_SHAPES] = shared;
+}
+
+// The heap of the region that the successors of this shape are shared in; NULL: they are not.
+static struct heap *shared_heap(const struct region *region, const struct shape *shape)
+{
+    struct region *shared = region->attached[ATTACHED_SHARED_SHAPES];
+    return shared && (shape->is_shared || shape->count == 0) ? heap_of(shared) : NULL;
+}
+
+// Keywords belong to their region, and a key of a client's may be of any length.
+static bool may_be_shared(const struct heap *heap, const struct shape *parent, value key)
+{
+    return key.tag == VALUE_STRING && key.aux <= SHARED_KEY_MAX &&
+           parent->count < SHAPE_NARROW && heap->shape_count < SHAPES_MAX;
+}
+
+static struct shape *shape_make_shared(struct region *shared, struct heap *heap,
+                                       const struct shape *parent, value key, uint64_t hash)
+{
+    value lasting = value_string(shared, value_text(key));
+    value_freeze(lasting);
+    struct shape *shape = shape_make(shared, heap, parent, lasting, hash);
+    shape->is_shared = true;
+    return shape;
+}
+
+// --- successors ---------------------------------------------------------------------------------
+
 struct shape *shape_successor(struct region *region, const struct shape *shape, value key)
 {
-    return transition_find(heap_of(region), shape, key, transition_hash(shape, key));
+    uint64_t hash = transition_hash(shape, key);
+    struct heap *shared = shared_heap(region, shape);
+    struct shape *known = shared ? transition_find(shared, shape, key, hash) : NULL;
+    return known ? known : transition_find(heap_of(region), shape, key, hash);
 }
 
 struct shape *shape_extend(struct region *region, const struct shape *shape, value key)
 {
-    struct heap *heap = heap_of(region);
-    uint64_t hash = transition_hash(shape, key);
-    struct shape *known = transition_find(heap, shape, key, hash);
-    if (known || shape->count >= SHAPE_NARROW || heap->shape_count >= SHAPES_MAX)
+    struct shape *known = shape_successor(region, shape, key);
+    if (known)
         return known;
-    if (heap->shape_count >= heap->shape_buckets)
-        grow_table(region, heap);
-    struct shape *next = shape_alloc(region, shape->count + 1, true);
-    next->header.references = OBJECT_LASTING;
-    next->hash = hash;
-    next->parent = shape;
-    set_head(next, key);
-    for (size_t i = 0; i < shape->count; i++)
-        next->keys[i] = value_retain(shape->keys[i]);
-    next->keys[shape->count] = value_retain(key);
-    order_insert(next, shape, shape_complete(next));
-    struct shape **bucket = &heap->shapes[hash & (heap->shape_buckets - 1)];
-    next->next = *bucket;
-    *bucket = next;
-    heap->shape_count++;
-    return next;
+    uint64_t hash = transition_hash(shape, key);
+    struct heap *shared = shared_heap(region, shape);
+    if (shared && may_be_shared(shared, shape, key))
+        return shape_make_shared(region->attached[ATTACHED_SHARED_SHAPES], shared, shape, key, hash);
+    struct heap *heap = heap_of(region);
+    if (shape->count >= SHAPE_NARROW || heap->shape_count >= SHAPES_MAX)
+        return NULL;
+    return shape_make(region, heap, shape, key, hash);
 }
 
 struct shape *shape_new_wide(struct region *region, const value *keys, size_t count)

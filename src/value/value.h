@@ -130,6 +130,11 @@ value value_copy(struct region *to, value v);  // deep copy into another region 
 // Makes v and all it refers to lasting (see above); v must be the only owner of what is not yet.
 void value_freeze(value v);
 
+// Regions of short-lived messages need not learn the same maps again and again: this one finds and
+// leaves what it learns about maps with short strings as keys in `shared`, a region that must outlive
+// it and serve no other thread. That is at most about 2 MB. region_clear() ends it.
+void shapes_share(struct region *region, struct region *shared);
+
 // --- strings and keywords -----------------------------------------------------------------------
 value value_string(struct region *region, struct span text);         // copies; text must be UTF-8
 value value_string_borrow(struct region *region, struct span text);  // text outlives the region

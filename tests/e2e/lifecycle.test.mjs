@@ -46,6 +46,17 @@ describe('order and concurrency', () => {
   });
 });
 
+describe('a machine with one processor', () => {
+  // Where the server must not keep the processor from its workers while it waits for them.
+  test('evaluations and programs are answered', async () => {
+    const server = await Server.start({ command: ['taskset', '-c', '0', CADRE] });
+    for (let i = 0; i < 10; i++) assert.equal(await server.value(`(* ${i} 2)`), `=> ${i * 2}`);
+    const { structured } = await server.call('run-program', { source: '(reduce + (range 5))' });
+    assert.equal(structured.return, 10);
+    await server.stop();
+  });
+});
+
 describe('progress', () => {
   const server = useServer();
   test('elapsed time and the newest output of a long evaluation', async () => {

@@ -73,13 +73,13 @@ export function processorTicks(pid) {
 // Client transport that forgives nothing: each line of the server's standard output is one JSON-RPC
 // message. (The official one skips what is not JSON, which is what these tests look for.)
 class StrictTransport {
-  constructor({ args, env, cwd }) {
+  constructor({ command: [program, ...before], args, env, cwd }) {
     this.strays = [];
     this.stderr = '';
     this.messages = 0;
     this.marker = `CADRE_TEST_ID=${randomUUID()}`;
     const [name, value] = this.marker.split('=');
-    this.process = spawn(CADRE, ['serve', ...args],
+    this.process = spawn(program, [...before, 'serve', ...args],
       { cwd, env: { ...process.env, ...env, [name]: value }, stdio: ['pipe', 'pipe', 'pipe'] });
     this.pid = this.process.pid;
     this.ended = new Promise((resolve) =>
@@ -139,10 +139,10 @@ async function newClient(sdk, era) {
 }
 
 export class Server {
-  static async start({ sdk = 'v2', era = 'legacy', args = [], env = {}, cwd } = {}) {
+  static async start({ sdk = 'v2', era = 'legacy', command = [CADRE], args = [], env = {}, cwd } = {}) {
     const server = new Server();
     server.sdk = sdk;
-    server.transport = new StrictTransport({ args, env, cwd });
+    server.transport = new StrictTransport({ command, args, env, cwd });
     server.client = await newClient(sdk, era);
     server.errors = [];
     server.client.onerror = (error) => server.errors.push(error);

@@ -319,6 +319,75 @@ Test(json, lasting_values_are_not_counted)
     region_free(other);
 }
 
+// --- shapes that regions share --------------------------------------------------------------------
+
+static value read_message(struct region *shared, const char *text)
+{
+    region_clear(region);
+    shapes_share(region, shared);
+    return read(text);
+}
+
+Test(json, regions_share_what_they_learn)
+{
+    static const char *const texts[] = {
+        "{\"id\":1,\"method\":\"a\",\"params\":{\"name\":\"x\",\"arguments\":{\"code\":[{\"n\":1}]}}}",
+        "{\"id\":2,\"params\":{\"arguments\":{\"other\":true}},\"method\":\"b\"}",
+        // A name too long to be shared, and what follows it.
+        "{\"id\":3,\"a name of more than sixty-four bytes, which is for this one message alone\":{"
+        "\"inner\":1},\"params\":{\"name\":\"y\"}}",
+    };
+    enum { TEXTS = sizeof(texts) / sizeof(*texts) };
+    struct region *shared = region_new(SIZE_MAX);
+    const struct shape *shapes[TEXTS] = {0};
+    size_t live = 0;
+    for (size_t i = 0; i < (size_t)4 * TEXTS; i++) {
+        value v = read_message(shared, texts[i % TEXTS]);
+        cr_assert_str_eq(written(v, 0), texts[i % TEXTS]);
+        cr_assert_eq(map_get_text(v, "id").integer, (int64_t)(i % TEXTS) + 1);
+        bool is_known = i >= TEXTS;
+        if (is_known && i % TEXTS < 2)
+            cr_assert_eq(map_shape(v), shapes[i % TEXTS]);
+        shapes[i % TEXTS] = map_shape(v);
+        if (is_known)
+            cr_assert_eq(shared->live, live, "text %zu", i % TEXTS);
+        live = shared->live;
+    }
+    region_clear(region);
+    region_free(shared);
+}
+
+Test(json, maps_of_sharing_regions_are_like_others)
+{
+    struct region *shared = region_new(SIZE_MAX);
+    shapes_share(region, shared);
+    value map = map_new(region);
+    map = map_put(region, map, value_keyword(region, SPAN("key")), value_integer(1));
+    map = map_put_text(region, map, "key", value_integer(2));
+    cr_assert_str_eq(printed(map), "{:key 1 \"key\" 2}");
+    map = map_put_text(region, map, "key", value_integer(3));
+    struct region *other = region_new(SIZE_MAX);
+    value copy = value_copy(other, map);
+    value_release(region, map);
+    region_clear(region);
+    region_free(shared);
+    cr_assert_str_eq(printed(copy), "{:key 1 \"key\" 3}");
+    region_free(other);
+}
+
+Test(json, what_is_shared_has_an_end)
+{
+    struct region *shared = region_new(SIZE_MAX);
+    char text[64];
+    for (int i = 0; i < 5000; i++) {
+        snprintf(text, sizeof(text), "{\"n%d\":{\"m%d\":%d,\"x\":[]}}", i, i, i);
+        cr_assert_str_eq(written(read_message(shared, text), 0), text);
+    }
+    cr_assert_lt(shared->live, (size_t)2 << 20);
+    region_clear(region);
+    region_free(shared);
+}
+
 // --- writing ------------------------------------------------------------------------------------
 
 Test(json, values_without_json_form_follow_the_table)

@@ -453,6 +453,47 @@ Test(session_lineage, undone_evaluations)
     region_free(region);
 }
 
+// --- attention --------------------------------------------------------------------------------------------
+
+// Frames of attention that reached the head.
+static int alerts(struct session *session)
+{
+    uint32_t header[4];
+    int count = 0;
+    while (recv(session->main.worker_fd, header, sizeof(header), MSG_DONTWAIT) > 0)
+        count += header[0] == CHANNEL_ATTENTION;
+    return count;
+}
+
+Test(session_attention, only_an_idle_head_and_not_again_and_again)
+{
+    struct event_base *base = event_base_new();
+    struct session session = {.state = STATE_IDLE};
+    cr_assert_eq(channel_init(&session.main, base, on_message, NULL), 0);
+    for (int i = 0; i < 100; i++)
+        session_alert_head(&session);
+    cr_assert_eq(alerts(&session), 1);
+    session.used_ns = session.attention_ns + 1;  // a request came
+    session_alert_head(&session);
+    cr_assert_eq(alerts(&session), 1);
+    session.attention_ns -= 2000000000;  // long ago
+    session_alert_head(&session);
+    cr_assert_eq(alerts(&session), 1);
+
+    session.used_ns = session.attention_ns + 1;
+    session.finalizing = true;
+    session_alert_head(&session);
+    session.finalizing = false;
+    session.state = STATE_RUNNING;
+    session_alert_head(&session);
+    session.state = STATE_IDLE;
+    buffer_append_byte(&session.main.outgoing, ' ');  // the socket is full already
+    session_alert_head(&session);
+    cr_assert_eq(alerts(&session), 0);
+    channel_release(&session.main);
+    event_base_free(base);
+}
+
 // --- eviction -------------------------------------------------------------------------------------------
 
 enum { SNAPSHOTS = 16, POSTMORTEMS = 2, SIZE_MB = 10 };

@@ -316,10 +316,12 @@ static void release_server(struct server *server)
 }
 
 // A worker answers a small request sooner than an idle processor falls asleep and is woken up again. So
-// for a moment after each request the loop looks for events instead of waiting for them, unless it would
-// take the worker's only processor.
+// for a moment after a request the loop looks for events instead of waiting for them. Not if that takes
+// a processor that somebody needs: there is only one, or other requests are under way.
 static bool is_answer_near(const struct server *server)
 {
+    if (mcp_server_active_calls(server->mcp) != 1)
+        return false;
     int64_t session = session_newest_start_ns(server->sessions);
     int64_t program = program_newest_message_ns(server->programs);
     return clock_now_ns() - (session > program ? session : program) < LINGER_NS;

@@ -57,9 +57,10 @@
 ;;; --- clocks -------------------------------------------------------------------------------------
 
 (defun read-clocks ()
-  (list (monotonic-microseconds) (cpu-microseconds)
-        (round (* sb-ext:*gc-run-time* (/ 1000000 internal-time-units-per-second)))
-        (sb-ext:get-bytes-consed) (page-faults)))
+  (multiple-value-bind (cpu faults) (process-usage)
+    (list (monotonic-microseconds) cpu
+          (round (* sb-ext:*gc-run-time* (/ 1000000 internal-time-units-per-second)))
+          (sb-ext:get-bytes-consed) faults)))
 
 (defun timing-since (clocks)
   (destructuring-bind (real run gc bytes faults) (mapcar #'- (read-clocks) clocks)

@@ -75,21 +75,19 @@
   "A group of its own, so that KILL of group 0 in one process of a session spares the others."
   (c-call "setpgid" int (int 0) (int 0)))
 
-(defun microseconds (clock)
+;;; SBCL's own real-time clock ticks in steps of 4 ms.
+(defun monotonic-microseconds ()
   (with-alien ((time (array long 2)))
-    (c-call "clock_gettime" int (int clock) ((* (array long 2)) (addr time)))
+    (c-call "clock_gettime" int (int 1) ((* (array long 2)) (addr time))) ; CLOCK_MONOTONIC
     (+ (* 1000000 (deref time 0)) (floor (deref time 1) 1000))))
 
-;;; SBCL's own real-time clock ticks in steps of 4 ms.
-(defun monotonic-microseconds () (microseconds 1)) ; CLOCK_MONOTONIC
-(defun cpu-microseconds () (microseconds 2))       ; CLOCK_PROCESS_CPUTIME_ID
-
-(defun page-faults ()
-  "Major and minor page faults of this process so far."
+(defun process-usage ()
+  "Microseconds of processor time and page faults of this process so far."
   (with-alien ((usage (array long 18)))
     (c-call "getrusage" int (int 0) ((* (array long 18)) (addr usage)))
-    ;; struct rusage: two timevals (4 longs), then 4 memory figures, minor, major faults
-    (+ (deref usage 8) (deref usage 9))))
+    ;; struct rusage: timevals of user and system time, 4 memory figures, minor and major faults
+    (values (+ (* 1000000 (+ (deref usage 0) (deref usage 2))) (deref usage 1) (deref usage 3))
+            (+ (deref usage 8) (deref usage 9)))))
 
 ;;; Signal sets are 128 bytes of which the kernel looks at the first eight.
 

@@ -102,9 +102,9 @@ static char *default_path(void)
 
 void connection_init(struct connection *connection, const char *path)
 {
-    *connection = (struct connection){
-        .path = path ? memory_copy_text(path, strlen(path)) : default_path(),
-    };
+    CLEANUP_FREE char *given = path ? memory_copy_text(path, strlen(path)) : default_path();
+    bool is_uri = strncmp(given, "file:", 5) == 0;  // to SQLite; to us it is a name like any other
+    *connection = (struct connection){.path = memory_format("%s%s", is_uri ? "./" : "", given)};
 }
 
 static bool is_in_memory(const struct connection *connection)
@@ -124,7 +124,7 @@ static bool create_file(struct connection *connection, struct context_error *err
     int failed = path_make_parents(connection->path);
     if (failed < 0)
         return fail_system(connection, "create its directory", -failed, error);
-    int file = open(connection->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int file = open(connection->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (file < 0)
         return fail_system(connection, "create it", errno, error);
     close(file);

@@ -62,8 +62,9 @@ format:
 install:
 	@scripts/setup build
 	@test -f $(RELEASE)/build.ninja || meson setup $(RELEASE) --buildtype=release -Dtests=false
-	@meson configure $(RELEASE) --prefix=$(PREFIX)
+	@meson configure $(RELEASE) --prefix='$(PREFIX)'
 	@meson install -C $(RELEASE)
+	@test -n '$(DESTDIR)' -o "$$(id -u)" != 0 -o ! -x /sbin/ldconfig || /sbin/ldconfig
 
 clean:
 	rm -rf build

@@ -282,19 +282,32 @@ static void close_database(struct connection *connection)
     open_connections.count--;
 }
 
+// Somebody deleted or replaced the file: what is added to the old one would be lost.
+static bool has_moved(const struct connection *connection)
+{
+    int moved = 0;
+    if (sqlite3_get_autocommit(connection->database))  // never in the middle of a transaction
+        sqlite3_file_control(connection->database, NULL, SQLITE_FCNTL_HAS_MOVED, &moved);
+    return moved != 0;
+}
+
 bool connection_open(struct connection *connection, struct context_error *error)
 {
     if (!check_process(connection, error))
         return false;
-    if (connection->database)
+    if (connection->database && !has_moved(connection))
         return true;
+    if (connection->database) {
+        log_info("%s: deleted or replaced by another file, opening it anew", connection->path);
+        close_database(connection);
+        connection->data_version = -1;
+    }
     if (!create_file(connection, error))
         return false;
     int result =
         sqlite3_open_v2(connection->path, &connection->database,
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
     open_connections.count++;
-    connection->data_version = 0;
     bool good = result == SQLITE_OK ? set_up(connection, error)
                                     : connection_fail(connection, result, error);
     if (!good)

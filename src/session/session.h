@@ -175,6 +175,7 @@ struct session_reply {
     bool adopted;
     struct span package;           // "COMMON-LISP-USER"
     struct span package_label;     // "CL-USER"
+    struct span package_before;    // that of the package before the run
     struct session_limits limits;  // in force
     unsigned heap_mb;
     int64_t elapsed_us;  // from the start of the run to the reply

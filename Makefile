@@ -60,6 +60,8 @@ format:
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
 install:
+	@d='$(DESTDIR)$(PREFIX)'; while ! test -e "$$d"; do d=$$(dirname "$$d"); done; test -w "$$d" || { \
+		echo "make install: $$d is not yours to write: be root, or give PREFIX=\$$HOME/.local" >&2; exit 1; }
 	@scripts/setup build
 	@test -f $(RELEASE)/build.ninja || meson setup $(RELEASE) --buildtype=release -Dtests=false
 	@meson configure $(RELEASE) --prefix='$(PREFIX)'

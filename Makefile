@@ -60,10 +60,13 @@ format:
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
 install:
+	@d='$(DESTDIR)$(PREFIX)'; while ! test -e "$$d"; do d=$$(dirname "$$d"); done; test -w "$$d" || { \
+		echo "make install: $$d is not yours to write: be root, or give PREFIX=\$$HOME/.local" >&2; exit 1; }
 	@scripts/setup build
 	@test -f $(RELEASE)/build.ninja || meson setup $(RELEASE) --buildtype=release -Dtests=false
-	@meson configure $(RELEASE) --prefix=$(PREFIX)
+	@meson configure $(RELEASE) --prefix='$(PREFIX)'
 	@meson install -C $(RELEASE)
+	@test -n '$(DESTDIR)' -o "$$(id -u)" != 0 -o ! -x /sbin/ldconfig || /sbin/ldconfig
 
 clean:
 	rm -rf build

@@ -16,7 +16,9 @@
     (loop for name = (read-line stream nil) while name collect name)))
 
 (defun argument (name)
-  (or (sb-posix:getenv name) (error "~A is not set; use scripts/build-core" name)))
+  "The path in an environment variable. Brackets and stars in it are characters like any others."
+  (sb-ext:parse-native-namestring
+   (or (sb-posix:getenv name) (error "~A is not set; use scripts/build-core" name))))
 
 (defun compile-agent (source-directory scratch-directory)
   "Compile and load every file; a warning of the compiler fails the build."
@@ -44,8 +46,7 @@
                                 (error "the agent uses something undefined: ~A" text)))))
                  (style-warning #'muffle-warning)
                  (sb-ext:package-lock-violation #'continue))
-    (compile-agent (pathname (argument "CADRE_LISP_SOURCE"))
-                   (pathname (argument "CADRE_LISP_SCRATCH")))))
+    (compile-agent (argument "CADRE_LISP_SOURCE") (argument "CADRE_LISP_SCRATCH"))))
 
 (let ((core (argument "CADRE_CORE")))
   (delete-package "CADRE-BUILD")

@@ -47,12 +47,6 @@ struct command_call {
 
 // --- output -------------------------------------------------------------------------------------
 
-static int fail(const char *code, const char *message)
-{
-    fprintf(stderr, "cadre: %s: %s\n", code, message);
-    return 1;
-}
-
 static void write_span(struct span text)
 {
     fwrite(text.data, 1, text.length, stdout);
@@ -79,19 +73,6 @@ static void write_lines(struct span text, struct span first)
         fprintf(stderr, "%.*s\n", (int)(text.length - length - 1), end + 1);
 }
 
-// Runs the operation; on failure says so.
-static bool operate(struct command_call *call, enum context_operation operation, value arguments,
-                    struct context_result *ret_result)
-{
-    *ret_result = context_operate(call->store, call->region, operation, arguments);
-    if (ret_result->ok)
-        return true;
-    if (call->options->json)
-        write_json(ret_result->structured);
-    fail(context_code_name(ret_result->error.code), ret_result->error.message);
-    return false;
-}
-
 static value put(struct command_call *call, value map, const char *name, value item)
 {
     return map_put_text(call->region, map, name, item);
@@ -100,6 +81,33 @@ static value put(struct command_call *call, value map, const char *name, value i
 static value put_text(struct command_call *call, value map, const char *name, const char *text)
 {
     return text ? put(call, map, name, value_string_format(call->region, "%s", text)) : map;
+}
+
+static int fail(struct command_call *call, const char *code, const char *message)
+{
+    if (call->options->json) {
+        value error = put_text(call, map_new(call->region), "code", code);
+        error = put_text(call, error, "message", message);
+        value result = put(call, map_new(call->region), "ok", value_boolean(false));
+        write_json(put(call, result, "error", error));
+    }
+    fprintf(stderr, "cadre: %s: %s\n", code, message);
+    return 1;
+}
+
+static int fail_with(struct command_call *call, const struct context_error *error)
+{
+    return fail(call, context_code_name(error->code), error->message);
+}
+
+// Runs the operation; on failure says so.
+static bool operate(struct command_call *call, enum context_operation operation, value arguments,
+                    struct context_result *ret_result)
+{
+    *ret_result = context_operate(call->store, call->region, operation, arguments);
+    if (!ret_result->ok)
+        fail_with(call, &ret_result->error);
+    return ret_result->ok;
 }
 
 // --- arguments shared by the commands -----------------------------------------------------------
@@ -126,12 +134,14 @@ static value filter_arguments(struct command_call *call)
 
 // --- add ----------------------------------------------------------------------------------------
 
-static bool is_utf8(struct span text, const char *what)
+static bool is_utf8(struct command_call *call, struct span text, const char *what)
 {
     size_t valid = utf8_valid_prefix(text.data, text.length);
     if (valid == text.length)
         return true;
-    fprintf(stderr, "cadre: invalid-content: %s is not UTF-8 (byte %zu)\n", what, valid + 1);
+    struct context_error error;
+    context_fail(&error, CONTEXT_INVALID_CONTENT, "%s is not UTF-8 (byte %zu)", what, valid + 1);
+    fail_with(call, &error);
     return false;
 }
 
@@ -141,10 +151,10 @@ static bool take_file(struct command_call *call, struct context_file *file, valu
     struct context_options *options = call->options;
     struct context_error error;
     if (!context_file_read(options->file, CONTEXT_READ_LIMIT, file, &error)) {
-        fail(context_code_name(error.code), error.message);
+        fail_with(call, &error);
         return false;
     }
-    if (!is_utf8(file->content, file->name))
+    if (!is_utf8(call, file->content, file->name))
         return false;
     CLEANUP_BUFFER struct buffer members;
     buffer_init(&members, CONTEXT_READ_LIMIT);
@@ -173,7 +183,7 @@ static bool take_input(struct command_call *call, value *arguments)
     if (!is_argument && !option_read_file("-", CONTEXT_READ_LIMIT, &input))
         return false;
     struct span content = is_argument ? span_from(options->words[0]) : buffer_span(&input);
-    if (!is_utf8(content, "content"))
+    if (!is_utf8(call, content, "content"))
         return false;
     *arguments = put(call, *arguments, "content", value_string(call->region, content));
     return true;
@@ -191,7 +201,7 @@ static bool take_metadata(struct command_call *call, value *arguments)
         buffer_append_byte(&object, '}');
         struct error error;
         if (!json_read(call->region, buffer_span(&object), NULL, &metadata, &error)) {
-            fail("invalid-metadata", error.message);
+            fail(call, "invalid-metadata", error.message);
             return false;
         }
     }
@@ -251,6 +261,11 @@ static int command_add(struct command_call *call)
 {
     const struct context_options *options = call->options;
     if (options->id) {
+        const char *stray = context_options_stray(options, CONTEXT_OPTION_ID | CONTEXT_OPTION_PIN |
+                                                               CONTEXT_OPTION_UNPIN);
+        if (stray || options->word_count > 0)
+            return context_usage("--id takes --pin or --unpin only; got %s%s", stray ? "--" : "",
+                                 stray ? stray : options->words[0]);
         if (options->pin == options->unpin)
             return context_usage("--id needs --pin or --unpin");
         return change_pin(call, options->id, options->pin);
@@ -355,7 +370,7 @@ static int print_settings(struct command_call *call)
     struct context_error error;
     if (!context_store_max_items(call->store, &max_items, &error) ||
         !context_store_auto(call->store, &mode, &error))
-        return fail(context_code_name(error.code), error.message);
+        return fail_with(call, &error);
     if (call->options->json) {
         value settings = put(call, map_new(call->region), "max-items", value_integer(max_items));
         write_json(put_text(call, settings, "auto-context", context_auto_name(mode)));
@@ -375,23 +390,36 @@ static int command_set(struct command_call *call)
         return context_usage("set takes a name and a value");
     if (!context_store_set(call->store, span_from(options->words[0]), span_from(options->words[1]),
                            &error))
-        return fail(context_code_name(error.code), error.message);
+        return fail_with(call, &error);
     return print_settings(call);
 }
 
 // --- the command line ---------------------------------------------------------------------------
 
+enum {
+    FILTER_OPTIONS = CONTEXT_OPTION_TYPES | CONTEXT_OPTION_LIMIT,
+    ADD_OPTIONS = CONTEXT_OPTION_TYPE | CONTEXT_OPTION_META | CONTEXT_OPTION_META_JSON |
+                  CONTEXT_OPTION_FILE | CONTEXT_OPTION_ID | CONTEXT_OPTION_PIN |
+                  CONTEXT_OPTION_UNPIN,
+};
+
 static const struct {
     const char *name;
     int (*run)(struct command_call *call);
-    int low;   // arguments, at least
-    int high;  // at most
+    int low;           // arguments, at least
+    int high;          // at most
+    unsigned options;  // those it takes
 } commands[] = {
-    {"add", command_add, 0, 2},       {"list", command_list, 0, 0},
-    {"show", command_show, 1, 1},     {"rm", command_remove, 1, 1 << 20},
-    {"pin", command_pin, 1, 1 << 20}, {"unpin", command_unpin, 1, 1 << 20},
-    {"clear", command_clear, 0, 0},   {"render", command_render, 0, 0},
-    {"set", command_set, 0, 2},
+    {"add", command_add, 0, 2, ADD_OPTIONS},
+    {"list", command_list, 0, 0, FILTER_OPTIONS},
+    {"show", command_show, 1, 1, 0},
+    {"rm", command_remove, 1, 1 << 20, 0},
+    {"pin", command_pin, 1, 1 << 20, 0},
+    {"unpin", command_unpin, 1, 1 << 20, 0},
+    {"clear", command_clear, 0, 0, CONTEXT_OPTION_TYPES | CONTEXT_OPTION_ALL},
+    {"render", command_render, 0, 0,
+     FILTER_OPTIONS | CONTEXT_OPTION_MAX_CHARS | CONTEXT_OPTION_STYLE},
+    {"set", command_set, 0, 2, 0},
 };
 
 static int run_command(struct command_call *call)
@@ -407,13 +435,12 @@ static int run_command(struct command_call *call)
             continue;
         if (options->word_count < commands[i].low || options->word_count > commands[i].high)
             return context_usage("wrong number of arguments for %s", name);
+        const char *stray = context_options_stray(options, commands[i].options);
+        if (stray)
+            return context_usage("%s has no option --%s", name, stray);
         call->store = context_store_new(options->store);
         int status = commands[i].run(call);
         context_store_free(call->store);
-        if (fflush(stdout) != 0 && status == 0) {
-            perror("cadre: cannot write");
-            status = 1;
-        }
         return status;
     }
     return context_usage("unknown command '%s'", name);

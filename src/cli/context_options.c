@@ -29,40 +29,22 @@ value context_number_or_text(struct region *region, const char *text)
     return value_string_format(region, "%s", text);
 }
 
-enum {
-    OPTION_STORE = 256,
-    OPTION_JSON,
-    OPTION_TYPE,
-    OPTION_META,
-    OPTION_META_JSON,
-    OPTION_FILE,
-    OPTION_ID,
-    OPTION_PIN,
-    OPTION_UNPIN,
-    OPTION_TYPES,
-    OPTION_LIMIT,
-    OPTION_MAX_CHARS,
-    OPTION_STYLE,
-    OPTION_ALL,
-    OPTION_HELP,
-};
-
 static const struct option long_options[] = {
-    {"context-db", required_argument, NULL, OPTION_STORE},
-    {"json", no_argument, NULL, OPTION_JSON},
-    {"type", required_argument, NULL, OPTION_TYPE},
-    {"meta", required_argument, NULL, OPTION_META},
-    {"meta-json", required_argument, NULL, OPTION_META_JSON},
-    {"file", required_argument, NULL, OPTION_FILE},
-    {"id", required_argument, NULL, OPTION_ID},
-    {"pin", no_argument, NULL, OPTION_PIN},
-    {"unpin", no_argument, NULL, OPTION_UNPIN},
-    {"types", required_argument, NULL, OPTION_TYPES},
-    {"limit", required_argument, NULL, OPTION_LIMIT},
-    {"max-chars", required_argument, NULL, OPTION_MAX_CHARS},
-    {"style", required_argument, NULL, OPTION_STYLE},
-    {"all", no_argument, NULL, OPTION_ALL},
-    {"help", no_argument, NULL, OPTION_HELP},
+    {"context-db", required_argument, NULL, CONTEXT_OPTION_STORE},
+    {"json", no_argument, NULL, CONTEXT_OPTION_JSON},
+    {"type", required_argument, NULL, CONTEXT_OPTION_TYPE},
+    {"meta", required_argument, NULL, CONTEXT_OPTION_META},
+    {"meta-json", required_argument, NULL, CONTEXT_OPTION_META_JSON},
+    {"file", required_argument, NULL, CONTEXT_OPTION_FILE},
+    {"id", required_argument, NULL, CONTEXT_OPTION_ID},
+    {"pin", no_argument, NULL, CONTEXT_OPTION_PIN},
+    {"unpin", no_argument, NULL, CONTEXT_OPTION_UNPIN},
+    {"types", required_argument, NULL, CONTEXT_OPTION_TYPES},
+    {"limit", required_argument, NULL, CONTEXT_OPTION_LIMIT},
+    {"max-chars", required_argument, NULL, CONTEXT_OPTION_MAX_CHARS},
+    {"style", required_argument, NULL, CONTEXT_OPTION_STYLE},
+    {"all", no_argument, NULL, CONTEXT_OPTION_ALL},
+    {"help", no_argument, NULL, CONTEXT_OPTION_HELP},
     {0},
 };
 
@@ -122,22 +104,23 @@ static int take_meta_json(struct region *region, struct context_options *options
 static int take_option(struct region *region, struct context_options *options, int option,
                        const char *argument)
 {
+    options->given |= option == '?' ? 0 : (unsigned)option;
     switch (option) {
-    case OPTION_STORE: options->store = argument; return 0;
-    case OPTION_JSON: options->json = true; return 0;
-    case OPTION_TYPE: options->type = argument; return 0;
-    case OPTION_META: return take_meta(region, options, argument);
-    case OPTION_META_JSON: return take_meta_json(region, options, argument);
-    case OPTION_FILE: options->file = argument; return 0;
-    case OPTION_ID: options->id = argument; return 0;
-    case OPTION_PIN: options->pin = true; return 0;
-    case OPTION_UNPIN: options->unpin = true; return 0;
-    case OPTION_TYPES: options->types = argument; return 0;
-    case OPTION_LIMIT: options->limit = argument; return 0;
-    case OPTION_MAX_CHARS: options->max_chars = argument; return 0;
-    case OPTION_STYLE: options->style = argument; return 0;
-    case OPTION_ALL: options->all = true; return 0;
-    case OPTION_HELP: options->help = true; return 0;
+    case CONTEXT_OPTION_STORE: options->store = argument; return 0;
+    case CONTEXT_OPTION_JSON: options->json = true; return 0;
+    case CONTEXT_OPTION_TYPE: options->type = argument; return 0;
+    case CONTEXT_OPTION_META: return take_meta(region, options, argument);
+    case CONTEXT_OPTION_META_JSON: return take_meta_json(region, options, argument);
+    case CONTEXT_OPTION_FILE: options->file = argument; return 0;
+    case CONTEXT_OPTION_ID: options->id = argument; return 0;
+    case CONTEXT_OPTION_PIN: options->pin = true; return 0;
+    case CONTEXT_OPTION_UNPIN: options->unpin = true; return 0;
+    case CONTEXT_OPTION_TYPES: options->types = argument; return 0;
+    case CONTEXT_OPTION_LIMIT: options->limit = argument; return 0;
+    case CONTEXT_OPTION_MAX_CHARS: options->max_chars = argument; return 0;
+    case CONTEXT_OPTION_STYLE: options->style = argument; return 0;
+    case CONTEXT_OPTION_ALL: options->all = true; return 0;
+    case CONTEXT_OPTION_HELP: options->help = true; return 0;
     default:
         return context_usage("unknown option or missing value near '%s'", argument ? argument : "");
     }
@@ -158,6 +141,15 @@ int context_options_parse(struct context_options *ret_options, struct region *re
     options->words = argv + optind;
     options->word_count = argc - optind;
     return status;
+}
+
+const char *context_options_stray(const struct context_options *options, unsigned allowed)
+{
+    unsigned common = CONTEXT_OPTION_STORE | CONTEXT_OPTION_JSON | CONTEXT_OPTION_HELP;
+    for (const struct option *option = long_options; option->name; option++)
+        if (options->given & ~allowed & ~common & (unsigned)option->val)
+            return option->name;
+    return NULL;
 }
 
 void context_options_release(struct context_options *options)

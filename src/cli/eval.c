@@ -158,8 +158,7 @@ static int evaluate(const struct eval_options *options)
     lisp_call(&lisp, &request, print_reply, &evaluation);
     region_free(region);
     lisp_release(&lisp);
-    bool written = fflush(stdout) == 0;
-    return evaluation.ok && written ? EXIT_SUCCESS : EXIT_FAILURE;
+    return evaluation.ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 int command_eval(int argc, char **argv)

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -47,10 +48,8 @@ static bool fill_standard_descriptors(void)
     return descriptor >= 0 && close(descriptor) == 0;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
-    if (!fill_standard_descriptors())
-        return 1;
     const char *name = argc > 1 ? argv[1] : "";
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
         print_help(stdout);
@@ -60,9 +59,6 @@ int main(int argc, char **argv)
         puts("cadre " CADRE_VERSION);
         return 0;
     }
-    // Not a command for people: how the server starts the processes that run programs.
-    if (strcmp(name, "program-worker") == 0)
-        return program_worker_main(PROGRAM_WORKER_FD);
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         if (strcmp(name, commands[i].name) == 0)
             return commands[i].run(argc - 1, argv + 1);
@@ -70,4 +66,23 @@ int main(int argc, char **argv)
         fprintf(stderr, "cadre: unknown command '%s'\n\n", name);
     print_help(stderr);
     return EXIT_USAGE;
+}
+
+// What was printed need not have been written, now or long before: the stream remembers.
+static int finish(int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    fputs("cadre: cannot write to standard output\n", stderr);
+    return status ? status : EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+    if (!fill_standard_descriptors())
+        return EXIT_FAILURE;
+    // Not a command for people: how the server starts the processes that run programs.
+    if (argc > 1 && strcmp(argv[1], "program-worker") == 0)
+        return program_worker_main(PROGRAM_WORKER_FD);
+    return finish(run(argc, argv));
 }

@@ -40,7 +40,8 @@ static const char help[] =
     "  --auto-context MODE    off, errors, history or all: evaluations become context items\n"
     "  --program-tools FILE   tools that programs may call (JSON)\n"
     "  --timeout SECONDS      limit of one evaluation, 0 = none (default 30)\n"
-    "  --max-memory MB        live data at which an evaluation is stopped (default 1024)\n"
+    "  --max-memory MB        live data at which an evaluation is stopped (default 1024, at\n"
+    "                         most 45 % of the heap)\n"
     "  --heap MB              Lisp heap of a session (default 2560)\n"
     "  --snapshots N          snapshots kept per session (default 16)\n"
     "  --log-level LEVEL      error, warning (default), info, debug; on standard error\n"
@@ -56,6 +57,7 @@ struct serve_options {
     const char *program_tools;
     const char *auto_context;
     struct session_config sessions;
+    bool has_max_memory;
 };
 
 struct server {
@@ -145,6 +147,7 @@ static bool take_option(struct serve_options *options, int option, const char *a
     case OPTION_TIMEOUT:
         return option_integer("--timeout", argument, 0, 86400, &options->sessions.limits.timeout);
     case OPTION_MAX_MEMORY:
+        options->has_max_memory = true;
         return option_integer("--max-memory", argument, 64, 1 << 20,
                               &options->sessions.limits.max_memory);
     case OPTION_HEAP:
@@ -177,6 +180,8 @@ static int parse_options(int argc, char **argv, struct serve_options *options)
         fprintf(stderr, "cadre serve: unexpected argument '%s'\n", argv[optind]);
         return EXIT_USAGE + 1;
     }
+    if (options->sessions.heap_mb && !options->has_max_memory)
+        session_limits_fit(&options->sessions.limits, options->sessions.heap_mb);
     return 0;
 }
 

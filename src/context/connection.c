@@ -102,9 +102,9 @@ static char *default_path(void)
 
 void connection_init(struct connection *connection, const char *path)
 {
-    *connection = (struct connection){
-        .path = path ? memory_copy_text(path, strlen(path)) : default_path(),
-    };
+    CLEANUP_FREE char *given = path ? memory_copy_text(path, strlen(path)) : default_path();
+    bool is_uri = strncmp(given, "file:", 5) == 0;  // to SQLite; to us it is a name like any other
+    *connection = (struct connection){.path = memory_format("%s%s", is_uri ? "./" : "", given)};
 }
 
 static bool is_in_memory(const struct connection *connection)
@@ -124,7 +124,7 @@ static bool create_file(struct connection *connection, struct context_error *err
     int failed = path_make_parents(connection->path);
     if (failed < 0)
         return fail_system(connection, "create its directory", -failed, error);
-    int file = open(connection->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int file = open(connection->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (file < 0)
         return fail_system(connection, "create it", errno, error);
     close(file);
@@ -282,19 +282,32 @@ static void close_database(struct connection *connection)
     open_connections.count--;
 }
 
+// Somebody deleted or replaced the file: what is added to the old one would be lost.
+static bool has_moved(const struct connection *connection)
+{
+    int moved = 0;
+    if (sqlite3_get_autocommit(connection->database))  // never in the middle of a transaction
+        sqlite3_file_control(connection->database, NULL, SQLITE_FCNTL_HAS_MOVED, &moved);
+    return moved != 0;
+}
+
 bool connection_open(struct connection *connection, struct context_error *error)
 {
     if (!check_process(connection, error))
         return false;
-    if (connection->database)
+    if (connection->database && !has_moved(connection))
         return true;
+    if (connection->database) {
+        log_info("%s: deleted or replaced by another file, opening it anew", connection->path);
+        close_database(connection);
+        connection->data_version = -1;
+    }
     if (!create_file(connection, error))
         return false;
     int result =
         sqlite3_open_v2(connection->path, &connection->database,
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
     open_connections.count++;
-    connection->data_version = 0;
     bool good = result == SQLITE_OK ? set_up(connection, error)
                                     : connection_fail(connection, result, error);
     if (!good)

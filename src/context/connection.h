@@ -32,7 +32,7 @@ struct connection {
     char *path;
     sqlite3 *database;  // NULL until first use
     sqlite3_stmt *statements[STATEMENT_LAST];
-    int64_t data_version;
+    int64_t data_version;  // as last polled; 0 = never, -1 = that of a file that is gone
 };
 
 void connection_init(struct connection *connection, const char *path);

@@ -131,7 +131,7 @@ struct mcp_server {
     struct state_keeper *states;
     mcp_message_fn *on_message;  // may be NULL
     void *on_message_data;
-    struct region *shapes;       // of the messages (shapes_share)
+    struct region *shapes;  // of the messages (shapes_share)
     struct region *spare[MCP_SPARE_REGIONS];
     size_t spare_count;
     bool stopping;

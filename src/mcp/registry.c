@@ -129,8 +129,8 @@ void mcp_server_on_message(struct mcp_server *server, mcp_message_fn *on_message
 // Regions are kept warm: a small request then allocates nothing from the system.
 struct region *server_region_take(struct mcp_server *server)
 {
-    struct region *region = server->spare_count ? server->spare[--server->spare_count]
-                                                : region_new(MCP_REGION_LIMIT);
+    struct region *region =
+        server->spare_count ? server->spare[--server->spare_count] : region_new(MCP_REGION_LIMIT);
     region_set_limit(region, MCP_REGION_LIMIT);
     shapes_share(region, server->shapes);
     return region;

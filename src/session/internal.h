@@ -90,6 +90,7 @@ struct job {
     // While it runs and afterwards:
     int64_t started_ns;  // 0 = queued
     uint32_t message_number;
+    char *package_before;   // label of the package it began in
     unsigned tries;         // heads that were dead before they took it
     int64_t number;         // evaluation
     enum job_stop stop;     // why it is being stopped
@@ -167,7 +168,7 @@ struct session {
     int64_t snap_number;  // HOUSEKEEPING
     uint32_t snap_message;
     char *snap_code;
-    uint64_t unit_tick;  // when the current evaluation or housekeeping began
+    uint64_t unit_tick;    // when the current evaluation or housekeeping began
     int64_t used_ns;       // when a process was last sent a request
     int64_t attention_ns;  // when the head was last called to attention
 

@@ -68,6 +68,7 @@ void job_free(struct session_manager *manager, struct job *job)
     memory_free(job->name);
     memory_free(job->op);
     memory_free(job->label);
+    memory_free(job->package_before);
     memory_free(job->refusal_message);
     memory_free(job);
 }
@@ -197,6 +198,9 @@ void job_send(struct job *job, struct channel *channel)
         buffer_append_byte(&text, ',');
     buffer_append(&text, params.data + 1, params.length - 1);
     CHECK(!text.failed);
+    memory_free(job->package_before);
+    struct span package = message_text(session->agent_state, "package_label");
+    job->package_before = memory_copy_text(package.data, package.length);
     job->message_number = session_send(session, channel, CHANNEL_REQUEST, buffer_span(&text));
     session->used_ns = clock_now_ns();
     buffer_release(&text);

@@ -8,6 +8,18 @@ struct session_limits session_limits_default(void)
         .timeout = 30, .max_output = 100000, .max_memory = 1024, .max_frames = 20, .snapshots = 16};
 }
 
+// A copying collection needs as much room again as there is live data.
+static int64_t memory_for(unsigned heap_mb)
+{
+    return (int64_t)heap_mb * 45 / 100;
+}
+
+void session_limits_fit(struct session_limits *limits, unsigned heap_mb)
+{
+    if (limits->max_memory > memory_for(heap_mb))
+        limits->max_memory = memory_for(heap_mb);
+}
+
 static bool check(const char *name, int64_t number, int64_t low, int64_t high, struct error *error)
 {
     if (number < 0)
@@ -22,11 +34,9 @@ static bool check(const char *name, int64_t number, int64_t low, int64_t high, s
 bool session_limits_check(const struct session_limits *limits, unsigned heap_mb,
                           struct error *error)
 {
-    // A copying collection needs as much room again as there is live data.
-    int64_t max_memory = (int64_t)heap_mb * 45 / 100;
     return check("timeout", limits->timeout, 0, 86400, error) &&
            check("max-output", limits->max_output, 1, 4000000, error) &&
-           check("max-memory", limits->max_memory, 64, max_memory, error) &&
+           check("max-memory", limits->max_memory, 64, memory_for(heap_mb), error) &&
            check("max-frames", limits->max_frames, 1, 1000, error) &&
            check("snapshots", limits->snapshots, 1, 256, error);
 }

@@ -56,11 +56,8 @@ static void take_config(struct session_manager *manager, const struct session_co
         manager->config.max_queue = DEFAULT_QUEUE;
     static const struct session_limits none;
     if (memcmp(&config->limits, &none, sizeof(none)) == 0) {
-        struct session_limits limits = session_limits_default();
-        int64_t most = (int64_t)manager->config.heap_mb * 45 / 100;
-        if (limits.max_memory > most)
-            limits.max_memory = most;
-        manager->config.limits = limits;
+        manager->config.limits = session_limits_default();
+        session_limits_fit(&manager->config.limits, manager->config.heap_mb);
     }
 }
 

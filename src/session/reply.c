@@ -39,6 +39,7 @@ static void answer_refused(struct session_manager *manager, struct job *job)
         .snapshot = -1,
         .package = {"", 0},
         .package_label = {"", 0},
+        .package_before = {"", 0},
         .limits = job->session ? job->session->limits : manager->config.limits,
         .heap_mb = manager->config.heap_mb,
     };
@@ -388,6 +389,7 @@ void job_finish(struct session *session, struct job *job)
         .lost_threads = job->lost_threads,
         .package = state_text(session, "package"),
         .package_label = state_text(session, "package_label"),
+        .package_before = span_from(job->package_before ? job->package_before : ""),
         .limits = session->limits,
         .heap_mb = session->manager->config.heap_mb,
         .elapsed_us = (clock_now_ns() - job->started_ns) / 1000,

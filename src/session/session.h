@@ -49,6 +49,8 @@ struct session_limits {
 };
 
 struct session_limits session_limits_default(void);  // 30, 100000, 1024, 20, 16
+// Lowers max_memory to what a heap of this size allows: for limits that nobody chose.
+void session_limits_fit(struct session_limits *limits, unsigned heap_mb);
 // False with the ready text, e.g. "Value must be between 64 and 1152: max-memory = 3".
 bool session_limits_check(const struct session_limits *limits, unsigned heap_mb,
                           struct error *error);
@@ -173,6 +175,7 @@ struct session_reply {
     bool adopted;
     struct span package;           // "COMMON-LISP-USER"
     struct span package_label;     // "CL-USER"
+    struct span package_before;    // that of the package before the run
     struct session_limits limits;  // in force
     unsigned heap_mb;
     int64_t elapsed_us;  // from the start of the run to the reply

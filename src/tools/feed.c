@@ -37,10 +37,11 @@ void tools_feed_context(struct tools *tools, struct mcp_call *call,
     if (reply->ok)
         render_values(&values, reply);
     value code = mcp_call_argument(call, "code");
+    value package = mcp_call_argument(call, "package");
     struct context_evaluation evaluation = {
         .failed = !reply->ok,
         .session = span_from(reply->session),
-        .package = reply->package_label,
+        .package = value_is_string(package) ? value_text(package) : reply->package_before,
         .form = value_is_string(code) ? value_text(code) : (struct span){0},
         .report = buffer_span(&result->text),
         .values = buffer_span(&values),

@@ -105,6 +105,8 @@ void render_error_list(struct buffer *text, value errors, int64_t limit)
         render_list_line(text, vector_at(errors, i));
     if (vector_count(errors) == 0)
         buffer_append_text(text, "No errors recorded.");
+    else if (limit == 0)
+        buffer_append_format(text, "%zu recorded, none shown (limit 0).", vector_count(errors));
 }
 
 void render_bindings(struct buffer *text, value result, const char *name)

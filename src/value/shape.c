@@ -227,8 +227,8 @@ static struct heap *shared_heap(const struct region *region, const struct shape 
 // Keywords belong to their region, and a key of a client's may be of any length.
 static bool may_be_shared(const struct heap *heap, const struct shape *parent, value key)
 {
-    return key.tag == VALUE_STRING && key.aux <= SHARED_KEY_MAX &&
-           parent->count < SHAPE_NARROW && heap->shape_count < SHAPES_MAX;
+    return key.tag == VALUE_STRING && key.aux <= SHARED_KEY_MAX && parent->count < SHAPE_NARROW &&
+           heap->shape_count < SHAPES_MAX;
 }
 
 static struct shape *shape_make_shared(struct region *shared, struct heap *heap,
@@ -259,7 +259,8 @@ struct shape *shape_extend(struct region *region, const struct shape *shape, val
     uint64_t hash = transition_hash(shape, key);
     struct heap *shared = shared_heap(region, shape);
     if (shared && may_be_shared(shared, shape, key))
-        return shape_make_shared(region->attached[ATTACHED_SHARED_SHAPES], shared, shape, key, hash);
+        return shape_make_shared(region->attached[ATTACHED_SHARED_SHAPES], shared, shape, key,
+                                 hash);
     struct heap *heap = heap_of(region);
     if (shape->count >= SHAPE_NARROW || heap->shape_count >= SHAPES_MAX)
         return NULL;

@@ -1,8 +1,8 @@
 // The command line: cadre eval, cadre doctor, and the usage of all commands.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { CADRE, eventually, processesWith, temporaryDirectory, titleOf } from './support.mjs';
@@ -85,6 +85,11 @@ describe('cadre eval', () => {
     assert.ok(Date.now() - started < 5000);
     assert.notEqual(result.status, 0);
   });
+  test('output that cannot be written', () => {
+    for (const code of ['1', '(make-string 100000)'])
+      assert.throws(() => execFileSync('sh', ['-c', '"$0" eval "$1" > /dev/full', CADRE, code], { stdio: 'pipe' }),
+        (error) => error.status === 1 && /cannot write to standard output/.test(error.stderr));
+  });
   test('output that nobody reads', async () => {
     const result = await cadre(['eval', '(dotimes (i 5000) (print i))'], { after: (child) => child.stdout.destroy() });
     assert.ok(result.status !== 0 || result.signal === null);
@@ -98,8 +103,23 @@ describe('cadre doctor', () => {
     [['doctor', '--help'], { has: 'usage: cadre doctor' }],
     [['doctor', 'extra'], { status: 2, stderr: /unexpected/ }],
     [['doctor', '--client', 'no-such-client'], { status: 2, stderr: /unknown client/ }],
-    [['doctor', '--client', 'claude-code'], { has: 'serve' }],
+    [['doctor', '--client', 'claude-code'], { has: `claude mcp add cadre -- ${CADRE} serve\n` }],
   ]);
+  test('--client quotes the path of the program as the client reads it', () => {
+    const folder = path.join(directory, `it's "a" \\ folder`);
+    const program = path.join(folder, 'cadre');
+    mkdirSync(folder);
+    copyFileSync(CADRE, program);
+    const printed = (client) => execFileSync(program, ['doctor', '--client', client], { encoding: 'utf8' });
+    const words = execFileSync('sh', ['-c', `printf '%s\n' ${printed('claude-code').trim().split('\n').at(-1)}`], { encoding: 'utf8' });
+    assert.deepEqual(words.split('\n').slice(-3), [program, 'serve', '']);
+    for (const client of ['claude-desktop', 'cursor', 'vscode', 'gemini', 'opencode']) {
+      const configuration = JSON.parse(printed(client).replace(/^.*\n/, ''));
+      const { command } = (configuration.mcpServers ?? configuration.servers ?? configuration.mcp).cadre;
+      assert.equal([command].flat()[0], program, client);
+    }
+    assert.equal(JSON.parse(printed('codex').match(/^command = (.*)$/m)[1]), program);
+  });
 });
 
 describe('cadre', () => {

@@ -1,7 +1,7 @@
 // The context domain on the command line.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { errorCases, renderCases, warningCases } from './context-cases.mjs';
@@ -186,6 +186,46 @@ test('usage errors', () => {
   assert.match(good(run(['--help'])), /^usage: cadre context/);
 });
 
+// `clear --type error` must not clear everything.
+test('an option of another command is refused, and nothing is done', () => {
+  const { run } = newStore();
+  good(run(['add', 'x']));
+  for (const args of [['clear', '--type', 'error'], ['clear', '--limit', '1'], ['list', '--type', 'code'], ['list', '--all'],
+    ['list', '--max-chars', '500'], ['render', '--pin'], ['show', '--types', 'code', 'ctx-1'], ['rm', '--all', 'ctx-1'],
+    ['pin', '--unpin', 'ctx-1'], ['set', '--limit', '1'], ['add', '--types', 'text', 'y'], ['add', '--id', 'ctx-1', '--pin', 'y'],
+    ['add', '--id', 'ctx-1', '--pin', '--type', 'text'], ['add', '--id', 'ctx-1', '--pin', '--file', 'f']]) {
+    const answer = run(args);
+    assert.equal(answer.status, 2, args.join(' '));
+    assert.match(answer.stderr, /^cadre context: .*(has no option --|--id takes --pin or --unpin only)/);
+  }
+  assert.equal(good(run(['list'])), '1 of 50 items\n- ctx-1 code (1 character): x\n');
+});
+
+test('with --json a failure is a structured result, whoever finds it', () => {
+  const { run } = newStore();
+  for (const [args, code, options] of [[['show', 'ctx-1'], 'not-found'], [['add', '--file', 'missing'], 'invalid-argument'],
+    [['set', 'max-items', '0'], 'invalid-argument'], [['add'], 'invalid-content', { input: Buffer.from([255]) }]]) {
+    const answer = run([...args, '--json'], options);
+    assert.equal(answer.status, 1);
+    const { ok, error } = JSON.parse(answer.stdout);
+    assert.deepEqual([ok, error.code], [false, code]);
+    assert.equal(answer.stderr, `cadre: ${error.code}: ${error.message}\n`);
+  }
+});
+
+test('output that cannot be written is a failure, however long it is', () => {
+  const { run } = newStore();
+  good(run(['add', 'short']));
+  good(run(['add'], { input: 'long '.repeat(50_000) }));
+  for (const args of [['add', 'x'], ['show', 'ctx-1'], ['show', 'ctx-2'], ['render'], ['list', '--json'], ['--help']]) {
+    const full = openSync('/dev/full', 'w');
+    const answer = run(args, { stdio: ['ignore', full, 'pipe'] });
+    closeSync(full);
+    assert.equal(answer.status, 1, args.join(' '));
+    assert.equal(answer.stderr, 'cadre: cannot write to standard output\n');
+  }
+});
+
 test('where the store is', () => {
   const { directory, run } = newStore();
   const state = path.join(directory, 'state');
@@ -200,6 +240,17 @@ test('where the store is', () => {
   const broken = run(['--context-db', path.join(directory, 'folder'), 'list']);
   assert.equal(broken.status, 1);
   assert.match(broken.stderr, /^cadre: store-unavailable: .*folder: unable to open/);
+});
+
+test('the store through a link, and one whose name looks like a URI', () => {
+  const { directory, run } = newStore();
+  symlinkSync('target.db', path.join(directory, 'link.db'));
+  good(run(['--context-db', 'link.db', 'add', 'x']));
+  assert.equal(good(run(['--context-db', 'target.db', 'list'])), '1 of 50 items\n- ctx-1 code (1 character): x\n');
+  good(run(['--context-db', 'file:uri.db?mode=memory', 'add', 'x']));
+  assert.equal(statSync(path.join(directory, 'file:uri.db?mode=memory')).mode & 0o777, 0o600);
+  assert.ok(!existsSync(path.join(directory, 'uri.db')));
+  assert.match(good(run(['--context-db', 'file:uri.db?mode=memory', 'list'])), /^1 of 50 items/);
 });
 
 test('processes side by side never share an id', async () => {

@@ -272,6 +272,17 @@ describe('auto-feed', () => {
       await server.stop();
     });
   }
+  test('history shows the package that the code was read in', async () => {
+    const server = await Server.start({ args: ['--context-db', storeFile(), '--auto-context', 'history'] });
+    await server.value('(defpackage :shop (:use :cl)) (in-package :shop)');
+    await server.value('(+ 1 2)');
+    await server.value('(cl:+ 3 4)', { package: 'KEYWORD' });
+    const { structured: { items } } = await server.call('list-context', { content: true });
+    assert.deepEqual(items.map(({ content }) => content.replace(/\n=>.*/, '')),
+      ['CL-USER> (defpackage :shop (:use :cl)) (in-package :shop)', 'SHOP> (+ 1 2)', 'KEYWORD> (cl:+ 3 4)']);
+    assert.deepEqual(items.map(({ metadata }) => metadata.package), ['CL-USER', 'SHOP', 'KEYWORD']);
+    await server.stop();
+  });
   test('off by default', async () => {
     const server = await Server.start({ args: ['--context-db', storeFile()] });
     await server.evaluate('(/ 1 0)');

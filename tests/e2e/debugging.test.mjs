@@ -130,6 +130,7 @@ describe('the last error', () => {
     const { structured } = await server.call('list-errors');
     assert.deepEqual(structured.errors.map((error) => error.message), Array.from({ length: 20 }, (_, i) => `number ${24 - i}`));
     assert.equal((await server.call('list-errors', { limit: 3 })).structured.errors.length, 3);
+    expectResult(await server.call('list-errors', { limit: 0 }), '20 recorded, none shown (limit 0).');
   });
   test('the last 4 are frozen', async () => {
     const { structured } = await server.call('list-errors');

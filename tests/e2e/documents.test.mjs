@@ -1,13 +1,14 @@
 // Runs the console examples of the documents: blocks that begin with ```console hold commands after
 // "$ " and exactly what they print, standard output and standard error together. The blocks of one
 // document run in order, in one directory that is empty at first, with a context store of its own.
+// And checks the tables of tools and options in mcp.md against the program.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, readdirSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { CADRE, temporaryDirectory, titleOf } from './support.mjs';
+import { CADRE, Server, temporaryDirectory, titleOf } from './support.mjs';
 
 const DOCS = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../docs');
 
@@ -55,3 +56,34 @@ for (const document of readdirSync(DOCS).filter((name) => name.endsWith('.md')))
     }
   });
 }
+
+describe('mcp.md', () => {
+  const text = readFileSync(path.join(DOCS, 'mcp.md'), 'utf8');
+  const named = (cell) => [...cell.matchAll(/`([a-z-]+)`/g)].map((match) => match[1]);
+
+  test('has every tool with its arguments', async () => {
+    const server = await Server.start();
+    const expected = new Map(server.tools.map(({ name, inputSchema }) => [name, Object.keys(inputSchema.properties ?? {})]));
+    await server.stop();
+    const rows = text.slice(text.indexOf('## Tools'), text.indexOf('Resources: ')).split('\n').filter((line) => line.startsWith('| `'));
+    for (const [, tools, parameters] of rows.map((row) => row.split('|'))) {
+      for (const tool of tools.split(',')) {
+        const [name] = named(tool);
+        const common = ['session', ...(/ T\b/.test(tool) ? ['timeout'] : [])];
+        assert.ok(expected.has(name), `${name} is no tool`);
+        if (!parameters.includes('](')) {
+          assert.deepEqual(named(parameters).sort(), expected.get(name).filter((parameter) => !common.includes(parameter)).sort(), name);
+        }
+        expected.delete(name);
+      }
+    }
+    assert.deepEqual([...expected.keys()], []);
+  });
+
+  test('has every option of cadre serve', () => {
+    const { stdout } = spawnSync(CADRE, ['serve', '--help'], { encoding: 'utf8' });
+    const options = [...stdout.matchAll(/^ {2}(--[a-z-]+)/gm)].map((match) => match[1]).filter((option) => option !== '--help');
+    assert.ok(options.length > 10);
+    assert.deepEqual(options.filter((option) => !text.includes(`\`${option}`)), []);
+  });
+});

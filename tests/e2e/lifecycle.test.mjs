@@ -1,8 +1,10 @@
 // Concurrency, progress, cancellation, and how a server begins and ends.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { CADRE, eventually, expectResult, Server, sleep, useServer } from './support.mjs';
+import { CADRE, eventually, expectResult, Server, sleep, temporaryDirectory, useServer } from './support.mjs';
 import { spawn } from 'node:child_process';
+import { mkdirSync, readdirSync } from 'node:fs';
+import path from 'node:path';
 
 describe('order and concurrency', () => {
   const server = useServer();
@@ -158,6 +160,19 @@ describe('beginning and end', () => {
     const server = await Server.start({ env: { PATH: '/nonexistent' } });
     expectResult(await server.evaluate('1'), { code: 'sbcl-missing', has: 'sbcl' });
     await server.stop();
+  });
+  test('a small heap: the limit of memory fits it, its core is built once, whatever the directories are called', async () => {
+    const odd = path.join(temporaryDirectory(), "it's [an] odd* name");
+    mkdirSync(odd);
+    const settings = { args: ['--heap', '512'], env: { TMPDIR: odd, XDG_CACHE_HOME: odd } };
+    for (let i = 0; i < 2; i++) {
+      const server = await Server.start(settings);
+      expectResult(await server.evaluate('(sb-ext:dynamic-space-size)'), `=> ${512 << 20}`);
+      expectResult(await server.call('configure-limits'), { match: /max-memory.*\b230\b/ });
+      await server.stop();
+      assert.deepEqual(readdirSync(odd), ['cadre']);
+      assert.equal(readdirSync(path.join(odd, 'cadre')).filter((name) => name.endsWith('.core')).length, 1);
+    }
   });
   test('a client that vanishes without EOF of its own', async () => {
     const child = spawn(CADRE, ['serve'], { stdio: ['pipe', 'pipe', 'ignore'] });

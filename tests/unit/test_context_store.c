@@ -52,6 +52,39 @@ static void set(struct context_test *test, const char *name, const char *text)
               error.message);
 }
 
+// A running server must not go on with a file that nobody else can see.
+Test(context_store, deleted_or_replaced_file)
+{
+    struct context_test test = context_test_start_in_file();
+    add_many(&test, 2);
+    cr_expect_not(context_store_poll(test.store));
+    cr_assert_eq(unlink(test.path), 0);
+    cr_expect(context_store_poll(test.store));
+    cr_expect_not(context_store_poll(test.store));
+    cr_expect_str_eq(ids_of(&test), "");
+    must_add(&test, "{\"content\":\"x\"}");
+
+    char other_path[340];
+    snprintf(other_path, sizeof(other_path), "%s.other", test.path);
+    struct context_test other = {
+        .store = context_store_new(other_path), .region = test.region, .path = ":memory:"};
+    add_many(&other, 3);
+    context_store_free(other.store);
+    static const char *const endings[] = {"-wal",
+                                          "-shm"};  // SQLite would take them for the new file's
+    for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++) {
+        char path[340];
+        snprintf(path, sizeof(path), "%s%s", test.path, endings[i]);
+        unlink(path);
+    }
+    cr_assert_eq(rename(other_path, test.path), 0);
+    must_add(&test, "{\"content\":\"y\"}");
+    cr_expect_str_eq(ids_of(&test), "ctx-1 ctx-2 ctx-3 ctx-4");
+    context_test_reopen(&test);
+    cr_expect_str_eq(ids_of(&test), "ctx-1 ctx-2 ctx-3 ctx-4");
+    context_test_end(&test);
+}
+
 Test(context_store, W3_full)
 {
     struct context_test test = context_test_start();

@@ -331,7 +331,8 @@ static value read_message(struct region *shared, const char *text)
 Test(json, regions_share_what_they_learn)
 {
     static const char *const texts[] = {
-        "{\"id\":1,\"method\":\"a\",\"params\":{\"name\":\"x\",\"arguments\":{\"code\":[{\"n\":1}]}}}",
+        "{\"id\":1,\"method\":\"a\",\"params\":{\"name\":\"x\",\"arguments\":{\"code\":[{\"n\":1}]}"
+        "}}",
         "{\"id\":2,\"params\":{\"arguments\":{\"other\":true}},\"method\":\"b\"}",
         // A name too long to be shared, and what follows it.
         "{\"id\":3,\"a name of more than sixty-four bytes, which is for this one message alone\":{"

@@ -177,8 +177,9 @@ int spawn_worker(const struct spawn_worker *worker, pid_t *ret_pid)
     return 0;
 }
 
-int spawn_program(const char *const argv[], int error_fd, pid_t *ret_pid)
+int spawn_program(const char *const argv[], const char *session_entry, int error_fd, pid_t *ret_pid)
 {
+    CLEANUP_FREE char **environment = environment_with(session_entry);
     pid_t parent = getpid();
     pid_t pid = fork_child();
     if (pid < 0)
@@ -193,7 +194,7 @@ int spawn_program(const char *const argv[], int error_fd, pid_t *ret_pid)
         child_place(error, STDERR_FILENO);
         syscall(SYS_close_range, 3, ~0U, 0);
         child_die_with(parent);
-        execv(argv[0], (char *const *)(uintptr_t)argv);
+        execve(argv[0], (char *const *)(uintptr_t)argv, environment);
         child_fail(argv[0]);
     }
     *ret_pid = pid;

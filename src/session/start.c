@@ -70,16 +70,18 @@ static int start_builder(struct session *session)
     result = session_open(session);
     pid_t pid = 0;
     if (result == 0) {
-        // One builder at a time, also of other servers that share the cache.
-        CLEANUP_FREE char *lock = memory_format("%s.lock", build.target);
-        const char *const argv[] = {"/usr/bin/flock", lock,       build.program,
-                                    build.target,     build.heap, NULL};
-        result = spawn_program(argv, session->errors.worker_fd, &pid);
+        const char *const argv[] = {build.program, build.target, build.heap, NULL};
+        result =
+            spawn_program(argv, session->environment_entry, session->errors.worker_fd, &pid);
     }
     core_build_release(&build);
     if (result < 0)
         return result;
-    return worker_add(session, pid, ROLE_BUILDER) ? 0 : -ENOMEM;
+    if (!worker_add(session, pid, ROLE_BUILDER))
+        return -ENOMEM;
+    remember_kernel_session(session, pid);
+    session->unit_tick = proc_tick_now();
+    return 0;
 }
 
 enum session_state session_begin_spawn(struct session *session)
@@ -183,6 +185,7 @@ enum session_state action_starting_timer(struct session *session, const struct s
         if (worker->role == ROLE_HEAD || worker->role == ROLE_BUILDER)
             process_signal(&worker->process, SIGKILL);
     }
+    session_kill_leftovers(session);  // what a builder has started
     session_set_timer(session, TIME_START_MS);
     return STATE_STARTING;
 }

@@ -174,6 +174,22 @@ describe('beginning and end', () => {
       assert.equal(readdirSync(path.join(odd, 'cadre')).filter((name) => name.endsWith('.core')).length, 1);
     }
   });
+  test('a core that is being built when the server ends: nobody builds on, and the next server is not hindered', async () => {
+    const cache = temporaryDirectory();
+    const start = () => Server.start({ args: ['--heap', '300'], env: { XDG_CACHE_HOME: cache } });
+    for (const end of ['kill', 'stop']) {
+      const server = await start();
+      const pending = server.evaluate('1').catch(() => {});
+      assert.ok(await eventually(() => server.describeProcesses().includes('build.lisp'), 10), server.describeProcesses());
+      await server[end]();
+      await pending;
+    }
+    const server = await start();
+    expectResult(await server.evaluate('(+ 1 2)'), '=> 3');
+    await server.stop();
+    const names = readdirSync(path.join(cache, 'cadre'));
+    assert.deepEqual(names.map((name) => name.replace(/^.*\.core/, '.core')).sort(), ['.core', '.core.lock']);
+  });
   test('a client that vanishes without EOF of its own', async () => {
     const child = spawn(CADRE, ['serve'], { stdio: ['pipe', 'pipe', 'ignore'] });
     child.stdin.write('{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}\n');

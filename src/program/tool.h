@@ -82,8 +82,9 @@ struct ledger_entry {
     bool failed;
     value arguments;
     value result;
-    value error;          // string, or nil
-    size_t result_bytes;  // not 0: the result was too long to keep
+    value error;             // string, or nil
+    size_t arguments_bytes;  // not 0: too long to keep
+    size_t result_bytes;     // not 0: too long to keep
     int64_t duration_ms;
 };
 

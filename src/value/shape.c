@@ -217,18 +217,19 @@ void shapes_share(struct region *region, struct region *shared)
     region->attached[ATTACHED_SHARED_SHAPES] = shared;
 }
 
-// The heap of the region that the successors of this shape are shared in; NULL: they are not.
+// The heap of the region that the successors of this shape are shared in; NULL: they are not. A
+// lasting map may come from a region that shares its shapes with others than this one does.
 static struct heap *shared_heap(const struct region *region, const struct shape *shape)
 {
     struct region *shared = region->attached[ATTACHED_SHARED_SHAPES];
-    return shared && (shape->is_shared || shape->count == 0) ? heap_of(shared) : NULL;
+    return shared && (shape->shared == shared || shape->count == 0) ? heap_of(shared) : NULL;
 }
 
 // Keywords belong to their region, and a key of a client's may be of any length.
 static bool may_be_shared(const struct heap *heap, const struct shape *parent, value key)
 {
-    return key.tag == VALUE_STRING && key.aux <= SHARED_KEY_MAX &&
-           parent->count < SHAPE_NARROW && heap->shape_count < SHAPES_MAX;
+    return key.tag == VALUE_STRING && key.aux <= SHARED_KEY_MAX && parent->count < SHAPE_NARROW &&
+           heap->shape_count < SHAPES_MAX;
 }
 
 static struct shape *shape_make_shared(struct region *shared, struct heap *heap,
@@ -237,7 +238,7 @@ static struct shape *shape_make_shared(struct region *shared, struct heap *heap,
     value lasting = value_string(shared, value_text(key));
     value_freeze(lasting);
     struct shape *shape = shape_make(shared, heap, parent, lasting, hash);
-    shape->is_shared = true;
+    shape->shared = shared;
     return shape;
 }
 
@@ -259,7 +260,8 @@ struct shape *shape_extend(struct region *region, const struct shape *shape, val
     uint64_t hash = transition_hash(shape, key);
     struct heap *shared = shared_heap(region, shape);
     if (shared && may_be_shared(shared, shape, key))
-        return shape_make_shared(region->attached[ATTACHED_SHARED_SHAPES], shared, shape, key, hash);
+        return shape_make_shared(region->attached[ATTACHED_SHARED_SHAPES], shared, shape, key,
+                                 hash);
     struct heap *heap = heap_of(region);
     if (shape->count >= SHAPE_NARROW || heap->shape_count >= SHAPES_MAX)
         return NULL;

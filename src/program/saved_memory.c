@@ -5,6 +5,7 @@
 #include "program/eval.h"
 #include "value/edn.h"
 #include "value/json.h"
+#include "value/literal.h"
 #include "value/print.h"
 
 // --- source of functions ------------------------------------------------------------------------
@@ -68,14 +69,14 @@ static void write_definition(struct buffer *buffer, struct span source, struct s
 
 // --- values -------------------------------------------------------------------------------------
 
-enum { DATA_DEPTH = 100000 };
+// Data that a run made may go beyond what literals of programs may hold.
+static const struct edn_options data_options = {.max_depth = 100000, .any_integer = true};
 
 bool saved_memory_read_data(struct region *region, struct span data, value *ret_memory,
                             struct error *error)
 {
-    struct edn_options options = {.max_depth = DATA_DEPTH};
     value memory;
-    if (!edn_read(region, data, &options, &memory, error))
+    if (!edn_read(region, data, &data_options, &memory, error))
         return false;
     if (memory.tag != VALUE_MAP && memory.tag != VALUE_NIL)
         return error_set(error, ERROR_INVALID, "the data of a memory must be a map");
@@ -91,13 +92,27 @@ static bool write_literal(struct buffer *buffer, value v)
     struct region *scratch = region_new(SIZE_MAX);
     value again;
     struct error error;
-    struct edn_options options = {.max_depth = DATA_DEPTH};
     struct span text = {buffer->data + before, buffer->length - before};
-    bool readable = !buffer->failed && edn_read(scratch, text, &options, &again, &error);
+    bool readable = !buffer->failed && edn_read(scratch, text, &data_options, &again, &error);
     region_free(scratch);
     if (!readable)
         buffer_truncate(buffer, before);
     return readable;
+}
+
+// Names are keywords, but any text can be one: a name that has no literal as a keyword is written as a
+// string, which is the same thing in a memory.
+static bool write_name(struct buffer *buffer, value name)
+{
+    if (name.tag != VALUE_KEYWORD)
+        return write_literal(buffer, name);
+    struct span text = value_text(name);
+    bool is_plain = text.length > 0;
+    for (size_t i = 0; i < text.length; i++)
+        is_plain = is_plain && literal_is_keyword_character(text.data[i]);
+    if (is_plain)
+        return write_literal(buffer, name);
+    return write_literal(buffer, value_string_borrow(NULL, text));
 }
 
 // --- values that only a program can write ------------------------------------------------------
@@ -170,7 +185,7 @@ static void write_entry(const struct step *step, value name, value v, struct buf
         return;
     }
     size_t before = data->length;
-    bool kept = write_literal(data, name);
+    bool kept = write_name(data, name);
     buffer_append_byte(data, ' ');
     if (kept && write_literal(data, v)) {
         buffer_append_byte(data, ' ');

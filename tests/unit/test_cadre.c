@@ -223,6 +223,31 @@ Test(cadre, memory_keeps_all_data)
     cadre_step_free(step);
 }
 
+// One entry that is odd must not make the memory useless.
+Test(cadre, memory_with_odd_functions_stays_usable)
+{
+    cadre_inputs *inputs = cadre_inputs_new();
+    cadre_step *step =
+        eval(NULL,
+             "(memory/put \"x) (fail 1\" (fn [x] (inc x))) (memory/put \" r\" #\"a\")\n"
+             "(defn\nf ; (\n \"doc \\\" [\" [n] (if (pos? n) (f (dec n)) :done))\n"
+             "(def g f) (memory/put \"nil\" f) (def h #(+ % 1)) (def i h)\n"
+             "(def lost (partial + 3)) (defn use [x] (lost x))",
+             NULL);
+    for (int round = 0; round < 2; round++) {
+        cr_assert(cadre_inputs_set_memory_from(inputs, step));
+        cadre_step_free(step);
+        step = eval(NULL,
+                    "[((memory/get \"x) (fail 1\") 1) (f 2) (g 2) ((memory/get \"nil\") 2) (h 1)"
+                    " (i 1) lost memory/r (fn? use)]",
+                    inputs);
+        cr_assert(cadre_step_ok(step), "%s", cadre_step_message(step));
+        cr_expect_str_eq(cadre_step_printed(step, NULL), "[2 :done :done :done 2 2 nil nil true]");
+    }
+    cadre_step_free(step);
+    cadre_inputs_free(inputs);
+}
+
 Test(cadre, saved_memory)
 {
     cadre_inputs *inputs = cadre_inputs_new();

@@ -97,7 +97,10 @@ static struct directive read_directive(struct formatter *formatter, struct span 
         if (*offset == start)
             fail_directive(formatter, "no digits in the precision of", '.');
     }
-    directive.conversion = *offset < text.length ? text.data[(*offset)++] : '\0';
+    if (*offset >= text.length)
+        builtin_fail(formatter->run, formatter->self, RUNTIME_ERROR,
+                     "the text ends inside a directive (%%%% is a percent sign)");
+    directive.conversion = text.data[(*offset)++];
     check_directive(formatter, &directive);
     return directive;
 }

@@ -181,8 +181,8 @@ static value replace_in_string(struct run *run, const struct builtin *self, valu
     value string = arguments[0], pattern = arguments[1], replacement = arguments[2];
     argument_string(run, self, arguments, 0);
     if (pattern.tag == VALUE_REGEX) {
-        if (replacement.tag != VALUE_STRING)
-            run_check_callable(run, self, 3, replacement);
+        if (replacement.tag != VALUE_STRING && !run_is_callable(replacement))
+            run_type_error(run, self, 3, "a string or function", replacement, NULL);
         return regex_replace(run, self, pattern, string, replacement);
     }
     if (pattern.tag != VALUE_STRING)

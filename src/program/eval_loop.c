@@ -1,4 +1,6 @@
 // Evaluating loop, recur, for, doseq and patterns.
+#include <stdio.h>
+
 #include "program/eval.h"
 #include "value/flexible.h"
 #include "value/text.h"
@@ -148,15 +150,25 @@ value eval_for(const struct expression *expression, struct frame *frame, struct 
 
 // --- patterns -----------------------------------------------------------------------------------
 
-static _Noreturn void fail_pattern(struct run *run, const char *wanted, value got)
+// The place of a failure is that of the pattern; the call evaluated last may be anywhere.
+static _Noreturn void fail_pattern(struct run *run, const struct pattern *pattern,
+                                   const char *message)
 {
-    char text[DESCRIBE_SIZE];
-    run_raise(run, DESTRUCTURE_ERROR, NULL, "cannot destructure %s with a %s pattern",
-              value_describe(got, text), wanted);
+    struct expression site = {.offset = pattern->offset};
+    run->site = &site;
+    run_raise(run, DESTRUCTURE_ERROR, NULL, "%s", message);
+}
+
+static _Noreturn void fail_kind(struct run *run, const struct pattern *pattern, value got)
+{
+    char text[DESCRIBE_SIZE], message[DESCRIBE_SIZE + 64];
+    snprintf(message, sizeof(message), "cannot destructure %s with a %s pattern",
+             value_describe(got, text), pattern->kind == PATTERN_VECTOR ? "vector" : "map");
+    fail_pattern(run, pattern, message);
 }
 
 // Rest arguments for & {map}: alternating keys and values, or a single map. Consumes the vector.
-static value rest_map(struct run *run, value rest)
+static value rest_map(struct run *run, const struct pattern *pattern, value rest)
 {
     size_t count = vector_count(rest);
     if (count == 1 && value_is_map(vector_at(rest, 0))) {
@@ -164,9 +176,12 @@ static value rest_map(struct run *run, value rest)
         value_release(run->region, rest);
         return map;
     }
-    if (count % 2)
-        run_raise(run, DESTRUCTURE_ERROR, NULL,
-                  "& with a map pattern needs keys and values in pairs, got %zu", count);
+    if (count % 2) {
+        char message[80];
+        snprintf(message, sizeof(message),
+                 "& with a map pattern needs keys and values in pairs, got %zu", count);
+        fail_pattern(run, pattern, message);
+    }
     value map = map_new(run->region);
     for (size_t i = 0; i < count; i += 2)
         map = map_put(run->region, map, value_retain(vector_at(rest, i)),
@@ -179,7 +194,7 @@ static void bind_rest(struct run *run, struct frame *frame, const struct pattern
                       value rest)
 {
     if (pattern->kind == PATTERN_MAP && rest.tag == VALUE_VECTOR)
-        rest = rest_map(run, rest);
+        rest = rest_map(run, pattern, rest);
     pattern_bind_fast(run, frame, pattern, rest);
 }
 
@@ -187,7 +202,7 @@ static void bind_vector(struct run *run, struct frame *frame, const struct patte
                         value v)
 {
     if (v.tag != VALUE_NIL && v.tag != VALUE_VECTOR && v.tag != VALUE_STRING)
-        fail_pattern(run, "vector", v);
+        fail_kind(run, pattern, v);
     static const struct builtin self = {.name = "let"};
     if (pattern->whole)
         pattern_bind_fast(run, frame, pattern->whole, value_retain(v));
@@ -207,7 +222,7 @@ static void bind_vector(struct run *run, struct frame *frame, const struct patte
 static void bind_map(struct run *run, struct frame *frame, const struct pattern *pattern, value v)
 {
     if (v.tag != VALUE_NIL && v.tag != VALUE_MAP)
-        fail_pattern(run, "map", v);
+        fail_kind(run, pattern, v);
     for (uint32_t i = 0; i < pattern->count; i++) {
         const struct pattern_entry *entry = &pattern->entries[i];
         value item = value_nil();

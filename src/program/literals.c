@@ -117,7 +117,7 @@ static void check_regex(struct analysis *analysis, const struct form *form)
 {
     struct error error = {0};
     if (!regex_check(form->text, &error))
-        analysis_fail(analysis, INVALID_FORM, form, NULL, "invalid regex: %.300s", error.message);
+        analysis_fail(analysis, INVALID_FORM, form, NULL, "%.300s", error.message);
 }
 
 void check_literal(struct analysis *analysis, const struct form *form)

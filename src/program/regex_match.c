@@ -197,6 +197,15 @@ static struct regex_variant *prepare_variant(struct search *search, size_t from)
     return variant;
 }
 
+static _Noreturn void fail_match(const struct search *search, int code)
+{
+    PCRE2_UCHAR text[128];
+    if (pcre2_get_error_message(code, text, sizeof(text)) < 0)
+        text[0] = '\0';
+    builtin_fail(search->run, search->self, RUNTIME_ERROR, "the matcher failed: %s (%d)",
+                 (const char *)text, code);
+}
+
 static bool search_run(struct search *search, size_t from, struct regex_group *groups)
 {
     struct span text = search->subject.text;
@@ -216,8 +225,7 @@ static bool search_run(struct search *search, size_t from, struct regex_group *g
             return true;
         }
         if (result != PCRE2_ERROR_NOMATCH)
-            builtin_fail(search->run, search->self, RUNTIME_ERROR, "the matcher failed (%d)",
-                         result);
+            fail_match(search, result);
         look_at_clock(search, last + 1 - start, window.starts < WINDOW_STARTS);
         if (search->kind == REGEX_WHOLE)
             break;

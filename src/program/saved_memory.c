@@ -3,8 +3,10 @@
 #include <string.h>
 
 #include "program/eval.h"
+#include "program/tool.h"
 #include "value/edn.h"
 #include "value/json.h"
+#include "value/literal.h"
 #include "value/print.h"
 
 // --- source of functions ------------------------------------------------------------------------
@@ -51,31 +53,106 @@ static const struct closure *plain_closure(const struct step *step, value v)
                                                                                         : NULL;
 }
 
-static void write_definition(struct buffer *buffer, struct span source, struct span name,
+// Whether a definition stands for itself, within the limits that programs have by default.
+static bool is_definition(struct span source)
+{
+    struct run_limits limits;
+    run_limits_default(&limits);
+    struct compile_options options = {.source = source, .limits = &limits};
+    struct diagnostic diagnostic;
+    struct program *program = program_compile(&options, &diagnostic);
+    bool ok = program && program->global_count == 1;
+    program_release(program);
+    return ok;
+}
+
+static bool is_definable(struct span name)
+{
+    if (!name_is_symbol(name))
+        return false;
+    CLEANUP_BUFFER struct buffer text;
+    buffer_init(&text, BUFFER_DEFAULT_LIMIT);
+    buffer_append_text(&text, "(def ");
+    buffer_append_span(&text, name);
+    buffer_append_text(&text, " nil)");
+    return is_definition(buffer_span(&text));
+}
+
+static bool is_symbol_end(struct span text, size_t offset)
+{
+    return offset >= text.length || !literal_is_symbol_character(text.data[offset]);
+}
+
+static size_t skip_blanks(struct span text, size_t offset)
+{
+    while (offset < text.length && strchr(" \t\n\r,;", text.data[offset])) {
+        if (text.data[offset] == ';')
+            while (offset < text.length && text.data[offset] != '\n')
+                offset++;
+        else
+            offset++;
+    }
+    return offset;
+}
+
+// The parameters and the body of (defn name doc? [parameters] body…), up to its end.
+static struct span function_of_defn(struct span form)
+{
+    size_t offset = skip_blanks(form, strlen("(defn"));
+    while (!is_symbol_end(form, offset))
+        offset++;
+    offset = skip_blanks(form, offset);
+    if (offset < form.length && form.data[offset] == '"') {
+        for (offset++; offset < form.length && form.data[offset] != '"'; offset++)
+            offset += form.data[offset] == '\\';
+        offset = skip_blanks(form, offset + 1);
+    }
+    return (struct span){form.data + offset, form.length - offset};
+}
+
+static void write_function(struct buffer *buffer, struct span form, bool is_defn)
+{
+    if (is_defn)
+        buffer_append_text(buffer, "(fn ");
+    buffer_append_span(buffer, is_defn ? function_of_defn(form) : form);
+}
+
+// A function may have come by its name in another way than by its own defn, and the name may be any
+// text.
+static void write_definition(struct buffer *buffer, struct span source, value name,
                              const struct closure *closure)
 {
     size_t start = closure->code->offset;
     struct span form = {source.data + start, form_end(source, start) - start};
-    bool is_defn = span_starts_with(form, SPAN("(defn ")) && span_equal(closure->code->name, name);
-    if (!is_defn) {
+    bool is_defn = span_starts_with(form, SPAN("(defn")) && is_symbol_end(form, strlen("(defn"));
+    if (is_defn && span_equal(closure->code->name, value_text(name))) {
+        buffer_append_span(buffer, form);
+    } else if (is_definable(value_text(name))) {
         buffer_append_text(buffer, "(def ");
-        buffer_append_span(buffer, name);
+        buffer_append_span(buffer, value_text(name));
         buffer_append_byte(buffer, ' ');
+        write_function(buffer, form, is_defn);
+        buffer_append_byte(buffer, ')');
+    } else {
+        buffer_append_text(buffer, "(memory/put ");
+        value_print(buffer, value_string_borrow(NULL, value_text(name)));
+        buffer_append_byte(buffer, ' ');
+        write_function(buffer, form, is_defn);
+        buffer_append_byte(buffer, ')');
     }
-    buffer_append_span(buffer, form);
-    buffer_append_text(buffer, is_defn ? "\n" : ")\n");
+    buffer_append_byte(buffer, '\n');
 }
 
 // --- values -------------------------------------------------------------------------------------
 
-enum { DATA_DEPTH = 100000 };
+// Data that a run made may go beyond what literals of programs may hold.
+static const struct edn_options data_options = {.max_depth = 100000, .any_integer = true};
 
 bool saved_memory_read_data(struct region *region, struct span data, value *ret_memory,
                             struct error *error)
 {
-    struct edn_options options = {.max_depth = DATA_DEPTH};
     value memory;
-    if (!edn_read(region, data, &options, &memory, error))
+    if (!edn_read(region, data, &data_options, &memory, error))
         return false;
     if (memory.tag != VALUE_MAP && memory.tag != VALUE_NIL)
         return error_set(error, ERROR_INVALID, "the data of a memory must be a map");
@@ -91,13 +168,27 @@ static bool write_literal(struct buffer *buffer, value v)
     struct region *scratch = region_new(SIZE_MAX);
     value again;
     struct error error;
-    struct edn_options options = {.max_depth = DATA_DEPTH};
     struct span text = {buffer->data + before, buffer->length - before};
-    bool readable = !buffer->failed && edn_read(scratch, text, &options, &again, &error);
+    bool readable = !buffer->failed && edn_read(scratch, text, &data_options, &again, &error);
     region_free(scratch);
     if (!readable)
         buffer_truncate(buffer, before);
     return readable;
+}
+
+// Names are keywords, but any text can be one: a name that has no literal as a keyword is written as a
+// string, which is the same thing in a memory.
+static bool write_name(struct buffer *buffer, value name)
+{
+    if (name.tag != VALUE_KEYWORD)
+        return write_literal(buffer, name);
+    struct span text = value_text(name);
+    bool is_plain = text.length > 0;
+    for (size_t i = 0; i < text.length; i++)
+        is_plain = is_plain && literal_is_keyword_character(text.data[i]);
+    if (is_plain)
+        return write_literal(buffer, name);
+    return write_literal(buffer, value_string_borrow(NULL, text));
 }
 
 // --- values that only a program can write ------------------------------------------------------
@@ -115,23 +206,10 @@ static void print_definition(struct buffer *buffer, value name, value v)
     buffer_append_text(buffer, ")\n");
 }
 
-// Whether a definition stands for itself, within the limits that programs have by default.
-static bool is_definition(struct span source)
-{
-    struct run_limits limits;
-    run_limits_default(&limits);
-    struct compile_options options = {.source = source, .limits = &limits};
-    struct diagnostic diagnostic;
-    struct program *program = program_compile(&options, &diagnostic);
-    bool ok = program && program->global_count == 1;
-    program_release(program);
-    return ok;
-}
-
 // Regexes and symbols, and collections of them, are no data; their literals are source.
 static bool define_literal(struct buffer *definitions, value name, value v)
 {
-    if (name.tag != VALUE_KEYWORD)
+    if (name.tag != VALUE_KEYWORD || !is_definable(value_text(name)))
         return false;
     CLEANUP_BUFFER struct buffer text;
     buffer_init(&text, DEFINED_LITERALS);
@@ -162,15 +240,15 @@ static bool is_from_definitions(const struct step *step, struct span definitions
 // --- writing ------------------------------------------------------------------------------------
 
 static void write_entry(const struct step *step, value name, value v, struct buffer *data,
-                        struct buffer *definitions, struct buffer *lost)
+                        struct buffer *definitions, struct buffer *lost, struct buffer *lost_names)
 {
     const struct closure *closure = plain_closure(step, v);
     if (closure && name.tag == VALUE_KEYWORD) {
-        write_definition(definitions, step->program->source, value_text(name), closure);
+        write_definition(definitions, step->program->source, name, closure);
         return;
     }
     size_t before = data->length;
-    bool kept = write_literal(data, name);
+    bool kept = write_name(data, name);
     buffer_append_byte(data, ' ');
     if (kept && write_literal(data, v)) {
         buffer_append_byte(data, ' ');
@@ -181,21 +259,40 @@ static void write_entry(const struct step *step, value name, value v, struct buf
         return;
     buffer_append_text(lost, lost->length ? "," : "");
     json_write_string(lost, name.tag == VALUE_KEYWORD ? value_text(name) : SPAN("?"));
+    buffer_append(lost_names, &name, sizeof(name));
+}
+
+// Functions that are kept may name what is lost, and must be readable all the same: it is nil then.
+static void write_missing(const struct buffer *lost_names, const struct buffer *definitions,
+                          struct buffer *data)
+{
+    for (size_t at = 0; at < lost_names->length; at += sizeof(value)) {
+        value name;
+        memcpy(&name, lost_names->data + at, sizeof(name));
+        struct span text = name.tag == VALUE_KEYWORD ? value_text(name) : (struct span){0};
+        if (text.length && definitions->length &&
+            memmem(definitions->data, definitions->length, text.data, text.length)) {
+            write_name(data, name);
+            buffer_append_text(data, " nil ");
+        }
+    }
 }
 
 void saved_memory_write(const struct step *step, struct span definitions_before,
                         struct buffer *buffer)
 {
-    CLEANUP_BUFFER struct buffer data, definitions, lost;
+    CLEANUP_BUFFER struct buffer data, definitions, lost, lost_names;
     buffer_init(&data, buffer->limit);
     buffer_init(&definitions, buffer->limit);
     buffer_init(&lost, buffer->limit);
+    buffer_init(&lost_names, buffer->limit);
     buffer_append_byte(&data, '{');
     if (step->memory.tag == VALUE_MAP) {
         struct map_cursor cursor = map_iterate(step->memory);
         value name, v;
         while (map_next(&cursor, &name, &v))
-            write_entry(step, name, v, &data, &definitions, &lost);
+            write_entry(step, name, v, &data, &definitions, &lost, &lost_names);
+        write_missing(&lost_names, &definitions, &data);
     }
     buffer_append_byte(&data, '}');
     if (step->failure.kind != FAILURE_NONE)

@@ -145,6 +145,10 @@ static void write_ledger_entry(const struct step *step, const struct ledger_entr
     write_text(buffer, step->tools->tools[entry->tool].name);
     write_key(buffer, "args");
     json_write(buffer, entry->arguments, 0, NULL);
+    if (entry->arguments_bytes) {
+        write_key(buffer, "args_bytes");
+        buffer_append_format(buffer, "%zu", entry->arguments_bytes);
+    }
     write_key(buffer, "result");
     json_write(buffer, entry->failed ? value_nil() : entry->result, 0, NULL);
     if (entry->result_bytes) {

@@ -5,11 +5,19 @@
 #include "program/eval.h"
 #include "program/state.h"
 #include "value/bignum.h"
+#include "value/json.h"
 #include "value/part.h"
 #include "value/tick.h"
 #include "value/work.h"
 
-enum { FIRST_FRAMES = 8, FLOAT_BYTES = 8, FOREIGN_BYTES = 12, PORTION = 1024 };
+enum {
+    FIRST_FRAMES = 8,
+    FLOAT_BYTES = 8,
+    FOREIGN_BYTES = 12,
+    PORTION = 1024,
+    LONG_NUMBER = 10000,
+    SMALL = 128
+};
 
 // A part of a collection (value/part.h) and how much of it was counted.
 struct measured {
@@ -23,6 +31,7 @@ struct measure {
     struct work work;
     size_t size;
     size_t most;
+    bool has_long_number;
 };
 
 static size_t integer_bytes(int64_t number)
@@ -62,12 +71,20 @@ static void push_part(struct measure *measure, value v, const struct object *par
     *top = (struct measured){.v = v, .part = part};
 }
 
+static void count_scalar(struct measure *measure, value v)
+{
+    size_t size = scalar_bytes(v);
+    measure->size += size;
+    if (v.tag == VALUE_BIGNUM && size > LONG_NUMBER)
+        measure->has_long_number = true;
+}
+
 // Counts a value and what separates it from the next one.
 static void count_value(struct measure *measure, value v)
 {
     measure->size++;
     if (!value_is_collection(v)) {
-        measure->size += scalar_bytes(v);
+        count_scalar(measure, v);
         return;
     }
     measure->size += 2;
@@ -79,10 +96,13 @@ static void count_value(struct measure *measure, value v)
 static size_t count_elements(struct measure *measure, const value *items, size_t count)
 {
     size_t size = 0, i = 0;
-    for (; i < count && !value_is_collection(items[i]); i++)
-        size += 1 + (items[i].tag == VALUE_INTEGER ? integer_bytes(items[i].integer)
-                                                   : scalar_bytes(items[i]));
-    measure->size += size;
+    for (; i < count && !value_is_collection(items[i]); i++) {
+        if (items[i].tag == VALUE_INTEGER)
+            size += integer_bytes(items[i].integer);
+        else
+            count_scalar(measure, items[i]);
+    }
+    measure->size += size + i;
     return i;
 }
 
@@ -117,7 +137,7 @@ static void count_part(struct measure *measure)
         work_pop(&measure->work);
 }
 
-size_t text_size(value v, size_t most)
+static struct measure measure_text(value v, size_t most)
 {
     struct measured first[FIRST_FRAMES];
     struct measure measure = {.most = most};
@@ -126,7 +146,12 @@ size_t text_size(value v, size_t most)
     while (measure.work.count && measure.size <= measure.most)
         count_part(&measure);
     work_release(&measure.work);
-    return measure.size;
+    return measure;
+}
+
+size_t text_size(value v, size_t most)
+{
+    return measure_text(v, most).size;
 }
 
 // What a run was given may always be given back, however little memory it has.
@@ -140,19 +165,58 @@ static size_t inputs_size(const struct run *run)
     return size;
 }
 
-void run_check_text(struct run *run, value v, const char *what)
+// How long a text may be that needs more than max_memory.
+static size_t most_with_inputs(struct run *run)
+{
+    struct run_state *state = run->state;
+    if (!state->text_most) {
+        size_t inputs = inputs_size(run), most = run->limits.max_memory;
+        state->text_most = inputs < SIZE_MAX - most ? most + inputs : SIZE_MAX;
+    }
+    return state->text_most;
+}
+
+// In the run, where the deadline holds.
+static void write_for_trial(struct run *run, value v)
+{
+    struct buffer *text = &run->state->scratch;
+    buffer_release(text);  // what a branch of pmap left that ran out of time
+    buffer_init(text, BUFFER_DEFAULT_LIMIT);
+    json_write(text, v, 0, NULL);
+    buffer_release(text);
+}
+
+size_t run_check_text(struct run *run, value v, const char *what)
 {
     size_t most = run->limits.max_memory;
-    if (text_size(v, most) <= most)
-        return;
-    size_t inputs = inputs_size(run);
-    most = inputs < SIZE_MAX - most ? most + inputs : SIZE_MAX;
-    if (text_size(v, most) <= most)
-        return;
+    struct measure measure = measure_text(v, most);
+    if (measure.size > most) {
+        most = most_with_inputs(run);
+        measure = measure_text(v, most);
+    }
+    if (measure.size <= most) {
+        if (measure.has_long_number)
+            write_for_trial(run, v);
+        return measure.size;
+    }
     char message[80];
     snprintf(message, sizeof(message), "the text of %s exceeded %zu bytes", what,
              run->limits.max_memory);
     run->site = NULL;
     run_raise_limit(run, MEMORY_EXCEEDED, NULL, "max_memory", (int64_t)run->limits.max_memory,
                     message);
+}
+
+bool run_take_ledger_text(struct run *run, size_t size)
+{
+    if (size <= SMALL)
+        return true;  // no more than the entry takes anyway
+    size_t *taken = &run->state->ledger_text;
+    size_t most = run->limits.max_memory;
+    if (*taken > most || size > most - *taken)
+        most = most_with_inputs(run);
+    if (size > most - *taken)
+        return false;
+    *taken += size;
+    return true;
 }

@@ -10,6 +10,7 @@
 #include "program/parallel.h"
 #include "program/stack.h"
 #include "program/state.h"
+#include "program/text_size.h"
 #include "program/validation.h"
 #include "value/json.h"
 #include "value/print.h"
@@ -178,6 +179,18 @@ void ledger_add(struct run *run, struct ledger *ledger, struct ledger_entry entr
     ledger->entries[ledger->count++] = entry;
 }
 
+// What many calls share is written for each of them, so the ledger does not keep everything.
+static struct ledger_entry ledger_entry_new(struct run *run, uint32_t tool, value arguments)
+{
+    struct ledger_entry entry = {.tool = tool};
+    size_t size = run_check_text(run, arguments, "a tool's arguments");
+    if (run_take_ledger_text(run, size))
+        entry.arguments = value_retain(arguments);
+    else
+        entry.arguments_bytes = size;
+    return entry;
+}
+
 // Keeps the result unless its JSON is long.
 static void ledger_set_result(struct run *run, struct ledger_entry *entry, value result)
 {
@@ -185,7 +198,8 @@ static void ledger_set_result(struct run *run, struct ledger_entry *entry, value
     buffer_release(json);  // what a branch of pmap left that ran out of time
     buffer_init(json, BUFFER_DEFAULT_LIMIT);
     json_write(json, result, 0, NULL);
-    if (json->failed || json->length > LEDGER_RESULT_BYTES)
+    if (json->failed || json->length > LEDGER_RESULT_BYTES ||
+        !run_take_ledger_text(run, json->length))
         entry->result_bytes = json->failed ? BUFFER_DEFAULT_LIMIT : json->length;
     else
         entry->result = value_retain(result);
@@ -354,7 +368,7 @@ value tool_apply(struct run *run, uint32_t index, value argument, size_t count)
     value arguments = convert_arguments(run, tool, argument, count);
     arguments = run_validate_tool_arguments(run, tool, arguments);
     value key = value_nil();
-    struct ledger_entry entry = {.tool = index, .arguments = value_retain(arguments)};
+    struct ledger_entry entry = ledger_entry_new(run, index, arguments);
     if (tool->flags & TOOL_CACHE) {
         key = cache_key(run, index, arguments);
         value hit;

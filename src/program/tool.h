@@ -70,6 +70,7 @@ struct tool_definition {
 bool tool_table_add(struct tool_table *table, const struct tool_definition *definition,
                     struct diagnostic *ret_diagnostic);
 
+bool name_is_symbol(struct span name);                            // without a namespace
 int tool_find(const struct tool_table *table, struct span name);  // -1: no such tool
 struct name_list;
 void tool_names(const struct tool_table *table, struct name_list *list);  // sorted
@@ -82,8 +83,9 @@ struct ledger_entry {
     bool failed;
     value arguments;
     value result;
-    value error;          // string, or nil
-    size_t result_bytes;  // not 0: the result was too long to keep
+    value error;             // string, or nil
+    size_t arguments_bytes;  // not 0: too long to keep
+    size_t result_bytes;     // not 0: too long to keep
     int64_t duration_ms;
 };
 

@@ -25,7 +25,7 @@ void tool_table_release(struct tool_table *table)
     *table = (struct tool_table){0};
 }
 
-static bool is_symbol(struct span name)
+bool name_is_symbol(struct span name)
 {
     static const char *const marks = "+*<>=?!_%.&-";
     for (size_t i = 0; i < name.length; i++) {
@@ -73,7 +73,7 @@ bool tool_table_add(struct tool_table *table, const struct tool_definition *defi
                     struct diagnostic *ret_diagnostic)
 {
     struct span name = definition->name;
-    if (!is_symbol(name))
+    if (!name_is_symbol(name))
         return refuse(ret_diagnostic, name, "the name is not a symbol");
     if (!definition->function)
         return refuse(ret_diagnostic, name, "there is no function");

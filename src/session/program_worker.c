@@ -288,6 +288,19 @@ static void answer(struct worker *worker, const struct step *step, size_t max_st
         worker->closed = true;
 }
 
+// What earlier runs have left in a memory may be larger and deeper than literals that are given to a
+// run.
+static value put_memory(struct region *region, value record)
+{
+    value data = map_get_text(record, "memory_data"), memory;
+    struct error error;
+    if (!value_is_string(data))
+        return record;
+    if (saved_memory_read_data(region, value_text(data), &memory, &error))
+        return map_put_text(region, record, "memory", memory);
+    return map_put_text(region, record, "memory_edn", value_retain(data));  // which says why not
+}
+
 // Functions kept from earlier runs are defined first.
 static value put_definitions_first(struct region *region, value record,
                                    struct definitions_prefix *ret_prefix)
@@ -318,7 +331,8 @@ static void run_record(struct worker *worker, struct span payload)
         bound.tag == VALUE_INTEGER && bound.integer > 0 && bound.integer < PROGRAM_MESSAGE_MAX
             ? (size_t)bound.integer
             : PROGRAM_MESSAGE_MAX;
-    record = readable ? put_definitions_first(region, record, &prefix) : value_nil();
+    record =
+        readable ? put_definitions_first(region, put_memory(region, record), &prefix) : value_nil();
     struct record_run run;
     record_run(region, record, &host, &run);
     saved_memory_hide_prefix(&run.step, prefix);

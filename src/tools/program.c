@@ -268,7 +268,7 @@ static bool open_memory(struct program_task *task)
     }
     task->record = map_put_text(region, task->record, "keep", value_boolean(true));
     if (value_is_map(content)) {
-        task->record = map_put_text(region, task->record, "memory_edn",
+        task->record = map_put_text(region, task->record, "memory_data",
                                     value_retain(map_get_text(content, "data")));
         task->record = map_put_text(region, task->record, "definitions",
                                     value_retain(map_get_text(content, "definitions")));

@@ -3,7 +3,8 @@
 //
 // Long operations are cut into pieces of at most a few milliseconds that spend fuel (value/tick.h).
 // Their memory comes from the region; the library underneath (GMP, its functions on plain limbs)
-// allocates only scratch space for one piece.
+// allocates only scratch space for one piece. Decimal text that is read or written while no handler
+// waits for fuel to run out is converted in one go: that is not quadratic.
 #pragma once
 
 #include "value/value.h"

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/memory.h"
 #include "value/limb_math.h"
 #include "value/limbs.h"
 #include "value/tick.h"
@@ -49,15 +50,16 @@ static value power_of_ten(struct region *region, size_t exponent)
     return power;
 }
 
-// Piece by piece from the front: quadratic, but every step can be stopped.
+// Piece by piece from the front: quadratic, but every step can be stopped. Where nobody would stop
+// it, GMP converts the whole in one go, which is faster by far.
 static value from_digits(struct region *region, struct span digits)
 {
+    if (digits.length <= PIECE_DIGITS || !tick.handler)
+        return piece_from_digits(region, digits);
     size_t first = digits.length % PIECE_DIGITS;
     if (first == 0)
         first = PIECE_DIGITS;
     value number = piece_from_digits(region, (struct span){digits.data, first});
-    if (first == digits.length)
-        return number;
     value power = power_of_ten(region, PIECE_DIGITS);
     for (size_t i = first; i < digits.length; i += PIECE_DIGITS) {
         number = integer_multiply(region, number, value_retain(power));
@@ -197,6 +199,21 @@ static size_t write_large(struct region *region, value number, char *text)
     return length;
 }
 
+// The whole in one go, for text that nobody would stop.
+static size_t write_at_once(const struct limbs *limbs, char *text)
+{
+    size_t size = limbs->count * sizeof(mp_limb_t);
+    mp_limb_t *copy = memory_alloc(size);  // GMP destroys its operand
+    memcpy(copy, limbs->data, size);
+    unsigned char *digits = memory_alloc(limbs->count * (DIGITS_PER_LIMB + 1) + 2);
+    size_t count = mpn_get_str(digits, 10, copy, (mp_size_t)limbs->count);
+    for (size_t i = 0; i < count; i++)
+        text[i] = (char)('0' + digits[i]);
+    memory_free(digits);
+    memory_free(copy);
+    return count;
+}
+
 size_t integer_write(value a, char *text)
 {
     if (a.tag == VALUE_INTEGER)
@@ -208,6 +225,8 @@ size_t integer_write(value a, char *text)
         text[0] = '-';
     if (limbs.count <= PIECE_LIMBS && !limbs.negative)
         return write_piece(a, text);
+    if (!tick.handler)
+        return sign + write_at_once(&limbs, text + sign);
     struct region *region = tick.region ? tick.region : region_new(SIZE_MAX);
     struct bignum *copy = bignum_reserve(region, limbs.count);
     memcpy(copy->limbs, limbs.data, limbs.count * sizeof(mp_limb_t));

@@ -20,6 +20,7 @@ struct reader {
     struct span text;
     size_t at;
     size_t max_depth;
+    size_t digits_most;  // of an integer
     struct error *error;
     struct level *levels;
     size_t depth;
@@ -153,7 +154,7 @@ static bool read_scalar(struct reader *reader)
     else if (c == ':')
         literal = literal_keyword(reader->region, text, &reader->pending);
     else if ((c >= '0' && c <= '9') || (c == '-' && next >= '0' && next <= '9'))
-        literal = literal_number(reader->region, text, &reader->pending);
+        literal = literal_number(reader->region, text, reader->digits_most, &reader->pending);
     else if (c == '#' && next == '#')
         literal = literal_special_float(text, &reader->pending);
     else
@@ -226,6 +227,7 @@ bool edn_read(struct region *region, struct span text, const struct edn_options 
 {
     struct reader reader = {.region = region, .text = text, .error = error};
     reader.max_depth = options && options->max_depth ? options->max_depth : DEFAULT_DEPTH;
+    reader.digits_most = options && options->any_integer ? SIZE_MAX : LITERAL_DIGITS_MAX;
     reader.levels = reader.first;
     reader.capacity = FIRST_LEVELS;
     size_t valid = pieces_valid_prefix(text);

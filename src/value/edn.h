@@ -7,6 +7,7 @@
 
 struct edn_options {
     size_t max_depth;  // 0 = 128
+    bool any_integer;  // also of more than 100 digits, which literals of programs may not have
 };
 
 // Errors carry line and column: ERROR_SYNTAX, ERROR_ENCODING, ERROR_INVALID (a key or element

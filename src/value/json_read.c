@@ -259,7 +259,7 @@ static const char *take_key(struct reader *reader, const char *at, value key)
     struct shape *next = shape_extend(reader->region, level->shape, key);
     reader->count--;
     if (next) {
-        if (next->is_shared || learner(reader) == reader->region)
+        if (next->shared == learner(reader) || learner(reader) == reader->region)
             *hint_of(level) = next;  // a shared shape must not point to one of this region
         level->slot = level->shape->count;
         level->shape = next;

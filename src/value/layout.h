@@ -58,11 +58,11 @@ struct shape {
     struct shape *inner_hint;
     uint64_t head;
     uint64_t head_mask;
-    uint32_t head_length;    // of the last key
-    bool is_shared;          // lives in a region of shared shapes (shape.h)
-    const uint8_t *order;    // narrow: slots in key order
-    const uint32_t *index;   // open addressing by hash: slot + 1, 0 = free
-    const uint64_t *hashes;  // of the keys, with the index
+    uint32_t head_length;         // of the last key
+    const struct region *shared;  // the region it lives in when others find it there, or NULL
+    const uint8_t *order;         // narrow: slots in key order
+    const uint32_t *index;        // open addressing by hash: slot + 1, 0 = free
+    const uint64_t *hashes;       // of the keys, with the index
     value keys[];
 };
 

@@ -62,7 +62,8 @@ static size_t skip_exponent(struct span text, size_t at)
     return end > digits ? end : at;
 }
 
-struct literal literal_number(struct region *region, struct span text, value *ret_value)
+struct literal literal_number(struct region *region, struct span text, size_t digits_most,
+                              value *ret_value)
 {
     size_t digits = text.data[0] == '-';
     size_t whole = pieces_skip_digits(text, digits), end = whole;
@@ -79,7 +80,7 @@ struct literal literal_number(struct region *region, struct span text, value *re
             return wrong(0, "float out of range");
         *ret_value = value_float(read);
     } else {
-        if (whole - digits > LITERAL_DIGITS_MAX)
+        if (whole - digits > digits_most)
             return wrong(0, "integer of more than 100 digits");
         *ret_value = value_integer_from_text(region, number);
     }

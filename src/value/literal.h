@@ -15,8 +15,9 @@ struct literal {
 bool literal_is_symbol_character(char c);  // continues a symbol, a number or a keyword
 bool literal_is_keyword_character(char c);
 
-// At a digit, or '-' and a digit.
-struct literal literal_number(struct region *region, struct span text, value *ret_value);
+// At a digit, or '-' and a digit. An integer has at most `digits_most` digits.
+struct literal literal_number(struct region *region, struct span text, size_t digits_most,
+                              value *ret_value);
 // At the opening quote.
 struct literal literal_string(struct region *region, struct span text, value *ret_value);
 // At the backslash.

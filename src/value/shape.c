@@ -217,11 +217,12 @@ void shapes_share(struct region *region, struct region *shared)
     region->attached[ATTACHED_SHARED_SHAPES] = shared;
 }
 
-// The heap of the region that the successors of this shape are shared in; NULL: they are not.
+// The heap of the region that the successors of this shape are shared in; NULL: they are not. A
+// lasting map may come from a region that shares its shapes with others than this one does.
 static struct heap *shared_heap(const struct region *region, const struct shape *shape)
 {
     struct region *shared = region->attached[ATTACHED_SHARED_SHAPES];
-    return shared && (shape->is_shared || shape->count == 0) ? heap_of(shared) : NULL;
+    return shared && (shape->shared == shared || shape->count == 0) ? heap_of(shared) : NULL;
 }
 
 // Keywords belong to their region, and a key of a client's may be of any length.
@@ -237,7 +238,7 @@ static struct shape *shape_make_shared(struct region *shared, struct heap *heap,
     value lasting = value_string(shared, value_text(key));
     value_freeze(lasting);
     struct shape *shape = shape_make(shared, heap, parent, lasting, hash);
-    shape->is_shared = true;
+    shape->shared = shared;
     return shape;
 }
 

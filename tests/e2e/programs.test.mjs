@@ -221,6 +221,14 @@ describe('run-program', () => {
     assert.equal(error.fail.details.line, 2);
     assert.equal((await run('1', { memory: 'No Name' })).structured.error.code, 'invalid-argument');
   });
+
+  test('a named memory keeps all data, whatever its names, its size and its depth', async () => {
+    const { structured } = await run(`(def f (reduce * (range 1 101)))
+      (def deep (reduce (fn [inside _] [inside]) f (range 500))) {"New York" 5 "größe" [1]}`, { memory: 'data' });
+    assert.deepEqual(structured.warnings, []);
+    assert.deepEqual(await value('[(= f (reduce * (range 1 101)) (first (flatten deep))) (memory/get "New York") (memory/get "größe")]',
+      { memory: 'data' }), [true, 5, [1]]);
+  });
 });
 
 test('a named memory survives the server', async () => {

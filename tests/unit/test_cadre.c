@@ -193,6 +193,61 @@ Test(cadre, functions_in_memory_do_not_show)
     cadre_inputs_free(inputs);
 }
 
+// Any text can be a name, and data may go beyond the literals of programs: nothing of it is lost.
+Test(cadre, memory_keeps_all_data)
+{
+    static const char first[] =
+        "(memory/put \"New York\" {\"a b\" 1})"
+        "(def factorial (reduce * (range 1 101)))"
+        "(def deep (reduce (fn [inside _] [inside]) [factorial] (range 500)))"
+        "{\"gr\xC3\xB6\xC3\x9F"
+        "e\" 1 \"\" 2 \"x\\\"y\" 3 :plain 4}";
+    static const char second[] =
+        "[(memory/get \"New York\") (= factorial (reduce * (range 1 101)) (first (flatten deep)))"
+        " (memory/get \"gr\xC3\xB6\xC3\x9F"
+        "e\") (memory/get \"\") (memory/get \"x\\\"y\") plain]";
+    cadre_step *step = cadre_eval(NULL, first, strlen(first), NULL);
+    size_t length;
+    const char *text = cadre_step_saved_memory(step, &length);
+    cr_expect_not_null(strstr(text, "\"lost\":[]"), "%s", text);
+    for (int way = 0; way < 2; way++) {
+        cadre_inputs *inputs = cadre_inputs_new();
+        cr_assert(way ? cadre_inputs_set_saved_memory(inputs, text, length)
+                      : cadre_inputs_set_memory_from(inputs, step));
+        cadre_step *next = cadre_eval(NULL, second, strlen(second), inputs);
+        cr_assert(cadre_step_ok(next), "%s", cadre_step_message(next));
+        cr_expect_str_eq(cadre_step_printed(next, NULL), "[{\"a b\" 1} true 1 2 3 4]");
+        cadre_step_free(next);
+        cadre_inputs_free(inputs);
+    }
+    cadre_step_free(step);
+}
+
+// One entry that is odd must not make the memory useless.
+Test(cadre, memory_with_odd_functions_stays_usable)
+{
+    cadre_inputs *inputs = cadre_inputs_new();
+    cadre_step *step =
+        eval(NULL,
+             "(memory/put \"x) (fail 1\" (fn [x] (inc x))) (memory/put \" r\" #\"a\")\n"
+             "(defn\nf ; (\n \"doc \\\" [\" [n] (if (pos? n) (f (dec n)) :done))\n"
+             "(def g f) (memory/put \"nil\" f) (def h #(+ % 1)) (def i h)\n"
+             "(def lost (partial + 3)) (defn use [x] (lost x))",
+             NULL);
+    for (int round = 0; round < 2; round++) {
+        cr_assert(cadre_inputs_set_memory_from(inputs, step));
+        cadre_step_free(step);
+        step = eval(NULL,
+                    "[((memory/get \"x) (fail 1\") 1) (f 2) (g 2) ((memory/get \"nil\") 2) (h 1)"
+                    " (i 1) lost memory/r (fn? use)]",
+                    inputs);
+        cr_assert(cadre_step_ok(step), "%s", cadre_step_message(step));
+        cr_expect_str_eq(cadre_step_printed(step, NULL), "[2 :done :done :done 2 2 nil nil true]");
+    }
+    cadre_step_free(step);
+    cadre_inputs_free(inputs);
+}
+
 Test(cadre, saved_memory)
 {
     cadre_inputs *inputs = cadre_inputs_new();

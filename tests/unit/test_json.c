@@ -376,6 +376,104 @@ Test(json, maps_of_sharing_regions_are_like_others)
     region_free(other);
 }
 
+// Keys that fit and do not, names that come again, more keys than a narrow shape has.
+static void append_message(struct buffer *text)
+{
+    static const char *const names[] = {
+        "a",
+        "b",
+        "id",
+        "params",
+        "\\u0061\\n",
+        "\xC3\xA9",
+        "",
+        "sixty-four bytes, no more and no less, make the longest name 1234",
+        "sixty-five bytes, and so one more than that, make a longer name 12"};
+    buffer_clear(text);
+    size_t depth = 1 + random_below(3);
+    for (size_t level = 0; level < depth; level++) {
+        size_t count = random_below(4) ? random_below(8) : 28 + random_below(10);
+        buffer_append_byte(text, '{');
+        for (size_t i = 0; i < count; i++) {
+            buffer_append_format(text, "\"%s", names[random_below(sizeof(names) / sizeof(*names))]);
+            if (random_below(4))
+                buffer_append_format(text, "%u", (unsigned)random_below(count > 8 ? 64 : 3));
+            buffer_append_format(text, "\":[%zu],", i);
+        }
+        buffer_append_text(text, "\"in\":");
+    }
+    buffer_append_text(text, "null");
+    while (depth--)
+        buffer_append_byte(text, '}');
+}
+
+Test(json, sharing_changes_no_value)
+{
+    CLEANUP_BUFFER struct buffer text = {.limit = BUFFER_DEFAULT_LIMIT};
+    struct region *shared = region_new(SIZE_MAX), *plain = region_new(SIZE_MAX);
+    struct region *copies = region_new(SIZE_MAX);
+    for (int i = 0; i < 3000; i++) {
+        append_message(&text);
+        struct json_options options = {.borrow = i & 1, .lasting = i & 2};
+        region_clear(region);
+        shapes_share(region, shared);
+        value v = read_with(buffer_text(&text), &options), expected;
+        region_clear(plain);
+        cr_assert(json_read(plain, buffer_span(&text), NULL, &expected, NULL));
+        cr_assert(value_identical(v, expected), "%s", buffer_text(&text));
+        region_clear(copies);
+        shapes_share(copies, shared);
+        value copy = value_copy(copies, expected);
+        cr_assert(value_identical(copy, v));
+        copy = map_put(copies, copy, value_keyword(copies, SPAN("in")), value_integer(i));
+        copy = map_remove(copies, copy, value_string_text(copies, "in"));
+        cr_assert_eq(map_count(copy), map_count(v));
+    }
+    region_free(copies);
+    region_free(plain);
+    region_clear(region);
+    region_free(shared);
+}
+
+Test(json, sharing_survives_a_lack_of_memory)
+{
+    static const char text[] =
+        "{\"id\":1,\"params\":{\"name\":\"a\",\"list\":[{\"x\":1,\"y\":[]}]}}";
+    struct region *shared = region_new(SIZE_MAX);
+    bool ok = false;
+    for (size_t n = 1; !ok; n++) {
+        struct error error = {0};
+        value v;
+        region_clear(region);
+        shapes_share(region, n % 2 ? shared : NULL);
+        region_fail_nth(region, n);
+        ok = json_read(region, span_from(text), NULL, &v, &error);
+        cr_assert(ok || error.code == ERROR_MEMORY);
+        region_fail_nth(region, 0);
+        cr_assert_str_eq(written(read_message(shared, text), 0), text);
+    }
+    region_clear(region);
+    region_free(shared);
+}
+
+Test(json, lasting_maps_are_changed_where_others_share)
+{
+    struct region *first = region_new(SIZE_MAX), *second = region_new(SIZE_MAX);
+    struct region *other = region_new(SIZE_MAX);
+    shapes_share(region, first);
+    shapes_share(other, second);
+    value v = read_with("{\"id\":1}", &(struct json_options){.lasting = true});
+    size_t learned = second->live;
+    value changed = map_put_text(other, value_retain(v), "more", value_integer(2));
+    cr_assert_str_eq(written(changed, 0), "{\"id\":1,\"more\":2}");
+    cr_assert_eq(second->live, learned, "a shape that outlives the one it came from");
+    cr_assert_null(map_shape(changed)->shared);
+    region_clear(region);
+    region_free(first);
+    region_free(other);
+    region_free(second);
+}
+
 Test(json, what_is_shared_has_an_end)
 {
     struct region *shared = region_new(SIZE_MAX);

@@ -250,7 +250,21 @@ Test(value_number, doubles_become_integers)
     }
 }
 
-Test(value_number, huge_text_makes_the_round_trip)
+// Time of this thread alone: tests run on busy machines.
+static int64_t thread_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+static void keep_going(void *data)
+{
+    (void)data;
+    tick.fuel = 20000;
+}
+
+static void check_huge_text(void)
 {
     enum { DIGITS = 60000 };
     char *text = malloc(DIGITS + 2);
@@ -267,6 +281,31 @@ Test(value_number, huge_text_makes_the_round_trip)
         cr_assert(equals_mpz(value_integer_from_text(region, span_from(text + 1)), expected));
         mpz_clear(expected);
     }
+    free(text);
+}
+
+Test(value_number, huge_text_makes_the_round_trip)
+{
+    check_huge_text();
+    tick = (struct tick){.handler = keep_going, .region = region};
+    check_huge_text();
+    tick = (struct tick){0};
+}
+
+// Millions of digits in a message must not hold up the process that reads it.
+Test(value_number, huge_text_that_nobody_would_stop_is_not_quadratic)
+{
+    enum { DIGITS = 2000000 };
+    char *text = malloc(DIGITS + 1);
+    memset(text, '7', DIGITS);
+    text[DIGITS] = '\0';
+    int64_t started = thread_now_ns();
+    value number = value_integer_from_text(region, span_from(text));
+    value printed = value_printed(region, number);
+    cr_assert_lt(thread_now_ns() - started, INT64_C(1500000000));
+    cr_assert(span_equal(value_text(printed), span_from(text)));
+    value_release(region, number);
+    value_release(region, printed);
     free(text);
 }
 
@@ -290,14 +329,6 @@ Test(value_number, huge_operations_agree_with_gmp)
 }
 
 static int64_t longest_gap, last_tick;
-
-// Time of this thread alone: tests run on busy machines.
-static int64_t thread_now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
 
 static void measure(void *data)
 {

@@ -48,7 +48,7 @@
 (defglobal *call* nil)                  ; the call of the main thread, NIL while idle
 (declaim (type (or null call) *call*))
 
-(defglobal *idle* nil)                  ; true while the main thread waits for a message
+(defvar *in-timer* nil)                 ; true while a timer of the user runs
 
 (defglobal *call-end* (list :call-end)) ; catch tag no user code can name
 
@@ -120,6 +120,7 @@ exit hooks and waiting for threads can delay it; the effects are rolled back any
   (ensure-live-package)
   (forget-assumptions call)
   (flush-streams)
+  (repair-descriptors)
   (when (call-memory-fault call)
     (setf (call-rollback call)
           (object "cause" "memory-fault"

@@ -100,7 +100,9 @@ it; the stack stays alive in the post-mortem, where CONTINUE simply returns from
 (defun obey-early-stop (call)
   (when (= *stop-early* (call-number call))
     (setf (call-timed-out call) t
-          (call-error call) (timeout-error call (soft-message call) '() 0 '()))
+          (call-error call) (timeout-error call (text (timeout-message call) (string #\Newline)
+                                                      "It had not begun.")
+                                           '() 0 '()))
     (end-call)))
 
 (defun first-failure-members (call)
@@ -121,7 +123,7 @@ it; the stack stays alive in the post-mortem, where CONTINUE simply returns from
           (handler-case (collect-frames (interrupted-frame context) nil)
             (serious-condition () (values '() 0)))
         ;; The channel's own buffer may be in use by what was interrupted.
-        (when (or call *idle*)
+        (when (or call *in-timer*)
           (send-message +frames+ 0
                         (object "error" (if call
                                             (append (timeout-error call (timeout-message call)

@@ -158,6 +158,7 @@ struct session {
     unsigned finalizers;      // pending, as last announced
     bool discard_finalizers;  // at the next wake
     bool discard_timers;      // at the next wake
+    bool died_idle;           // and nothing has been evaluated since
 
     enum copy_phase copy_phase;
     bool wake_spawns;     // WAKING: a fresh worker instead of a snapshot

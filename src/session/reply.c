@@ -297,7 +297,8 @@ static struct span state_text(const struct session *session, const char *name)
 
 static void note_lost_threads(struct session *session, const struct job *job)
 {
-    if (job->stop == STOP_TIMEOUT && session->lost_threads)
+    bool lost_now = vector_count(job->lost_threads) > 0;  // which the reply tells
+    if (job->stop == STOP_TIMEOUT && session->lost_threads && !lost_now)
         session_notice(session,
                        "threads were lost by an earlier rollback (%s); a lock held by one of them "
                        "stays locked",

@@ -65,6 +65,7 @@ void session_take_frames(struct session *session, struct job *job,
 static enum session_state finish_in_head(struct session *session, struct job *job)
 {
     session_set_timer(session, -1);
+    session->died_idle = false;
     session->job = NULL;
     if (job->stop != STOP_NONE)
         session_kill_leftovers(session);
@@ -194,8 +195,7 @@ static bool begin_again(struct session *session, struct job *job, const struct p
         char seconds[32];
         failure_format_seconds(job_elapsed_ms(job) / 1000, seconds, sizeof(seconds));
         session_wake_notice(session,
-                            "the session's process did not take the call within %s and was ended; "
-                            "its timers are unscheduled",
+                            "the session's process did not take the call within %s and was ended",
                             seconds);
         if (value_is_map(job->frames))
             session_take_thread_error(session, job->region, job->frames);

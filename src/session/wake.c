@@ -160,7 +160,8 @@ value session_lose_threads(struct session *session, value message)
     for (size_t i = 0; i < vector_count(known); i++)
         if (!contains_text(lost, value_text(vector_at(known, i))))
             lost = vector_push(session->scratch, lost, value_retain(vector_at(known, i)));
-    keep_lost_threads(session, lost);
+    // A woken state has the locks of the threads it was cloned beside, not of those that came later.
+    keep_lost_threads(session, value_is_map(message) ? known : lost);
     return lost;
 }
 
@@ -176,8 +177,10 @@ static enum session_state head_is_awake(struct session *session, value message)
     session->finalizers = 0;
     session_set_timer(session, -1);
     session_keep_state(session, message);
+    bool unscheduled = message_integer(message, "unscheduled", 0) > 0;
     if (session->wake_notice)
-        session_notice(session, "%s; rolled back to snapshot %lld", session->wake_notice,
+        session_notice(session, "%s%s; rolled back to snapshot %lld", session->wake_notice,
+                       unscheduled ? "; its timers are unscheduled" : "",
                        (long long)session->current);
     memory_free(session->wake_notice);
     session->wake_notice = NULL;

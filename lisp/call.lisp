@@ -14,6 +14,8 @@
   (timeout 30)                          ; seconds, for texts
   (max-output 100000 :type fixnum)      ; characters
   (max-memory 1024 :type fixnum)        ; megabytes
+  (raise-timeout "" :type string)       ; what texts tell the user to raise them with
+  (raise-memory "" :type string)
   ;; where it is
   (phase "evaluate")
   (reporting nil)                       ; type label of the condition whose report is rendered

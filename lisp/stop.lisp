@@ -7,10 +7,14 @@
 
 ;;; --- texts --------------------------------------------------------------------------------------
 
+(defun advice (way what)
+  "End of a sentence: WAY does WHAT; nothing when there is none."
+  (if (string= way "") "." (text "; " way " " what ".")))
+
 (defun timeout-message (call)
   (text "Evaluation exceeded the timeout of " (plural (call-timeout call) "second")
-        ". Possibly an infinite loop or an expensive computation; configure-limits raises the "
-        "timeout."))
+        ". Possibly an infinite loop or an expensive computation"
+        (advice (call-raise-timeout call) "raises the timeout")))
 
 (defun activity-text (call)
   "What the call was doing, as a sentence."
@@ -180,6 +184,7 @@ full collection comes first; the next check waits until usage has grown by a qua
       (setf (call-error call)
             (cadre-error "HEAP-LIMIT-EXCEEDED" "heap-limit"
                          (text "The heap limit of " (call-max-memory call)
-                               " MB (max-memory) was exceeded; configure-limits raises it.")
+                               " MB (max-memory) was exceeded"
+                               (advice (call-raise-memory call) "raises it"))
                          :frames frames :depth depth :call call)))
     (end-call)))

@@ -55,11 +55,12 @@ static void classify_stopped(const struct failure_facts *facts, struct failure *
     failure->cause = timeout ? "timeout" : "cancelled";
     if (timeout) {
         char seconds[48];
+        const char *raise = facts->raise_timeout ? facts->raise_timeout : "configure-limits";
         failure_format_seconds(facts->timeout, seconds, sizeof(seconds));
         message_add(failure,
                     "Evaluation exceeded the timeout of %s. Possibly an infinite loop or an "
-                    "expensive computation; configure-limits raises the timeout.",
-                    seconds);
+                    "expensive computation%s%s%s.",
+                    seconds, *raise ? "; " : "", raise, *raise ? " raises the timeout" : "");
     } else {
         failure_interrupted_message(facts->elapsed_ms, failure->message, sizeof(failure->message));
     }

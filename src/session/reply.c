@@ -40,6 +40,7 @@ static void answer_refused(struct session_manager *manager, struct job *job)
         .package = {"", 0},
         .package_label = {"", 0},
         .limits = job->session ? job->session->limits : manager->config.limits,
+        .advice = manager->config.advice,
         .heap_mb = manager->config.heap_mb,
     };
     job->reply(job->data, &reply);
@@ -390,6 +391,7 @@ void job_finish(struct session *session, struct job *job)
         .package = state_text(session, "package"),
         .package_label = state_text(session, "package_label"),
         .limits = session->limits,
+        .advice = session->manager->config.advice,
         .heap_mb = session->manager->config.heap_mb,
         .elapsed_us = (clock_now_ns() - job->started_ns) / 1000,
     };

@@ -175,6 +175,7 @@ void session_classify_exit(struct session *session, struct job *job,
         .killed_by_us = killed_by_us,
         .protocol_broken = session->protocol_broken,
         .timeout = job->timeout,
+        .raise_timeout = session->manager->config.advice.raise_timeout,
         .elapsed_ms = job_elapsed_ms(job),
         .heap_mb = session->manager->config.heap_mb,
     };

@@ -148,8 +148,10 @@ void failure_classify(const struct failure_facts *facts, struct failure *ret_fai
         classify_signal(facts, &failure);
     else
         classify_exit(facts, &failure);
-    failure.by_runtime =
-        fatal.length > 0 && !facts->farewell.received && facts->stop == FAILURE_STOP_NONE;
+    // Asked to stop, it may still have been the runtime that ended it.
+    bool stopped = facts->stop != FAILURE_STOP_NONE &&
+                   (facts->exit.signaled || facts->exit.code != RUNTIME_EXIT_CODE);
+    failure.by_runtime = fatal.length > 0 && !facts->farewell.received && !stopped;
     if (failure.by_runtime) {
         size_t length = fatal.length < 300 ? fatal.length : utf8_cut(fatal.data, 300);
         message_add(&failure, "\n%.*s", (int)length, fatal.data);

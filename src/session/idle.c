@@ -237,12 +237,8 @@ void session_notice_idle_death(struct session *session, const struct process_exi
     // also come from outside, so only the second death in a row is put down to them.
     session->discard_timers = session->died_idle;
     session->died_idle = true;
-    const char *what = session->finalizing ? "was ended by a finalizer" : "died while idle";
-    if (exit->known)
-        session_wake_notice(session, "the session's process %s (%s %d)", what,
-                            exit->signaled ? "signal" : "exit code", exit->code);
-    else
-        session_wake_notice(session, "the session's process %s", what);
+    session_notice_death(
+        session, session->finalizing ? "was ended by a finalizer" : "died while idle", exit);
 }
 
 enum session_state action_idle_exit(struct session *session, const struct session_event *event)

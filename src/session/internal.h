@@ -168,7 +168,7 @@ struct session {
     int64_t snap_number;  // HOUSEKEEPING
     uint32_t snap_message;
     char *snap_code;
-    uint64_t unit_tick;  // when the current evaluation or housekeeping began
+    uint64_t unit_tick;    // when the current evaluation or housekeeping began
     int64_t used_ns;       // when a process was last sent a request
     int64_t attention_ns;  // when the head was last called to attention
 
@@ -344,6 +344,9 @@ void session_expel_head(struct session *session);
 int64_t session_nearest_snapshot(struct session *session, int64_t number);  // -1 = none
 void session_wake_notice(struct session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+// The notice that the head did `what` ("died while idle"), with its status and what its runtime said.
+void session_notice_death(struct session *session, const char *what,
+                          const struct process_exit *exit);
 // copy.c
 session_action_fn action_copy_message, action_copy_head_exit, action_copy_timer, action_copy_cancel,
     action_copy_exit;

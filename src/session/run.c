@@ -165,10 +165,13 @@ enum session_state action_kill(struct session *session, const struct session_eve
 void session_classify_exit(struct session *session, struct job *job,
                            const struct process_exit *exit, bool killed_by_us)
 {
+    CLEANUP_BUFFER struct buffer runtime_text;
+    buffer_init(&runtime_text, BUFFER_DEFAULT_LIMIT);
+    capture_last(&session->errors, &runtime_text);
     struct failure_facts facts = {
         .exit = *exit,
         .farewell = job->farewell,
-        .runtime_text = capture_last(&session->errors),
+        .runtime_text = buffer_span(&runtime_text),
         .stop = job->stop == STOP_TIMEOUT ? FAILURE_STOP_TIMEOUT
                 : job->stop == STOP_NONE  ? FAILURE_STOP_NONE
                                           : FAILURE_STOP_INTERRUPT,

@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/utf8.h"
 #include "session/import.h"
 #include "session/internal.h"
+#include "session/runtime_text.h"
 
 enum wake_value {
     WAKE_AS_HEAD = 0,
@@ -33,6 +35,47 @@ void session_wake_notice(struct session *session, const char *format, ...)
     va_end(arguments);
     memory_free(session->wake_notice);
     session->wake_notice = memory_format("%s", text);
+}
+
+// SBCL's runtime has given up between two calls: what it wrote is nobody's output, and would be taken
+// for the reason of the next failure. What has been cut already stays as it is.
+static void forget_runtime_text(struct session *session)
+{
+    if (session->output.dropped > 0 || session->errors.dropped > 0)
+        return;
+    CLEANUP_BUFFER struct buffer errors, output, kept, log;
+    buffer_init(&errors, BUFFER_DEFAULT_LIMIT);
+    buffer_init(&output, BUFFER_DEFAULT_LIMIT);
+    buffer_init(&kept, BUFFER_DEFAULT_LIMIT);
+    buffer_init(&log, BUFFER_DEFAULT_LIMIT);
+    capture_take(&session->errors, &errors);
+    runtime_text_divide(buffer_span(&errors), true, &kept, &log);
+    capture_add(&session->errors, buffer_text(&kept), kept.length);
+    capture_take(&session->output, &output);
+    runtime_text_take_frames(session->scratch, &output);
+    capture_add(&session->output, buffer_text(&output), output.length);
+}
+
+void session_notice_death(struct session *session, const char *what,
+                          const struct process_exit *exit)
+{
+    enum { REASON_MAX = 120 };
+    if (!exit->known) {
+        session_wake_notice(session, "the session's process %s", what);
+        return;
+    }
+    CLEANUP_BUFFER struct buffer last;
+    buffer_init(&last, BUFFER_DEFAULT_LIMIT);
+    if (!exit->signaled && exit->code == RUNTIME_EXIT_CODE)
+        capture_last(&session->errors, &last);
+    struct span fatal = runtime_text_reason(buffer_span(&last));
+    if (fatal.length > REASON_MAX)
+        fatal.length = utf8_cut(fatal.data, REASON_MAX);
+    session_wake_notice(session, "the session's process %s (%s %d%s%.*s)", what,
+                        exit->signaled ? "signal" : "exit code", exit->code,
+                        fatal.length > 0 ? ": " : "", (int)fatal.length, fatal.data);
+    if (fatal.length > 0)
+        forget_runtime_text(session);
 }
 
 void session_expel_head(struct session *session)

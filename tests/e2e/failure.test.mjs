@@ -190,6 +190,30 @@ matrix('hostile code', [
   ['(sb-ext:disable-debugger) (error "disabled")', lives({ type: 'SIMPLE-ERROR' })],
 ]);
 
+describe('what the runtime says when it gives up', () => {
+  const server = useStatefulServer();
+  const lose = (reason) => `(sb-alien:alien-funcall (sb-alien:extern-alien "lose" (function sb-alien:void sb-alien:c-string)) ${reason})`;
+  test('between calls: the reason is in the notice, the rest is no output', async () => {
+    await server.value(`(sb-thread:make-thread (lambda ()
+      (sleep 0.2) (write-line "mine") (write-line "mine, too" *error-output*)
+      ${lose('"Heap exhausted, game over."')}) :name "hog") 1`);
+    await sleep(600);
+    const { text } = await server.evaluate('(+ 1 1)');
+    assert.match(text, /^\[Notice\]\nthe session's process died while idle \(exit code 1: Heap exhausted, game over\.\); rolled back to snapshot \d+\nlost threads: hog\n\n\[stdout\]\nmine\n\n\[stderr\]\nmine, too\n\n=> 2$/);
+    // Nor is it the reason of the next failure.
+    expectResult(await server.evaluate('(sb-posix:kill (sb-posix:getpid) sb-posix:sigkill)'), { type: 'PROCESS-KILLED' });
+    await expectStateKept(server);
+  });
+  test('is made valid UTF-8', async () => {
+    const { text, structured } = await server.evaluate(`(let ((line (coerce (append (map 'list #'char-code "fatal error: ") '(255 254 10))
+                                                                    '(simple-array (unsigned-byte 8) (*)))))
+      (sb-unix:unix-write 2 line 0 (length line)) (sb-ext:exit :code 1 :abort t))`);
+    assert.match(text, /exit code 1\.\nfatal error: \ufffd\ufffd\n/);
+    assert.match(structured.error.message, /fatal error: \ufffd\ufffd$/);
+    await expectStateKept(server);
+  });
+});
+
 describe('timers', () => {
   const server = useServer();
   test('timers that fail all the time end nothing but themselves', async () => {

@@ -23,7 +23,9 @@
 (defun repair-descriptors ()
   "Undo what user code may have done to descriptors 0, 1 and 2 or to their duplicates. Without both,
 output would be lost and nobody told: that is a process without its channel."
-  (flet ((intact-p (fd file) (equal (multiple-value-list (file-identity fd)) file)))
+  (flet ((intact-p (fd file)
+           (multiple-value-bind (device inode) (file-identity fd)
+             (and (eql device (first file)) (eql inode (second file))))))
     (loop for fd from 0
           for spare from +spare-null+
           for file in *standard-files*

@@ -131,9 +131,9 @@ static enum session_state wake_next(struct session *session)
     channel_forget_outgoing(&session->main);
     channel_forget_incoming(&session->main);
     // If it is dead already its end is reported, and the next one is tried.
-    process_wake(&source->process, session->discard_finalizers ? WAKE_AS_HEAD_WITHOUT_FINALIZERS
-                                   : session->discard_timers   ? WAKE_AS_HEAD_WITHOUT_TIMERS
-                                                               : WAKE_AS_HEAD);
+    process_wake(&source->process, session->discard_timers       ? WAKE_AS_HEAD_WITHOUT_TIMERS
+                                   : session->discard_finalizers ? WAKE_AS_HEAD_WITHOUT_FINALIZERS
+                                                                 : WAKE_AS_HEAD);
     session_set_timer(session, TIME_WAKE_MS);
     return STATE_WAKING;
 }
@@ -255,8 +255,14 @@ enum session_state action_woke(struct session *session, const struct session_eve
         message_pid(content, "from") != session->source->process.pid)
         return STATE_WAKING;
     session->head = worker_add_announced(session, message->sender, ROLE_HEAD);
-    // Already dead again: the timer takes the next one.
-    return session->head ? head_is_awake(session, content) : STATE_WAKING;
+    if (session->head)
+        return head_is_awake(session, content);
+    // Already dead again, as a rule of a timer that was due. Not so without timers: then our own
+    // timer takes the next one.
+    if (session->discard_timers)
+        return STATE_WAKING;
+    session->discard_timers = true;
+    return wake_next(session);
 }
 
 enum session_state action_wake_timer(struct session *session, const struct session_event *event)

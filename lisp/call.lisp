@@ -14,6 +14,8 @@
   (timeout 30)                          ; seconds, for texts
   (max-output 100000 :type fixnum)      ; characters
   (max-memory 1024 :type fixnum)        ; megabytes
+  (raise-timeout "" :type string)       ; what texts tell the user to raise them with
+  (raise-memory "" :type string)
   ;; where it is
   (phase "evaluate")
   (reporting nil)                       ; type label of the condition whose report is rendered
@@ -48,7 +50,7 @@
 (defglobal *call* nil)                  ; the call of the main thread, NIL while idle
 (declaim (type (or null call) *call*))
 
-(defglobal *idle* nil)                  ; true while the main thread waits for a message
+(defvar *in-timer* nil)                 ; true while a timer of the user runs
 
 (defglobal *call-end* (list :call-end)) ; catch tag no user code can name
 
@@ -121,6 +123,7 @@ exit hooks and waiting for threads can delay it; the effects are rolled back any
   (ensure-live-package)
   (forget-assumptions call)
   (flush-streams)
+  (repair-descriptors)
   (when (call-memory-fault call)
     (setf (call-rollback call)
           (object "cause" "memory-fault"

@@ -220,19 +220,17 @@ value. Every signal is blocked meanwhile: nothing may run in a process that stan
                                    "reason" "the process could not clone itself")))))))
 
 (defun wake-up (parked value)
-  "Make this clone of a parked process a working one and say so."
-  (let ((from *registered-pid*))
+  "Make this clone of a parked process a working one and say so. Timers come last: one that is due
+may end the process, which must not look like a snapshot that cannot be woken."
+  (let ((from *registered-pid*) (unscheduled 0))
     (follow-supervisor)
     (leave-process-group)
     (register-process)
     (setf *channel* (if (= value +wake-as-copy+) +aux-channel+ +main-channel+))
     (restore-offsets (parked-offsets parked))
     (when (= value +wake-without-finalizers+) (discard-pending-finalizers))
-    (when (= value +wake-without-timers+) (discard-timers))
+    (when (= value +wake-without-timers+) (setf unscheduled (discard-timers)))
     (drain-channel)
-    ;; A copy of a snapshot does one job beside the head, which runs the timers.
-    (unless (and (= value +wake-as-copy+) (string= (parked-kind parked) "snapshot"))
-      (rearm-timers))
     (send-message +woke+ 0
                   (object "pid" *registered-pid*
                           "from" from
@@ -240,7 +238,11 @@ value. Every signal is blocked meanwhile: nothing may run in a process that stan
                           "number" (parked-number parked)
                           "lost_threads" (coerce (parked-threads parked) 'simple-vector)
                           "finalizers" (pending-finalizer-count)
-                          "state" (session-state)))))
+                          "unscheduled" unscheduled
+                          "state" (session-state)))
+    ;; A copy of a snapshot does one job beside the head, which runs the timers.
+    (unless (and (= value +wake-as-copy+) (string= (parked-kind parked) "snapshot"))
+      (rearm-timers))))
 
 (defun rearm-timers ()
   "Interval timers are not inherited by clones, SBCL's schedule is."
@@ -248,7 +250,8 @@ value. Every signal is blocked meanwhile: nothing may run in a process that stan
     (sb-impl::set-system-timer)))
 
 (defun discard-timers ()
-  (ignore-errors (mapc #'sb-ext:unschedule-timer (sb-ext:list-all-timers))))
+  "Unschedule all timers; how many there were."
+  (length (ignore-errors (mapc #'sb-ext:unschedule-timer (sb-ext:list-all-timers)))))
 
 (defun let-reply-pass (kind)
   "A snapshot is taken after the reply, a post-mortem before it: its own affairs can wait."

@@ -57,12 +57,10 @@ one of which could keep all of it."
 
 (defun next-message ()
   "Wait for a message. Timers of the user may run meanwhile, in this thread."
-  (setf *idle* t)
   (multiple-value-bind (type number request) (receive-message)
     (loop while (eql type +attention+)
           do (pay-attention)
              (setf (values type number request) (receive-message)))
-    (setf *idle* nil)
     (values type number request)))
 
 (defun message-loop ()

@@ -40,7 +40,9 @@
                :number number
                :timeout (integer-member limits "timeout" 30)
                :max-output (max 1 (integer-member limits "max_output" 100000))
-               :max-memory (integer-member limits "max_memory" 1024))))
+               :max-memory (integer-member limits "max_memory" 1024)
+               :raise-timeout (member-of limits "raise_timeout" "configure-limits")
+               :raise-memory (member-of limits "raise_memory" "configure-limits"))))
 
 (declaim (notinline find-operation))
 (defun find-operation (call)

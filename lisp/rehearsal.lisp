@@ -39,11 +39,13 @@
       (eval '(defun #:rehearsed (a b) "Adds." (list (+ a b) (length b)))))))
 
 (defun call-unseen (function)
-  "Call FUNCTION in the standard environment: reader macros and print settings of the user have
-no part in it, and a failure is left for the next call to meet and report."
+  "Call FUNCTION in the standard environment: reader macros, print settings and symbols of the user
+(who may have shadowed any) have no part in it, and a failure is left for the next call to meet and
+report."
   (handler-case
       (with-standard-io-syntax
-        (let ((*gensym-counter* 0)
+        (let ((*package* (load-time-value (find-package "CADRE-AGENT")))
+              (*gensym-counter* 0)
               (*break-on-signals* nil))
           (funcall function)))
     (serious-condition () nil)))

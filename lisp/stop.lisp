@@ -7,10 +7,14 @@
 
 ;;; --- texts --------------------------------------------------------------------------------------
 
+(defun advice (way what)
+  "End of a sentence: WAY does WHAT; nothing when there is none."
+  (if (string= way "") "." (text "; " way " " what ".")))
+
 (defun timeout-message (call)
   (text "Evaluation exceeded the timeout of " (plural (call-timeout call) "second")
-        ". Possibly an infinite loop or an expensive computation; configure-limits raises the "
-        "timeout."))
+        ". Possibly an infinite loop or an expensive computation"
+        (advice (call-raise-timeout call) "raises the timeout")))
 
 (defun activity-text (call)
   "What the call was doing, as a sentence."
@@ -100,7 +104,9 @@ it; the stack stays alive in the post-mortem, where CONTINUE simply returns from
 (defun obey-early-stop (call)
   (when (= *stop-early* (call-number call))
     (setf (call-timed-out call) t
-          (call-error call) (timeout-error call (soft-message call) '() 0 '()))
+          (call-error call) (timeout-error call (text (timeout-message call) (string #\Newline)
+                                                      "It had not begun.")
+                                           '() 0 '()))
     (end-call)))
 
 (defun first-failure-members (call)
@@ -121,7 +127,7 @@ it; the stack stays alive in the post-mortem, where CONTINUE simply returns from
           (handler-case (collect-frames (interrupted-frame context) nil)
             (serious-condition () (values '() 0)))
         ;; The channel's own buffer may be in use by what was interrupted.
-        (when (or call *idle*)
+        (when (or call *in-timer*)
           (send-message +frames+ 0
                         (object "error" (if call
                                             (append (timeout-error call (timeout-message call)
@@ -178,6 +184,7 @@ full collection comes first; the next check waits until usage has grown by a qua
       (setf (call-error call)
             (cadre-error "HEAP-LIMIT-EXCEEDED" "heap-limit"
                          (text "The heap limit of " (call-max-memory call)
-                               " MB (max-memory) was exceeded; configure-limits raises it.")
+                               " MB (max-memory) was exceeded"
+                               (advice (call-raise-memory call) "raises it"))
                          :frames frames :depth depth :call call)))
     (end-call)))

@@ -21,12 +21,20 @@
               collect (multiple-value-list (file-identity spare)))))
 
 (defun repair-descriptors ()
-  "Undo what user code may have done to descriptors 0, 1 and 2."
-  (loop for fd from 0
-        for spare from +spare-null+
-        for file in *standard-files*
-        unless (equal (multiple-value-list (file-identity fd)) file)
-          do (duplicate-onto spare fd)))
+  "Undo what user code may have done to descriptors 0, 1 and 2 or to their duplicates. Without both,
+output would be lost and nobody told: that is a process without its channel."
+  (flet ((intact-p (fd file)
+           (multiple-value-bind (device inode) (file-identity fd)
+             (and (eql device (first file)) (eql inode (second file))))))
+    (loop for fd from 0
+          for spare from +spare-null+
+          for file in *standard-files*
+          do (cond ((not (intact-p spare file))
+                    (unless (intact-p fd file) (exit-now +exit-channel-lost+))
+                    (duplicate-onto fd spare)
+                    (close-on-exec spare))
+                   ((not (intact-p fd file))
+                    (duplicate-onto spare fd))))))
 
 ;;; --- the standard streams -----------------------------------------------------------------------
 

@@ -53,8 +53,6 @@ image unknown: then the session is rolled back."
 ;;; a message, evaluating, work of the agent's own. A timer that fails ends, and nothing else does.
 ;;; The exception is TIMEOUT, by which WITH-TIMEOUT tells the evaluation that its time is over.
 
-(defvar *in-timer* nil)
-
 (defglobal *timer-end* (list :timer-end)) ; catch tag no user code can name
 
 (defun evaluating-p ()

@@ -123,7 +123,7 @@ static void print_reply(void *data, const struct session_reply *reply)
     if (evaluation->options->compile_only)
         render_compilation(&text, reply);
     else if (evaluation->options->time)
-        render_time_execution(&text, reply);
+        render_time_execution(&text, &shown);
     else
         render_evaluation(&text, &shown, &(struct render_evaluation){0});
     buffer_append_byte(&text, '\n');
@@ -133,8 +133,10 @@ static void print_reply(void *data, const struct session_reply *reply)
 
 static int evaluate(const struct eval_options *options)
 {
+    struct session_config config = {
+        .advice = {.raise_timeout = "--timeout", .raise_memory = "", .more_frames = ""}};
     struct lisp lisp;
-    int failed = lisp_init(&lisp, &(struct session_config){0});
+    int failed = lisp_init(&lisp, &config);
     if (failed < 0) {
         fprintf(stderr, "cadre eval: cannot start: %s\n", strerror(-failed));
         return EXIT_FAILURE;

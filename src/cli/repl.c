@@ -537,7 +537,9 @@ int command_repl(int argc, char **argv)
                                                  {"package", required_argument, NULL, 'p'},
                                                  {"help", no_argument, NULL, 'h'},
                                                  {0}};
-    struct session_config config = {.limits = session_limits_default()};
+    struct session_config config = {
+        .limits = session_limits_default(),
+        .advice = {.raise_timeout = ":limits", .raise_memory = ":limits", .more_frames = ":bt"}};
     config.limits.timeout = 0;  // a person has Ctrl-C
     const char *package = NULL;
     optind = 1;

@@ -231,9 +231,21 @@ uint64_t capture_take(struct capture *capture, struct buffer *text)
     return omitted;
 }
 
-struct span capture_last(const struct capture *capture)
+void capture_last(const struct capture *capture, struct buffer *text)
 {
-    return (struct span){capture->last, capture->last_length};
+    for (size_t at = 0; at < capture->last_length;) {
+        const char *data = capture->last + at;
+        size_t left = capture->last_length - at;
+        size_t valid = utf8_valid_prefix(data, left);
+        buffer_append(text, data, valid);
+        at += valid;
+        if (valid == left)
+            return;
+        char bytes[UTF8_MAX_BYTES];
+        uint32_t code_point;
+        at += utf8_decode(data + valid, left - valid, &code_point);
+        buffer_append(text, bytes, utf8_encode(UTF8_REPLACEMENT, bytes));
+    }
 }
 
 struct span capture_newest_line(const struct capture *capture, size_t max_bytes)

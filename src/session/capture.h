@@ -41,6 +41,7 @@ void capture_drain(struct capture *capture);
 // Appends the kept text (with the line about what is missing) to `text`, returns the number of
 // missing characters, and starts anew.
 uint64_t capture_take(struct capture *capture, struct buffer *text);
-struct span capture_last(const struct capture *capture);
+// Appends the last CAPTURE_LAST_BYTES bytes, made valid UTF-8.
+void capture_last(const struct capture *capture, struct buffer *text);
 // The newest line, complete or not, without its newline; at most `max_bytes`, cut at the front.
 struct span capture_newest_line(const struct capture *capture, size_t max_bytes);

@@ -55,11 +55,12 @@ static void classify_stopped(const struct failure_facts *facts, struct failure *
     failure->cause = timeout ? "timeout" : "cancelled";
     if (timeout) {
         char seconds[48];
+        const char *raise = facts->raise_timeout ? facts->raise_timeout : "configure-limits";
         failure_format_seconds(facts->timeout, seconds, sizeof(seconds));
         message_add(failure,
                     "Evaluation exceeded the timeout of %s. Possibly an infinite loop or an "
-                    "expensive computation; configure-limits raises the timeout.",
-                    seconds);
+                    "expensive computation%s%s%s.",
+                    seconds, *raise ? "; " : "", raise, *raise ? " raises the timeout" : "");
     } else {
         failure_interrupted_message(facts->elapsed_ms, failure->message, sizeof(failure->message));
     }
@@ -147,8 +148,10 @@ void failure_classify(const struct failure_facts *facts, struct failure *ret_fai
         classify_signal(facts, &failure);
     else
         classify_exit(facts, &failure);
-    failure.by_runtime =
-        fatal.length > 0 && !facts->farewell.received && facts->stop == FAILURE_STOP_NONE;
+    // Asked to stop, it may still have been the runtime that ended it.
+    bool stopped = facts->stop != FAILURE_STOP_NONE &&
+                   (facts->exit.signaled || facts->exit.code != RUNTIME_EXIT_CODE);
+    failure.by_runtime = fatal.length > 0 && !facts->farewell.received && !stopped;
     if (failure.by_runtime) {
         size_t length = fatal.length < 300 ? fatal.length : utf8_cut(fatal.data, 300);
         message_add(&failure, "\n%.*s", (int)length, fatal.data);

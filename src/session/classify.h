@@ -19,11 +19,12 @@ enum failure_stop { FAILURE_STOP_NONE, FAILURE_STOP_TIMEOUT, FAILURE_STOP_INTERR
 struct failure_facts {
     struct process_exit exit;
     struct farewell farewell;
-    struct span runtime_text;  // the last bytes of standard error
-    enum failure_stop stop;    // asked to stop before it ended
-    bool killed_by_us;         // hard stop or SIGKILL was sent
-    bool protocol_broken;      // killed because it sent garbage
-    int64_t timeout;           // seconds
+    struct span runtime_text;   // the last bytes of standard error
+    enum failure_stop stop;     // asked to stop before it ended
+    bool killed_by_us;          // hard stop or SIGKILL was sent
+    bool protocol_broken;       // killed because it sent garbage
+    int64_t timeout;            // seconds
+    const char *raise_timeout;  // as in struct session_advice
     int64_t elapsed_ms;
     unsigned heap_mb;
 };

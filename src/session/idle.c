@@ -233,12 +233,12 @@ enum session_state action_idle_timer(struct session *session, const struct sessi
 
 void session_notice_idle_death(struct session *session, const struct process_exit *exit)
 {
-    const char *what = session->finalizing ? "was ended by a finalizer" : "died while idle";
-    if (exit->known)
-        session_wake_notice(session, "the session's process %s (%s %d)", what,
-                            exit->signaled ? "signal" : "exit code", exit->code);
-    else
-        session_wake_notice(session, "the session's process %s", what);
+    // The code that runs in an idle process are timers, and snapshots have them too. What ends it may
+    // also come from outside, so only the second death in a row is put down to them.
+    session->discard_timers = session->died_idle;
+    session->died_idle = true;
+    session_notice_death(
+        session, session->finalizing ? "was ended by a finalizer" : "died while idle", exit);
 }
 
 enum session_state action_idle_exit(struct session *session, const struct session_event *event)

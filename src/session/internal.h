@@ -159,6 +159,7 @@ struct session {
     unsigned finalizers;      // pending, as last announced
     bool discard_finalizers;  // at the next wake
     bool discard_timers;      // at the next wake
+    bool died_idle;           // and nothing has been evaluated since
 
     enum copy_phase copy_phase;
     bool wake_spawns;     // WAKING: a fresh worker instead of a snapshot
@@ -344,6 +345,9 @@ void session_expel_head(struct session *session);
 int64_t session_nearest_snapshot(struct session *session, int64_t number);  // -1 = none
 void session_wake_notice(struct session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+// The notice that the head did `what` ("died while idle"), with its status and what its runtime said.
+void session_notice_death(struct session *session, const char *what,
+                          const struct process_exit *exit);
 // copy.c
 session_action_fn action_copy_message, action_copy_head_exit, action_copy_timer, action_copy_cancel,
     action_copy_exit;

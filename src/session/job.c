@@ -180,19 +180,31 @@ int64_t job_elapsed_ms(const struct job *job)
     return (clock_now_ns() - job->started_ns) / 1000000;
 }
 
+static void write_advice(struct buffer *text, const char *name, const char *advice)
+{
+    if (!advice)
+        return;
+    buffer_append_format(text, ",\"%s\":", name);
+    json_write_string(text, span_from(advice));
+}
+
 void job_send(struct job *job, struct channel *channel)
 {
     struct session *session = job->session;
     const struct session_limits *limits = &session->limits;
+    const struct session_advice *advice = &session->manager->config.advice;
     struct buffer text;
     buffer_init(&text, SESSION_REQUEST_MAX + 4096);
     buffer_append_text(&text, "{\"op\":");
     json_write_string(&text, span_from(job->op));
     buffer_append_format(&text,
                          ",\"limits\":{\"timeout\":%lld,\"max_output\":%lld,\"max_memory\":%lld,"
-                         "\"max_frames\":%lld}",
+                         "\"max_frames\":%lld",
                          (long long)job->timeout, (long long)limits->max_output,
                          (long long)limits->max_memory, (long long)limits->max_frames);
+    write_advice(&text, "raise_timeout", advice->raise_timeout);
+    write_advice(&text, "raise_memory", advice->raise_memory);
+    buffer_append_byte(&text, '}');
     struct span params = buffer_span(&job->params);
     if (params.length > 2)
         buffer_append_byte(&text, ',');

@@ -41,6 +41,7 @@ static void answer_refused(struct session_manager *manager, struct job *job)
         .package_label = {"", 0},
         .package_before = {"", 0},
         .limits = job->session ? job->session->limits : manager->config.limits,
+        .advice = manager->config.advice,
         .heap_mb = manager->config.heap_mb,
     };
     job->reply(job->data, &reply);
@@ -298,7 +299,8 @@ static struct span state_text(const struct session *session, const char *name)
 
 static void note_lost_threads(struct session *session, const struct job *job)
 {
-    if (job->stop == STOP_TIMEOUT && session->lost_threads)
+    bool lost_now = vector_count(job->lost_threads) > 0;  // which the reply tells
+    if (job->stop == STOP_TIMEOUT && session->lost_threads && !lost_now)
         session_notice(session,
                        "threads were lost by an earlier rollback (%s); a lock held by one of them "
                        "stays locked",
@@ -391,6 +393,7 @@ void job_finish(struct session *session, struct job *job)
         .package_label = state_text(session, "package_label"),
         .package_before = span_from(job->package_before ? job->package_before : ""),
         .limits = session->limits,
+        .advice = session->manager->config.advice,
         .heap_mb = session->manager->config.heap_mb,
         .elapsed_us = (clock_now_ns() - job->started_ns) / 1000,
     };

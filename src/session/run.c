@@ -65,6 +65,7 @@ void session_take_frames(struct session *session, struct job *job,
 static enum session_state finish_in_head(struct session *session, struct job *job)
 {
     session_set_timer(session, -1);
+    session->died_idle = false;
     session->job = NULL;
     if (job->stop != STOP_NONE)
         session_kill_leftovers(session);
@@ -164,16 +165,20 @@ enum session_state action_kill(struct session *session, const struct session_eve
 void session_classify_exit(struct session *session, struct job *job,
                            const struct process_exit *exit, bool killed_by_us)
 {
+    CLEANUP_BUFFER struct buffer runtime_text;
+    buffer_init(&runtime_text, BUFFER_DEFAULT_LIMIT);
+    capture_last(&session->errors, &runtime_text);
     struct failure_facts facts = {
         .exit = *exit,
         .farewell = job->farewell,
-        .runtime_text = capture_last(&session->errors),
+        .runtime_text = buffer_span(&runtime_text),
         .stop = job->stop == STOP_TIMEOUT ? FAILURE_STOP_TIMEOUT
                 : job->stop == STOP_NONE  ? FAILURE_STOP_NONE
                                           : FAILURE_STOP_INTERRUPT,
         .killed_by_us = killed_by_us,
         .protocol_broken = session->protocol_broken,
         .timeout = job->timeout,
+        .raise_timeout = session->manager->config.advice.raise_timeout,
         .elapsed_ms = job_elapsed_ms(job),
         .heap_mb = session->manager->config.heap_mb,
     };
@@ -194,8 +199,7 @@ static bool begin_again(struct session *session, struct job *job, const struct p
         char seconds[32];
         failure_format_seconds(job_elapsed_ms(job) / 1000, seconds, sizeof(seconds));
         session_wake_notice(session,
-                            "the session's process did not take the call within %s and was ended; "
-                            "its timers are unscheduled",
+                            "the session's process did not take the call within %s and was ended",
                             seconds);
         if (value_is_map(job->frames))
             session_take_thread_error(session, job->region, job->frames);

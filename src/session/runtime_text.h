@@ -6,6 +6,8 @@
 #include "base/span.h"
 #include "value/value.h"
 
+enum { RUNTIME_EXIT_CODE = 1 };  // with which it gives up
+
 // Divides standard error: lines of the runtime about guard pages, corruption, memory faults and heap
 // statistics, and those with which it died if it did, go to `log`, everything else to `text`.
 void runtime_text_divide(struct span errors, bool died, struct buffer *text, struct buffer *log);

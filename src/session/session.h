@@ -57,6 +57,13 @@ bool session_limits_check(const struct session_limits *limits, unsigned heap_mb,
 
 // --- the manager ------------------------------------------------------------------------------------
 
+// What messages tell the user to turn to; "" = nothing. NULL: the tool of the MCP server.
+struct session_advice {
+    const char *raise_timeout;  // configure-limits
+    const char *raise_memory;   // configure-limits
+    const char *more_frames;    // get-backtrace
+};
+
 struct session_config {
     const char *sbcl;  // NULL: "sbcl" from PATH
     const char *core;  // NULL: build directory, installed directory, cache (session_core_*)
@@ -67,6 +74,7 @@ struct session_config {
     unsigned
         clone_budget_mb;  // PSS of the parked processes of a session; 0: max(256, max-memory / 2)
     struct session_limits limits;  // all zero: the defaults; for new sessions
+    struct session_advice advice;  // static texts
 };
 
 struct session_manager;
@@ -177,6 +185,7 @@ struct session_reply {
     struct span package_label;     // "CL-USER"
     struct span package_before;    // that of the package before the run
     struct session_limits limits;  // in force
+    struct session_advice advice;
     unsigned heap_mb;
     int64_t elapsed_us;  // from the start of the run to the reply
 };

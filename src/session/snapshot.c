@@ -107,8 +107,7 @@ enum session_state action_snap_message(struct session *session, const struct ses
 
 enum session_state action_snap_exit(struct session *session, const struct session_event *event)
 {
-    (void)event;
-    session_wake_notice(session, "the session's process ended while a snapshot was made");
+    session_notice_death(session, "ended while a snapshot was made", event->exit);
     return session_begin_wake(session, session->current);
 }
 

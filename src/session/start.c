@@ -170,9 +170,11 @@ enum session_state action_starting_exit(struct session *session, const struct se
     }
     if (++session->start_tries < SESSION_START_TRIES)
         return session_begin_spawn(session);
-    struct span last = capture_last(&session->errors);
+    CLEANUP_BUFFER struct buffer last;
+    buffer_init(&last, BUFFER_DEFAULT_LIMIT);
+    capture_last(&session->errors, &last);
     CLEANUP_FREE char *message =
-        memory_format("The Lisp process did not start: %.*s", (int)last.length, last.data);
+        memory_format("The Lisp process did not start: %s", buffer_text(&last));
     session->start_tries = 0;
     return fail_start(session, "start-failed", message);
 }

@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/utf8.h"
 #include "session/import.h"
 #include "session/internal.h"
+#include "session/runtime_text.h"
 
 enum wake_value {
     WAKE_AS_HEAD = 0,
@@ -33,6 +35,47 @@ void session_wake_notice(struct session *session, const char *format, ...)
     va_end(arguments);
     memory_free(session->wake_notice);
     session->wake_notice = memory_format("%s", text);
+}
+
+// SBCL's runtime has given up between two calls: what it wrote is nobody's output, and would be taken
+// for the reason of the next failure. What has been cut already stays as it is.
+static void forget_runtime_text(struct session *session)
+{
+    if (session->output.dropped > 0 || session->errors.dropped > 0)
+        return;
+    CLEANUP_BUFFER struct buffer errors, output, kept, log;
+    buffer_init(&errors, BUFFER_DEFAULT_LIMIT);
+    buffer_init(&output, BUFFER_DEFAULT_LIMIT);
+    buffer_init(&kept, BUFFER_DEFAULT_LIMIT);
+    buffer_init(&log, BUFFER_DEFAULT_LIMIT);
+    capture_take(&session->errors, &errors);
+    runtime_text_divide(buffer_span(&errors), true, &kept, &log);
+    capture_add(&session->errors, buffer_text(&kept), kept.length);
+    capture_take(&session->output, &output);
+    runtime_text_take_frames(session->scratch, &output);
+    capture_add(&session->output, buffer_text(&output), output.length);
+}
+
+void session_notice_death(struct session *session, const char *what,
+                          const struct process_exit *exit)
+{
+    enum { REASON_MAX = 120 };
+    if (!exit->known) {
+        session_wake_notice(session, "the session's process %s", what);
+        return;
+    }
+    CLEANUP_BUFFER struct buffer last;
+    buffer_init(&last, BUFFER_DEFAULT_LIMIT);
+    if (!exit->signaled && exit->code == RUNTIME_EXIT_CODE)
+        capture_last(&session->errors, &last);
+    struct span fatal = runtime_text_reason(buffer_span(&last));
+    if (fatal.length > REASON_MAX)
+        fatal.length = utf8_cut(fatal.data, REASON_MAX);
+    session_wake_notice(session, "the session's process %s (%s %d%s%.*s)", what,
+                        exit->signaled ? "signal" : "exit code", exit->code,
+                        fatal.length > 0 ? ": " : "", (int)fatal.length, fatal.data);
+    if (fatal.length > 0)
+        forget_runtime_text(session);
 }
 
 void session_expel_head(struct session *session)
@@ -88,9 +131,9 @@ static enum session_state wake_next(struct session *session)
     channel_forget_outgoing(&session->main);
     channel_forget_incoming(&session->main);
     // If it is dead already its end is reported, and the next one is tried.
-    process_wake(&source->process, session->discard_finalizers ? WAKE_AS_HEAD_WITHOUT_FINALIZERS
-                                   : session->discard_timers   ? WAKE_AS_HEAD_WITHOUT_TIMERS
-                                                               : WAKE_AS_HEAD);
+    process_wake(&source->process, session->discard_timers       ? WAKE_AS_HEAD_WITHOUT_TIMERS
+                                   : session->discard_finalizers ? WAKE_AS_HEAD_WITHOUT_FINALIZERS
+                                                                 : WAKE_AS_HEAD);
     session_set_timer(session, TIME_WAKE_MS);
     return STATE_WAKING;
 }
@@ -160,7 +203,8 @@ value session_lose_threads(struct session *session, value message)
     for (size_t i = 0; i < vector_count(known); i++)
         if (!contains_text(lost, value_text(vector_at(known, i))))
             lost = vector_push(session->scratch, lost, value_retain(vector_at(known, i)));
-    keep_lost_threads(session, lost);
+    // A woken state has the locks of the threads it was cloned beside, not of those that came later.
+    keep_lost_threads(session, value_is_map(message) ? known : lost);
     return lost;
 }
 
@@ -176,8 +220,10 @@ static enum session_state head_is_awake(struct session *session, value message)
     session->finalizers = 0;
     session_set_timer(session, -1);
     session_keep_state(session, message);
+    bool unscheduled = message_integer(message, "unscheduled", 0) > 0;
     if (session->wake_notice)
-        session_notice(session, "%s; rolled back to snapshot %lld", session->wake_notice,
+        session_notice(session, "%s%s; rolled back to snapshot %lld", session->wake_notice,
+                       unscheduled ? "; its timers are unscheduled" : "",
                        (long long)session->current);
     memory_free(session->wake_notice);
     session->wake_notice = NULL;
@@ -209,8 +255,14 @@ enum session_state action_woke(struct session *session, const struct session_eve
         message_pid(content, "from") != session->source->process.pid)
         return STATE_WAKING;
     session->head = worker_add_announced(session, message->sender, ROLE_HEAD);
-    // Already dead again: the timer takes the next one.
-    return session->head ? head_is_awake(session, content) : STATE_WAKING;
+    if (session->head)
+        return head_is_awake(session, content);
+    // Already dead again, as a rule of a timer that was due. Not so without timers: then our own
+    // timer takes the next one.
+    if (session->discard_timers)
+        return STATE_WAKING;
+    session->discard_timers = true;
+    return wake_next(session);
 }
 
 enum session_state action_wake_timer(struct session *session, const struct session_event *event)

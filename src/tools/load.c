@@ -74,6 +74,10 @@ static void handle_load_file(struct mcp_call *call, void *data)
         tool_refuse(call, "invalid-argument", "path is empty");
         return;
     }
+    if (strlen(given) < value_text(mcp_call_argument(call, "path")).length) {
+        tool_refuse(call, "invalid-argument", "path contains a NUL character");
+        return;
+    }
     CLEANUP_FREE char *absolute = absolute_path(given);
     if (!absolute) {
         tool_refuse(call, "invalid-argument", "the working directory cannot be read: %s",

@@ -225,7 +225,9 @@ static void render_backtrace(struct buffer *text, const struct session_reply *re
     } else if (depth > (int64_t)shown) {
         buffer_append_text(text, "\n... ");
         render_counted(text, depth - (int64_t)shown, "more frame");
-        buffer_append_text(text, " (get-backtrace)");
+        const char *way = reply->advice.more_frames;
+        if (!way || *way)
+            buffer_append_format(text, " (%s)", way ? way : "get-backtrace");
     }
 }
 

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, describe, test } from 'node:test';
-import { eventually, expectResult, processorTicks, temporaryDirectory, titleOf, useServer } from './support.mjs';
+import { eventually, expectResult, processorTicks, sleep, temporaryDirectory, titleOf, useServer } from './support.mjs';
 
 const directory = temporaryDirectory();
 const STATE = '=> (:KEPT (1 2 3))';
@@ -126,6 +126,11 @@ matrix('streams and descriptors', [
   ['(read-line)', lives({ type: 'END-OF-FILE' })],
   ['(sb-alien:alien-funcall (sb-alien:extern-alien "close" (function sb-alien:int sb-alien:int)) 1) 1', { has: '=> 1' }],
   ['(princ "back") 1', '[stdout]\nback\n\n=> 1'],
+  ['(sb-posix:close 243) 1', '=> 1'],
+  ['(sb-posix:close 1) 1', '=> 1'],
+  ['(princ "repaired") 1', '[stdout]\nrepaired\n\n=> 1'],
+  ['(push :doomed *state*) (sb-posix:close 243) (sb-posix:close 1) 1', rolledBack({ type: 'PROCESS-EXIT', has: 'channel' })],
+  ['(princ "rescued") 1', '[stdout]\nrescued\n\n=> 1'],
   ['(close *standard-output*) 1', { has: '=> 1' }],
   ['(princ "again") 1', '[stdout]\nagain\n\n=> 1'],
   ['(break)', lives({ type: 'SIMPLE-CONDITION' })],
@@ -185,6 +190,43 @@ matrix('hostile code', [
   ['(sb-ext:disable-debugger) (error "disabled")', lives({ type: 'SIMPLE-ERROR' })],
 ]);
 
+describe('a standard function that is shadowed', () => {
+  const server = useServer();
+  test('is called by the code of calls only', async () => {
+    await server.value(`(shadow '+) (defvar *calls* 0)`);
+    await server.value(`(defun + (&rest all) (incf *calls*) (apply #'cl:+ all))`);
+    for (let i = 0; i < 3; i++) {
+      await sleep(50);
+      assert.equal(await server.value('*calls*'), '=> 0');
+    }
+    assert.equal(await server.value('(list (+ 1 2) *calls*)'), '=> (3 1)');
+  });
+});
+
+describe('what the runtime says when it gives up', () => {
+  const server = useStatefulServer();
+  const lose = (reason) => `(sb-alien:alien-funcall (sb-alien:extern-alien "lose" (function sb-alien:void sb-alien:c-string)) ${reason})`;
+  test('between calls: the reason is in the notice, the rest is no output', async () => {
+    await server.value(`(sb-thread:make-thread (lambda ()
+      (sleep 0.2) (write-line "mine") (write-line "mine, too" *error-output*)
+      ${lose('"Heap exhausted, game over."')}) :name "hog") 1`);
+    await sleep(600);
+    const { text } = await server.evaluate('(+ 1 1)');
+    assert.match(text, /^\[Notice\]\nthe session's process died while idle \(exit code 1: Heap exhausted, game over\.\); rolled back to snapshot \d+\nlost threads: hog\n\n\[stdout\]\nmine\n\n\[stderr\]\nmine, too\n\n=> 2$/);
+    // Nor is it the reason of the next failure.
+    expectResult(await server.evaluate('(sb-posix:kill (sb-posix:getpid) sb-posix:sigkill)'), { type: 'PROCESS-KILLED' });
+    await expectStateKept(server);
+  });
+  test('is made valid UTF-8', async () => {
+    const { text, structured } = await server.evaluate(`(let ((line (coerce (append (map 'list #'char-code "fatal error: ") '(255 254 10))
+                                                                    '(simple-array (unsigned-byte 8) (*)))))
+      (sb-unix:unix-write 2 line 0 (length line)) (sb-ext:exit :code 1 :abort t))`);
+    assert.match(text, /exit code 1\.\nfatal error: \ufffd\ufffd\n/);
+    assert.match(structured.error.message, /fatal error: \ufffd\ufffd$/);
+    await expectStateKept(server);
+  });
+});
+
 describe('timers', () => {
   const server = useServer();
   test('timers that fail all the time end nothing but themselves', async () => {
@@ -211,6 +253,16 @@ describe('timers', () => {
     assert.match(text, /^\[stderr\]\n; .* ended by SIMPLE-ERROR: in timer \(error \d+\)\n\n=> T$/);
     expectResult(await server.call('describe-last-error'), { has: 'No error information available.' });
   });
+  test('a timer that ends the process while the session is idle', async () => {
+    await server.value('(defvar *before* 7) (sb-ext:schedule-timer (sb-ext:make-timer (lambda () (sb-ext:exit :code 8))) 0.4) 1');
+    assert.equal(await server.value('(defvar *after* 8)'), '=> *AFTER*');
+    await sleep(800);
+    const { text } = await server.call('evaluate-lisp', { code: '(list *before* *after* (sb-ext:list-all-timers))' });
+    const died = 'the session\'s process died while idle \\(exit code 8\\)';
+    assert.match(text, new RegExp(`^\\[Notice\\]\n(${died}; rolled back to snapshot \\d+\n)?`
+      + `${died}; its timers are unscheduled; rolled back to snapshot \\d+\n\n=> \\(7 8 NIL\\)$`));
+    assert.equal(await server.value('(list *before* *after*)'), '=> (7 8)');
+  });
   test('a timer that never ends while the session is idle', async () => {
     await server.value('(defun spin () (loop)) (sb-ext:schedule-timer (sb-ext:make-timer (quote spin)) 0.1) 1');
     await new Promise((resolve) => setTimeout(resolve, 500));
@@ -230,6 +282,30 @@ describe('many lost threads', () => {
     const { text, structured } = await server.evaluate('(sb-ext:exit :abort t)');
     assert.match(text, /\nLost threads: (t\d+, ){19}t\d+ and 10 more$/);
     assert.equal(structured.rollback.lost_threads.length, 30);
+  });
+});
+
+describe('a timeout after threads were lost', () => {
+  const server = useServer();
+  const sleeper = '(sb-thread:make-thread #\'sleep :arguments (list 1000) :name "sleeper") 1';
+  const stubborn = '(sb-thread:join-thread (sb-thread:make-thread (lambda () (sb-sys:without-interrupts (loop))) :name "stubborn"))';
+  const timeOut = async (code) => {
+    const { text } = await server.evaluate(code, { timeout: 1 });
+    assert.match(text, /EVALUATION-TIMEOUT/);
+    return text;
+  };
+  test('does not blame those that the same call lost, or had started', async () => {
+    const text = await timeOut(stubborn);
+    assert.match(text, /Lost threads: stubborn/);
+    assert.doesNotMatch(text, /earlier rollback/);
+    assert.doesNotMatch(await timeOut('(loop)'), /Notice/);
+  });
+  test('names those of the state that was woken', async () => {
+    await server.value(sleeper);
+    const text = await timeOut('(sb-sys:without-interrupts (loop))');
+    assert.match(text, /Lost threads: sleeper/);
+    assert.doesNotMatch(text, /earlier rollback/);
+    assert.match(await timeOut('(loop)'), /^\[Notice\]\nthreads were lost by an earlier rollback \(sleeper\);/);
   });
 });
 

@@ -144,6 +144,10 @@ describe('cadre repl', { skip: hasTmux ? false : 'tmux is not installed' }, () =
     assert.match(await terminal.enter(':limits'), /max-output: 100000 characters/);
     assert.match(await terminal.enter(':limits max-output 500'), /max-output: 500 characters/);
     assert.match(await terminal.enter(':limits max-output 0'), /Value must be/);
+    await terminal.enter(':limits timeout 1');
+    assert.match(await terminal.enter('(loop)'), /computation;\s+:limits\s+raises the\s+timeout\./);
+    assert.match(await terminal.enter('(labels ((f (n) (if (zerop n) (car n) (1+ (f (1- n)))))) (f 30))'), /\d+ more frames \(:bt\)/);
+    await terminal.enter(':limits timeout 0');
   });
   test('the prompt follows the package', async () => {
     await terminal.enter('(defpackage :my-place (:use :cl))');

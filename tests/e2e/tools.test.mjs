@@ -185,6 +185,7 @@ table('files', [
   ['describe-last-error', {}, { has: `, form 2, ${bad}:3, column 1; ` }],
   ['evaluate-lisp', { code: `(list *before* (boundp '*after*))` }, '=> (1 NIL)'],
   ['load-file', { path: open }, { type: 'END-OF-FILE' }],
+  ['load-file', { path: `${good}\0.lisp` }, { code: 'invalid-argument', has: 'NUL' }],
   ['load-file', { path: path.join(directory, 'missing.lisp') }, { ok: false, has: 'missing.lisp' }],
   ['invoke-restart', { restart: 'use-value', values: [`"${good}"`] }, { has: '[stdout]\n42\n' }],
   ['load-file', { path: path.join(directory, 'missing.lisp'), compile: true }, { type: 'FILE-DOES-NOT-EXIST', has: 'missing.lisp' }],

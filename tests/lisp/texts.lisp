@@ -21,6 +21,12 @@
                (with-bounded-text (stream 5 100) (loop (write-char #\a stream))))))
 (check (with-bounded-text (stream 100) (format stream "a~%~&b~5Tc")) (format nil "a~%b    c"))
 
+;;; a call that is stopped before it begins has no form yet
+(check (let ((call (make-call :number 7 :timeout 1)))
+         (setf *stop-early* 7)
+         (catch *call-end* (obey-early-stop call))
+         (and (search "It had not begun." (member-of (call-error call) "message")) t)))
+
 (check (cut "abcdef" 5) "ab...")
 (check (cut "abcde" 5) "abcde")
 (check (plural 1 "second") "1 second")

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
 #include "session/capture.h"
 #include "session/channel.h"
 #include "session/classify.h"
@@ -120,7 +121,22 @@ Test(session_capture, newest_line_and_last_bytes)
     capture_add(&fixture.capture, "thr", 3);
     line = capture_newest_line(&fixture.capture, 2);
     cr_assert(span_equal_text(line, "hr"));
-    cr_assert(span_equal_text(capture_last(&fixture.capture), "one\ntwo\nthr"));
+    capture_add(&fixture.capture, "\xFF\xE2\x82\xAC\xC3", 5);
+    capture_last(&fixture.capture, &fixture.text);
+    cr_assert_str_eq(buffer_text(&fixture.text),
+                     "one\ntwo\nthr\xEF\xBF\xBD\xE2\x82\xAC\xEF\xBF\xBD");
+    capture_close(&fixture);
+}
+
+Test(session_capture, last_bytes_begin_within_a_character)
+{
+    struct capture_fixture fixture;
+    capture_open(&fixture, 10);
+    for (int i = 0; i < CAPTURE_LAST_BYTES; i++)
+        capture_add(&fixture.capture, "\xE2\x82\xAC", 3);
+    capture_last(&fixture.capture, &fixture.text);
+    cr_assert(utf8_is_valid(buffer_text(&fixture.text), fixture.text.length));
+    cr_assert_geq(fixture.text.length, CAPTURE_LAST_BYTES);
     capture_close(&fixture);
 }
 
@@ -306,6 +322,20 @@ Test(session_classify, stops)
         "expensive computation; configure-limits raises the timeout.\nIt could not be "
         "interrupted and was stopped after 2.4 seconds.");
     cr_assert_str_eq(failure.reason, "it could not be interrupted");
+    cr_assert_not(failure.by_runtime);
+    failure = classify((struct failure_facts){.exit.code = 1,
+                                              .stop = FAILURE_STOP_TIMEOUT,
+                                              .killed_by_us = true,
+                                              .timeout = 2,
+                                              .elapsed_ms = 2412,
+                                              .raise_timeout = "",
+                                              .runtime_text = SPAN("GC invariant lost, file 1\n")});
+    cr_assert_str_eq(
+        failure.message,
+        "Evaluation exceeded the timeout of 2 seconds. Possibly an infinite loop or an expensive "
+        "computation.\nIt could not be interrupted and was stopped after 2.4 seconds.\nGC "
+        "invariant lost, file 1");
+    cr_assert(failure.by_runtime);
     char text[32];
     failure_format_seconds(1, text, sizeof(text));
     cr_assert_str_eq(text, "1 second");

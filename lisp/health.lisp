@@ -21,7 +21,7 @@
 (declaim (notinline health-problem))
 (defun health-problem ()
   "NIL, or the name of the first check that failed."
-  (declare (notinline car cdr format find-package)) ; else looked up once, when compiled
+  (declare (notinline car cdr format find-package prin1 replace)) ; else looked up once, when compiled
   (let ((probe (list 1 2))
         (*trace-output* *silence*)      ; the trials call and signal, which is no business
         (*break-on-signals* nil))       ; of the user's
@@ -38,7 +38,9 @@
                           (read-from-string "(CAR 1 2)"))))
     (check-that "READ" (let ((*package* (find-package "COMMON-LISP-USER")) (*read-base* 10))
                          (list-of-foo-p (read-from-string "(CAR 1 2)"))))
+    (check-that "REPLACE" (equal '(3 2) (replace probe '(3))))
     (check-that "PRINT" (string= "(1 :A \"b\")"
-                                 (with-standard-io-syntax (prin1-to-string '(1 :a "b")))))
+                                 (with-standard-io-syntax
+                                   (with-output-to-string (stream) (prin1 '(1 :a "b") stream)))))
     (check-that "EVAL" (eql 3 (eval '(funcall #'+ 1 2))))
     nil))

@@ -35,8 +35,14 @@
   path                                  ; the file it comes from, or NIL
   (place (make-place)))                 ; start of the form being read or evaluated
 
+(defun without-byte-order-mark (string)
+  "Some editors begin a file with a character that is no part of its text."
+  (if (and (plusp (length string)) (char= (char string 0) #\ufeff))
+      (subseq string 1)
+      string))
+
 (defun make-source-text (string &optional path)
-  (let ((string (coerce string '(simple-array character (*)))))
+  (let ((string (coerce (without-byte-order-mark string) '(simple-array character (*)))))
     (%make-source-text string (make-string-input-stream string) path)))
 
 (defun source-index (source)

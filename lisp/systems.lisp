@@ -17,12 +17,24 @@
   (with-open-file (stream (sb-ext:parse-native-namestring path))
     (absolute-path (pathname stream))))
 
+(defun readtable-of-file (path)
+  "*READTABLE*, or for a file with a byte order mark one that takes it for a blank: the file
+compiler reads the file itself."
+  (with-open-file (stream (sb-ext:parse-native-namestring path)
+                          :external-format '(:utf-8 :replacement #\ufffd))
+    (if (eql #\ufeff (read-char stream nil))
+        (let ((readtable (copy-readtable)))
+          (set-syntax-from-char #\ufeff #\Space readtable)
+          readtable)
+        *readtable*)))
+
 (defun load-compiled (path fasl)
   "Compile the file, load the result."
   (setf (call-phase *call*) "compile")
-  (let ((output (compile-file (sb-ext:parse-native-namestring path)
-                              :output-file (sb-ext:parse-native-namestring fasl)
-                              :external-format '(:utf-8 :replacement #\ufffd))))
+  (let ((output (let ((*readtable* (readtable-of-file path)))
+                  (compile-file (sb-ext:parse-native-namestring path)
+                                :output-file (sb-ext:parse-native-namestring fasl)
+                                :external-format '(:utf-8 :replacement #\ufffd)))))
     (unless output
       (find-unreadable-form *call* path)
       (error "Compiling ~A failed." path))

@@ -154,3 +154,11 @@ size_t utf8_cut(const char *data, size_t limit)
     size_t need = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
     return start - 1 + need <= limit ? limit : start - 1;
 }
+
+struct span utf8_without_mark(struct span text)
+{
+    const struct span mark = SPAN("\xEF\xBB\xBF");
+    if (!span_starts_with(text, mark))
+        return text;
+    return (struct span){text.data + mark.length, text.length - mark.length};
+}

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/span.h"
+
 enum { UTF8_REPLACEMENT = 0xFFFD, UTF8_MAX_BYTES = 4 };
 
 // Length of the longest valid prefix; equals `length` when all of it is valid.
@@ -21,6 +23,9 @@ bool utf8_is_ascii(const char *data, size_t length);
 size_t utf8_decode(const char *data, size_t length, uint32_t *ret_code_point);
 // Writes 1–4 bytes; surrogates and values out of range are written as U+FFFD.
 size_t utf8_encode(uint32_t code_point, char bytes[UTF8_MAX_BYTES]);
+
+// The text without the byte order mark that some editors put at the start of a file.
+struct span utf8_without_mark(struct span text);
 
 size_t utf8_count(const char *data, size_t length);  // code points of valid text
 // The byte offset of code point number `index` (or `length` when there are fewer).

@@ -1,4 +1,5 @@
 // The public API: programs and steps. See include/cadre.h.
+#include "base/utf8.h"
 #include "cadre.h"
 
 #include <string.h>
@@ -124,7 +125,7 @@ cadre_program *cadre_compile(cadre_host *host, const char *source, size_t length
     struct record_options defaults;
     const struct record_options *options = options_of(inputs, &defaults);
     struct compile_options compile = {
-        .source = source_without_mark((struct span){source ? source : "", length}),
+        .source = utf8_without_mark((struct span){source ? source : "", length}),
         .limits = &options->limits,
         .tools = host ? &host->tools : NULL,
         .plain = options->plain,

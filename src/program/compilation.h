@@ -41,15 +41,6 @@ struct compilation {
 // Line and column (1-based, code points) of a byte position.
 void source_position(struct span source, size_t offset, unsigned *ret_line, unsigned *ret_column);
 
-// Without the byte order mark that some editors put at the start of a file.
-static inline struct span source_without_mark(struct span source)
-{
-    const struct span mark = SPAN("\xEF\xBB\xBF");
-    if (!span_starts_with(source, mark))
-        return source;
-    return (struct span){source.data + mark.length, source.length - mark.length};
-}
-
 _Noreturn void compilation_fail(struct compilation *compilation, enum failure_kind kind,
                                 uint32_t offset, const char *op, const char *format, ...)
     __attribute__((format(printf, 5, 6)));

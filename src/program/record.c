@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/utf8.h"
 #include "value/edn.h"
 
 enum { SIGNATURE_ARENA_BYTES = 16 * 1024 * 1024, MAX_DECIMALS = 1074 };
@@ -249,7 +250,7 @@ static bool read_inputs(value record, struct program_inputs *inputs, const struc
     value source = map_get_text(record, "program");
     if (source.tag != VALUE_STRING)
         return refuse(diagnostic, "missing or not a string", SPAN("program"));
-    inputs->source = source_without_mark(value_text(source));
+    inputs->source = utf8_without_mark(value_text(source));
     return read_map(inputs->region, record, "context", "context_edn", &inputs->context,
                     diagnostic) &&
            read_history(inputs->region, record, &inputs->history, diagnostic) &&

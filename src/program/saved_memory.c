@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/utf8.h"
 #include "program/eval.h"
 #include "program/tool.h"
 #include "value/edn.h"
@@ -316,7 +317,7 @@ struct definitions_prefix saved_memory_prepend(struct buffer *source, struct spa
     for (size_t i = 0; i < definitions.length; i++)
         prefix.lines += definitions.data[i] == '\n';
     buffer_append_span(source, definitions);
-    buffer_append_span(source, source_without_mark(program));
+    buffer_append_span(source, utf8_without_mark(program));
     return prefix;
 }
 

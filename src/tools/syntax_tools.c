@@ -1,6 +1,7 @@
 // validate-syntax and match-paren: the scanner of tools/syntax.h as tools. No session is involved.
 #include <string.h>
 
+#include "base/utf8.h"
 #include "tools/render.h"
 #include "tools/run.h"
 #include "tools/schema.h"
@@ -36,7 +37,7 @@ static void handle_validate(struct mcp_call *call, void *data)
     (void)data;
     struct region *region = mcp_call_region(call);
     struct syntax_report report;
-    syntax_check(value_text(mcp_call_argument(call, "code")), &report);
+    syntax_check(utf8_without_mark(value_text(mcp_call_argument(call, "code"))), &report);
     bool valid = report.problem == SYNTAX_VALID;
     struct tool_result result = {0};
     buffer_init(&result.text, BUFFER_DEFAULT_LIMIT);
@@ -79,7 +80,7 @@ static void handle_match(struct mcp_call *call, void *data)
 {
     (void)data;
     struct region *region = mcp_call_region(call);
-    struct span code = value_text(mcp_call_argument(call, "code"));
+    struct span code = utf8_without_mark(value_text(mcp_call_argument(call, "code")));
     int64_t line, column;
     if (!tool_integer(call, "line", 1, 1, UINT32_MAX, &line) ||
         !tool_integer(call, "column", 1, 1, UINT32_MAX, &column))

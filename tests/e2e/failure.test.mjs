@@ -158,6 +158,8 @@ matrix('damaged images', [
   ['(delete-package :cl-user)', rolledBack({ type: 'SESSION-UNUSABLE', code: 'unusable' })],
   [`(sb-ext:without-package-locks (setf (symbol-function 'cl:car) (lambda (x) x)))`, rolledBack({ type: 'SESSION-UNUSABLE', code: 'unusable' })],
   [`(sb-ext:without-package-locks (setf (symbol-function 'cl:format) (lambda (&rest x) x)))`, rolledBack({ type: 'SESSION-UNUSABLE', code: 'unusable' })],
+  [`(sb-ext:without-package-locks (setf (symbol-function 'cl:prin1) (lambda (x &optional s) s x)))`, rolledBack({ type: 'SESSION-UNUSABLE', code: 'unusable' })],
+  [`(sb-ext:without-package-locks (setf (symbol-function 'cl:replace) (lambda (&rest x) x)))`, rolledBack({ type: 'SESSION-UNUSABLE', code: 'unusable' })],
   [`(set-macro-character #\\( (lambda (s c) (declare (ignore s c)) nil)) 1`, rolledBack({ type: 'SESSION-UNUSABLE', code: 'unusable' })],
   ['(rename-package :cl-user :gone)', rolledBack({ type: 'SESSION-UNUSABLE', code: 'unusable' })],
 ]);

@@ -142,6 +142,7 @@ table('introspection', [
 
 table('syntax', [
   ['validate-syntax', { code: '(a) (b "x)" #\\( ) ; )\n#| ( |# |a(b|' }, '✓ Syntax valid: 3 top-level forms'],
+  ['validate-syntax', { code: '\ufeff(a)' }, '✓ Syntax valid: 1 top-level form'],
   ['validate-syntax', { code: '' }, '✓ Syntax valid: 0 top-level forms'],
   ['validate-syntax', { code: '(no-such-package:symbol #.(sb-ext:exit))' }, '✓ Syntax valid: 1 top-level form'],
   ['validate-syntax', { code: '(defun f (x)\n  (list x' }, { match: /^✗ Syntax invalid\n\nError: .*\nUnclosed parentheses: 2\nApproximate location: line 2$/ }],
@@ -169,6 +170,7 @@ const file = (name, content) => {
 };
 const good = file('good.lisp', '(defun from-file (x) (* x 2))\n(defvar *from-file* (from-file 21))\n(print *from-file*)\n');
 const bad = file('bad.lisp', '(defvar *before* 1)\n\n(car *before*)\n(defvar *after* 2)\n');
+const marked = file('marked.lisp', '\ufeff(defun marked () 7)\n(print (marked))\n');
 const open = file('open.lisp', '(defvar *x* 1)\n(defun broken (\n');
 
 const careless = file('careless.lisp', '; é\n(defun careless () (no-such-function))\n(defun useless (x) 1)\n');
@@ -181,6 +183,9 @@ table('files', [
   ['load-file', { path: good }, { match: new RegExp(`^\\[stdout\\]\n42\n\n(=> .*\n\n)?Loaded ${good}: 3 forms\\.$`) }],
   ['evaluate-lisp', { code: '(from-file *from-file*)' }, '=> 84'],
   ['describe-symbol', { name: 'from-file' }, { has: `Source: ${good}:1` }],
+  ['load-file', { path: marked }, { has: `Loaded ${marked}: 2 forms` }],
+  ['load-file', { path: marked, compile: true }, { has: `Loaded ${marked}` }],
+  ['evaluate-lisp', { code: '\ufeff(marked)' }, '=> 7'],
   ['load-file', { path: bad }, { type: 'TYPE-ERROR', has: `${bad}:3` }],
   ['describe-last-error', {}, { has: `, form 2, ${bad}:3, column 1; ` }],
   ['evaluate-lisp', { code: `(list *before* (boundp '*after*))` }, '=> (1 NIL)'],

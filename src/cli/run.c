@@ -314,7 +314,7 @@ static int run_one(struct run_arguments *arguments)
     arena_init(&arena, 16 << 20);
     struct program_inputs *inputs = &arguments->inputs;
     inputs->source = utf8_without_mark(arguments->expression ? span_from(arguments->expression)
-                                                               : buffer_span(&arguments->source));
+                                                             : buffer_span(&arguments->source));
     struct step step;
     if (arguments->check)
         check_program(inputs, &step);

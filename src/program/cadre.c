@@ -1,10 +1,10 @@
 // The public API: programs and steps. See include/cadre.h.
-#include "base/utf8.h"
 #include "cadre.h"
 
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/utf8.h"
 #include "config.h"
 #include "program/cadre_parts.h"
 #include "program/saved_memory.h"

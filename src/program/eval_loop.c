@@ -154,9 +154,7 @@ value eval_for(const struct expression *expression, struct frame *frame, struct 
 static _Noreturn void fail_pattern(struct run *run, const struct pattern *pattern,
                                    const char *message)
 {
-    struct expression site = {.offset = pattern->offset};
-    run->site = &site;
-    run_raise(run, DESTRUCTURE_ERROR, NULL, "%s", message);
+    run_raise_at(run, DESTRUCTURE_ERROR, pattern->offset, message);
 }
 
 static _Noreturn void fail_kind(struct run *run, const struct pattern *pattern, value got)

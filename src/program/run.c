@@ -63,6 +63,16 @@ void run_raise(struct run *run, enum failure_kind kind, const char *op, const ch
     run_leave(run);
 }
 
+void run_raise_at(struct run *run, enum failure_kind kind, uint32_t offset, const char *message)
+{
+    set_failure(run, kind, NULL);
+    struct failure *failure = &run->state->failure;
+    failure->has_offset = true;
+    failure->offset = offset;
+    snprintf(failure->message, sizeof(failure->message), "%s", message);
+    run_leave(run);
+}
+
 void run_raise_limit(struct run *run, enum failure_kind kind, const char *op, const char *option,
                      int64_t limit, const char *message)
 {

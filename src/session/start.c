@@ -71,8 +71,7 @@ static int start_builder(struct session *session)
     pid_t pid = 0;
     if (result == 0) {
         const char *const argv[] = {build.program, build.target, build.heap, NULL};
-        result =
-            spawn_program(argv, session->environment_entry, session->errors.worker_fd, &pid);
+        result = spawn_program(argv, session->environment_entry, session->errors.worker_fd, &pid);
     }
     core_build_release(&build);
     if (result < 0)

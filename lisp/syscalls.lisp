@@ -19,6 +19,7 @@
 (defconstant +eintr+ 4)
 (defconstant +eagain+ 11)
 (defconstant +einval+ 22)
+(defconstant +sys-fstat+ 5)
 (defconstant +sys-clone+ 56)
 (defconstant +sys-gettid+ 186)
 (defconstant +sys-getdents64+ 217)
@@ -41,8 +42,9 @@
 
 (defun file-identity (fd)
   "Device and inode of FD, or NIL when it is not open: what FD really is, whatever was done to it."
-  (multiple-value-bind (ok device inode) (sb-unix:unix-fstat fd)
-    (and ok (values device inode))))
+  (with-alien ((status (array unsigned-long 18))) ; struct stat
+    (when (zerop (system-call +sys-fstat+ fd (sap-int (sb-alien:alien-sap status))))
+      (values (deref status 0) (deref status 1)))))
 
 (defun open-to-read (path &optional (flags 0))
   "A descriptor of the file PATH that no program inherits, or -1."

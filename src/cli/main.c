@@ -60,8 +60,12 @@ static int run(int argc, char **argv)
         return 0;
     }
     for (size_t i = 0; i < COMMAND_COUNT; i++)
-        if (strcmp(name, commands[i].name) == 0)
+        if (strcmp(name, commands[i].name) == 0) {
+            char full_name[32];  // for complaints of getopt()
+            snprintf(full_name, sizeof(full_name), "cadre %s", name);
+            argv[1] = full_name;
             return commands[i].run(argc - 1, argv + 1);
+        }
     if (argc > 1)
         fprintf(stderr, "cadre: unknown command '%s'\n\n", name);
     print_help(stderr);

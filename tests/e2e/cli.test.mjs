@@ -75,7 +75,7 @@ describe('cadre eval', () => {
     [['eval', '--help'], { has: 'usage: cadre eval' }],
     [['eval'], { status: 2, stderr: /missing/ }],
     [['eval', '1', '2'], { status: 2, stderr: /one argument/ }],
-    [['eval', '--nonsense', '1'], { status: 2, stderr: /nonsense/ }],
+    [['eval', '--nonsense', '1'], { status: 2, stderr: /^cadre eval: .*nonsense/ }],
     [['eval', '--timeout', 'soon', '1'], { status: 2, stderr: /timeout/ }],
     [['eval', '--timeout', '-1', '1'], { status: 2, stderr: /timeout/ }],
     [['eval', '--session', 'Bad Name', '1'], { status: 2, stderr: /\w/ }],

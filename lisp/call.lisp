@@ -143,10 +143,15 @@ exit hooks and waiting for threads can delay it; the effects are rolled back any
   (unless (package-name *package*)
     (setf *package* (session-package))))
 
+(defun unusable-p (call)
+  (equal "unusable" (member-of (call-rollback call) "cause")))
+
 (defun result-object (call members timing thread-errors)
-  (let* ((members (if (or (call-error call) (null members))
-                      (append (failure-members call) members)
-                      members))
+  (let* ((members (cond ((unusable-p call)
+                         (failure-members call)) ; MEMBERS were made by what is broken
+                        ((or (call-error call) (null members))
+                         (append (failure-members call) members))
+                        (t members)))
          (error (call-error call)))
     (list* :object
            "op" (call-operation call)

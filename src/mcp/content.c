@@ -92,19 +92,14 @@ void mcp_call_add_completion(struct mcp_call *call, struct span text)
 
 // --- tools --------------------------------------------------------------------------------------
 
-static void check_structured(struct mcp_call *call, value structured)
+// Part of a result may come from a process that user code has broken.
+static bool follows_schema(struct mcp_call *call, value structured, struct error *error)
 {
-#ifdef MCP_VALIDATE_OUTPUT
-    struct error error;
-    if (value_is_nil(call->tool->output_schema))
-        return;
-    if (!schema_check(call->tool->output_schema, structured, "structuredContent", &error)) {
-        log_error("tool %s: %s", call->tool->tool.name, error.message);
-        CHECK(!"structuredContent does not follow the tool's outputSchema");
-    }
-#else
-    (void)call, (void)structured;
-#endif
+    if (value_is_nil(call->tool->output_schema) ||
+        schema_check(call->tool->output_schema, structured, "structuredContent", error))
+        return true;
+    log_error("tool %s: %s", call->tool->tool.name, error->message);
+    return false;
 }
 
 static void write_tool_result(struct mcp_call *call, struct buffer *out, struct span text,
@@ -126,10 +121,9 @@ static void write_tool_result(struct mcp_call *call, struct buffer *out, struct 
     json_put_boolean(out, "isError", is_error);
 }
 
-void mcp_call_reply(struct mcp_call *call, struct span text, value structured, bool is_error)
+static void send_tool_result(struct mcp_call *call, struct span text, value structured,
+                             bool is_error)
 {
-    CHECK(call->state == CALL_RUNNING && call->tool);
-    check_structured(call, structured);
     struct buffer members CLEANUP_BUFFER;
     buffer_init(&members, MCP_OUTPUT_LIMIT - ENVELOPE_MAX);
     write_tool_result(call, &members, text, structured, is_error);
@@ -139,6 +133,18 @@ void mcp_call_reply(struct mcp_call *call, struct span text, value structured, b
         return;
     }
     call_send_result(call, &members);
+}
+
+void mcp_call_reply(struct mcp_call *call, struct span text, value structured, bool is_error)
+{
+    CHECK(call->state == CALL_RUNNING && call->tool);
+    struct error error;
+    if (follows_schema(call, structured, &error))
+        send_tool_result(call, text, structured, is_error);
+    else
+        mcp_call_reply_failure(call, "malformed-result",
+                               "The result does not have the form that the tool promises: %s",
+                               error.message);
 }
 
 void mcp_call_reply_failure(struct mcp_call *call, const char *code, const char *format, ...)
@@ -155,8 +161,9 @@ void mcp_call_reply_failure(struct mcp_call *call, const char *code, const char 
         structured = map_put_text(call->region, map_new(call->region), "ok", value_boolean(false));
         structured = map_put_text(call->region, structured, "error", error);
     }
+    CHECK(call->state == CALL_RUNNING && call->tool);
     call->content = vector_new(call->region, 0);
-    mcp_call_reply(call, span_from(message), structured, true);
+    send_tool_result(call, span_from(message), structured, true);
 }
 
 void mcp_call_reply_missing_capability(struct mcp_call *call, const char *capability)

@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "session/internal.h"
+#include "session/result.h"
 
 // --- results --------------------------------------------------------------------------------------------
 
@@ -28,7 +29,8 @@ bool session_take_result(struct session *session, struct job *job,
                          const struct channel_message *message)
 {
     struct region *region = job_region(session->manager, job);
-    if (!session_read(session, region, message->payload, &job->result))
+    if (!session_read(session, region, message->payload, &job->result) ||
+        !result_is_well_formed(job->result))
         return false;
     // What the supervisor adds is small; the limit was for the worker.
     region_set_limit(region, SESSION_REGION_LIMIT);

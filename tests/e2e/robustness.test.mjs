@@ -1,7 +1,7 @@
 // Floods, huge and hostile values, long runs, many sessions: bounded memory, nothing leaks.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { descriptors, eventually, expectResult, residentBytes, useServer } from './support.mjs';
+import { descriptors, eventually, expectResult, residentBytes, Server, useServer } from './support.mjs';
 
 const MB = 1024 * 1024;
 // ASan keeps freed memory in quarantine; without that its set-up could not be told from a leak.
@@ -184,5 +184,24 @@ describe('many sessions', () => {
     const after = await holdings(server);
     assert.ok(after.processes <= reference.processes, JSON.stringify({ reference, after }));
     assert.ok(after.descriptors <= reference.descriptors, JSON.stringify({ reference, after }));
+  });
+});
+
+describe('code that answers in the name of the session', () => {
+  // What the server hands on is what its tools promise, whatever a process says; the SDK checks that, too.
+  const members = ['"values" 7', '"values" (o "a" 1)', '"values" #(1 2)', '"values" #("1") "forms" "many"',
+    '"values" #("1") "timing" #(1)', '"values" #("1") "warnings" #(1 "x")', '"values" #("1") "notices" 7',
+    '"values" #("1") "state" 7', '"values" #("1") "error" 7', '"values" #("1") "rollback" 7', '"values" #("1") "postmortem" "x"',
+    '"values" #("1") "thread_errors" #(1)', '"op" 7', ''];
+  test('the client gets a valid result or an error, and the session goes on', async () => {
+    const server = await Server.start();
+    await server.value('(defvar *kept* 42)');
+    for (const forged of members) {
+      const answer = await server.evaluate(`(flet ((o (&rest m) (cons :object m)))
+        (cadre-agent::send-message cadre-agent::+result+ (cadre-agent::call-number cadre-agent::*call*) (o "ok" :true ${forged})))`);
+      if (answer.isError) assert.match(answer.structured.error.code, /^[a-z-]+$/, forged);
+      assert.equal(await server.value('*kept*'), '=> 42', forged);
+    }
+    await server.kill();  // it has complained on standard error
   });
 });

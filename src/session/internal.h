@@ -56,6 +56,7 @@ struct worker {
     int64_t error;     // POSTMORTEM: error it is frozen at
     int64_t tried_at;  // POSTMORTEM: frozen error that the failed try began at, 0 = no try
     bool adoptable;    // POSTMORTEM
+    bool broken;       // sent garbage and was killed for it: nothing it says counts any more
     int64_t time;      // unix seconds
     uint64_t pss_kb;   // when last measured
     int64_t measured_ms;

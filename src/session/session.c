@@ -50,7 +50,10 @@ static bool message_is_expected(const struct session *session, const struct chan
     case CHANNEL_WAKE_FAILED: return waking && is_from(session->source, message->sender);
     case CHANNEL_ADOPTED:
         return on_main && session->state == STATE_COPY && is_from(session->copy, message->sender);
-    default: return is_from(on_main ? session->head : session->copy, message->sender);
+    default: {
+        struct worker *worker = on_main ? session->head : session->copy;
+        return is_from(worker, message->sender) && !worker->broken;
+    }
     }
 }
 
@@ -75,6 +78,7 @@ static void on_message(void *data, struct channel *channel, const struct channel
 void session_break_protocol(struct session *session, struct worker *worker)
 {
     session->protocol_broken = true;
+    worker->broken = true;
     process_signal(&worker->process, SIGKILL);
 }
 

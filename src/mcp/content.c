@@ -95,7 +95,7 @@ void mcp_call_add_completion(struct mcp_call *call, struct span text)
 // Part of a result may come from a process that user code has broken.
 static bool follows_schema(struct mcp_call *call, value structured, struct error *error)
 {
-    if (value_is_nil(call->tool->output_schema) ||
+    if (!call->tool->output_schema ||
         schema_check(call->tool->output_schema, structured, "structuredContent", error))
         return true;
     log_error("tool %s: %s", call->tool->tool.name, error->message);
@@ -155,7 +155,7 @@ void mcp_call_reply_failure(struct mcp_call *call, const char *code, const char 
     vsnprintf(message, sizeof(message), format, arguments);
     va_end(arguments);
     value structured = value_nil();
-    if (!value_is_nil(call->tool->output_schema)) {
+    if (call->tool->output_schema) {
         value error = block_put(call, map_new(call->region), "code", code);
         error = block_put(call, error, "message", message);
         structured = map_put_text(call->region, map_new(call->region), "ok", value_boolean(false));

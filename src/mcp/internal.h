@@ -71,8 +71,8 @@ struct tool_header {  // a property with "x-mcp-header"
 struct tool_entry {
     STAILQ_ENTRY(tool_entry) link;
     struct mcp_tool tool;
-    value input_schema;
-    value output_schema;  // nil when there is none
+    const struct schema *input_schema;
+    const struct schema *output_schema;  // NULL when there is none
     SLIST_HEAD(tool_header_head, tool_header) headers;
 };
 
@@ -111,7 +111,7 @@ struct mcp_server {
     struct event_base *base;
     struct mcp_server_info info;
     struct arena arena;      // everything registered
-    struct region *schemas;  // parsed schemas
+    struct region *schemas;  // parsed and compiled
     STAILQ_HEAD(tool_entry_head, tool_entry) tools;
     struct resource_entries resources;
     struct resource_entries templates;

@@ -194,7 +194,7 @@ static void collect_headers(struct mcp_server *server, struct tool_entry *entry,
 }
 
 // The library answers bad arguments with this shape, so a tool's outputSchema must allow it.
-static void check_failure_shape(struct mcp_server *server, value schema)
+static void check_failure_shape(struct mcp_server *server, const struct schema *schema)
 {
     value failure;
     struct error error;
@@ -215,14 +215,16 @@ void mcp_server_add_tool(struct mcp_server *server, const struct mcp_tool *tool)
     entry->tool.description = registry_text(server, tool->description);
     entry->tool.input_schema = registry_text(server, tool->input_schema);
     entry->tool.output_schema = registry_text(server, tool->output_schema);
-    entry->input_schema = parse_schema(server, tool->input_schema);
-    entry->output_schema =
-        tool->output_schema ? parse_schema(server, tool->output_schema) : value_nil();
-    if (tool->output_schema)
+    value input_schema = parse_schema(server, tool->input_schema);
+    entry->input_schema = schema_compile(server->schemas, input_schema);
+    if (tool->output_schema) {
+        value output_schema = parse_schema(server, tool->output_schema);
+        entry->output_schema = schema_compile(server->schemas, output_schema);
         check_failure_shape(server, entry->output_schema);
+    }
     SLIST_INIT(&entry->headers);
     const char *path[TOOL_HEADER_DEPTH] = {0};
-    collect_headers(server, entry, entry->input_schema, path, 0);
+    collect_headers(server, entry, input_schema, path, 0);
     STAILQ_INSERT_TAIL(&server->tools, entry, link);
 }
 

@@ -4,55 +4,53 @@
 #include <stdio.h>
 
 #include "base/buffer.h"
+#include "base/utf8.h"
+#include "mcp/schema_internal.h"
 #include "value/json.h"
 
-enum { PATH_MAX_LENGTH = 200, SHOWN_MAX = 60, NAME_MAX_LENGTH = 64, SCHEMA_DEPTH = 64 };
+enum { PATH_MAX_LENGTH = 200, SHOWN_MAX = 60 };
 
-// Where we are in the instance, for messages. Longer paths are cut.
-struct place {
-    struct error *error;
-    char path[PATH_MAX_LENGTH];
-    unsigned depth;
-};
+// --- messages -----------------------------------------------------------------------------------
 
-static bool check(struct place *place, value schema, value instance);
-
-static bool is_type(value instance, struct span type)
+// Longer paths are cut.
+static void write_place(struct buffer *out, const struct schema_place *place)
 {
-    switch (instance.tag) {
-    case VALUE_NIL: return span_equal_text(type, "null");
-    case VALUE_BOOLEAN: return span_equal_text(type, "boolean");
-    case VALUE_INTEGER:
-    case VALUE_BIGNUM: return span_equal_text(type, "integer") || span_equal_text(type, "number");
-    case VALUE_FLOAT:
-        return span_equal_text(type, "number") ||
-               (span_equal_text(type, "integer") && instance.number == floor(instance.number));
-    case VALUE_STRING: return span_equal_text(type, "string");
-    case VALUE_VECTOR: return span_equal_text(type, "array");
-    case VALUE_MAP: return span_equal_text(type, "object");
-    default: return false;
-    }
+    if (place->outer)
+        write_place(out, place->outer);
+    if (out->length >= PATH_MAX_LENGTH)
+        return;
+    if (place->name.data)
+        buffer_append_format(out, "%s%.*s%s", place->before, (int)place->name.length,
+                             place->name.data, place->after);
+    else
+        buffer_append_format(out, "[%zu]", place->index);
 }
 
-static const char *with_article(struct span type)
+static bool fail(struct error *error, const struct schema_place *place, const char *what)
 {
-    static const char *const names[][2] = {
-        {"string", "a string"}, {"integer", "an integer"},
-        {"number", "a number"}, {"boolean", "true or false"},
-        {"array", "an array"},  {"object", "an object"},
-        {"null", "null"},
-    };
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (span_equal_text(type, names[i][0]))
-            return names[i][1];
-    return "of another type";
+    struct buffer path CLEANUP_BUFFER;
+    buffer_init(&path, BUFFER_DEFAULT_LIMIT);
+    write_place(&path, place);
+    if (path.length > PATH_MAX_LENGTH)
+        buffer_truncate(&path, utf8_cut(path.data, PATH_MAX_LENGTH));
+    return error_set(error, ERROR_INVALID, "%s %s", buffer_text(&path), what);
 }
 
-// "…, not <the value>", with long values cut.
-static bool fail(struct place *place, value instance, const char *expected)
+static bool fail_member(struct error *error, const struct schema_place *place, const char *what,
+                        struct span name)
 {
-    struct buffer shown CLEANUP_BUFFER;
+    char text[ERROR_MESSAGE_SIZE];
+    snprintf(text, sizeof(text), "%s '%.*s'", what, (int)name.length, name.data);
+    return fail(error, place, text);
+}
+
+// "… must be <expected>, not <the value>", with long values cut.
+static bool fail_value(struct error *error, const struct schema_place *place, value instance,
+                       const char *expected)
+{
+    struct buffer shown CLEANUP_BUFFER, what CLEANUP_BUFFER;
     buffer_init(&shown, BUFFER_DEFAULT_LIMIT);
+    buffer_init(&what, BUFFER_DEFAULT_LIMIT);
     if (value_is_map(instance))
         buffer_append_text(&shown, "an object");
     else if (value_is_vector(instance))
@@ -60,248 +58,176 @@ static bool fail(struct place *place, value instance, const char *expected)
     else
         json_write(&shown, instance, 0, NULL);
     bool is_long = shown.length > SHOWN_MAX;
-    if (is_long) {
-        size_t cut = SHOWN_MAX;
-        while (cut > 0 && ((unsigned char)shown.data[cut] & 0xC0) == 0x80)
-            cut--;
-        buffer_truncate(&shown, cut);
-    }
-    return error_set(place->error, ERROR_INVALID, "%s must be %s, not %s%s", place->path, expected,
-                     buffer_text(&shown), is_long ? "…" : "");
+    if (is_long)
+        buffer_truncate(&shown, utf8_cut(shown.data, SHOWN_MAX));
+    buffer_append_format(&what, "must be %s, not %s%s", expected, buffer_text(&shown),
+                         is_long ? "…" : "");
+    return fail(error, place, buffer_text(&what));
 }
 
-static bool check_type(struct place *place, value type, value instance)
+static bool fail_type(struct error *error, const struct schema_place *place, value instance,
+                      unsigned types)
 {
-    if (value_is_string(type))
-        return is_type(instance, value_text(type)) ||
-               fail(place, instance, with_article(value_text(type)));
-    if (!value_is_vector(type))
-        return true;
-    char expected[SHOWN_MAX * 2] = "";
-    for (size_t i = 0; i < vector_count(type); i++) {
-        struct span one = value_text(vector_at(type, i));
-        if (is_type(instance, one))
-            return true;
-        size_t used = strlen(expected);
-        snprintf(expected + used, sizeof(expected) - used, "%s%s", i ? " or " : "",
-                 with_article(one));
-    }
-    return fail(place, instance, expected);
+    struct buffer expected CLEANUP_BUFFER;
+    buffer_init(&expected, BUFFER_DEFAULT_LIMIT);
+    for (unsigned i = 0; i < SCHEMA_TYPES; i++)
+        if (types & (1U << i))
+            buffer_append_format(&expected, "%s%s", expected.length ? " or " : "",
+                                 schema_type_names[i].with_article);
+    return fail_value(error, place, instance, buffer_text(&expected));
 }
 
-static bool check_enum(struct place *place, value options, value instance)
+static bool fail_options(struct error *error, const struct schema_place *place, value instance,
+                         value options)
 {
     struct buffer expected CLEANUP_BUFFER;
     buffer_init(&expected, PATH_MAX_LENGTH);
     buffer_append_text(&expected, "one of ");
     for (size_t i = 0; i < vector_count(options); i++) {
-        if (value_equal(vector_at(options, i), instance))
-            return true;
         if (i > 0)
             buffer_append_text(&expected, ", ");
         json_write(&expected, vector_at(options, i), 0, NULL);
     }
-    return fail(place, instance,
-                expected.failed ? "one of the listed values" : buffer_text(&expected));
+    return fail_value(error, place, instance,
+                      expected.failed ? "one of the listed values" : buffer_text(&expected));
 }
 
-static bool check_bound(struct place *place, value bound, value instance, bool is_minimum)
+static bool fail_bound(struct error *error, const struct schema_place *place, value instance,
+                       const char *which, value bound)
 {
-    if (instance.tag != VALUE_INTEGER && instance.tag != VALUE_FLOAT &&
-        instance.tag != VALUE_BIGNUM)
-        return true;
-    enum value_order order = value_compare(instance, bound);
-    if (order != (is_minimum ? VALUE_LESS : VALUE_GREATER))
-        return true;
     struct buffer expected CLEANUP_BUFFER;
     buffer_init(&expected, PATH_MAX_LENGTH);
-    buffer_append_text(&expected, is_minimum ? "at least " : "at most ");
+    buffer_append_text(&expected, which);
     json_write(&expected, bound, 0, NULL);
-    return fail(place, instance, buffer_text(&expected));
+    return fail_value(error, place, instance, buffer_text(&expected));
 }
 
-static bool check_member(struct place *place, value schema, value name, value item)
-{
-    size_t used = strlen(place->path);
-    struct span text = value_text(name);
-    snprintf(place->path + used, sizeof(place->path) - used, ".%.*s", (int)text.length, text.data);
-    bool ok = check(place, schema, item);
-    place->path[used] = '\0';
-    return ok;
-}
+// --- members ------------------------------------------------------------------------------------
 
-static bool check_required(struct place *place, value required, value instance)
+const struct schema_member *schema_member_find(const struct schema *schema, struct span name,
+                                               size_t *hint)
 {
-    for (size_t i = 0; i < vector_count(required); i++) {
-        value ignored;
-        struct span name = value_text(vector_at(required, i));
-        if (!map_find(instance, vector_at(required, i), &ignored))
-            return error_set(place->error, ERROR_INVALID, "%s lacks the required member '%.*s'",
-                             place->path, (int)name.length, name.data);
+    for (size_t i = 0; i < schema->member_count; i++) {
+        size_t at = *hint + i < schema->member_count ? *hint + i : *hint + i - schema->member_count;
+        if (span_equal(schema->members[at].name, name)) {
+            *hint = at;
+            return &schema->members[at];
+        }
     }
-    return true;
+    return NULL;
 }
 
-static bool check_object(struct place *place, value schema, value instance)
+const struct schema_member *schema_missing_member(const struct schema *schema, value instance)
 {
-    value properties = map_get_text(schema, "properties");
-    value required = map_get_text(schema, "required");
-    value additional;
-    bool has_additional = map_find_text(schema, "additionalProperties", &additional);
-    if (value_is_vector(required) && !check_required(place, required, instance))
-        return false;
+    for (size_t i = 0; i < schema->member_count; i++) {
+        const struct schema_member *member = &schema->members[i];
+        value ignored;
+        if (member->is_required && !map_find(instance, member->key, &ignored))
+            return member;
+    }
+    return NULL;
+}
+
+static bool check_members(const struct schema *schema, const struct schema_place *place,
+                          value instance, size_t *ret_required, struct error *error)
+{
+    size_t hint = 0;
     struct map_cursor cursor = map_iterate(instance);
     value name, item;
     while (map_next(&cursor, &name, &item)) {
-        value property;
-        if (value_is_map(properties) && map_find(properties, name, &property)) {
-            if (!check_member(place, property, name, item))
-                return false;
-        } else if (has_additional && additional.tag == VALUE_BOOLEAN && !additional.boolean) {
-            struct span text = value_text(name);
-            return error_set(place->error, ERROR_INVALID, "%s has the unknown member '%.*s'",
-                             place->path, (int)text.length, text.data);
-        } else if (has_additional && value_is_map(additional) &&
-                   !check_member(place, additional, name, item)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool check_items(struct place *place, value items, value instance)
-{
-    size_t used = strlen(place->path);
-    for (size_t i = 0; i < vector_count(instance); i++) {
-        snprintf(place->path + used, sizeof(place->path) - used, "[%zu]", i);
-        if (!check(place, items, vector_at(instance, i)))
-            return false;
-    }
-    place->path[used] = '\0';
-    return true;
-}
-
-static bool check(struct place *place, value schema, value instance)
-{
-    if (!value_is_map(schema) || place->depth == SCHEMA_DEPTH)
-        return true;
-    value part;
-    bool ok = true;
-    place->depth++;
-    if (map_find_text(schema, "type", &part))
-        ok = check_type(place, part, instance);
-    if (ok && map_find_text(schema, "enum", &part) && value_is_vector(part))
-        ok = check_enum(place, part, instance);
-    if (ok && map_find_text(schema, "const", &part) && !value_equal(part, instance))
-        ok = fail(place, instance, "the constant of its schema");
-    if (ok && map_find_text(schema, "minimum", &part))
-        ok = check_bound(place, part, instance, true);
-    if (ok && map_find_text(schema, "maximum", &part))
-        ok = check_bound(place, part, instance, false);
-    if (ok && value_is_map(instance))
-        ok = check_object(place, schema, instance);
-    if (ok && value_is_vector(instance) && map_find_text(schema, "items", &part))
-        ok = check_items(place, part, instance);
-    place->depth--;
-    return ok;
-}
-
-bool schema_check(value schema, value instance, const char *root, struct error *error)
-{
-    struct place place = {.error = error};
-    snprintf(place.path, sizeof(place.path), "%s", root);
-    return check(&place, schema, instance);
-}
-
-// --- arguments of tools -------------------------------------------------------------------------
-
-// Edit distance of short names, insertions, deletions and changes counting one each.
-static size_t edit_distance(struct span a, struct span b)
-{
-    size_t row[NAME_MAX_LENGTH + 1];
-    if (a.length > NAME_MAX_LENGTH || b.length > NAME_MAX_LENGTH)
-        return NAME_MAX_LENGTH;
-    for (size_t j = 0; j <= b.length; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= a.length; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= b.length; j++) {
-            size_t change = diagonal + (a.data[i - 1] != b.data[j - 1]);
-            size_t other = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-            diagonal = row[j];
-            row[j] = change < other ? change : other;
-        }
-    }
-    return row[b.length];
-}
-
-static bool fail_unknown_name(value properties, struct span name, struct error *error)
-{
-    struct span best = {NULL, 0};
-    size_t best_distance = name.length / 3 + 2;
-    if (value_is_map(properties)) {
-        struct map_cursor cursor = map_iterate(properties);
-        value known, ignored;
-        while (map_next(&cursor, &known, &ignored)) {
-            size_t distance = edit_distance(name, value_text(known));
-            if (distance < best_distance) {
-                best_distance = distance;
-                best = value_text(known);
-            }
-        }
-    }
-    int shown = name.length > NAME_MAX_LENGTH ? NAME_MAX_LENGTH : (int)name.length;
-    if (best.data)
-        return error_set(error, ERROR_INVALID,
-                         "Invalid params: unknown parameter '%.*s' (did you mean '%.*s'?)", shown,
-                         name.data, (int)best.length, best.data);
-    return error_set(error, ERROR_INVALID, "Invalid params: unknown parameter '%.*s'", shown,
-                     name.data);
-}
-
-static bool check_names(value schema, value arguments, struct error *error)
-{
-    value properties = map_get_text(schema, "properties");
-    value additional;
-    if (!map_find_text(schema, "additionalProperties", &additional) ||
-        additional.tag != VALUE_BOOLEAN || additional.boolean)
-        return true;
-    struct map_cursor cursor = map_iterate(arguments);
-    value name, item, ignored;
-    while (map_next(&cursor, &name, &item))
-        if (!value_is_map(properties) || !map_find(properties, name, &ignored))
-            return fail_unknown_name(properties, value_text(name), error);
-    return true;
-}
-
-bool schema_check_arguments(value schema, value arguments, bool names_only, struct error *error)
-{
-    if (!check_names(schema, arguments, error))
-        return false;
-    if (names_only)
-        return true;
-    value required = map_get_text(schema, "required");
-    for (size_t i = 0; value_is_vector(required) && i < vector_count(required); i++) {
-        value ignored;
-        struct span name = value_text(vector_at(required, i));
-        if (!map_find(arguments, vector_at(required, i), &ignored))
-            return error_set(error, ERROR_INVALID,
-                             "Invalid params: missing required parameter '%.*s'", (int)name.length,
-                             name.data);
-    }
-    value properties = map_get_text(schema, "properties");
-    struct map_cursor cursor = map_iterate(arguments);
-    value name, item, property;
-    while (map_next(&cursor, &name, &item)) {
-        if (!value_is_map(properties) || !map_find(properties, name, &property))
-            continue;
-        struct place place = {.error = error};
         struct span text = value_text(name);
-        snprintf(place.path, sizeof(place.path), "Invalid params: '%.*s'", (int)text.length,
-                 text.data);
-        if (!check(&place, property, item))
+        const struct schema_member *member = schema_member_find(schema, text, &hint);
+        *ret_required += member && member->is_required;
+        bool is_known = member && member->is_known;
+        if (!is_known && schema->is_closed)
+            return fail_member(error, place, "has the unknown member", text);
+        struct schema_place inside = {place, ".", text, "", 0};
+        if (!schema_check_place(is_known ? member->schema : schema->additional, &inside, item,
+                                error))
             return false;
     }
     return true;
+}
+
+// That a member is missing is told first.
+static bool check_object(const struct schema *schema, const struct schema_place *place,
+                         value instance, struct error *error)
+{
+    size_t required = 0;
+    bool ok = check_members(schema, place, instance, &required, error);
+    if (ok && required == schema->required_count)
+        return true;
+    const struct schema_member *missing = schema_missing_member(schema, instance);
+    return missing ? fail_member(error, place, "lacks the required member", missing->name) : false;
+}
+
+static bool check_items(const struct schema *schema, const struct schema_place *place,
+                        value instance, struct error *error)
+{
+    struct schema_place inside = {.outer = place};
+    for (; inside.index < vector_count(instance); inside.index++)
+        if (!schema_check_place(schema, &inside, vector_at(instance, inside.index), error))
+            return false;
+    return true;
+}
+
+// --- single values ------------------------------------------------------------------------------
+
+static unsigned types_of(value instance)
+{
+    switch (instance.tag) {
+    case VALUE_NIL: return TYPE_NULL;
+    case VALUE_BOOLEAN: return TYPE_BOOLEAN;
+    case VALUE_INTEGER:
+    case VALUE_BIGNUM: return TYPE_INTEGER | TYPE_NUMBER;
+    case VALUE_FLOAT:
+        return TYPE_NUMBER | (instance.number == floor(instance.number) ? TYPE_INTEGER : 0U);
+    case VALUE_STRING: return TYPE_STRING;
+    case VALUE_VECTOR: return TYPE_ARRAY;
+    case VALUE_MAP: return TYPE_OBJECT;
+    default: return 0;
+    }
+}
+
+static bool is_option(value options, value instance)
+{
+    for (size_t i = 0; i < vector_count(options); i++)
+        if (value_equal(vector_at(options, i), instance))
+            return true;
+    return false;
+}
+
+static bool is_beyond(value instance, value bound, enum value_order beyond)
+{
+    return !value_is_nil(bound) && (types_of(instance) & TYPE_NUMBER) &&
+           value_compare(instance, bound) == beyond;
+}
+
+bool schema_check_place(const struct schema *schema, const struct schema_place *place,
+                        value instance, struct error *error)
+{
+    if (!schema)
+        return true;
+    if (schema->types && !(schema->types & types_of(instance)))
+        return fail_type(error, place, instance, schema->types);
+    if (!value_is_nil(schema->options) && !is_option(schema->options, instance))
+        return fail_options(error, place, instance, schema->options);
+    if (schema->has_constant && !value_equal(schema->constant, instance))
+        return fail_value(error, place, instance, "the constant of its schema");
+    if (is_beyond(instance, schema->minimum, VALUE_LESS))
+        return fail_bound(error, place, instance, "at least ", schema->minimum);
+    if (is_beyond(instance, schema->maximum, VALUE_GREATER))
+        return fail_bound(error, place, instance, "at most ", schema->maximum);
+    if (value_is_map(instance))
+        return check_object(schema, place, instance, error);
+    if (value_is_vector(instance) && schema->items)
+        return check_items(schema->items, place, instance, error);
+    return true;
+}
+
+bool schema_check(const struct schema *schema, value instance, const char *root,
+                  struct error *error)
+{
+    struct schema_place place = {NULL, "", span_from(root), "", 0};
+    return schema_check_place(schema, &place, instance, error);
 }

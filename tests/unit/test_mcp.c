@@ -34,10 +34,15 @@ static value parse(const char *text)
 
 // --- schema -------------------------------------------------------------------------------------
 
+static const struct schema *compile(const char *text)
+{
+    return schema_compile(region, parse(text));
+}
+
 static void expect_arguments(const char *schema, const char *arguments, const char *message)
 {
     struct error error = {0};
-    bool ok = schema_check_arguments(parse(schema), parse(arguments), false, &error);
+    bool ok = schema_check_arguments(compile(schema), parse(arguments), false, &error);
     cr_expect_eq(ok, message == NULL, "%s: %s", arguments, error.message);
     if (message)
         cr_expect_str_eq(error.message, message);
@@ -85,17 +90,38 @@ Test(mcp, arguments_are_checked_and_named)
                      "Invalid params: 'deep'.y must be true or false, not 1");
 }
 
+static void expect_place(const char *schema, const char *instance, const char *message)
+{
+    struct error error = {0};
+    cr_expect_not(schema_check(compile(schema), parse(instance), "root", &error), "%s", instance);
+    cr_expect_str_eq(error.message, message);
+}
+
+Test(mcp, a_missing_member_is_told_before_a_wrong_one)
+{
+    const char *schema = "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\"}},"
+                         "\"required\":[\"b\",\"a\"],\"additionalProperties\":{\"type\":\"array\","
+                         "\"items\":{\"type\":\"object\",\"additionalProperties\":false}}}";
+    struct error error;
+    cr_expect(schema_check(compile(schema), parse("{\"b\":[],\"a\":1}"), "root", &error));
+    expect_place(schema, "{\"a\":\"x\"}", "root lacks the required member 'b'");
+    expect_place(schema, "{\"b\":[]}", "root lacks the required member 'a'");
+    expect_place(schema, "{\"b\":[],\"a\":\"x\"}", "root.a must be an integer, not \"x\"");
+    expect_place(schema, "{\"b\":[{},{\"c\":1}],\"a\":1}", "root.b[1] has the unknown member 'c'");
+    expect_place(schema, "{\"b\":1,\"a\":1}", "root.b must be an array, not 1");
+}
+
 Test(mcp, names_only_leaves_the_rest_to_the_handler)
 {
     struct error error;
-    cr_expect(schema_check_arguments(parse(SCHEMA), parse("{\"code\":5}"), true, &error));
-    cr_expect_not(schema_check_arguments(parse(SCHEMA), parse("{\"other\":5}"), true, &error));
+    cr_expect(schema_check_arguments(compile(SCHEMA), parse("{\"code\":5}"), true, &error));
+    cr_expect_not(schema_check_arguments(compile(SCHEMA), parse("{\"other\":5}"), true, &error));
 }
 
 Test(mcp, long_values_are_cut_between_characters)
 {
     struct error error;
-    value schema = parse("{\"type\":\"integer\"}");
+    const struct schema *schema = compile("{\"type\":\"integer\"}");
     value text = parse("\"ääääääääääääääääääääääääääääääääääääääääääääääääääääää\"");
     cr_assert_not(schema_check(schema, text, "x", &error));
     cr_expect(utf8_is_valid(error.message, strlen(error.message)));

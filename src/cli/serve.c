@@ -23,7 +23,7 @@
 enum {
     NAMES_MAX = 16,
     SHUTDOWN_GRACE_MS = 500,
-    LINGER_NS = 200000,  // longer than a small evaluation takes, not worth mentioning beside others
+    LINGER_NS = 2000000,  // longer than a small definition takes, not worth mentioning beside others
 };
 
 static const char help[] =

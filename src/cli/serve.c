@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "cli/commands.h"
@@ -23,7 +22,6 @@
 enum {
     NAMES_MAX = 16,
     SHUTDOWN_GRACE_MS = 500,
-    LINGER_NS = 2000000,  // longer than a small definition takes, not worth mentioning beside others
 };
 
 static const char help[] =
@@ -325,11 +323,8 @@ static void release_server(struct server *server)
 // a processor that somebody needs: there is only one, or other requests are under way.
 static bool is_answer_near(const struct server *server)
 {
-    if (mcp_server_active_calls(server->mcp) != 1)
-        return false;
-    int64_t session = session_newest_start_ns(server->sessions);
-    int64_t program = program_newest_message_ns(server->programs);
-    return clock_now_ns() - (session > program ? session : program) < LINGER_NS;
+    return mcp_server_active_calls(server->mcp) == 1 &&
+           (session_answer_is_near(server->sessions) || program_answer_is_near(server->programs));
 }
 
 static void run_loop(const struct server *server)

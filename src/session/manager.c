@@ -17,6 +17,7 @@
 #include "session/spawn.h"
 
 enum { REAP_SECONDS = 2, FREE_WAIT_MS = 2000, DEFAULT_SESSIONS = 8, DEFAULT_QUEUE = 64 };
+enum { NEAR_SENT_NS = 100 * 1000, NEAR_TAKEN_NS = 2 * 1000 * 1000 };
 
 // --- life ---------------------------------------------------------------------------------------------
 
@@ -447,12 +448,15 @@ bool session_progress(struct session_manager *manager, uint64_t ticket,
     return false;
 }
 
-int64_t session_newest_start_ns(const struct session_manager *manager)
+bool session_answer_is_near(const struct session_manager *manager)
 {
-    int64_t newest = 0;
+    int64_t now = clock_now_ns();
     for (const struct session *session = manager->sessions; session; session = session->next) {
-        if (session->job && session->job->started_ns > newest)
-            newest = session->job->started_ns;
+        const struct job *job = session->job;
+        int64_t age = job ? now - job->started_ns : INT64_MAX;
+        if (age < NEAR_SENT_NS || (age < NEAR_TAKEN_NS && session->state == STATE_RUNNING &&
+                                   !channel_is_unread(&session->main, job->message_number)))
+            return true;
     }
-    return newest;
+    return false;
 }

@@ -23,7 +23,7 @@
 #include "session/process.h"
 #include "value/json.h"
 
-enum { HEADER_SIZE = 8, START_MS = 5000 };
+enum { HEADER_SIZE = 8, START_MS = 5000, NEAR_NS = 200 * 1000 };
 
 struct program_call {
     TAILQ_ENTRY(program_call) link;
@@ -404,14 +404,14 @@ void program_cancel(struct program_pool *pool, uint64_t ticket)
         }
 }
 
-int64_t program_newest_message_ns(const struct program_pool *pool)
+bool program_answer_is_near(const struct program_pool *pool)
 {
-    int64_t newest = 0;
+    int64_t now = clock_now_ns();
     struct program_worker *worker;
     LIST_FOREACH (worker, &pool->workers, link)
-        if (worker->run && worker->sent_ns > newest)
-            newest = worker->sent_ns;
-    return newest;
+        if (worker->run && now - worker->sent_ns < NEAR_NS)
+            return true;
+    return false;
 }
 
 void program_call_reply(struct program_call *call, bool ok, struct span text)

@@ -98,6 +98,40 @@ static void interrupt(struct driver *driver)
           "interrupted: %s %s %s", running.code, running.output, running.message);
 }
 
+// Whoever looks for an answer keeps a processor from others, so there must be one to look for.
+static void near_answers(struct driver *driver)
+{
+    static struct answer answer;
+    bool near_once = false;
+    for (int i = 0; i < 20; i++) {  // this process may lose its processor in between
+        driver_settle(driver);
+        check(!session_answer_is_near(driver->manager), "near without a request");
+        driver_start(driver, NULL, "1", 5, &answer);
+        near_once |= session_answer_is_near(driver->manager);
+        driver_wait(driver, &answer);
+    }
+    check(near_once, "never near");
+
+    driver_settle(driver);
+    pid_t head = driver_head(driver, "main");
+    struct proc_status status = {0};
+    kill(head, SIGSTOP);
+    while (proc_status_read(head, &status) == 0 && status.state != 'T')
+        usleep(1000);
+    driver_start(driver, NULL, "2", 5, &answer);
+    usleep(500);  // too short for what was taken, too long for what was not
+    check(!session_answer_is_near(driver->manager), "near, though the request was not taken");
+    kill(head, SIGCONT);
+    driver_wait(driver, &answer);
+    check(answer.ok, "after the stop: %s", answer.message);
+
+    driver_settle(driver);
+    driver_start(driver, NULL, "(sleep 0.1)", 5, &answer);
+    driver_run_for(driver, 20);
+    check(!session_answer_is_near(driver->manager), "near, though it takes long");
+    driver_wait(driver, &answer);
+}
+
 static int progress_count;
 
 static void on_progress(void *data, const struct session_progress *progress)
@@ -525,6 +559,7 @@ void run_limits(void)
     queue_and_cancel(&driver);
     cancel_hard(&driver);
     interrupt(&driver);
+    near_answers(&driver);
     progress(&driver);
     output_limit(&driver);
     eviction(&driver);

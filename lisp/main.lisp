@@ -27,6 +27,8 @@ one of which could keep all of it."
     (setf *after-gc-hooks* hooks)))
 
 (defun take-snapshot (message request)
+  ;; Where processors are few, whoever waited for the reply may wait for this one.
+  (c-call "sched_yield" int)
   (let* ((number (integer-member request "number" 0))
          (start (monotonic-microseconds))
          (collected (progn (collect-garbage) (monotonic-microseconds))))

@@ -17,7 +17,7 @@
 #include "session/spawn.h"
 
 enum { REAP_SECONDS = 2, FREE_WAIT_MS = 2000, DEFAULT_SESSIONS = 8, DEFAULT_QUEUE = 64 };
-enum { NEAR_SENT_NS = 100 * 1000, NEAR_TAKEN_NS = 2 * 1000 * 1000 };
+enum { NEAR_SENT_NS = 60 * 1000, NEAR_TAKEN_NS = 2 * 1000 * 1000 };
 
 // --- life ---------------------------------------------------------------------------------------------
 

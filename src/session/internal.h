@@ -213,6 +213,9 @@ struct session_manager {
     struct event *refused_event;
     struct event *reap_timer;
     struct region *shapes;  // of the messages (shapes_share)
+    uint64_t look_from;     // ticket of the first request whose answer is looked for (near.c)
+    unsigned vain_looks;    // in a row
+    int64_t looked_ns;
     struct region *spare_region;
     int guardian_fd;
     struct process guardian;
@@ -225,6 +228,10 @@ void manager_return_region(struct session_manager *manager, struct region *regio
 bool manager_knows_pid(struct session_manager *manager, pid_t pid);
 void manager_start_guardian(struct session_manager *manager);
 void session_unlink_closed(struct session *session);  // all its processes are gone: frees it
+
+// --- near.c -----------------------------------------------------------------------------------------
+void near_answer_came(struct session_manager *manager, const struct job *job);
+bool near_next_is_looked_for(const struct session_manager *manager);
 
 // --- worker.c ---------------------------------------------------------------------------------------
 // NULL when the process cannot be entered (it is gone).

@@ -17,7 +17,6 @@
 #include "session/spawn.h"
 
 enum { REAP_SECONDS = 2, FREE_WAIT_MS = 2000, DEFAULT_SESSIONS = 8, DEFAULT_QUEUE = 64 };
-enum { NEAR_SENT_NS = 60 * 1000, NEAR_TAKEN_NS = 2 * 1000 * 1000 };
 
 // --- life ---------------------------------------------------------------------------------------------
 
@@ -391,7 +390,7 @@ void session_call_attention(struct session_manager *manager)
         if (session->used_ns > latest->used_ns)
             latest = session;
     }
-    if (latest)
+    if (latest && near_next_is_looked_for(manager))
         session_alert_head(latest);
 }
 
@@ -444,19 +443,6 @@ bool session_progress(struct session_manager *manager, uint64_t ticket,
             job_progress(session, job, ret_progress);
             return true;
         }
-    }
-    return false;
-}
-
-bool session_answer_is_near(const struct session_manager *manager)
-{
-    int64_t now = clock_now_ns();
-    for (const struct session *session = manager->sessions; session; session = session->next) {
-        const struct job *job = session->job;
-        int64_t age = job ? now - job->started_ns : INT64_MAX;
-        if (age < NEAR_SENT_NS || (age < NEAR_TAKEN_NS && session->state == STATE_RUNNING &&
-                                   !channel_is_unread(&session->main, job->message_number)))
-            return true;
     }
     return false;
 }

@@ -231,10 +231,9 @@ value session_error(struct session_manager *manager, const char *name, int64_t i
 // What is known of a running or queued request; false for an unknown ticket.
 bool session_progress(struct session_manager *manager, uint64_t ticket,
                       struct session_progress *ret_progress);
-// A request has begun so lately that its answer is worth looking for instead of sleeping: it has just
-// been sent, or the head has taken it and a small definition would not be done yet. A head that does
-// not take it may be waiting for the very processor that the caller uses.
-bool session_answer_is_near(const struct session_manager *manager);
+// A request has begun so lately that its answer is worth looking for instead of sleeping. To be asked
+// again before each look.
+bool session_answer_is_near(struct session_manager *manager);
 
 // --- the core (also for `cadre doctor`) -------------------------------------------------------------
 

@@ -124,6 +124,10 @@ static void near_answers(struct driver *driver)
     kill(head, SIGCONT);
     driver_wait(driver, &answer);
     check(answer.ok, "after the stop: %s", answer.message);
+    driver_settle(driver);
+    driver_start(driver, NULL, "3", 5, &answer);
+    check(!session_answer_is_near(driver->manager), "near right after a look in vain");
+    driver_wait(driver, &answer);
 
     driver_settle(driver);
     driver_start(driver, NULL, "(sleep 0.1)", 5, &answer);

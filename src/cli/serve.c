@@ -318,15 +318,13 @@ static void release_server(struct server *server)
     libevent_global_shutdown();
 }
 
-// A worker answers a small request sooner than an idle processor falls asleep and is woken up again. So
-// for a moment after a request the loop looks for events instead of waiting for them. Not if that takes
-// a processor that somebody needs: there is only one, or other requests are under way.
+// Not if that takes a processor that somebody needs: other requests are under way.
 static bool is_answer_near(const struct server *server)
 {
-    return mcp_server_active_calls(server->mcp) == 1 &&
-           (session_answer_is_near(server->sessions) || program_answer_is_near(server->programs));
+    return mcp_server_active_calls(server->mcp) == 1 && session_answer_is_near(server->sessions);
 }
 
+// While an answer is near the loop looks for events instead of waiting for them.
 static void run_loop(const struct server *server)
 {
     cpu_set_t processors;

@@ -17,13 +17,12 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "session/process.h"
 #include "value/json.h"
 
-enum { HEADER_SIZE = 8, START_MS = 5000, NEAR_NS = 200 * 1000 };
+enum { HEADER_SIZE = 8, START_MS = 5000 };
 
 struct program_call {
     TAILQ_ENTRY(program_call) link;
@@ -52,7 +51,6 @@ struct program_worker {
     struct bufferevent *channel;
     struct event *watchdog;
     bool ready;
-    int64_t sent_ns;          // when it was last sent something
     struct program_run *run;  // NULL: idle
 };
 
@@ -84,7 +82,6 @@ static void send_message(struct program_worker *worker, uint32_t type, struct sp
                               parts[i].iov_len - skipped);
         sent -= skipped;
     }
-    worker->sent_ns = clock_now_ns();
 }
 
 static void set_watchdog(struct program_worker *worker, int64_t milliseconds)
@@ -402,16 +399,6 @@ void program_cancel(struct program_pool *pool, uint64_t ticket)
             worker_fail(worker, "cancelled");
             return;
         }
-}
-
-bool program_answer_is_near(const struct program_pool *pool)
-{
-    int64_t now = clock_now_ns();
-    struct program_worker *worker;
-    LIST_FOREACH (worker, &pool->workers, link)
-        if (worker->run && now - worker->sent_ns < NEAR_NS)
-            return true;
-    return false;
 }
 
 void program_call_reply(struct program_call *call, bool ok, struct span text)

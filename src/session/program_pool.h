@@ -60,8 +60,6 @@ void program_pool_free(struct program_pool *pool);  // pending requests get no a
 // 0: refused, the queue is full.
 uint64_t program_submit(struct program_pool *pool, const struct program_request *request);
 void program_cancel(struct program_pool *pool, uint64_t ticket);
-// A worker was sent something so lately that its answer is worth looking for instead of sleeping.
-bool program_answer_is_near(const struct program_pool *pool);
 
 // `text` is the JSON of the result, or the text of the error.
 void program_call_reply(struct program_call *call, bool ok, struct span text);

@@ -1,6 +1,7 @@
 // The arguments of a tool against its schema, with messages for whoever wrote the call.
 #include <stdio.h>
 
+#include "base/buffer.h"
 #include "mcp/schema_internal.h"
 
 enum { NAME_MAX_LENGTH = 64 };
@@ -42,8 +43,13 @@ static bool fail_unknown_name(const struct schema *schema, struct span name, str
         return error_set(error, ERROR_INVALID,
                          "Invalid params: unknown parameter '%.*s' (did you mean '%.*s'?)", shown,
                          name.data, (int)best.length, best.data);
-    return error_set(error, ERROR_INVALID, "Invalid params: unknown parameter '%.*s'", shown,
-                     name.data);
+    struct buffer known CLEANUP_BUFFER;
+    buffer_init(&known, ERROR_MESSAGE_SIZE);
+    for (size_t i = 0; i < schema->member_count; i++)
+        buffer_append_format(&known, "%s%.*s", i ? ", " : "", (int)schema->members[i].name.length,
+                             schema->members[i].name.data);
+    return error_set(error, ERROR_INVALID, "Invalid params: unknown parameter '%.*s' (known: %s)",
+                     shown, name.data, known.length ? buffer_text(&known) : "none");
 }
 
 static bool check_names(const struct schema *schema, value arguments, struct error *error)

@@ -68,7 +68,10 @@ Test(mcp, arguments_are_checked_and_named)
     expect_arguments(SCHEMA, "{\"cod\":\"x\"}",
                      "Invalid params: unknown parameter 'cod' (did you mean 'code'?)");
     expect_arguments(SCHEMA, "{\"code\":\"x\",\"zzzzzzzz\":1}",
-                     "Invalid params: unknown parameter 'zzzzzzzz'");
+                     "Invalid params: unknown parameter 'zzzzzzzz' (known: code, timeout, mode, "
+                     "list, deep)");
+    expect_arguments("{\"type\":\"object\",\"additionalProperties\":false}", "{\"a\":1}",
+                     "Invalid params: unknown parameter 'a' (known: none)");
     expect_arguments(SCHEMA, "{\"code\":5}", "Invalid params: 'code' must be a string, not 5");
     expect_arguments(SCHEMA, "{\"code\":null}",
                      "Invalid params: 'code' must be a string, not null");

@@ -132,6 +132,11 @@ table('introspection', [
   ['macroexpand-form', { form: '(when a (when b c))' }, { has: '(if a' }],
   ['macroexpand-form', { form: '(+ 1 2)' }, { has: '(Form is not a macro call)' }],
   ['macroexpand-form', { form: '(when' }, { ok: false }],
+  ['evaluate-lisp', { code: '(defmacro failing (x) (error "no ~a" x))' }, '=> FAILING'],
+  ['macroexpand-form', { form: ' (failing 5)' }, ({ text, structured }) => {
+    assert.ok(text.startsWith('[ERROR] SIMPLE-ERROR\nno 5\n\n[Backtrace]\n'), text);
+    assert.deepEqual([structured.error.form, structured.error.line, structured.error.column], [1, 1, 2]);
+  }],
   ['macroexpand-form', { form: '' }, { code: 'invalid-argument', has: 'There is no form to expand.' }],
   ['macroexpand-form', { form: '(push a b) (pop b)' }, { code: 'invalid-argument', has: 'There is more than one form' }],
   ['macroexpand-form', { form: '(push a b) ; comment\n#+no-such-feature (skipped)' }, { has: 'Expansion of (PUSH A B):' }],

@@ -80,7 +80,8 @@ behind the other, right before the thread's own structure."
           (unless (zerop primitive)
             (c-call "gc_close_thread_regions" void (unsigned-long primitive) (int 0))
             (release-stacks primitive)
-            (setf (sb-thread::thread-primitive-thread thread) 0)
+            (setf (sb-thread::thread-primitive-thread thread) 0
+                  (sb-thread::thread-semaphore thread) nil) ; for JOIN-THREAD: it has been aborted
             (sb-thread::delete-from-all-threads primitive)))))
     (setf (extern-alien "all_threads" unsigned-long) own)
     (setf (sap-ref-word (int-sap own) (ash sb-vm::thread-next-slot sb-vm:word-shift)) 0
@@ -100,54 +101,6 @@ that the child's heap has no half-filled allocation region. A raw clone dies at 
             (return pid))))
       (c-call "sched_yield" int))))
 
-;;; --- what a clone shares with its parent --------------------------------------------------------
-
-(defglobal *directory-buffer* (make-octets 8192))
-(declaim (type octets *directory-buffer*))
-
-(defun open-descriptors ()
-  "Descriptors of this process above the standard ones and outside the agent's own."
-  (let ((directory (open-to-read "/proc/self/fd" #x10000)) ; O_DIRECTORY
-        (result '()))
-    (unless (minusp directory)
-      (loop
-        (let ((size (with-pinned-objects (*directory-buffer*)
-                      (system-call +sys-getdents64+ directory
-                                   (sap-int (vector-sap *directory-buffer*))
-                                   (length *directory-buffer*)))))
-          (unless (plusp size) (return))
-          (loop with position of-type index = 0
-                while (< position size)
-                do (let ((fd (directory-entry-number (+ position 19))))
-                     (when (and fd (> fd 2) (/= fd directory) (not (<= 240 fd 244)))
-                       (push fd result)))
-                   (incf position (logior (aref *directory-buffer* (+ position 16))
-                                          (ash (aref *directory-buffer* (+ position 17)) 8))))))
-      (c-call "close" int (int directory)))
-    result))
-
-(defun directory-entry-number (position)
-  "The decimal number that is the entry's zero-terminated name, or NIL."
-  (loop with number = nil
-        for octet = (aref *directory-buffer* position)
-        until (zerop octet)
-        do (unless (<= 48 octet 57) (return nil))
-           (setf number (+ (* 10 (or number 0)) (- octet 48)))
-           (incf position)
-        finally (return number)))
-
-(defun record-offsets ()
-  "File offsets live in the kernel and are shared by all clones; the image alone would resume
-with its buffers at a place the file is no longer at."
-  (loop for fd in (open-descriptors)
-        for offset = (file-offset fd)
-        unless (minusp offset) collect (cons fd offset)))
-
-(defun restore-offsets (offsets)
-  (loop for (fd . offset) in offsets
-        unless (= offset (file-offset fd))
-          do (setf (file-offset fd) offset)))
-
 ;;; --- parking ------------------------------------------------------------------------------------
 
 (defglobal *wake-set* (make-signal-set +wake-signal+))
@@ -163,6 +116,7 @@ with its buffers at a place the file is no longer at."
 (defconstant +wake-as-copy+ 1)
 (defconstant +wake-without-finalizers+ 2)
 (defconstant +wake-without-timers+ 4)
+(defconstant +wake-to-stop-listening+ 8)
 
 (defun block-wake-signal ()
   "In the whole process, before any thread exists: a wake-up sent early stays pending."
@@ -181,12 +135,18 @@ with its buffers at a place the file is no longer at."
                   ((* (array long 2)) (addr patience)))))))
 
 (defun wait-for-wake-up ()
-  "Value sent with the supervisor's next wake signal."
+  "Value sent with the supervisor's next wake signal. The same signal from the head tells of a
+descriptor that it has closed."
   (loop
-    (let ((signal (wait-for-wake-signal)))
-      (cond ((and (= signal +wake-signal+)
-                  (= (u32-at *signal-information* 16) *supervisor-pid*)) ; si_pid
-             (return (u32-at *signal-information* 24)))                  ; si_value
+    (let ((signal (wait-for-wake-signal))
+          (sender (u32-at *signal-information* 16)) ; si_pid
+          (value (u32-at *signal-information* 24))) ; si_value
+      (cond ((and (= signal +wake-signal+) (= sender *supervisor-pid*))
+             (if (= value +wake-to-stop-listening+)
+                 (stop-listening)
+                 (return value)))
+            ((and (= signal +wake-signal+) (logtest value +closed-mark+))
+             (give-up-descriptor (logxor value +closed-mark+)))
             ((minusp (c-call "kill" int (int *supervisor-pid*) (int 0)))
              (exit-now 0))))))
 
@@ -262,9 +222,12 @@ may end the process, which must not look like a snapshot that cannot be woken."
   "Leave a parked clone of this process behind. Returns its pid; or :WOKEN in a clone of it that
 has been woken; or NIL and the reason why there is none."
   (let* ((threads (user-threads))
-         (parked (make-parked kind number (record-offsets) (mapcar #'thread-label threads))))
+         (descriptors (open-descriptors))
+         (parked (make-parked kind number (record-offsets descriptors)
+                              (mapcar #'thread-label threads))))
     (when (and threads (not *thread-recipe-works*))
       (return-from freeze (values nil "threads are running")))
+    (note-connections descriptors)
     (let ((pid (if threads (clone-with-threads) (clone-process))))
       (cond ((plusp pid) pid)
             ((minusp pid) (values nil (sb-int:strerror (errno))))

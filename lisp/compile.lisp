@@ -168,20 +168,28 @@ compiles meanwhile are read as ever."
     (let ((*print-case* :downcase) (*print-right-margin* 80))
       (values (with-bounded-text (stream (call-max-output *call*)) (prin1 form stream))))))
 
-(defun read-only-form (call source)
-  "The form of SOURCE, which must have exactly one."
-  (setf (call-source call) source)
-  (let* ((end (list :end))
+(defun begin-text (call text)
+  "Make TEXT what CALL works on, and its first form the one it is at."
+  (let ((source (make-source-text text)))
+    (source-next-place source)
+    (setf (call-form-number call) 1
+          (call-source call) source)))
+
+(defun read-only-form (call text)
+  "The form of TEXT, which must have exactly one."
+  (let* ((source (setf (call-source call) (make-source-text text)))
+         (end (list :end))
          (form (read-form call source end)))
     (when (eq form end)
       (fail "invalid-argument" "There is no form to expand."))
     (unless (let ((*read-suppress* t)) (eq end (read-form call source end)))
       (fail "invalid-argument" "There is more than one form; expand them one by one."))
+    (begin-text call text)
     form))
 
 (define-operation "macroexpand" (call request)
   (with-package-argument (request)
-    (let ((form (read-only-form call (make-source-text (required-string request "form")))))
+    (let ((form (read-only-form call (required-string request "form"))))
       (setf (call-phase call) "evaluate")
       (multiple-value-bind (expansion expanded) (expand-form form (member-of request "full"))
         (setf (call-phase call) "print")

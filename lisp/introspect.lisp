@@ -345,15 +345,23 @@
             "specializers" (coerce specializers 'simple-vector)
             "text" (format nil "~A~{ ~A~} (~{~A~^, ~})" name qualifiers specializers))))
 
+(defun slot-accessor-method-p (method)
+  "True for what SBCL makes by itself, for slot names that some code uses: nobody calls it by name."
+  (let ((function (sb-mop:method-generic-function method)))
+    (and function
+         (typep (sb-mop:generic-function-name function) '(cons (eql sb-pcl::slot-accessor))))))
+
 (define-operation "find-methods" (call request)
   (setf (call-phase call) "inspect")
   (let* ((class (class-argument request))
          (classes (if (true-p (member-of request "include_inherited"))
                       (remove (find-class t) (class-precedence class))
                       (list class)))
-         (methods (remove-duplicates
-                   (mapcan (lambda (each) (copy-list (sb-mop:specializer-direct-methods each)))
-                           classes))))
+         (methods (remove-if #'slot-accessor-method-p
+                             (remove-duplicates (mapcan (lambda (each)
+                                                          (copy-list
+                                                           (sb-mop:specializer-direct-methods each)))
+                                                        classes)))))
     (list "found" :true
           "class" (class-label class)
           "methods" (sort (map 'simple-vector #'method-object methods) #'string<

@@ -131,14 +131,33 @@ COMMON-LISP-USER is gone the agent's own keeps texts printable until the session
     (text "#<unprintable " (type-label object) ": " (type-label condition)
           (if message ": " "") (or message "") ">")))
 
+(defun print-guarded (object print message)
+  "Text, length and more that PRINT gives, which prints OBJECT. A printer that fails is named: that of
+a part, where OBJECT is a list or an array and the rest can be shown, or else that of OBJECT."
+  (let ((failure nil))
+    (flet ((try ()
+             (handler-case (return-from print-guarded (funcall print))
+               (serious-condition (condition) (setf failure condition)))))
+      (declare (dynamic-extent #'try))
+      (try)
+      (note-memory-fault failure)
+      (when (typep object '(or cons (and array (not string))))
+        (let ((first failure)
+              (sb-ext:*suppress-print-errors* '(and error (not memory-fault-error))))
+          (try)
+          (setf failure first)))
+      (let ((text (unprintable object failure message)))
+        (values text (length text) nil)))))
+
 (defun printed (object &key (limit 200) (length 8) (level 4) pretty (message nil))
   "OBJECT as PRIN1 shows it, on at most LIMIT characters; a failing printer is named instead."
-  (handler-case
-      (with-print-limits (:length length :level level :pretty pretty)
-        (multiple-value-bind (text total)
-            (with-bounded-text (stream limit) (prin1 object stream))
-          (if (> total limit) (text (subseq text 0 (max 0 (- limit 3))) "...") text)))
-    (serious-condition (condition) (unprintable object condition message))))
+  (multiple-value-bind (text total)
+      (flet ((print-it ()
+               (with-print-limits (:length length :level level :pretty pretty)
+                 (with-bounded-text (stream limit) (prin1 object stream)))))
+        (declare (dynamic-extent #'print-it))
+        (print-guarded object #'print-it message))
+    (if (> total limit) (text (subseq text 0 (max 0 (- limit 3))) "...") text)))
 
 (defun printed-values (values limit)
   "Texts of VALUES on LIMIT characters in all, characters left out, whether a printer had to be
@@ -148,13 +167,13 @@ stopped. Counting goes on beyond the limit so that the number of missing charact
           for number from 1
           do (setf (call-value-number *call*) number)
              (multiple-value-bind (text total over)
-                 (handler-case
-                     (with-print-limits (:length 100 :level 10 :pretty t)
-                       (with-bounded-text (stream room (+ room limit 16000000))
-                         (prin1 value stream)))
-                   (serious-condition (condition)
-                     (let ((text (unprintable value condition t)))
-                       (values (subseq text 0 (min room (length text))) (length text) nil))))
+                 (flet ((print-it ()
+                          (with-print-limits (:length 100 :level 10 :pretty t)
+                            (with-bounded-text (stream room (+ room limit 16000000))
+                              (prin1 value stream)))))
+                   (declare (dynamic-extent #'print-it))
+                   (print-guarded value #'print-it t))
+               (when (> (length text) room) (setf text (subseq text 0 room)))
                (when (or (plusp room) (zerop total)) (push text texts))
                (decf room (length text))
                (incf omitted (- total (length text)))

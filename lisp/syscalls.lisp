@@ -19,6 +19,7 @@
 (defconstant +eintr+ 4)
 (defconstant +eagain+ 11)
 (defconstant +einval+ 22)
+(defconstant +sys-stat+ 4)
 (defconstant +sys-fstat+ 5)
 (defconstant +sys-clone+ 56)
 (defconstant +sys-gettid+ 186)
@@ -41,9 +42,17 @@
 (defun parent-process-id () (c-call "getppid" int))
 
 (defun file-identity (fd)
-  "Device and inode of FD, or NIL when it is not open: what FD really is, whatever was done to it."
+  "Device, inode and mode of FD, or NIL when it is not open: what FD really is, whatever was done
+to it."
   (with-alien ((status (array unsigned-long 18))) ; struct stat
     (when (zerop (system-call +sys-fstat+ fd (sap-int (sb-alien:alien-sap status))))
+      (values (deref status 0) (deref status 1) (ldb (byte 32 0) (deref status 3))))))
+
+(defun file-identity-of-path (path)
+  "Device and inode of the file PATH, or NIL."
+  (with-alien ((name c-string path) (status (array unsigned-long 18)))
+    (when (zerop (c-call "syscall" long (long +sys-stat+) (c-string name)
+                         (unsigned-long (sap-int (sb-alien:alien-sap status)))))
       (values (deref status 0) (deref status 1)))))
 
 (defun open-to-read (path &optional (flags 0))

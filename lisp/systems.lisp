@@ -148,6 +148,39 @@ the failure of CALL will tell it, or when the file is gone."
     (with-input-from-string (stream text)
       (loop until (eq stream (read stream nil stream)) count t))))
 
+;;; --- where systems are --------------------------------------------------------------------------
+
+(defglobal *system-directories* '())    ; of the systems that were loaded before a reset
+
+(defun directory-pathname (name)
+  (sb-ext:parse-native-namestring name nil #p"" :as-directory t))
+
+(defun working-directory () (directory-pathname (sb-posix:getcwd)))
+
+(defun system-file-nearby (name)
+  "The definition of the system NAME in the working directory, or where systems were before a reset."
+  (let ((file (sb-ext:parse-native-namestring (text (subseq name 0 (position #\/ name)) ".asd"))))
+    (loop for directory in (cons (working-directory) *system-directories*)
+            thereis (probe-file (merge-pathnames file directory)))))
+
+(defun search-nearby ()
+  "Make SYSTEM-FILE-NEARBY the last of the functions by which ASDF finds systems."
+  (let ((functions (asdf-function "*SYSTEM-DEFINITION-SEARCH-FUNCTIONS*")))
+    (unless (member 'system-file-nearby (symbol-value functions))
+      (setf (symbol-value functions)
+            (append (symbol-value functions) '(system-file-nearby))))))
+
+(defun loaded-system-directories ()
+  "Native names of the directories of all systems that are loaded, those they depend on included."
+  (sorted-texts
+   (loop for name in (asdf "ALREADY-LOADED-SYSTEMS")
+         for directory = (ignore-errors (asdf "SYSTEM-SOURCE-DIRECTORY" name))
+         when directory collect (native-namestring directory))))
+
+(defun know-directories (names)
+  "NAMES, in a request to load a system again, is where those of the state before a reset were."
+  (when names (setf *system-directories* (map 'list #'directory-pathname names))))
+
 ;;; --- systems ------------------------------------------------------------------------------------
 
 (defglobal *loaded-systems* '())        ; names, in order of loading by load-system
@@ -160,6 +193,7 @@ the failure of CALL will tell it, or when the file is gone."
 (defun asdf (name &rest arguments)
   "Call ASDF's function NAME; ASDF is loaded when it is first needed."
   (unless (find-package "ASDF") (require :asdf))
+  (search-nearby)
   (apply (asdf-function name) arguments))
 
 (defun quicklisp-load (name)
@@ -182,17 +216,22 @@ the failure of CALL will tell it, or when the file is gone."
          (places (append (mapcar (lambda (entry) (printed entry)) registry)
                          (list "~/common-lisp/" "~/.local/share/common-lisp/source/"
                                "/usr/share/common-lisp/source/"
-                               "CL_SOURCE_REGISTRY"))))
-    (format nil "systems are looked for in ~{~A~^, ~}" places)))
+                               "CL_SOURCE_REGISTRY"
+                               (text "the working directory "
+                                     (native-namestring (working-directory)))))))
+    (format nil "systems are looked for in ~{~A~^, ~}; (push #P\"/path/\" asdf:*central-registry*) ~
+                 adds a directory" places)))
 
 (define-operation "load-system" (call request)
   (let ((name (string-downcase (required-string request "system"))))
     (setf (call-form-number call) 1)
+    (know-directories (member-of request "directories"))
     (evaluate-form call `(load-named-system ,name))
     (pushnew name *loaded-systems* :test #'string=)
     (let ((system (asdf "FIND-SYSTEM" name)))
       (list* "system" (asdf "COMPONENT-NAME" system)
              "version" (system-version system)
+             "directories" (loaded-system-directories)
              "values" #()
              "forms" 1
              (warning-members call)))))

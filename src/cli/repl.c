@@ -389,7 +389,8 @@ static const struct {
     {":q", command_quit},          {":help", command_show_help},
 };
 
-// Runs a command if the input is one; other keywords are Lisp.
+// Runs a command if the input is one. Another keyword is Lisp, but not one that has arguments: that is
+// a command mistyped, and evaluating it would make the last error forgotten.
 static bool run_command(struct repl *repl, struct span input)
 {
     CLEANUP_FREE char *line = memory_copy_text(input.data, input.length);
@@ -405,7 +406,10 @@ static bool run_command(struct repl *repl, struct span input)
             commands[i].run(repl, arguments);
             return true;
         }
-    return false;
+    if (line[0] != ':' || !*arguments || *arguments == ';')
+        return false;
+    printf("; There is no command %s; :help lists them.\n", line);
+    return true;
 }
 
 // --- completion ---------------------------------------------------------------------------------

@@ -67,7 +67,9 @@ static enum session_state begin_in_postmortem(struct session *session, struct jo
                        "Error %lld is not frozen any more (the last %d are kept).", (long long)id,
                        SESSION_POSTMORTEMS);
         else
-            job_refuse(manager, job, "not-frozen", "Error %lld was not frozen.", (long long)id);
+            job_refuse(manager, job, "not-frozen",
+                       "Error %lld was not frozen; get-backtrace shows the frames it had.",
+                       (long long)id);
         return STATE_IDLE;
     }
     if (job->adopt && !source->adoptable) {

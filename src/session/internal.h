@@ -182,6 +182,7 @@ struct session {
 
     char *systems[SESSION_SYSTEMS];  // loaded by load-system
     size_t system_count;
+    char *system_directories;  // JSON: of all systems loaded, where they are found after a reset
 
     struct record_history history;
     char *notices[SESSION_NOTICES];
@@ -277,7 +278,7 @@ struct span message_text(value message, const char *name);
 
 // --- job.c ------------------------------------------------------------------------------------------
 struct job *job_new(struct session_manager *manager, const struct session_request *request);
-struct job *job_new_internal(const char *op, const char *parameter, const char *text);
+struct job *job_new_system(const char *name, const char *directories);
 void job_free(struct session_manager *manager, struct job *job);
 struct region *job_region(struct session_manager *manager, struct job *job);
 void job_enqueue(struct session *session, struct job *job);

@@ -45,18 +45,18 @@ struct job *job_new(struct session_manager *manager, const struct session_reques
     return job;
 }
 
-struct job *job_new_internal(const char *op, const char *parameter, const char *text)
+struct job *job_new_system(const char *name, const char *directories)
 {
     struct job *job = memory_alloc_zero(sizeof(*job));
     job->kind = SESSION_EVALUATE;
     job->internal = true;
-    job->op = copy_or_null(op);
-    job->label = copy_or_null(text);
+    job->op = copy_or_null("load-system");
+    job->label = copy_or_null(name);
     job->timeout = -1;
     buffer_init(&job->params, SESSION_REQUEST_MAX);
-    buffer_append_format(&job->params, "{\"%s\":", parameter);
-    json_write_string(&job->params, span_from(text));
-    buffer_append_byte(&job->params, '}');
+    buffer_append_text(&job->params, "{\"system\":");
+    json_write_string(&job->params, span_from(name));
+    buffer_append_format(&job->params, ",\"directories\":%s}", directories ? directories : "[]");
     return job;
 }
 

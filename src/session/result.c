@@ -43,6 +43,7 @@ static const struct rule rules[] = {
     {"direct_slots", OBJECTS, OBJECTS},
     {"direct_subclasses", TEXTS, TEXTS},
     {"direct_superclasses", TEXTS, TEXTS},
+    {"directories", TEXTS, TEXTS},
     {"documentation", TEXT, TEXT},
     {"error", OBJECT, OBJECT},
     {"errors", OBJECTS, OBJECTS},

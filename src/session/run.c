@@ -8,8 +8,21 @@
 #include "base/memory.h"
 #include "session/internal.h"
 #include "session/result.h"
+#include "value/json.h"
 
 // --- results --------------------------------------------------------------------------------------------
+
+static void remember_directories(struct session *session, value directories)
+{
+    enum { DIRECTORIES_MAX = 1 << 18 };
+    if (!value_is_vector(directories))
+        return;
+    CLEANUP_BUFFER struct buffer text;
+    buffer_init(&text, DIRECTORIES_MAX);
+    json_write(&text, directories, 0, NULL);
+    memory_free(session->system_directories);
+    session->system_directories = text.failed ? NULL : memory_copy_text(text.data, text.length);
+}
 
 static void remember_system(struct session *session, const struct job *job)
 {
@@ -18,6 +31,7 @@ static void remember_system(struct session *session, const struct job *job)
     struct span name = message_text(job->result, "system");
     if (name.length == 0 || name.length > 200 || session->system_count == SESSION_SYSTEMS)
         return;
+    remember_directories(session, message_field(job->result, "directories"));
     for (size_t i = 0; i < session->system_count; i++) {
         if (span_equal_text(name, session->systems[i]))
             return;

@@ -128,6 +128,7 @@ void session_free(struct session *session)
         memory_free(session->notices[i]);
     for (size_t i = 0; i < session->system_count; i++)
         memory_free(session->systems[i]);
+    memory_free(session->system_directories);
     buffer_release(&session->lineage);
     buffer_release(&session->late_errors);
     region_free(session->state_region);
@@ -262,7 +263,7 @@ void session_reload_systems(struct session *session)
     for (size_t i = session->system_count; i > 0; i--) {
         if (system_is_loaded(session, session->systems[i - 1]))
             job_requeue(session,
-                        job_new_internal("load-system", "system", session->systems[i - 1]));
+                        job_new_system(session->systems[i - 1], session->system_directories));
     }
 }
 

@@ -16,6 +16,7 @@ enum wake_value {
     WAKE_AS_HEAD = 0,
     WAKE_AS_HEAD_WITHOUT_FINALIZERS = 2,
     WAKE_AS_HEAD_WITHOUT_TIMERS = 4,
+    WAKE_TO_STOP_LISTENING = 8,
 };
 enum { LOST_THREADS_MAX = 256 };
 
@@ -82,6 +83,19 @@ void session_expel_head(struct session *session)
 {
     process_signal(&session->head->process, SIGKILL);
     session_set_timer(session, TIME_WAKE_MS);
+}
+
+// States that were left can be gone back to, but nothing in them answers: the addresses they listen at
+// are free for the state that is current now.
+static void stop_listening(struct session *session)
+{
+    for (struct worker *worker = session->workers; worker; worker = worker->next) {
+        bool left = worker->role == ROLE_POSTMORTEM ||
+                    (worker->role == ROLE_SNAPSHOT &&
+                     !lineage_has_ancestor(session, session->current, worker->number));
+        if (left)
+            process_wake(&worker->process, WAKE_TO_STOP_LISTENING);
+    }
 }
 
 static void finish_waiting_job(struct session *session)
@@ -155,6 +169,7 @@ enum session_state action_wake_exit(struct session *session, const struct sessio
         return wake_next(session);
     session_kill_leftovers(session);
     session->current = 0;
+    stop_listening(session);
     session->start_tries = 0;
     return session_begin_spawn(session);
 }
@@ -232,8 +247,10 @@ static enum session_state head_is_awake(struct session *session, value message)
     if (job) {
         struct region *region = job_region(session->manager, job);
         job->lost_threads = value_copy(region, lost);
-        if (job->kind == SESSION_ROLLBACK)
+        if (job->kind == SESSION_ROLLBACK) {
             job->undone = lineage_undone(session, region, before, session->current);
+            stop_listening(session);
+        }
     } else if (session->lost_threads && vector_count(lost) > 0) {
         session_notice(session, "lost threads: %s", session->lost_threads);
     }

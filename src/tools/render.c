@@ -432,6 +432,9 @@ void render_limits(struct buffer *text, const struct session_limits *limits)
 static void render_place(struct buffer *text, value error)
 {
     buffer_append_format(text, "\n  At: evaluation %" PRId64, integer_in(error, "evaluation", 0));
+    struct span thread = text_in(error, "thread");
+    if (thread.length > 0)
+        buffer_append_format(text, ", thread \"%.*s\"", (int)thread.length, thread.data);
     if (integer_in(error, "form", 0) > 0)
         buffer_append_format(text, ", form %" PRId64, integer_in(error, "form", 0));
     struct span path = text_in(error, "path");

@@ -349,6 +349,9 @@ describe('other threads', () => {
     const list = await server.call('list-errors');
     assert.match(list.text, /SIMPLE-ERROR - boom \(evaluation \d+, thread "worker-7"\)/);
     expectResult(await server.call('describe-last-error'), { has: 'No error information available.' });
+    expectResult(await server.call('describe-last-error', { error: 1 }), { match: /\n {2}At: evaluation 1, thread "worker-7"; / });
+    expectResult(await server.call('inspect-frame', { error: 1 }),
+      { code: 'not-frozen', message: 'Error 1 was not frozen; get-backtrace shows the frames it had.' });
   });
   test('joining it signals as usual', async () => {
     expectResult(await server.evaluate('(sb-thread:join-thread (sb-thread:make-thread (lambda () (error "boom"))))'),

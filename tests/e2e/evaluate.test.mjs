@@ -154,7 +154,9 @@ table('values', [
   [`(defclass spiky () ())
     (defmethod print-object ((o spiky) s) (error "no print"))
     (make-instance 'spiky)`, '=> #<unprintable SPIKY: SIMPLE-ERROR: no print>'],
-  [`(list 1 (make-instance 'spiky))`, { has: '#<unprintable' }],
+  // A part that cannot be printed does not hide the others.
+  [`(list 1 (make-instance 'spiky) (vector "two"))`, { match: /^=> \(1 #<error printing a SPIKY: #<SIMPLE-ERROR "no print" \S+>> #\("two"\)\)$/ }],
+  [`(vector (make-instance 'spiky) 3)`, { match: /^=> #\(#<error printing a SPIKY: #<SIMPLE-ERROR "no print" \S+>> 3\)$/ }],
   ['"a\nb"', '=> "a\nb"'],
   ['(setf *print-base* 16) 255', '=> FF'],
   ['(setf *print-base* 10) 255', '=> 255'],

@@ -34,7 +34,7 @@ class Terminal {
   }
 
   // Types a line and waits for the next prompt after it; gives what appeared in between.
-  async enter(line, prompt = /\S+> $/) {
+  async enter(line, prompt = /^\S+> $/) {
     this.tmux('clear-history');
     this.keys('C-l');
     await sleep(30);
@@ -165,6 +165,9 @@ describe('cadre repl', { skip: hasTmux ? false : 'tmux is not installed' }, () =
   test('help and unknown commands', async () => {
     assert.match(await terminal.enter(':help'), /:undo[\s\S]*:restart/);
     assert.match(await terminal.enter(':keyword'), /=> :KEYWORD/);
+    await terminal.enter('(/ 1 0)');
+    assert.match(await terminal.enter(':frame 1'), /; There is no command :frame; :help lists them\./);
+    assert.match(await terminal.enter(':bt'), /0: \(\/ 1 0\)/);
   });
   test('Ctrl-D leaves', async () => {
     terminal.keys('C-d');

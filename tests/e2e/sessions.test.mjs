@@ -1,6 +1,6 @@
 // Session tools: state over calls, definitions, reset, rollback, limits, several sessions.
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { eventually, expectResult, temporaryDirectory, titleOf, useServer } from './support.mjs';
@@ -101,12 +101,33 @@ describe('reset', () => {
     await server.call('reset-session');
     assert.equal(await server.value(code), '=> 16');
   });
-  test('one that cannot be found again is named', async () => {
+  describe('systems in a place that only the session knew', () => {
     const folder = temporaryDirectory();
-    writeFileSync(path.join(folder, 'passing.asd'), '(defsystem "passing" :components ())');
-    await server.value(`(progn (require :asdf) (push #P${JSON.stringify(`${folder}/`)} (symbol-value (find-symbol "*CENTRAL-REGISTRY*" "ASDF"))) 1)`);
-    expectResult(await server.call('load-system', { system: 'passing' }), { has: 'Loaded: passing' });
-    expectResult(await server.call('reset-session'), { has: 'the system "passing" could not be loaded again: ' });
+    const registry = `(push #P${JSON.stringify(`${folder}/`)} asdf:*central-registry*)`;
+    test('are found again, those they depend on included', async () => {
+      writeFileSync(path.join(folder, 'passing.asd'), '(defsystem "passing" :depends-on ("near") :components ((:file "passing")))');
+      writeFileSync(path.join(folder, 'near.asd'), '(defsystem "near" :components ())');
+      writeFileSync(path.join(folder, 'passing.lisp'), '(defpackage :passing (:use :cl)) (in-package :passing) (defun f () 5)');
+      await server.value(`(require :asdf) ${registry} 1`);
+      expectResult(await server.call('load-system', { system: 'passing' }), { has: 'Loaded: passing' });
+      expectResult(await server.call('reset-session'), { lacks: 'could not be loaded' });
+      assert.equal(await server.value('(passing::f)'), '=> 5');
+      expectResult(await server.call('reset-session'), { lacks: 'could not be loaded' });
+      assert.equal(await server.value('(passing::f)'), '=> 5');
+    });
+    test('one that cannot be found again is named', async () => {
+      rmSync(path.join(folder, 'passing.asd'));
+      expectResult(await server.call('reset-session'), { has: 'the system "passing" could not be loaded again: ' });
+    });
+  });
+});
+
+describe('a system in the working directory', () => {
+  const cwd = temporaryDirectory();
+  writeFileSync(path.join(cwd, 'here.asd'), '(defsystem "here" :components ()) (defsystem "here/tests" :depends-on ("here"))');
+  const server = useServer({ cwd });
+  test('is found', async () => {
+    expectResult(await server.call('load-system', { system: 'here/tests' }), 'Loading system: here/tests\nLoaded: here/tests');
   });
 });
 

@@ -126,12 +126,17 @@ table('introspection', [
   ['class-info', { class: 'no-such-class' }, { has: 'Class NO-SUCH-CLASS not found in package COMMON-LISP-USER' }],
   ['find-methods', { class: 'person', package: 'my-app' }, { match: /^5 methods specialized on MY-APP:PERSON:\n\n(.*\n)* {2}MY-APP::AREA :AROUND \(MY-APP:PERSON\)/ }],
   ['find-methods', { class: 'worker', package: 'my-app' }, { lacks: 'AREA' }],
-  ['find-methods', { class: 'worker', package: 'my-app', 'include-inherited': true }, { has: 'AREA' }],
+  ['find-methods', { class: 'worker', package: 'my-app', 'include-inherited': true }, { has: 'AREA', lacks: ['SLOT-ACCESSOR', 'CADRE'] }],
   ['macroexpand-form', { form: '(push item list)' }, { has: ['Expansion of (PUSH ITEM LIST):\n\n(', 'setq list'] }],
   ['macroexpand-form', { form: '(my-app::wrap 5)' }, { has: '(list 5)' }],
   ['macroexpand-form', { form: '(when a (when b c))' }, { has: '(if a' }],
   ['macroexpand-form', { form: '(+ 1 2)' }, { has: '(Form is not a macro call)' }],
   ['macroexpand-form', { form: '(when' }, { ok: false }],
+  ['evaluate-lisp', { code: '(defmacro failing (x) (error "no ~a" x))' }, '=> FAILING'],
+  ['macroexpand-form', { form: ' (failing 5)' }, ({ text, structured }) => {
+    assert.ok(text.startsWith('[ERROR] SIMPLE-ERROR\nno 5\n\n[Backtrace]\n'), text);
+    assert.deepEqual([structured.error.form, structured.error.line, structured.error.column], [1, 1, 2]);
+  }],
   ['macroexpand-form', { form: '' }, { code: 'invalid-argument', has: 'There is no form to expand.' }],
   ['macroexpand-form', { form: '(push a b) (pop b)' }, { code: 'invalid-argument', has: 'There is more than one form' }],
   ['macroexpand-form', { form: '(push a b) ; comment\n#+no-such-feature (skipped)' }, { has: 'Expansion of (PUSH A B):' }],
@@ -244,7 +249,8 @@ describe('a path in the home directory', () => {
 
 table('systems', [
   ['load-system', { system: 'sb-posix' }, { match: /^Loading system: sb-posix\nLoaded: sb-posix/ }],
-  ['load-system', { system: 'no-such-system-anywhere' }, { ok: false, has: ['MISSING-COMPONENT', 'Component "no-such-system-anywhere" not found'] }],
+  ['load-system', { system: 'no-such-system-anywhere' }, { ok: false, has: ['MISSING-COMPONENT', 'Component "no-such-system-anywhere" not found',
+    `, the working directory ${process.cwd()}/; (push #P"/path/" asdf:*central-registry*) adds a directory`] }],
   ['list-definitions', {}, { has: '[Loaded Systems]\n- sb-posix' }],
   ['describe-system', { system: 'sb-posix' }, { has: 'System: sb-posix' }],
   ['describe-system', { system: 'no-such-system-anywhere' }, { has: 'no-such-system-anywhere' }],

@@ -136,6 +136,8 @@ static void say_woke(pid_t from, const char *kind, long number, int value)
     next_wake[0] = 0;
 }
 
+enum { STOP_LISTENING = 8 };  // value of a wake signal; there are no sockets here
+
 // Parks; returns in a clone of the parked process that has work to do.
 static void park(const char *kind, long number)
 {
@@ -149,6 +151,8 @@ static void park(const char *kind, long number)
         if (sigwaitinfo(&set, &info) < 0)
             continue;
         int value = info.si_value.sival_int;
+        if (value == STOP_LISTENING)
+            continue;
         pid_t self = getpid();
         if (is(next_wake, "fail")) {
             next_wake[0] = 0;

@@ -125,6 +125,20 @@ for (const mode of MODES)
       }));
     });
 
+test('a whole number is an integer however it is written', async () => {
+  const ask = async (name, text) => {
+    const body = JSON.stringify(call(modern, 1, name)).replace('"arguments":{}', `"arguments":${text}`);
+    const answer = await http.post(body, { 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'tools/call', 'Mcp-Name': name });
+    return (await answer.json()).result.structuredContent;
+  };
+  await ask('evaluate-lisp', '{"session":"numbers","code":"1"}');
+  const { limits } = await ask('configure-limits', '{"session":"numbers","timeout":7.0,"max-frames":2e1}');
+  assert.deepEqual([limits.timeout, limits['max-frames']], [7, 20]);
+  assert.equal((await ask('configure-limits', '{"session":"numbers","timeout":1e300}')).error.code, 'invalid-argument');
+  assert.equal((await ask('list-context', '{"limit":3.0}')).ok, true);
+  assert.equal((await ask('evaluate-lisp', '{"session":"numbers","code":"(loop)","timeout":1.0}')).error.code, 'timeout');
+});
+
 test('protocol sessions come and go, evaluation sessions stay; both eras see the same ones', async () => {
   const args = (code) => ({ code, session: 'shared' });
   const text = async (response) => (await response.json()).result.content[0].text;

@@ -1,6 +1,6 @@
 // The command line: cadre eval, cadre doctor, and the usage of all commands.
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -97,6 +97,16 @@ describe('cadre eval', () => {
     const result = await cadre(['eval', '(dotimes (i 5000) (print i))'], { after: (child) => child.stdout.destroy() });
     assert.ok(result.status !== 0 || result.signal === null);
   });
+});
+
+test('256 descriptors are enough, as doctor says; with fewer the cause is told', () => {
+  const limited = (count, ...args) => spawnSync('sh', ['-c', `ulimit -n ${count}; exec "$0" "$@"`, CADRE, ...args], { encoding: 'utf8' });
+  const enough = limited(256, 'eval', '(+ 1 2)');
+  assert.equal(enough.stdout + enough.stderr, '=> 3\n');
+  const doctor = limited(256, 'doctor');
+  assert.match(doctor.stdout, /^ok +descriptors +256$[\s\S]*\n0 problems/m);
+  const few = limited(100, 'eval', '(+ 1 2)');
+  assert.match(few.stdout, /^\[ERROR\] START-FAILED\nThe Lisp process did not start: .*ulimit -n/);
 });
 
 describe('cadre doctor', () => {

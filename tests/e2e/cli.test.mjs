@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { CADRE, eventually, processesWith, temporaryDirectory, titleOf } from './support.mjs';
 
+const BUILD = process.env.CADRE_BUILD ?? path.resolve(CADRE, '../../..');
 const directory = temporaryDirectory();
 
 // Runs cadre to its end: {status, signal, stdout, stderr}. No process of it may be left.
@@ -107,6 +108,17 @@ test('256 descriptors are enough, as doctor says; with fewer the cause is told',
   assert.match(doctor.stdout, /^ok +descriptors +256$[\s\S]*\n0 problems/m);
   const few = limited(100, 'eval', '(+ 1 2)');
   assert.match(few.stdout, /^\[ERROR\] START-FAILED\nThe Lisp process did not start: .*ulimit -n/);
+});
+
+test('an installed tree may be moved', async () => {
+  const staged = path.join(directory, 'staged'), moved = path.join(directory, 'moved tree');
+  execFileSync('meson', ['install', '-C', BUILD, '--no-rebuild', '--quiet', '--destdir', staged]);
+  const installed = execFileSync('find', [staged, '-path', '*/bin/cadre'], { encoding: 'utf8' }).trim();
+  renameSync(path.resolve(installed, '../..'), moved);
+  const program = path.join(moved, 'bin/cadre');
+  const run = (...args) => execFileSync(program, args, { encoding: 'utf8' });
+  assert.equal(run('eval', '(+ 1 2)'), '=> 3\n');
+  assert.match(run('doctor'), new RegExp(`^ok +core +${moved}/lib/.*/cadre\\.core$`, 'm'));
 });
 
 describe('cadre doctor', () => {

@@ -155,6 +155,8 @@ describe('cadre', () => {
     [['serve', '--help'], { has: 'usage: cadre serve' }],
     [['serve', '--nonsense'], { status: 2, stderr: /nonsense/ }],
     [['serve', '--timeout', 'x'], { status: 2, stderr: /timeout/ }],
+    [['serve', '--token-file', '/no/such/file'], { status: 2, stderr: /--http/ }],
+    [['serve', '--allow-host', 'example.com'], { status: 2, stderr: /--http/ }],
     [['serve', 'extra'], { status: 2, stderr: /extra/ }],
   ]);
 });

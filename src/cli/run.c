@@ -36,13 +36,18 @@ static const char help[] =
     "  --human                              show errors with the source line on standard error\n"
     "  --help                               this text\n"
     "\n"
+    "A record of a batch has program and, if wanted, id, context, memory, tools, signature,\n"
+    "validation and options, an object of limits; --batch takes no other options.\n"
+    "\n"
     "Prints the Step as one line of JSON. Exit status: 0 success, 1 failed Step, 2 wrong usage.\n";
 
 struct run_arguments {
     const char *expression;  // -e
     const char *batch;
     bool check;
-    bool human;
+    bool human;  // show failures on standard error
+    unsigned option_count;
+    unsigned files_given;  // bits by option
     struct region *region;
     struct program_inputs inputs;
     struct tool_table tools;
@@ -178,6 +183,10 @@ static bool set_validation(struct run_arguments *arguments, const char *text)
 static bool read_source(struct run_arguments *arguments, int argc, char **argv)
 {
     int left = argc - optind;
+    if (arguments->batch && arguments->option_count > 1) {
+        fprintf(stderr, "cadre run: --batch takes no other options: each record has its own\n");
+        return false;
+    }
     if (arguments->batch || arguments->expression) {
         if (left == 0)
             return true;
@@ -222,6 +231,16 @@ static bool take_option(struct run_arguments *arguments, int option)
     }
 }
 
+static bool is_repeated_file(struct run_arguments *arguments, int option)
+{
+    if (option != OPTION_CONTEXT && option != OPTION_MEMORY && option != OPTION_TOOLS)
+        return false;
+    unsigned bit = 1U << (option - OPTION_CONTEXT);
+    bool is_repeated = arguments->files_given & bit;
+    arguments->files_given |= bit;
+    return is_repeated;
+}
+
 static enum parsed parse_arguments(struct run_arguments *arguments, int argc, char **argv)
 {
     optind = 1;
@@ -238,12 +257,11 @@ static enum parsed parse_arguments(struct run_arguments *arguments, int argc, ch
             fputs(program_guide, stdout);
             return PARSED_DONE;
         }
-        bool is_file =
-            option == OPTION_CONTEXT || option == OPTION_MEMORY || option == OPTION_TOOLS;
-        if (is_file && arguments->file_count == 3) {
+        if (is_repeated_file(arguments, option)) {
             fprintf(stderr, "cadre run: at most one --context, --memory and --tools\n");
             return PARSED_WRONG;
         }
+        arguments->option_count++;
         if (!take_option(arguments, option))
             return PARSED_WRONG;
     }
@@ -303,7 +321,8 @@ static int run_with_host(struct run_arguments *arguments)
     record = map_put_text(region, record, "options", value_retain(arguments->options));
     record = map_put_text(region, record, "validation",
                           value_string_text(region, validation_name(inputs->validation)));
-    return run_hosted(arguments->toolbox, region, record, inputs->options.limits.timeout_ms);
+    return run_hosted(arguments->toolbox, region, record, inputs->options.limits.timeout_ms,
+                      arguments->human);
 }
 
 static int run_one(struct run_arguments *arguments)
@@ -321,7 +340,7 @@ static int run_one(struct run_arguments *arguments)
     else
         program_compile_and_run(inputs, &arena, &step);
     bool failed = step.failure.kind != FAILURE_NONE;
-    if (failed && (arguments->human || isatty(STDERR_FILENO))) {
+    if (failed && arguments->human) {
         struct buffer text;
         buffer_init(&text, 1 << 20);
         step_write_failure(&step, &text);
@@ -384,6 +403,8 @@ static int run_batch(const char *path)
             ok = run_line(text);
     }
     bool failed = ferror(input) || !ok;
+    if (ferror(input))
+        fprintf(stderr, "cadre run: cannot read %s: %s\n", path, strerror(errno));
     free(line);  // foreign: getline
     if (input != stdin)
         fclose(input);
@@ -392,7 +413,8 @@ static int run_batch(const char *path)
 
 int command_run(int argc, char **argv)
 {
-    struct run_arguments arguments = {.region = region_new(SIZE_MAX / 2)};
+    struct run_arguments arguments = {.region = region_new(SIZE_MAX / 2),
+                                      .human = isatty(STDERR_FILENO)};
     tool_table_init(&arguments.tools);
     arguments.inputs = (struct program_inputs){
         .region = arguments.region, .tools = &arguments.tools, .validation = SIGNATURE_ENABLED};

@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "base/buffer.h"
+#include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/lisp.h"
+#include "program/step.h"
 #include "tools/fields.h"
 #include "value/json.h"
 
@@ -21,8 +23,25 @@ struct hosted_run {
     struct region *region;
     value record;
     int64_t timeout_ms;
+    bool human;
     int status;
 };
+
+static void show_failure(const struct hosted_run *run, value fail)
+{
+    value details = member_in(fail, "details");
+    struct failure_text failure = {
+        .message = text_in(fail, "message"),
+        .kind = text_in(details, "kind"),
+        .source = utf8_without_mark(text_in(run->record, "program")),
+        .line = (unsigned)integer_in(details, "line", 0),
+        .column = (unsigned)integer_in(details, "column", 0),
+    };
+    CLEANUP_BUFFER struct buffer text;
+    buffer_init(&text, BUFFER_DEFAULT_LIMIT);
+    failure_write_text(&failure, &text);
+    fputs(buffer_text(&text), stderr);
+}
 
 static void on_answer(void *data, struct span answer, const char *failure)
 {
@@ -36,15 +55,16 @@ static void on_answer(void *data, struct span answer, const char *failure)
     } else if (json_read(run->region, answer, &options, &message, &error) &&
                value_is_map(map_get_text(message, "step"))) {
         value step = map_get_text(message, "step");
+        value fail = map_get_text(step, "fail");
+        if (run->human && !value_is_nil(fail))
+            show_failure(run, fail);
         CLEANUP_BUFFER struct buffer line;
         buffer_init(&line, BUFFER_DEFAULT_LIMIT);
         json_write(&line, step, 0, NULL);
         buffer_append_byte(&line, '\n');
         bool printed = fwrite(buffer_text(&line), 1, line.length, stdout) == line.length &&
                        fflush(stdout) == 0;
-        run->status = !printed                                   ? EXIT_USAGE
-                      : value_is_nil(map_get_text(step, "fail")) ? EXIT_SUCCESS
-                                                                 : EXIT_FAILURE;
+        run->status = !printed ? EXIT_USAGE : value_is_nil(fail) ? EXIT_SUCCESS : EXIT_FAILURE;
     } else {
         fprintf(stderr, "cadre run: the worker's answer cannot be read\n");
     }
@@ -79,12 +99,13 @@ static void on_resolved(void *data, value tools)
 }
 
 int run_hosted(const struct toolbox *toolbox, struct region *region, value record,
-               int64_t timeout_ms)
+               int64_t timeout_ms, bool human)
 {
     struct hosted_run run = {.toolbox = toolbox,
                              .region = region,
                              .record = record,
                              .timeout_ms = timeout_ms,
+                             .human = human,
                              .status = -1};
     signal(SIGPIPE, SIG_IGN);
     int failed = lisp_init(&run.lisp, &(struct session_config){0});

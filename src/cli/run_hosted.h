@@ -4,6 +4,7 @@
 
 #include "tools/toolbox.h"
 
-// `record` is a batch record without `tools`, living in `region`. Prints the Step; the exit status.
+// `record` is a batch record without `tools`, living in `region`. Prints the Step, and with `human` a
+// failure for a person on standard error; the exit status.
 int run_hosted(const struct toolbox *toolbox, struct region *region, value record,
-               int64_t timeout_ms);
+               int64_t timeout_ms, bool human);

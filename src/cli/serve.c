@@ -160,6 +160,11 @@ static bool take_option(struct serve_options *options, int option, const char *a
     }
 }
 
+static bool has_http_options(const struct serve_options *options)
+{
+    return options->token_file || options->allow_hosts[0] || options->allow_origins[0];
+}
+
 // 0 = go on, otherwise the exit status + 1.
 static int parse_options(int argc, char **argv, struct serve_options *options)
 {
@@ -176,6 +181,10 @@ static int parse_options(int argc, char **argv, struct serve_options *options)
     }
     if (optind < argc) {
         fprintf(stderr, "cadre serve: unexpected argument '%s'\n", argv[optind]);
+        return EXIT_USAGE + 1;
+    }
+    if (!options->http && has_http_options(options)) {
+        fprintf(stderr, "cadre serve: --token-file, --allow-host and --allow-origin need --http\n");
         return EXIT_USAGE + 1;
     }
     if (options->sessions.heap_mb && !options->has_max_memory)

@@ -113,10 +113,13 @@ static bool is_in_memory(const struct connection *connection)
 }
 
 // SQLite would create the file readable for everybody; its log takes over the file's permissions.
-static bool create_file(struct connection *connection, struct context_error *error)
+static bool provide_file(struct connection *connection, struct context_error *error)
 {
-    if (is_in_memory(connection) || access(connection->path, F_OK) == 0)
+    if (is_in_memory(connection))
         return true;
+    if (access(connection->path, F_OK) == 0)  // reading, too, needs to write: the log's index
+        return access(connection->path, W_OK) == 0 ||
+               fail_system(connection, "write to it", errno, error);
     if (connection->path[0] == '\0')
         return context_fail(error, CONTEXT_STORE_UNAVAILABLE,
                             "no place for the context file: set HOME, XDG_STATE_HOME or "
@@ -302,7 +305,7 @@ bool connection_open(struct connection *connection, struct context_error *error)
         close_database(connection);
         connection->data_version = -1;
     }
-    if (!create_file(connection, error))
+    if (!provide_file(connection, error))
         return false;
     int result =
         sqlite3_open_v2(connection->path, &connection->database,

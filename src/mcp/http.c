@@ -4,11 +4,13 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sodium.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "mcp/http.h"
 
@@ -240,12 +242,22 @@ static char **copy_list(const char *const *list)
     return copy;
 }
 
+// Without descriptors a connection can be neither taken nor refused: it waits in the kernel's queue
+// until the tick looks again.
+static void on_accept_error(struct evconnlistener *listener, void *data)
+{
+    (void)data;
+    log_warning("cannot take a connection: %s", strerror(errno));
+    evconnlistener_disable(listener);
+}
+
 static bool bind_address(struct mcp_http *http, uint16_t port, struct error *error)
 {
     http->bound = evhttp_bind_socket_with_handle(http->evhttp, http->address, port);
     if (!http->bound)
         return error_set(error, ERROR_SYSTEM, "cannot listen on %s port %u: %s", http->address,
                          port, strerror(errno));
+    evconnlistener_set_error_cb(evhttp_bound_socket_get_listener(http->bound), on_accept_error);
     union {
         struct sockaddr_in6 v6;
         struct sockaddr_in v4;
@@ -289,6 +301,14 @@ static void configure(struct mcp_http *http)
                               "HTTP requests refused before their body was read");
 }
 
+// Connections, and as many more that are refused, leave half of the descriptors to the work itself.
+static size_t default_connections(void)
+{
+    struct rlimit limit;
+    bool is_tight = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 4 < HTTP_CONNECTIONS;
+    return is_tight ? (size_t)limit.rlim_cur / 4 : HTTP_CONNECTIONS;
+}
+
 static struct mcp_http *http_new(struct mcp_server *server, const struct mcp_http_options *options,
                                  const char *address)
 {
@@ -297,7 +317,8 @@ static struct mcp_http *http_new(struct mcp_server *server, const struct mcp_htt
     http->address = memory_copy_text(address, strlen(address));
     http->allow_hosts = copy_list(options->allow_hosts);
     http->allow_origins = copy_list(options->allow_origins);
-    http->max_connections = options->max_connections ? options->max_connections : HTTP_CONNECTIONS;
+    http->max_connections =
+        options->max_connections ? options->max_connections : default_connections();
     http->max_sessions = options->max_sessions ? options->max_sessions : SESSIONS;
     http->session_idle_ms =
         1000 * (int64_t)(options->session_idle_s ? options->session_idle_s : SESSION_IDLE_S);

@@ -41,12 +41,24 @@ static void refuse_early(struct watch *watch, const struct refusal *refusal)
     mcp_metric_add(watch->http->refused_counter, 1);
 }
 
+// evhttp has freed its connection: it took its callbacks off the buffer.
+static bool watch_is_closed(const struct watch *watch)
+{
+    bufferevent_event_cb on_event;
+    bufferevent_getcb(watch->buffer, NULL, NULL, &on_event, NULL);
+    return !on_event;
+}
+
 static void on_input(struct evbuffer *buffer, const struct evbuffer_cb_info *info, void *data)
 {
     struct watch *watch = data;
     struct refusal refusal;
     if (info->n_added == 0)
         return;
+    if (watch_is_closed(watch)) {  // nobody reads any more, and the sweep closes the socket
+        bufferevent_disable(watch->buffer, EV_READ);
+        return;
+    }
     if (watch->phase == WATCH_IDLE) {
         watch->phase = WATCH_READING;
         watch->since_ms = clock_now_ms();
@@ -68,14 +80,6 @@ static void watch_free(struct mcp_http *http, struct watch *watch)
     evbuffer_remove_cb(bufferevent_get_input(watch->buffer), on_input, watch);
     bufferevent_decref(watch->buffer);
     memory_free(watch);
-}
-
-// evhttp has freed its connection: it took its callbacks off the buffer.
-static bool watch_is_closed(const struct watch *watch)
-{
-    bufferevent_event_cb on_event;
-    bufferevent_getcb(watch->buffer, NULL, NULL, &on_event, NULL);
-    return !on_event;
 }
 
 void watch_sweep(struct mcp_http *http)
@@ -104,7 +108,9 @@ void watch_sweep(struct mcp_http *http)
 struct bufferevent *watch_new_buffer(struct event_base *base, void *data)
 {
     struct mcp_http *http = data;
-    struct bufferevent *buffer = bufferevent_socket_new(base, -1, 0);
+    // The buffer closes the socket, after its events. evhttp would do it while we keep the buffer, whose
+    // events then stand in the way of whoever gets the same descriptor next.
+    struct bufferevent *buffer = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
     CHECK(buffer);
     // Those that closed since the last sweep must not count.
     struct watch *watch, *next;

@@ -332,7 +332,7 @@ struct mcp_http_options {
     const char *token;    // bearer token of at least 16 characters, or NULL
     const char *const *allow_hosts;    // NULL-terminated list, or NULL
     const char *const *allow_origins;  // NULL-terminated list, or NULL
-    size_t max_connections;            // 0 = 256
+    size_t max_connections;            // 0 = 256, or a quarter of the descriptors
     size_t max_sessions;               // 0 = 256
     unsigned session_idle_s;           // 0 = 1800
 };

@@ -1,5 +1,6 @@
 // The methods that run handlers: tools/call, resources/read, prompts/get, completion/complete. Each
 // checks its parameters, notes the handler in the call and runs it.
+#include "base/utf8.h"
 #include "mcp/internal.h"
 #include "mcp/schema.h"
 
@@ -13,7 +14,7 @@ static const char *keep_text(struct mcp_call *call, struct span text)
 
 static int shown_length(struct span text)
 {
-    return text.length > 200 ? 200 : (int)text.length;
+    return (int)(text.length > 200 ? utf8_cut(text.data, 200) : text.length);
 }
 
 static void refuse_name(struct mcp_call *call, const char *kind, struct span name)
@@ -48,6 +49,7 @@ void method_tools_call(struct mcp_call *call)
     }
     if (!take_arguments(call))
         return;
+    call->arguments = schema_integers(entry->input_schema, call->region, call->arguments);
     call->tool = entry;
     call->target = entry->tool.name;
     call->handler = entry->tool.handler;

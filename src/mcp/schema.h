@@ -23,3 +23,7 @@ bool schema_check(const struct schema *schema, value instance, const char *root,
 // name. names_only leaves out all but the check for unknown names.
 bool schema_check_arguments(const struct schema *schema, value arguments, bool names_only,
                             struct error *error);
+
+// The arguments with integers where the schema wants them and the call has whole numbers of another
+// form: to JSON Schema 5.0 is an integer, to handlers it is none.
+value schema_integers(const struct schema *schema, struct region *region, value arguments);

@@ -1,8 +1,10 @@
 // The arguments of a tool against its schema, with messages for whoever wrote the call.
-#include <stdio.h>
+#include <math.h>
 
 #include "base/buffer.h"
+#include "base/utf8.h"
 #include "mcp/schema_internal.h"
+#include "value/bignum.h"
 
 enum { NAME_MAX_LENGTH = 64 };
 
@@ -38,7 +40,8 @@ static bool fail_unknown_name(const struct schema *schema, struct span name, str
             best = schema->members[i].name;
         }
     }
-    int shown = name.length > NAME_MAX_LENGTH ? NAME_MAX_LENGTH : (int)name.length;
+    int shown =
+        (int)(name.length > NAME_MAX_LENGTH ? utf8_cut(name.data, NAME_MAX_LENGTH) : name.length);
     if (best.data)
         return error_set(error, ERROR_INVALID,
                          "Invalid params: unknown parameter '%.*s' (did you mean '%.*s'?)", shown,
@@ -90,4 +93,25 @@ bool schema_check_arguments(const struct schema *schema, value arguments, bool n
         return error_set(error, ERROR_INVALID, "Invalid params: missing required parameter '%.*s'",
                          (int)missing->name.length, missing->name.data);
     return check_values(schema, arguments, error);
+}
+
+static bool wants_integer(const struct schema_member *member)
+{
+    return member && member->schema &&
+           (member->schema->types & (TYPE_INTEGER | TYPE_NUMBER)) == TYPE_INTEGER;
+}
+
+value schema_integers(const struct schema *schema, struct region *region, value arguments)
+{
+    size_t hint = 0;
+    value result = value_retain(arguments);
+    struct map_cursor cursor = map_iterate(arguments);
+    value name, item;
+    while (map_next(&cursor, &name, &item)) {
+        if (item.tag == VALUE_FLOAT && isfinite(item.number) && item.number == floor(item.number) &&
+            wants_integer(schema_member_find(schema, value_text(name), &hint)))
+            result = map_put(region, result, value_retain(name),
+                             integer_from_double(region, item.number));
+    }
+    return result;
 }

@@ -277,11 +277,11 @@ static void write_blank(struct buffer *buffer, struct span text)
     }
 }
 
-static void write_caret(const struct step *step, struct buffer *buffer)
+static void write_caret(const struct failure_text *failure, struct buffer *buffer)
 {
-    struct span source = step->source;
+    struct span source = failure->source;
     size_t start = 0;
-    for (unsigned line = 1; line < step->line; line++) {
+    for (unsigned line = 1; line < failure->line; line++) {
         const char *end = memchr(source.data + start, '\n', source.length - start);
         if (!end)
             return;
@@ -291,12 +291,25 @@ static void write_caret(const struct step *step, struct buffer *buffer)
     size_t length = end ? (size_t)(end - source.data) - start : source.length - start;
     if (!utf8_is_valid(source.data + start, length))
         return;
-    int margin = snprintf(NULL, 0, "%u", step->line);
-    buffer_append_format(buffer, "  %u | %.*s\n", step->line, (int)length, source.data + start);
+    int margin = snprintf(NULL, 0, "%u", failure->line);
+    buffer_append_format(buffer, "  %u | %.*s\n", failure->line, (int)length, source.data + start);
     buffer_append_format(buffer, "  %*s | ", margin, "");
-    size_t before = utf8_offset(source.data + start, length, step->column - 1);
+    size_t before = utf8_offset(source.data + start, length, failure->column - 1);
     write_blank(buffer, (struct span){source.data + start, before});
     buffer_append_text(buffer, "^\n");
+}
+
+void failure_write_text(const struct failure_text *failure, struct buffer *buffer)
+{
+    buffer_append_text(buffer, "error: ");
+    buffer_append_span(buffer, failure->message);
+    buffer_append_text(buffer, " [");
+    buffer_append_span(buffer, failure->kind);
+    buffer_append_text(buffer, "]\n");
+    if (!failure->line)
+        return;
+    buffer_append_format(buffer, "  at line %u, column %u\n", failure->line, failure->column);
+    write_caret(failure, buffer);
 }
 
 void step_write_failure(const struct step *step, struct buffer *buffer)
@@ -307,13 +320,6 @@ void step_write_failure(const struct step *step, struct buffer *buffer)
     struct span kind = failure->kind_text.tag == VALUE_STRING
                            ? value_text(failure->kind_text)
                            : span_from(failure_kind_name(failure->kind));
-    buffer_append_text(buffer, "error: ");
-    buffer_append_span(buffer, step_message(step));
-    buffer_append_text(buffer, " [");
-    buffer_append_span(buffer, kind);
-    buffer_append_text(buffer, "]\n");
-    if (!step->line)
-        return;
-    buffer_append_format(buffer, "  at line %u, column %u\n", step->line, step->column);
-    write_caret(step, buffer);
+    struct failure_text text = {step_message(step), kind, step->source, step->line, step->column};
+    failure_write_text(&text, buffer);
 }

@@ -64,5 +64,11 @@ void step_release(struct step *step);
 void step_write_json(const struct step *step, struct buffer *buffer, const value *id);
 // The failure for a person: message, source line, caret. Lines end with LF.
 void step_write_failure(const struct step *step, struct buffer *buffer);
+// The same of a failure that is known by its parts only.
+struct failure_text {
+    struct span message, kind, source;
+    unsigned line, column;  // line 0: no place
+};
+void failure_write_text(const struct failure_text *failure, struct buffer *buffer);
 // The message of the failure; empty without one.
 struct span step_message(const struct step *step);

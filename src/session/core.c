@@ -57,22 +57,43 @@ int session_find_sbcl(const struct session_config *config, char **ret_path)
     return -ENOENT;
 }
 
+static bool executable_path(char path[PATH_MAX])
+{
+    ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    if (length <= 0)
+        return false;
+    path[length] = 0;
+    return true;
+}
+
 // The program runs from its build directory: then that is where its parts are.
 static bool runs_from_build(void)
 {
     char path[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
-    if (length <= 0)
-        return false;
-    path[length] = 0;
     size_t directory = strlen(CADRE_BUILDDIR);
-    return strncmp(path, CADRE_BUILDDIR, directory) == 0 && path[directory] == '/';
+    return executable_path(path) && strncmp(path, CADRE_BUILDDIR, directory) == 0 &&
+           path[directory] == '/';
+}
+
+// Near the executable, wherever the installed tree was moved to, else where it was meant to be.
+static char *installed_directory(void)
+{
+    char path[PATH_MAX], found[PATH_MAX];
+    if (executable_path(path)) {
+        CLEANUP_FREE char *near = memory_format("%.*s" CADRE_LIBDIR_FROM_BINDIR,
+                                                (int)(strrchr(path, '/') + 1 - path), path);
+        if (realpath(near, found))
+            return memory_copy_text(found, strlen(found));
+    }
+    return memory_copy_text(CADRE_LIBDIR, strlen(CADRE_LIBDIR));
 }
 
 static char *part_path_from(const char *directory, const char *name, const char *installed)
 {
-    return runs_from_build() ? memory_format("%s/%s", directory, name)
-                             : memory_format("%s/%s", CADRE_LIBDIR, installed);
+    if (runs_from_build())
+        return memory_format("%s/%s", directory, name);
+    CLEANUP_FREE char *library = installed_directory();
+    return memory_format("%s/%s", library, installed);
 }
 
 static char *shipped_core(void)

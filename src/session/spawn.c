@@ -24,7 +24,7 @@ enum {
     FD_INPUT_COPY = 242,
     FD_OUTPUT_COPY = 243,
     FD_ERROR_COPY = 244,
-    FD_SAFE = 300,  // above all of them
+    FD_SAFE = 245,  // above all of them, and as low as can be: doctor asks for 256 descriptors
 };
 
 // Address space beyond the heap: runtime, core, libraries (400 MB), and room for 32 threads with
@@ -47,7 +47,7 @@ static int child_move(int fd)
 {
     int moved = fcntl(fd, F_DUPFD, FD_SAFE);
     if (moved < 0)
-        child_fail("cannot duplicate a descriptor");
+        child_fail("cannot duplicate a descriptor (at least 256 are needed: ulimit -n)");
     return moved;
 }
 
@@ -98,6 +98,7 @@ static void child_limit_memory(unsigned heap_mb)
 
 static void child_descriptors(const struct spawn_worker *worker)
 {
+    child_place(worker->error_fd, STDERR_FILENO);  // what fails from here on is told to the client
     int null = open("/dev/null", O_RDWR);
     if (null < 0)
         child_fail("/dev/null");
@@ -108,7 +109,6 @@ static void child_descriptors(const struct spawn_worker *worker)
     int error = child_move(worker->error_fd);
     child_place(null, STDIN_FILENO);
     child_place(output, STDOUT_FILENO);
-    child_place(error, STDERR_FILENO);
     child_place(main_fd, FD_MAIN);
     child_place(aux_fd, FD_AUX);
     child_place(null, FD_INPUT_COPY);

@@ -1,12 +1,13 @@
 // The command line: cadre eval, cadre doctor, and the usage of all commands.
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { CADRE, eventually, processesWith, temporaryDirectory, titleOf } from './support.mjs';
 
+const BUILD = process.env.CADRE_BUILD ?? path.resolve(CADRE, '../../..');
 const directory = temporaryDirectory();
 
 // Runs cadre to its end: {status, signal, stdout, stderr}. No process of it may be left.
@@ -99,6 +100,27 @@ describe('cadre eval', () => {
   });
 });
 
+test('256 descriptors are enough, as doctor says; with fewer the cause is told', () => {
+  const limited = (count, ...args) => spawnSync('sh', ['-c', `ulimit -n ${count}; exec "$0" "$@"`, CADRE, ...args], { encoding: 'utf8' });
+  const enough = limited(256, 'eval', '(+ 1 2)');
+  assert.equal(enough.stdout + enough.stderr, '=> 3\n');
+  const doctor = limited(256, 'doctor');
+  assert.match(doctor.stdout, /^ok +descriptors +256$[\s\S]*\n0 problems/m);
+  const few = limited(100, 'eval', '(+ 1 2)');
+  assert.match(few.stdout, /^\[ERROR\] START-FAILED\nThe Lisp process did not start: .*ulimit -n/);
+});
+
+test('an installed tree may be moved', async () => {
+  const staged = path.join(directory, 'staged'), moved = path.join(directory, 'moved tree');
+  execFileSync('meson', ['install', '-C', BUILD, '--no-rebuild', '--quiet', '--destdir', staged]);
+  const installed = execFileSync('find', [staged, '-path', '*/bin/cadre'], { encoding: 'utf8' }).trim();
+  renameSync(path.resolve(installed, '../..'), moved);
+  const program = path.join(moved, 'bin/cadre');
+  const run = (...args) => execFileSync(program, args, { encoding: 'utf8' });
+  assert.equal(run('eval', '(+ 1 2)'), '=> 3\n');
+  assert.match(run('doctor'), new RegExp(`^ok +core +${moved}/lib/.*/cadre\\.core$`, 'm'));
+});
+
 describe('cadre doctor', () => {
   rows([
     [['doctor'], { match: /^ok +cadre[\s\S]*ok +sbcl[\s\S]*ok +evaluation +\(\+ 1 2 3\) => 6,[\s\S]*\n0 problems, \d+ notes?\n$/ }],
@@ -133,6 +155,8 @@ describe('cadre', () => {
     [['serve', '--help'], { has: 'usage: cadre serve' }],
     [['serve', '--nonsense'], { status: 2, stderr: /nonsense/ }],
     [['serve', '--timeout', 'x'], { status: 2, stderr: /timeout/ }],
+    [['serve', '--token-file', '/no/such/file'], { status: 2, stderr: /--http/ }],
+    [['serve', '--allow-host', 'example.com'], { status: 2, stderr: /--http/ }],
     [['serve', 'extra'], { status: 2, stderr: /extra/ }],
   ]);
 });

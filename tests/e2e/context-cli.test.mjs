@@ -242,6 +242,19 @@ test('where the store is', () => {
   assert.match(broken.stderr, /^cadre: store-unavailable: .*folder: unable to open/);
 });
 
+test('a store that cannot be written to', (t) => {
+  const { directory, file, run } = newStore();
+  good(run(['add', 'x']));
+  const readOnly = ['-rm', 'sh', '-c', 'mount --bind -o ro "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"', directory];
+  if (spawnSync('unshare', [...readOnly, 'true']).status !== 0) return t.skip('needs user namespaces');
+  for (const args of [['list'], ['add', 'y']]) {
+    const answer = spawnSync('unshare', [...readOnly, CADRE, 'context', ...args, '--context-db', file], { encoding: 'utf8', input: '' });
+    assert.deepEqual([answer.status, answer.stdout, answer.stderr],
+      [1, '', `cadre: store-unavailable: ${file}: cannot write to it: Read-only file system\n`]);
+  }
+  assert.equal(good(run(['show', 'ctx-1'])), 'x');
+});
+
 test('the store through a link, and one whose name looks like a URI', () => {
   const { directory, run } = newStore();
   symlinkSync('target.db', path.join(directory, 'link.db'));

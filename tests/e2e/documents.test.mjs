@@ -1,4 +1,4 @@
-// Runs the console examples of the documents: blocks that begin with ```console hold commands after
+// Runs the console examples of README.md and the documents: blocks that begin with ```console hold commands after
 // "$ " and exactly what they print, standard output and standard error together. The blocks of one
 // document run in order, in one directory that is empty at first, with a context store of its own.
 // And checks the tables of tools and options in mcp.md against the program.
@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { CADRE, Server, temporaryDirectory, titleOf } from './support.mjs';
 
 const DOCS = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../docs');
+const README = path.join(DOCS, '../README.md');
 
 // Output may hold fences itself; those come in pairs, the first with its language.
 function consoleExamples(text) {
@@ -35,27 +36,45 @@ function consoleExamples(text) {
   return examples;
 }
 
-for (const document of readdirSync(DOCS).filter((name) => name.endsWith('.md'))) {
-  const examples = consoleExamples(readFileSync(path.join(DOCS, document), 'utf8'));
+// A shell in an empty directory, where `cadre` is the program under test.
+function newShell() {
+  const directory = temporaryDirectory();
+  const bin = path.join(directory, 'bin');
+  const work = path.join(directory, 'work');
+  mkdirSync(bin);
+  mkdirSync(work);
+  symlinkSync(CADRE, path.join(bin, 'cadre'));
+  const env = { ...process.env, HOME: work, PATH: `${bin}:${process.env.PATH}`,
+    CADRE_CONTEXT_DB: path.join(directory, 'context.db') };
+  return (command) => spawnSync('sh', ['-c', `{ ${command}\n} 2>&1`], { cwd: work, env, encoding: 'utf8', input: '' });
+}
+
+const documents = readdirSync(DOCS).filter((name) => name.endsWith('.md')).map((name) => path.join(DOCS, name));
+for (const document of [README, ...documents]) {
+  const examples = consoleExamples(readFileSync(document, 'utf8'));
   if (examples.length === 0) continue;
-  describe(document, () => {
-    const directory = temporaryDirectory();
-    const bin = path.join(directory, 'bin');
-    const work = path.join(directory, 'work');
-    mkdirSync(bin);
-    mkdirSync(work);
-    symlinkSync(CADRE, path.join(bin, 'cadre'));
-    const env = { ...process.env, HOME: work, PATH: `${bin}:${process.env.PATH}`,
-      CADRE_CONTEXT_DB: path.join(directory, 'context.db') };
+  describe(path.basename(document), () => {
+    const shell = newShell();
     for (const { command, expected } of examples) {
       test(titleOf(command), () => {
-        const { stdout } = spawnSync('sh', ['-c', `{ ${command}\n} 2>&1`], { cwd: work, env, encoding: 'utf8' });
+        const { stdout } = shell(command);
         // Output without a line end at its end looks the same on a page.
         assert.equal(stdout === '' || stdout.endsWith('\n') ? stdout : `${stdout}\n`, expected);
       });
     }
   });
 }
+
+describe('README.md: what to try first works', () => {
+  const shell = newShell();
+  const [, commands] = readFileSync(README, 'utf8').match(/^## Use it yourself\n\n```sh\n([^`]*)```/m);
+  for (const command of commands.trim().split('\n')) {
+    test(titleOf(command), () => {
+      const { status, stdout } = shell(command);
+      assert.equal(status, 0, stdout);
+    });
+  }
+});
 
 describe('mcp.md', () => {
   const text = readFileSync(path.join(DOCS, 'mcp.md'), 'utf8');

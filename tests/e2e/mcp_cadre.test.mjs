@@ -13,7 +13,7 @@ import { StreamableHTTPClientTransport as Http1 } from '@modelcontextprotocol/sd
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { Client as Client2, StreamableHTTPClientTransport as Http2 } from '@modelcontextprotocol/client';
 import { StdioClientTransport as Stdio2 } from '@modelcontextprotocol/client/stdio';
-import { HttpServer, allEvents, call, initialize, legacy, modern, sleep } from './mcp_support.mjs';
+import { HttpServer, allEvents, call, initialize, legacy, modern, sleep, within } from './mcp_support.mjs';
 
 const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const CADRE = path.resolve(process.env.CADRE ?? path.join(ROOT, 'build/debug/src/cli/cadre'));
@@ -125,6 +125,20 @@ for (const mode of MODES)
       }));
     });
 
+test('a whole number is an integer however it is written', async () => {
+  const ask = async (name, text) => {
+    const body = JSON.stringify(call(modern, 1, name)).replace('"arguments":{}', `"arguments":${text}`);
+    const answer = await http.post(body, { 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'tools/call', 'Mcp-Name': name });
+    return (await answer.json()).result.structuredContent;
+  };
+  await ask('evaluate-lisp', '{"session":"numbers","code":"1"}');
+  const { limits } = await ask('configure-limits', '{"session":"numbers","timeout":7.0,"max-frames":2e1}');
+  assert.deepEqual([limits.timeout, limits['max-frames']], [7, 20]);
+  assert.equal((await ask('configure-limits', '{"session":"numbers","timeout":1e300}')).error.code, 'invalid-argument');
+  assert.equal((await ask('list-context', '{"limit":3.0}')).ok, true);
+  assert.equal((await ask('evaluate-lisp', '{"session":"numbers","code":"(loop)","timeout":1.0}')).error.code, 'timeout');
+});
+
 test('protocol sessions come and go, evaluation sessions stay; both eras see the same ones', async () => {
   const args = (code) => ({ code, session: 'shared' });
   const text = async (response) => (await response.json()).result.content[0].text;
@@ -135,6 +149,18 @@ test('protocol sessions come and go, evaluation sessions stay; both eras see the
   const second = await http.openSession('2024-11-05');
   assert.match(await text(await http.post(call(legacy, 1, 'evaluate-lisp', args('*x*')), second)), /=> 5/);
   assert.match(await text(await http.modern(call(modern, 1, 'evaluate-lisp', args('(incf *x*)')))), /=> 6/);
+});
+
+test('a session that gets the descriptor of a refused connection works', async () => {
+  const own = await HttpServer.start([], [CADRE, 'serve', '--http', '0', '--context-db', ':memory:']);
+  try {
+    const evaluate = async (session) => (await (await own.modern(call(modern, 1, 'evaluate-lisp', { code: '(+ 1 2)', session }))).json()).result;
+    await evaluate('first');  // from here on fetch() keeps its connection, so no new one is taken
+    for (const session of ['second', 'third', 'fourth']) {
+      assert.equal(await own.rawStatus('FOO / HTTP/1.1\r\n\r\n'), 501);
+      assert.deepEqual((await within(4000, evaluate(session), 'evaluation')).structuredContent.values, ['3']);
+    }
+  } finally { await own.stop(10000); }
 });
 
 test('a modern client that disconnects cancels its evaluation', async () => {

@@ -8,6 +8,7 @@ import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { FIXTURES, HttpServer, allEvents, call, events, initialize, legacy, modern, sleep, within } from './mcp_support.mjs';
+import { processorTicks } from './support.mjs';
 
 const discover = modern(1, 'server/discover');
 const ping = (id) => legacy(id, 'ping');
@@ -451,6 +452,22 @@ describe('tokens and limits', () => {
       assert.equal(await small.rawStatus(request(small, modernLines('localhost'), body)), 200);
     } finally { await small.stop(); }
   });
+  for (const [descriptors, options, complaint] of [[256, [], /^$/], [64, ['--max-connections', '1000'], /^.*cannot take a connection: Too many open files$/]])
+    test(`a flood of connections with ${descriptors} descriptors neither spins nor floods the log`, async () => {
+      const flooded = await HttpServer.start(options, ['sh', '-c', `ulimit -n ${descriptors}; exec "$0" "$@"`, FIXTURES, '--http', '0']);
+      try {
+        const sockets = Array.from({ length: 300 }, () => net.connect(flooded.port, '127.0.0.1').on('error', () => {}));
+        await sleep(500);
+        const before = processorTicks(flooded.child.pid);
+        await sleep(1500);
+        assert.ok(processorTicks(flooded.child.pid) - before < 50);
+        const lines = flooded.stderr.split('\n').slice(1, -1);
+        assert.ok(lines.length <= 5);
+        assert.match(lines[0] ?? '', complaint);
+        sockets.forEach((s) => s.destroy());
+        assert.equal(await flooded.rawStatus(request(flooded, modernLines('localhost'), JSON.stringify(discover)), 10000), 200);
+      } finally { await flooded.stop(); }
+    });
   test('a stream nobody reads is closed, the server goes on', async () => {
     const socket = net.connect(server.port, '127.0.0.1');
     const body = JSON.stringify(modern(1, 'subscriptions/listen', { notifications: { resourceSubscriptions: ['test://watched-resource'] } }));

@@ -67,6 +67,13 @@ test('an error for a person has the source line and a caret', () => {
   assert.match(answer.stderr, / 2 \|   \(foo x\)\)\n +\|    \^/);
 });
 
+test('the same when the program runs in a worker, for tools that need a host', () => {
+  const tools = file('command.json', '{"t": {"command": {"argv": ["true"]}, "skip": true}}');
+  const answer = run(['--human', '-e', '(let [x 1]\n  (+ x (tool/t {}) "a"))', '--tools', tools]);
+  assert.equal(answer.status, 1);
+  assert.match(answer.stderr, /^error: .*\n {2}at line 2, column \d+\n {2}2 \| {3}\(\+ x \(tool\/t \{\}\) "a"\)\)\n +\| +\^\n$/);
+});
+
 test('the caret stands below wide characters and combining marks', () => {
   const answer = run(['--human', '-e', '["\u4f60\u597d" "e\u0301" (foo)]']);
   assert.match(answer.stderr, /\n +\| {14}\^/);
@@ -80,7 +87,9 @@ test('check parses and analyses only', () => {
 test('wrong usage: status 2, a message, nothing on standard output', () => {
   const wrong = [[], ['--nonsense'], ['/does/not/exist'], ['-e', '1', '-o', 'x'], ['-e', '1', '-o', 'nonsense=1'], ['-e', '1', '--timeout', 'soon'],
     ['-e', '1', '--validation', 'maybe'], ['-e', '1', '--context', file('bad.json', '{')], ['-e', '1', '--context', file('list.json', '[1]')],
-    ['-e', '1', '--memory', '/does/not/exist.json'], ['-e', '1', '--tools', file('bad-tools.json', '{"t": {}}')], ['--batch', '/does/not/exist'], ['a', 'b']];
+    ['-e', '1', '--memory', '/does/not/exist.json'], ['-e', '1', '--tools', file('bad-tools.json', '{"t": {}}')], ['--batch', '/does/not/exist'], ['--batch', path.dirname(file('good.json', '{}'))],
+    ['--batch', '-', '--timeout', '5'], ['--batch', '-', '-e', '1'], ['-e', '1', '--context', file('good.json', '{}'), '--context', file('good.json', '{}')],
+    ['a', 'b']];
   for (const args of wrong) {
     const answer = run(args);
     assert.equal(answer.status, 2, args.join(' '));

@@ -93,6 +93,35 @@ Test(mcp, arguments_are_checked_and_named)
                      "Invalid params: 'deep'.y must be true or false, not 1");
 }
 
+Test(mcp, whole_numbers_are_integers_to_handlers)
+{
+    static const char schema[] =
+        "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\"},\"s\":{\"type\":["
+        "\"string\",\"integer\"]},\"f\":{\"type\":\"number\"},\"o\":{\"type\":\"object\"}}}";
+    value given = parse("{\"n\":5.0,\"s\":-2e0,\"f\":1.0,\"o\":{\"n\":1.0},\"other\":1.0}");
+    value taken = schema_integers(compile(schema), region, given);
+    cr_expect(value_equal(map_get_text(taken, "n"), value_integer(5)));
+    cr_expect_eq(map_get_text(taken, "n").tag, VALUE_INTEGER);
+    cr_expect_eq(map_get_text(taken, "s").tag, VALUE_INTEGER);
+    cr_expect_eq(map_get_text(taken, "f").tag, VALUE_FLOAT);
+    cr_expect_eq(map_get_text(map_get_text(taken, "o"), "n").tag, VALUE_FLOAT);
+    cr_expect_eq(map_get_text(taken, "other").tag, VALUE_FLOAT);
+    cr_expect_eq(map_get_text(given, "n").tag, VALUE_FLOAT, "what was given stays as it is");
+    given = parse("{\"n\":5.5,\"s\":1e300}");
+    taken = schema_integers(compile(schema), region, given);
+    cr_expect_eq(map_get_text(taken, "n").tag, VALUE_FLOAT);
+    cr_expect_eq(map_get_text(taken, "s").tag, VALUE_BIGNUM);
+}
+
+Test(mcp, a_name_is_not_cut_inside_a_character)
+{
+    struct error error = {0};
+    char arguments[128];
+    snprintf(arguments, sizeof(arguments), "{\"%063d\u00e9\":1}", 0);
+    cr_expect_not(schema_check_arguments(compile(SCHEMA), parse(arguments), true, &error));
+    cr_expect(utf8_is_valid(error.message, strlen(error.message)), "%s", error.message);
+}
+
 static void expect_place(const char *schema, const char *instance, const char *message)
 {
     struct error error = {0};

@@ -17,8 +17,9 @@ enum { CODE_LIMIT = 4 << 20 };
 static const char help[] =
     "usage: cadre eval [OPTION...] CODE|FILE|-\n"
     "\n"
-    "Evaluates Common Lisp forms: an argument that names a file is read from it, - is standard\n"
-    "input, anything else is code. Prints output, warnings, values or the error.\n"
+    "Evaluates Common Lisp forms: an argument that names a file, or ends in .lisp, is read from\n"
+    "it, - is standard input, anything else is code. Prints output, warnings, values or the "
+    "error.\n"
     "\n"
     "  --package NAME    package to read and evaluate in\n"
     "  --timeout N       seconds, 0 = none (default 30)\n"
@@ -57,12 +58,22 @@ static const struct option long_options[] = {
     {0},
 };
 
+// Also a pipe that a shell made of a command, and a name that can only be a file's: it is missing, then.
+static bool names_file(const char *argument)
+{
+    static const char suffix[] = ".lisp";
+    struct stat file;
+    size_t length = strlen(argument);
+    if (stat(argument, &file) == 0)
+        return !S_ISDIR(file.st_mode);
+    return strcmp(argument, "-") == 0 ||
+           (length > strlen(suffix) && strcmp(argument + length - strlen(suffix), suffix) == 0 &&
+            !argument[strcspn(argument, " \t\n()'\"")]);
+}
+
 static bool read_code(const char *argument, struct buffer *ret_code)
 {
-    struct stat file;
-    bool is_file =
-        strcmp(argument, "-") == 0 || (stat(argument, &file) == 0 && S_ISREG(file.st_mode));
-    if (is_file) {
+    if (names_file(argument)) {
         if (!option_read_file(argument, CODE_LIMIT, ret_code))
             return false;
     } else {

@@ -81,6 +81,8 @@ describe('cadre eval', () => {
     [['eval', '--timeout', '-1', '1'], { status: 2, stderr: /timeout/ }],
     [['eval', '--session', 'Bad Name', '1'], { status: 2, stderr: /\w/ }],
     [['eval', 'latin1.lisp'], { status: 2, stderr: /not UTF-8/ }],
+    [['eval', 'absent.lisp'], { status: 2, stderr: /absent\.lisp: No such file/ }],
+    [['eval', '"absent.lisp"'], { stdout: '=> "absent.lisp"\n' }],
   ]);
   test('Ctrl-C stops the evaluation', async () => {
     const started = Date.now();
@@ -88,6 +90,9 @@ describe('cadre eval', () => {
       { after: (child) => setTimeout(() => child.kill('SIGINT'), 700) });
     assert.ok(Date.now() - started < 5000);
     assert.notEqual(result.status, 0);
+  });
+  test('code from a pipe with a name', () => {
+    assert.equal(execFileSync('sh', ['-c', 'echo "(+ 2 3)" | "$0" eval /dev/stdin', CADRE], { encoding: 'utf8' }), '=> 5\n');
   });
   test('output that cannot be written', () => {
     for (const code of ['1', '(make-string 100000)'])

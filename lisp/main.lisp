@@ -27,8 +27,7 @@ one of which could keep all of it."
     (setf *after-gc-hooks* hooks)))
 
 (defun take-snapshot (message request)
-  ;; Where processors are few, whoever waited for the reply may wait for this one.
-  (c-call "sched_yield" int)
+  (c-call "usleep" int (unsigned-int (integer-member request "after_us" 0)))
   (let* ((number (integer-member request "number" 0))
          (start (monotonic-microseconds))
          (collected (progn (collect-garbage) (monotonic-microseconds))))

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <getopt.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -327,21 +326,17 @@ static void release_server(struct server *server)
     libevent_global_shutdown();
 }
 
-// Not if that takes a processor that somebody needs: other requests are under way.
+// While the answer to the only request is near, the loop looks for events instead of waiting for them.
 static bool is_answer_near(const struct server *server)
 {
     return mcp_server_active_calls(server->mcp) == 1 && session_answer_is_near(server->sessions);
 }
 
-// While an answer is near the loop looks for events instead of waiting for them.
 static void run_loop(const struct server *server)
 {
-    cpu_set_t processors;
-    bool may_linger =
-        sched_getaffinity(0, sizeof(processors), &processors) == 0 && CPU_COUNT(&processors) > 1;
     int flags;
     do {
-        flags = may_linger && is_answer_near(server) ? EVLOOP_NONBLOCK : EVLOOP_ONCE;
+        flags = is_answer_near(server) ? EVLOOP_NONBLOCK : EVLOOP_ONCE;
     } while (event_base_loop(server->base, flags) == 0 && !event_base_got_break(server->base));
 }
 

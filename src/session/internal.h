@@ -231,8 +231,10 @@ void manager_start_guardian(struct session_manager *manager);
 void session_unlink_closed(struct session *session);  // all its processes are gone: frees it
 
 // --- near.c -----------------------------------------------------------------------------------------
+uint64_t near_first_ticket(void);  // for look_from of a new manager
 void near_answer_came(struct session_manager *manager, const struct job *job);
-bool near_next_is_looked_for(const struct session_manager *manager);
+// Processors are few or busy: the answer to the next request will not be looked for.
+bool near_is_crowded(const struct session_manager *manager);
 
 // --- worker.c ---------------------------------------------------------------------------------------
 // NULL when the process cannot be entered (it is gone).

@@ -73,6 +73,7 @@ int session_manager_new(struct event_base *base, const struct session_config *co
     struct session_manager *manager = memory_alloc_zero(sizeof(*manager));
     manager->base = base;
     manager->guardian_fd = -1;
+    manager->look_from = near_first_ticket();
     manager->shapes = region_new(SIZE_MAX);
     take_config(manager, config);
     snprintf(manager->id, sizeof(manager->id), "%d-%016llx", (int)getpid(), random);
@@ -390,7 +391,7 @@ void session_call_attention(struct session_manager *manager)
         if (session->used_ns > latest->used_ns)
             latest = session;
     }
-    if (latest && near_next_is_looked_for(manager))
+    if (latest && !near_is_crowded(manager))
         session_alert_head(latest);
 }
 

@@ -1,10 +1,12 @@
 // Is an answer so near that the loop should look for it instead of sleeping? A small evaluation takes
 // less time than an idle processor needs to fall asleep and wake up again.
 //
-// Looking takes a processor, and on a busy machine it may be the one that the head waits for. There
-// the kernel knows better whose turn it is. So a look was in vain when the head does not take the
-// request, or when somebody else used our processor meanwhile; after that some requests are waited for
-// asleep, twice as many with each look in vain.
+// Looking takes a processor, and where there is only one, or on a busy machine, it may be the one that
+// the head waits for. There the kernel knows better whose turn it is. So a look was in vain when the
+// head does not take the request, or when somebody else used our processor meanwhile; after that some
+// requests are waited for asleep, twice as many with each look in vain.
+#include <sched.h>
+
 #include "base/clock.h"
 #include "session/internal.h"
 
@@ -14,6 +16,14 @@ enum {
     LOOK_GAP_NS = 50 * 1000,        // between two looks
     VAIN_LOOKS_MAX = 6,
 };
+
+uint64_t near_first_ticket(void)
+{
+    cpu_set_t processors;
+    bool many =
+        sched_getaffinity(0, sizeof(processors), &processors) == 0 && CPU_COUNT(&processors) > 1;
+    return many ? 0 : UINT64_MAX;
+}
 
 static bool is_looked_for(const struct session_manager *manager, const struct job *job,
                           int64_t now_ns)
@@ -58,7 +68,7 @@ void near_answer_came(struct session_manager *manager, const struct job *job)
         manager->vain_looks = 0;
 }
 
-bool near_next_is_looked_for(const struct session_manager *manager)
+bool near_is_crowded(const struct session_manager *manager)
 {
-    return manager->last_ticket + 1 >= manager->look_from;
+    return manager->last_ticket + 1 < manager->look_from;
 }

@@ -6,10 +6,15 @@
 #include "session/internal.h"
 #include "session/proc.h"
 
+// Where processors are few, the one who waited for the reply may wait for the one that the head has.
+enum { CLIENT_FIRST_US = 100 };
+
 void snapshot_begin(struct session *session, int64_t number, const char *code)
 {
-    char text[48];
-    int length = snprintf(text, sizeof(text), "{\"number\":%lld}", (long long)number);
+    char text[64];
+    int length =
+        snprintf(text, sizeof(text), "{\"number\":%lld,\"after_us\":%d}", (long long)number,
+                 near_is_crowded(session->manager) ? CLIENT_FIRST_US : 0);
     memory_free(session->snap_code);
     session->snap_code = code ? memory_format("%s", code) : NULL;
     session->snap_number = number;

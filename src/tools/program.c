@@ -131,8 +131,11 @@ static void on_answer(void *data, struct span answer, const char *failure)
         reply_timeout(task, true, "evaluation exceeded");
     } else if (failure) {
         tool_refuse(task->call, "worker-failed", "%s", failure);
-    } else if (!json_read(region, answer, &options, &message, &error) ||
-               !value_is_map(map_get_text(message, "step"))) {
+    } else if (!json_read(region, answer, &options, &message, &error)) {
+        tool_refuse(task->call, "result-too-large",
+                    "the result cannot be read: %s (at most %d levels)", error.message,
+                    ANSWER_DEPTH);
+    } else if (!value_is_map(map_get_text(message, "step"))) {
         tool_refuse(task->call, "result-too-large",
                     "the result is larger than %d MiB, all that one answer holds", STEP_MAX >> 20);
     } else {

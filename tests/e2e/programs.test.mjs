@@ -222,6 +222,20 @@ describe('run-program', () => {
     assert.equal((await run('1', { memory: 'No Name' })).structured.error.code, 'invalid-argument');
   });
 
+  test('an answer nests no deeper than clients can read: what is deeper is text', async () => {
+    const nest = (levels) => `(reduce (fn [inside i] {:i i :inside inside}) nil (range ${levels}))`;
+    const chain = (object) => object && typeof object === 'object' ? 1 + chain(object.inside) : 0;
+    assert.equal(chain(await value(nest(99))), 99);
+    let end = await value(nest(150));
+    assert.equal(chain(end), 99);
+    while (typeof end === 'object')
+      end = end.inside;
+    assert.match(end, /^\{"i" 50 "inside" \{"i" 49 .*\{"i" 0 "inside" nil\}{51}$/);
+    const { structured, text } = await run(nest(20000), { limits: { max_memory: 100000000 } });
+    assert.equal(structured.error.code, 'result-too-large');
+    assert.match(text, /nested too deeply \(at most 10000 levels\)/);
+  });
+
   test('a named memory keeps all data, whatever its names, its size and its depth', async () => {
     const { structured } = await run(`(def f (reduce * (range 1 101)))
       (def deep (reduce (fn [inside _] [inside]) f (range 500))) {"New York" 5 "größe" [1]}`, { memory: 'data' });

@@ -265,6 +265,7 @@ static bool open_memory(struct program_task *task)
     value content;
     struct error error;
     if (!named_memory_open(task->memory_name, region, &task->memory, &content, &error)) {
+        mcp_call_on_cancel(task->call, NULL, NULL);
         tool_refuse(task->call, error.code == ERROR_BUSY ? "memory-busy" : "memory-unavailable",
                     "%s", error.message);
         return false;
@@ -281,12 +282,10 @@ static bool open_memory(struct program_task *task)
 
 static void task_begin(struct program_task *task)
 {
-    if (task->memory_name && !open_memory(task)) {
-        mcp_call_on_cancel(task->call, NULL, NULL);
+    if (!task->memory_name || open_memory(task))
+        resolve_tools(task);
+    else
         task_free(task);
-        return;
-    }
-    resolve_tools(task);
 }
 
 // The limits of a run are checked by the worker; those that would hurt the server, here.

@@ -222,6 +222,28 @@ describe('run-program', () => {
     assert.equal((await run('1', { memory: 'No Name' })).structured.error.code, 'invalid-argument');
   });
 
+  test('a memory that cannot be read refuses each run, and nothing else suffers', async () => {
+    await run('(def n 1)', { memory: 'broken' });
+    writeFileSync(path.join(directory, 'cadre/programs/broken.json'), '{oops');
+    const calls = Array.from({ length: 5 }, () => run('n', { memory: 'broken' }));
+    for (const { structured, text } of await Promise.all(calls)) {
+      assert.equal(structured.error.code, 'memory-unavailable');
+      assert.match(text, /broken\.json is damaged/);
+    }
+    assert.equal(await value('(+ 1 2)'), 3);
+  });
+
+  test('runs that share a memory get it while commands of other runs are started', async () => {
+    const count = { source: '(def n (inc (or n 0)))', memory: 'beside-commands' };
+    const commands = { source: '(pmap (fn [i] (tool/deaf {:i i})) (range 4))', limits: { timeout: 60000 } };
+    for (let round = 0; round < 10; round++) {
+      const calls = Array.from({ length: 20 }, (_, i) => server.call('run-program', i % 2 ? commands : count));
+      for (const { isError, text } of await Promise.all(calls))
+        assert.ok(!isError, text);
+    }
+    assert.equal(await value('n', { memory: 'beside-commands' }), 100);
+  });
+
   test('an answer nests no deeper than clients can read: what is deeper is text', async () => {
     const nest = (levels) => `(reduce (fn [inside i] {:i i :inside inside}) nil (range ${levels}))`;
     const chain = (object) => object && typeof object === 'object' ? 1 + chain(object.inside) : 0;

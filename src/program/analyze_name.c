@@ -218,6 +218,9 @@ static struct expression *constant_reference(struct analysis *analysis, const st
 static struct expression *tool_value(struct analysis *analysis, const struct form *form,
                                      struct span name)
 {
+    struct expression *gone = analyze_gone_tool(analysis, name, form);
+    if (gone)
+        return gone;
     uint32_t tool = tool_index(analysis, name, form);
     if (!analysis->tool_constants)
         analysis->tool_constants = analysis_alloc(analysis, analysis->program->tools->count *
@@ -285,6 +288,43 @@ uint32_t tool_index(struct analysis *analysis, struct span name, const struct fo
                       diagnostic->suggestions[0], known);
     analysis_fail(analysis, UNKNOWN_TOOL, form, op, "unknown tool '%s'. Known tools: %s", op,
                   known);
+}
+
+static struct form *text_form(struct analysis *analysis, enum form_kind kind, struct span text)
+{
+    struct form *form = analysis_alloc(analysis, sizeof(*form));
+    *form = (struct form){.kind = kind, .text = text};
+    return form;
+}
+
+// Only a call of the function may fail: (fail {:reason "unknown_tool" :message "…"}). Otherwise a
+// memory would be lost to programs together with the tool.
+struct expression *analyze_gone_tool(struct analysis *analysis, struct span name,
+                                     const struct form *form)
+{
+    enum { MESSAGE_SIZE = 160 };
+    if (form->offset >= analysis->options->definition_bytes ||
+        tool_find(analysis->program->tools, name) >= 0)
+        return NULL;
+    char *message = analysis_alloc(analysis, MESSAGE_SIZE);
+    snprintf(message, MESSAGE_SIZE, "unknown tool '%.*s' in a function kept in memory",
+             name.length > 80 ? 80 : (int)name.length, name.data);
+    struct form *parts[] = {
+        text_form(analysis, FORM_KEYWORD, SPAN("reason")),
+        text_form(analysis, FORM_STRING, SPAN("unknown_tool")),
+        text_form(analysis, FORM_KEYWORD, SPAN("message")),
+        text_form(analysis, FORM_STRING, span_from(message)),
+    };
+    struct form *failure = text_form(analysis, FORM_MAP, (struct span){0});
+    failure->count = sizeof(parts) / sizeof(parts[0]);
+    failure->items = analysis_alloc(analysis, sizeof(parts));
+    memcpy(failure->items, parts, sizeof(parts));
+    struct expression_call *exit = expression_new(analysis, EXPRESSION_FAIL, sizeof(*exit), form);
+    exit->count = 1;
+    exit->items = analysis_alloc(analysis, sizeof(*exit->items));
+    exit->items[0] = constant_reference(analysis, form,
+                                        (struct constant){.kind = CONSTANT_FORM, .form = failure});
+    return &exit->base;
 }
 
 // --- plain names --------------------------------------------------------------------------------

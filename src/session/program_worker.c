@@ -308,6 +308,8 @@ static value put_definitions_first(struct region *region, value record,
     CLEANUP_BUFFER struct buffer source;
     buffer_init(&source, PROGRAM_MESSAGE_MAX);
     *ret_prefix = saved_memory_prepend(&source, value_text(definitions), value_text(program));
+    record = map_put_text(region, record, "definition_bytes",
+                          value_integer((int64_t)ret_prefix->length));
     return map_put_text(region, record, "program", value_string(region, buffer_span(&source)));
 }
 

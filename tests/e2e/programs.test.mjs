@@ -222,6 +222,17 @@ describe('run-program', () => {
     assert.equal((await run('1', { memory: 'No Name' })).structured.error.code, 'invalid-argument');
   });
 
+  test('a memory outlives the tools that its functions name', async () => {
+    const memory = 'tools-gone', source = '(defn ask [x] (tool/echo {:x x})) (defn twice [x] (* 2 x)) nil';
+    assert.equal(await value(source, { memory }), null);
+    assert.equal(await value('(twice 4)', { memory, tools: [] }), 8);
+    const { fail } = await failure('(ask 1)', { memory, tools: [] });
+    assert.equal(fail.details.kind, 'unknown_tool');
+    assert.equal(fail.message, "unknown tool 'echo' in a function kept in memory");
+    assert.equal((await failure('(tool/echo {})', { memory, tools: [] })).fail.reason, 'analysis_error');
+    assert.deepEqual(await value('(ask 1)', { memory }), { x: 1 });
+  });
+
   test('a memory that cannot be read refuses each run, and nothing else suffers', async () => {
     await run('(def n 1)', { memory: 'broken' });
     writeFileSync(path.join(directory, 'cadre/programs/broken.json'), '{oops');

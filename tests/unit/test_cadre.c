@@ -506,6 +506,29 @@ Test(cadre, nested_results)
     cadre_host_free(host);
 }
 
+// A memory can be used where the tools that its functions name are not.
+Test(cadre, gone_tools)
+{
+    int calls = 0;
+    cadre_host *host = make_host(&calls);
+    cadre_step *step = eval(host,
+                            "(defn by-call [x] (tool/add {:a x :b 1}))"
+                            "(defn by-name [x] (call \"add\" {:a x :b 2}))"
+                            "(defn by-value [xs] (map tool/add xs))",
+                            NULL);
+    cadre_inputs *inputs = cadre_inputs_new();
+    cr_assert(cadre_inputs_set_memory_from(inputs, step));
+    cadre_step_free(step);
+    check_printed(host, "[(by-call 1) (by-name 1) (by-value [{:a 3 :b 4}])]", inputs, "[2 3 [7]]");
+    check_printed(NULL, "(+ 1 2)", inputs, "3");
+    check_kind(NULL, "(by-call 1)", inputs, "unknown_tool");
+    check_kind(NULL, "(by-name 1)", inputs, "unknown_tool");
+    check_kind(NULL, "(by-value [])", inputs, "unknown_tool");
+    check_kind(NULL, "(if false (tool/add {}))", inputs, "unknown_tool");
+    cadre_inputs_free(inputs);
+    cadre_host_free(host);
+}
+
 // --- threads --------------------------------------------------------------------------------------
 
 struct worker {

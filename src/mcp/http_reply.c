@@ -104,7 +104,9 @@ void watch_sweep(struct mcp_http *http)
 struct bufferevent *watch_new_buffer(struct event_base *base, void *data)
 {
     struct mcp_http *http = data;
-    struct bufferevent *buffer = bufferevent_socket_new(base, -1, 0);
+    // The buffer closes the socket, not evhttp: we hold the buffer, and its events, for longer than
+    // evhttp does. Another descriptor with the number of a closed socket would get no events.
+    struct bufferevent *buffer = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
     CHECK(buffer);
     // Those that closed since the last sweep must not count.
     struct watch *watch, *next;

@@ -6,6 +6,7 @@ import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { HttpServer, allEvents, call, modern } from './mcp_support.mjs';
 import { CADRE, Server, eventually, residentBytes, sleep, temporaryDirectory, useServer } from './support.mjs';
 
 const EXAMPLES = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../examples');
@@ -276,6 +277,27 @@ describe('run-program', () => {
     assert.deepEqual(await value('[(= f (reduce * (range 1 101)) (first (flatten deep))) (memory/get "New York") (memory/get "größe")]',
       { memory: 'data' }), [true, 5, [1]]);
   });
+});
+
+test('commands are heard though they got the descriptors of connections that have closed', async () => {
+  const server = await HttpServer.start(['--program-tools', toolsFile], [CADRE, 'serve', '--http', '0']);
+  try {
+    const answer = server.modern(call(modern, 1, 'run-program',
+      { source: '(distinct (pmap (fn [_] (tool/upper {:text "a"})) (range 200)))', limits: { timeout: 60000 } }));
+    let answered = false;
+    answer.finally(() => { answered = true; });
+    while (!answered) {
+      const asked = Array.from({ length: 10 }, () => server.raw('GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'));
+      await Promise.all(asked);
+      await sleep(20);
+    }
+    const response = await answer;
+    const message = response.headers.get('content-type').startsWith('application/json')
+      ? await response.json() : (await allEvents(response)).at(-1).message;
+    assert.deepEqual(message.result.structuredContent.return, [{ text: 'A' }]);
+  } finally {
+    await server.stop();
+  }
 });
 
 test('a named memory survives the server', async () => {

@@ -88,7 +88,8 @@ CADRE_API void cadre_value_each(cadre_value collection, cadre_entry_fn *function
 /* --- tools ------------------------------------------------------------------------------------------ */
 
 /* Answers one call: gives a result with one of the cadre_call_return functions and returns true, or
- * explains itself with cadre_call_fail and returns false. May run in another thread, several at a
+ * explains itself with cadre_call_fail and returns false. What was said last counts: a result that was
+ * refused, or a failure, is a failure whatever is returned. May run in another thread, several at a
  * time, when the program uses pmap. Time in here counts against the run's timeout: look at
  * cadre_call_milliseconds_left before waiting for something. */
 typedef bool cadre_tool_fn(void *user, cadre_call *call);

@@ -118,7 +118,7 @@ void json_put_text(struct buffer *out, const char *name, const char *text)
 void json_put_value(struct buffer *out, const char *name, value v)
 {
     json_name(out, name);
-    json_write(out, v, 0, NULL);
+    json_write(out, v, JSON_SHALLOW, NULL);
 }
 
 void json_put_boolean(struct buffer *out, const char *name, bool b)

@@ -70,6 +70,9 @@ bool symbol_is_qualified(const struct symbol *symbol);
 // "tool/x" → x; an empty span when the symbol is not in this namespace.
 struct span symbol_member(const struct symbol *symbol, const char *namespace);
 uint32_t tool_index(struct analysis *analysis, struct span name, const struct form *form);
+// What stands for a tool that a function kept in memory names and that is gone; NULL when it is not.
+struct expression *analyze_gone_tool(struct analysis *analysis, struct span name,
+                                     const struct form *form);
 bool symbol_is_placeholder(const struct symbol *symbol);
 
 // --- analyze_bind.c

@@ -128,6 +128,9 @@ static struct expression *analyze_builtin_call(struct analysis *analysis, const 
 static struct expression *analyze_tool_call(struct analysis *analysis, const struct form *form,
                                             struct span name)
 {
+    struct expression *gone = analyze_gone_tool(analysis, name, form->items[0]);
+    if (gone)
+        return gone;
     struct expression_tool *call =
         expression_new(analysis, EXPRESSION_CALL_TOOL, sizeof(*call), form);
     call->tool = tool_index(analysis, name, form->items[0]);

@@ -129,8 +129,9 @@ static struct code *analyze_function(struct analysis *analysis, const struct for
     const struct form *vector = first < form->count ? form->items[first] : NULL;
     if (!vector || vector->kind != FORM_VECTOR)
         analysis_fail(analysis, INVALID_FORM, vector ? vector : form, op,
-                      vector && vector->kind == FORM_LIST ? "%s: several arities are not supported"
-                                                          : "%s: parameters must be a vector",
+                      vector && vector->kind == FORM_LIST
+                          ? "%s: several arities are not supported; use & rest"
+                          : "%s: parameters must be a vector",
                       op);
     struct code *code = code_new(analysis, form);
     struct function_frame frame;

@@ -4,6 +4,7 @@
 
 #include "base/buffer.h"
 #include "program/analysis.h"
+#include "program/habit.h"
 #include "program/name_list.h"
 #include "program/suggest.h"
 #include "program/tool.h"
@@ -90,13 +91,22 @@ static const struct {
     {"regex", BUILTIN_IN_REGEX},
 };
 
-// ", did you mean x?", or ";" when nothing is close; notes it in the diagnostic.
-static const char *meant(struct analysis *analysis, struct suggestion best, char text[80])
+enum { INSTEAD_TEXT = SUGGESTION_TEXT + 4 };
+
+// What to write instead of a name, in the midst of a sentence: "; use x;", ", did you mean x?", or ";"
+// when nothing is known.
+static const char *instead(struct analysis *analysis, struct span name, struct suggestion best,
+                           char text[INSTEAD_TEXT])
 {
-    suggest_add(analysis->compilation->diagnostic, best);
-    if (best.name.length == 0)
+    const char *advice = habit_advice(name);
+    if (advice) {
+        snprintf(text, INSTEAD_TEXT, "; %s;", advice);
+        return text;
+    }
+    char meant[SUGGESTION_TEXT];
+    if (!suggest_text(analysis->compilation->diagnostic, best, meant))
         return ";";
-    snprintf(text, 80, ", did you mean %.*s?", (int)best.name.length, best.name.data);
+    snprintf(text, INSTEAD_TEXT, ", %s", meant);
     return text;
 }
 
@@ -105,7 +115,16 @@ static int shown_length(const struct form *form)
     return form->symbol->name.length > 60 ? 60 : (int)form->symbol->name.length;
 }
 
-// The members of a namespace whose builtins have the flag, or of a class (0).
+// Is it in a namespace whose builtins have the flag, or in a class (0), or a method (no namespace)?
+static bool is_member(const struct builtin *builtin, const char *namespace, uint16_t flag)
+{
+    struct symbol whole = {.name = span_from(builtin->name)};
+    if (!namespace)
+        return whole.name.data[0] == '.';
+    return flag ? builtin->flags & flag : symbol_member(&whole, namespace).length > 0;
+}
+
+// Lists the members there are.
 static _Noreturn void fail_member(struct analysis *analysis, const struct form *form,
                                   const char *namespace, uint16_t flag)
 {
@@ -113,17 +132,17 @@ static _Noreturn void fail_member(struct analysis *analysis, const struct form *
     struct suggestion best = {0};
     struct span wanted = flag ? symbol_member(form->symbol, namespace) : form->symbol->name;
     for (size_t i = 0; i < builtin_count; i++) {
-        const struct builtin *builtin = &builtin_table[i];
-        struct symbol whole = {.name = span_from(builtin->name)};
-        if (flag ? !(builtin->flags & flag) : !symbol_member(&whole, namespace).length)
+        struct span name = span_from(builtin_table[i].name);
+        if (!is_member(&builtin_table[i], namespace, flag))
             continue;
-        name_list_add(&names, " ", whole.name, (struct span){0});
-        suggest_closer(&best, wanted, whole.name);
+        name_list_add(&names, " ", name, NULL);
+        suggest_closer(&best, wanted, name);
     }
-    char hint[80];
-    analysis_fail(analysis, INVALID_FORM, form, NULL, "%.*s does not exist%s %s/ has: %s",
-                  shown_length(form), form->symbol->name.data, meant(analysis, best, hint),
-                  namespace, name_list_text(&names));
+    char hint[INSTEAD_TEXT];
+    analysis_fail(analysis, INVALID_FORM, form, NULL, "%.*s does not exist%s %s%s: %s",
+                  shown_length(form), form->symbol->name.data,
+                  instead(analysis, wanted, best, hint), namespace ? namespace : "the methods are",
+                  namespace ? "/ has" : "", name_list_text(&names));
 }
 
 static _Noreturn void fail_core_member(struct analysis *analysis, const struct form *form,
@@ -131,10 +150,10 @@ static _Noreturn void fail_core_member(struct analysis *analysis, const struct f
 {
     struct suggestion best = {0};
     suggest_builtin(&best, member);
-    char hint[80];
+    char hint[INSTEAD_TEXT];
     analysis_fail(analysis, INVALID_FORM, form, NULL,
                   "%.*s does not exist%s (apropos \"text\") lists the builtins", shown_length(form),
-                  form->symbol->name.data, meant(analysis, best, hint));
+                  form->symbol->name.data, instead(analysis, member, best, hint));
 }
 
 static const struct builtin *find_plain(struct span name)
@@ -199,6 +218,9 @@ static struct expression *constant_reference(struct analysis *analysis, const st
 static struct expression *tool_value(struct analysis *analysis, const struct form *form,
                                      struct span name)
 {
+    struct expression *gone = analyze_gone_tool(analysis, name, form);
+    if (gone)
+        return gone;
     uint32_t tool = tool_index(analysis, name, form);
     if (!analysis->tool_constants)
         analysis->tool_constants = analysis_alloc(analysis, analysis->program->tools->count *
@@ -266,6 +288,43 @@ uint32_t tool_index(struct analysis *analysis, struct span name, const struct fo
                       diagnostic->suggestions[0], known);
     analysis_fail(analysis, UNKNOWN_TOOL, form, op, "unknown tool '%s'. Known tools: %s", op,
                   known);
+}
+
+static struct form *text_form(struct analysis *analysis, enum form_kind kind, struct span text)
+{
+    struct form *form = analysis_alloc(analysis, sizeof(*form));
+    *form = (struct form){.kind = kind, .text = text};
+    return form;
+}
+
+// Only a call of the function may fail: (fail {:reason "unknown_tool" :message "…"}). Otherwise a
+// memory would be lost to programs together with the tool.
+struct expression *analyze_gone_tool(struct analysis *analysis, struct span name,
+                                     const struct form *form)
+{
+    enum { MESSAGE_SIZE = 160 };
+    if (form->offset >= analysis->options->definition_bytes ||
+        tool_find(analysis->program->tools, name) >= 0)
+        return NULL;
+    char *message = analysis_alloc(analysis, MESSAGE_SIZE);
+    snprintf(message, MESSAGE_SIZE, "unknown tool '%.*s' in a function kept in memory",
+             name.length > 80 ? 80 : (int)name.length, name.data);
+    struct form *parts[] = {
+        text_form(analysis, FORM_KEYWORD, SPAN("reason")),
+        text_form(analysis, FORM_STRING, SPAN("unknown_tool")),
+        text_form(analysis, FORM_KEYWORD, SPAN("message")),
+        text_form(analysis, FORM_STRING, span_from(message)),
+    };
+    struct form *failure = text_form(analysis, FORM_MAP, (struct span){0});
+    failure->count = sizeof(parts) / sizeof(parts[0]);
+    failure->items = analysis_alloc(analysis, sizeof(parts));
+    memcpy(failure->items, parts, sizeof(parts));
+    struct expression_call *exit = expression_new(analysis, EXPRESSION_FAIL, sizeof(*exit), form);
+    exit->count = 1;
+    exit->items = analysis_alloc(analysis, sizeof(*exit->items));
+    exit->items[0] = constant_reference(analysis, form,
+                                        (struct constant){.kind = CONSTANT_FORM, .form = failure});
+    return &exit->base;
 }
 
 // --- plain names --------------------------------------------------------------------------------
@@ -353,8 +412,6 @@ struct expression *analyze_symbol(struct analysis *analysis, const struct form *
     if (symbol_is_qualified(symbol))
         return analyze_qualified(analysis, form);
     if (symbol->name.data[0] == '.' && symbol->name.length > 1)
-        analysis_fail(analysis, INVALID_FORM, form, NULL, "unknown method %.*s",
-                      (int)(symbol->name.length > 80 ? 80 : symbol->name.length),
-                      symbol->name.data);
+        fail_member(analysis, form, NULL, 0);
     return analyze_global(analysis, form, unbound_is_nil);
 }

@@ -203,6 +203,9 @@ static struct expression *analyze_tool_by_name(struct analysis *analysis, const 
     if (name->kind != FORM_STRING)
         analysis_fail(analysis, INVALID_CALL, name, "call",
                       "call: the tool's name must be a string literal");
+    struct expression *gone = analyze_gone_tool(analysis, name->text, name);
+    if (gone)
+        return gone;
     struct expression_tool *call =
         expression_new(analysis, EXPRESSION_CALL_TOOL, sizeof(*call), form);
     call->tool = tool_index(analysis, name->text, name);

@@ -136,6 +136,7 @@ cadre_program *cadre_compile(cadre_host *host, const char *source, size_t length
     if (definitions.length) {
         program->prefix = saved_memory_prepend(&whole, definitions, compile.source);
         compile.source = buffer_span(&whole);
+        compile.definition_bytes = program->prefix.length;
     }
     program->program = whole.failed ? NULL : program_compile(&compile, &program->diagnostic);
     if (whole.failed || (!program->program && !program_set_failure(program, compile.source))) {

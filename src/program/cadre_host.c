@@ -59,8 +59,8 @@ static bool call_public(void *data, struct tool_call *call)
     bool ok = tool->function(tool->user, &public);
     buffer_release(&public.json);
     if (!ok && call->error.length == 0)
-        buffer_append_text(&call->error, "no reason given");
-    return ok;
+        cadre_call_fail(&public, "");
+    return call->error.length == 0;
 }
 
 static bool host_fail(cadre_host *host, const char *message)
@@ -130,28 +130,29 @@ int64_t cadre_call_milliseconds_left(cadre_call *call)
 
 bool cadre_call_fail(cadre_call *call, const char *text)
 {
-    if (call) {
-        buffer_clear(&call->call->error);
-        buffer_append_text(&call->call->error, text ? text : "");
-    }
-    return false;
+    const char *reason = text && text[0] ? text : "no reason given";
+    return call && tool_call_fail(call->call, span_from(reason));
 }
 
+// A result takes the place of an earlier failure.
 static bool call_return(cadre_call *call, value result)
 {
-    if (call)
-        call->call->result = result;
-    return call != NULL;
+    if (!call)
+        return false;
+    buffer_clear(&call->call->error);
+    call->call->result = result;
+    return true;
 }
 
 bool cadre_call_return_json(cadre_call *call, const char *json, size_t length)
 {
     struct error error = {0};
+    struct json_options options = {.max_depth = TOOL_RESULT_DEPTH};
     value result;
     if (!call)
         return false;
     if (!json ||
-        !json_read(call->call->region, (struct span){json, length}, NULL, &result, &error)) {
+        !json_read(call->call->region, (struct span){json, length}, &options, &result, &error)) {
         char text[CADRE_MESSAGE_SIZE];
         snprintf(text, sizeof(text), "the result is not JSON: %s", json ? error.message : "NULL");
         return cadre_call_fail(call, text);
@@ -167,8 +168,7 @@ struct string_result {
 static bool make_string(void *data, struct tool_call *call)
 {
     struct string_result *result = data;
-    call->result = value_string(call->region, result->text);
-    return true;
+    return call_return(result->call, value_string(call->region, result->text));
 }
 
 bool cadre_call_return_string(cadre_call *call, const char *text, size_t length)

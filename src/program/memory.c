@@ -1,7 +1,9 @@
 #include "program/memory.h"
 
 #include <stdio.h>
+#include <string.h>
 
+#include "program/habit.h"
 #include "program/name_list.h"
 #include "program/suggest.h"
 #include "value/flexible.h"
@@ -226,6 +228,14 @@ static struct suggestion suggest_name(const struct program *program, const struc
     return best;
 }
 
+// What to write instead of an unbound name; NULL when nothing is close.
+static const char *hint_for(const struct program *program, const struct global *global,
+                            struct diagnostic *diagnostic, char text[SUGGESTION_TEXT])
+{
+    const char *advice = habit_advice(global->name);
+    return advice ? advice : suggest_text(diagnostic, suggest_name(program, global), text);
+}
+
 bool program_check_names(const struct program *program, value memory,
                          struct diagnostic *ret_diagnostic)
 {
@@ -240,11 +250,12 @@ bool program_check_names(const struct program *program, value memory,
     ret_diagnostic->kind = UNBOUND_VAR;
     ret_diagnostic->offset = global->offset;
     for (; global && names.count < LISTED_NAMES; global = next_unbound(program, memory, global)) {
-        struct suggestion best = {0};
+        char text[SUGGESTION_TEXT];
+        const char *hint = NULL;
         if (names.count < SUGGESTED_NAMES)
-            best = suggest_name(program, global);
-        suggest_add(ret_diagnostic, best);
-        name_list_add(&names, ", ", global->name, best.name);
+            hint = hint_for(program, global, ret_diagnostic, text);
+        bool is_repeated = hint && strstr(names.text, hint);
+        name_list_add(&names, ", ", global->name, is_repeated ? NULL : hint);
     }
     names.count = count;
     snprintf(ret_diagnostic->message, sizeof(ret_diagnostic->message), "undefined variable%s: %s",

@@ -3,25 +3,21 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_SHOWN = 60, MORE_SIZE = 32 };  // bytes of a name, and of "and N more"
-
-static int shown_length(struct span name)
-{
-    return name.length > NAME_SHOWN ? NAME_SHOWN : (int)name.length;
-}
+// Bytes of a name, of a hint, and of "and N more".
+enum { NAME_SHOWN = 60, HINT_SHOWN = 80, MORE_SIZE = 32 };
 
 void name_list_add(struct name_list *list, const char *separator, struct span name,
-                   struct span meant)
+                   const char *hint)
 {
     list->count++;
     if (list->shown + 1 < list->count)
         return;  // one was left out already
-    char text[2 * NAME_SHOWN + 40];
+    char text[NAME_SHOWN + HINT_SHOWN + 10];
     int length = snprintf(text, sizeof(text), "%s%.*s", list->shown ? separator : "",
-                          shown_length(name), name.data);
-    if (meant.length)
-        length += snprintf(text + length, sizeof(text) - (size_t)length, " (did you mean %.*s?)",
-                           shown_length(meant), meant.data);
+                          name.length > NAME_SHOWN ? NAME_SHOWN : (int)name.length, name.data);
+    if (hint)
+        length +=
+            snprintf(text + length, sizeof(text) - (size_t)length, " (%.*s)", HINT_SHOWN, hint);
     if (list->used + (size_t)length + MORE_SIZE > sizeof(list->text))
         return;
     memcpy(list->text + list->used, text, (size_t)length + 1);

@@ -10,8 +10,8 @@ struct name_list {
     size_t shown;
 };
 
-// Puts a name, with what was perhaps meant (empty: nothing), behind the others.
+// Puts a name, with a hint (NULL: none), behind the others.
 void name_list_add(struct name_list *list, const char *separator, struct span name,
-                   struct span meant);
+                   const char *hint);
 // The whole text; `count` names were to be listed, "none" when that is 0.
 const char *name_list_text(struct name_list *list);

@@ -50,7 +50,8 @@ struct program {
 };
 
 struct compile_options {
-    struct span source;  // copied
+    struct span source;       // copied
+    size_t definition_bytes;  // at its start: functions kept in memory
     const struct run_limits *limits;
     const struct tool_table *tools;
     const struct span *functions;  // names of functions in memory: they shadow builtins

@@ -84,7 +84,8 @@ static struct form *new_form(struct reader *reader, enum form_kind kind, const c
 }
 
 // A number, keyword or character must not run into a symbol.
-static void check_separated(struct reader *reader, const char *start, const char *what)
+static void check_separated(struct reader *reader, const char *start, const char *what,
+                            const char *advice)
 {
     char c = peek(reader, 0);
     if (reader->next < reader->end && (is_symbol_part(c) || (unsigned char)c >= 0x80)) {
@@ -92,7 +93,7 @@ static void check_separated(struct reader *reader, const char *start, const char
         while (end < reader->end && is_symbol_part(*end))
             end++;
         int shown = end - start > SHOWN_CHARACTERS ? SHOWN_CHARACTERS : (int)(end - start);
-        reader_fail(reader, start, "invalid %s: %.*s", what, shown, start);
+        reader_fail(reader, start, "invalid %s: %.*s; %s", what, shown, start, advice);
     }
 }
 
@@ -153,7 +154,8 @@ static struct form *read_number(struct reader *reader)
                 reader->next++;
         }
     }
-    check_separated(reader, start, "number");
+    check_separated(reader, start, "number",
+                    "numbers are decimal, like 42, -1.5 or 1e3; for a ratio use (/ a b)");
     return is_float ? read_float(reader, start) : read_integer(reader, start);
 }
 
@@ -255,7 +257,7 @@ static struct form *read_character(struct reader *reader)
     size_t length = cluster_length(reader->next, left);
     form->text = (struct span){reader->next, length};
     reader->next += length;
-    check_separated(reader, start, "character literal");
+    check_separated(reader, start, "character literal", "use a string");
     return form;
 }
 
@@ -266,8 +268,9 @@ static struct form *read_keyword(struct reader *reader)
     while (is_keyword_part(peek(reader, 0)))
         reader->next++;
     if (reader->next == name)
-        reader_fail(reader, start, "keyword without a name");
-    check_separated(reader, start, "keyword");
+        reader_fail(reader, start, "a keyword is one : and a name");
+    check_separated(reader, start, "keyword",
+                    "keywords have no namespace; a string like \"a/b\" can be a key as well");
     struct form *form = new_form(reader, FORM_KEYWORD, start);
     form->text = (struct span){name, (size_t)(reader->next - name)};
     symbol_count_keyword(reader->compilation, form->text, form->offset);
@@ -355,7 +358,8 @@ static struct form *read_prefixed_symbol(struct reader *reader, enum form_kind k
     if (is_symbol_start(c) && !(c == '-' && is_digit(peek(reader, 1))))
         symbol = read_symbol(reader);
     if (!symbol || symbol->kind != FORM_SYMBOL)
-        reader_fail(reader, start, "%.*s must be followed by a symbol", (int)prefix, start);
+        reader_fail(reader, start, "%.*s must be followed by a symbol; [1 2] needs no quote",
+                    (int)prefix, start);
     struct form *form = new_form(reader, kind, start);
     form->items = compilation_alloc(reader->compilation, sizeof(void *));
     form->items[0] = symbol;
@@ -393,7 +397,10 @@ static struct form *read_dispatch(struct reader *reader)
     case '\'': return read_prefixed_symbol(reader, FORM_VAR, 2);
     case '#': return read_special_float(reader);
     case '_': reader_fail(reader, reader->next, "#_ is not supported; use (comment ...)");
-    default: reader_fail(reader, reader->next, "unexpected #");
+    default:
+        reader_fail(reader, reader->next,
+                    "unexpected #; it begins #{set} #(fn) #\"regex\" #'x ##Inf; there are no tags, "
+                    "dates are strings");
     }
 }
 
@@ -404,7 +411,15 @@ static _Noreturn void fail_unexpected(struct reader *reader)
     if (code_point < 0x20)
         reader_fail(reader, reader->next, "unexpected control character U+%04X",
                     (unsigned)code_point);
-    reader_fail(reader, reader->next, "unexpected character %.*s", (int)length, reader->next);
+    static const char *const advice[] = {
+        ['@'] = "; there are no atoms",
+        ['^'] = "; there is no metadata and there are no type hints",
+        ['`'] = "; there are no macros",
+        ['~'] = "; there are no macros",
+    };
+    const char *hint = code_point < sizeof(advice) / sizeof(advice[0]) ? advice[code_point] : NULL;
+    reader_fail(reader, reader->next, "unexpected character %.*s%s", (int)length, reader->next,
+                hint ? hint : "");
 }
 
 static struct form *read_form(struct reader *reader)

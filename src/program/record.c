@@ -140,6 +140,7 @@ void program_compile_and_run(const struct program_inputs *inputs, struct arena *
         return;
     struct compile_options options = {
         .source = inputs->source,
+        .definition_bytes = inputs->definition_bytes,
         .limits = &inputs->options.limits,
         .tools = inputs->tools,
         .plain = inputs->options.plain,
@@ -251,6 +252,9 @@ static bool read_inputs(value record, struct program_inputs *inputs, const struc
     if (source.tag != VALUE_STRING)
         return refuse(diagnostic, "missing or not a string", SPAN("program"));
     inputs->source = utf8_without_mark(value_text(source));
+    value definitions = map_get_text(record, "definition_bytes");
+    if (definitions.tag == VALUE_INTEGER)
+        inputs->definition_bytes = (size_t)definitions.integer;
     return read_map(inputs->region, record, "context", "context_edn", &inputs->context,
                     diagnostic) &&
            read_history(inputs->region, record, &inputs->history, diagnostic) &&

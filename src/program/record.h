@@ -49,6 +49,7 @@ void scripted_tools_free(struct scripted_tool *scripts);
 struct program_inputs {
     struct region *region;
     struct span source;
+    size_t definition_bytes;  // at the start of the source: functions kept in memory
     value context, memory, history;
     struct span signature;  // data NULL: none
     enum signature_mode validation;

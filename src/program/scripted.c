@@ -57,7 +57,7 @@ static bool run_program(const struct scripted_tool *script, struct tool_call *ca
     if (ok)
         call->result = value_copy(call->region, step.result);
     else
-        buffer_append_span(&call->error, step_message(&step));
+        tool_call_fail(call, step_message(&step));
     step_release(&step);
     return ok;
 }
@@ -70,15 +70,10 @@ static bool call_scripted(void *data, struct tool_call *call)
         call->is_late = until > call->deadline_ns;
         sleep_until(call->is_late ? call->deadline_ns : until);
     }
-    if (call->is_late) {
-        buffer_append_text(&call->error,
-                           "no answer within the time limit of the run (option timeout)");
-        return false;
-    }
-    if (script->error) {
-        buffer_append_text(&call->error, script->error);
-        return false;
-    }
+    if (call->is_late)
+        return tool_call_fail(call, SPAN(TOOL_LATE));
+    if (script->error)
+        return tool_call_fail(call, span_from(script->error));
     if (script->program)
         return run_program(script, call);
     if (script->host)

@@ -51,6 +51,16 @@ void suggest_add(struct diagnostic *diagnostic, struct suggestion best)
         memcpy(diagnostic->suggestions[diagnostic->suggestion_count++], text, sizeof(text));
 }
 
+const char *suggest_text(struct diagnostic *diagnostic, struct suggestion best,
+                         char text[SUGGESTION_TEXT])
+{
+    suggest_add(diagnostic, best);
+    if (!best.name.length)
+        return NULL;
+    snprintf(text, SUGGESTION_TEXT, "did you mean %.*s?", (int)best.name.length, best.name.data);
+    return text;
+}
+
 static bool is_swapped_pair(struct span a, struct span b)
 {
     return a.length == 2 && b.length == 2 && a.data[0] == b.data[1] && a.data[1] == b.data[0];

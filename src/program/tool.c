@@ -16,7 +16,10 @@
 #include "value/print.h"
 #include "value/tick.h"
 
-enum { LEDGER_RESULT_BYTES = 16384, TOOL_ERROR_BYTES = 65536 };
+enum {
+    LEDGER_RESULT_BYTES = 16384,
+    TOOL_ERROR_BYTES = UTF8_MAX_BYTES * TOOL_ERROR_LENGTH,  // of what is longer the end is not kept
+};
 
 const char *tool_name(struct run *run, uint32_t tool)
 {
@@ -220,11 +223,17 @@ bool tool_call_run(tool_fn *function, void *data, struct tool_call *call)
     region_on_exhausted(call->region, call_exhausted, call);
     if (__builtin_setjmp(call->exit)) {
         call->is_exhausted = true;
-        buffer_clear(&call->error);
-        buffer_append_text(&call->error, "the tool's result needs too much memory");
-        return false;
+        return tool_call_fail(call, SPAN("the tool's result needs too much memory"));
     }
     return function(data, call);
+}
+
+bool tool_call_fail(struct tool_call *call, struct span text)
+{
+    buffer_clear(&call->error);
+    buffer_append(&call->error, text.data,
+                  text.length < TOOL_ERROR_BYTES ? text.length : TOOL_ERROR_BYTES);
+    return false;
 }
 
 void tool_call_free(struct tool_call *call)
@@ -301,10 +310,12 @@ static bool call_here(struct run *run, const struct tool *tool, struct tool_call
 // The text of a failed tool is untrusted: made valid, and cut.
 static value error_text(struct run *run, struct tool_call *call)
 {
-    struct span text = buffer_span(&call->error);
-    size_t length = utf8_valid_prefix(text.data, text.length);
-    length = utf8_offset(text.data, length, TOOL_ERROR_LENGTH);
-    return value_string(run->region, (struct span){text.data, length});
+    value whole = value_string_repair(run->region, buffer_span(&call->error));
+    struct span text = value_text(whole);
+    text.length = utf8_offset(text.data, text.length, TOOL_ERROR_LENGTH);
+    value kept = value_string(run->region, text);
+    value_release(run->region, whole);
+    return kept;
 }
 
 static _Noreturn void fail_result_size(struct run *run, const struct tool *tool)

@@ -13,10 +13,13 @@
 struct diagnostic;
 struct tool_call;
 
-// Returns true and sets call->result, or returns false and writes call->error.
+// Returns true and sets call->result, or false by way of tool_call_fail().
 typedef bool tool_fn(void *data, struct tool_call *call);
 
-enum { TOOL_ERROR_LENGTH = 500 };  // code points of an error text that are kept
+enum {
+    TOOL_ERROR_LENGTH = 500,   // code points of an error text that are kept
+    TOOL_RESULT_DEPTH = 1000,  // nesting of a result given as JSON
+};
 
 struct tool_call {
     struct region *region;  // of this call; over its limit the call fails
@@ -32,6 +35,10 @@ struct tool_call {
 
 // The call's region has a handler that jumps back to tool_call_run(), which then fails.
 bool tool_call_run(tool_fn *function, void *data, struct tool_call *call);
+// Says why the call failed, instead of what was said before. Always false.
+bool tool_call_fail(struct tool_call *call, struct span text);
+
+#define TOOL_LATE "no answer within the time limit of the run (option timeout)"
 
 enum tool_flags {
     TOOL_SKIP = 1,   // has no signature on purpose

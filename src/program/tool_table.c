@@ -120,7 +120,7 @@ void tool_names(const struct tool_table *table, struct name_list *list)
         names[i] = table->tools[i].name;
     qsort(names, count, sizeof(names[0]), compare_names);
     for (size_t i = 0; i < count; i++)
-        name_list_add(list, ", ", span_from(names[i]), (struct span){0});
+        name_list_add(list, ", ", span_from(names[i]), NULL);
     list->count = total;
 }
 

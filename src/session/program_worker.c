@@ -239,17 +239,14 @@ static bool take_result(struct tool_call *call, struct span payload)
     value message, v;
     struct error error;
     struct json_options options = {.max_depth = RECORD_DEPTH};
-    if (!json_read(call->region, payload, &options, &message, &error)) {
-        buffer_append_format(&call->error, "unreadable result: %s", error.message);
-        return false;
-    }
+    if (!json_read(call->region, payload, &options, &message, &error))
+        return tool_call_fail(call, SPAN("unreadable result"));
     if (map_find_text(message, "value", &v)) {
         call->result = value_retain(v);
         return true;
     }
     v = map_get_text(message, "error");
-    buffer_append_span(&call->error, value_is_string(v) ? value_text(v) : SPAN("no result"));
-    return false;
+    return tool_call_fail(call, value_is_string(v) ? value_text(v) : SPAN("no result"));
 }
 
 static bool call_remote(void *data, struct span name, struct tool_call *call)
@@ -260,8 +257,7 @@ static bool call_remote(void *data, struct span name, struct tool_call *call)
     bool answered = exchange(worker, name, call->arguments, call->deadline_ns, &waiting);
     bool ok = answered && take_result(call, buffer_span(&waiting.answer));
     if (!answered)
-        buffer_append_text(&call->error,
-                           "no answer within the time limit of the run (option timeout)");
+        tool_call_fail(call, SPAN(TOOL_LATE));
     buffer_release(&waiting.answer);
     return ok;
 }
@@ -312,6 +308,8 @@ static value put_definitions_first(struct region *region, value record,
     CLEANUP_BUFFER struct buffer source;
     buffer_init(&source, PROGRAM_MESSAGE_MAX);
     *ret_prefix = saved_memory_prepend(&source, value_text(definitions), value_text(program));
+    record = map_put_text(region, record, "definition_bytes",
+                          value_integer((int64_t)ret_prefix->length));
     return map_put_text(region, record, "program", value_string(region, buffer_span(&source)));
 }
 

@@ -111,8 +111,12 @@ void named_memory_close(struct named_memory *memory)
 {
     if (!memory)
         return;
-    if (memory->lock >= 0)
+    if (memory->lock >= 0) {
+        // Closing is not enough: a process that is being started holds the descriptor, and with it
+        // the lock, until it becomes another program.
+        flock(memory->lock, LOCK_UN);
         close(memory->lock);
+    }
     memory_free(memory->path);
     memory_free(memory);
 }

@@ -131,8 +131,11 @@ static void on_answer(void *data, struct span answer, const char *failure)
         reply_timeout(task, true, "evaluation exceeded");
     } else if (failure) {
         tool_refuse(task->call, "worker-failed", "%s", failure);
-    } else if (!json_read(region, answer, &options, &message, &error) ||
-               !value_is_map(map_get_text(message, "step"))) {
+    } else if (!json_read(region, answer, &options, &message, &error)) {
+        tool_refuse(task->call, "result-too-large",
+                    "the result cannot be read: %s (at most %d levels)", error.message,
+                    ANSWER_DEPTH);
+    } else if (!value_is_map(map_get_text(message, "step"))) {
         tool_refuse(task->call, "result-too-large",
                     "the result is larger than %d MiB, all that one answer holds", STEP_MAX >> 20);
     } else {
@@ -262,6 +265,7 @@ static bool open_memory(struct program_task *task)
     value content;
     struct error error;
     if (!named_memory_open(task->memory_name, region, &task->memory, &content, &error)) {
+        mcp_call_on_cancel(task->call, NULL, NULL);
         tool_refuse(task->call, error.code == ERROR_BUSY ? "memory-busy" : "memory-unavailable",
                     "%s", error.message);
         return false;
@@ -278,12 +282,10 @@ static bool open_memory(struct program_task *task)
 
 static void task_begin(struct program_task *task)
 {
-    if (task->memory_name && !open_memory(task)) {
-        mcp_call_on_cancel(task->call, NULL, NULL);
+    if (!task->memory_name || open_memory(task))
+        resolve_tools(task);
+    else
         task_free(task);
-        return;
-    }
-    resolve_tools(task);
 }
 
 // The limits of a run are checked by the worker; those that would hurt the server, here.

@@ -4,12 +4,11 @@
 
 #include "base/buffer.h"
 #include "base/memory.h"
+#include "program/tool.h"
 #include "session/command.h"
 #include "tools/fields.h"
 #include "tools/toolbox.h"
 #include "value/json.h"
-
-enum { RESULT_DEPTH = 1000 };
 
 // One call under way: a ticket of the sessions, or a command.
 struct pending {
@@ -103,7 +102,7 @@ static void call_lisp(const struct toolbox_tool *tool, struct session_manager *s
     struct region *region = region_new(SIZE_MAX);
     value map;
     struct error error;
-    struct json_options options = {.max_depth = RESULT_DEPTH};
+    struct json_options options = {.max_depth = TOOL_RESULT_DEPTH};
     if (!json_read(region, arguments, &options, &map, &error)) {
         fail(call, error.message);
         region_free(region);
@@ -135,7 +134,7 @@ static void reply_output(struct program_call *call, struct span output)
     struct region *region = region_new(SIZE_MAX);
     value v;
     struct error error;
-    struct json_options options = {.max_depth = RESULT_DEPTH, .borrow = true};
+    struct json_options options = {.max_depth = TOOL_RESULT_DEPTH, .borrow = true};
     if (json_read(region, output, &options, &v, &error)) {
         program_call_reply(call, true, output);
     } else {

@@ -26,9 +26,11 @@ bool json_read(struct region *region, struct span text, const struct json_option
                value *ret_value, struct error *error);
 
 enum json_write_flags {
-    JSON_SORTED = 1,  // object members by name
-    JSON_PRETTY = 2,  // two spaces per level, for people
+    JSON_SORTED = 1,   // object members by name
+    JSON_PRETTY = 2,   // two spaces per level, for people
+    JSON_SHALLOW = 4,  // collections below JSON_SHALLOW_DEPTH others as their canonical text
 };
+enum { JSON_SHALLOW_DEPTH = 100 };  // many readers refuse 200 levels
 // Appends to the buffer; a full buffer shows in buffer->failed. Two map keys with one JSON name:
 // the first in key order is kept and *ret_dropped (may be NULL) counts the others.
 void json_write(struct buffer *buffer, value v, unsigned flags, size_t *ret_dropped);

@@ -269,12 +269,17 @@ static bool next_inside(struct writer *writer, value *ret_value)
     return true;
 }
 
+static bool is_too_deep(const struct writer *writer)
+{
+    return writer->flags & JSON_SHALLOW && writer->work.count >= JSON_SHALLOW_DEPTH;
+}
+
 static void write_value(struct writer *writer, value v)
 {
     struct frame first[FIRST_FRAMES];
     work_init(&writer->work, first, sizeof(first), sizeof(struct frame));
     for (;;) {
-        if (value_is_collection(v))
+        if (value_is_collection(v) && !is_too_deep(writer))
             open_collection(writer, v);
         else
             write_scalar(writer, v);

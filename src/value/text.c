@@ -135,7 +135,7 @@ value value_string_text(struct region *region, const char *text)
     return value_string(region, span_from(text));
 }
 
-static value string_repair(struct region *region, struct span text)
+value value_string_repair(struct region *region, struct span text)
 {
     struct string *string = string_reserve(region, text.length * 3);
     size_t length = 0;
@@ -160,7 +160,7 @@ value value_string_format(struct region *region, const char *format, ...)
     va_end(arguments);
     if (utf8_is_valid(string->bytes, (size_t)length))
         return string_finish(region, string, (size_t)length);
-    value repaired = string_repair(region, (struct span){string->bytes, (size_t)length});
+    value repaired = value_string_repair(region, (struct span){string->bytes, (size_t)length});
     object_release(region, &string->header);
     return repaired;
 }

@@ -138,6 +138,7 @@ void shapes_share(struct region *region, struct region *shared);
 // --- strings and keywords -----------------------------------------------------------------------
 value value_string(struct region *region, struct span text);         // copies; text must be UTF-8
 value value_string_borrow(struct region *region, struct span text);  // text outlives the region
+value value_string_repair(struct region *region, struct span text);  // invalid bytes: U+FFFD
 value value_string_text(struct region *region, const char *text);
 value value_string_format(struct region *region, const char *format, ...)
     __attribute__((format(printf, 2, 3)));  // invalid UTF-8 becomes U+FFFD

@@ -6,6 +6,7 @@ import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { HttpServer, allEvents, call, modern } from './mcp_support.mjs';
 import { CADRE, Server, eventually, residentBytes, sleep, temporaryDirectory, useServer } from './support.mjs';
 
 const EXAMPLES = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../examples');
@@ -222,6 +223,53 @@ describe('run-program', () => {
     assert.equal((await run('1', { memory: 'No Name' })).structured.error.code, 'invalid-argument');
   });
 
+  test('a memory outlives the tools that its functions name', async () => {
+    const memory = 'tools-gone', source = '(defn ask [x] (tool/echo {:x x})) (defn twice [x] (* 2 x)) nil';
+    assert.equal(await value(source, { memory }), null);
+    assert.equal(await value('(twice 4)', { memory, tools: [] }), 8);
+    const { fail } = await failure('(ask 1)', { memory, tools: [] });
+    assert.equal(fail.details.kind, 'unknown_tool');
+    assert.equal(fail.message, "unknown tool 'echo' in a function kept in memory");
+    assert.equal((await failure('(tool/echo {})', { memory, tools: [] })).fail.reason, 'analysis_error');
+    assert.deepEqual(await value('(ask 1)', { memory }), { x: 1 });
+  });
+
+  test('a memory that cannot be read refuses each run, and nothing else suffers', async () => {
+    await run('(def n 1)', { memory: 'broken' });
+    writeFileSync(path.join(directory, 'cadre/programs/broken.json'), '{oops');
+    const calls = Array.from({ length: 5 }, () => run('n', { memory: 'broken' }));
+    for (const { structured, text } of await Promise.all(calls)) {
+      assert.equal(structured.error.code, 'memory-unavailable');
+      assert.match(text, /broken\.json is damaged/);
+    }
+    assert.equal(await value('(+ 1 2)'), 3);
+  });
+
+  test('runs that share a memory get it while commands of other runs are started', async () => {
+    const count = { source: '(def n (inc (or n 0)))', memory: 'beside-commands' };
+    const commands = { source: '(pmap (fn [i] (tool/deaf {:i i})) (range 4))', limits: { timeout: 60000 } };
+    for (let round = 0; round < 10; round++) {
+      const calls = Array.from({ length: 20 }, (_, i) => server.call('run-program', i % 2 ? commands : count));
+      for (const { isError, text } of await Promise.all(calls))
+        assert.ok(!isError, text);
+    }
+    assert.equal(await value('n', { memory: 'beside-commands' }), 100);
+  });
+
+  test('an answer nests no deeper than clients can read: what is deeper is text', async () => {
+    const nest = (levels) => `(reduce (fn [inside i] {:i i :inside inside}) nil (range ${levels}))`;
+    const chain = (object) => object && typeof object === 'object' ? 1 + chain(object.inside) : 0;
+    assert.equal(chain(await value(nest(99))), 99);
+    let end = await value(nest(150));
+    assert.equal(chain(end), 99);
+    while (typeof end === 'object')
+      end = end.inside;
+    assert.match(end, /^\{"i" 50 "inside" \{"i" 49 .*\{"i" 0 "inside" nil\}{51}$/);
+    const { structured, text } = await run(nest(20000), { limits: { max_memory: 100000000 } });
+    assert.equal(structured.error.code, 'result-too-large');
+    assert.match(text, /nested too deeply \(at most 10000 levels\)/);
+  });
+
   test('a named memory keeps all data, whatever its names, its size and its depth', async () => {
     const { structured } = await run(`(def f (reduce * (range 1 101)))
       (def deep (reduce (fn [inside _] [inside]) f (range 500))) {"New York" 5 "größe" [1]}`, { memory: 'data' });
@@ -229,6 +277,27 @@ describe('run-program', () => {
     assert.deepEqual(await value('[(= f (reduce * (range 1 101)) (first (flatten deep))) (memory/get "New York") (memory/get "größe")]',
       { memory: 'data' }), [true, 5, [1]]);
   });
+});
+
+test('commands are heard though they got the descriptors of connections that have closed', async () => {
+  const server = await HttpServer.start(['--program-tools', toolsFile], [CADRE, 'serve', '--http', '0']);
+  try {
+    const answer = server.modern(call(modern, 1, 'run-program',
+      { source: '(distinct (pmap (fn [_] (tool/upper {:text "a"})) (range 200)))', limits: { timeout: 60000 } }));
+    let answered = false;
+    answer.finally(() => { answered = true; });
+    while (!answered) {
+      const asked = Array.from({ length: 10 }, () => server.raw('GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'));
+      await Promise.all(asked);
+      await sleep(20);
+    }
+    const response = await answer;
+    const message = response.headers.get('content-type').startsWith('application/json')
+      ? await response.json() : (await allEvents(response)).at(-1).message;
+    assert.deepEqual(message.result.structuredContent.return, [{ text: 'A' }]);
+  } finally {
+    await server.stop();
+  }
 });
 
 test('a named memory survives the server', async () => {

@@ -350,6 +350,59 @@ static bool echo_json(void *user, cadre_call *call)
     return cadre_call_return_string(call, json, length);
 }
 
+// Fails with the text under "text", as often as "times" says.
+static bool fail_with(void *user, cadre_call *call)
+{
+    (void)user;
+    cadre_value item;
+    size_t length = 0;
+    const char *text = NULL;
+    int64_t times = 1;
+    if (cadre_value_get(cadre_call_arguments(call), "text", &item))
+        text = cadre_value_text(item, &length);
+    if (cadre_value_get(cadre_call_arguments(call), "times", &item))
+        cadre_value_integer(item, &times);
+    char *whole = calloc(length * (size_t)times + 1, 1);
+    for (int64_t i = 0; i < times; i++)
+        memcpy(whole + length * (size_t)i, text, length);
+    cadre_call_fail(call, whole);
+    free(whole);
+    return false;
+}
+
+static bool fail_in_latin1(void *user, cadre_call *call)
+{
+    (void)user;
+    return cadre_call_fail(call, "accès refusé: caf\xe9");
+}
+
+// Does not hand on what the functions return.
+static bool careless(void *user, cadre_call *call)
+{
+    const char *json = user;
+    if (json)
+        cadre_call_return_json(call, json, strlen(json));
+    else
+        cadre_call_fail(call, "broken");
+    return true;
+}
+
+static bool second_try(void *user, cadre_call *call)
+{
+    (void)user;
+    return cadre_call_return_json(call, "{", 1) || cadre_call_return_string(call, "ok", 2);
+}
+
+// A vector in a vector …, `levels` of them.
+static bool nest(void *user, cadre_call *call)
+{
+    int levels = *(int *)user;
+    char json[4096];
+    memset(json, '[', (size_t)levels);
+    memset(json + levels, ']', (size_t)levels);
+    return cadre_call_return_json(call, json, 2 * (size_t)levels);
+}
+
 // A tool that runs a program itself.
 static bool nested(void *user, cadre_call *call)
 {
@@ -406,6 +459,73 @@ Test(cadre, tools)
         "[0 2 4 6 8 10 12 14 16 18 20 22 24 26 28 30 32 34 36 38 40 42 44 46 48 50 52 54 56 "
         "58 60 62 64 66 68 70 72 74 76 78 80 82 84 86 88 90 92 94 96 98]");
     check_kind(host, "(pmap (fn [x] (tool/refuse)) [1 2 3])", NULL, "tool_error");
+    cadre_host_free(host);
+}
+
+static void check_message(cadre_host *host, const char *source, const char *message)
+{
+    cadre_step *step = eval(host, source, NULL);
+    cr_assert_not(cadre_step_ok(step), "%s should fail", source);
+    cr_expect_str_eq(cadre_step_message(step), message);
+    cadre_step_free(step);
+}
+
+// Why a tool failed is told however long the text is, in whatever encoding, and whatever the
+// callback returns.
+Test(cadre, failing_tools)
+{
+    static char bad_json[] = "{oops";
+    cadre_host *host = cadre_host_new();
+    cr_assert(cadre_host_add_tool(host, "fail", fail_with, NULL, NULL, NULL, 0));
+    cr_assert(cadre_host_add_tool(host, "latin1", fail_in_latin1, NULL, NULL, NULL, 0));
+    cr_assert(cadre_host_add_tool(host, "careless", careless, NULL, NULL, NULL, 0));
+    cr_assert(cadre_host_add_tool(host, "garbage", careless, bad_json, NULL, NULL, 0));
+    cr_assert(cadre_host_add_tool(host, "second-try", second_try, NULL, NULL, NULL, 0));
+    check_message(host, "(tool/fail {:text \"no\"})", "tool 'fail' failed: no");
+    check_message(host, "(tool/fail {:text \"\"})", "tool 'fail' failed: no reason given");
+    char expected[sizeof("tool 'fail' failed: ") + 500];
+    snprintf(expected, sizeof(expected), "tool 'fail' failed: %500s", "");
+    memset(expected + strlen("tool 'fail' failed: "), 'x', 500);
+    check_message(host, "(tool/fail {:text \"xxxxxxxxxx\" :times 10000})", expected);
+    check_message(host, "(tool/latin1)", "tool 'latin1' failed: accès refusé: caf\xef\xbf\xbd");
+    check_message(host, "(tool/careless)", "tool 'careless' failed: broken");
+    check_kind(host, "(tool/garbage)", NULL, "tool_error");
+    check_printed(host, "(tool/second-try)", NULL, "\"ok\"");
+    cadre_host_free(host);
+}
+
+Test(cadre, nested_results)
+{
+    static int most = 1000, more = 1001;
+    cadre_host *host = cadre_host_new();
+    cr_assert(cadre_host_add_tool(host, "most", nest, &most, NULL, NULL, 0));
+    cr_assert(cadre_host_add_tool(host, "more", nest, &more, NULL, NULL, 0));
+    check_printed(host, "(count (tree-seq vector? identity (tool/most)))", NULL, "1000");
+    check_message(host, "(tool/more)",
+                  "tool 'more' failed: the result is not JSON: nested too deeply");
+    cadre_host_free(host);
+}
+
+// A memory can be used where the tools that its functions name are not.
+Test(cadre, gone_tools)
+{
+    int calls = 0;
+    cadre_host *host = make_host(&calls);
+    cadre_step *step = eval(host,
+                            "(defn by-call [x] (tool/add {:a x :b 1}))"
+                            "(defn by-name [x] (call \"add\" {:a x :b 2}))"
+                            "(defn by-value [xs] (map tool/add xs))",
+                            NULL);
+    cadre_inputs *inputs = cadre_inputs_new();
+    cr_assert(cadre_inputs_set_memory_from(inputs, step));
+    cadre_step_free(step);
+    check_printed(host, "[(by-call 1) (by-name 1) (by-value [{:a 3 :b 4}])]", inputs, "[2 3 [7]]");
+    check_printed(NULL, "(+ 1 2)", inputs, "3");
+    check_kind(NULL, "(by-call 1)", inputs, "unknown_tool");
+    check_kind(NULL, "(by-name 1)", inputs, "unknown_tool");
+    check_kind(NULL, "(by-value [])", inputs, "unknown_tool");
+    check_kind(NULL, "(if false (tool/add {}))", inputs, "unknown_tool");
+    cadre_inputs_free(inputs);
     cadre_host_free(host);
 }
 

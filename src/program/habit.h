@@ -1,0 +1,8 @@
+// Names of Clojure that programs do not have, and what to write instead: for messages about them.
+#pragma once
+
+#include "base/span.h"
+
+// What to do without the name, a name without its namespace (but Math/ and the like) or a method;
+// NULL when nothing is known.
+const char *habit_advice(struct span name);

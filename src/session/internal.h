@@ -173,6 +173,7 @@ struct session {
     uint64_t unit_tick;    // when the current evaluation or housekeeping began
     int64_t used_ns;       // when a process was last sent a request
     int64_t attention_ns;  // when the head was last called to attention
+    int64_t snapped_ns;    // when its last snapshot was there
 
     int64_t evaluations;    // counter
     int64_t current;        // the evaluation whose state the head has
@@ -232,7 +233,7 @@ void session_unlink_closed(struct session *session);  // all its processes are g
 
 // --- near.c -----------------------------------------------------------------------------------------
 uint64_t near_first_ticket(void);  // for look_from of a new manager
-void near_answer_came(struct session_manager *manager, const struct job *job);
+void near_answer_came(const struct session *session, const struct job *job);
 // Processors are few or busy: the answer to the next request will not be looked for.
 bool near_is_crowded(const struct session_manager *manager);
 

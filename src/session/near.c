@@ -11,9 +11,10 @@
 #include "session/internal.h"
 
 enum {
-    TAKEN_WITHIN_NS = 150 * 1000,   // an idle processor wakes up within 50 us, more on a slow day
-    LOOK_FOR_NS = 2 * 1000 * 1000,  // a small definition takes one
-    LOOK_GAP_NS = 50 * 1000,        // between two looks
+    TAKEN_WITHIN_NS = 150 * 1000,    // an idle processor wakes up within 50 us, more on a slow day
+    LOOK_FOR_NS = 2 * 1000 * 1000,   // a small definition takes one
+    LOOK_GAP_NS = 50 * 1000,         // between two looks
+    REHEARSAL_NS = 2 * 1000 * 1000,  // what the head still does for itself after a snapshot
     VAIN_LOOKS_MAX = 6,
 };
 
@@ -25,10 +26,11 @@ uint64_t near_first_ticket(void)
     return many ? 0 : UINT64_MAX;
 }
 
-static bool is_looked_for(const struct session_manager *manager, const struct job *job,
-                          int64_t now_ns)
+static bool is_looked_for(const struct session *session, const struct job *job, int64_t now_ns)
 {
-    return job->ticket >= manager->look_from && now_ns - job->started_ns < LOOK_FOR_NS;
+    return job->ticket >= session->manager->look_from &&
+           job->started_ns - session->snapped_ns > REHEARSAL_NS &&
+           now_ns - job->started_ns < LOOK_FOR_NS;
 }
 
 static void look_in_vain(struct session_manager *manager, const struct job *job)
@@ -55,17 +57,17 @@ bool session_answer_is_near(struct session_manager *manager)
 {
     int64_t now_ns = clock_now_ns();
     for (struct session *session = manager->sessions; session; session = session->next) {
-        if (session->state == STATE_RUNNING && is_looked_for(manager, session->job, now_ns) &&
+        if (session->state == STATE_RUNNING && is_looked_for(session, session->job, now_ns) &&
             look(manager, session, now_ns))
             return true;
     }
     return false;
 }
 
-void near_answer_came(struct session_manager *manager, const struct job *job)
+void near_answer_came(const struct session *session, const struct job *job)
 {
-    if (is_looked_for(manager, job, clock_now_ns()))
-        manager->vain_looks = 0;
+    if (is_looked_for(session, job, clock_now_ns()))
+        session->manager->vain_looks = 0;
 }
 
 bool near_is_crowded(const struct session_manager *manager)

@@ -80,7 +80,7 @@ void session_take_frames(struct session *session, struct job *job,
 
 static enum session_state finish_in_head(struct session *session, struct job *job)
 {
-    near_answer_came(session->manager, job);
+    near_answer_came(session, job);
     session_set_timer(session, -1);
     session->died_idle = false;
     session->job = NULL;

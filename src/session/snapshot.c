@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "session/internal.h"
 #include "session/proc.h"
@@ -28,6 +29,7 @@ void snapshot_begin(struct session *session, int64_t number, const char *code)
 static enum session_state housekeeping_done(struct session *session)
 {
     session_set_timer(session, -1);
+    session->snapped_ns = clock_now_ns();
     if (session->finalizers > 0 && !session->queue)
         session_begin_finalizers(session);
     return STATE_IDLE;

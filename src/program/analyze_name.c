@@ -321,7 +321,7 @@ struct expression *analyze_gone_tool(struct analysis *analysis, struct span name
     memcpy(failure->items, parts, sizeof(parts));
     struct expression_call *exit = expression_new(analysis, EXPRESSION_FAIL, sizeof(*exit), form);
     exit->count = 1;
-    exit->items = analysis_alloc(analysis, sizeof(*exit->items));
+    exit->items = analysis_alloc(analysis, sizeof(void *));
     exit->items[0] = constant_reference(analysis, form,
                                         (struct constant){.kind = CONSTANT_FORM, .form = failure});
     return &exit->base;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/assert.h"
 #include "cases.h"
@@ -26,9 +27,12 @@ struct model {
     int64_t evaluations;
 };
 
+// The last of the kinds is a piece of work of our own, which tells how fast the machine is just now.
+enum { CHANGES = 6, MACHINE = CHANGES, KINDS };
+
 struct times {
-    double times[TIMED];
-    size_t count;
+    double times[KINDS][TIMED];
+    size_t counts[KINDS];
 };
 
 static int compare_times(const void *a, const void *b)
@@ -37,13 +41,41 @@ static int compare_times(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-// Processor time, and of the quicker changes, because other tests may keep the machine busy.
-static double lower_quartile(struct times *times)
+static double median(struct times *times, size_t kind)
 {
-    if (times->count == 0)
-        return 0;
-    qsort(times->times, times->count, sizeof(times->times[0]), compare_times);
-    return times->times[times->count / 4];
+    size_t count = times->counts[kind];
+    qsort(times->times[kind], count, sizeof(double), compare_times);
+    return times->times[kind][count / 2];
+}
+
+// Processor time of one change of each kind that both have, in units of our own work.
+static double cost(struct times *times, const struct times *other)
+{
+    double sum = 0;
+    for (size_t kind = 0; kind < CHANGES; kind++) {
+        if (times->counts[kind] && other->counts[kind])
+            sum += median(times, kind);
+    }
+    return sum / median(times, MACHINE);
+}
+
+static double work_milliseconds(void)
+{
+    struct timespec start, end;
+    struct random random = {1};
+    uint64_t sum = 0;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
+    for (int i = 0; i < 200000; i++)
+        sum ^= random_next(&random);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+    CHECK(sum != 0);
+    return (double)(end.tv_sec - start.tv_sec) * 1e3 + (double)(end.tv_nsec - start.tv_nsec) / 1e6;
+}
+
+static void take_time(struct times *times, size_t kind, double milliseconds)
+{
+    times->times[kind][times->counts[kind]++] = milliseconds;
+    times->times[MACHINE][times->counts[MACHINE]++] = work_milliseconds();
 }
 
 static int model_push(struct model *model, int64_t number)
@@ -79,9 +111,11 @@ static void compare(struct driver *driver, struct model *model, long operation, 
         model_after(model, &answer, model->current);
 }
 
-static double change(struct driver *driver, struct model *model, struct random *random, long i)
+// `times` may be NULL.
+static void change(struct driver *driver, struct model *model, struct random *random, long i,
+                   struct times *times)
 {
-    static const char *const formats[] = {
+    static const char *const formats[CHANGES] = {
         "(push %1$ld *log*)",
         "(progn (defun f%1$ld (x) (list x %1$ld)) (push (second (f%1$ld 1)) *log*))",
         "(progn (setf (gethash (mod %1$ld 50) *h*) (make-list 1000)) (dotimes (j 20000) "
@@ -97,10 +131,10 @@ static double change(struct driver *driver, struct model *model, struct random *
     char code[512];
     char expected[32];
     struct answer answer;
-    const char *format = formats[random_below(random, sizeof(formats) / sizeof(formats[0]))];
+    size_t kind = random_below(random, CHANGES);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-    snprintf(code, sizeof(code), format, i);
+    snprintf(code, sizeof(code), formats[kind], i);
 #pragma GCC diagnostic pop
     char whole[600];
     snprintf(whole, sizeof(whole), "%s (first *log*)", code);
@@ -110,7 +144,8 @@ static double change(struct driver *driver, struct model *model, struct random *
           answer.values, answer.type, answer.message);
     if (answer.ok)
         model_after(model, &answer, model_push(model, i));
-    return answer.run_milliseconds;
+    if (times)
+        take_time(times, kind, answer.run_milliseconds);
 }
 
 static void crash(struct driver *driver, struct random *random, long i)
@@ -163,7 +198,7 @@ void run_soak(long operations, unsigned long seed)
     };
     CHECK(model.states && model.evaluation_state);
     model.states[0].parent = -1;
-    struct times first = {0}, last = {0};
+    static struct times first, last;
     long crashes = 0, rollbacks = 0;
 
     driver_open(&driver, &(struct session_config){0});
@@ -182,9 +217,11 @@ void run_soak(long operations, unsigned long seed)
     long resident = resident_kb();
     for (long i = 1; i <= operations; i++) {
         uint64_t choice = random_below(&random, 100);
-        double took = 0;
         if (choice < 70) {
-            took = change(&driver, &model, &random, i);
+            change(&driver, &model, &random, i,
+                   i <= TIMED               ? &first
+                   : i > operations - TIMED ? &last
+                                            : NULL);
         } else if (choice < 85) {
             crash(&driver, &random, i);
             crashes++;
@@ -192,23 +229,18 @@ void run_soak(long operations, unsigned long seed)
             roll_back(&driver, &model, &random, i);
             rollbacks++;
         }
-        if (choice < 70 && i <= TIMED)
-            first.times[first.count++] = took;
-        if (choice < 70 && i > operations - TIMED)
-            last.times[last.count++] = took;
         compare(&driver, &model, i, choice < 70 ? "change" : choice < 85 ? "crash" : "rollback");
         if (failed > 10)
             break;
     }
     driver_settle(&driver);
     driver_run_for(&driver, 300);
-    double early = lower_quartile(&first), late = lower_quartile(&last);
-    printf(
-        "%ld operations, %ld crashes, %ld rollbacks; a change takes %.2f ms, at the end %.2f ms; "
-        "memory %ld -> %ld KB; descriptors %d -> %d; processes %d -> %d\n",
-        operations, crashes, rollbacks, early, late, resident, resident_kb(), descriptors,
-        count_descriptors(), children, count_children());
-    check(late < 1.5 * early + 1, "changes became slower: %.2f ms, then %.2f ms", early, late);
+    double early = cost(&first, &last), late = cost(&last, &first);
+    printf("%ld operations, %ld crashes, %ld rollbacks; the changes cost %.1f, at the end %.1f; "
+           "memory %ld -> %ld KB; descriptors %d -> %d; processes %d -> %d\n",
+           operations, crashes, rollbacks, early, late, resident, resident_kb(), descriptors,
+           count_descriptors(), children, count_children());
+    check(late < 1.5 * early, "changes became slower: %.1f, then %.1f", early, late);
     check(count_descriptors() <= descriptors + 4, "descriptors grew");
     check(count_children() <= children + 4, "processes grew");
     check(resident_kb() - resident < 8 * 1024, "memory grew by %ld KB", resident_kb() - resident);

@@ -6,7 +6,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "value/json.h"
+#include "value/text/json.h"
 
 enum { RECORDS = 10000, ROUNDS = 41 };
 

@@ -11,7 +11,7 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
-#include "session/program_pool.h"
+#include "program_host/program_pool.h"
 
 enum { CALLS = 20000 };
 

@@ -6,7 +6,7 @@
 #include "base/utf8.h"
 #include "fuzz.h"
 #include "program/program.h"
-#include "program/step.h"
+#include "program/run/step.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

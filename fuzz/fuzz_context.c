@@ -4,7 +4,7 @@
 #include "base/utf8.h"
 #include "context/operation.h"
 #include "fuzz.h"
-#include "value/json.h"
+#include "value/text/json.h"
 
 enum { REGION_LIMIT = 512 << 20 };
 

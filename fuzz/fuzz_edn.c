@@ -3,8 +3,8 @@
 #include "base/assert.h"
 #include "base/utf8.h"
 #include "fuzz.h"
-#include "value/edn.h"
-#include "value/print.h"
+#include "value/text/edn.h"
+#include "value/text/print.h"
 
 enum { REGION_LIMIT = 64 << 20, SMALL_REGION_LIMIT = 2000 };
 

@@ -4,7 +4,7 @@
 #include "base/assert.h"
 #include "base/utf8.h"
 #include "fuzz.h"
-#include "value/json.h"
+#include "value/text/json.h"
 
 enum { REGION_LIMIT = 256 << 20, SMALL_REGION_LIMIT = 4096 };
 

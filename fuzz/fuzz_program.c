@@ -4,7 +4,7 @@
 
 #include "base/assert.h"
 #include "fuzz.h"
-#include "program/record.h"
+#include "program/batch.h"
 
 static const char *const tokens[] = {
     "(",

@@ -4,9 +4,9 @@
 #include "base/assert.h"
 #include "base/utf8.h"
 #include "fuzz.h"
-#include "program/record.h"
-#include "value/json.h"
-#include "value/print.h"
+#include "program/batch.h"
+#include "value/text/json.h"
+#include "value/text/print.h"
 
 enum { TIMEOUT_MS = 2000, MEMORY = 1 << 20, FUEL = 200000 };
 

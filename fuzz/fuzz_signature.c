@@ -2,7 +2,7 @@
 #include "base/assert.h"
 #include "fuzz.h"
 #include "signature/signature.h"
-#include "value/json.h"
+#include "value/text/json.h"
 
 enum { ARENA_LIMIT = 64 << 20, REGION_LIMIT = 256 << 20 };
 

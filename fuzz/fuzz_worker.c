@@ -10,7 +10,7 @@
 #include "fuzz.h"
 #include "session/channel.h"
 #include "session/session.h"
-#include "value/json.h"
+#include "value/text/json.h"
 
 enum { PACKET_MAX = 4096, FRAMES_AT_ONCE = 64 };
 

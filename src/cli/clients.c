@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/buffer.h"
-#include "value/json.h"
+#include "value/text/json.h"
 
 static void quote_for_json(struct buffer *text, struct span path)
 {

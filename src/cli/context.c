@@ -12,7 +12,7 @@
 #include "cli/context_options.h"
 #include "cli/options.h"
 #include "context/operation.h"
-#include "value/json.h"
+#include "value/text/json.h"
 
 enum { REGION_LIMIT = 1 << 30 };
 

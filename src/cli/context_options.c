@@ -7,7 +7,7 @@
 
 #include "base/utf8.h"
 #include "cli/commands.h"
-#include "value/json.h"
+#include "value/text/json.h"
 
 int context_usage(const char *format, ...)
 {

@@ -18,7 +18,7 @@
 #include "base/memory.h"
 #include "cli/clients.h"
 #include "cli/commands.h"
-#include "cli/lisp.h"
+#include "cli/session_loop.h"
 #include "config.h"
 #include "tools/fields.h"
 

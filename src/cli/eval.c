@@ -8,9 +8,9 @@
 
 #include "base/utf8.h"
 #include "cli/commands.h"
-#include "cli/lisp.h"
 #include "cli/options.h"
-#include "tools/render.h"
+#include "cli/session_loop.h"
+#include "tools/result/result_text.h"
 
 enum { CODE_LIMIT = 4 << 20 };
 

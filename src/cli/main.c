@@ -8,8 +8,8 @@
 
 #include "cli/commands.h"
 #include "config.h"
-#include "session/program_pool.h"
-#include "session/program_worker.h"
+#include "program_host/program_pool.h"
+#include "program_host/program_worker.h"
 
 struct command {
     const char *name;

@@ -11,12 +11,12 @@
 #include "base/path.h"
 #include "cli/commands.h"
 #include "cli/line_editor.h"
-#include "cli/lisp.h"
 #include "cli/options.h"
+#include "cli/session_loop.h"
 #include "config.h"
+#include "lisp_syntax/lisp_syntax.h"
 #include "tools/fields.h"
-#include "tools/render.h"
-#include "tools/syntax.h"
+#include "tools/result/result_text.h"
 
 enum { INPUT_LIMIT = 4 << 20, REDO_MAX = 256, PROMPT_SIZE = 128 };
 

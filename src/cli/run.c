@@ -9,13 +9,13 @@
 #include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/options.h"
-#include "cli/run_hosted.h"
-#include "program/builtin.h"
-#include "program/guide.h"
-#include "program/record.h"
-#include "value/edn.h"
-#include "value/json.h"
-#include "value/print.h"
+#include "cli/run_worker.h"
+#include "program/api/guide.h"
+#include "program/batch.h"
+#include "program/builtin/builtin.h"
+#include "value/text/edn.h"
+#include "value/text/json.h"
+#include "value/text/print.h"
 
 enum { FILE_LIMIT = 1 << 30 };
 

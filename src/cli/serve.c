@@ -10,11 +10,11 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "cli/commands.h"
-#include "cli/lisp.h"
 #include "cli/options.h"
+#include "cli/session_loop.h"
 #include "config.h"
 #include "mcp/mcp.h"
-#include "session/program_pool.h"
+#include "program_host/program_pool.h"
 #include "session/session.h"
 #include "tools/tools.h"
 

@@ -5,7 +5,7 @@
 #include "base/utf8.h"
 #include "context/item.h"
 #include "context/metadata.h"
-#include "value/json.h"
+#include "value/text/json.h"
 
 // --- what was got -------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/assert.h"
-#include "value/json.h"
+#include "value/text/json.h"
 
 static const char *const code_names[CONTEXT_CODE_COUNT] = {
     [CONTEXT_INVALID_TYPE] = "invalid-type",

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/buffer.h"
-#include "value/json.h"
+#include "value/text/json.h"
 
 static const struct {
     const char *name;

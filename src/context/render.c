@@ -6,7 +6,7 @@
 #include "base/assert.h"
 #include "base/utf8.h"
 #include "context/language.h"
-#include "value/json.h"
+#include "value/text/json.h"
 
 #define HEADING "## Context\n\n"
 

@@ -7,8 +7,8 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "mcp/internal.h"
-#include "mcp/schema.h"
-#include "value/json.h"
+#include "mcp/schema/schema.h"
+#include "value/text/json.h"
 
 enum {
     COMPLETIONS_MAX = 100,

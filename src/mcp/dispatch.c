@@ -1,6 +1,6 @@
 // From a message to its method: the era, the method table, requests, notifications and batches.
 #include "mcp/internal.h"
-#include "value/json.h"
+#include "value/text/json.h"
 
 const char *const version_names[VERSION_COUNT] = {
     "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28",

@@ -4,7 +4,7 @@
 
 #include "base/utf8.h"
 #include "mcp/mcp.h"
-#include "value/json.h"
+#include "value/text/json.h"
 
 bool jsonrpc_read(struct region *region, struct span text, value *ret_value, struct error *error)
 {

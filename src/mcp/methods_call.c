@@ -2,7 +2,7 @@
 // checks its parameters, notes the handler in the call and runs it.
 #include "base/utf8.h"
 #include "mcp/internal.h"
-#include "mcp/schema.h"
+#include "mcp/schema/schema.h"
 
 static const char *keep_text(struct mcp_call *call, struct span text)
 {

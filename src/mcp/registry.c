@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/utf8.h"
 #include "mcp/internal.h"
-#include "mcp/schema.h"
+#include "mcp/schema/schema.h"
 
 enum { REGISTRY_LIMIT = 64 << 20, TEMPLATE_VARIABLE_MAX = 4096 };
 

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "mcp/internal.h"
-#include "value/json.h"
+#include "value/text/json.h"
 
 enum {
     TASK_LIFE_MS = 3600000,

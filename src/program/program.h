@@ -4,9 +4,9 @@
 #pragma once
 
 #include "base/arena.h"
-#include "program/compilation.h"
-#include "program/expression.h"
-#include "program/suggest.h"
+#include "program/compile/compilation.h"
+#include "program/compile/suggest.h"
+#include "program/eval/expression.h"
 
 struct tool_table;
 

@@ -1,8 +1,8 @@
 // What is kept of a session's parked processes: so many, and so much memory. The snapshots of the
 // current state and of the one before it always stay.
 #include "base/clock.h"
+#include "process/proc.h"
 #include "session/internal.h"
-#include "session/proc.h"
 
 enum { MEASURE_EVERY_MS = 100, MEASURE_AT_ONCE = 4, BUDGET_FLOOR_MB = 256 };
 

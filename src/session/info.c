@@ -2,8 +2,8 @@
 #include <errno.h>
 
 #include "base/clock.h"
+#include "process/proc.h"
 #include "session/internal.h"
-#include "session/proc.h"
 
 static value put(struct region *region, value map, const char *name, value item)
 {

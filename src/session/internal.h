@@ -5,13 +5,13 @@
 #include <event2/event.h>
 
 #include "base/buffer.h"
+#include "process/process.h"
 #include "session/capture.h"
 #include "session/channel.h"
-#include "session/classify.h"
-#include "session/process.h"
-#include "session/record.h"
+#include "session/error_history.h"
+#include "session/failure.h"
 #include "session/session.h"
-#include "session/state.h"
+#include "session/state/state.h"
 
 #define NO_ERROR_TEXT                   \
     "No error information available.\n" \

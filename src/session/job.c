@@ -5,9 +5,9 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/utf8.h"
+#include "process/proc.h"
 #include "session/internal.h"
-#include "session/proc.h"
-#include "value/json.h"
+#include "value/text/json.h"
 
 enum { PROGRESS_FIRST_MS = 1000, PROGRESS_NEXT_MS = 500 };
 

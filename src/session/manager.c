@@ -12,9 +12,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "process/guardian.h"
 #include "session/core.h"
 #include "session/internal.h"
-#include "session/spawn.h"
 
 enum { REAP_SECONDS = 2, FREE_WAIT_MS = 2000, DEFAULT_SESSIONS = 8, DEFAULT_QUEUE = 64 };
 
@@ -93,7 +93,7 @@ void manager_start_guardian(struct session_manager *manager)
         return;
     CLEANUP_FREE char *prefix = memory_format("CADRE_SESSION=%s-", manager->id);
     pid_t pid;
-    if (spawn_guardian(prefix, &manager->guardian_fd, &pid) < 0 ||
+    if (guardian_start(prefix, &manager->guardian_fd, &pid) < 0 ||
         process_open(&manager->guardian, pid) < 0)
         log_warning("the guardian process could not be started");
     event_add(manager->reap_timer, &(struct timeval){.tv_sec = REAP_SECONDS});

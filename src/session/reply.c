@@ -9,7 +9,7 @@
 #include "base/utf8.h"
 #include "session/import.h"
 #include "session/internal.h"
-#include "session/runtime_text.h"
+#include "session/sbcl_output.h"
 
 enum { RUNTIME_LOG_BYTES = 4096, LOST_THREADS_MAX = 256, NOTICES_MAX = 64, THREAD_ERRORS_MAX = 20 };
 

@@ -8,10 +8,10 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "process/proc.h"
 #include "session/import.h"
 #include "session/internal.h"
-#include "session/proc.h"
-#include "value/json.h"
+#include "value/text/json.h"
 
 enum {
     LINEAGE_LIMIT = 64 << 20,

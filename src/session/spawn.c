@@ -1,6 +1,5 @@
 #include "session/spawn.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -11,11 +10,10 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "session/proc.h"
+#include "process/process.h"
 
 // Descriptor numbers of the protocol.
 enum {
@@ -55,15 +53,6 @@ static void child_place(int fd, int place)
 {
     if (dup2(fd, place) < 0)
         child_fail("cannot place a descriptor");
-}
-
-static void child_reset_signals(void)
-{
-    for (int number = 1; number < NSIG; number++)
-        signal(number, SIG_DFL);
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
 static void child_die_with(pid_t parent)
@@ -146,7 +135,7 @@ static pid_t fork_child(void)
     if (pid < 0)
         return -errno;
     if (pid == 0) {
-        child_reset_signals();
+        process_reset_signals();
         setsid();
     }
     return pid;
@@ -197,60 +186,6 @@ int spawn_program(const char *const argv[], const char *session_entry, int error
         execve(argv[0], (char *const *)(uintptr_t)argv, environment);
         child_fail(argv[0]);
     }
-    *ret_pid = pid;
-    return 0;
-}
-
-// --- the guardian -------------------------------------------------------------------------------------
-
-static unsigned kill_marked(const char *entry_prefix)
-{
-    unsigned killed = 0;
-    DIR *proc = opendir("/proc");
-    for (struct dirent *entry; proc && (entry = readdir(proc));) {
-        pid_t pid = (pid_t)atoi(entry->d_name);
-        if (pid > 1 && pid != getpid() && proc_environment_has(pid, entry_prefix, true) &&
-            kill(pid, SIGKILL) == 0)
-            killed++;
-    }
-    if (proc)
-        closedir(proc);
-    return killed;
-}
-
-static void guardian_run(int fd, const char *entry_prefix)
-{
-    char byte;
-    while (read(fd, &byte, 1) < 0 && errno == EINTR)
-        continue;
-    // A process may be forking while it is looked for: look until there is none, but not forever.
-    for (int round = 0; round < 50 && kill_marked(entry_prefix) > 0; round++)
-        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-    _exit(0);
-}
-
-int spawn_guardian(const char *entry_prefix, int *ret_fd, pid_t *ret_pid)
-{
-    int fds[2];
-    if (pipe2(fds, O_CLOEXEC) < 0)
-        return -errno;
-    pid_t pid = fork();
-    if (pid < 0) {
-        int error = errno;
-        close(fds[0]);
-        close(fds[1]);
-        return -error;
-    }
-    if (pid == 0) {
-        setsid();
-        child_reset_signals();
-        int fd = child_move(fds[0]);
-        child_place(fd, STDIN_FILENO);
-        syscall(SYS_close_range, 1, ~0U, 0);
-        guardian_run(STDIN_FILENO, entry_prefix);
-    }
-    close(fds[0]);
-    *ret_fd = fds[1];
     *ret_pid = pid;
     return 0;
 }

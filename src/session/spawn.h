@@ -25,8 +25,3 @@ int spawn_worker(const struct spawn_worker *worker, pid_t *ret_pid);
 // NULL. It is the leader of a kernel session and has `session_entry`, as a worker, and ends like one.
 int spawn_program(const char *const argv[], const char *session_entry, int error_fd,
                   pid_t *ret_pid);
-
-// Starts a process that waits until this one is gone, however it ended, and then kills everything
-// whose environment has an entry beginning with `entry_prefix`: what user code started does not die
-// by itself. Returns the descriptor that keeps it waiting.
-int spawn_guardian(const char *entry_prefix, int *ret_fd, pid_t *ret_pid);

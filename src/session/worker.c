@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "process/proc.h"
 #include "session/internal.h"
-#include "session/proc.h"
 
 static void worker_retire(struct worker *worker)
 {

@@ -6,7 +6,7 @@
 #include "signature/coerce.h"
 #include "signature/describe.h"
 #include "signature/fields.h"
-#include "signature/lines.h"
+#include "signature/problems.h"
 #include "signature/signature.h"
 
 static const char *const mode_names[] = {

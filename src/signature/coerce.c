@@ -3,9 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "value/bignum.h"
-#include "value/float_text.h"
-#include "value/pieces.h"
+#include "value/chunks.h"
+#include "value/number/bignum.h"
+#include "value/number/float_text.h"
 
 static bool is_digit(char byte)
 {

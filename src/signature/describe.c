@@ -5,7 +5,7 @@
 #include "base/assert.h"
 #include "base/buffer.h"
 #include "base/utf8.h"
-#include "value/print.h"
+#include "value/text/print.h"
 
 static void append(struct description *description, const char *data, size_t length)
 {

@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "signature/fields.h"
-#include "signature/lines.h"
+#include "signature/problems.h"
 #include "signature/schema.h"
 #include "signature/signature.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/buffer.h"
 #include "context/operation.h"
-#include "value/json.h"
+#include "value/text/json.h"
 
 // --- resources ----------------------------------------------------------------------------------
 

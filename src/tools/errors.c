@@ -3,10 +3,10 @@
 #include <inttypes.h>
 
 #include "tools/fields.h"
-#include "tools/render.h"
-#include "tools/run.h"
+#include "tools/result/result_structured.h"
+#include "tools/result/result_text.h"
 #include "tools/schema.h"
-#include "tools/structure.h"
+#include "tools/session_call.h"
 
 enum { FRAMES_MAX = 1000 };
 

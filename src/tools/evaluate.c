@@ -1,9 +1,9 @@
 // evaluate-lisp, time-execution, compile-form, configure-limits.
-#include "tools/feed.h"
-#include "tools/render.h"
-#include "tools/run.h"
+#include "tools/auto_context.h"
+#include "tools/result/result_structured.h"
+#include "tools/result/result_text.h"
 #include "tools/schema.h"
-#include "tools/structure.h"
+#include "tools/session_call.h"
 
 static void render_evaluate(struct mcp_call *call, const struct session_reply *reply,
                             struct tool_result *result)

@@ -3,10 +3,10 @@
 #include <inttypes.h>
 
 #include "tools/fields.h"
-#include "tools/render.h"
-#include "tools/run.h"
+#include "tools/result/result_structured.h"
+#include "tools/result/result_text.h"
 #include "tools/schema.h"
-#include "tools/structure.h"
+#include "tools/session_call.h"
 
 // Fills the parts all of these share: the structured copy of the agent's members, the failure's text
 // and the text of "not found". False: the text is complete.

@@ -10,10 +10,10 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "tools/fields.h"
-#include "tools/render.h"
-#include "tools/run.h"
+#include "tools/result/result_structured.h"
+#include "tools/result/result_text.h"
 #include "tools/schema.h"
-#include "tools/structure.h"
+#include "tools/session_call.h"
 
 static void fill_evaluation(struct mcp_call *call, const struct session_reply *reply,
                             struct tool_result *result)

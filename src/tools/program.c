@@ -6,12 +6,12 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "tools/fields.h"
-#include "tools/named_memory.h"
-#include "tools/program_step.h"
-#include "tools/run.h"
+#include "tools/program/named_memory.h"
+#include "tools/program/program_step.h"
+#include "tools/result/result_structured.h"
 #include "tools/schema.h"
-#include "tools/structure.h"
-#include "value/json.h"
+#include "tools/session_call.h"
+#include "value/text/json.h"
 
 enum {
     TIMEOUT_DEFAULT_MS = 1000,

@@ -1,11 +1,11 @@
-// validate-syntax and match-paren: the scanner of tools/syntax.h as tools. No session is involved.
+// validate-syntax and match-paren: the scanner of lisp_syntax/lisp_syntax.h as tools. No session is involved.
 #include <string.h>
 
 #include "base/utf8.h"
-#include "tools/render.h"
-#include "tools/run.h"
+#include "lisp_syntax/lisp_syntax.h"
+#include "tools/result/result_text.h"
 #include "tools/schema.h"
-#include "tools/syntax.h"
+#include "tools/session_call.h"
 
 static const char *describe_problem(enum syntax_problem problem)
 {

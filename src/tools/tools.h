@@ -1,5 +1,5 @@
 // The product's MCP tools. A tool is thin: it checks its arguments, calls its domain once and renders
-// the domain's result (tools/render.h and friends, shared with the CLI). One file per family; each
+// the domain's result (tools/result/result_text.h and friends, shared with the CLI). One file per family; each
 // registers its tools through tools_add(), which honours the selection of `cadre serve --tools`.
 #pragma once
 
@@ -8,9 +8,9 @@
 
 #include "context/store.h"
 #include "mcp/mcp.h"
-#include "session/program_pool.h"
+#include "program_host/program_pool.h"
 #include "session/session.h"
-#include "tools/toolbox.h"
+#include "tools/program/toolbox.h"
 
 struct tool_metrics {
     struct mcp_metric *evaluations;

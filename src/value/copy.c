@@ -2,11 +2,11 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "value/part.h"
-#include "value/pieces.h"
-#include "value/table.h"
-#include "value/text.h"
-#include "value/work.h"
+#include "value/chunks.h"
+#include "value/collection/entries.h"
+#include "value/collection/table.h"
+#include "value/text/text.h"
+#include "value/worklist.h"
 
 enum { FIRST_FRAMES = 16, FREEZE_BATCH = 1024 };
 

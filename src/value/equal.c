@@ -1,12 +1,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "value/indexed.h"
-#include "value/number.h"
-#include "value/part.h"
-#include "value/pieces.h"
-#include "value/table.h"
-#include "value/work.h"
+#include "value/chunks.h"
+#include "value/collection/entries.h"
+#include "value/collection/hash_table.h"
+#include "value/collection/table.h"
+#include "value/number/number.h"
+#include "value/worklist.h"
 
 enum { FIRST_FRAMES = 16 };
 

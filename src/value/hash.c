@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "value/part.h"
-#include "value/pieces.h"
-#include "value/work.h"
+#include "value/chunks.h"
+#include "value/collection/entries.h"
+#include "value/worklist.h"
 
 enum { FIRST_FRAMES = 16 };
 

@@ -2,7 +2,7 @@
 
 #include "base/hash.h"
 #include "value/hash.h"
-#include "value/heap.h"
+#include "value/region_tables.h"
 
 enum { FIRST_BUCKETS = 16 };
 

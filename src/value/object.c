@@ -1,9 +1,9 @@
 #include "value/object.h"
 
 #include "base/assert.h"
-#include "value/heap.h"
-#include "value/indexed.h"
-#include "value/tick.h"
+#include "value/collection/hash_table.h"
+#include "value/fuel.h"
+#include "value/region_tables.h"
 
 enum { RELEASE_BATCH = 1024 };  // values released between two looks at the fuel
 

@@ -2,12 +2,12 @@
 #include <string.h>
 
 #include "base/buffer.h"
-#include "value/number.h"
-#include "value/part.h"
-#include "value/pieces.h"
-#include "value/print.h"
-#include "value/sort.h"
-#include "value/work.h"
+#include "value/chunks.h"
+#include "value/collection/entries.h"
+#include "value/collection/sort.h"
+#include "value/number/number.h"
+#include "value/text/print.h"
+#include "value/worklist.h"
 
 enum {
     FIRST_FRAMES = 16,

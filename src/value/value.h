@@ -184,7 +184,7 @@ bool map_next(struct map_cursor *cursor, value *ret_key, value *ret_item);  // b
 value map_sorted_keys(struct region *region,
                       value map);  // vector of the keys in key order (borrows)
 
-// Flexible lookup of programs is in value/flexible.h, shapes for inline caches in value/shape.h.
+// Flexible lookup of programs is in value/collection/key_lookup.h, shapes for inline caches in value/collection/shape.h.
 
 // --- sets ---------------------------------------------------------------------------------------
 value set_new(struct region *region);
@@ -197,7 +197,7 @@ bool set_next(struct map_cursor *cursor, value *ret_item);
 value set_sorted(struct region *region, value set);  // vector in key order (borrows)
 
 // --- comparing ----------------------------------------------------------------------------------
-// Long comparisons charge fuel through the region's tick (value/tick.h), so that they can be
+// Long comparisons charge fuel through the region's tick (value/fuel.h), so that they can be
 // stopped.
 bool value_equal(value a, value b);        // = of programs: numbers by value across kinds
 bool value_identical(value a, value b);    // key identity

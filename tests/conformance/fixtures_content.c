@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "fixtures.h"
-#include "value/json.h"
+#include "value/text/json.h"
 
 #define JSON_SCHEMA_2020_12                                                                        \
     "{\"$schema\":\"https://json-schema.org/draft/2020-12/"                                        \

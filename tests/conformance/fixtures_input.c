@@ -4,7 +4,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "fixtures.h"
-#include "value/json.h"
+#include "value/text/json.h"
 
 #define FORM(name, type)                                                  \
     "{\"type\":\"object\",\"properties\":{\"" name "\":{\"type\":\"" type \

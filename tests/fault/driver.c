@@ -9,7 +9,7 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
-#include "session/proc.h"
+#include "process/proc.h"
 
 unsigned passed, failed;
 

@@ -11,7 +11,7 @@
 
 #include "base/assert.h"
 #include "cases.h"
-#include "session/proc.h"
+#include "process/proc.h"
 
 static void expect(struct driver *driver, const char *code, const char *values)
 {

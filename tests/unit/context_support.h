@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "context/operation.h"
 #include "context/store.h"
-#include "value/json.h"
+#include "value/text/json.h"
 
 struct context_test {
     struct context_store *store;

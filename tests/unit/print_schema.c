@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "signature/signature.h"
-#include "value/json.h"
+#include "value/text/json.h"
 
 int main(void)
 {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "signature/signature.h"
-#include "value/json.h"
+#include "value/text/json.h"
 
 enum { TEST_LIMIT = 256 << 20 };
 

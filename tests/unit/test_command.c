@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "session/command.h"
+#include "process/command.h"
 
 struct outcome {
     struct event_base *base;

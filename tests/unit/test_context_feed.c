@@ -1,6 +1,6 @@
 // Auto-feed: evaluations become items. The cases A1 and A2.
 #include "base/utf8.h"
-#include "context/feed.h"
+#include "context/auto_feed.h"
 #include "context_support.h"
 
 static struct context_evaluation failed_division(void)

@@ -1,7 +1,7 @@
 // Calendar dates and instants: reading, writing, arithmetic, the ends of the range.
 #include <criterion/criterion.h>
 
-#include "program/date.h"
+#include "program/builtin/date.h"
 
 static int64_t day(const char *text)
 {

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "program/decimal.h"
-#include "value/float_text.h"
+#include "program/builtin/decimal.h"
+#include "value/number/float_text.h"
 
 static void assert_fixed(double number, unsigned places, const char *expected)
 {

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/buffer.h"
-#include "value/edn.h"
-#include "value/print.h"
+#include "value/text/edn.h"
+#include "value/text/print.h"
 #include "value_random_tree.h"
 
 static struct region *region;

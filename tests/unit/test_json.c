@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/buffer.h"
-#include "value/json.h"
-#include "value/print.h"
-#include "value/shape.h"
-#include "value/tick.h"
+#include "value/collection/shape.h"
+#include "value/fuel.h"
+#include "value/text/json.h"
+#include "value/text/print.h"
 #include "value_random_tree.h"
 
 static struct region *region;

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "mcp/headers.h"
+#include "mcp/http/http_headers.h"
 #include "mcp/internal.h"
-#include "mcp/schema.h"
+#include "mcp/schema/schema.h"
 
 static struct region *region;
 

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "session/sandbox.h"
+#include "process/sandbox/sandbox.h"
 
 // Runs `attempt` in a locked child; its result is the child's exit status.
 static int in_sandbox(int (*attempt)(void))

@@ -11,14 +11,14 @@
 #include "base/utf8.h"
 #include "session/capture.h"
 #include "session/channel.h"
-#include "session/classify.h"
+#include "session/error_history.h"
+#include "session/failure.h"
 #include "session/import.h"
 #include "session/internal.h"
-#include "session/record.h"
-#include "session/result.h"
-#include "session/runtime_text.h"
-#include "session/state.h"
-#include "value/json.h"
+#include "session/sbcl_output.h"
+#include "session/state/state.h"
+#include "session/worker_data.h"
+#include "value/text/json.h"
 
 // --- capture --------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "tools/syntax.h"
+#include "lisp_syntax/lisp_syntax.h"
 
 static struct syntax_report check(const char *code)
 {

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/buffer.h"
+#include "value/fuel.h"
 #include "value/layout.h"
-#include "value/print.h"
-#include "value/text.h"
-#include "value/tick.h"
+#include "value/text/print.h"
+#include "value/text/text.h"
 #include "value_random_tree.h"
 
 static struct region *region;

@@ -4,10 +4,10 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
-#include "value/flexible.h"
+#include "value/collection/key_lookup.h"
+#include "value/collection/shape.h"
 #include "value/hash.h"
-#include "value/print.h"
-#include "value/shape.h"
+#include "value/text/print.h"
 #include "value_random_tree.h"
 
 static struct region *region;

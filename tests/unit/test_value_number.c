@@ -6,10 +6,10 @@
 #include <time.h>
 
 #include "base/buffer.h"
-#include "value/float_text.h"
-#include "value/number.h"
-#include "value/print.h"
-#include "value/tick.h"
+#include "value/fuel.h"
+#include "value/number/float_text.h"
+#include "value/number/number.h"
+#include "value/text/print.h"
 #include "value_random.h"
 
 static struct region *region;

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "value/number.h"
+#include "value/number/number.h"
 #include "value_random.h"
 
 static inline value random_scalar(struct region *region)

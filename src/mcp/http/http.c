@@ -1,0 +1,406 @@
+// Streamable HTTP: set-up, routing, and the end.
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sodium.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "mcp/http/http.h"
+
+enum { TOKEN_MIN = 16, TOKEN_MAX = 4096 };
+
+// --- requests -----------------------------------------------------------------------------------
+
+static void send_metrics(struct mcp_http *http, struct reply *reply)
+{
+    mcp_metric_set(http->connections_gauge, (double)http->watch_count);
+    mcp_metric_set(http->sessions_gauge, (double)http->session_count);
+    mcp_metric_set(http->calls_gauge, (double)http->server->call_count);
+    struct buffer text CLEANUP_BUFFER;
+    buffer_init(&text, MCP_OUTPUT_LIMIT);
+    metrics_write(http->server->metrics, &text);
+    struct span body = buffer_span(&text);
+    reply_send(reply, 200, "text/plain; version=0.0.4; charset=utf-8", &body, 1);
+}
+
+static void take_delete(struct mcp_http *http, struct reply *reply)
+{
+    bool given;
+    struct http_session *session = http_session_find(http, reply->request, &given);
+    if (!given) {
+        reply_refuse(reply, &(struct refusal){405, "Mcp-Session-Id header required", "Allow",
+                                              "POST, GET, DELETE"});
+    } else if (!session) {
+        reply_refuse(reply,
+                     &(struct refusal){.status = 404, .message = "Unknown or expired session"});
+    } else {
+        http_session_free(session);
+        reply_send(reply, 204, NULL, NULL, 0);
+    }
+}
+
+static void take_get(struct mcp_http *http, struct reply *reply)
+{
+    bool given;
+    struct refusal refusal;
+    struct http_session *session = http_session_find(http, reply->request, &given);
+    if (!given)
+        reply_refuse(reply, &(struct refusal){405, "Mcp-Session-Id header required", "Allow",
+                                              "POST, GET, DELETE"});
+    else if (!session)
+        reply_refuse(reply,
+                     &(struct refusal){.status = 404, .message = "Unknown or expired session"});
+    else if (!guard_check_content(reply->request, false, &refusal))
+        reply_refuse(reply, &refusal);
+    else
+        http_session_take_get(session, reply, http_header(reply->request, "Last-Event-ID", NULL));
+}
+
+static void on_request(struct evhttp_request *request, void *data)
+{
+    struct mcp_http *http = data;
+    struct reply *reply = reply_open(http, request);
+    struct refusal refusal;
+    if (!guard_check(http, request, &refusal)) {
+        reply_refuse(reply, &refusal);
+        return;
+    }
+    const char *path = evhttp_uri_get_path(evhttp_request_get_evhttp_uri(request));
+    if (strcmp(path, "/healthz") == 0) {
+        reply_send(reply, http->ending ? 503 : 200, "text/plain", &SPAN("ok\n"), 1);
+    } else if (strcmp(path, "/metrics") == 0) {
+        send_metrics(http, reply);
+    } else if (http->ending || reply->watch->refused) {
+        const char *reason = http->ending ? "The server is stopping" : "Too many connections";
+        reply_refuse(reply, &(struct refusal){503, reason, "Retry-After", "1"});
+    } else if (evhttp_request_get_command(request) == EVHTTP_REQ_DELETE) {
+        take_delete(http, reply);
+    } else if (evhttp_request_get_command(request) == EVHTTP_REQ_GET) {
+        take_get(http, reply);
+    } else if (!guard_check_content(request, true, &refusal)) {
+        reply_refuse(reply, &refusal);
+    } else {
+        post_take(http, reply);
+    }
+}
+
+// --- the end ------------------------------------------------------------------------------------
+
+static void finish(struct mcp_http *http)
+{
+    http->ended = true;
+    http->on_end(http->on_end_data);
+}
+
+void http_check_end(struct mcp_http *http)
+{
+    // The tick looks; ending from within a reply would free what the caller still uses.
+    if (http->ending && !http->ended)
+        event_active(http->tick, EV_TIMEOUT, 0);
+}
+
+static bool has_output(const struct mcp_http *http)
+{
+    const struct watch *watch;
+    TAILQ_FOREACH (watch, &http->watches, link)
+        if (evbuffer_get_length(bufferevent_get_output(watch->buffer)) > 0)
+            return true;
+    return false;
+}
+
+static void on_tick(evutil_socket_t fd, short what, void *data)
+{
+    (void)fd, (void)what;
+    struct mcp_http *http = data;
+    watch_sweep(http);
+    http_session_sweep(http);
+    if (!http->ending || http->ended)
+        return;
+    bool idle = TAILQ_EMPTY(&http->exchanges) && TAILQ_EMPTY(&http->replies) && !has_output(http);
+    int64_t left = http->deadline_ms - clock_now_ms();
+    if (left <= 0 && !http->calls_stopped) {
+        http->calls_stopped = true;
+        http->deadline_ms += MCP_FLUSH_MS;
+        server_stop_calls(http->server);
+    } else if (idle || left <= 0) {
+        finish(http);
+        return;
+    }
+    event_add(http->tick, &(struct timeval){.tv_usec = 20000});
+}
+
+static void http_shutdown(struct transport *transport, unsigned grace_ms)
+{
+    struct mcp_http *http = (struct mcp_http *)transport;
+    int64_t deadline = clock_now_ms() + grace_ms;
+    if (!http->ending || deadline < http->deadline_ms)
+        http->deadline_ms = deadline;
+    if (!http->ending) {
+        http->ending = true;
+        evconnlistener_disable(evhttp_bound_socket_get_listener(http->bound));
+        struct http_session *session;
+        TAILQ_FOREACH (session, &http->sessions, link)
+            if (session->get_stream && session->get_stream->reply) {
+                struct reply *reply = session->get_stream->reply;
+                reply->on_gone = NULL;
+                session->get_stream->reply = NULL;
+                reply_end(reply);
+            }
+    }
+    event_active(http->tick, EV_TIMEOUT, 0);
+}
+
+void mcp_http_free(struct mcp_http *http)
+{
+    if (!http)
+        return;
+    http->ending = http->ended = true;
+    post_drop_all(http);
+    while (!TAILQ_EMPTY(&http->sessions))
+        http_session_free(TAILQ_FIRST(&http->sessions));
+    server_remove_transport(http->server, &http->transport);
+    watch_silence_all(http);
+    if (http->evhttp)
+        evhttp_free(http->evhttp);
+    watch_free_all(http);
+    if (http->tick)
+        event_free(http->tick);
+    for (char **host = http->allow_hosts; *host; host++)
+        memory_free(*host);
+    for (char **origin = http->allow_origins; *origin; origin++)
+        memory_free(*origin);
+    memory_free(http->allow_hosts);
+    memory_free(http->allow_origins);
+    memory_free(http->address);
+    memory_free(http->url);
+    memory_free(http);
+}
+
+// --- set-up -------------------------------------------------------------------------------------
+
+static bool is_loopback(const char *address)
+{
+    struct in_addr v4;
+    struct in6_addr v6;
+    if (inet_pton(AF_INET, address, &v4) == 1)
+        return ntohl(v4.s_addr) >> 24 == 127;
+    return inet_pton(AF_INET6, address, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
+// "https://app.example.com:8443": a scheme and an authority, as clients write it.
+static bool is_origin(const char *text)
+{
+    size_t scheme =
+        strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.");
+    return scheme > 0 && strncmp(text + scheme, "://", 3) == 0 && text[scheme + 3] != '\0' &&
+           text[scheme + 3 + strcspn(text + scheme + 3, "/?# \t")] == '\0';
+}
+
+static bool check_names(const struct mcp_http_options *options, struct error *error)
+{
+    for (const char *const *host = options->allow_hosts; host && *host; host++)
+        if (!guard_is_host_name(*host))
+            return error_set(error, ERROR_INVALID,
+                             "--allow-host takes a name without a port; got '%s'", *host);
+    for (const char *const *origin = options->allow_origins; origin && *origin; origin++)
+        if (!is_origin(*origin))
+            return error_set(error, ERROR_INVALID,
+                             "--allow-origin takes SCHEME://HOST[:PORT]; got '%s'", *origin);
+    return true;
+}
+
+static bool check_options(const struct mcp_http_options *options, const char *address,
+                          struct error *error)
+{
+    struct in6_addr ignored;
+    if (inet_pton(AF_INET, address, &ignored) != 1 && inet_pton(AF_INET6, address, &ignored) != 1)
+        return error_set(error, ERROR_INVALID, "%s is not an IP address", address);
+    if (!options->token && !is_loopback(address))
+        return error_set(error, ERROR_INVALID,
+                         "listening on %s needs a bearer token: use --token-file FILE", address);
+    if (options->token && strlen(options->token) < TOKEN_MIN)
+        return error_set(error, ERROR_INVALID, "the token must have at least %d characters",
+                         TOKEN_MIN);
+    return check_names(options, error);
+}
+
+static char **copy_list(const char *const *list)
+{
+    size_t count = 0;
+    while (list && list[count])
+        count++;
+    char **copy = memory_alloc_zero((count + 1) * sizeof(*copy));
+    for (size_t i = 0; i < count; i++)
+        copy[i] = memory_copy_text(list[i], strlen(list[i]));
+    return copy;
+}
+
+// Without descriptors a connection can be neither taken nor refused: it waits in the kernel's queue
+// until the tick looks again.
+static void on_accept_error(struct evconnlistener *listener, void *data)
+{
+    (void)data;
+    log_warning("cannot take a connection: %s", strerror(errno));
+    evconnlistener_disable(listener);
+}
+
+static bool bind_address(struct mcp_http *http, uint16_t port, struct error *error)
+{
+    http->bound = evhttp_bind_socket_with_handle(http->evhttp, http->address, port);
+    if (!http->bound)
+        return error_set(error, ERROR_SYSTEM, "cannot listen on %s port %u: %s", http->address,
+                         port, strerror(errno));
+    evconnlistener_set_error_cb(evhttp_bound_socket_get_listener(http->bound), on_accept_error);
+    union {
+        struct sockaddr_in6 v6;
+        struct sockaddr_in v4;
+        struct sockaddr any;
+    } bound = {.v6 = {0}};
+    socklen_t size = sizeof(bound);
+    if (getsockname(evhttp_bound_socket_get_fd(http->bound), &bound.any, &size) < 0)
+        return error_set(error, ERROR_SYSTEM, "getsockname: %s", strerror(errno));
+    bool is_v6 = bound.any.sa_family == AF_INET6;
+    unsigned actual = ntohs(is_v6 ? bound.v6.sin6_port : bound.v4.sin_port);
+    http->url =
+        memory_format(is_v6 ? "http://[%s]:%u/mcp" : "http://%s:%u/mcp", http->address, actual);
+    return true;
+}
+
+static void configure(struct mcp_http *http)
+{
+    struct evhttp *evhttp = http->evhttp;
+    evhttp_set_max_headers_size(evhttp, HTTP_HEADER_BYTES);
+    evhttp_set_max_body_size(evhttp, MCP_MESSAGE_LIMIT);
+    // A body that is too large is read to its end and thrown away: closing at once would take the
+    // answer from the client as well.
+    evhttp_set_flags(evhttp, EVHTTP_SERVER_LINGERING_CLOSE);
+    evhttp_set_timeout(evhttp, HTTP_SILENCE_S);
+    evhttp_set_default_content_type(evhttp, NULL);
+    evhttp_set_allowed_methods(evhttp, EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD |
+                                           EVHTTP_REQ_PUT | EVHTTP_REQ_DELETE | EVHTTP_REQ_OPTIONS |
+                                           EVHTTP_REQ_TRACE | EVHTTP_REQ_CONNECT |
+                                           EVHTTP_REQ_PATCH);
+    evhttp_set_bevcb(evhttp, watch_new_buffer, http);
+    evhttp_set_gencb(evhttp, on_request, http);
+    struct mcp_server *server = http->server;
+    http->connections_gauge = mcp_server_add_metric(server, MCP_GAUGE, "mcp_http_connections", NULL,
+                                                    "Open HTTP connections");
+    http->sessions_gauge = mcp_server_add_metric(server, MCP_GAUGE, "mcp_http_sessions", NULL,
+                                                 "Protocol sessions of legacy clients");
+    http->calls_gauge = mcp_server_add_metric(server, MCP_GAUGE, "mcp_calls_active", NULL,
+                                              "Requests being worked on");
+    http->refused_counter =
+        mcp_server_add_metric(server, MCP_COUNTER, "mcp_http_refused_total", NULL,
+                              "HTTP requests refused before their body was read");
+}
+
+// Connections, and as many more that are refused, leave half of the descriptors to the work itself.
+static size_t default_connections(void)
+{
+    struct rlimit limit;
+    bool is_tight = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 4 < HTTP_CONNECTIONS;
+    return is_tight ? (size_t)limit.rlim_cur / 4 : HTTP_CONNECTIONS;
+}
+
+static struct mcp_http *http_new(struct mcp_server *server, const struct mcp_http_options *options,
+                                 const char *address)
+{
+    struct mcp_http *http = memory_alloc_zero(sizeof(*http));
+    http->server = server;
+    http->address = memory_copy_text(address, strlen(address));
+    http->allow_hosts = copy_list(options->allow_hosts);
+    http->allow_origins = copy_list(options->allow_origins);
+    http->max_connections =
+        options->max_connections ? options->max_connections : default_connections();
+    http->max_sessions = options->max_sessions ? options->max_sessions : SESSIONS;
+    http->session_idle_ms =
+        1000 * (int64_t)(options->session_idle_s ? options->session_idle_s : SESSION_IDLE_S);
+    if (options->token) {
+        http->has_token = true;
+        crypto_hash_sha256(http->token_hash, (const unsigned char *)options->token,
+                           strlen(options->token));
+        state_keeper_set_token(server->states, options->token);
+    }
+    TAILQ_INIT(&http->watches);
+    TAILQ_INIT(&http->replies);
+    TAILQ_INIT(&http->exchanges);
+    TAILQ_INIT(&http->sessions);
+    return http;
+}
+
+bool mcp_http_start(struct mcp_server *server, const struct mcp_http_options *options,
+                    mcp_end_fn *on_end, void *data, struct mcp_http **ret_http, struct error *error)
+{
+    const char *address = options->address ? options->address : "127.0.0.1";
+    if (!check_options(options, address, error))
+        return false;
+    signal(SIGPIPE, SIG_IGN);
+    struct mcp_http *http = http_new(server, options, address);
+    http->on_end = on_end;
+    http->on_end_data = data;
+    http->transport.shutdown = http_shutdown;
+    TAILQ_INSERT_TAIL(&server->transports, &http->transport, link);
+    http->evhttp = evhttp_new(server->base);
+    http->tick = event_new(server->base, -1, EV_PERSIST, on_tick, http);
+    CHECK(http->evhttp && http->tick);
+    event_add(http->tick, &(struct timeval){.tv_sec = 1});
+    configure(http);
+    if (!bind_address(http, options->port, error)) {
+        mcp_http_free(http);
+        return false;
+    }
+    *ret_http = http;
+    return true;
+}
+
+const char *mcp_http_url(const struct mcp_http *http)
+{
+    return http->url;
+}
+
+// --- the token file -----------------------------------------------------------------------------
+
+static bool parse_token(const char *path, char *text, size_t length, char **ret_token,
+                        struct error *error)
+{
+    while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r'))
+        length--;
+    for (size_t i = 0; i < length; i++)
+        if (text[i] <= ' ' || text[i] > '~')
+            return error_set(error, ERROR_INVALID,
+                             "%s: the token must be one line of visible ASCII", path);
+    if (length < TOKEN_MIN || length > TOKEN_MAX)
+        return error_set(error, ERROR_INVALID, "%s: the token must have %d to %d characters", path,
+                         TOKEN_MIN, TOKEN_MAX);
+    *ret_token = memory_copy_text(text, length);
+    return true;
+}
+
+bool mcp_token_read(const char *path, char **ret_token, struct error *error)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return error_set(error, ERROR_SYSTEM, "%s: %s", path, strerror(errno));
+    char text[TOKEN_MAX + 3];
+    struct stat info;
+    ssize_t length = fstat(fd, &info) == 0 ? read(fd, text, sizeof(text)) : -1;
+    int code = errno;
+    close(fd);
+    if (length < 0)
+        return error_set(error, ERROR_SYSTEM, "%s: %s", path, strerror(code));
+    bool ok = S_ISREG(info.st_mode)
+                  ? (info.st_mode & 077) == 0 ||
+                        error_set(error, ERROR_INVALID,
+                                  "%s: others can read the token; use chmod 600", path)
+                  : error_set(error, ERROR_INVALID, "%s: not a regular file", path);
+    ok = ok && parse_token(path, text, (size_t)length, ret_token, error);
+    sodium_memzero(text, sizeof(text));
+    return ok;
+}

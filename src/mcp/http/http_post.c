@@ -1,0 +1,297 @@
+// POST /mcp: one message or batch. The form of the answer is decided late: plain JSON if the answer
+// is the first thing to say, server-sent events once something comes before it or it takes five
+// seconds.
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "mcp/http/http.h"
+
+static struct http_exchange *upcast(struct exchange *exchange)
+{
+    return (struct http_exchange *)exchange;
+}
+
+static void post_free(struct http_exchange *post)
+{
+    TAILQ_REMOVE(&post->http->exchanges, post, link);
+    if (post->patience)
+        event_free(post->patience);
+    exchange_release(&post->base);
+    memory_free(post);
+}
+
+// --- the way back -------------------------------------------------------------------------------
+
+static void start_stream(struct http_exchange *post, unsigned retry_ms)
+{
+    if (post->session)
+        post->stream = stream_new(post->session, post->reply, retry_ms);
+    else
+        reply_stream(post->reply);
+}
+
+static bool is_streaming(const struct http_exchange *post)
+{
+    return post->stream || (post->reply && post->reply->streaming);
+}
+
+static void send_event(struct http_exchange *post, struct span message)
+{
+    if (post->stream)
+        stream_send(post->stream, message);
+    else if (post->reply)
+        reply_event(post->reply, NULL, 0, message);
+}
+
+static void post_notify(struct exchange *exchange, struct span message)
+{
+    struct http_exchange *post = upcast(exchange);
+    if (!is_streaming(post) && post->reply)
+        start_stream(post, SSE_RETRY_MS);
+    send_event(post, message);
+}
+
+static void send_json(struct http_exchange *post, const struct span *messages, size_t count,
+                      int status)
+{
+    struct reply *reply = post->reply;
+    if (post->opens_session && post->session && post->session->peer.initialized)
+        reply_add_header(reply, "Mcp-Session-Id", post->session->id);
+    if (!post->base.is_batch) {
+        reply_send(reply, status, "application/json", messages, count);
+        return;
+    }
+    struct span parts[2 * MCP_BATCH_MAX + 1];
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        parts[used++] = i == 0 ? SPAN("[") : SPAN(",");
+        parts[used++] = messages[i];
+    }
+    parts[used++] = SPAN("]");
+    reply_send(reply, status, "application/json", parts, count > 0 ? used : 0);
+}
+
+static void post_finish(struct exchange *exchange, const struct span *messages, size_t count,
+                        int status)
+{
+    struct http_exchange *post = upcast(exchange);
+    struct reply *reply = post->reply;
+    struct http_session *opened = post->opens_session ? post->session : NULL;
+    if (reply)
+        reply->on_gone = NULL;
+    if (!is_streaming(post) && count == 0 && status != 202 && reply)
+        start_stream(post, SSE_RETRY_MS);  // cancelled: an empty stream is the quiet end
+    if (is_streaming(post)) {
+        for (size_t i = 0; i < count; i++)
+            send_event(post, messages[i]);
+        if (post->stream)
+            stream_finish(post->stream);
+        else
+            reply_end(reply);
+    } else if (reply && reply->gone) {
+        reply_end(reply);
+    } else if (reply) {
+        send_json(post, messages, count, status);
+    }
+    struct mcp_http *http = post->http;
+    post_free(post);
+    if (opened && !opened->peer.initialized)  // initialize was refused
+        http_session_free(opened);
+    http_check_end(http);
+}
+
+static const char *post_header(struct exchange *exchange, const char *name, size_t *ret_count)
+{
+    struct http_exchange *post = upcast(exchange);
+    return http_header(post->reply->request, name, ret_count);
+}
+
+static void post_close_early(struct exchange *exchange, unsigned retry_ms)
+{
+    struct http_exchange *post = upcast(exchange);
+    if (!post->session || !post->reply)
+        return;
+    if (!post->stream)
+        start_stream(post, retry_ms);
+    struct reply *reply = post->reply;
+    reply->on_gone = NULL;
+    post->reply = NULL;
+    stream_detach(post->stream);
+    reply_end(reply);
+}
+
+static const struct exchange_ops post_ops = {
+    .notify = post_notify,
+    .finish = post_finish,
+    .header = post_header,
+    .close_early = post_close_early,
+};
+
+// --- the client goes away -----------------------------------------------------------------------
+
+static struct mcp_call *find_call(struct mcp_server *server, const struct exchange *exchange)
+{
+    struct mcp_call *call;
+    TAILQ_FOREACH (call, &server->calls, link)
+        if (call->exchange == exchange)
+            return call;
+    TAILQ_FOREACH (call, &server->listeners, link)
+        if (call->exchange == exchange)
+            return call;
+    UNREACHABLE();
+}
+
+// Modern: that is the cancellation. Legacy: the work goes on, the client may come back for the
+// answer.
+static void on_post_gone(struct reply *reply)
+{
+    struct http_exchange *post = reply->owner;
+    if (post->modern) {
+        call_cancel(find_call(post->http->server, &post->base));
+        return;
+    }
+    post->reply = NULL;
+    if (post->stream)
+        stream_detach(post->stream);
+    reply_end(reply);
+}
+
+void post_forget_session(struct http_session *session)
+{
+    struct http_exchange *post;
+    TAILQ_FOREACH (post, &session->http->exchanges, link) {
+        if (post->session != session)
+            continue;
+        post->session = NULL;
+        if (!post->stream)
+            continue;
+        TAILQ_REMOVE(&session->streams, post->stream, link);
+        session->stream_count--;
+        post->stream->session = NULL;
+    }
+}
+
+void post_drop_all(struct mcp_http *http)
+{
+    struct http_exchange *post;
+    while ((post = TAILQ_FIRST(&http->exchanges)))
+        call_cancel(find_call(http->server, &post->base));
+}
+
+static void on_patience_over(evutil_socket_t fd, short what, void *data)
+{
+    (void)fd, (void)what;
+    struct http_exchange *post = data;
+    if (!is_streaming(post) && post->reply)
+        start_stream(post, SSE_RETRY_MS);
+}
+
+// --- the way in ---------------------------------------------------------------------------------
+
+static struct http_exchange *post_open(struct mcp_http *http, struct reply *reply)
+{
+    struct http_exchange *post = memory_alloc_zero(sizeof(*post));
+    exchange_init(&post->base, &post_ops);
+    post->http = http;
+    post->reply = reply;
+    reply->owner = post;
+    reply->on_gone = on_post_gone;
+    TAILQ_INSERT_TAIL(&http->exchanges, post, link);
+    return post;
+}
+
+static void wait_for_answer(struct http_exchange *post)
+{
+    post->patience = evtimer_new(post->http->server->base, on_patience_over, post);
+    CHECK(post->patience);
+    evtimer_add(post->patience, &(struct timeval){.tv_sec = SSE_AFTER_MS / 1000});
+}
+
+static void refuse(struct http_exchange *post, const struct message *message, int status,
+                   const char *text)
+{
+    bool has_id = message && message->kind == MESSAGE_REQUEST;
+    dispatch_refuse(&post->base, status, has_id ? MESSAGE_ID_GIVEN : MESSAGE_ID_NULL,
+                    has_id ? message->id : value_nil(), MCP_INVALID_REQUEST, text);
+}
+
+// The session a legacy message belongs to; NULL when it was refused.
+static struct http_session *find_session(struct http_exchange *post, const struct message *message)
+{
+    bool given;
+    struct http_session *session = http_session_find(post->http, post->reply->request, &given);
+    if (session)
+        return session;
+    bool is_initialize = message && message->kind == MESSAGE_REQUEST &&
+                         span_equal_text(message->method, "initialize");
+    if (given) {
+        refuse(post, message, 404, "Unknown or expired session: send initialize");
+    } else if (!is_initialize) {
+        refuse(post, message, 400, "Mcp-Session-Id header required");
+    } else {
+        session = http_session_new(post->http);
+        if (!session)
+            refuse(post, message, 503, "Too many sessions");
+        post->opens_session = true;
+    }
+    return session;
+}
+
+static void take_legacy(struct http_exchange *post, struct region *region, value whole,
+                        const struct message *message)
+{
+    struct mcp_server *server = post->http->server;
+    struct http_session *session = find_session(post, message);
+    if (!session) {  // refused, and the exchange is gone
+        server_region_give(server, region);
+        return;
+    }
+    post->session = session;
+    wait_for_answer(post);
+    if (message)
+        dispatch_legacy(server, &post->base, &post->session->peer, region, message);
+    else
+        dispatch_batch(server, &post->base, &post->session->peer, region, whole);
+}
+
+static void take_message(struct http_exchange *post, struct region *region, value whole)
+{
+    struct mcp_server *server = post->http->server;
+    struct message message = message_classify(whole);
+    const char *version = http_header(post->reply->request, "MCP-Protocol-Version", NULL);
+    switch (era_choose(&message, version)) {
+    case ERA_MODERN:
+        post->modern = true;
+        wait_for_answer(post);
+        dispatch_modern(server, &post->base, NULL, region, &message);
+        return;
+    case ERA_LEGACY: take_legacy(post, region, whole, &message); return;
+    case ERA_HEADER_CONFLICT:
+        dispatch_refuse(&post->base, 400, MESSAGE_ID_GIVEN, message.id, MCP_HEADER_MISMATCH,
+                        "Header mismatch: initialize belongs to the versions before 2026-07-28");
+        server_region_give(server, region);
+        return;
+    }
+}
+
+void post_take(struct mcp_http *http, struct reply *reply)
+{
+    struct http_exchange *post = post_open(http, reply);
+    struct evbuffer *input = evhttp_request_get_input_buffer(reply->request);
+    size_t length = evbuffer_get_length(input);
+    struct span text = {(const char *)evbuffer_pullup(input, -1), length};
+    const char *version = http_header(reply->request, "MCP-Protocol-Version", NULL);
+    enum version ignored;
+    bool is_legacy = !version || version_find_legacy(span_from(version), &ignored);
+    value whole;
+    struct region *region =
+        dispatch_read(http->server, &post->base, is_legacy ? MESSAGE_ID_NULL : MESSAGE_ID_ABSENT,
+                      text.data ? text : SPAN(""), &whole);
+    if (!region)
+        return;
+    evbuffer_drain(input, length);
+    if (value_is_vector(whole))
+        take_legacy(post, region, whole, NULL);
+    else
+        take_message(post, region, whole);
+}

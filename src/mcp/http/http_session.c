@@ -1,0 +1,316 @@
+// Legacy protocol sessions and their streams. A session holds what initialize agreed on and nothing
+// else. A stream keeps its latest events, so that a client whose connection broke can come back for
+// the rest.
+#include <sodium.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "mcp/http/http.h"
+
+// --- streams ------------------------------------------------------------------------------------
+
+static void drop_first_event(struct stream *stream)
+{
+    struct stored_event *event = STAILQ_FIRST(&stream->events);
+    STAILQ_REMOVE_HEAD(&stream->events, link);
+    stream->event_count--;
+    stream->event_bytes -= event->length;
+    memory_free(event);
+}
+
+static void stream_free(struct stream *stream)
+{
+    if (stream->session) {
+        if (stream->session->get_stream == stream) {
+            stream->session->get_stream = NULL;
+        } else {
+            TAILQ_REMOVE(&stream->session->streams, stream, link);
+            stream->session->stream_count--;
+        }
+    }
+    while (!STAILQ_EMPTY(&stream->events))
+        drop_first_event(stream);
+    memory_free(stream);
+}
+
+static void format_event_id(const struct stream *stream, unsigned number, char text[32])
+{
+    snprintf(text, 32, "%u-%u", stream->id, number);
+}
+
+static struct stream *stream_alloc(struct http_session *session, unsigned id)
+{
+    struct stream *stream = memory_alloc_zero(sizeof(*stream));
+    stream->session = session;
+    stream->id = id;
+    stream->next_number = 1;
+    stream->has_ids = session->peer.version == VERSION_2025_11_25;
+    STAILQ_INIT(&stream->events);
+    return stream;
+}
+
+// The newest version gets an event to come back to before anything happened.
+static void send_priming(struct stream *stream, unsigned retry_ms)
+{
+    char id[32];
+    format_event_id(stream, 0, id);
+    if (stream->has_ids)
+        reply_event(stream->reply, id, retry_ms, SPAN(""));
+}
+
+struct stream *stream_new(struct http_session *session, struct reply *reply, unsigned retry_ms)
+{
+    struct stream *stream = stream_alloc(session, ++session->next_stream);
+    TAILQ_INSERT_TAIL(&session->streams, stream, link);
+    session->stream_count++;
+    stream->reply = reply;
+    reply_stream(reply);
+    send_priming(stream, retry_ms);
+    return stream;
+}
+
+static void store(struct stream *stream, unsigned number, struct span message)
+{
+    struct stored_event *event = memory_alloc(sizeof(*event) + message.length);
+    event->number = number;
+    event->length = message.length;
+    memcpy(event->text, message.data, message.length);
+    STAILQ_INSERT_TAIL(&stream->events, event, link);
+    stream->event_count++;
+    stream->event_bytes += message.length;
+    while (stream->event_count > STREAM_EVENTS ||
+           (stream->event_bytes > STREAM_BYTES && stream->event_count > 1))
+        drop_first_event(stream);
+}
+
+static void send_numbered(struct stream *stream, unsigned number, struct span message)
+{
+    char id[32];
+    format_event_id(stream, number, id);
+    reply_event(stream->reply, stream->has_ids ? id : NULL, 0, message);
+    if (number > stream->sent)
+        stream->sent = number;
+}
+
+void stream_send(struct stream *stream, struct span message)
+{
+    unsigned number = stream->next_number++;
+    // Without ids nobody can come back: events are kept only for a GET stream that is not open yet.
+    if (stream->has_ids || (stream->id == 0 && !stream->reply))
+        store(stream, number, message);
+    if (stream->reply)
+        send_numbered(stream, number, message);
+}
+
+void stream_finish(struct stream *stream)
+{
+    stream->finished = true;
+    stream->finished_ms = clock_now_ms();
+    struct reply *reply = stream->reply;
+    stream->reply = NULL;
+    if (reply) {
+        reply->on_gone = NULL;
+        stream_free(stream);
+        reply_end(reply);
+    } else if (!stream->session || !stream->has_ids) {
+        stream_free(stream);
+    }
+}
+
+void stream_detach(struct stream *stream)
+{
+    stream->reply = NULL;
+}
+
+// The connection of a continued stream or of the GET stream broke.
+static void on_stream_gone(struct reply *reply)
+{
+    struct stream *stream = reply->owner;
+    stream_detach(stream);
+    reply_end(reply);
+}
+
+// Sends what came after event number `after`; a finished stream then ends.
+static void resume(struct stream *stream, struct reply *reply, unsigned after)
+{
+    stream->reply = reply;
+    reply->owner = stream;
+    reply->on_gone = on_stream_gone;
+    reply_stream(reply);
+    if (after == 0)
+        send_priming(stream, SSE_RETRY_MS);
+    struct stored_event *event;
+    STAILQ_FOREACH (event, &stream->events, link)
+        if (event->number > after)
+            send_numbered(stream, event->number, (struct span){event->text, event->length});
+    if (stream->finished)
+        stream_finish(stream);
+}
+
+// --- GET ----------------------------------------------------------------------------------------
+
+static void refuse_get(struct reply *reply, int status, const char *message)
+{
+    reply_refuse(reply, &(struct refusal){status, message, status == 405 ? "Allow" : NULL,
+                                          "POST, GET, DELETE"});
+}
+
+static void continue_stream(struct http_session *session, struct reply *reply,
+                            const char *last_event_id)
+{
+    unsigned id, number;
+    int used = 0;
+    struct stream *stream = NULL;
+    if (sscanf(last_event_id, "%u-%u%n", &id, &number, &used) == 2 && last_event_id[used] == '\0') {
+        if (id == 0 && session->get_stream) {
+            stream = session->get_stream;
+        } else {
+            TAILQ_FOREACH (stream, &session->streams, link)
+                if (stream->id == id)
+                    break;
+        }
+    }
+    // 405 is what clients take quietly: there is nothing to wait for.
+    if (!stream || !stream->has_ids || (stream->finished && number + 1 >= stream->next_number)) {
+        refuse_get(reply, 405, "There is nothing left on this stream");
+        return;
+    }
+    if (stream->reply) {
+        refuse_get(reply, 409, "This stream is already open");
+        return;
+    }
+    resume(stream, reply, number);
+}
+
+void http_session_take_get(struct http_session *session, struct reply *reply,
+                           const char *last_event_id)
+{
+    if (last_event_id) {
+        continue_stream(session, reply, last_event_id);
+        return;
+    }
+    if (!session->get_stream)
+        session->get_stream = stream_alloc(session, 0);
+    struct stream *stream = session->get_stream;
+    if (stream->reply) {
+        refuse_get(reply, 409, "The stream of this session is already open");
+        return;
+    }
+    resume(stream, reply, stream->sent);
+}
+
+// --- sessions -----------------------------------------------------------------------------------
+
+static void peer_send(struct peer *peer, struct span message)
+{
+    struct http_session *session = (struct http_session *)peer;
+    if (!session->get_stream)
+        session->get_stream = stream_alloc(session, 0);
+    stream_send(session->get_stream, message);
+}
+
+static bool is_idle(const struct http_session *session)
+{
+    if (session->peer.call_count > 0 || (session->get_stream && session->get_stream->reply))
+        return false;
+    const struct stream *stream;
+    TAILQ_FOREACH (stream, &session->streams, link)
+        if (stream->reply)
+            return false;
+    return true;
+}
+
+static bool make_room(struct mcp_http *http)
+{
+    if (http->session_count < http->max_sessions)
+        return true;
+    struct http_session *session, *oldest = NULL;
+    TAILQ_FOREACH (session, &http->sessions, link)
+        if (is_idle(session) && (!oldest || session->used_ms < oldest->used_ms))
+            oldest = session;
+    if (oldest)
+        http_session_free(oldest);
+    return oldest != NULL;
+}
+
+struct http_session *http_session_new(struct mcp_http *http)
+{
+    if (!make_room(http))
+        return NULL;
+    struct http_session *session = memory_alloc_zero(sizeof(*session));
+    unsigned char random[(SESSION_ID_SIZE - 1) / 2];
+    randombytes_buf(random, sizeof(random));
+    sodium_bin2hex(session->id, sizeof(session->id), random, sizeof(random));
+    session->http = http;
+    session->used_ms = clock_now_ms();
+    peer_init(&session->peer, http->server, peer_send);
+    TAILQ_INIT(&session->streams);
+    TAILQ_INSERT_TAIL(&http->sessions, session, link);
+    http->session_count++;
+    return session;
+}
+
+static void stream_close(struct stream *stream)
+{
+    struct reply *reply = stream->reply;
+    stream_free(stream);
+    if (!reply)
+        return;
+    reply->on_gone = NULL;
+    reply_end(reply);
+}
+
+void http_session_free(struct http_session *session)
+{
+    struct mcp_http *http = session->http;
+    post_forget_session(session);
+    struct stream *stream;
+    while ((stream = TAILQ_FIRST(&session->streams)))
+        stream_close(stream);
+    if (session->get_stream)
+        stream_close(session->get_stream);
+    peer_release(&session->peer);
+    TAILQ_REMOVE(&http->sessions, session, link);
+    http->session_count--;
+    memory_free(session);
+}
+
+struct http_session *http_session_find(struct mcp_http *http, struct evhttp_request *request,
+                                       bool *ret_given)
+{
+    size_t count;
+    const char *id = http_header(request, "Mcp-Session-Id", &count);
+    *ret_given = id != NULL;
+    if (!id || count != 1 || strlen(id) != SESSION_ID_SIZE - 1)
+        return NULL;
+    struct http_session *session;
+    TAILQ_FOREACH (session, &http->sessions, link) {
+        if (sodium_memcmp(session->id, id, SESSION_ID_SIZE - 1) == 0) {
+            session->used_ms = clock_now_ms();
+            return session;
+        }
+    }
+    return NULL;
+}
+
+void http_session_sweep(struct mcp_http *http)
+{
+    int64_t now = clock_now_ms();
+    struct http_session *session, *next_session;
+    for (session = TAILQ_FIRST(&http->sessions); session; session = next_session) {
+        next_session = TAILQ_NEXT(session, link);
+        if (now - session->used_ms > http->session_idle_ms && is_idle(session)) {
+            http_session_free(session);
+            continue;
+        }
+        struct stream *stream, *next;
+        for (stream = TAILQ_FIRST(&session->streams); stream; stream = next) {
+            next = TAILQ_NEXT(stream, link);
+            bool old = stream->finished && now - stream->finished_ms > STREAM_KEEP_MS;
+            bool surplus = stream->finished && session->stream_count > STREAMS_PER_SESSION;
+            if (!stream->reply && (old || surplus))
+                stream_free(stream);
+        }
+    }
+}

@@ -1,0 +1,166 @@
+// requestState: what a multi round-trip request has to remember between its rounds, carried by the
+// client. base64url(payload) "." base64url(HMAC-SHA256(key, payload)); the key lives as long as the
+// process. The payload binds the state to the method, the parameters and the bearer token, and says
+// when it ends. Each state is good once.
+#include <sodium.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "mcp/internal.h"
+#include "value/text/json.h"
+
+enum {
+    STATE_VERSION = 1,
+    STATE_LIFE_S = 600,
+    STATE_TEXT_MAX = 64 << 10,
+    NONCE_SIZE = 16,
+    // Used states are remembered; of more than this many within their life the oldest are
+    // forgotten.
+    USED_MAX = 4096,
+    BASE64 = sodium_base64_VARIANT_URLSAFE_NO_PADDING,
+};
+
+struct state_keeper {
+    unsigned char key[crypto_auth_hmacsha256_KEYBYTES];
+    char token_hash[crypto_hash_sha256_BYTES * 2 + 1];
+    char used[USED_MAX][NONCE_SIZE * 2 + 1];  // nonces, the oldest overwritten first
+    size_t next;
+};
+
+struct state_keeper *state_keeper_new(void)
+{
+    CHECK(sodium_init() >= 0);
+    struct state_keeper *keeper = memory_alloc_zero(sizeof(*keeper));
+    randombytes_buf(keeper->key, sizeof(keeper->key));
+    return keeper;
+}
+
+void state_keeper_free(struct state_keeper *keeper)
+{
+    sodium_memzero(keeper->key, sizeof(keeper->key));
+    memory_free(keeper);
+}
+
+static void hash_hex(struct span text, char hex[crypto_hash_sha256_BYTES * 2 + 1])
+{
+    unsigned char hash[crypto_hash_sha256_BYTES];
+    crypto_hash_sha256(hash, (const unsigned char *)text.data, text.length);
+    sodium_bin2hex(hex, crypto_hash_sha256_BYTES * 2 + 1, hash, sizeof(hash));
+}
+
+void state_keeper_set_token(struct state_keeper *keeper, const char *token)
+{
+    hash_hex(span_from(token), keeper->token_hash);
+}
+
+// The parameters without what changes from round to round.
+static void hash_params(struct mcp_call *call, char hex[crypto_hash_sha256_BYTES * 2 + 1])
+{
+    struct buffer text CLEANUP_BUFFER;
+    buffer_init(&text, BUFFER_DEFAULT_LIMIT);
+    value kept = map_new(call->region), name, item;
+    struct map_cursor cursor = map_iterate(call->params);
+    while (map_next(&cursor, &name, &item)) {
+        struct span word = value_text(name);
+        if (!span_equal_text(word, "_meta") && !span_equal_text(word, "inputResponses") &&
+            !span_equal_text(word, "requestState"))
+            kept = map_put(call->region, kept, value_retain(name), value_retain(item));
+    }
+    json_write(&text, kept, JSON_SORTED, NULL);
+    hash_hex(buffer_span(&text), hex);
+}
+
+static void append_base64(struct buffer *out, const void *data, size_t length)
+{
+    size_t size = sodium_base64_ENCODED_LEN(length, BASE64);
+    CLEANUP_FREE char *text = memory_alloc(size);
+    sodium_bin2base64(text, size, data, length, BASE64);
+    buffer_append_text(out, text);
+}
+
+void state_sign(struct mcp_call *call, struct buffer *out)
+{
+    struct state_keeper *keeper = call->server->states;
+    unsigned char nonce[NONCE_SIZE], mac[crypto_auth_hmacsha256_BYTES];
+    char nonce_hex[NONCE_SIZE * 2 + 1], params_hash[crypto_hash_sha256_BYTES * 2 + 1];
+    randombytes_buf(nonce, sizeof(nonce));
+    sodium_bin2hex(nonce_hex, sizeof(nonce_hex), nonce, sizeof(nonce));
+    hash_params(call, params_hash);
+
+    struct buffer payload CLEANUP_BUFFER;
+    buffer_init(&payload, STATE_TEXT_MAX);
+    buffer_append_byte(&payload, '{');
+    json_put_integer(&payload, "version", STATE_VERSION);
+    json_put_integer(&payload, "expires", clock_unix_seconds() + STATE_LIFE_S);
+    json_put_integer(&payload, "round", call->round);
+    json_put_text(&payload, "nonce", nonce_hex);
+    json_put_text(&payload, "method", call->method->name);
+    json_put_text(&payload, "params", params_hash);
+    json_put_text(&payload, "token", keeper->token_hash);
+    json_put_value(&payload, "answers", call->answers);
+    json_put_value(&payload, "state", call->handler_state);
+    buffer_append_byte(&payload, '}');
+    if (payload.failed) {
+        out->failed = true;
+        return;
+    }
+    crypto_auth_hmacsha256(mac, (const unsigned char *)payload.data, payload.length, keeper->key);
+    append_base64(out, payload.data, payload.length);
+    buffer_append_byte(out, '.');
+    append_base64(out, mac, sizeof(mac));
+}
+
+// The payload behind a text whose signature is ours.
+static bool open_payload(struct state_keeper *keeper, struct region *region, struct span text,
+                         value *ret_payload)
+{
+    const char *dot = memchr(text.data, '.', text.length);
+    if (!dot || text.length > STATE_TEXT_MAX)
+        return false;
+    size_t length = (size_t)(dot - text.data), mac_length;
+    unsigned char mac[crypto_auth_hmacsha256_BYTES + 1];
+    CLEANUP_FREE unsigned char *payload = memory_alloc(length + 1);
+    size_t payload_length;
+    if (sodium_base642bin(payload, length + 1, text.data, length, NULL, &payload_length, NULL,
+                          BASE64) ||
+        sodium_base642bin(mac, sizeof(mac), dot + 1, text.length - length - 1, NULL, &mac_length,
+                          NULL, BASE64) ||
+        mac_length != crypto_auth_hmacsha256_BYTES ||
+        crypto_auth_hmacsha256_verify(mac, payload, payload_length, keeper->key) != 0)
+        return false;
+    struct error error;
+    return jsonrpc_read(region, (struct span){(const char *)payload, payload_length}, ret_payload,
+                        &error);
+}
+
+static bool use_once(struct state_keeper *keeper, struct span nonce)
+{
+    for (size_t i = 0; i < USED_MAX; i++)
+        if (span_equal_text(nonce, keeper->used[i]))
+            return false;
+    char *used = keeper->used[keeper->next++ % USED_MAX];
+    snprintf(used, sizeof(keeper->used[0]), "%.*s", (int)nonce.length, nonce.data);
+    return true;
+}
+
+bool state_verify(struct mcp_call *call, struct span text)
+{
+    struct state_keeper *keeper = call->server->states;
+    char params_hash[crypto_hash_sha256_BYTES * 2 + 1];
+    value payload;
+    if (!open_payload(keeper, call->region, text, &payload))
+        return false;
+    hash_params(call, params_hash);
+    if (map_get_text(payload, "version").integer != STATE_VERSION ||
+        map_get_text(payload, "expires").integer < clock_unix_seconds() ||
+        !span_equal_text(value_text(map_get_text(payload, "method")), call->method->name) ||
+        !span_equal_text(value_text(map_get_text(payload, "params")), params_hash) ||
+        !span_equal_text(value_text(map_get_text(payload, "token")), keeper->token_hash) ||
+        !use_once(keeper, value_text(map_get_text(payload, "nonce"))))
+        return false;
+    call->round = (unsigned)map_get_text(payload, "round").integer;
+    call->answers = value_retain(map_get_text(payload, "answers"));
+    call->handler_state = value_retain(map_get_text(payload, "state"));
+    return true;
+}

@@ -1,0 +1,343 @@
+// The public API: programs and steps. See include/cadre.h.
+#include "cadre.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/utf8.h"
+#include "config.h"
+#include "program/api/cadre_internal.h"
+#include "program/run/saved_memory.h"
+#include "value/text/json.h"
+#include "value/text/print.h"
+
+const char *cadre_version(void)
+{
+    return CADRE_VERSION;
+}
+
+void *cadre_new_zero(size_t size)
+{
+    void *memory = memory_try_alloc(size);
+    return memory ? memset(memory, 0, size) : NULL;
+}
+
+char *cadre_copy_text(struct span text)
+{
+    char *copy = memory_try_alloc(text.length + 1);
+    if (copy) {
+        if (text.length)
+            memcpy(copy, text.data, text.length);
+        copy[text.length] = '\0';
+    }
+    return copy;
+}
+
+// --- programs and steps -------------------------------------------------------------------------
+
+struct cadre_program {
+    struct program *program;  // NULL: it is wrong
+    struct diagnostic diagnostic;
+    struct definitions_prefix prefix;  // functions of the memory it was compiled with
+    struct span source;                // of a wrong program
+    cadre_host *host;
+    cadre_step *failure;
+};
+
+struct cadre_step {
+    struct step step;
+    cadre_host *host;
+    struct input_map *context, *memory;  // values of the step may lie in them
+    struct input_signature *signature;
+    struct buffer json, memory_json, saved_memory, printed, kind, message;
+};
+
+static cadre_step *step_new(const cadre_program *program, const cadre_inputs *inputs)
+{
+    cadre_step *step = cadre_new_zero(sizeof(*step));
+    if (!step)
+        return NULL;
+    step->host = cadre_host_retain(program->host);
+    if (inputs) {
+        step->context = input_map_retain(inputs->context);
+        step->memory = input_map_retain(inputs->memory);
+        step->signature = input_signature_retain(inputs->signature);
+    }
+    buffer_init(&step->json, SIZE_MAX / 2);
+    buffer_init(&step->memory_json, SIZE_MAX / 2);
+    buffer_init(&step->saved_memory, SIZE_MAX / 2);
+    buffer_init(&step->printed, SIZE_MAX / 2);
+    buffer_init(&step->kind, SIZE_MAX / 2);
+    buffer_init(&step->message, SIZE_MAX / 2);
+    return step;
+}
+
+void cadre_step_free(cadre_step *step)
+{
+    if (!step)
+        return;
+    step_release(&step->step);
+    buffer_release(&step->json);
+    buffer_release(&step->memory_json);
+    buffer_release(&step->saved_memory);
+    buffer_release(&step->printed);
+    buffer_release(&step->kind);
+    buffer_release(&step->message);
+    cadre_host_free(step->host);
+    input_map_release(step->context);
+    input_map_release(step->memory);
+    input_signature_release(step->signature);
+    memory_free(step);
+}
+
+static const struct record_options *options_of(const cadre_inputs *inputs,
+                                               struct record_options *defaults)
+{
+    record_options_default(defaults);
+    return inputs ? &inputs->options : defaults;
+}
+
+// The failed step of a wrong program. False: memory was short.
+static bool program_set_failure(cadre_program *program, struct span source)
+{
+    char *copy = cadre_copy_text(source);
+    program->source = (struct span){copy, source.length};
+    program->failure = copy ? step_new(program, NULL) : NULL;
+    if (!program->failure)
+        return false;
+    struct step *step = &program->failure->step;
+    step_fail(step, region_new(SIZE_MAX / 2), value_nil(), program->source, &program->diagnostic);
+    saved_memory_hide_prefix(step, program->prefix);
+    return true;
+}
+
+cadre_program *cadre_compile(cadre_host *host, const char *source, size_t length,
+                             const cadre_inputs *inputs)
+{
+    cadre_program *program = cadre_new_zero(sizeof(*program));
+    if (!program || (!source && length)) {
+        memory_free(program);
+        return NULL;
+    }
+    program->host = cadre_host_retain(host);
+    if (host)
+        __atomic_store_n(&host->is_compiled_for, true, __ATOMIC_RELEASE);
+    struct record_options defaults;
+    const struct record_options *options = options_of(inputs, &defaults);
+    struct compile_options compile = {
+        .source = utf8_without_mark((struct span){source ? source : "", length}),
+        .limits = &options->limits,
+        .tools = host ? &host->tools : NULL,
+        .plain = options->plain,
+    };
+    CLEANUP_BUFFER struct buffer whole;
+    buffer_init(&whole, SIZE_MAX / 2);
+    struct span definitions = input_map_definitions(inputs ? inputs->memory : NULL);
+    if (definitions.length) {
+        program->prefix = saved_memory_prepend(&whole, definitions, compile.source);
+        compile.source = buffer_span(&whole);
+        compile.definition_bytes = program->prefix.length;
+    }
+    program->program = whole.failed ? NULL : program_compile(&compile, &program->diagnostic);
+    if (whole.failed || (!program->program && !program_set_failure(program, compile.source))) {
+        cadre_program_free(program);
+        return NULL;
+    }
+    return program;
+}
+
+void cadre_program_free(cadre_program *program)
+{
+    if (!program)
+        return;
+    cadre_step_free(program->failure);
+    program_release(program->program);
+    memory_free((char *)program->source.data);
+    cadre_host_free(program->host);
+    memory_free(program);
+}
+
+const cadre_step *cadre_program_failure(const cadre_program *program)
+{
+    return program ? program->failure : NULL;
+}
+
+cadre_step *cadre_run(const cadre_program *program, const cadre_inputs *inputs)
+{
+    cadre_step *step = program ? step_new(program, inputs) : NULL;
+    if (!step)
+        return NULL;
+    struct region *region = region_new(SIZE_MAX / 2);
+    value memory = step->memory ? step->memory->map : value_nil();
+    struct diagnostic diagnostic = program->diagnostic;
+    if (!program->program || !program_check_names(program->program, memory, &diagnostic)) {
+        struct span source = program->program ? program->program->source : program->source;
+        step_fail(&step->step, region, memory, source, &diagnostic);
+        if (program->program)
+            step->step.program = program_retain(program->program);
+        else
+            step->step.source = SPAN("");  // the step may outlive the program
+        saved_memory_hide_prefix(&step->step, program->prefix);
+        return step;
+    }
+    struct record_options defaults;
+    const struct record_options *options = options_of(inputs, &defaults);
+    struct run_request request = {
+        .program = program->program,
+        .region = region,
+        .context = step->context ? step->context->map : value_nil(),
+        .memory = memory,
+        .history = value_nil(),
+        .limits = options->limits,
+        .explicit_memory = options->explicit_memory,
+        .float_precision = options->float_precision,
+        .signature = step->signature ? step->signature->signature : NULL,
+        .signature_text = step->signature ? span_from(step->signature->text) : (struct span){0},
+        .validation = inputs ? inputs->validation : SIGNATURE_ENABLED,
+        .fail_allocation = options->fail_allocation,
+    };
+    program_run(&request, &step->step);
+    saved_memory_hide_prefix(&step->step, program->prefix);
+    return step;
+}
+
+cadre_step *cadre_eval(cadre_host *host, const char *source, size_t length,
+                       const cadre_inputs *inputs)
+{
+    cadre_program *program = cadre_compile(host, source, length, inputs);
+    cadre_step *step = program ? cadre_run(program, inputs) : NULL;
+    cadre_program_free(program);
+    return step;
+}
+
+bool cadre_step_ok(const cadre_step *step)
+{
+    return step && step->step.failure.kind == FAILURE_NONE;
+}
+
+cadre_value cadre_step_return(const cadre_step *step)
+{
+    return cadre_value_of(cadre_step_ok(step) ? step->step.result : value_nil());
+}
+
+cadre_value cadre_step_memory(const cadre_step *step)
+{
+    return cadre_value_of(step ? step->step.memory : value_nil());
+}
+
+// Of a step that is NULL.
+static const char *no_text(size_t *ret_length)
+{
+    if (ret_length)
+        *ret_length = 0;
+    return NULL;
+}
+
+static bool has_failed(const cadre_step *step)
+{
+    return step && !cadre_step_ok(step);
+}
+
+// A text made when it is first asked for.
+static const char *finish_text(struct buffer *buffer, size_t *ret_length)
+{
+    if (ret_length)
+        *ret_length = buffer->length;
+    return buffer->failed ? NULL : buffer_text(buffer);
+}
+
+const char *cadre_step_json(cadre_step *step, size_t *ret_length)
+{
+    if (!step)
+        return no_text(ret_length);
+    if (step->json.length == 0)
+        step_write_json(&step->step, &step->json, NULL);
+    return finish_text(&step->json, ret_length);
+}
+
+const char *cadre_step_memory_json(cadre_step *step, size_t *ret_length)
+{
+    if (!step)
+        return no_text(ret_length);
+    if (step->memory_json.length == 0) {
+        if (step->step.memory.tag == VALUE_MAP)
+            json_write(&step->memory_json, step->step.memory, 0, NULL);
+        else
+            buffer_append_text(&step->memory_json, "{}");
+    }
+    return finish_text(&step->memory_json, ret_length);
+}
+
+const char *cadre_step_saved_memory(cadre_step *step, size_t *ret_length)
+{
+    if (!step)
+        return no_text(ret_length);
+    if (step->saved_memory.length == 0)
+        saved_memory_write(&step->step, input_map_definitions(step->memory), &step->saved_memory);
+    return finish_text(&step->saved_memory, ret_length);
+}
+
+bool cadre_inputs_set_memory_from(cadre_inputs *inputs, const cadre_step *step)
+{
+    if (!step)
+        return cadre_inputs_set_saved_memory(inputs, NULL, 0);
+    CLEANUP_BUFFER struct buffer text;
+    buffer_init(&text, SIZE_MAX / 2);
+    saved_memory_write(&step->step, input_map_definitions(step->memory), &text);
+    return cadre_inputs_set_saved_memory(inputs, text.failed ? NULL : buffer_text(&text),
+                                         text.length);
+}
+
+const char *cadre_step_printed(cadre_step *step, size_t *ret_length)
+{
+    if (!step)
+        return no_text(ret_length);
+    if (step->printed.length == 0 && cadre_step_ok(step))
+        value_print(&step->printed, step->step.result);
+    return finish_text(&step->printed, ret_length);
+}
+
+const char *cadre_step_reason(const cadre_step *step)
+{
+    return has_failed(step) ? failure_kind_reason(step->step.failure.kind) : NULL;
+}
+
+const char *cadre_step_kind(cadre_step *step)
+{
+    if (!has_failed(step))
+        return NULL;
+    if (step->step.failure.kind_text.tag != VALUE_STRING)
+        return failure_kind_name(step->step.failure.kind);
+    buffer_clear(&step->kind);
+    buffer_append_span(&step->kind, value_text(step->step.failure.kind_text));
+    return finish_text(&step->kind, NULL);
+}
+
+const char *cadre_step_message(cadre_step *step)
+{
+    if (!has_failed(step))
+        return NULL;
+    buffer_clear(&step->message);
+    buffer_append_span(&step->message, step_message(&step->step));
+    return finish_text(&step->message, NULL);
+}
+
+unsigned cadre_step_line(const cadre_step *step)
+{
+    return step ? step->step.line : 0;
+}
+
+unsigned cadre_step_column(const cadre_step *step)
+{
+    return step ? step->step.column : 0;
+}
+
+uint64_t cadre_step_steps(const cadre_step *step)
+{
+    return step ? step->step.steps : 0;
+}
+
+size_t cadre_step_memory_bytes(const cadre_step *step)
+{
+    return step ? step->step.memory_bytes : 0;
+}

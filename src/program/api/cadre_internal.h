@@ -1,0 +1,55 @@
+// What the files of the public API share (include/cadre.h): its objects, and how they hold each other.
+#pragma once
+
+#include "cadre.h"
+#include "program/batch.h"
+
+enum { CADRE_MESSAGE_SIZE = 600, CADRE_INPUT_BYTES = 1 << 30 };
+
+struct cadre_host {
+    unsigned references;  // changed atomically
+    struct tool_table tools;
+    struct host_tool *functions;
+    bool is_compiled_for;  // set atomically: no tool is added any more
+    char error[CADRE_MESSAGE_SIZE];
+};
+
+// A map whose values are lasting: runs refer to them without a copy.
+struct input_map {
+    unsigned references;  // changed atomically
+    struct region *region;
+    char *text;  // strings of the map may lie in it
+    value map;
+    char *definitions;  // functions of a memory, as source; NULL: none
+};
+
+struct input_signature {
+    unsigned references;  // changed atomically
+    struct arena arena;
+    const struct signature *signature;
+    char *text;
+};
+
+struct cadre_inputs {
+    struct input_map *context;
+    struct input_map *memory;
+    struct input_signature *signature;
+    enum signature_mode validation;
+    struct record_options options;
+    char error[CADRE_MESSAGE_SIZE];
+};
+
+// Memory that may be short: NULL then.
+void *cadre_new_zero(size_t size);
+char *cadre_copy_text(struct span text);
+
+cadre_value cadre_value_of(value v);
+
+cadre_host *cadre_host_retain(cadre_host *host);
+struct input_map *input_map_retain(struct input_map *map);
+void input_map_release(struct input_map *map);
+struct input_signature *input_signature_retain(struct input_signature *signature);
+void input_signature_release(struct input_signature *signature);
+
+// The definitions of a memory, empty for none (or NULL).
+struct span input_map_definitions(const struct input_map *memory);

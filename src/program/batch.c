@@ -1,0 +1,289 @@
+#include "program/batch.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/utf8.h"
+#include "value/text/edn.h"
+
+enum { SIGNATURE_ARENA_BYTES = 16 * 1024 * 1024, MAX_DECIMALS = 1074 };
+
+// --- options ------------------------------------------------------------------------------------
+
+void record_options_default(struct record_options *options)
+{
+    *options = (struct record_options){.float_precision = -1};
+    run_limits_default(&options->limits);
+}
+
+static bool refuse(struct diagnostic *diagnostic, const char *format, struct span name)
+{
+    *diagnostic = (struct diagnostic){.kind = INVALID_RECORD};
+    char shown[81];
+    snprintf(shown, sizeof(shown), "%.*s", (int)(name.length > 80 ? 80 : name.length), name.data);
+    snprintf(diagnostic->message, sizeof(diagnostic->message), "%s: %s", format, shown);
+    return false;
+}
+
+static bool set_memory_mode(struct record_options *options, value v)
+{
+    if (v.tag != VALUE_STRING && v.tag != VALUE_KEYWORD)
+        return false;
+    options->explicit_memory = span_equal_text(value_text(v), "explicit");
+    return options->explicit_memory || span_equal_text(value_text(v), "merge");
+}
+
+static bool refuse_value(struct diagnostic *diagnostic, struct span name, const char *wanted)
+{
+    refuse(diagnostic, "wrong value of option", name);
+    size_t used = strlen(diagnostic->message);
+    snprintf(diagnostic->message + used, sizeof(diagnostic->message) - used, " (%s is wanted)",
+             wanted);
+    return false;
+}
+
+static bool set_integer(struct limit_option option, struct span name, value v,
+                        struct diagnostic *diagnostic)
+{
+    if (v.tag == VALUE_INTEGER && v.integer >= option.least && v.integer <= option.most) {
+        memcpy(option.place, &v.integer, sizeof(v.integer));
+        return true;
+    }
+    char wanted[80];
+    snprintf(wanted, sizeof(wanted), "an integer from %lld to %lld", (long long)option.least,
+             (long long)option.most);
+    return refuse_value(diagnostic, name, wanted);
+}
+
+bool record_option_set(struct record_options *options, struct span name, value v,
+                       struct diagnostic *ret_diagnostic)
+{
+    struct limit_option limit = run_limits_find(&options->limits, name);
+    if (limit.place)
+        return set_integer(limit, name, v, ret_diagnostic);
+    if (span_equal_text(name, "memory"))
+        return set_memory_mode(options, v) ||
+               refuse_value(ret_diagnostic, name, "merge or explicit");
+    if (span_equal_text(name, "float_precision")) {
+        int64_t places = 0;
+        bool ok =
+            set_integer((struct limit_option){&places, 0, MAX_DECIMALS}, name, v, ret_diagnostic);
+        options->float_precision = ok ? (int)places : options->float_precision;
+        return ok;
+    }
+    if (span_equal_text(name, "plain")) {
+        options->plain = v.tag == VALUE_BOOLEAN ? v.boolean : v.integer != 0;
+        return v.tag == VALUE_BOOLEAN || v.tag == VALUE_INTEGER ||
+               refuse_value(ret_diagnostic, name, "true or false");
+    }
+    if (span_equal_text(name, "fail_allocation"))
+        return set_integer((struct limit_option){&options->fail_allocation, 0, INT64_MAX}, name, v,
+                           ret_diagnostic);
+    return refuse(ret_diagnostic, "unknown option", name);
+}
+
+static bool read_options(struct record_options *options, value map, struct diagnostic *diagnostic)
+{
+    if (map.tag == VALUE_NIL)
+        return true;
+    if (map.tag != VALUE_MAP)
+        return refuse(diagnostic, "must be an object", SPAN("options"));
+    struct map_cursor cursor = map_iterate(map);
+    value name, v;
+    while (map_next(&cursor, &name, &v)) {
+        if (v.tag != VALUE_NIL && !record_option_set(options, value_text(name), v, diagnostic))
+            return false;
+    }
+    return true;
+}
+
+// --- compile and run ----------------------------------------------------------------------------
+
+static bool parse_signature(const struct program_inputs *inputs, struct arena *arena,
+                            const struct signature **ret_signature, struct step *step)
+{
+    struct error error = {0};
+    *ret_signature = NULL;
+    if (!inputs->signature.data || signature_parse(arena, inputs->signature, ret_signature, &error))
+        return true;
+    struct diagnostic diagnostic = {.kind = INVALID_SIGNATURE};
+    snprintf(diagnostic.message, sizeof(diagnostic.message), "invalid signature: %.400s",
+             error.message);
+    step_fail(step, inputs->region, inputs->memory, inputs->source, &diagnostic);
+    step->line = error.line;
+    step->column = error.column;
+    return false;
+}
+
+// Names of functions in memory; they shadow builtins. NULL when there are none.
+static struct span *memory_functions(struct region *region, value memory, size_t *ret_count)
+{
+    *ret_count = 0;
+    if (memory.tag != VALUE_MAP)
+        return NULL;
+    struct span *names = region_alloc(region, (map_count(memory) + 1) * sizeof(*names));
+    struct map_cursor cursor = map_iterate(memory);
+    value name, item;
+    while (map_next(&cursor, &name, &item)) {
+        if (item.tag == VALUE_FUNCTION && (name.tag == VALUE_KEYWORD || name.tag == VALUE_STRING))
+            names[(*ret_count)++] = value_text(name);
+    }
+    return names;
+}
+
+void program_compile_and_run(const struct program_inputs *inputs, struct arena *arena,
+                             struct step *ret_step)
+{
+    const struct signature *signature;
+    if (!parse_signature(inputs, arena, &signature, ret_step))
+        return;
+    struct compile_options options = {
+        .source = inputs->source,
+        .definition_bytes = inputs->definition_bytes,
+        .limits = &inputs->options.limits,
+        .tools = inputs->tools,
+        .plain = inputs->options.plain,
+    };
+    options.functions = memory_functions(inputs->region, inputs->memory, &options.function_count);
+    struct diagnostic diagnostic;
+    struct program *program = program_compile(&options, &diagnostic);
+    if (!program || !program_check_names(program, inputs->memory, &diagnostic)) {
+        step_fail(ret_step, inputs->region, inputs->memory, inputs->source, &diagnostic);
+        program_release(program);
+        return;
+    }
+    struct run_request request = {
+        .program = program,
+        .region = inputs->region,
+        .context = inputs->context,
+        .memory = inputs->memory,
+        .history = inputs->history,
+        .limits = inputs->options.limits,
+        .explicit_memory = inputs->options.explicit_memory,
+        .float_precision = inputs->options.float_precision,
+        .signature = signature,
+        .signature_text = inputs->signature,
+        .validation = inputs->validation,
+        .fail_allocation = inputs->options.fail_allocation,
+    };
+    program_run(&request, ret_step);
+    program_release(program);
+}
+
+// --- records ------------------------------------------------------------------------------------
+
+static bool read_edn(struct region *region, value text, const char *name, value *ret_value,
+                     struct diagnostic *diagnostic)
+{
+    struct error error = {0};
+    if (text.tag != VALUE_STRING)
+        return refuse(diagnostic, "must be a string", span_from(name));
+    if (edn_read(region, value_text(text), NULL, ret_value, &error))
+        return true;
+    refuse(diagnostic, "unreadable", span_from(name));
+    size_t used = strlen(diagnostic->message);
+    snprintf(diagnostic->message + used, sizeof(diagnostic->message) - used, " (%.200s)",
+             error.message);
+    return false;
+}
+
+// `name` as JSON or `name`_edn as text; nil when absent.
+static bool read_map(struct region *region, value record, const char *name, const char *edn_name,
+                     value *ret_value, struct diagnostic *diagnostic)
+{
+    value text = map_get_text(record, edn_name);
+    *ret_value = map_get_text(record, name);
+    if (text.tag != VALUE_NIL && ret_value->tag != VALUE_NIL) {
+        *ret_value = value_nil();
+        return refuse(diagnostic, "given twice, as JSON and as EDN", span_from(name));
+    }
+    if (text.tag != VALUE_NIL && !read_edn(region, text, edn_name, ret_value, diagnostic))
+        return false;
+    return ret_value->tag == VALUE_NIL || ret_value->tag == VALUE_MAP ||
+           refuse(diagnostic, "must be an object", span_from(name));
+}
+
+static bool read_history(struct region *region, value record, value *ret_history,
+                         struct diagnostic *diagnostic)
+{
+    value texts = map_get_text(record, "turn_history_edn");
+    *ret_history = vector_new(region, 0);
+    if (texts.tag == VALUE_NIL)
+        return true;
+    if (texts.tag != VALUE_VECTOR)
+        return refuse(diagnostic, "must be a list", SPAN("turn_history_edn"));
+    for (size_t i = 0; i < vector_count(texts); i++) {
+        value entry;
+        if (!read_edn(region, vector_at(texts, i), "turn_history_edn", &entry, diagnostic))
+            return false;
+        *ret_history = vector_push(region, *ret_history, entry);
+    }
+    return true;
+}
+
+static bool read_signature(value record, struct program_inputs *inputs,
+                           struct diagnostic *diagnostic)
+{
+    value text = map_get_text(record, "signature");
+    if (text.tag == VALUE_STRING) {
+        inputs->signature = value_text(text);
+        if (!inputs->signature.data)
+            inputs->signature = SPAN("");
+    } else if (text.tag != VALUE_NIL) {
+        return refuse(diagnostic, "must be a string", SPAN("signature"));
+    }
+    value mode = map_get_text(record, "validation");
+    if (mode.tag == VALUE_NIL)
+        return true;
+    return (mode.tag == VALUE_STRING &&
+            signature_mode_from_name(value_text(mode), &inputs->validation)) ||
+           refuse(diagnostic, "must be enabled, warn_only, disabled or strict", SPAN("validation"));
+}
+
+static bool read_inputs(value record, struct program_inputs *inputs, const struct remote_host *host,
+                        struct record_run *run, struct diagnostic *diagnostic)
+{
+    if (record.tag != VALUE_MAP)
+        return refuse(diagnostic, "not an object", SPAN("record"));
+    if (!read_map(inputs->region, record, "memory", "memory_edn", &inputs->memory, diagnostic))
+        return false;
+    value source = map_get_text(record, "program");
+    if (source.tag != VALUE_STRING)
+        return refuse(diagnostic, "missing or not a string", SPAN("program"));
+    inputs->source = utf8_without_mark(value_text(source));
+    value definitions = map_get_text(record, "definition_bytes");
+    if (definitions.tag == VALUE_INTEGER)
+        inputs->definition_bytes = (size_t)definitions.integer;
+    return read_map(inputs->region, record, "context", "context_edn", &inputs->context,
+                    diagnostic) &&
+           read_history(inputs->region, record, &inputs->history, diagnostic) &&
+           read_options(&inputs->options, map_get_text(record, "options"), diagnostic) &&
+           read_signature(record, inputs, diagnostic) &&
+           scripted_tools_add(&run->tools, &run->scripts, map_get_text(record, "tools"), host,
+                              diagnostic);
+}
+
+void record_run(struct region *region, value record, const struct remote_host *host,
+                struct record_run *ret_run)
+{
+    *ret_run = (struct record_run){0};
+    tool_table_init(&ret_run->tools);
+    arena_init(&ret_run->arena, SIGNATURE_ARENA_BYTES);
+    struct program_inputs inputs = {
+        .region = region, .tools = &ret_run->tools, .validation = SIGNATURE_ENABLED};
+    record_options_default(&inputs.options);
+    struct diagnostic diagnostic;
+    if (read_inputs(record, &inputs, host, ret_run, &diagnostic))
+        program_compile_and_run(&inputs, &ret_run->arena, &ret_run->step);
+    else
+        step_fail(&ret_run->step, region, inputs.memory, inputs.source, &diagnostic);
+}
+
+void record_run_release(struct record_run *run)
+{
+    step_release(&run->step);
+    arena_release(&run->arena);
+    tool_table_release(&run->tools);
+    scripted_tools_free(run->scripts);
+}

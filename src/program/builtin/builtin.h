@@ -1,0 +1,167 @@
+// The contract between the interpreter and the builtins (spec 8 and 9).
+//
+// Tables. Family f has two files: builtins_f.c with the functions and builtins_f.def with one row per
+// name:
+//     BUILTIN("filter", builtin_filter, 2, 2, 0, "(filter f coll)", "Items for which f is true.")
+// The .def files are listed in builtins.def and nowhere else. builtin_table[] is made from them, and
+// so is (by a generator, at build time) a perfect hash over the names: a run starts with no set-up
+// work. Several rows may name one function (aliases); it is told its row as `self`.
+//
+// Calling. The interpreter has checked the arity before it calls. A builtin *consumes* its arguments:
+// it owns arguments[0 … count-1] and must move each into its result or release it, so that a
+// collection with one owner is updated in place. With BUILTIN_LOOKS it only looks at them: they stay
+// the caller's, and what is returned must be owned (value_retain what comes from an argument).
+// Array and values are the callee's to overwrite. Nothing need be released before raising.
+//
+// Time. Loops over data call run_tick(run, n) with about one unit per 20–50 ns of work, at least once
+// per 10,000 units; memory is bounded by the region by itself.
+#pragma once
+
+#include "program/run/run.h"
+
+enum builtin_flags {
+    BUILTIN_LOOKS = 1 << 0,     // does not consume its arguments
+    BUILTIN_EVEN = 1 << 1,      // only even argument counts (hash-map)
+    BUILTIN_ODD = 1 << 2,       // only odd argument counts (assoc)
+    BUILTIN_ZERO = 1 << 3,      // (reduce f []) is (f)
+    BUILTIN_CONSTANT = 1 << 4,  // the name stands for (f): Double/NaN
+    BUILTIN_WALKS = 1 << 5,     // only starts a sequence with its last argument
+    // the namespaces in which the name may be written, besides clojure.core/ and core/
+    BUILTIN_IN_STRING = 1 << 8,  // clojure.string/ str/ string/
+    BUILTIN_IN_SET = 1 << 9,     // clojure.set/ set/
+    BUILTIN_IN_WALK = 1 << 10,   // clojure.walk/ walk/
+    BUILTIN_IN_REGEX = 1 << 11,  // regex/
+};
+
+enum { BUILTIN_ANY = 255 };  // as the highest count: no upper bound
+
+struct builtin {
+    const char *name;
+    builtin_fn *function;
+    uint8_t least;    // arguments
+    uint8_t highest;  // arguments, or BUILTIN_ANY
+    uint16_t flags;
+    const char *signature;  // "(filter f coll)"
+    const char *doc;        // one line, ends with a full stop
+};
+
+extern const struct builtin builtin_table[];
+extern const size_t builtin_count;
+
+// The row of a name as written (`map`, `json/parse-string`, `.plusDays`), or NULL.
+const struct builtin *builtin_find(struct span name);
+
+static inline bool builtin_accepts(const struct builtin *builtin, size_t count)
+{
+    return count >= builtin->least &&
+           (builtin->highest == BUILTIN_ANY || count <= builtin->highest) &&
+           !((builtin->flags & BUILTIN_EVEN) && count % 2) &&
+           !((builtin->flags & BUILTIN_ODD) && count % 2 == 0);
+}
+
+// --- calling back -------------------------------------------------------------------------------
+// F: closure, builtin, composed function, tool, keyword, map, set (spec 6).
+bool run_is_callable(value f);
+// type_error unless F; `argument` is its 1-based position.
+void run_check_callable(struct run *run, const struct builtin *self, unsigned argument, value f);
+
+// Calls F. Borrows f, consumes the arguments, returns an owned value. Not callable: NOT_CALLABLE.
+value run_call(struct run *run, value f, value *arguments, size_t count);
+value run_call1(struct run *run, value f, value a);
+value run_call2(struct run *run, value f, value a, value b);
+// The same function with the same number of arguments again and again: what a call of a closure needs
+// is prepared once. Borrows f, which must live as long.
+struct sequence;
+enum { CALLER_FRAME = 7 };  // values; the frame of a small closure
+struct caller {
+    struct run *run;
+    value f;
+    const void *site;
+    const struct code *code;    // of a closure whose calls are prepared, or NULL
+    value frame[CALLER_FRAME];  // struct frame
+};
+void caller_start(struct caller *caller, struct run *run, value f, uint32_t count);
+value caller_call1(struct caller *caller, value a);
+value caller_call2(struct caller *caller, value a, value b);
+// The rest of (reduce f accumulator items), for a caller of two arguments.
+value caller_reduce(struct caller *caller, value accumulator, struct sequence *items);
+
+// (f item) where the item stays the caller's: the fast way for predicates and key functions.
+value run_call_on(struct run *run, value f, value item);
+static inline bool run_test(struct run *run, value f, value item)
+{
+    value answer = run_call_on(run, f, item);
+    bool yes = value_is_true(answer);
+    value_release(run->region, answer);
+    return yes;
+}
+
+// K: F, a string key, or a vector path. type_error unless K.
+void run_check_key(struct run *run, const struct builtin *self, unsigned argument, value key);
+// The key of an item, owned; borrows both.
+value run_key(struct run *run, value key, value item);
+
+// The row of a builtin function value, or NULL for any other value.
+const struct builtin *function_builtin(value f);
+value function_from_builtin(const struct builtin *builtin);
+
+// --- composed functions: comp, partial, juxt, constantly, all-of, … -----------------------------
+// `parts` are what the function was made of (borrowed); arguments are consumed.
+typedef value composed_fn(struct run *run, const value *parts, size_t part_count, value *arguments,
+                          size_t count);
+struct composed_type {
+    const char *name;  // "comp", for error messages
+    composed_fn *call;
+    uint8_t least;  // arity_error outside, as for builtins
+    uint8_t highest;
+};
+// Consumes the parts (not the array). The type is a static const of the builtin's file.
+value function_compose(struct run *run, const struct composed_type *type, const value *parts,
+                       size_t part_count);
+
+// --- sequences: class S -------------------------------------------------------------------------
+// Iterates nil, vector, string (characters), map ([k v] in key order), set (key order).
+//     struct sequence items;
+//     sequence_start(run, self, 2, &items, arguments[1]);   // consumes; type_error unless S
+//     while (sequence_next(&items, &item)) …                // item is owned by the caller
+//     sequence_end(&items);                                 // not needed before raising
+// Each step ticks one unit of fuel.
+struct sequence {
+    struct run *run;
+    // vector of the items (maps and sets: sorted when started), a string, a range (range.h) or nil
+    value source;
+    value map;  // for maps: the map whose sorted keys are in `source`
+    size_t position;
+    size_t count;    // items; for strings that are not ASCII: SIZE_MAX, unknown
+    bool looks;      // started by sequence_look: the source is the caller's
+    int64_t number;  // of a range: the next one
+    int64_t step;
+};
+void sequence_start(struct run *run, const struct builtin *self, unsigned argument,
+                    struct sequence *ret_sequence, value v);
+// The same without consuming v, which must stay alive.
+void sequence_look(struct run *run, const struct builtin *self, unsigned argument,
+                   struct sequence *ret_sequence, value v);
+bool sequence_next(struct sequence *sequence, value *ret_item);
+void sequence_end(struct sequence *sequence);
+bool value_is_seqable(value v);
+// All items as one vector; a vector is returned as it is. Consumes v; type_error unless S.
+value sequence_vector(struct run *run, const struct builtin *self, unsigned argument, value v);
+size_t sequence_count(struct run *run, value v);  // items of a seqable value; borrows
+
+// --- errors -------------------------------------------------------------------------------------
+// type_error "map: argument 2 must be a sequence, got int 5 (hint)"; hint may be NULL.
+_Noreturn void run_type_error(struct run *run, const struct builtin *self, unsigned argument,
+                              const char *wanted, value got, const char *hint);
+_Noreturn void run_arity_error(struct run *run, const struct builtin *self, size_t count);
+// Any kind, with the builtin's name as `op`: "name: " is put before the message.
+_Noreturn void builtin_fail(struct run *run, const struct builtin *self, enum failure_kind kind,
+                            const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+// "int 7", `string "abc"`, "vector", at most 80 characters of it.
+enum { DESCRIBE_SIZE = 360 };
+const char *value_describe(value v, char text[DESCRIBE_SIZE]);
+
+// --- what the builtins' side provides to the interpreter (regex.h) ------------------------------
+// bool regex_check(struct span pattern, struct error *error);     analysis of a literal #"…"
+// value regex_new(struct run *run, struct span pattern);          value of the literal; checked before

@@ -1,0 +1,93 @@
+#include "program/builtin/decimal.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "value/number/float_text.h"
+
+// x·10^p lies exactly between two integers only if x = m / 2^(p+1) with m odd.
+static bool is_tie(double number, unsigned places)
+{
+    double scaled = scalbn(fabs(number), (int)places + 1);
+    return isfinite(scaled) && scaled == floor(scaled) && fmod(scaled, 2.0) == 1.0;
+}
+
+// Adds one unit in the last place of the digits in text[0, length), skipping the point and the sign.
+// Returns true when a carry leaves the first digit: every digit is 0 then and a 1 belongs before.
+static bool increment_digits(char *text, size_t length)
+{
+    for (size_t i = length; i-- > 0;) {
+        if (text[i] == '.')
+            continue;
+        if (text[i] == '-')
+            break;
+        if (text[i] < '9') {
+            text[i]++;
+            return false;
+        }
+        text[i] = '0';
+    }
+    return true;
+}
+
+static size_t insert_one(char *text, size_t length)
+{
+    size_t start = text[0] == '-' ? 1 : 0;
+    memmove(text + start + 1, text + start, length - start + 1);
+    text[start] = '1';
+    return length + 1;
+}
+
+size_t decimal_write_fixed(double number, unsigned places, char text[DECIMAL_TEXT_SIZE])
+{
+    CHECK(isfinite(number) && places <= DECIMAL_MAX_PLACES);
+    if (!is_tie(number, places))
+        return float_print(text, DECIMAL_TEXT_SIZE, 'f', (int)places, number);
+    // One more place is exact and ends in 5: drop it and round the magnitude up.
+    size_t length = float_print(text, DECIMAL_TEXT_SIZE, 'f', (int)places + 1, number);
+    length -= places == 0 ? 2 : 1;
+    text[length] = '\0';
+    return increment_digits(text, length) ? insert_one(text, length) : length;
+}
+
+size_t decimal_write_exponent(double number, unsigned places, char text[DECIMAL_TEXT_SIZE])
+{
+    CHECK(isfinite(number) && places <= DECIMAL_MAX_PLACES);
+    // All significant digits of any float, so the cut below sees the exact value.
+    enum { EXACT_PLACES = 770 };
+    char exact[EXACT_PLACES + 32];
+    size_t exact_length = float_print(exact, sizeof(exact), 'e', EXACT_PLACES, number);
+    char *mark = memchr(exact, 'e', exact_length);
+    CHECK(mark);
+    int exponent = (int)strtol(mark + 1, NULL, 10);
+    size_t digits_end = (size_t)(mark - exact);
+    size_t first = number < 0 || signbit(number) ? 1 : 0;
+    size_t kept = first + 1 + (places > 0 ? 1 + (size_t)places : 0);
+    size_t length = kept < digits_end ? kept : digits_end;
+    memcpy(text, exact, length);
+    if (kept < digits_end) {
+        char next = exact[kept] == '.' ? exact[kept + 1] : exact[kept];
+        if (next >= '5' && increment_digits(text, length)) {
+            text[first] = '1';  // 9.99 became 0.00: it is 1.00 with the next exponent
+            exponent++;
+        }
+    }
+    while (length < kept)
+        text[length++] = '0';
+    int tail = snprintf(text + length, DECIMAL_TEXT_SIZE - length, "e%c%02d",
+                        exponent < 0 ? '-' : '+', abs(exponent));
+    return length + (size_t)tail;
+}
+
+double decimal_round(double number, unsigned places)
+{
+    if (!isfinite(number) || places > DECIMAL_MAX_PLACES)
+        return number;
+    char text[DECIMAL_TEXT_SIZE];
+    size_t length = decimal_write_fixed(number, places, text);
+    return float_read((struct span){text, length});
+}

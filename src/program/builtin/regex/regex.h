@@ -1,0 +1,52 @@
+// Regular expressions of programs, by PCRE2 (spec 8.10).
+//
+// A regex value holds its source only. The compiled form lives in the run's cache, which the first
+// use makes: pattern memory and match memory come from the run's region, machine code is charged to
+// it. Machine code lies outside the region, so the run must call regex_cache_free() before it drops
+// its region, however it ended.
+//
+// A match never runs away. The subject is searched in windows of start positions with a small budget
+// of steps and a short look-ahead; only a window that needs more is tried again with a larger budget,
+// at last by an interpreter that is stopped at every item of the pattern to look at the clock. There
+// the budget per start position is the run's regex_limit. The course depends on pattern and subject
+// alone, never on time, so equal runs end equally.
+#pragma once
+
+#include "base/error.h"
+#include "program/builtin/builtin.h"
+
+enum { REGEX_MAX_PATTERN = 256 };  // bytes
+
+// Is this a pattern? Needs no run: the analysis of a literal #"…".
+bool regex_check(struct span pattern, struct error *error);
+// The value of a pattern that regex_check() has accepted.
+value regex_new(struct run *run, struct span pattern);
+// Ends the machine code of a run; run->regexes may be NULL.
+void regex_cache_free(struct run *run);
+
+struct regex;
+
+// The compiled form of a regex value or of a string taken as a pattern; runtime_error unless valid.
+// It stays good until the next call: the cache may drop old patterns then.
+struct regex *regex_compile(struct run *run, const struct builtin *self, value pattern);
+unsigned regex_group_count(const struct regex *regex);  // without group 0
+
+// The text being searched; must stay alive and unchanged.
+struct regex_subject {
+    struct span text;
+    bool ascii;
+};
+
+enum { REGEX_UNSET = -1 };
+struct regex_group {
+    ptrdiff_t start;  // byte offsets, or REGEX_UNSET when the group took no part
+    ptrdiff_t end;
+};
+
+// Searches for the first match that starts at byte offset `from` or later. `groups` gets
+// regex_group_count() + 1 pairs.
+bool regex_search(struct run *run, const struct builtin *self, struct regex *regex,
+                  struct regex_subject subject, size_t from, struct regex_group *groups);
+// Does the whole text match?
+bool regex_match_whole(struct run *run, const struct builtin *self, struct regex *regex,
+                       struct regex_subject subject, struct regex_group *groups);

@@ -1,0 +1,246 @@
+#include "program/builtin/builtins.h"
+#include "program/builtin/support.h"
+
+// --- cutting by count -----------------------------------------------------------------------------
+
+// The items start … end (clamped to the count) of a seqable value as a vector; consumes it.
+static value cut_items(struct run *run, const struct builtin *self, unsigned place, value v,
+                       size_t start, size_t end)
+{
+    if (v.tag == VALUE_STRING && !string_is_simple(v)) {
+        // Only as many characters as are needed, so that (take 1 long-text) is cheap.
+        struct sequence items;
+        value item, result = vector_new(run->region, 0);
+        sequence_start(run, self, place + 1, &items, v);
+        for (size_t i = 0; i < end && sequence_step(&items, &item); i++) {
+            if (i >= start)
+                vector_add(run, &result, item);
+            else
+                value_release(run->region, item);
+        }
+        sequence_end(&items);
+        return result;
+    }
+    if (v.tag == VALUE_STRING) {
+        size_t count = string_count(v);
+        end = end < count ? end : count;
+        start = start < end ? start : end;
+        v = string_cut(run->region, v, start, end);
+        return sequence_vector(run, self, place + 1, v);
+    }
+    value items = sequence_vector(run, self, place + 1, v);
+    size_t count = vector_count(items);
+    end = end < count ? end : count;
+    return vector_slice(run->region, items, start < end ? start : end, end);
+}
+
+value builtin_take(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    size_t n = argument_count(run, self, arguments, 0);
+    argument_positional_or_map(run, self, arguments, 1);
+    return cut_items(run, self, 1, arguments[1], 0, n);
+}
+
+value builtin_drop(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    size_t n = argument_count(run, self, arguments, 0);
+    argument_positional_or_map(run, self, arguments, 1);
+    return cut_items(run, self, 1, arguments[1], n, SIZE_MAX);
+}
+
+value builtin_take_last(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    size_t n = argument_count(run, self, arguments, 0);
+    argument_positional_or_map(run, self, arguments, 1);
+    if (value_is_nil(arguments[1]))
+        return value_nil();
+    size_t items = sequence_count(run, arguments[1]);
+    if (n > 0 && items == 0) {
+        value_release(run->region, arguments[1]);
+        return value_nil();
+    }
+    return cut_items(run, self, 1, arguments[1], n < items ? items - n : 0, n == 0 ? 0 : items);
+}
+
+value builtin_drop_last(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    size_t n = count == 2 ? argument_count(run, self, arguments, 0) : 1;
+    unsigned place = (unsigned)count - 1;
+    argument_positional_or_map(run, self, arguments, place);
+    size_t items = sequence_count(run, arguments[place]);
+    return cut_items(run, self, place, arguments[place], 0, n < items ? items - n : 0);
+}
+
+value builtin_split_at(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    size_t n = argument_count(run, self, arguments, 0);
+    value items = sequence_vector(run, self, 2, arguments[1]);
+    size_t total = vector_count(items);
+    n = n < total ? n : total;
+    value left = vector_slice(run->region, value_retain(items), 0, n);
+    value right = vector_slice(run->region, items, n, total);
+    return vector_pair(run, left, right);
+}
+
+value builtin_nthrest(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    size_t n = argument_count(run, self, arguments, 1);
+    return cut_items(run, self, 0, arguments[0], n, SIZE_MAX);
+}
+
+static value nil_when_empty(value vector)
+{
+    return vector_count(vector) == 0 ? value_nil() : vector;
+}
+
+value builtin_nthnext(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    return nil_when_empty(builtin_nthrest(run, self, arguments, count));
+}
+
+// --- single items ---------------------------------------------------------------------------------
+
+// An owned item of a positional value, which is borrowed; nil when there is none.
+static value item_at(struct run *run, value v, size_t index)
+{
+    if (v.tag == VALUE_VECTOR)
+        return index < vector_count(v) ? value_retain(vector_at(v, index)) : value_nil();
+    if (v.tag == VALUE_NIL)
+        return value_nil();
+    struct span text = value_text(v);
+    size_t start = string_offset(v, index);
+    if (start >= text.length)
+        return value_nil();
+    size_t end = string_is_simple(v) ? start + 1 : character_end(text, start);
+    return string_cut(run->region, value_retain(v), start, end);
+}
+
+value builtin_first(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    argument_positional(run, self, arguments, 0);
+    return item_at(run, arguments[0], 0);
+}
+
+value builtin_second(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    argument_positional(run, self, arguments, 0);
+    return item_at(run, arguments[0], 1);
+}
+
+value builtin_last(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    argument_positional(run, self, arguments, 0);
+    size_t items = sequence_count(run, arguments[0]);
+    return items == 0 ? value_nil() : item_at(run, arguments[0], items - 1);
+}
+
+value builtin_rest(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    argument_positional(run, self, arguments, 0);
+    return cut_items(run, self, 0, arguments[0], 1, SIZE_MAX);
+}
+
+value builtin_next(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    return nil_when_empty(builtin_rest(run, self, arguments, count));
+}
+
+value builtin_butlast(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    argument_positional(run, self, arguments, 0);
+    size_t items = sequence_count(run, arguments[0]);
+    return nil_when_empty(cut_items(run, self, 0, arguments[0], 0, items == 0 ? 0 : items - 1));
+}
+
+// The first item of the argument, checked to be positional itself; owned.
+static value first_positional(struct run *run, const struct builtin *self, value *arguments)
+{
+    argument_positional(run, self, arguments, 0);
+    value inner = item_at(run, arguments[0], 0);
+    argument_positional(run, self, &inner, 0);
+    return inner;
+}
+
+value builtin_ffirst(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    value inner = first_positional(run, self, arguments);
+    value result = item_at(run, inner, 0);
+    value_release(run->region, inner);
+    return result;
+}
+
+value builtin_nfirst(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    value inner = first_positional(run, self, arguments);
+    return nil_when_empty(cut_items(run, self, 0, inner, 1, SIZE_MAX));
+}
+
+value builtin_nnext(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    argument_positional(run, self, arguments, 0);
+    return nil_when_empty(cut_items(run, self, 0, arguments[0], 2, SIZE_MAX));
+}
+
+value builtin_nth(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    argument_positional(run, self, arguments, 0);
+    int64_t index = argument_integer(run, self, arguments, 1);
+    value otherwise = count == 3 ? arguments[2] : value_nil();
+    if (index < 0 ||
+        (arguments[0].tag != VALUE_STRING && (size_t)index >= sequence_count(run, arguments[0])))
+        return value_retain(otherwise);
+    value item = item_at(run, arguments[0], (size_t)index);
+    // Characters are never nil, so nil from a string means that it was too short.
+    return arguments[0].tag == VALUE_STRING && value_is_nil(item) ? value_retain(otherwise) : item;
+}
+
+// --- vectors only ---------------------------------------------------------------------------------
+
+static void argument_vector(struct run *run, const struct builtin *self, const value *arguments,
+                            bool nil_too)
+{
+    value v = arguments[0];
+    if (v.tag != VALUE_VECTOR && !(nil_too && value_is_nil(v)))
+        run_type_error(run, self, 1, "a vector", v, NULL);
+}
+
+value builtin_subvec(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    argument_vector(run, self, arguments, false);
+    size_t total = vector_count(arguments[0]);
+    size_t start = argument_count(run, self, arguments, 1);
+    size_t end = count == 3 ? argument_count(run, self, arguments, 2) : total;
+    end = end < total ? end : total;
+    return vector_slice(run->region, arguments[0], start < end ? start : end, end);
+}
+
+value builtin_peek(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    argument_vector(run, self, arguments, true);
+    if (value_is_nil(arguments[0]) || vector_count(arguments[0]) == 0)
+        return value_nil();
+    return value_retain(vector_at(arguments[0], vector_count(arguments[0]) - 1));
+}
+
+value builtin_pop(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    argument_vector(run, self, arguments, true);
+    if (value_is_nil(arguments[0]) || vector_count(arguments[0]) == 0)
+        return value_nil();
+    return vector_slice(run->region, arguments[0], 0, vector_count(arguments[0]) - 1);
+}

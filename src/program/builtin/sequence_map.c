@@ -1,0 +1,334 @@
+#include "program/builtin/builtins.h"
+#include "program/builtin/support.h"
+
+// --- filter, remove -------------------------------------------------------------------------------
+
+// Moves the wanted items of an unshared vector to its front.
+static value filter_in_place(struct run *run, value f, value vector, value *items, bool wanted)
+{
+    size_t kept = 0, count = vector_count(vector);
+    run_tick(run, count);
+    for (size_t i = 0; i < count; i++) {
+        if (run_test(run, f, items[i]) == wanted)
+            items[kept++] = items[i];
+        else
+            value_release(run->region, items[i]);
+    }
+    return vector_own_cut(vector, kept);
+}
+
+static value filter_items(struct run *run, const struct builtin *self, value *arguments,
+                          bool wanted)
+{
+    value f = arguments[0], source = arguments[1], item;
+    run_check_callable(run, self, 1, f);
+    value *own = source.tag == VALUE_VECTOR ? vector_own_items(source) : NULL;
+    if (own) {
+        value result = filter_in_place(run, f, source, own, wanted);
+        value_release(run->region, f);
+        return result;
+    }
+    struct sequence items;
+    sequence_start(run, self, 2, &items, source);
+    value result = vector_new(run->region, 0);
+    while (sequence_step(&items, &item)) {
+        if (run_test(run, f, item) == wanted)
+            vector_add(run, &result, item);
+        else
+            value_release(run->region, item);
+    }
+    sequence_end(&items);
+    value_release(run->region, f);
+    return result;
+}
+
+value builtin_filter(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    return filter_items(run, self, arguments, true);
+}
+
+value builtin_remove(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    return filter_items(run, self, arguments, false);
+}
+
+// --- map ------------------------------------------------------------------------------------------
+
+static value map_one(struct run *run, const struct builtin *self, value f, value source)
+{
+    value *own = source.tag == VALUE_VECTOR ? vector_own_items(source) : NULL;
+    struct caller caller;
+    caller_start(&caller, run, f, 1);
+    if (own) {
+        // Each item is handed over, so that f can change it in place too.
+        size_t count = vector_count(source);
+        run_tick(run, count);
+        for (size_t i = 0; i < count; i++) {
+            value item = own[i];
+            own[i] = value_nil();
+            own[i] = caller_call1(&caller, item);
+        }
+        return source;
+    }
+    struct sequence items;
+    value item;
+    sequence_start(run, self, 2, &items, source);
+    value result = vector_new(run->region, items.count == SIZE_MAX ? 0 : items.count);
+    while (sequence_step(&items, &item))
+        vector_add(run, &result, caller_call1(&caller, item));
+    sequence_end(&items);
+    return result;
+}
+
+static value map_several(struct run *run, const struct builtin *self, value f, value *sources,
+                         size_t source_count)
+{
+    struct sequence items[3];
+    for (size_t i = 0; i < source_count; i++)
+        sequence_start(run, self, (unsigned)i + 2, &items[i], sources[i]);
+    value result = vector_new(run->region, 0);
+    for (;;) {
+        value row[3];
+        size_t filled = 0;
+        while (filled < source_count && sequence_step(&items[filled], &row[filled]))
+            filled++;
+        if (filled < source_count) {
+            while (filled > 0)
+                value_release(run->region, row[--filled]);
+            break;
+        }
+        vector_add(run, &result, run_call(run, f, row, source_count));
+    }
+    for (size_t i = 0; i < source_count; i++)
+        sequence_end(&items[i]);
+    return result;
+}
+
+value builtin_map(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    value f = arguments[0];
+    run_check_callable(run, self, 1, f);
+    value result = count == 2 ? map_one(run, self, f, arguments[1])
+                              : map_several(run, self, f, arguments + 1, count - 1);
+    value_release(run->region, f);
+    return result;
+}
+
+// One result of mapcat: a collection is spliced; what a keyword finds may be a single item.
+static void splice(struct run *run, const struct builtin *self, value f, value *result, value part)
+{
+    if (part.tag != VALUE_NIL && part.tag != VALUE_VECTOR && part.tag != VALUE_MAP &&
+        part.tag != VALUE_SET) {
+        if (f.tag != VALUE_KEYWORD)
+            builtin_fail(run, self, TYPE_ERROR, "the function must return a collection, got %s",
+                         value_describe(part, (char[DESCRIBE_SIZE]){0}));
+        vector_add(run, result, part);
+        return;
+    }
+    struct sequence items;
+    value item;
+    sequence_start(run, self, 2, &items, part);
+    while (sequence_step(&items, &item))
+        vector_add(run, result, item);
+    sequence_end(&items);
+}
+
+value builtin_mapcat(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    value f = arguments[0], item;
+    run_check_callable(run, self, 1, f);
+    struct sequence items;
+    sequence_start(run, self, 2, &items, arguments[1]);
+    value result = vector_new(run->region, 0);
+    while (sequence_step(&items, &item))
+        splice(run, self, f, &result, run_call1(run, f, item));
+    sequence_end(&items);
+    value_release(run->region, f);
+    return result;
+}
+
+static value map_with_index(struct run *run, const struct builtin *self, value *arguments,
+                            bool skip_nil)
+{
+    value f = arguments[0], item;
+    run_check_callable(run, self, 1, f);
+    struct sequence items;
+    sequence_start(run, self, 2, &items, arguments[1]);
+    value result = vector_new(run->region, 0);
+    struct caller caller;
+    caller_start(&caller, run, f, 2);
+    for (int64_t index = 0; sequence_step(&items, &item); index++) {
+        value answer = caller_call2(&caller, value_integer(index), item);
+        if (!skip_nil || !value_is_nil(answer))
+            vector_add(run, &result, answer);
+    }
+    sequence_end(&items);
+    value_release(run->region, f);
+    return result;
+}
+
+value builtin_map_indexed(struct run *run, const struct builtin *self, value *arguments,
+                          size_t count)
+{
+    (void)count;
+    return map_with_index(run, self, arguments, false);
+}
+
+value builtin_keep_indexed(struct run *run, const struct builtin *self, value *arguments,
+                           size_t count)
+{
+    (void)count;
+    return map_with_index(run, self, arguments, true);
+}
+
+value builtin_keep(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    value f = arguments[0], item;
+    run_check_callable(run, self, 1, f);
+    struct sequence items;
+    sequence_start(run, self, 2, &items, arguments[1]);
+    value result = vector_new(run->region, 0);
+    while (sequence_step(&items, &item)) {
+        value answer = run_call1(run, f, item);
+        if (!value_is_nil(answer))
+            vector_add(run, &result, answer);
+    }
+    sequence_end(&items);
+    value_release(run->region, f);
+    return result;
+}
+
+// --- reduce ---------------------------------------------------------------------------------------
+
+static value reduce_nothing(struct run *run, value f)
+{
+    const struct builtin *builtin = function_builtin(f);
+    if (builtin && (builtin->flags & BUILTIN_ZERO))
+        return run_call(run, f, NULL, 0);
+    return value_nil();
+}
+
+value builtin_reduce(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    value f = arguments[0], accumulator;
+    run_check_callable(run, self, 1, f);
+    struct sequence items;
+    sequence_start(run, self, (unsigned)count, &items, arguments[count - 1]);
+    if (count == 3)
+        accumulator = arguments[1];
+    else if (!sequence_step(&items, &accumulator))
+        accumulator = reduce_nothing(run, f);
+    struct caller caller;
+    caller_start(&caller, run, f, 2);
+    accumulator = caller_reduce(&caller, accumulator, &items);
+    sequence_end(&items);
+    value_release(run->region, f);
+    return accumulator;
+}
+
+// --- tests ----------------------------------------------------------------------------------------
+
+value builtin_some(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    value f = arguments[0], item, answer = value_nil();
+    run_check_callable(run, self, 1, f);
+    struct sequence items;
+    sequence_start(run, self, 2, &items, arguments[1]);
+    while (sequence_step(&items, &item)) {
+        answer = run_call1(run, f, item);
+        if (value_is_true(answer))
+            break;
+        answer = value_nil();
+    }
+    sequence_end(&items);
+    value_release(run->region, f);
+    return answer;
+}
+
+// Is there an item on which f's truth is `truth`?
+static bool any_item(struct run *run, const struct builtin *self, value *arguments, bool truth)
+{
+    value f = arguments[0], item;
+    run_check_callable(run, self, 1, f);
+    struct sequence items;
+    sequence_start(run, self, 2, &items, arguments[1]);
+    bool found = false;
+    while (!found && sequence_step(&items, &item)) {
+        found = run_test(run, f, item) == truth;
+        value_release(run->region, item);
+    }
+    sequence_end(&items);
+    value_release(run->region, f);
+    return found;
+}
+
+value builtin_every(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    return value_boolean(!any_item(run, self, arguments, false));
+}
+
+value builtin_not_any(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    return value_boolean(!any_item(run, self, arguments, true));
+}
+
+value builtin_not_every(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    return value_boolean(any_item(run, self, arguments, false));
+}
+
+// --- prefixes -------------------------------------------------------------------------------------
+
+// All items as a vector; *ret_length gets the length of the prefix on which f is true.
+static value measure_prefix(struct run *run, const struct builtin *self, value *arguments,
+                            size_t *ret_length)
+{
+    value f = arguments[0];
+    run_check_callable(run, self, 1, f);
+    value items = sequence_vector(run, self, 2, arguments[1]);
+    size_t length = 0;
+    while (length < vector_count(items) && run_test(run, f, vector_at(items, length))) {
+        run_tick(run, 1);
+        length++;
+    }
+    value_release(run->region, f);
+    *ret_length = length;
+    return items;
+}
+
+value builtin_take_while(struct run *run, const struct builtin *self, value *arguments,
+                         size_t count)
+{
+    (void)count;
+    size_t length;
+    value items = measure_prefix(run, self, arguments, &length);
+    return vector_slice(run->region, items, 0, length);
+}
+
+value builtin_drop_while(struct run *run, const struct builtin *self, value *arguments,
+                         size_t count)
+{
+    (void)count;
+    size_t length;
+    value items = measure_prefix(run, self, arguments, &length);
+    return vector_slice(run->region, items, length, vector_count(items));
+}
+
+value builtin_split_with(struct run *run, const struct builtin *self, value *arguments,
+                         size_t count)
+{
+    (void)count;
+    size_t length;
+    value items = measure_prefix(run, self, arguments, &length);
+    value left = vector_slice(run->region, value_retain(items), 0, length);
+    value right = vector_slice(run->region, items, length, vector_count(items));
+    return vector_pair(run, left, right);
+}

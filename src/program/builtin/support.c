@@ -1,0 +1,100 @@
+#include "program/builtin/support.h"
+
+#include <string.h>
+
+int64_t argument_integer(struct run *run, const struct builtin *self, const value *arguments,
+                         unsigned place)
+{
+    value v = arguments[place];
+    if (v.tag == VALUE_INTEGER)
+        return v.integer;
+    if (v.tag == VALUE_BIGNUM)
+        return integer_sign(v) < 0 ? INT64_MIN : INT64_MAX;
+    run_type_error(run, self, place + 1, "an integer", v, NULL);
+}
+
+size_t argument_count(struct run *run, const struct builtin *self, const value *arguments,
+                      unsigned place)
+{
+    int64_t number = argument_integer(run, self, arguments, place);
+    return number < 0 ? 0 : (size_t)number;
+}
+
+void argument_string(struct run *run, const struct builtin *self, const value *arguments,
+                     unsigned place)
+{
+    if (arguments[place].tag != VALUE_STRING)
+        run_type_error(run, self, place + 1, "a string", arguments[place], NULL);
+}
+
+static const char unordered_hint[] = "unordered; use keys, vals, entries or vec";
+
+void argument_positional(struct run *run, const struct builtin *self, const value *arguments,
+                         unsigned place)
+{
+    value v = arguments[place];
+    if (v.tag == VALUE_VECTOR || v.tag == VALUE_STRING || v.tag == VALUE_NIL)
+        return;
+    bool unordered = v.tag == VALUE_MAP || v.tag == VALUE_SET;
+    run_type_error(run, self, place + 1, "a vector or string", v,
+                   unordered ? unordered_hint : NULL);
+}
+
+void argument_positional_or_map(struct run *run, const struct builtin *self, const value *arguments,
+                                unsigned place)
+{
+    value v = arguments[place];
+    if (v.tag == VALUE_VECTOR || v.tag == VALUE_STRING || v.tag == VALUE_NIL || v.tag == VALUE_MAP)
+        return;
+    run_type_error(run, self, place + 1, "a vector, string or map", v,
+                   v.tag == VALUE_SET ? unordered_hint : NULL);
+}
+
+value vector_copy_items(struct run *run, const value *items, size_t count)
+{
+    value vector = vector_new(run->region, count);
+    for (size_t i = 0; i < count; i++)
+        vector_add(run, &vector, value_retain(items[i]));
+    run_tick(run, count / 8);
+    return vector;
+}
+
+value run_call_joined(struct run *run, value f, const value *first, size_t first_count,
+                      const value *second, size_t second_count)
+{
+    enum { FEW = 8 };
+    value few[FEW], *all = few;
+    size_t count = first_count + second_count;
+    if (count > FEW)
+        all = region_alloc(run->region, count * sizeof(value));
+    if (first_count > 0)
+        memcpy(all, first, first_count * sizeof(value));
+    if (second_count > 0)
+        memcpy(all + first_count, second, second_count * sizeof(value));
+    value result = run_call(run, f, all, count);
+    if (count > FEW)
+        region_return(run->region, all, count * sizeof(value));
+    return result;
+}
+
+bool map_take(struct run *run, value *map, value key, value *ret_item)
+{
+    if (!map_find(*map, key, ret_item))
+        return false;
+    value_retain(*ret_item);
+    if (value_is_counted(*ret_item) && object_is_unique(map->object))
+        *map = map_put(run->region, *map, value_retain(key), value_nil());
+    return true;
+}
+
+value map_put_all(struct run *run, value map, value other)
+{
+    struct map_cursor cursor = map_iterate(other);
+    value key, item;
+    while (map_next(&cursor, &key, &item)) {
+        run_tick(run, 2);
+        map = map_put(run->region, map, value_retain(key), value_retain(item));
+    }
+    value_release(run->region, other);
+    return map;
+}

@@ -1,0 +1,148 @@
+// Small tools shared by the families of builtins: checking arguments and building vectors.
+#pragma once
+
+#include "program/builtin/builtin.h"
+#include "program/eval/range.h"
+#include "value/layout.h"
+#include "value/number/number.h"
+#include "value/text/text.h"
+
+// --- arguments ------------------------------------------------------------------------------------
+// Each checks one argument by its 0-based place and raises type_error unless it fits.
+
+// An integer, huge ones clamped to 64 bits: right for counts and positions.
+int64_t argument_integer(struct run *run, const struct builtin *self, const value *arguments,
+                         unsigned place);
+// The same, negative ones as 0.
+size_t argument_count(struct run *run, const struct builtin *self, const value *arguments,
+                      unsigned place);
+void argument_string(struct run *run, const struct builtin *self, const value *arguments,
+                     unsigned place);
+// P: nil, vector, string. Q: and maps. Maps and sets get a hint.
+void argument_positional(struct run *run, const struct builtin *self, const value *arguments,
+                         unsigned place);
+void argument_positional_or_map(struct run *run, const struct builtin *self, const value *arguments,
+                                unsigned place);
+
+// --- vectors --------------------------------------------------------------------------------------
+
+// The elements of a vector that nobody else can see, to be changed in place; NULL when it is shared.
+static inline value *vector_own_items(value v)
+{
+    struct vector *vector = (struct vector *)v.object;
+    if (vector->parent || !object_is_unique(&vector->header) || vector->used != v.aux)
+        return NULL;
+    return vector->items;
+}
+
+// Cuts such a vector to its first `count` elements; the others were moved away or released.
+static inline value vector_own_cut(value v, size_t count)
+{
+    struct vector *vector = (struct vector *)v.object;
+    vector->used = (uint32_t)count;
+    v.aux = (uint32_t)count;
+    return v;
+}
+
+// vector_push() onto a vector being built here.
+static inline void vector_add(struct run *run, value *vector, value item)
+{
+    struct vector *own = (struct vector *)vector->object;
+    if (__builtin_expect(own->used < own->capacity && own->used == vector->aux &&
+                             object_is_unique(&own->header),
+                         1)) {
+        own->items[own->used++] = item;
+        vector->aux = own->used;
+        return;
+    }
+    *vector = vector_push(run->region, *vector, item);
+}
+
+static inline value vector_pair(struct run *run, value a, value b)
+{
+    value items[] = {a, b};
+    return vector_from(run->region, items, 2);
+}
+
+// Is it a vector or a range, whose items need not be made?
+static inline bool sequence_is_plain(const struct sequence *sequence)
+{
+    return sequence->source.tag == VALUE_RANGE ||
+           (sequence->source.tag == VALUE_VECTOR && sequence->map.tag == VALUE_NIL);
+}
+
+// The next item of such a one, when it is a 64-bit integer; it stays there.
+static inline bool sequence_peek_integer(const struct sequence *sequence, int64_t *ret_number)
+{
+    if (sequence->position >= sequence->count)
+        return false;
+    if (sequence->source.tag == VALUE_RANGE) {
+        *ret_number = sequence->number;
+        return true;
+    }
+    const value *item = &vector_of(sequence->source)->items[sequence->position];
+    *ret_number = item->integer;
+    return item->tag == VALUE_INTEGER;
+}
+
+// Goes past an item that need not be released.
+static inline void sequence_skip(struct sequence *sequence)
+{
+    sequence->number = (int64_t)((uint64_t)sequence->number + (uint64_t)sequence->step);
+    sequence->position++;
+}
+
+// sequence_next() of such a one without its fuel. The items of a vector that is only ours are moved
+// out of it, so that whoever gets them can change them in place.
+static inline bool sequence_take(struct sequence *sequence, value *ret_item)
+{
+    if (sequence->position >= sequence->count)
+        return false;
+    if (sequence->source.tag == VALUE_RANGE) {
+        *ret_item = value_integer(sequence->number);
+        sequence_skip(sequence);
+        return true;
+    }
+    struct vector *vector = (struct vector *)sequence->source.object;
+    value *place = &vector->items[sequence->position++];
+    *ret_item = *place;
+    if (!sequence->looks && !vector->parent && object_is_unique(&vector->header))
+        *place = value_nil();
+    else
+        value_retain(*ret_item);
+    return true;
+}
+
+// sequence_next() with the common cases, vectors and ranges, in line.
+static inline bool sequence_step(struct sequence *sequence, value *ret_item)
+{
+    if (sequence_is_plain(sequence)) {
+        run_tick(sequence->run, 1);
+        return sequence_take(sequence, ret_item);
+    }
+    // By way of a variable of its own, so that the caller's can stay in registers: in memory it would
+    // be written in halves and read as a whole, for which the processor has to wait.
+    value item;
+    bool is_there = sequence_next(sequence, &item);
+    if (is_there)
+        *ret_item = item;
+    return is_there;
+}
+
+// The first `count` items of an array as a vector; each is retained.
+value vector_copy_items(struct run *run, const value *items, size_t count);
+
+// --- maps -----------------------------------------------------------------------------------------
+
+// The item of a key, owned. When the map has no other owner nil is left in its place, so that an item
+// without other owners can be changed in place before it is put back. False when there is none.
+bool map_take(struct run *run, value *map, value key, value *ret_item);
+// Puts all entries of `other` into `map`; consumes both.
+value map_put_all(struct run *run, value map, value other);
+
+// --- calls ----------------------------------------------------------------------------------------
+
+// Calls f with two lists of arguments one behind the other. Consumes the values (not the arrays),
+// borrows f.
+value run_call_joined(struct run *run, value f, const value *first, size_t first_count,
+                      const value *second, size_t second_count);

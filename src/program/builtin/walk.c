@@ -1,0 +1,196 @@
+// Walks keep their own stack in the region, because the depth of data is bounded by memory only.
+#include "program/builtin/builtins.h"
+#include "program/builtin/support.h"
+
+static bool is_collection(value v)
+{
+    return v.tag == VALUE_VECTOR || v.tag == VALUE_MAP || v.tag == VALUE_SET;
+}
+
+// A collection of the kind `tag` from a vector of its items; consumes it.
+static value rebuild(struct run *run, const struct builtin *self, uint8_t tag, value items)
+{
+    if (tag == VALUE_VECTOR)
+        return items;
+    value result = tag == VALUE_MAP ? map_new(run->region) : set_new(run->region);
+    for (size_t i = 0; i < vector_count(items); i++) {
+        value item = vector_at(items, i);
+        run_tick(run, 1);
+        if (tag == VALUE_SET) {
+            result = set_add(run->region, result, value_retain(item));
+            continue;
+        }
+        if (item.tag != VALUE_VECTOR || vector_count(item) != 2)
+            builtin_fail(run, self, TYPE_ERROR, "a map entry must become [key value], got %s",
+                         value_describe(item, (char[DESCRIBE_SIZE]){0}));
+        result = map_put(run->region, result, value_retain(vector_at(item, 0)),
+                         value_retain(vector_at(item, 1)));
+    }
+    value_release(run->region, items);
+    return result;
+}
+
+value builtin_walk(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    value inner = arguments[0], outer = arguments[1], form = arguments[2];
+    run_check_callable(run, self, 1, inner);
+    run_check_callable(run, self, 2, outer);
+    if (is_collection(form)) {
+        uint8_t tag = form.tag;
+        struct sequence items;
+        value item, built = vector_new(run->region, 0);
+        sequence_start(run, self, 3, &items, form);
+        while (sequence_step(&items, &item))
+            vector_add(run, &built, run_call1(run, inner, item));
+        sequence_end(&items);
+        form = rebuild(run, self, tag, built);
+    }
+    value result = run_call1(run, outer, form);
+    value_release(run->region, inner);
+    value_release(run->region, outer);
+    return result;
+}
+
+// --- prewalk, postwalk ----------------------------------------------------------------------------
+
+struct walk_level {
+    uint8_t tag;  // kind of the collection being rebuilt
+    size_t position;
+    value items;  // of the collection; entries of maps as [key value]
+    value built;
+};
+
+struct walk {
+    struct run *run;
+    const struct builtin *self;
+    value f;
+    bool before;  // f is called before the children, otherwise after
+    struct walk_level *levels;
+    size_t depth;
+    size_t capacity;
+};
+
+static void walk_push(struct walk *walk, value form)
+{
+    struct run *run = walk->run;
+    if (walk->depth == walk->capacity) {
+        size_t capacity = walk->capacity == 0 ? 8 : 2 * walk->capacity;
+        walk->levels = walk->capacity == 0
+                           ? region_alloc(run->region, capacity * sizeof(struct walk_level))
+                           : region_resize(run->region, walk->levels,
+                                           walk->capacity * sizeof(struct walk_level),
+                                           capacity * sizeof(struct walk_level));
+        walk->capacity = capacity;
+    }
+    uint8_t tag = form.tag;
+    walk->levels[walk->depth++] = (struct walk_level){
+        .tag = tag,
+        .items = sequence_vector(run, walk->self, 2, form),
+        .built = vector_new(run->region, 0),
+    };
+}
+
+// Goes down into a form. True when it has no parts to visit: then *form is its result.
+static bool walk_enter(struct walk *walk, value *form)
+{
+    if (walk->before)
+        *form = run_call1(walk->run, walk->f, *form);
+    if (is_collection(*form)) {
+        walk_push(walk, *form);
+        return false;
+    }
+    if (!walk->before)
+        *form = run_call1(walk->run, walk->f, *form);
+    return true;
+}
+
+static value walk_leave(struct walk *walk)
+{
+    struct walk_level level = walk->levels[--walk->depth];
+    value_release(walk->run->region, level.items);
+    value form = rebuild(walk->run, walk->self, level.tag, level.built);
+    return walk->before ? form : run_call1(walk->run, walk->f, form);
+}
+
+static value walk_all(struct walk *walk, value form)
+{
+    struct run *run = walk->run;
+    bool done = walk_enter(walk, &form);
+    while (walk->depth > 0) {
+        run_tick(run, 1);
+        struct walk_level *level = &walk->levels[walk->depth - 1];
+        if (done)
+            vector_add(run, &level->built, form);
+        if (level->position < vector_count(level->items)) {
+            form = value_retain(vector_at(level->items, level->position++));
+            done = walk_enter(walk, &form);
+        } else {
+            form = walk_leave(walk);
+            done = true;
+        }
+    }
+    if (walk->capacity > 0)
+        region_return(run->region, walk->levels, walk->capacity * sizeof(struct walk_level));
+    return form;
+}
+
+static value walk_start(struct run *run, const struct builtin *self, value *arguments, bool before)
+{
+    run_check_callable(run, self, 1, arguments[0]);
+    struct walk walk = {.run = run, .self = self, .f = arguments[0], .before = before};
+    value result = walk_all(&walk, arguments[1]);
+    value_release(run->region, arguments[0]);
+    return result;
+}
+
+value builtin_prewalk(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    return walk_start(run, self, arguments, true);
+}
+
+value builtin_postwalk(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    return walk_start(run, self, arguments, false);
+}
+
+// --- tree-seq -------------------------------------------------------------------------------------
+
+value builtin_tree_seq(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    value is_branch = arguments[0], children = arguments[1];
+    run_check_callable(run, self, 1, is_branch);
+    run_check_callable(run, self, 2, children);
+    value result = vector_new(run->region, 0);
+    struct walk walk = {.run = run, .self = self};
+    value node = arguments[2];
+    for (bool more = true; more;) {
+        run_tick(run, 1);
+        vector_add(run, &result, value_retain(node));
+        if (run_test(run, is_branch, node)) {
+            value below = run_call_on(run, children, node);
+            if (!value_is_seqable(below))
+                builtin_fail(run, self, TYPE_ERROR, "children must be a collection, got %s",
+                             value_describe(below, (char[DESCRIBE_SIZE]){0}));
+            walk_push(&walk, below);
+        }
+        value_release(run->region, node);
+        more = false;
+        while (!more && walk.depth > 0) {
+            struct walk_level *level = &walk.levels[walk.depth - 1];
+            more = level->position < vector_count(level->items);
+            if (more)
+                node = value_retain(vector_at(level->items, level->position++));
+            else
+                value_release(run->region, walk.levels[--walk.depth].items);
+        }
+    }
+    if (walk.capacity > 0)
+        region_return(run->region, walk.levels, walk.capacity * sizeof(struct walk_level));
+    value_release(run->region, is_branch);
+    value_release(run->region, children);
+    return result;
+}

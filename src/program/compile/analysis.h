@@ -1,0 +1,123 @@
+// Inside the analyzer: scopes and the functions of its files. See program.h for what comes out.
+#pragma once
+
+#include "program/compile/slot_set.h"
+#include "program/program.h"
+
+struct binding {
+    struct symbol *symbol;
+    struct binding *shadowed;
+    struct function_scope *function;
+    enum { BINDING_SLOT, BINDING_CAPTURE, BINDING_SELF } kind;
+    uint32_t index;
+};
+
+struct function_scope {
+    struct function_scope *parent;
+    uint32_t next_slot;
+    uint32_t slot_count;
+    struct slot_set reads;                 // slots read so far in the innermost loop
+    struct pointer_list captures;          // of struct capture
+    struct pointer_list capture_bindings;  // to be undone when the function ends
+};
+
+struct recur_target {
+    uint32_t wanted;  // values
+    struct pattern **patterns;
+    bool plain;
+    bool has_rest;
+    bool used;
+    struct slot_set *entry;  // what is alive where recur jumps to, while liveness is in the loop
+};
+
+struct analysis {
+    struct compilation *compilation;
+    struct program *program;
+    const struct compile_options *options;
+    struct function_scope *function;
+    struct recur_target *target;  // of recur
+    bool in_short_fn;
+    size_t for_depth;
+    struct pointer_list constants;
+    uint32_t
+        *tool_constants;  // by tool: its constant + 1, so that a tool is equal to itself; or NULL
+    struct pointer_list lookups;  // of struct span
+    struct pointer_list globals;
+    unsigned hinted;  // globals that may be misspelt locals
+};
+
+#define analysis_fail(analysis, kind, form, ...) \
+    compilation_fail((analysis)->compilation, (kind), (form)->offset, __VA_ARGS__)
+
+void *analysis_alloc(struct analysis *analysis, size_t size);
+void *expression_new(struct analysis *analysis, enum expression_kind kind, size_t size,
+                     const struct form *form);
+
+// --- analyze.c
+struct expression *analyze(struct analysis *analysis, const struct form *form, bool tail);
+struct expression **analyze_all(struct analysis *analysis, struct form **forms, size_t count);
+// Forms in order, value of the last: nil, the form itself, or a DO.
+struct expression *analyze_body(struct analysis *analysis, struct form **forms, size_t count,
+                                const struct form *around, bool tail);
+struct expression *immediate_new(struct analysis *analysis, value v, const struct form *form);
+uint32_t constant_add(struct analysis *analysis, struct constant constant);
+uint32_t global_index(struct analysis *analysis, struct symbol *symbol, uint32_t offset);
+
+// --- analyze_name.c
+struct expression *analyze_symbol(struct analysis *analysis, const struct form *form,
+                                  bool unbound_is_nil);
+bool symbol_is_qualified(const struct symbol *symbol);
+// "tool/x" → x; an empty span when the symbol is not in this namespace.
+struct span symbol_member(const struct symbol *symbol, const char *namespace);
+uint32_t tool_index(struct analysis *analysis, struct span name, const struct form *form);
+// What stands for a tool that a function kept in memory names and that is gone; NULL when it is not.
+struct expression *analyze_gone_tool(struct analysis *analysis, struct span name,
+                                     const struct form *form);
+bool symbol_is_placeholder(const struct symbol *symbol);
+
+// --- analyze_bind.c
+uint32_t slot_new(struct analysis *analysis);
+struct binding *bind_local(struct analysis *analysis, struct symbol *symbol, uint32_t slot);
+void unbind(struct binding *binding);
+// The bindings made since; scope_leave() undoes them and frees their slots.
+struct scope {
+    struct pointer_list bindings;
+    uint32_t first_slot;
+};
+struct scope scope_enter(struct analysis *analysis);
+void scope_leave(struct analysis *analysis, struct scope *scope);
+void scope_bind(struct analysis *analysis, struct scope *scope, struct symbol *symbol,
+                uint32_t slot);
+struct pattern *analyze_pattern(struct analysis *analysis, struct scope *scope,
+                                const struct form *form);
+struct binding_step *analyze_steps(struct analysis *analysis, struct scope *scope,
+                                   const struct form *vector, const char *op);
+struct expression *analyze_let(struct analysis *analysis, const struct form *form, bool tail);
+struct expression *analyze_loop(struct analysis *analysis, const struct form *form);
+struct expression *analyze_recur(struct analysis *analysis, const struct form *form, bool tail);
+struct expression *analyze_for(struct analysis *analysis, const struct form *form, bool collects);
+
+// --- analyze_function.c
+struct expression *analyze_fn(struct analysis *analysis, const struct form *form);
+struct expression *analyze_short_fn(struct analysis *analysis, const struct form *form);
+struct expression *analyze_def(struct analysis *analysis, const struct form *form, bool once);
+struct expression *analyze_defn(struct analysis *analysis, const struct form *form);
+
+// --- analyze_special.c
+struct expression *analyze_special(struct analysis *analysis, const struct form *form,
+                                   enum special special, bool tail);
+// --- analyze_thread.c
+struct expression *analyze_thread(struct analysis *analysis, const struct form *form,
+                                  enum special special, bool tail);
+// --- analyze_where.c
+struct expression *analyze_where(struct analysis *analysis, const struct form *form);
+
+// --- literals.c
+bool form_is_constant(const struct form *form);
+// Regexes must be valid, constant keys of a map or set different: of this form, of all forms in it.
+void check_literal(struct analysis *analysis, const struct form *form);
+void check_constant(struct analysis *analysis, const struct form *form);
+
+// --- liveness.c, selection.c
+void liveness_mark(struct code *code);
+void selection_apply(struct code *code, bool plain);

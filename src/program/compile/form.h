@@ -1,0 +1,81 @@
+// The syntax tree of a program, as the reader gives it: forms in an arena, each with the place in the
+// source where it begins. Symbols are interned: one struct symbol per name and program.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/span.h"
+
+struct builtin;
+struct binding;
+
+enum special {  // special forms, recognised in head position
+    SPECIAL_NONE,
+#define SPECIAL(name, symbol, signature, doc) SPECIAL_##symbol,
+#include "program/compile/specials.def"
+#undef SPECIAL
+    SPECIAL_COUNT,
+};
+
+const char *special_name(enum special special);
+const char *special_signature(enum special special);
+const char *special_doc(enum special special);
+
+struct symbol {
+    struct span name;
+    uint64_t hash;
+    const struct builtin *builtin;  // of this name, or NULL
+    enum special special;
+    bool is_defined;              // by a def, defn or defonce of this program
+    int32_t global;               // index in the program's list of global names, or -1
+    struct binding *binding;      // innermost local binding while the program is analysed
+    const struct form *fallback;  // its :or value while a map pattern is analysed
+};
+
+enum form_kind {
+    FORM_NIL,
+    FORM_BOOLEAN,
+    FORM_INTEGER,
+    FORM_BIG_INTEGER,  // text: the digits
+    FORM_FLOAT,
+    FORM_STRING,
+    FORM_KEYWORD,
+    FORM_SYMBOL,
+    FORM_REGEX,
+    FORM_LIST,
+    FORM_VECTOR,
+    FORM_MAP,  // items: key, value, key, value …
+    FORM_SET,
+    FORM_SHORT_FN,  // #( … )
+    FORM_VAR,       // #'x, one item
+    FORM_QUOTE,     // 'x, one item
+};
+
+struct form {
+    enum form_kind kind;
+    uint32_t offset;  // byte position in the source
+    union {
+        bool boolean;
+        int64_t integer;
+        double number;
+        struct span text;
+        struct symbol *symbol;
+        struct {
+            struct form **items;
+            size_t count;
+        };
+    };
+};
+
+static inline bool form_is_symbol(const struct form *form, const char *name)
+{
+    return form->kind == FORM_SYMBOL && span_equal_text(form->symbol->name, name);
+}
+
+static inline bool form_is_keyword(const struct form *form, const char *name)
+{
+    return form->kind == FORM_KEYWORD && span_equal_text(form->text, name);
+}

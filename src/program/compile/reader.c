@@ -1,0 +1,467 @@
+// The reader: text to forms (spec 2). Recursion follows the nesting of the source, which max_nesting
+// bounds.
+#include <math.h>
+#include <string.h>
+#include <utf8proc.h>
+
+#include "base/utf8.h"
+#include "program/compile/compilation.h"
+#include "value/number/float_text.h"
+
+enum { MAX_INTEGER_DIGITS = 100, SHOWN_CHARACTERS = 40 };
+
+struct reader {
+    struct compilation *compilation;
+    const char *start;
+    const char *next;
+    const char *end;
+    size_t depth;
+    struct pointer_list pending;  // items of the collections that are open
+};
+
+static struct form *read_form(struct reader *reader);
+
+static uint32_t offset_of(const struct reader *reader, const char *position)
+{
+    return (uint32_t)(position - reader->start);
+}
+
+#define reader_fail(reader, position, ...)                                                      \
+    compilation_fail((reader)->compilation, PARSE_ERROR, offset_of((reader), (position)), NULL, \
+                     __VA_ARGS__)
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static bool is_symbol_start(char c)
+{
+    return is_letter(c) || (c && strchr("+*/<>=?!_%.&-", c));
+}
+
+static bool is_symbol_part(char c)
+{
+    return is_symbol_start(c) || is_digit(c) || c == '\'';
+}
+
+static bool is_keyword_part(char c)
+{
+    return is_letter(c) || is_digit(c) || (c && strchr("_?!+*<>=-", c));
+}
+
+static char peek(const struct reader *reader, size_t ahead)
+{
+    return (size_t)(reader->end - reader->next) > ahead ? reader->next[ahead] : '\0';
+}
+
+static void skip_blank(struct reader *reader)
+{
+    while (reader->next < reader->end) {
+        char c = *reader->next;
+        if (c == ';') {
+            const char *line_end = memchr(reader->next, '\n', (size_t)(reader->end - reader->next));
+            reader->next = line_end ? line_end : reader->end;
+        } else if (c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == ',') {
+            reader->next++;
+        } else {
+            return;
+        }
+    }
+}
+
+static struct form *new_form(struct reader *reader, enum form_kind kind, const char *position)
+{
+    struct form *form = compilation_alloc(reader->compilation, sizeof(*form));
+    form->kind = kind;
+    form->offset = offset_of(reader, position);
+    return form;
+}
+
+// A number, keyword or character must not run into a symbol.
+static void check_separated(struct reader *reader, const char *start, const char *what,
+                            const char *advice)
+{
+    char c = peek(reader, 0);
+    if (reader->next < reader->end && (is_symbol_part(c) || (unsigned char)c >= 0x80)) {
+        const char *end = reader->next;
+        while (end < reader->end && is_symbol_part(*end))
+            end++;
+        int shown = end - start > SHOWN_CHARACTERS ? SHOWN_CHARACTERS : (int)(end - start);
+        reader_fail(reader, start, "invalid %s: %.*s; %s", what, shown, start, advice);
+    }
+}
+
+// --- atoms --------------------------------------------------------------------------------------
+
+static struct form *read_float(struct reader *reader, const char *start)
+{
+    double number = float_read((struct span){start, (size_t)(reader->next - start)});
+    if (isinf(number))
+        reader_fail(reader, start, "float literal out of range");
+    struct form *form = new_form(reader, FORM_FLOAT, start);
+    form->number = number;
+    return form;
+}
+
+static struct form *read_integer(struct reader *reader, const char *start)
+{
+    struct span digits = {start, (size_t)(reader->next - start)};
+    size_t sign = *start == '-';
+    if (digits.length - sign > MAX_INTEGER_DIGITS)
+        reader_fail(reader, start, "integer literal of more than %d digits", MAX_INTEGER_DIGITS);
+    int64_t number = 0;
+    bool fits = true;
+    for (size_t i = sign; i < digits.length && fits; i++) {
+        int digit = digits.data[i] - '0';
+        fits = !__builtin_mul_overflow(number, 10, &number) &&
+               !(sign ? __builtin_sub_overflow(number, digit, &number)
+                      : __builtin_add_overflow(number, digit, &number));
+    }
+    struct form *form = new_form(reader, fits ? FORM_INTEGER : FORM_BIG_INTEGER, start);
+    if (fits)
+        form->integer = number;
+    else
+        form->text = digits;
+    return form;
+}
+
+static struct form *read_number(struct reader *reader)
+{
+    const char *start = reader->next;
+    bool is_float = false;
+    if (*reader->next == '-')
+        reader->next++;
+    while (is_digit(peek(reader, 0)))
+        reader->next++;
+    if (peek(reader, 0) == '.' && is_digit(peek(reader, 1))) {
+        is_float = true;
+        reader->next++;
+        while (is_digit(peek(reader, 0)))
+            reader->next++;
+    }
+    if (peek(reader, 0) == 'e' || peek(reader, 0) == 'E') {
+        size_t sign = peek(reader, 1) == '+' || peek(reader, 1) == '-';
+        if (is_digit(peek(reader, 1 + sign))) {
+            is_float = true;
+            reader->next += 1 + sign;
+            while (is_digit(peek(reader, 0)))
+                reader->next++;
+        }
+    }
+    check_separated(reader, start, "number",
+                    "numbers are decimal, like 42, -1.5 or 1e3; for a ratio use (/ a b)");
+    return is_float ? read_float(reader, start) : read_integer(reader, start);
+}
+
+// The end of a string or regex that begins at `start` with a quote: the position of the closing one.
+static const char *find_quote(struct reader *reader, const char *start, const char *what)
+{
+    for (const char *p = reader->next; p < reader->end; p++) {
+        if (*p == '"')
+            return p;
+        if (*p == '\\' && ++p == reader->end)
+            break;
+    }
+    reader_fail(reader, start, "unclosed %s", what);
+}
+
+static struct span decode_string(struct reader *reader, struct span raw)
+{
+    if (!memchr(raw.data, '\\', raw.length))
+        return raw;
+    char *text = compilation_alloc(reader->compilation, raw.length + 1);
+    size_t length = 0;
+    for (size_t i = 0; i < raw.length; i++) {
+        static const char names[] = "\\\"ntr";
+        static const char meanings[] = "\\\"\n\t\r";
+        const char *escape = NULL;
+        if (raw.data[i] == '\\' && raw.data[i + 1])
+            escape = strchr(names, raw.data[i + 1]);
+        text[length++] = escape ? meanings[escape - names] : raw.data[i];
+        if (escape)
+            i++;
+        else if (raw.data[i] == '\\')
+            text[length++] = raw.data[++i];  // any other \c stays as it is
+    }
+    return (struct span){text, length};
+}
+
+static struct form *read_string(struct reader *reader)
+{
+    const char *start = reader->next++;
+    const char *quote = find_quote(reader, start, "string");
+    struct form *form = new_form(reader, FORM_STRING, start);
+    form->text = decode_string(reader, (struct span){reader->next, (size_t)(quote - reader->next)});
+    reader->next = quote + 1;
+    return form;
+}
+
+static struct form *read_regex(struct reader *reader)
+{
+    const char *start = reader->next;
+    reader->next += 2;
+    const char *quote = find_quote(reader, start, "regex");
+    struct form *form = new_form(reader, FORM_REGEX, start);
+    form->text = (struct span){reader->next, (size_t)(quote - reader->next)};
+    reader->next = quote + 1;
+    return form;
+}
+
+// Bytes of the first extended grapheme cluster.
+static size_t cluster_length(const char *text, size_t length)
+{
+    uint32_t previous;
+    size_t taken = utf8_decode(text, length, &previous);
+    utf8proc_int32_t state = 0;
+    while (taken < length) {
+        uint32_t code_point;
+        size_t bytes = utf8_decode(text + taken, length - taken, &code_point);
+        if (utf8proc_grapheme_break_stateful((utf8proc_int32_t)previous,
+                                             (utf8proc_int32_t)code_point, &state))
+            break;
+        previous = code_point;
+        taken += bytes;
+    }
+    return taken;
+}
+
+static struct form *read_character(struct reader *reader)
+{
+    static const struct {
+        const char *name;
+        const char *text;
+    } named[] = {
+        {"newline", "\n"}, {"space", " "},      {"tab", "\t"},
+        {"return", "\r"},  {"backspace", "\b"}, {"formfeed", "\f"},
+    };
+    const char *start = reader->next++;
+    size_t left = (size_t)(reader->end - reader->next);
+    if (left == 0)
+        reader_fail(reader, start, "unfinished character literal");
+    struct form *form = new_form(reader, FORM_STRING, start);
+    for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
+        size_t length = strlen(named[i].name);
+        if (left >= length && memcmp(reader->next, named[i].name, length) == 0 &&
+            (left == length || !is_symbol_part(reader->next[length]))) {
+            form->text = span_from(named[i].text);
+            reader->next += length;
+            return form;
+        }
+    }
+    size_t length = cluster_length(reader->next, left);
+    form->text = (struct span){reader->next, length};
+    reader->next += length;
+    check_separated(reader, start, "character literal", "use a string");
+    return form;
+}
+
+static struct form *read_keyword(struct reader *reader)
+{
+    const char *start = reader->next++;
+    const char *name = reader->next;
+    while (is_keyword_part(peek(reader, 0)))
+        reader->next++;
+    if (reader->next == name)
+        reader_fail(reader, start, "a keyword is one : and a name");
+    check_separated(reader, start, "keyword",
+                    "keywords have no namespace; a string like \"a/b\" can be a key as well");
+    struct form *form = new_form(reader, FORM_KEYWORD, start);
+    form->text = (struct span){name, (size_t)(reader->next - name)};
+    symbol_count_keyword(reader->compilation, form->text, form->offset);
+    return form;
+}
+
+static struct form *read_symbol(struct reader *reader)
+{
+    const char *start = reader->next;
+    while (is_symbol_part(peek(reader, 0)))
+        reader->next++;
+    struct span name = {start, (size_t)(reader->next - start)};
+    if (reader->next < reader->end && (unsigned char)*reader->next >= 0x80)
+        reader_fail(reader, reader->next, "unexpected character in a name");
+    if (span_equal_text(name, "nil"))
+        return new_form(reader, FORM_NIL, start);
+    bool is_true = span_equal_text(name, "true");
+    if (is_true || span_equal_text(name, "false")) {
+        struct form *form = new_form(reader, FORM_BOOLEAN, start);
+        form->boolean = is_true;
+        return form;
+    }
+    struct form *form = new_form(reader, FORM_SYMBOL, start);
+    form->symbol = symbol_intern(reader->compilation, name, form->offset);
+    enum special special = form->symbol->special;
+    if (special == SPECIAL_DEF || special == SPECIAL_DEFN || special == SPECIAL_DEFONCE)
+        reader->compilation->has_defs = true;
+    return form;
+}
+
+// --- collections --------------------------------------------------------------------------------
+
+static void enter(struct reader *reader, const char *position)
+{
+    size_t limit = reader->compilation->limits->max_nesting;
+    if (++reader->depth > limit)
+        compilation_fail_limit(reader->compilation, NESTING_LIMIT, offset_of(reader, position),
+                               "max_nesting", limit, "forms are nested deeper than");
+}
+
+static void take_items(struct reader *reader, struct form *form, size_t first)
+{
+    form->count = reader->pending.count - first;
+    if (form->count) {
+        form->items = compilation_alloc(reader->compilation, form->count * sizeof(void *));
+        memcpy(form->items, reader->pending.items + first, form->count * sizeof(void *));
+    }
+    reader->pending.count = first;
+}
+
+static struct form *read_collection(struct reader *reader, enum form_kind kind, size_t opener,
+                                    char closer)
+{
+    const char *start = reader->next;
+    reader->next += opener;
+    enter(reader, start);
+    size_t first = reader->pending.count;
+    for (;;) {
+        skip_blank(reader);
+        if (reader->next == reader->end)
+            reader_fail(reader, start, "unclosed %.*s, expected %c", (int)opener, start, closer);
+        char c = *reader->next;
+        if (c == ')' || c == ']' || c == '}')
+            break;
+        pointer_list_push(reader->compilation, &reader->pending, read_form(reader));
+    }
+    if (*reader->next != closer)
+        reader_fail(reader, reader->next, "unexpected %c, expected %c", *reader->next, closer);
+    reader->next++;
+    reader->depth--;
+    struct form *form = new_form(reader, kind, start);
+    take_items(reader, form, first);
+    if (kind == FORM_MAP && form->count % 2)
+        reader_fail(reader, start, "a map literal needs an even number of forms");
+    return form;
+}
+
+// #'x and 'x
+static struct form *read_prefixed_symbol(struct reader *reader, enum form_kind kind, size_t prefix)
+{
+    const char *start = reader->next;
+    reader->next += prefix;
+    char c = peek(reader, 0);
+    struct form *symbol = NULL;
+    if (is_symbol_start(c) && !(c == '-' && is_digit(peek(reader, 1))))
+        symbol = read_symbol(reader);
+    if (!symbol || symbol->kind != FORM_SYMBOL)
+        reader_fail(reader, start, "%.*s must be followed by a symbol; [1 2] needs no quote",
+                    (int)prefix, start);
+    struct form *form = new_form(reader, kind, start);
+    form->items = compilation_alloc(reader->compilation, sizeof(void *));
+    form->items[0] = symbol;
+    form->count = 1;
+    return form;
+}
+
+static struct form *read_special_float(struct reader *reader)
+{
+    static const struct {
+        const char *text;
+        double number;
+    } names[] = {{"##Inf", INFINITY}, {"##-Inf", -INFINITY}, {"##NaN", NAN}};
+    const char *start = reader->next;
+    reader->next += 2;
+    while (is_symbol_part(peek(reader, 0)))
+        reader->next++;
+    struct span text = {start, (size_t)(reader->next - start)};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (!span_equal_text(text, names[i].text))
+            continue;
+        struct form *form = new_form(reader, FORM_FLOAT, start);
+        form->number = names[i].number;
+        return form;
+    }
+    reader_fail(reader, start, "expected ##Inf, ##-Inf or ##NaN");
+}
+
+static struct form *read_dispatch(struct reader *reader)
+{
+    switch (peek(reader, 1)) {
+    case '{': return read_collection(reader, FORM_SET, 2, '}');
+    case '(': return read_collection(reader, FORM_SHORT_FN, 2, ')');
+    case '"': return read_regex(reader);
+    case '\'': return read_prefixed_symbol(reader, FORM_VAR, 2);
+    case '#': return read_special_float(reader);
+    case '_': reader_fail(reader, reader->next, "#_ is not supported; use (comment ...)");
+    default:
+        reader_fail(reader, reader->next,
+                    "unexpected #; it begins #{set} #(fn) #\"regex\" #'x ##Inf; there are no tags, "
+                    "dates are strings");
+    }
+}
+
+static _Noreturn void fail_unexpected(struct reader *reader)
+{
+    uint32_t code_point;
+    size_t length = utf8_decode(reader->next, (size_t)(reader->end - reader->next), &code_point);
+    if (code_point < 0x20)
+        reader_fail(reader, reader->next, "unexpected control character U+%04X",
+                    (unsigned)code_point);
+    static const char *const advice[] = {
+        ['@'] = "; there are no atoms",
+        ['^'] = "; there is no metadata and there are no type hints",
+        ['`'] = "; there are no macros",
+        ['~'] = "; there are no macros",
+    };
+    const char *hint = code_point < sizeof(advice) / sizeof(advice[0]) ? advice[code_point] : NULL;
+    reader_fail(reader, reader->next, "unexpected character %.*s%s", (int)length, reader->next,
+                hint ? hint : "");
+}
+
+static struct form *read_form(struct reader *reader)
+{
+    char c = *reader->next;
+    if (is_digit(c) || (c == '-' && is_digit(peek(reader, 1))))
+        return read_number(reader);
+    if (is_symbol_start(c))
+        return read_symbol(reader);
+    switch (c) {
+    case '(': return read_collection(reader, FORM_LIST, 1, ')');
+    case '[': return read_collection(reader, FORM_VECTOR, 1, ']');
+    case '{': return read_collection(reader, FORM_MAP, 1, '}');
+    case '"': return read_string(reader);
+    case ':': return read_keyword(reader);
+    case '\\': return read_character(reader);
+    case '#': return read_dispatch(reader);
+    case '\'': return read_prefixed_symbol(reader, FORM_QUOTE, 1);
+    default: fail_unexpected(reader);
+    }
+}
+
+struct form **program_read(struct compilation *compilation, size_t *ret_count)
+{
+    struct span source = compilation->source;
+    struct reader reader = {
+        .compilation = compilation,
+        .start = source.data,
+        .next = source.data,
+        .end = source.data + source.length,
+    };
+    size_t valid = utf8_valid_prefix(source.data, source.length);
+    if (valid != source.length)
+        reader_fail(&reader, source.data + valid, "the source is not valid UTF-8");
+    for (;;) {
+        skip_blank(&reader);
+        if (reader.next == reader.end)
+            break;
+        if (strchr(")]}", *reader.next) && *reader.next)
+            reader_fail(&reader, reader.next, "unexpected %c", *reader.next);
+        pointer_list_push(compilation, &reader.pending, read_form(&reader));
+    }
+    *ret_count = reader.pending.count;
+    return (struct form **)reader.pending.items;
+}

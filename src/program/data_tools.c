@@ -1,0 +1,263 @@
+// Tools described as data (spec 17): constants, echo, errors, small programs.
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "program/batch.h"
+#include "value/collection/key_lookup.h"
+#include "value/text/edn.h"
+
+enum { SCRIPT_BYTES = 64 * 1024 * 1024 };
+
+struct scripted_tool {
+    struct scripted_tool *next;
+    struct region *region;  // holds `constant`
+    value constant;
+    char *error;
+    struct program *program;
+    const struct remote_host *host;  // NULL unless remote
+    char *remote_name;
+    bool echo;
+    int64_t delay_ms;
+};
+
+// --- behaviour ----------------------------------------------------------------------------------
+
+static void sleep_until(int64_t moment_ns)
+{
+    int64_t left;
+    while ((left = moment_ns - clock_now_ns()) > 0) {
+        struct timespec pause = {.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000};
+        nanosleep(&pause, NULL);
+    }
+}
+
+static bool run_program(const struct scripted_tool *script, struct tool_call *call)
+{
+    struct region *region = region_new(SIZE_MAX / 2);
+    struct run_request request = {
+        .program = script->program,
+        .region = region,
+        .explicit_memory = true,
+        .float_precision = -1,
+        .validation = SIGNATURE_DISABLED,
+    };
+    run_limits_default(&request.limits);
+    int64_t left_ms = (call->deadline_ns - clock_now_ns()) / 1000000 + 1;
+    if (left_ms < request.limits.timeout_ms)
+        request.limits.timeout_ms = left_ms > 0 ? left_ms : 0;
+    request.context =
+        map_put_text(region, map_new(region), "args", value_copy(region, call->arguments));
+    struct step step;
+    program_run(&request, &step);
+    bool ok = step.failure.kind == FAILURE_NONE;
+    if (ok)
+        call->result = value_copy(call->region, step.result);
+    else
+        tool_call_fail(call, step_message(&step));
+    step_release(&step);
+    return ok;
+}
+
+static bool call_scripted(void *data, struct tool_call *call)
+{
+    const struct scripted_tool *script = data;
+    if (script->delay_ms > 0) {
+        int64_t until = clock_now_ns() + script->delay_ms * 1000000;
+        call->is_late = until > call->deadline_ns;
+        sleep_until(call->is_late ? call->deadline_ns : until);
+    }
+    if (call->is_late)
+        return tool_call_fail(call, SPAN(TOOL_LATE));
+    if (script->error)
+        return tool_call_fail(call, span_from(script->error));
+    if (script->program)
+        return run_program(script, call);
+    if (script->host)
+        return script->host->call(script->host->data, span_from(script->remote_name), call);
+    call->result = script->echo ? value_copy(call->region, call->arguments)
+                                : value_copy(call->region, script->constant);
+    return true;
+}
+
+// A part of a tool's record; EDN files may write the names as keywords.
+static bool find_part(value record, const char *name, value *ret_part)
+{
+    return map_find_flexible(record, value_string_borrow(NULL, span_from(name)), ret_part);
+}
+
+// --- reading ------------------------------------------------------------------------------------
+
+static bool refuse(struct diagnostic *diagnostic, struct span name, const char *why)
+{
+    *diagnostic = (struct diagnostic){.kind = INVALID_TOOL};
+    int length = name.length > 80 ? 80 : (int)name.length;
+    snprintf(diagnostic->op, sizeof(diagnostic->op), "%.*s", length, name.data);
+    snprintf(diagnostic->message, sizeof(diagnostic->message), "invalid tool '%.*s': %.300s",
+             length, name.data, why);
+    return false;
+}
+
+static bool read_constant(struct scripted_tool *script, struct span name, value text,
+                          struct diagnostic *diagnostic)
+{
+    struct error error = {0};
+    if (text.tag != VALUE_STRING)
+        return refuse(diagnostic, name, "constant_edn must be a string");
+    script->region = region_new(SCRIPT_BYTES);
+    if (!edn_read(script->region, value_text(text), NULL, &script->constant, &error))
+        return refuse(diagnostic, name, error.message);
+    return true;
+}
+
+// The text is a function of one argument: compiled as a call of it.
+static bool read_program(struct scripted_tool *script, struct span name, value text,
+                         struct diagnostic *diagnostic)
+{
+    if (text.tag != VALUE_STRING)
+        return refuse(diagnostic, name, "program must be a string");
+    struct span source = value_text(text);
+    struct run_limits limits;
+    run_limits_default(&limits);
+    limits.max_nesting++;
+    char *call = memory_format("(%.*s\nctx/args)", (int)source.length, source.data);
+    struct compile_options options = {.source = span_from(call), .limits = &limits};
+    struct diagnostic why;
+    script->program = program_compile(&options, &why);
+    memory_free(call);
+    if (!script->program)
+        return refuse(diagnostic, name, why.message);
+    if (!program_check_names(script->program, value_nil(), &why))
+        return refuse(diagnostic, name, why.message);
+    return true;
+}
+
+// What tells how a tool answers; the switches count when they are on.
+static size_t count_behaviours(value record)
+{
+    static const struct {
+        const char *name;
+        bool is_switch;
+    } behaviours[] = {{"remote", true}, {"constant_edn", false}, {"constant", false},
+                      {"error", false}, {"program", false},      {"echo", true}};
+    size_t count = 0;
+    value part;
+    for (size_t i = 0; i < sizeof(behaviours) / sizeof(behaviours[0]); i++)
+        count += find_part(record, behaviours[i].name, &part) &&
+                 (!behaviours[i].is_switch || value_is_true(part));
+    return count;
+}
+
+static bool read_behaviour(struct scripted_tool *script, struct span name, value record,
+                           const struct remote_host *host, struct diagnostic *diagnostic)
+{
+    value part;
+    if (count_behaviours(record) > 1)
+        return refuse(diagnostic, name, "more than one behaviour");
+    if (host && find_part(record, "remote", &part) && value_is_true(part)) {
+        script->host = host;
+        script->remote_name = memory_copy_text(name.data, name.length);
+        return true;
+    }
+    if (find_part(record, "delay_ms", &part)) {
+        if (part.tag != VALUE_INTEGER || part.integer < 0)
+            return refuse(diagnostic, name, "delay_ms must be an integer from 0");
+        script->delay_ms = part.integer;
+    }
+    if (find_part(record, "constant_edn", &part))
+        return read_constant(script, name, part, diagnostic);
+    if (find_part(record, "constant", &part)) {
+        script->region = region_new(SCRIPT_BYTES);
+        script->constant = value_copy(script->region, part);
+        return true;
+    }
+    if (find_part(record, "error", &part)) {
+        if (part.tag != VALUE_STRING)
+            return refuse(diagnostic, name, "error must be a string");
+        script->error = memory_copy_text(value_text(part).data, value_text(part).length);
+        return true;
+    }
+    if (find_part(record, "program", &part))
+        return read_program(script, name, part, diagnostic);
+    if (find_part(record, "echo", &part) && value_is_true(part)) {
+        script->echo = true;
+        return true;
+    }
+    return refuse(diagnostic, name,
+                  "no behaviour; give constant, constant_edn, echo, error or program");
+}
+
+static bool read_text(value record, const char *key, struct span name, struct span *ret_text,
+                      struct diagnostic *diagnostic)
+{
+    value part;
+    *ret_text = (struct span){0};
+    if (!find_part(record, key, &part) || part.tag == VALUE_NIL)
+        return true;
+    if (part.tag != VALUE_STRING) {
+        char why[80];
+        snprintf(why, sizeof(why), "%s must be a string", key);
+        return refuse(diagnostic, name, why);
+    }
+    *ret_text = value_text(part);
+    if (ret_text->length == 0 && strcmp(key, "signature") == 0)
+        return refuse(diagnostic, name, "the signature is empty");
+    return true;
+}
+
+static bool add_one(struct tool_table *table, struct scripted_tool **scripts, struct span name,
+                    value record, const struct remote_host *host, struct diagnostic *diagnostic)
+{
+    if (record.tag != VALUE_MAP)
+        return refuse(diagnostic, name, "must be an object");
+    struct scripted_tool *script = memory_alloc_zero(sizeof(*script));
+    script->next = *scripts;
+    *scripts = script;
+    struct tool_definition definition = {.name = name, .function = call_scripted, .data = script};
+    value part;
+    if (find_part(record, "skip", &part) && value_is_true(part))
+        definition.flags |= TOOL_SKIP;
+    if (find_part(record, "cache", &part) && value_is_true(part))
+        definition.flags |= TOOL_CACHE;
+    return read_behaviour(script, name, record, host, diagnostic) &&
+           read_text(record, "signature", name, &definition.signature, diagnostic) &&
+           read_text(record, "description", name, &definition.description, diagnostic) &&
+           tool_table_add(table, &definition, diagnostic);
+}
+
+bool scripted_tools_add(struct tool_table *table, struct scripted_tool **scripts, value tools,
+                        const struct remote_host *host, struct diagnostic *ret_diagnostic)
+{
+    if (tools.tag == VALUE_NIL)
+        return true;
+    if (tools.tag != VALUE_MAP) {
+        *ret_diagnostic = (struct diagnostic){.kind = INVALID_TOOL};
+        strcpy(ret_diagnostic->message, "invalid tools: must be an object");
+        return false;
+    }
+    struct map_cursor cursor = map_iterate(tools);
+    value name, record;
+    while (map_next(&cursor, &name, &record)) {
+        if (name.tag != VALUE_STRING && name.tag != VALUE_KEYWORD)
+            return refuse(ret_diagnostic, SPAN("?"), "the name must be a string");
+        if (!add_one(table, scripts, value_text(name), record, host, ret_diagnostic))
+            return false;
+    }
+    return true;
+}
+
+void scripted_tools_free(struct scripted_tool *scripts)
+{
+    while (scripts) {
+        struct scripted_tool *next = scripts->next;
+        region_free(scripts->region);
+        memory_free(scripts->error);
+        memory_free(scripts->remote_name);
+        program_release(scripts->program);
+        memory_free(scripts);
+        scripts = next;
+    }
+}

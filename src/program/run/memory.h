@@ -1,0 +1,25 @@
+// The memory of a run: names carried from run to run (spec 11). Names are keywords in here.
+#pragma once
+
+#include "program/run/state.h"
+
+// The input memory (map with keyword or string names, or nil; borrowed) becomes the run's.
+void memory_start(struct run *run, value input);
+// Writes as def does; `global` is the name's index in the program, or any higher number. Consumes both.
+void memory_define(struct run *run, size_t global, value name, value v);
+void memory_write(struct run *run, value name, value v);
+void memory_globals_free(struct run *run, struct global_slot *globals);
+// memory/x: flexible lookup, nil when missing; borrows the name.
+value memory_read(struct run *run, value name);
+// Consumes both.
+value memory_lookup(struct run *run, value name, value otherwise);
+// A keyword or string as a name; type_error otherwise. Consumes it.
+value memory_name(struct run *run, const char *op, value name);
+_Noreturn void memory_fail_unbound(struct run *run, uint32_t global);
+// The contract after success: merges a map result, gives the value to return. Consumes.
+value memory_finish(struct run *run, value result);
+// The names written by this run with their values.
+value memory_delta(struct run *run);
+
+_Noreturn void run_return(struct run *run, value v);
+_Noreturn void run_fail_value(struct run *run, value v);

@@ -1,0 +1,481 @@
+// Running a compiled program: set-up, limits, leaving, the end.
+#include "program/run/run.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "program/builtin/decimal.h"
+#include "program/builtin/regex/regex.h"
+#include "program/compile/literals.h"
+#include "program/eval/eval.h"
+#include "program/eval/stack.h"
+#include "program/run/memory.h"
+#include "program/run/output_limit.h"
+#include "program/run/parallel/parallel.h"
+#include "program/run/state.h"
+#include "program/run/step.h"
+#include "program/run/validation.h"
+#include "value/collection/key_lookup.h"
+#include "value/fuel.h"
+#include "value/text/print.h"
+
+enum {
+    FUEL_PORTION = 10000,        // units between two looks at the clock
+    VALUE_FUEL_PORTION = 50000,  // the same inside value/, whose units are smaller
+};
+
+// --- leaving ------------------------------------------------------------------------------------
+
+void run_leave(struct run *run)
+{
+    struct run_state *state = run->state;
+    if (state->branch_op && state->failure.kind != FAILURE_NONE) {
+        struct failure *failure = &state->failure;
+        if (failure->kind != TOOL_ERROR)
+            snprintf(failure->op, sizeof(failure->op), "%s", state->branch_op);
+        failure->has_index = true;
+        failure->index = state->branch_index;
+    }
+    stack_unwind(run, state->exit_stack);
+    __builtin_longjmp(state->exit, 1);
+}
+
+static void set_failure(struct run *run, enum failure_kind kind, const char *op)
+{
+    struct failure *failure = &run->state->failure;
+    failure->kind = kind;
+    snprintf(failure->op, sizeof(failure->op), "%s", op ? op : "");
+    const struct expression *site = run->site;
+    failure->has_offset = site != NULL;
+    if (site)
+        failure->offset = site->offset;
+}
+
+void run_raise(struct run *run, enum failure_kind kind, const char *op, const char *format, ...)
+{
+    set_failure(run, kind, op);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(run->state->failure.message, DIAGNOSTIC_MESSAGE_SIZE, format, arguments);
+    va_end(arguments);
+    run_leave(run);
+}
+
+void run_raise_at(struct run *run, enum failure_kind kind, uint32_t offset, const char *message)
+{
+    set_failure(run, kind, NULL);
+    struct failure *failure = &run->state->failure;
+    failure->has_offset = true;
+    failure->offset = offset;
+    snprintf(failure->message, sizeof(failure->message), "%s", message);
+    run_leave(run);
+}
+
+void run_raise_limit(struct run *run, enum failure_kind kind, const char *op, const char *option,
+                     int64_t limit, const char *message)
+{
+    set_failure(run, kind, op);
+    struct failure *failure = &run->state->failure;
+    failure->limit_option = option;
+    failure->limit_value = limit;
+    snprintf(failure->message, sizeof(failure->message), "%s: %s (option %s)",
+             failure_kind_name(kind), message, option);
+    run_leave(run);
+}
+
+void run_return(struct run *run, value v)
+{
+    struct run_state *state = run->state;
+    if (state->branch_depth)
+        run_raise(run, RUNTIME_ERROR, "return", "return: not inside pmap or pcalls");
+    state->result = v;
+    state->returned = true;
+    run_leave(run);
+}
+
+void run_fail_value(struct run *run, value v)
+{
+    struct run_state *state = run->state;
+    if (state->branch_depth)
+        run_raise(run, RUNTIME_ERROR, "fail", "fail: not inside pmap or pcalls");
+    run_check_text(run, v, "the failure");
+    struct failure *failure = &state->failure;
+    value reason = value_nil(), message = value_nil();
+    if (v.tag == VALUE_MAP) {
+        map_find_flexible(v, value_string_borrow(run->region, SPAN("reason")), &reason);
+        map_find_flexible(v, value_string_borrow(run->region, SPAN("message")), &message);
+    } else if (v.tag == VALUE_STRING) {
+        message = v;
+    }
+    if (reason.tag == VALUE_KEYWORD || reason.tag == VALUE_STRING)
+        failure->kind_text = value_string(run->region, value_text(reason));
+    failure->long_message =
+        message.tag == VALUE_STRING ? value_retain(message) : value_printed(run->region, v);
+    failure->details = map_put_text(run->region, map_new(run->region), "value", v);
+    run_raise(run, FAIL, "fail", "fail");
+}
+
+// --- time and memory ----------------------------------------------------------------------------
+
+static uint64_t units_spent(const struct run *run)
+{
+    const struct run_state *state = run->state;
+    return (uint64_t)((int64_t)state->granted - run->fuel) + state->value_units;
+}
+
+static void check_time(struct run *run)
+{
+    struct run_state *state = run->state;
+    bool out_of_steps =
+        run->limits.max_steps >= 0 && units_spent(run) > (uint64_t)run->limits.max_steps;
+    if (!out_of_steps && clock_now_ns() < state->deadline_ns)
+        return;
+    run->site = NULL;
+    char message[80];
+    snprintf(message, sizeof(message), "evaluation exceeded %lld ms",
+             (long long)run->limits.timeout_ms);
+    run_raise_limit(run, TIMEOUT, NULL, "timeout", run->limits.timeout_ms, message);
+}
+
+static int64_t portion(const struct run *run, int64_t usual)
+{
+    int64_t most = run->limits.max_steps;
+    return most >= 0 && most < usual ? most : usual;
+}
+
+void run_refuel(struct run *run)
+{
+    check_time(run);
+    if (run->fuel >= 0)
+        return;
+    int64_t more = portion(run, FUEL_PORTION) - run->fuel;
+    run->fuel += more;
+    run->state->granted += (uint64_t)more;
+}
+
+static void value_tick(void *data)
+{
+    struct run *run = data;
+    int64_t more = portion(run, VALUE_FUEL_PORTION);
+    run->state->value_units += (uint64_t)(run->state->value_portion - tick.fuel);
+    run->state->value_portion = more;
+    tick.fuel = more;
+    check_time(run);
+}
+
+static void memory_exhausted(void *data, size_t size)
+{
+    (void)size;
+    struct run *run = data;
+    run->site = NULL;
+    char message[80];
+    snprintf(message, sizeof(message), "evaluation exceeded %zu bytes", run->limits.max_memory);
+    run_raise_limit(run, MEMORY_EXCEEDED, NULL, "max_memory", (int64_t)run->limits.max_memory,
+                    message);
+}
+
+// --- set-up -------------------------------------------------------------------------------------
+
+static value path_value(struct run *run, const struct form *form)
+{
+    if (form->kind == FORM_VECTOR)
+        return form_value(run->region, form);
+    value key = form_value(run->region, form);
+    return vector_from(run->region, &key, 1);
+}
+
+static value constant_value(struct run *run, const struct constant *constant)
+{
+    struct run_state *state = run->state;
+    switch (constant->kind) {
+    case CONSTANT_FORM:
+        if (constant->form->kind == FORM_REGEX)
+            return regex_new(run, constant->form->text);
+        return form_value(run->region, constant->form);
+    case CONSTANT_KEYWORD: return value_keyword(run->region, constant->name);
+    case CONSTANT_CONTEXT: {
+        value key = value_keyword(run->region, constant->name);
+        value item = value_nil();
+        if (state->context.tag == VALUE_MAP)
+            map_find_flexible(state->context, key, &item);
+        value_retain(item);
+        value_release(run->region, key);
+        return item;
+    }
+    case CONSTANT_HISTORY: return value_retain(state->history[constant->index - 1]);
+    case CONSTANT_TOOL: return tool_function(run, constant->index);
+    case CONSTANT_PATH: return path_value(run, constant->form);
+    }
+    __builtin_unreachable();
+}
+
+static void make_instance(struct run *run)
+{
+    struct run_state *state = run->state;
+    const struct program *program = state->program;
+    struct instance *instance = &state->instance;
+    instance->program = program;
+    if (program->constant_count)
+        instance->constants =
+            region_alloc(run->region, program->constant_count * sizeof(*instance->constants));
+    for (size_t i = 0; i < program->constant_count; i++)
+        instance->constants[i] = constant_value(run, &program->constants[i]);
+    if (program->lookup_count)
+        instance->lookups =
+            region_alloc_zero(run->region, program->lookup_count * sizeof(*instance->lookups));
+    for (size_t i = 0; i < program->lookup_count; i++)
+        instance->lookups[i].key = value_keyword(run->region, program->lookups[i]);
+}
+
+static void take_history(struct run_state *state, value history)
+{
+    size_t count = history.tag == VALUE_VECTOR ? vector_count(history) : 0;
+    for (size_t i = 0; i < 3; i++)
+        state->history[i] = i < count ? vector_at(history, count - 1 - i) : value_nil();
+}
+
+// --- the end ------------------------------------------------------------------------------------
+
+// Rounds every float, at any depth; consumes.
+static value round_floats(struct run *run, value v, unsigned places);
+
+struct deferred_rounding {
+    struct run *run;
+    value v;
+    unsigned places;
+};
+
+static void round_deferred(void *data)
+{
+    struct deferred_rounding *deferred = data;
+    deferred->v = round_floats(deferred->run, deferred->v, deferred->places);
+}
+
+static value round_map(struct run *run, value map, unsigned places)
+{
+    value result = map_new(run->region);
+    struct map_cursor cursor = map_iterate(map);
+    value key, item;
+    while (map_next(&cursor, &key, &item))
+        result = map_put(run->region, result, round_floats(run, value_retain(key), places),
+                         round_floats(run, value_retain(item), places));
+    value_release(run->region, map);
+    return result;
+}
+
+static value round_vector(struct run *run, value items, unsigned places)
+{
+    for (size_t i = 0; i < vector_count(items); i++) {
+        value item = vector_at(items, i);
+        if (item.tag == VALUE_FLOAT || item.tag >= VALUE_VECTOR)
+            items =
+                vector_put(run->region, items, i, round_floats(run, value_retain(item), places));
+    }
+    return items;
+}
+
+static value round_set(struct run *run, value set, unsigned places)
+{
+    value result = set_new(run->region);
+    struct map_cursor cursor = set_iterate(set);
+    value item;
+    while (set_next(&cursor, &item))
+        result = set_add(run->region, result, round_floats(run, value_retain(item), places));
+    value_release(run->region, set);
+    return result;
+}
+
+static value round_floats(struct run *run, value v, unsigned places)
+{
+    run_tick(run, 1);
+    if (v.tag == VALUE_FLOAT)
+        return value_float(decimal_round(v.number, places));
+    if (v.tag != VALUE_VECTOR && v.tag != VALUE_MAP && v.tag != VALUE_SET)
+        return v;
+    if (stack_is_low(run->stack_end, 0)) {
+        struct deferred_rounding deferred = {run, v, places};
+        stack_call(run, 0, round_deferred, &deferred);
+        return deferred.v;
+    }
+    if (v.tag == VALUE_VECTOR)
+        return round_vector(run, v, places);
+    return v.tag == VALUE_MAP ? round_map(run, v, places) : round_set(run, v, places);
+}
+
+// --- running ------------------------------------------------------------------------------------
+
+struct execution {
+    const struct run_request *request;
+    struct run run;
+    struct run_state state;
+    size_t base;  // bytes of the inputs
+    bool evaluating;
+    int64_t ended_ns;
+    value delta;
+};
+
+static void enter_top_level(void *data)
+{
+    struct run *run = data;
+    const struct code *code = run->state->program->code;
+    size_t size = sizeof(struct frame) + code->slot_count * sizeof(value);
+    struct frame *frame = region_alloc_zero(run->region, size);
+    frame->instance = &run->state->instance;
+    run->state->result = closure_run(run, frame, code);
+    region_return(run->region, frame, size);
+}
+
+typedef void phase_fn(struct execution *execution);
+
+// Runs one phase; false when it failed or returned early.
+static __attribute__((noinline)) bool guarded(struct execution *execution, phase_fn *phase)
+{
+    void *exit[5];
+    execution->state.exit = exit;
+    execution->state.exit_stack = stack_mark(&execution->run);
+    if (__builtin_setjmp(exit)) {
+        stack_landed(&execution->run);
+        return false;
+    }
+    phase(execution);
+    return true;
+}
+
+static void set_up(struct execution *execution)
+{
+    struct run *run = &execution->run;
+    struct run_state *state = &execution->state;
+    const struct run_request *request = execution->request;
+    state->branch.prints = vector_new(run->region, 0);
+    state->warnings = vector_new(run->region, 0);
+    state->tool_cache = map_new(run->region);
+    run_validate_tools(run);
+    state->context = run_validate_inputs(run, request->signature, value_retain(request->context));
+    state->input_memory = request->memory;
+    take_history(state, request->history);
+    make_instance(run);
+    memory_start(run, request->memory);
+}
+
+static void evaluate_program(struct execution *execution)
+{
+    struct run *run = &execution->run;
+    struct run_state *state = &execution->state;
+    struct region *region = run->region;
+    execution->base = region->live;
+    region->peak = region->live;
+    size_t most = SIZE_MAX / 2 - region->live;
+    region_set_limit(region, region->live +
+                                 (run->limits.max_memory < most ? run->limits.max_memory : most));
+    if (execution->request->fail_allocation)
+        region_fail_nth(region, execution->request->fail_allocation);
+    execution->evaluating = true;
+    state->started_ns = clock_now_ns();
+    state->deadline_ns = state->started_ns + run->limits.timeout_ms * 1000000;
+    run_refuel(run);
+    size_t need = state->program->code->stack_need;
+    if (stack_is_low(run->stack_end, need))
+        stack_call(run, need, enter_top_level, run);
+    else
+        enter_top_level(run);
+}
+
+static void finish(struct execution *execution)
+{
+    struct run *run = &execution->run;
+    struct run_state *state = &execution->state;
+    const struct run_request *request = execution->request;
+    run->site = NULL;
+    state->result = memory_finish(run, state->result);
+    if (request->float_precision >= 0)
+        state->result = round_floats(run, state->result, (unsigned)request->float_precision);
+    state->result = run_validate_output(run, request->signature, state->result);
+    execution->delta = memory_delta(run);
+    run_check_text(run, state->result, "the result");
+    run_check_text(run, execution->delta, "the memory");
+}
+
+static bool execute(struct execution *execution)
+{
+    if (!guarded(execution, set_up))
+        return false;
+    if (!guarded(execution, evaluate_program) && !execution->state.returned)
+        return false;
+    return guarded(execution, finish);
+}
+
+static void start_execution(struct execution *execution, const struct run_request *request)
+{
+    struct run *run = &execution->run;
+    struct run_state *state = &execution->state;
+    execution->request = request;
+    *run = (struct run){
+        .region = request->region,
+        .limits = request->limits,
+        .state = state,
+    };
+    state->program = request->program;
+    state->explicit_memory = request->explicit_memory;
+    state->validation = request->validation;
+    state->stack.caller_end = (char *)__builtin_frame_address(0) - STACK_CALLER_BUDGET;
+    run->stack_end = state->stack.caller_end;
+    run->fuel = portion(run, FUEL_PORTION);
+    state->granted = (uint64_t)run->fuel;
+    state->value_portion = portion(run, VALUE_FUEL_PORTION);
+    state->deadline_ns = INT64_MAX;
+    region_set_limit(request->region, SIZE_MAX / 2);
+    region_on_exhausted(request->region, memory_exhausted, run);
+}
+
+static void fill_step(struct execution *execution, bool ok, struct step *step)
+{
+    struct run *run = &execution->run;
+    struct run_state *state = &execution->state;
+    const struct run_request *request = execution->request;
+    step->failure = state->failure;
+    step->result = state->result;
+    step->delta = execution->delta;
+    step->memory = ok ? state->branch.memory : request->memory;
+    step->prints = state->branch.prints;
+    step->warnings = state->warnings;
+    step->ledger = state->branch.ledger;
+    step->signature = request->signature_text;
+    step->has_usage = execution->evaluating;
+    step->duration_ms = (execution->ended_ns - state->started_ns) / 1000000;
+    step->memory_bytes = run->region->peak - execution->base;
+    step->steps = (uint64_t)((int64_t)state->granted - run->fuel) - run->work;
+    if (!ok && state->failure.has_offset)
+        source_position(step->source, state->failure.offset, &step->line, &step->column);
+}
+
+void program_run(const struct run_request *request, struct step *ret_step)
+{
+    struct execution execution = {0};
+    *ret_step = (struct step){
+        .region = request->region,
+        .program = program_retain(request->program),
+        .source = request->program->source,
+        .tools = request->program->tools,
+    };
+    struct tick before = tick;
+    start_execution(&execution, request);
+    tick = (struct tick){
+        .fuel = execution.state.value_portion,
+        .handler = value_tick,
+        .data = &execution.run,
+        .region = request->region,
+    };
+    bool ok = execute(&execution);
+    execution.ended_ns = clock_now_ns();
+    tick = before;
+    region_fail_nth(request->region, 0);
+    parallel_release(&execution.run);
+    stack_release(&execution.run);
+    tool_calls_release(&execution.run);
+    regex_cache_free(&execution.run);
+    region_on_exhausted(request->region, NULL, NULL);
+    region_set_limit(request->region, SIZE_MAX / 2);
+    fill_step(&execution, ok, ret_step);
+}

@@ -1,0 +1,73 @@
+// One run of a program: its region, limits, fuel, memory, prints, tools and ledger, and the one way
+// out when something fails.
+//
+// All values of a run live in run->region. A failure leaves by run_raise(), which does not return:
+// it jumps to the run's end, and the region drops everything; so nothing need be released before it.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/region.h"
+#include "base/span.h"
+#include "program/run/failure.h"
+#include "value/value.h"
+
+struct run;
+struct builtin;
+
+typedef value builtin_fn(struct run *run, const struct builtin *self, value *arguments,
+                         size_t count);
+
+struct run_limits {
+    int64_t timeout_ms;
+    size_t max_memory;  // bytes above the inputs
+    size_t max_source;  // bytes
+    size_t max_nesting;
+    size_t max_symbols;
+    int64_t loop_limit;      // recur jumps of one activation, -1 = none
+    int64_t max_tool_calls;  // -1 = none
+    size_t max_parallel;
+    size_t max_print_length;  // code points
+    size_t regex_limit;       // backtracking steps of one regex call
+    int64_t max_steps;        // units of fuel, -1 = none; for tests of the time limit
+};
+
+struct run {
+    // hot: touched by every call
+    int64_t fuel;      // units until the clock is looked at again
+    char *stack_end;   // below this address a call moves to a new piece of stack
+    const void *site;  // the call being evaluated, for the position of an error
+    struct region *region;
+    uint64_t work;  // units ticked by builtins: fuel that is not a call
+
+    struct run_limits limits;
+    struct run_state *state;  // the interpreter's own
+    struct regex_cache
+        *regexes;  // compiled patterns, NULL until needed; regex_cache_free() at the end
+};
+
+// --- leaving ------------------------------------------------------------------------------------
+// `op` is the operation, builtin or tool the failure belongs to, or NULL; it is copied. The message
+// is one line; it must not hold whole user values (value_describe cuts them).
+_Noreturn void run_raise(struct run *run, enum failure_kind kind, const char *op,
+                         const char *format, ...) __attribute__((format(printf, 4, 5)));
+_Noreturn void run_raise_at(struct run *run, enum failure_kind kind, uint32_t offset,
+                            const char *message);  // elsewhere than at the call under way
+// A limit was reached: the message names the limit, its value and the option, details.limit is filled.
+//     run_raise_limit(run, REGEX_LIMIT, "re-find", "regex_limit", value,
+//                     "one regex call exceeded 100000 steps")
+_Noreturn void run_raise_limit(struct run *run, enum failure_kind kind, const char *op,
+                               const char *option, int64_t limit, const char *message);
+
+// --- fuel ---------------------------------------------------------------------------------------
+void run_refuel(struct run *run);  // looks at the clock, raises TIMEOUT
+
+// n units of work inside a builtin.
+static inline void run_tick(struct run *run, size_t n)
+{
+    run->work += n;
+    if (__builtin_expect((run->fuel -= (int64_t)n) < 0, 0))
+        run_refuel(run);
+}

@@ -1,0 +1,93 @@
+// The interpreter's own part of a run. Builtins see struct run only.
+#pragma once
+
+#include "base/buffer.h"
+#include "program/compile/compilation.h"
+#include "program/eval/expression.h"
+#include "program/eval/lookup.h"
+#include "program/program.h"
+#include "program/run/run.h"
+#include "program/run/tool.h"
+
+struct failure {
+    enum failure_kind kind;  // FAILURE_NONE: none
+    char op[DIAGNOSTIC_OP_SIZE];
+    char message[DIAGNOSTIC_MESSAGE_SIZE];
+    value kind_text;     // (fail …): string, or nil
+    value long_message;  // (fail …): string, or nil
+    value details;       // further details: a map, or nil
+    bool has_index;      // of the branch of pmap or pcalls that failed
+    size_t index;
+    bool has_offset;
+    uint32_t offset;
+    const char *limit_option;  // NULL unless a limit was reached
+    int64_t limit_value;
+};
+
+struct global_slot {
+    value value;
+    bool is_bound;
+};
+
+struct stack {
+    struct stack_piece *current;      // NULL: the caller's stack, or a branch's own
+    bool is_fiber;                    // a branch's own, too small for code of the host
+    struct stack_piece *first_spare;  // the piece after the caller's stack
+    char *caller_end;
+    bool is_switching;  // between stack_unwind and stack_landed; the rest is AddressSanitizer's
+    void *fake_stack;
+    const void *left_bottom;
+    size_t left_size;
+};
+
+// The part that each branch of pmap has for itself.
+struct branch_state {
+    value memory;   // map, keyword keys
+    value written;  // set of the names written
+    struct global_slot *globals;
+    bool globals_shared;  // of an outer branch: to be copied before the first write
+    value prints;         // vector of strings
+    struct ledger ledger;
+};
+
+enum { KEYWORD_LOOKUPS = 8 };
+
+struct run_state {
+    const struct program *program;
+    struct instance instance;
+    struct branch_state branch;
+    value context;       // map or nil
+    value input_memory;  // map or nil
+    value history[3];    // newest first
+    bool explicit_memory;
+
+    int64_t started_ns;
+    int64_t deadline_ns;
+    uint64_t granted;       // units of fuel given out
+    uint64_t value_units;   // units spent inside value/
+    int64_t value_portion;  // given to value/ last
+
+    struct failure failure;
+    value result;
+    bool returned;
+    void **exit;  // where run_raise jumps to
+    struct stack_piece *exit_stack;
+    struct stack stack;
+
+    enum signature_mode validation;
+    struct tool_call *open_calls;
+    int64_t tool_calls;
+    size_t ledger_text;         // bytes of the arguments and results that the ledger keeps
+    size_t text_most;           // see text_size.c; 0: not known yet
+    value tool_cache;           // map
+    struct parallel *parallel;  // while pmap or pcalls run; NULL otherwise
+    unsigned branch_depth;      // pmap and pcalls around what is being evaluated
+    const char *branch_op;  // of branches that run in order: the outermost pmap or pcalls, or NULL
+    size_t branch_index;
+    value warnings;                          // vector of strings
+    struct lookup lookups[KEYWORD_LOOKUPS];  // of keywords that builtins call, by their address
+    struct buffer scratch;  // of writing that a jump may leave behind; released with the run
+};
+
+// Leaves the run with state->failure filled in.
+_Noreturn void run_leave(struct run *run);

@@ -1,0 +1,112 @@
+// Tools: what a program may call outside itself (spec 14). A table of tools is filled once by the host
+// and then only read, so that several runs may share it.
+//
+// A call works on values of a region of its own: arguments are copied there, the result from there.
+// So a callback may run in another thread, and what it does wrong with memory cannot hurt the run.
+#pragma once
+
+#include "base/arena.h"
+#include "base/buffer.h"
+#include "program/run/run.h"
+#include "signature/signature.h"
+
+struct diagnostic;
+struct tool_call;
+
+// Returns true and sets call->result, or false by way of tool_call_fail().
+typedef bool tool_fn(void *data, struct tool_call *call);
+
+enum {
+    TOOL_ERROR_LENGTH = 500,   // code points of an error text that are kept
+    TOOL_RESULT_DEPTH = 1000,  // nesting of a result given as JSON
+};
+
+struct tool_call {
+    struct region *region;  // of this call; over its limit the call fails
+    value arguments;        // map with string keys
+    value result;
+    struct buffer error;
+    int64_t deadline_ns;     // monotonic clock; the run is over then
+    void *exit[5];           // where an exhausted region jumps to
+    bool is_exhausted;       // and that it did
+    bool is_late;            // failed because the run is over: that is the run's failure
+    struct tool_call *next;  // in the run's list of open calls
+};
+
+// The call's region has a handler that jumps back to tool_call_run(), which then fails.
+bool tool_call_run(tool_fn *function, void *data, struct tool_call *call);
+// Says why the call failed, instead of what was said before. Always false.
+bool tool_call_fail(struct tool_call *call, struct span text);
+
+#define TOOL_LATE "no answer within the time limit of the run (option timeout)"
+
+enum tool_flags {
+    TOOL_SKIP = 1,   // has no signature on purpose
+    TOOL_CACHE = 2,  // equal arguments, equal result within one run
+};
+
+struct tool {
+    char *name;
+    tool_fn *function;
+    void *data;
+    const struct signature *signature;  // or NULL
+    char *signature_text;               // or NULL
+    char *description;                  // or NULL
+    unsigned flags;
+};
+
+struct tool_table {
+    struct arena arena;
+    struct tool *tools;
+    size_t count;
+    size_t capacity;
+};
+
+void tool_table_init(struct tool_table *table);
+void tool_table_release(struct tool_table *table);
+
+struct tool_definition {
+    struct span name;
+    tool_fn *function;
+    void *data;
+    struct span signature;    // empty: none
+    struct span description;  // empty: none
+    unsigned flags;
+};
+// False and a diagnostic of kind INVALID_TOOL when the definition is wrong.
+bool tool_table_add(struct tool_table *table, const struct tool_definition *definition,
+                    struct diagnostic *ret_diagnostic);
+
+bool name_is_symbol(struct span name);                            // without a namespace
+int tool_find(const struct tool_table *table, struct span name);  // -1: no such tool
+struct name_list;
+void tool_names(const struct tool_table *table, struct name_list *list);  // sorted
+void tool_suggest(const struct tool_table *table, struct span name, struct diagnostic *diagnostic);
+
+// --- in a run -----------------------------------------------------------------------------------
+struct ledger_entry {
+    uint32_t tool;
+    bool cached;
+    bool failed;
+    value arguments;
+    value result;
+    value error;             // string, or nil
+    size_t arguments_bytes;  // not 0: too long to keep
+    size_t result_bytes;     // not 0: too long to keep
+    int64_t duration_ms;
+};
+
+struct ledger {
+    struct ledger_entry *entries;  // in the run's region
+    size_t count;
+    size_t capacity;
+};
+
+void ledger_add(struct run *run, struct ledger *ledger, struct ledger_entry entry);
+
+const char *tool_name(struct run *run, uint32_t tool);
+// Calls a tool with one map, or with nothing; any other count is invalid_tool_args. Consumes.
+value tool_apply(struct run *run, uint32_t index, value argument, size_t count);
+// Frees the calls that a run left open when it failed.
+void tool_calls_release(struct run *run);
+void tool_call_free(struct tool_call *call);

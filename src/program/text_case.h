@@ -1,9 +1,0 @@
-// Upper and lower case of strings: the full Unicode mapping of each code point, without locale and
-// without rules that look at neighbours.
-#pragma once
-
-#include "program/builtin.h"
-
-// Both consume the string.
-value string_upper(struct run *run, value string);
-value string_lower(struct run *run, value string);

@@ -1,0 +1,70 @@
+// Programs of the server run in resident worker processes that are locked (process/sandbox/sandbox.h) before
+// they see the first program. A worker runs one program at a time; what the program's tools do happens
+// here, in the server: calls and results travel over the worker's only descriptor.
+//
+// A worker that does not answer by its deadline + PROGRAM_GRACE_MS is killed; so is one that breaks
+// the protocol. The next program gets another worker. Requests beyond the number of workers wait in
+// order. Everything happens on the caller's event_base.
+#pragma once
+
+#include <event2/event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/span.h"
+
+enum {
+    PROGRAM_GRACE_MS = 50,
+    PROGRAM_WORKERS_MAX = 4,
+    PROGRAM_QUEUE_MAX = 256,
+    PROGRAM_MESSAGE_MAX = 64 << 20,  // bytes of one message in either direction
+    PROGRAM_WORKER_FD = 3,           // the worker's end
+};
+
+// Both directions: two little-endian u32 (type, length), then the payload.
+enum program_message {
+    PROGRAM_READY = 1,  // worker, once, when it is locked: {"landlock":true}
+    // server: a batch record (docs/language.md); with "keep":true the memory comes back as text,
+    // with "definitions" its functions are defined before the program, with "max_step_bytes":N the
+    // answer to a larger Step is {"step":null}
+    PROGRAM_RUN = 2,
+    PROGRAM_STEP =
+        3,  // worker: {"step":{…}}, and with "keep" {"memory":{"data","definitions","lost"}}
+    PROGRAM_CALL = 4,    // worker: {"call":7,"name":"search","arguments":{…}}
+    PROGRAM_RESULT = 5,  // server: {"call":7,"value":…} or {"call":7,"error":"…"}
+};
+
+struct program_pool;
+struct program_call;
+
+// The answer: the payload of PROGRAM_STEP, or {NULL, 0} and why there is none.
+typedef void program_done_fn(void *data, struct span answer, const char *failure);
+// A call of a tool: to be answered exactly once with program_call_reply(), now or later. The
+// arguments are JSON, valid until the function returns. After the run ended the reply is dropped.
+typedef void program_tool_fn(void *data, struct program_call *call, struct span name,
+                             struct span arguments);
+
+struct program_request {
+    struct span record;  // JSON; copied
+    int64_t timeout_ms;  // of the evaluation; the watchdog's base
+    program_done_fn *done;
+    program_tool_fn *tool;
+    void *data;
+};
+
+// `program` is the file that becomes the worker (with the argument "program-worker").
+struct program_pool *program_pool_new(struct event_base *base, const char *program);
+void program_pool_free(struct program_pool *pool);  // pending requests get no answer
+
+// 0: refused, the queue is full.
+uint64_t program_submit(struct program_pool *pool, const struct program_request *request);
+void program_cancel(struct program_pool *pool, uint64_t ticket);
+
+// `text` is the JSON of the result, or the text of the error.
+void program_call_reply(struct program_call *call, bool ok, struct span text);
+// Free for the tool's use.
+void program_call_set_data(struct program_call *call, void *data);
+void *program_call_data(const struct program_call *call);
+// The run is over, nobody waits any more: `ended` is called once, then the call is replied to as usual.
+void program_call_on_end(struct program_call *call, void (*ended)(void *data));

@@ -1,0 +1,91 @@
+#include "session/error_history.h"
+
+#include <string.h>
+
+#include "session/import.h"
+
+enum {
+    HISTORY_REGION_LIMIT = 1 << 30,  // never reached: record_import() makes at most 40 MiB each
+    MESSAGE_BYTES = 16384,           // 4000 characters
+    FRAMES_MAX = 1000,
+    ITEMS_MAX = 200,
+};
+
+static const struct import_member slot_members[] = {{.name = "name"}, {.name = "value"}, {0}};
+
+static const struct import_member frame_members[] = {
+    {.name = "number", .kind = IMPORT_INTEGER},
+    {.name = "call"},
+    {.name = "function"},
+    {.name = "arguments", .kind = IMPORT_TEXTS, .max = 16},
+    {.name = "source"},
+    {0}};
+
+static const struct import_member restart_members[] = {
+    {.name = "number", .kind = IMPORT_INTEGER}, {.name = "name"}, {.name = "description"}, {0}};
+
+static const struct import_member error_members[] = {
+    {.name = "code"},
+    {.name = "message", .max = MESSAGE_BYTES},
+    {.name = "hint"},
+    {.name = "type"},
+    {.name = "type_qualified"},
+    {.name = "superclasses", .kind = IMPORT_TEXTS, .max = ITEMS_MAX},
+    {.name = "slots", .kind = IMPORT_OBJECTS, .max = ITEMS_MAX, .items = slot_members},
+    {.name = "form", .kind = IMPORT_INTEGER},
+    {.name = "line", .kind = IMPORT_INTEGER},
+    {.name = "column", .kind = IMPORT_INTEGER},
+    {.name = "path"},
+    {.name = "phase"},
+    {.name = "thread"},
+    {.name = "kind"},
+    {.name = "frames", .kind = IMPORT_OBJECTS, .max = FRAMES_MAX, .items = frame_members},
+    {.name = "depth", .kind = IMPORT_INTEGER},
+    {.name = "restarts", .kind = IMPORT_OBJECTS, .max = ITEMS_MAX, .items = restart_members},
+    {0}};
+
+value record_import(struct region *region, value error)
+{
+    value result = import_object(region, error, error_members);
+    if (!value_is_string(map_get_text(result, "code")))
+        result = map_put_text(region, result, "code", value_string_text(region, "protocol"));
+    if (!value_is_string(map_get_text(result, "message")))
+        result = map_put_text(region, result, "message", value_string_text(region, "(no message)"));
+    return result;
+}
+
+int64_t record_next_id(const struct record_history *history)
+{
+    return history->last_id + 1;
+}
+
+int64_t record_add(struct record_history *history, value error)
+{
+    if (history->count == SESSION_ERROR_HISTORY) {
+        value_release(history->region, history->records[0].error);
+        memmove(&history->records[0], &history->records[1],
+                (SESSION_ERROR_HISTORY - 1) * sizeof(history->records[0]));
+        history->count--;
+    }
+    if (!history->region)
+        history->region = region_new(HISTORY_REGION_LIMIT);
+    history->records[history->count++] =
+        (struct record){.id = ++history->last_id, .error = value_copy(history->region, error)};
+    return history->last_id;
+}
+
+const struct record *record_find(const struct record_history *history, int64_t id)
+{
+    for (size_t i = 0; i < history->count; i++) {
+        if (history->records[i].id == id)
+            return &history->records[i];
+    }
+    return NULL;
+}
+
+void record_clear(struct record_history *history)
+{
+    if (history->region)
+        region_free(history->region);
+    *history = (struct record_history){0};
+}

@@ -1,0 +1,49 @@
+// Why a process ended, and what the caller is told (evaluator.md 3.7, 3.8): from the wait status, the
+// agent's farewell, what the Lisp runtime printed last, and what the supervisor itself did.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/span.h"
+#include "process/process.h"
+
+// The agent's announcement that the code is ending its process on purpose.
+struct farewell {
+    bool received;
+    int exit_code;
+};
+
+enum failure_stop { FAILURE_STOP_NONE, FAILURE_STOP_TIMEOUT, FAILURE_STOP_INTERRUPT };
+
+struct failure_facts {
+    struct process_exit exit;
+    struct farewell farewell;
+    struct span runtime_text;   // the last bytes of standard error
+    enum failure_stop stop;     // asked to stop before it ended
+    bool killed_by_us;          // hard stop or SIGKILL was sent
+    bool protocol_broken;       // killed because it sent garbage
+    int64_t timeout;            // seconds
+    const char *raise_timeout;  // as in struct session_advice
+    int64_t elapsed_ms;
+    unsigned heap_mb;
+};
+
+enum { FAILURE_MESSAGE_SIZE = 768, FAILURE_REASON_SIZE = 160 };
+
+struct failure {
+    const char *type;   // "PROCESS-EXIT"
+    const char *code;   // "process-exit"
+    const char *cause;  // of the rollback: "exit"
+    char message[FAILURE_MESSAGE_SIZE];
+    char reason[FAILURE_REASON_SIZE];  // after "Reason: ", without the full stop
+    int exit_code;                     // -1 = none
+    int signal;                        // 0 = none
+    bool by_runtime;                   // SBCL's runtime gave up, and said so
+};
+
+void failure_classify(const struct failure_facts *facts, struct failure *ret_failure);
+// "1 second", "30 seconds"
+void failure_format_seconds(int64_t seconds, char *text, size_t size);
+// The message of an evaluation that was interrupted on request.
+void failure_interrupted_message(int64_t elapsed_ms, char *text, size_t size);

@@ -1,0 +1,268 @@
+// IDLE: the next request is taken; without one, finalizers may run, guarded.
+#include <signal.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "process/proc.h"
+#include "session/internal.h"
+
+static void interrupt_finalizers(struct session *session);
+
+// --- requests by kind -----------------------------------------------------------------------------------
+
+static enum session_state begin_in_head(struct session *session, struct job *job)
+{
+    job_begin(job);
+    if (job->kind == SESSION_EVALUATE && !job->internal && job->number == 0)
+        job->number = ++session->evaluations;
+    job_send(job, &session->main);
+    return STATE_RUNNING;
+}
+
+// Copies are made of the snapshot of the current state. One that could not be made before is tried
+// again, once per request.
+static enum session_state begin_in_copy(struct session *session, struct job *job)
+{
+    struct worker *source = worker_find_snapshot(session, session->current);
+    if (source) {
+        job_begin(job);
+        return session_begin_copy(session, source);
+    }
+    if (!job->waited_for_snapshot) {
+        job->waited_for_snapshot = true;
+        job_requeue(session, job);
+        snapshot_begin(session, session->current, NULL);
+        return STATE_HOUSEKEEPING;
+    }
+    job_refuse(session->manager, job, "no-such-snapshot",
+               "This runs in a copy of the session, and no copy of its current state can be made.");
+    return STATE_IDLE;
+}
+
+static enum session_state begin_in_postmortem(struct session *session, struct job *job)
+{
+    struct session_manager *manager = session->manager;
+    int64_t id = job->error ? job->error : session->history.last_error;
+    if (id == 0) {
+        job_refuse(manager, job, "no-error", NO_ERROR_TEXT);
+        return STATE_IDLE;
+    }
+    const struct record *record = record_find(&session->history, id);
+    if (!record) {
+        struct buffer known;
+        buffer_init(&known, 1024);
+        for (size_t i = 0; i < session->history.count; i++)
+            buffer_append_format(&known, "%s%lld", i ? ", " : "",
+                                 (long long)session->history.records[i].id);
+        job_refuse(manager, job, "no-such-error", "There is no error %lld. Known errors: %s",
+                   (long long)id, known.length ? buffer_text(&known) : "none");
+        buffer_release(&known);
+        return STATE_IDLE;
+    }
+    struct worker *source = worker_find_postmortem(session, id);
+    if (!source) {
+        if (message_field(record->error, "frozen").boolean)
+            job_refuse(manager, job, "not-frozen",
+                       "Error %lld is not frozen any more (the last %d are kept).", (long long)id,
+                       SESSION_POSTMORTEMS);
+        else
+            job_refuse(manager, job, "not-frozen",
+                       "Error %lld was not frozen; get-backtrace shows the frames it had.",
+                       (long long)id);
+        return STATE_IDLE;
+    }
+    if (job->adopt && !source->adoptable) {
+        job_refuse(manager, job, "not-adoptable",
+                   "Error %lld is a memory fault; its process may be corrupt and cannot be "
+                   "adopted.",
+                   (long long)id);
+        return STATE_IDLE;
+    }
+    job->error = id;
+    job_begin(job);
+    return session_begin_copy(session, source);
+}
+
+static enum session_state begin_reset(struct session *session, struct job *job)
+{
+    if (job->reset_done) {
+        job_finish(session, job);
+        return STATE_IDLE;
+    }
+    job->started_ns = clock_now_ns();
+    // Twice in a row: the state worth keeping is the one before the first.
+    if (session->current > 0)
+        session->before_reset = session->current;
+    job->snapshot = session->before_reset;
+    for (struct worker *worker = session->workers; worker; worker = worker->next) {
+        bool kept = worker->role == ROLE_SNAPSHOT && worker->number == session->before_reset;
+        if ((worker->role == ROLE_SNAPSHOT || worker->role == ROLE_POSTMORTEM) && !kept)
+            worker_kill(worker);
+    }
+    if (job->snapshot >= 0 && !worker_find_snapshot(session, job->snapshot))
+        job->snapshot = session->before_reset = -1;
+    job->lost_threads =
+        value_copy(job_region(session->manager, job), session_lose_threads(session, value_nil()));
+    record_clear(&session->history);
+    buffer_clear(&session->late_errors);
+    memory_free(session->lost_threads);
+    session->lost_threads = NULL;
+    // Answered when the systems that come before it in the queue are loaded again.
+    job->reset_done = true;
+    job_requeue(session, job);
+    session_reload_systems(session);
+    session->unit_tick = 0;  // everything user code started ends
+    session->wake_spawns = true;
+    session_expel_head(session);
+    return STATE_WAKING;
+}
+
+static void refuse_rollback(struct session *session, struct job *job, int64_t number)
+{
+    struct buffer known;
+    buffer_init(&known, 4096);
+    for (struct worker *worker = worker_next_snapshot(session, -1); worker;
+         worker = worker_next_snapshot(session, worker->number))
+        buffer_append_format(&known, "%s%lld", known.length ? ", " : "", (long long)worker->number);
+    job_refuse(session->manager, job, "no-such-snapshot",
+               "Snapshot %lld does not exist (any more). Snapshots: %s", (long long)number,
+               known.length ? buffer_text(&known) : "none");
+    buffer_release(&known);
+}
+
+static enum session_state begin_rollback(struct session *session, struct job *job)
+{
+    int64_t target = job->rollback_to;
+    if (target < 0) {
+        target = session->current;
+        for (int64_t step = 0; step < job->rollback_steps && target >= 0; step++)
+            target = target == 0 ? -1 : lineage_parent(session, target);
+        if (target < 0) {
+            job_refuse(session->manager, job, "no-such-snapshot",
+                       "The current state has fewer than %lld evaluations to undo.",
+                       (long long)job->rollback_steps);
+            return STATE_IDLE;
+        }
+    }
+    if (!worker_find_snapshot(session, target)) {
+        refuse_rollback(session, job, target);
+        return STATE_IDLE;
+    }
+    job_begin(job);
+    job->rollback_to = target;
+    session->wake_only_this = true;
+    return session_begin_wake(session, target);
+}
+
+enum session_state action_take_request(struct session *session, const struct session_event *event)
+{
+    (void)event;
+    if (session->finalizing) {
+        interrupt_finalizers(session);
+        return STATE_IDLE;
+    }
+    struct job *job = job_dequeue(session);
+    switch (job->kind) {
+    case SESSION_EVALUATE:
+    case SESSION_QUERY: return begin_in_head(session, job);
+    case SESSION_COPY: return begin_in_copy(session, job);
+    case SESSION_DEBUG:
+    case SESSION_RESTART: return begin_in_postmortem(session, job);
+    case SESSION_RESET: return begin_reset(session, job);
+    case SESSION_ROLLBACK: return begin_rollback(session, job);
+    case SESSION_REQUEST_KIND_COUNT: break;
+    }
+    UNREACHABLE();
+}
+
+// --- finalizers -----------------------------------------------------------------------------------------
+
+void session_begin_finalizers(struct session *session)
+{
+    session->finalizing = true;
+    session->finalize_stage = 0;
+    session->unit_tick = proc_tick_now();
+    session->finalize_number =
+        session_send(session, &session->main, CHANNEL_REQUEST, SPAN("{\"op\":\"finalize\"}"));
+    session_set_timer(session, TIME_FINALIZE_MS);
+}
+
+static void interrupt_finalizers(struct session *session)
+{
+    if (session->finalize_stage > 0)
+        return;
+    session->finalize_stage = 1;
+    process_stop_request(&session->head->process, session->finalize_number);
+    session_set_timer(session, TIME_INTERRUPT_MS);
+}
+
+enum session_state action_idle_message(struct session *session, const struct session_event *event)
+{
+    value result;
+    if (!session->finalizing || event->message->type != CHANNEL_RESULT ||
+        event->message->number != session->finalize_number ||
+        !session_read_scratch(session, event->message, &result))
+        return STATE_IDLE;
+    session->finalizing = false;
+    session_set_timer(session, -1);
+    session_keep_state(session, result);
+    session_take_thread_errors(session, session->scratch, result);
+    struct worker *postmortem =
+        worker_add_announced(session, message_pid(result, "postmortem"), ROLE_DOOMED);
+    if (postmortem)
+        worker_kill(postmortem);
+    return STATE_IDLE;
+}
+
+enum session_state action_idle_timer(struct session *session, const struct session_event *event)
+{
+    (void)event;
+    if (!session->finalizing)
+        return STATE_IDLE;
+    if (session->finalize_stage == 0) {
+        interrupt_finalizers(session);
+    } else if (session->finalize_stage == 1) {
+        session->finalize_stage = 2;
+        process_interrupt(&session->head->process, SIGUSR1);
+        session_set_timer(session, TIME_HARD_STOP_MS);
+    } else {
+        process_signal(&session->head->process, SIGKILL);
+        session_set_timer(session, TIME_HARD_STOP_MS);
+    }
+    return STATE_IDLE;
+}
+
+void session_notice_idle_death(struct session *session, const struct process_exit *exit)
+{
+    // The code that runs in an idle process are timers, and snapshots have them too. What ends it may
+    // also come from outside, so only the second death in a row is put down to them.
+    session->discard_timers = session->died_idle;
+    session->died_idle = true;
+    session_notice_death(
+        session, session->finalizing ? "was ended by a finalizer" : "died while idle", exit);
+}
+
+enum session_state action_idle_exit(struct session *session, const struct session_event *event)
+{
+    session_notice_idle_death(session, event->exit);
+    session->discard_finalizers = session->finalizing;
+    session->finalizing = false;
+    return session_begin_wake(session, session->current);
+}
+
+// --- a request is about to come ------------------------------------------------------------------------------
+
+// False alarms must not fill the socket of a head that does not read: one in a while is enough.
+void session_alert_head(struct session *session)
+{
+    enum { WHILE_NS = 1000000000 };
+    bool is_ready = session->state == STATE_IDLE && !session->finalizing && !session->handling;
+    int64_t now = clock_now_ns();
+    bool is_alerted =
+        session->attention_ns > session->used_ns && now - session->attention_ns < WHILE_NS;
+    if (!is_ready || is_alerted || session->main.outgoing.length > 0)
+        return;
+    session->attention_ns = now;
+    session_send(session, &session->main, CHANNEL_ATTENTION, SPAN(""));
+}

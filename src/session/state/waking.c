@@ -1,0 +1,295 @@
+// WAKING: the old head, if it still lives, is killed; then a snapshot is woken and its clone becomes
+// the head. When a snapshot cannot be woken the next older one of the lineage is taken; when none is
+// left the session starts from scratch.
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/utf8.h"
+#include "session/import.h"
+#include "session/internal.h"
+#include "session/sbcl_output.h"
+
+enum wake_value {
+    WAKE_AS_HEAD = 0,
+    WAKE_AS_HEAD_WITHOUT_FINALIZERS = 2,
+    WAKE_AS_HEAD_WITHOUT_TIMERS = 4,
+    WAKE_TO_STOP_LISTENING = 8,
+};
+enum { LOST_THREADS_MAX = 256 };
+
+int64_t session_nearest_snapshot(struct session *session, int64_t number)
+{
+    while (number >= 0 && !worker_find_snapshot(session, number))
+        number = lineage_parent(session, number);
+    return number;
+}
+
+void session_wake_notice(struct session *session, const char *format, ...)
+{
+    char text[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    memory_free(session->wake_notice);
+    session->wake_notice = memory_format("%s", text);
+}
+
+// SBCL's runtime has given up between two calls: what it wrote is nobody's output, and would be taken
+// for the reason of the next failure. What has been cut already stays as it is.
+static void forget_runtime_text(struct session *session)
+{
+    if (session->output.dropped > 0 || session->errors.dropped > 0)
+        return;
+    CLEANUP_BUFFER struct buffer errors, output, kept, log;
+    buffer_init(&errors, BUFFER_DEFAULT_LIMIT);
+    buffer_init(&output, BUFFER_DEFAULT_LIMIT);
+    buffer_init(&kept, BUFFER_DEFAULT_LIMIT);
+    buffer_init(&log, BUFFER_DEFAULT_LIMIT);
+    capture_take(&session->errors, &errors);
+    runtime_text_divide(buffer_span(&errors), true, &kept, &log);
+    capture_add(&session->errors, buffer_text(&kept), kept.length);
+    capture_take(&session->output, &output);
+    runtime_text_take_frames(session->scratch, &output);
+    capture_add(&session->output, buffer_text(&output), output.length);
+}
+
+void session_notice_death(struct session *session, const char *what,
+                          const struct process_exit *exit)
+{
+    enum { REASON_MAX = 120 };
+    if (!exit->known) {
+        session_wake_notice(session, "the session's process %s", what);
+        return;
+    }
+    CLEANUP_BUFFER struct buffer last;
+    buffer_init(&last, BUFFER_DEFAULT_LIMIT);
+    if (!exit->signaled && exit->code == RUNTIME_EXIT_CODE)
+        capture_last(&session->errors, &last);
+    struct span fatal = runtime_text_reason(buffer_span(&last));
+    if (fatal.length > REASON_MAX)
+        fatal.length = utf8_cut(fatal.data, REASON_MAX);
+    session_wake_notice(session, "the session's process %s (%s %d%s%.*s)", what,
+                        exit->signaled ? "signal" : "exit code", exit->code,
+                        fatal.length > 0 ? ": " : "", (int)fatal.length, fatal.data);
+    if (fatal.length > 0)
+        forget_runtime_text(session);
+}
+
+void session_expel_head(struct session *session)
+{
+    process_signal(&session->head->process, SIGKILL);
+    session_set_timer(session, TIME_WAKE_MS);
+}
+
+// States that were left can be gone back to, but nothing in them answers: the addresses they listen at
+// are free for the state that is current now.
+static void stop_listening(struct session *session)
+{
+    for (struct worker *worker = session->workers; worker; worker = worker->next) {
+        bool left = worker->role == ROLE_POSTMORTEM ||
+                    (worker->role == ROLE_SNAPSHOT &&
+                     !lineage_has_ancestor(session, session->current, worker->number));
+        if (left)
+            process_wake(&worker->process, WAKE_TO_STOP_LISTENING);
+    }
+}
+
+static void finish_waiting_job(struct session *session)
+{
+    struct job *job = session->job;
+    if (!job)
+        return;
+    session->job = NULL;
+    job_finish(session, job);
+}
+
+// Nothing is left to go back to.
+static enum session_state start_from_scratch(struct session *session)
+{
+    session_notice(session, "the session was restarted: %s, and no snapshot was left",
+                   session->wake_notice ? session->wake_notice : "its process ended");
+    memory_free(session->wake_notice);
+    session->wake_notice = NULL;
+    session->current = 0;
+    session->discard_finalizers = session->discard_timers = false;
+    finish_waiting_job(session);
+    session_kill_leftovers(session);
+    session_reload_systems(session);
+    session->start_tries = 0;
+    return session_begin_spawn(session);
+}
+
+static enum session_state wake_next(struct session *session)
+{
+    int64_t number = session->wake_number;
+    struct worker *source = worker_find_snapshot(session, number);
+    if (!source && session->wake_only_this) {
+        // The snapshot asked for died just now: back to where the session was.
+        session->wake_only_this = false;
+        struct job *job = session->job;
+        session->job = NULL;
+        job_refuse(session->manager, job, "no-such-snapshot",
+                   "Snapshot %lld does not exist any more.", (long long)number);
+        number = session->current;
+    }
+    number = session_nearest_snapshot(session, number);
+    if (number < 0)
+        return start_from_scratch(session);
+    source = worker_find_snapshot(session, number);
+    session->wake_number = number;
+    session->source = source;
+    channel_forget_outgoing(&session->main);
+    channel_forget_incoming(&session->main);
+    // If it is dead already its end is reported, and the next one is tried.
+    process_wake(&source->process, session->discard_timers       ? WAKE_AS_HEAD_WITHOUT_TIMERS
+                                   : session->discard_finalizers ? WAKE_AS_HEAD_WITHOUT_FINALIZERS
+                                                                 : WAKE_AS_HEAD);
+    session_set_timer(session, TIME_WAKE_MS);
+    return STATE_WAKING;
+}
+
+enum session_state session_begin_wake(struct session *session, int64_t number)
+{
+    session->wake_number = number;
+    session->wake_spawns = false;
+    if (!session->head)
+        return wake_next(session);
+    session_expel_head(session);
+    return STATE_WAKING;
+}
+
+enum session_state action_wake_exit(struct session *session, const struct session_event *event)
+{
+    (void)event;
+    if (!session->wake_spawns)
+        return wake_next(session);
+    session_kill_leftovers(session);
+    session->current = 0;
+    stop_listening(session);
+    session->start_tries = 0;
+    return session_begin_spawn(session);
+}
+
+void session_thread_names(struct buffer *text, value names)
+{
+    enum { NAMES_SHOWN = 20 };
+    size_t count = vector_count(names);
+    for (size_t i = 0; i < count && i < NAMES_SHOWN; i++) {
+        if (i > 0)
+            buffer_append_text(text, ", ");
+        buffer_append_span(text, value_text(vector_at(names, i)));
+    }
+    if (count > NAMES_SHOWN)
+        buffer_append_format(text, " and %zu more", count - NAMES_SHOWN);
+}
+
+static void keep_lost_threads(struct session *session, value names)
+{
+    if (vector_count(names) == 0)
+        return;
+    struct buffer text;
+    buffer_init(&text, 4096);
+    session_thread_names(&text, names);
+    memory_free(session->lost_threads);
+    session->lost_threads = memory_copy_text(buffer_text(&text), text.length);
+    buffer_release(&text);
+}
+
+static bool contains_text(value texts, struct span text)
+{
+    for (size_t i = 0; i < vector_count(texts); i++) {
+        struct span other = value_text(vector_at(texts, i));
+        if (other.length == text.length && memcmp(other.data, text.data, text.length) == 0)
+            return true;
+    }
+    return false;
+}
+
+value session_lose_threads(struct session *session, value message)
+{
+    value lost = import_texts(session->scratch, message_field(session->agent_state, "threads"),
+                              LOST_THREADS_MAX);
+    value known =
+        import_texts(session->scratch, message_field(message, "lost_threads"), LOST_THREADS_MAX);
+    for (size_t i = 0; i < vector_count(known); i++)
+        if (!contains_text(lost, value_text(vector_at(known, i))))
+            lost = vector_push(session->scratch, lost, value_retain(vector_at(known, i)));
+    // A woken state has the locks of the threads it was cloned beside, not of those that came later.
+    keep_lost_threads(session, value_is_map(message) ? known : lost);
+    return lost;
+}
+
+static enum session_state head_is_awake(struct session *session, value message)
+{
+    int64_t before = session->current;
+    value lost = session_lose_threads(session, message);
+    session->current = session->source->number;
+    session->source = NULL;
+    session->wake_only_this = false;
+    session->discard_finalizers = false;
+    session->discard_timers = false;
+    session->finalizers = 0;
+    session_set_timer(session, -1);
+    session_keep_state(session, message);
+    bool unscheduled = message_integer(message, "unscheduled", 0) > 0;
+    if (session->wake_notice)
+        session_notice(session, "%s%s; rolled back to snapshot %lld", session->wake_notice,
+                       unscheduled ? "; its timers are unscheduled" : "",
+                       (long long)session->current);
+    memory_free(session->wake_notice);
+    session->wake_notice = NULL;
+
+    struct job *job = session->job;
+    if (job) {
+        struct region *region = job_region(session->manager, job);
+        job->lost_threads = value_copy(region, lost);
+        if (job->kind == SESSION_ROLLBACK) {
+            job->undone = lineage_undone(session, region, before, session->current);
+            stop_listening(session);
+        }
+    } else if (session->lost_threads && vector_count(lost) > 0) {
+        session_notice(session, "lost threads: %s", session->lost_threads);
+    }
+    finish_waiting_job(session);
+    session_kill_leftovers(session);
+    return STATE_IDLE;
+}
+
+enum session_state action_woke(struct session *session, const struct session_event *event)
+{
+    const struct channel_message *message = event->message;
+    value content;
+    if (message->type == CHANNEL_WAKE_FAILED) {
+        process_signal(&session->source->process, SIGKILL);
+        return STATE_WAKING;
+    }
+    if (message->type != CHANNEL_WOKE || !session_read_scratch(session, message, &content) ||
+        message_pid(content, "pid") != message->sender ||
+        message_pid(content, "from") != session->source->process.pid)
+        return STATE_WAKING;
+    session->head = worker_add_announced(session, message->sender, ROLE_HEAD);
+    if (session->head)
+        return head_is_awake(session, content);
+    // Already dead again, as a rule of a timer that was due. Not so without timers: then our own
+    // timer takes the next one.
+    if (session->discard_timers)
+        return STATE_WAKING;
+    session->discard_timers = true;
+    return wake_next(session);
+}
+
+enum session_state action_wake_timer(struct session *session, const struct session_event *event)
+{
+    (void)event;
+    struct worker *late = session->head ? session->head : session->source;
+    if (late)
+        process_signal(&late->process, SIGKILL);
+    session_set_timer(session, TIME_WAKE_MS);
+    // A clone that never said that it woke would wait forever.
+    session_kill_leftovers(session);
+    return STATE_WAKING;
+}

@@ -1,0 +1,213 @@
+#include "session/worker_data.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+
+enum kind { ANY, TEXT, INTEGER, BOOLEAN, OBJECT, TEXTS, OBJECTS };
+
+enum { NESTING_MAX = 8 };
+
+// By name, whatever the operation: a name means the same in all of them. A few mean another thing in the
+// result itself than in the objects inside it.
+struct rule {
+    const char *name;
+    enum kind outside;
+    enum kind inside;
+};
+
+static const struct rule rules[] = {
+    // sorted
+    {"aborted", BOOLEAN, BOOLEAN},
+    {"adoptable", BOOLEAN, BOOLEAN},
+    {"allocation", TEXT, TEXT},
+    {"arglist", TEXT, TEXT},
+    {"arguments", TEXTS, TEXTS},
+    {"author", TEXT, TEXT},
+    {"bytes", INTEGER, INTEGER},
+    {"call", TEXT, TEXT},
+    {"callers", TEXTS, TEXTS},
+    {"category", TEXT, TEXT},
+    {"cause", TEXT, TEXT},
+    {"class", TEXT, TEXT},
+    {"classes", TEXTS, TEXTS},
+    {"code", TEXT, TEXT},
+    {"collections", INTEGER, INTEGER},
+    {"column", INTEGER, INTEGER},
+    {"completions", TEXTS, TEXTS},
+    {"components", TEXTS, TEXTS},
+    {"depends_on", TEXTS, TEXTS},
+    {"depth", INTEGER, INTEGER},
+    {"description", TEXT, TEXT},
+    {"direct_slots", OBJECTS, OBJECTS},
+    {"direct_subclasses", TEXTS, TEXTS},
+    {"direct_superclasses", TEXTS, TEXTS},
+    {"directories", TEXTS, TEXTS},
+    {"documentation", TEXT, TEXT},
+    {"error", OBJECT, OBJECT},
+    {"errors", OBJECTS, OBJECTS},
+    {"expanded", BOOLEAN, BOOLEAN},
+    {"expansion", TEXT, TEXT},
+    {"finalized", BOOLEAN, BOOLEAN},
+    {"form", TEXT, INTEGER},
+    {"forms", INTEGER, INTEGER},
+    {"found", BOOLEAN, BOOLEAN},
+    {"frame", INTEGER, INTEGER},
+    {"frame_count", INTEGER, INTEGER},
+    {"frames", OBJECTS, OBJECTS},
+    {"function", TEXT, TEXT},
+    {"functions", OBJECTS, OBJECTS},
+    {"gc_count", INTEGER, INTEGER},
+    {"gc_us", INTEGER, INTEGER},
+    {"generations", OBJECTS, OBJECTS},
+    {"generic_function", TEXT, TEXT},
+    {"heap_bytes", INTEGER, INTEGER},
+    {"hint", TEXT, TEXT},
+    {"initargs", TEXTS, TEXTS},
+    {"initform", TEXT, TEXT},
+    {"invoked", BOOLEAN, BOOLEAN},
+    {"kind", TEXT, TEXT},
+    {"lambda_list", TEXT, TEXT},
+    {"license", TEXT, TEXT},
+    {"line", INTEGER, INTEGER},
+    {"lisp_type", TEXT, TEXT},
+    {"live_bytes", INTEGER, INTEGER},
+    {"load", BOOLEAN, BOOLEAN},
+    {"loaded", BOOLEAN, BOOLEAN},
+    {"locals", OBJECTS, OBJECTS},
+    {"macros", OBJECTS, OBJECTS},
+    {"matches", OBJECTS, OBJECTS},
+    {"message", TEXT, TEXT},
+    {"metaclass", TEXT, TEXT},
+    {"methods", OBJECTS, OBJECTS},
+    {"more", INTEGER, INTEGER},
+    {"name", TEXT, TEXT},
+    {"no_values", BOOLEAN, BOOLEAN},
+    {"notes", OBJECTS, OBJECTS},
+    {"notices", TEXTS, TEXTS},
+    {"number", INTEGER, INTEGER},
+    {"nursery_bytes", INTEGER, INTEGER},
+    {"object", OBJECT, OBJECT},
+    {"ok", BOOLEAN, BOOLEAN},
+    {"op", TEXT, TEXT},
+    {"package", TEXT, TEXT},
+    {"package_label", TEXT, TEXT},
+    {"packages", TEXTS, TEXTS},
+    {"page_faults", INTEGER, INTEGER},
+    {"parameters", OBJECTS, OBJECTS},
+    {"parts", OBJECTS, OBJECTS},
+    {"path", TEXT, TEXT},
+    {"phase", TEXT, TEXT},
+    {"postmortem", INTEGER, INTEGER},
+    {"precedence", TEXTS, TEXTS},
+    {"qualifiers", TEXTS, TEXTS},
+    {"readers", TEXTS, TEXTS},
+    {"real_us", INTEGER, INTEGER},
+    {"reason", TEXT, TEXT},
+    {"references", TEXTS, TEXTS},
+    {"restart", TEXT, TEXT},
+    {"restarts", OBJECTS, OBJECTS},
+    {"result_lisp_type", TEXT, TEXT},
+    {"result_type", TEXT, TEXT},
+    {"rollback", OBJECT, OBJECT},
+    {"run", INTEGER, INTEGER},
+    {"run_us", INTEGER, INTEGER},
+    {"samples", INTEGER, INTEGER},
+    {"slots", TEXTS, OBJECTS},
+    {"source", TEXT, TEXT},
+    {"source_file", TEXT, TEXT},
+    {"specializers", TEXTS, TEXTS},
+    {"state", OBJECT, OBJECT},
+    {"superclasses", TEXTS, TEXTS},
+    {"symbol", TEXT, TEXT},
+    {"system", TEXT, TEXT},
+    {"systems", TEXTS, TEXTS},
+    {"table", TEXT, TEXT},
+    {"text", TEXT, TEXT},
+    {"thread", TEXT, TEXT},
+    {"thread_errors", OBJECTS, OBJECTS},
+    {"threads", TEXTS, TEXTS},
+    {"timing", OBJECT, OBJECT},
+    {"total", INTEGER, INTEGER},
+    {"type", TEXT, TEXT},
+    {"type_qualified", TEXT, TEXT},
+    {"unavailable", TEXTS, TEXTS},
+    {"value", ANY, TEXT},
+    {"values", TEXTS, TEXTS},
+    {"values_omitted", INTEGER, INTEGER},
+    {"values_stopped", BOOLEAN, BOOLEAN},
+    {"variables", OBJECTS, OBJECTS},
+    {"version", TEXT, TEXT},
+    {"warnings", OBJECTS, OBJECTS},
+    {"warnings_omitted", INTEGER, INTEGER},
+    {"writers", TEXTS, TEXTS},
+};
+
+enum { RULE_COUNT = sizeof(rules) / sizeof(*rules) };
+
+static int compare_name(const void *key, const void *element)
+{
+    const struct span *name = key;
+    const struct rule *rule = element;
+    size_t length = strlen(rule->name);
+    int order = memcmp(name->data, rule->name, name->length < length ? name->length : length);
+    return order ? order : (name->length > length) - (name->length < length);
+}
+
+static const struct rule *rule_find(value key)
+{
+    if (!value_is_string(key))
+        return NULL;
+    struct span name = value_text(key);
+    return bsearch(&name, rules, RULE_COUNT, sizeof(*rules), compare_name);
+}
+
+static bool object_fits(value object, unsigned depth);
+
+static bool all_fit(value items, enum kind kind, unsigned depth)
+{
+    if (!value_is_vector(items))
+        return false;
+    for (size_t i = 0; i < vector_count(items); i++) {
+        value item = vector_at(items, i);
+        if (kind == TEXT ? !value_is_string(item) : !object_fits(item, depth + 1))
+            return false;
+    }
+    return true;
+}
+
+static bool item_fits(value item, enum kind kind, unsigned depth)
+{
+    if (value_is_nil(item))
+        return true;  // as if it were absent
+    switch (kind) {
+    case ANY: return true;
+    case TEXT: return value_is_string(item);
+    case INTEGER: return item.tag == VALUE_INTEGER;
+    case BOOLEAN: return item.tag == VALUE_BOOLEAN;
+    case OBJECT: return object_fits(item, depth + 1);
+    case TEXTS: return all_fit(item, TEXT, depth);
+    case OBJECTS: return all_fit(item, OBJECT, depth);
+    }
+    UNREACHABLE();
+}
+
+static bool object_fits(value object, unsigned depth)
+{
+    if (!value_is_map(object) || depth > NESTING_MAX)
+        return false;
+    struct map_cursor cursor = map_iterate(object);
+    value key, item;
+    while (map_next(&cursor, &key, &item)) {
+        const struct rule *rule = rule_find(key);
+        if (rule && !item_fits(item, depth ? rule->inside : rule->outside, depth))
+            return false;
+    }
+    return true;
+}
+
+bool result_is_well_formed(value result)
+{
+    return object_fits(result, 0);
+}

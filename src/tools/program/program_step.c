@@ -1,0 +1,111 @@
+#include "tools/program/program_step.h"
+
+#include <inttypes.h>
+
+#include "tools/fields.h"
+#include "tools/result/result_text.h"
+
+static void render_lines(struct buffer *text, value step, const char *member)
+{
+    size_t count = count_in(step, member);
+    if (count == 0)
+        return;
+    render_gap(text);
+    buffer_append_format(text, "[%s]", member);
+    for (size_t i = 0; i < count; i++) {
+        buffer_append_byte(text, '\n');
+        buffer_append_span(text, value_text(item_in(step, member, i)));
+    }
+}
+
+static void render_calls(struct buffer *text, value step)
+{
+    size_t count = count_in(step, "tool_calls");
+    if (count == 0)
+        return;
+    render_gap(text);
+    buffer_append_text(text, "[tools]");
+    for (size_t i = 0; i < count; i++) {
+        value entry = item_in(step, "tool_calls", i);
+        struct span name = text_in(entry, "name"), error = text_in(entry, "error");
+        buffer_append_format(text, "\n%.*s", (int)name.length, name.data);
+        if (error.length)
+            buffer_append_format(text, " failed: %.*s", (int)error.length, error.data);
+        else
+            buffer_append_format(text, " %s(%" PRId64 " ms)",
+                                 flag_in(entry, "cached") ? "cached " : "",
+                                 integer_in(entry, "duration_ms", 0));
+    }
+}
+
+static void render_failure(struct buffer *text, value fail)
+{
+    value details = map_get_text(fail, "details");
+    struct span reason = text_in(fail, "reason"), kind = text_in(details, "kind");
+    render_gap(text);
+    buffer_append_format(text, "[ERROR] %.*s", (int)reason.length, reason.data);
+    if (!span_equal(reason, kind))
+        buffer_append_format(text, " (%.*s)", (int)kind.length, kind.data);
+    buffer_append_byte(text, '\n');
+    buffer_append_span(text, text_in(fail, "message"));
+    if (integer_in(details, "line", 0))
+        buffer_append_format(text, "\n(line %" PRId64 ", column %" PRId64 ")",
+                             integer_in(details, "line", 0), integer_in(details, "column", 0));
+}
+
+void program_step_render(struct buffer *text, value step)
+{
+    value fail = map_get_text(step, "fail");
+    render_lines(text, step, "prints");
+    render_calls(text, step);
+    render_lines(text, step, "warnings");
+    if (value_is_map(fail)) {
+        render_failure(text, fail);
+        return;
+    }
+    render_gap(text);
+    buffer_append_text(text, "=> ");
+    buffer_append_span(text, text_in(step, "printed"));
+}
+
+// --- the Step of a run that could not answer ----------------------------------------------------
+
+static value late_failure(struct region *region, const struct late_step *late)
+{
+    value name = value_string_text(region, "timeout");
+    value limit = map_put_text(region, map_new(region), "name", value_retain(name));
+    limit = map_put_text(region, limit, "value", value_integer(late->timeout_ms));
+    limit = map_put_text(region, limit, "option", value_retain(name));
+    value details = map_put_text(region, map_new(region), "kind", value_retain(name));
+    details = map_put_text(region, details, "limit", limit);
+    value fail = map_put_text(region, map_new(region), "reason", name);
+    fail = map_put_text(region, fail, "message",
+                        value_string_format(region, "timeout: %s %" PRId64 " ms (option timeout)",
+                                            late->what, late->timeout_ms));
+    fail = map_put_text(region, fail, "op", value_nil());
+    return map_put_text(region, fail, "details", details);
+}
+
+// What a killed worker used is not known but for its time.
+static value late_usage(struct region *region, const struct late_step *late)
+{
+    if (late->duration_ms < 0)
+        return value_nil();
+    value usage =
+        map_put_text(region, map_new(region), "duration_ms", value_integer(late->duration_ms));
+    usage = map_put_text(region, usage, "memory_bytes", value_nil());
+    return map_put_text(region, usage, "steps", value_nil());
+}
+
+value program_step_late(struct region *region, const struct late_step *late)
+{
+    static const char *const empty[] = {"warnings", "prints", "tool_calls"};
+    static const char *const absent[] = {"return", "printed", "memory_delta", "signature"};
+    value step = map_put_text(region, map_new(region), "fail", late_failure(region, late));
+    for (size_t i = 0; i < sizeof(empty) / sizeof(*empty); i++)
+        step = map_put_text(region, step, empty[i], vector_new(region, 0));
+    for (size_t i = 0; i < sizeof(absent) / sizeof(*absent); i++)
+        step = map_put_text(region, step, absent[i], value_nil());
+    step = map_put_text(region, step, "memory", late->memory);
+    return map_put_text(region, step, "usage", late_usage(region, late));
+}

@@ -1,0 +1,230 @@
+#include "tools/program/toolbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/memory.h"
+#include "tools/fields.h"
+#include "value/text/json.h"
+
+enum {
+    COMMAND_TIMEOUT_DEFAULT_MS = 10000,
+    COMMAND_TIMEOUT_MAX_MS = 600000,
+    OUTPUT_DEFAULT = 1 << 20,
+    OUTPUT_MAX = 64 << 20
+};
+
+struct toolbox {
+    struct region *region;
+    const char *directory;  // of relative files; while reading
+    struct toolbox_tool tools[TOOLBOX_TOOLS_MAX];
+    size_t count;
+};
+
+struct toolbox *toolbox_new(void)
+{
+    struct toolbox *toolbox = memory_alloc_zero(sizeof(*toolbox));
+    toolbox->region = region_new(SIZE_MAX);
+    return toolbox;
+}
+
+void toolbox_memo_release(struct toolbox_memo *memo)
+{
+    memory_free(memo->signature);
+    memory_free(memo->description);
+    memory_free(memo->problem);
+}
+
+void toolbox_free(struct toolbox *toolbox)
+{
+    if (!toolbox)
+        return;
+    for (size_t i = 0; i < toolbox->count; i++)
+        if (toolbox->tools[i].memo)
+            toolbox_memo_release(toolbox->tools[i].memo);
+    region_free(toolbox->region);
+    memory_free(toolbox);
+}
+
+size_t toolbox_count(const struct toolbox *toolbox)
+{
+    return toolbox->count;
+}
+
+const struct toolbox_tool *toolbox_at(const struct toolbox *toolbox, size_t index)
+{
+    return &toolbox->tools[index];
+}
+
+const struct toolbox_tool *toolbox_find(const struct toolbox *toolbox, struct span name)
+{
+    for (size_t i = 0; i < toolbox->count; i++)
+        if (span_equal_text(name, toolbox->tools[i].name))
+            return &toolbox->tools[i];
+    return NULL;
+}
+
+bool toolbox_needs_host(const struct toolbox *toolbox)
+{
+    for (size_t i = 0; i < toolbox->count; i++)
+        if (toolbox->tools[i].kind != TOOLBOX_LOCAL)
+            return true;
+    return false;
+}
+
+// --- reading ------------------------------------------------------------------------------------
+
+static const char *copy_text(struct toolbox *toolbox, struct span text)
+{
+    char *copy = region_alloc(toolbox->region, text.length + 1);
+    if (text.length)
+        memcpy(copy, text.data, text.length);
+    copy[text.length] = '\0';
+    return copy;
+}
+
+static bool refuse(struct error *error, const struct toolbox_tool *tool, const char *problem)
+{
+    return error_set(error, ERROR_INVALID, "tool %s: %s", tool->name, problem);
+}
+
+static bool has_nul(struct span text)
+{
+    return memchr(text.data, '\0', text.length) != NULL;
+}
+
+static bool read_lisp(struct toolbox *toolbox, struct toolbox_tool *tool, value lisp,
+                      struct error *error)
+{
+    value function = value_is_map(lisp) ? map_get_text(lisp, "function") : lisp;
+    value session = value_is_map(lisp) ? map_get_text(lisp, "session") : value_nil();
+    if (!value_is_string(function) || value_text(function).length == 0)
+        return refuse(error, tool, "lisp needs a function name");
+    tool->kind = TOOLBOX_LISP;
+    tool->memo = region_alloc_zero(toolbox->region, sizeof(*tool->memo));
+    tool->function = copy_text(toolbox, value_text(function));
+    tool->session = value_is_string(session) ? copy_text(toolbox, value_text(session)) : "main";
+    if (!session_name_valid(span_from(tool->session)))
+        return refuse(error, tool, "lisp.session is not a session name");
+    value file = value_is_map(lisp) ? map_get_text(lisp, "file") : value_nil();
+    if (value_is_string(file)) {
+        bool absolute = value_text(file).length && value_text(file).data[0] == '/';
+        value path = value_string_format(toolbox->region, "%s%s%.*s",
+                                         absolute ? "" : toolbox->directory, absolute ? "" : "/",
+                                         (int)value_text(file).length, value_text(file).data);
+        tool->file = copy_text(toolbox, value_text(path));
+    }
+    return true;
+}
+
+// An optional whole number within bounds.
+static bool read_bound(value map, const char *name, int64_t fallback, int64_t high,
+                       int64_t *ret_number)
+{
+    value v = map_get_text(map, name);
+    *ret_number = v.tag == VALUE_INTEGER ? v.integer : fallback;
+    return (value_is_nil(v) || v.tag == VALUE_INTEGER) && *ret_number >= 1 && *ret_number <= high;
+}
+
+static bool read_command(struct toolbox *toolbox, struct toolbox_tool *tool, value command,
+                         struct error *error)
+{
+    value argv = value_is_map(command) ? map_get_text(command, "argv") : value_nil();
+    size_t count = value_is_vector(argv) ? vector_count(argv) : 0;
+    if (count == 0 || count > TOOLBOX_ARGUMENTS_MAX)
+        return refuse(error, tool, "command needs argv, 1 to 64 strings");
+    const char **copies = region_alloc_zero(toolbox->region, (count + 1) * sizeof(*copies));
+    for (size_t i = 0; i < count; i++) {
+        value argument = vector_at(argv, i);
+        if (!value_is_string(argument) || has_nul(value_text(argument)))
+            return refuse(error, tool, "command.argv must hold strings");
+        copies[i] = copy_text(toolbox, value_text(argument));
+    }
+    tool->kind = TOOLBOX_COMMAND;
+    tool->argv = copies;
+    int64_t bytes;
+    if (!read_bound(command, "timeout_ms", COMMAND_TIMEOUT_DEFAULT_MS, COMMAND_TIMEOUT_MAX_MS,
+                    &tool->timeout_ms))
+        return refuse(error, tool, "command.timeout_ms is a whole number from 1 to 600000");
+    if (!read_bound(command, "max_output", OUTPUT_DEFAULT, OUTPUT_MAX, &bytes))
+        return refuse(error, tool, "command.max_output is a whole number from 1 to 67108864");
+    tool->max_output = (size_t)bytes;
+    return true;
+}
+
+static bool read_tool(struct toolbox *toolbox, value name, value record, struct error *error)
+{
+    struct toolbox_tool *tool = &toolbox->tools[toolbox->count];
+    *tool = (struct toolbox_tool){.name = copy_text(toolbox, value_text(name)), .record = record};
+    if (has_nul(value_text(name)) || !value_is_map(record))
+        return refuse(error, tool, "must be an object");
+    value lisp = map_get_text(record, "lisp"), command = map_get_text(record, "command");
+    if (!value_is_nil(lisp) && !value_is_nil(command))
+        return refuse(error, tool, "has both lisp and command");
+    if (!value_is_nil(lisp) && !read_lisp(toolbox, tool, lisp, error))
+        return false;
+    if (!value_is_nil(command) && !read_command(toolbox, tool, command, error))
+        return false;
+    toolbox->count++;
+    return true;
+}
+
+static bool read_tools(struct toolbox *toolbox, struct span text, struct error *error)
+{
+    value tools, name, record;
+    struct json_options options = {.reject_duplicate_names = true};
+    if (!json_read(toolbox->region, text, &options, &tools, error))
+        return false;
+    if (!value_is_map(tools))
+        return error_set(error, ERROR_INVALID, "the tools must be an object: name -> record");
+    if (map_count(tools) > TOOLBOX_TOOLS_MAX)
+        return error_set(error, ERROR_LIMIT, "at most %d tools", TOOLBOX_TOOLS_MAX);
+    struct map_cursor cursor = map_iterate(tools);
+    while (map_next(&cursor, &name, &record))
+        if (!read_tool(toolbox, name, record, error))
+            return false;
+    return true;
+}
+
+bool toolbox_read(struct span text, const char *directory, struct toolbox **ret_toolbox,
+                  struct error *error)
+{
+    struct toolbox *toolbox = toolbox_new();
+    toolbox->directory = directory;
+    if (!read_tools(toolbox, text, error)) {
+        toolbox_free(toolbox);
+        return false;
+    }
+    *ret_toolbox = toolbox;
+    return true;
+}
+
+bool toolbox_load(const char *path, struct toolbox **ret_toolbox, struct error *error)
+{
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return error_set(error, ERROR_SYSTEM, "cannot open %s: %s", path, strerror(errno));
+    CLEANUP_BUFFER struct buffer content;
+    buffer_init(&content, TOOLBOX_FILE_MAX);
+    int failed = buffer_append_descriptor(&content, descriptor);
+    close(descriptor);
+    if (failed < 0)
+        return error_set(error, ERROR_SYSTEM, "cannot read %s: %s", path, strerror(-failed));
+    if (content.failed)
+        return error_set(error, ERROR_LIMIT, "%s is larger than %d bytes", path, TOOLBOX_FILE_MAX);
+    struct error inner;
+    CLEANUP_FREE char *resolved = realpath(path, NULL);  // foreign: allocated by the C library
+    char *slash = resolved ? strrchr(resolved, '/') : NULL;
+    if (slash)
+        *slash = '\0';
+    if (toolbox_read(buffer_span(&content), resolved ? resolved : ".", ret_toolbox, &inner))
+        return true;
+    if (inner.line)
+        return error_set(error, inner.code, "%s:%u:%u: %s", path, inner.line, inner.column,
+                         inner.message);
+    return error_set(error, inner.code, "%s: %s", path, inner.message);
+}

@@ -1,0 +1,191 @@
+// Calls of tools on behalf of a program: Lisp functions in a session, commands as processes.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/memory.h"
+#include "process/command.h"
+#include "program/run/tool.h"
+#include "tools/fields.h"
+#include "tools/program/toolbox.h"
+#include "value/text/json.h"
+
+// One call under way: a ticket of the sessions, or a command.
+struct pending {
+    const struct toolbox_tool *tool;
+    struct program_call *call;
+    struct session_manager *sessions;
+    uint64_t ticket;
+    struct command *command;
+};
+
+static void fail(struct program_call *call, const char *reason)
+{
+    program_call_reply(call, false, span_from(reason));
+}
+
+// The run ended first: stop the work; the call is answered to nobody.
+static void on_run_end(void *data)
+{
+    struct pending *pending = data;
+    if (pending->command)
+        command_cancel(pending->command);
+    else
+        session_cancel(pending->sessions, pending->ticket);
+    fail(pending->call, "the run is over");
+    memory_free(pending);
+}
+
+static struct pending *begin(const struct toolbox_tool *tool, struct program_call *call,
+                             struct session_manager *sessions)
+{
+    struct pending *pending = memory_alloc_zero(sizeof(*pending));
+    *pending = (struct pending){.tool = tool, .call = call, .sessions = sessions};
+    program_call_set_data(call, pending);
+    program_call_on_end(call, on_run_end);
+    return pending;
+}
+
+// --- Lisp functions -----------------------------------------------------------------------------
+
+// Failures of programs are one line.
+static void put_on_one_line(struct buffer *text)
+{
+    for (size_t i = 0; i < text->length; i++)
+        if (text->data[i] == '\n')
+            text->data[i] = ' ';
+}
+
+// "DIVISION-BY-ZERO: arithmetic error …" and the first frames: what a model needs to go on.
+static void describe_condition(struct buffer *text, value error)
+{
+    enum { FRAMES = 3 };
+    struct span type = text_in(error, "type");
+    buffer_append_span(text, type.length ? type : text_in(error, "code"));
+    buffer_append_text(text, ": ");
+    buffer_append_span(text, text_in(error, "message"));
+    for (size_t i = 0; i < count_in(error, "frames") && i < FRAMES; i++) {
+        buffer_append_text(text, i ? ", " : " in ");
+        buffer_append_span(text, text_in(item_in(error, "frames", i), "call"));
+    }
+    put_on_one_line(text);
+}
+
+void toolbox_describe_missing(struct buffer *text, const struct toolbox_tool *tool, value answer)
+{
+    buffer_append_format(text, "%s: ", tool->function);
+    buffer_append_span(text, text_in(answer, "message"));
+    put_on_one_line(text);
+}
+
+static void on_lisp_reply(void *data, const struct session_reply *reply)
+{
+    struct pending *pending = data;
+    struct program_call *call = pending->call;
+    const struct toolbox_tool *tool = pending->tool;
+    memory_free(pending);
+    bool found = reply->ok && flag_in(reply->result, "found");
+    CLEANUP_BUFFER struct buffer text;
+    buffer_init(&text, PROGRAM_MESSAGE_MAX);
+    if (found)
+        json_write(&text, map_get_text(reply->result, "value"), 0, NULL);
+    else if (reply->ok)
+        toolbox_describe_missing(&text, tool, reply->result);
+    else
+        describe_condition(&text, reply->error);
+    program_call_reply(call, found, buffer_span(&text));
+}
+
+static void call_lisp(const struct toolbox_tool *tool, struct session_manager *sessions,
+                      struct program_call *call, struct span arguments)
+{
+    struct region *region = region_new(SIZE_MAX);
+    value map;
+    struct error error;
+    struct json_options options = {.max_depth = TOOL_RESULT_DEPTH};
+    if (!json_read(region, arguments, &options, &map, &error)) {
+        fail(call, error.message);
+        region_free(region);
+        return;
+    }
+    value params = toolbox_function_params(region, tool);
+    params = map_put_text(region, params, "arguments", map);
+    struct pending *pending = begin(tool, call, sessions);
+    struct session_request request = {
+        .session = tool->session,
+        .kind = SESSION_EVALUATE,
+        .create = true,
+        .op = "call-function",
+        .params = params,
+        .label = tool->function,
+        .timeout = -1,
+        .reply = on_lisp_reply,
+        .data = pending,
+    };
+    pending->ticket = session_submit(sessions, &request);
+    region_free(region);
+}
+
+// --- commands -----------------------------------------------------------------------------------
+
+// The output must be one JSON value; it is passed on as it was written.
+static void reply_output(struct program_call *call, struct span output)
+{
+    struct region *region = region_new(SIZE_MAX);
+    value v;
+    struct error error;
+    struct json_options options = {.max_depth = TOOL_RESULT_DEPTH, .borrow = true};
+    if (json_read(region, output, &options, &v, &error)) {
+        program_call_reply(call, true, output);
+    } else {
+        char reason[ERROR_MESSAGE_SIZE + 64];
+        snprintf(reason, sizeof(reason), "its output is not JSON: %s (line %u, column %u)",
+                 error.message, error.line, error.column);
+        fail(call, reason);
+    }
+    region_free(region);
+}
+
+static void on_command_done(void *data, const struct command_result *result)
+{
+    struct pending *pending = data;
+    struct program_call *call = pending->call;
+    memory_free(pending);
+    if (result->ok)
+        reply_output(call, result->output);
+    else
+        fail(call, result->reason);
+}
+
+static void call_command(const struct toolbox_tool *tool, struct event_base *base,
+                         struct program_call *call, struct span arguments)
+{
+    struct pending *pending = begin(tool, call, NULL);
+    struct command_request request = {
+        .argv = tool->argv,
+        .input = arguments,
+        .timeout_ms = tool->timeout_ms,
+        .max_output = tool->max_output,
+        .done = on_command_done,
+        .data = pending,
+    };
+    int failed = command_start(base, &request, &pending->command);
+    if (failed < 0) {
+        program_call_on_end(call, NULL);
+        memory_free(pending);
+        fail(call, strerror(-failed));
+    }
+}
+
+void toolbox_call(const struct toolbox *toolbox, struct session_manager *sessions,
+                  struct event_base *base, struct program_call *call, struct span name,
+                  struct span arguments)
+{
+    const struct toolbox_tool *tool = toolbox_find(toolbox, name);
+    if (tool && tool->kind == TOOLBOX_LISP)
+        call_lisp(tool, sessions, call, arguments);
+    else if (tool && tool->kind == TOOLBOX_COMMAND)
+        call_command(tool, base, call, arguments);
+    else
+        fail(call, "there is no such tool");
+}

@@ -1,0 +1,362 @@
+// What a program is told about the tools it may call. Lisp functions describe themselves: docstring,
+// lambda list and declared type become description and signature, best effort; what the file says wins.
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/memory.h"
+#include "tools/fields.h"
+#include "tools/program/toolbox.h"
+
+struct toolbox_resolution {
+    const struct toolbox *toolbox;
+    struct session_manager *sessions;
+    struct region *region;  // like `wish` no longer ours when abandoned
+    struct toolbox_wish wish;
+    value tools;
+    size_t next;
+    uint64_t ticket;  // what we wait for
+    bool loading;     // the file of the current tool
+    bool loaded;
+    bool abandoned;
+    const char
+        *answering;  // the session in whose answer we are: it counts as working, for us it is not
+    toolbox_resolved_fn *done;
+    void *data;
+};
+
+static bool is_allowed(value allowed, const char *name)
+{
+    if (!value_is_vector(allowed))
+        return true;
+    for (size_t i = 0; i < vector_count(allowed); i++)
+        if (value_is_string(vector_at(allowed, i)) &&
+            span_equal_text(value_text(vector_at(allowed, i)), name))
+            return true;
+    return false;
+}
+
+// --- signature from a Lisp function -------------------------------------------------------------
+
+static const char *signature_type(struct span type)
+{
+    static const struct {
+        const char *lisp, *signature;
+    } types[] = {
+        {"int", ":int"},   {"float", ":float"},     {"number", ":float"}, {"string", ":string"},
+        {"bool", ":bool"}, {"keyword", ":keyword"}, {"list", "[:any]"},   {"map", ":map"},
+    };
+    for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+        if (span_equal_text(type, types[i].lisp))
+            return types[i].signature;
+    return ":any";
+}
+
+// A parameter's name must be one of the signature grammar; otherwise there is no signature.
+static bool is_field_name(struct span name)
+{
+    for (size_t i = 0; i < name.length; i++) {
+        char c = name.data[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+        if (!letter && (i == 0 || !((c >= '0' && c <= '9') || c == '-')))
+            return false;
+    }
+    return name.length > 0;
+}
+
+// "(query :string, limit :int?) -> [:any]"; false when the lambda list cannot be expressed.
+static bool write_signature(struct buffer *text, value description)
+{
+    buffer_append_byte(text, '(');
+    bool first = true;
+    for (size_t i = 0; i < count_in(description, "parameters"); i++) {
+        value parameter = item_in(description, "parameters", i);
+        struct span name = text_in(parameter, "name"), kind = text_in(parameter, "kind");
+        if (span_equal_text(kind, "rest"))
+            continue;
+        if (!is_field_name(name))
+            return false;
+        buffer_append_text(text, first ? "" : ", ");
+        buffer_append_span(text, name);
+        buffer_append_byte(text, ' ');
+        buffer_append_text(text, signature_type(text_in(parameter, "type")));
+        if (!span_equal_text(kind, "required"))
+            buffer_append_byte(text, '?');
+        first = false;
+    }
+    buffer_append_text(text, ") -> ");
+    buffer_append_text(text, signature_type(text_in(description, "result_type")));
+    return true;
+}
+
+// --- what is known of a function ----------------------------------------------------------------
+
+// Where a session stands. What changes a function changes the evaluation or the process.
+struct place {
+    pid_t process;
+    int64_t evaluation;
+    bool working;
+    bool queued;
+};
+
+static struct place session_place(struct session_manager *sessions, const char *name)
+{
+    static const char *const working[] = {"running", "interrupting", "stopping", "copy"};
+    struct region *region = region_new(SIZE_MAX);
+    value info = session_info(sessions, name, false, region);
+    struct place place = {0};
+    if (value_is_map(info)) {
+        place.process = (pid_t)integer_in(info, "pid", 0);
+        place.evaluation = integer_in(info, "evaluation", 0);
+        place.queued = integer_in(info, "queued", 0) > 0;
+        for (size_t i = 0; i < sizeof(working) / sizeof(*working); i++)
+            place.working = place.working || span_equal_text(text_in(info, "state"), working[i]);
+    }
+    region_free(region);
+    return place;
+}
+
+static char *take_text(struct buffer *text)
+{
+    return text->length ? memory_copy_text(text->data, text->length) : NULL;
+}
+
+static void remember(const struct toolbox_tool *tool, struct place place, value answer)
+{
+    struct toolbox_memo *memo = tool->memo;
+    bool found = flag_in(answer, "found");
+    CLEANUP_BUFFER struct buffer signature, description, problem;
+    buffer_init(&signature, BUFFER_DEFAULT_LIMIT);
+    buffer_init(&description, BUFFER_DEFAULT_LIMIT);
+    buffer_init(&problem, BUFFER_DEFAULT_LIMIT);
+    if (!found)
+        toolbox_describe_missing(&problem, tool, answer);
+    else if (!write_signature(&signature, answer))
+        buffer_clear(&signature);
+    buffer_append_span(&description, text_in(answer, "documentation"));
+    toolbox_memo_release(memo);
+    *memo = (struct toolbox_memo){
+        .known = true,
+        .process = place.process,
+        .evaluation = place.evaluation,
+        .signature = take_text(&signature),
+        .description = take_text(&description),
+        .problem = take_text(&problem),
+    };
+}
+
+// Nobody could be asked: the session did not start, for instance. What was known before stays.
+static void remember_failure(const struct toolbox_tool *tool, value error)
+{
+    struct toolbox_memo *memo = tool->memo;
+    if (memo->known)
+        return;
+    CLEANUP_BUFFER struct buffer problem;
+    buffer_init(&problem, BUFFER_DEFAULT_LIMIT);
+    toolbox_describe_missing(&problem, tool, error);
+    memory_free(memo->problem);
+    memo->problem = take_text(&problem);
+}
+
+// --- one tool after the other -------------------------------------------------------------------
+
+static value put_text(struct region *region, value map, const char *name, const char *text)
+{
+    return text ? map_put_text(region, map, name, value_string_text(region, text)) : map;
+}
+
+// As the file describes it; what it does not say comes from the function.
+static value remote_record(struct region *region, const struct toolbox_tool *tool)
+{
+    static const char *const members[] = {"signature", "description", "skip", "cache"};
+    value map = map_put_text(region, map_new(region), "remote", value_boolean(true));
+    for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++) {
+        value v;
+        if (map_find_text(tool->record, members[i], &v))
+            map = map_put_text(region, map, members[i], value_copy(region, v));
+    }
+    const struct toolbox_memo *memo = tool->memo;
+    if (!memo)
+        return map;
+    if (value_is_nil(map_get_text(map, "description")))
+        map = put_text(region, map, "description", memo->description);
+    if (value_is_nil(map_get_text(map, "signature")) && !flag_in(map, "skip"))
+        map = put_text(region, map, "signature", memo->signature);
+    return map;
+}
+
+static void add_tool(struct toolbox_resolution *resolution, const struct toolbox_tool *tool)
+{
+    struct region *region = resolution->region;
+    value record = tool->kind == TOOLBOX_LOCAL ? value_copy(region, tool->record)
+                                               : remote_record(region, tool);
+    const struct toolbox_memo *memo = tool->memo;
+    if (resolution->wish.with_problems && memo)
+        record = put_text(region, record, "problem",
+                          memo->known || memo->problem ? memo->problem
+                                                       : "its session is busy; not described yet");
+    resolution->tools = map_put_text(region, resolution->tools, tool->name, record);
+}
+
+static const struct toolbox_tool *current_tool(const struct toolbox_resolution *resolution)
+{
+    return toolbox_at(resolution->toolbox, resolution->next - 1);
+}
+
+static bool resolve_next(struct toolbox_resolution *resolution);
+static void ask_function(struct toolbox_resolution *resolution);
+
+// What went wrong in the file shows when the function is called; loading itself is no failure here.
+static void on_loaded(void *data, const struct session_reply *reply)
+{
+    (void)reply;
+    struct toolbox_resolution *resolution = data;
+    if (resolution->abandoned) {
+        memory_free(resolution);
+        return;
+    }
+    resolution->loading = false;
+    resolution->loaded = true;
+    ask_function(resolution);
+}
+
+static void load_file(struct toolbox_resolution *resolution)
+{
+    const struct toolbox_tool *tool = current_tool(resolution);
+    struct region *region = resolution->region;
+    struct session_request request = {
+        .session = tool->session,
+        .kind = SESSION_EVALUATE,
+        .create = true,
+        .op = "load-tool-file",
+        .params = put_text(region, map_new(region), "path", tool->file),
+        .label = tool->file,
+        .timeout = -1,
+        .reply = on_loaded,
+        .data = resolution,
+    };
+    resolution->loading = true;
+    resolution->ticket = session_submit(resolution->sessions, &request);
+}
+
+static void on_description(void *data, const struct session_reply *reply)
+{
+    struct toolbox_resolution *resolution = data;
+    const struct toolbox_tool *tool = current_tool(resolution);
+    if (reply->ok && flag_in(reply->result, "load") && !resolution->loaded) {
+        load_file(resolution);
+        return;
+    }
+    if (reply->ok)
+        remember(tool, session_place(resolution->sessions, tool->session), reply->result);
+    else
+        remember_failure(tool, reply->error);
+    add_tool(resolution, tool);
+    resolution->answering = tool->session;
+    resolve_next(resolution);
+}
+
+value toolbox_function_params(struct region *region, const struct toolbox_tool *tool)
+{
+    value params = put_text(region, map_new(region), "function", tool->function);
+    return put_text(region, params, "file", tool->file);
+}
+
+static void ask_function(struct toolbox_resolution *resolution)
+{
+    const struct toolbox_tool *tool = current_tool(resolution);
+    struct session_request request = {
+        .session = tool->session,
+        .kind = SESSION_QUERY,
+        .create = true,
+        .op = "describe-function",
+        .params = toolbox_function_params(resolution->region, tool),
+        .timeout = -1,
+        .reply = on_description,
+        .data = resolution,
+    };
+    resolution->ticket = session_submit(resolution->sessions, &request);
+}
+
+// Does a text hold the tool's name at all? More than the program calls, never less.
+static bool is_named(const struct toolbox_wish *wish, const char *name)
+{
+    for (size_t i = 0; i < wish->text_count; i++)
+        if (memmem(wish->texts[i].data, wish->texts[i].length, name, strlen(name)))
+            return true;
+    return wish->text_count == 0;
+}
+
+// A function is asked when its answer is wanted and may have changed; one whose session is
+// evaluating only if nothing is known and somebody has the time to wait.
+static bool must_ask(const struct toolbox_resolution *resolution, const struct toolbox_tool *tool)
+{
+    const struct toolbox_wish *wish = &resolution->wish;
+    bool described = !value_is_nil(map_get_text(tool->record, "signature")) &&
+                     !value_is_nil(map_get_text(tool->record, "description"));
+    bool wanted = tool->kind == TOOLBOX_LISP && is_named(wish, tool->name) &&
+                  (!described || tool->file || wish->with_problems);
+    if (!wanted)
+        return false;
+    const struct toolbox_memo *memo = tool->memo;
+    struct place place = session_place(resolution->sessions, tool->session);
+    bool ours = resolution->answering && strcmp(resolution->answering, tool->session) == 0;
+    if (place.queued || (place.working && !ours))
+        return !memo->known && wish->patient;
+    return !memo->known || memo->process != place.process || memo->evaluation != place.evaluation;
+}
+
+// True: all is resolved and answered, the resolution gone.
+static bool resolve_next(struct toolbox_resolution *resolution)
+{
+    while (resolution->next < toolbox_count(resolution->toolbox)) {
+        const struct toolbox_tool *tool = toolbox_at(resolution->toolbox, resolution->next++);
+        if (!is_allowed(resolution->wish.allowed, tool->name))
+            continue;
+        resolution->loaded = false;
+        if (must_ask(resolution, tool)) {
+            ask_function(resolution);
+            return false;
+        }
+        add_tool(resolution, tool);
+    }
+    toolbox_resolved_fn *done = resolution->done;
+    void *data = resolution->data;
+    value tools = resolution->tools;
+    memory_free(resolution);
+    done(data, tools);
+    return true;
+}
+
+struct toolbox_resolution *toolbox_begin(const struct toolbox *toolbox,
+                                         struct session_manager *sessions, struct region *region,
+                                         const struct toolbox_wish *wish, toolbox_resolved_fn *done,
+                                         void *data)
+{
+    struct toolbox_resolution *resolution = memory_alloc_zero(sizeof(*resolution));
+    *resolution = (struct toolbox_resolution){
+        .toolbox = toolbox,
+        .sessions = sessions,
+        .region = region,
+        .wish = *wish,
+        .tools = map_new(region),
+        .done = done,
+        .data = data,
+    };
+    return resolve_next(resolution) ? NULL : resolution;
+}
+
+void toolbox_abandon(struct toolbox_resolution *resolution)
+{
+    resolution->abandoned = true;
+    if (resolution->loading)
+        return;  // loaded once, it serves the next run
+    session_cancel(resolution->sessions, resolution->ticket);
+    memory_free(resolution);
+}
+
+void toolbox_resolve(const struct toolbox *toolbox, struct session_manager *sessions,
+                     struct region *region, value allowed, toolbox_resolved_fn *done, void *data)
+{
+    struct toolbox_wish wish = {.allowed = allowed, .patient = true};
+    toolbox_begin(toolbox, sessions, region, &wish, done, data);
+}

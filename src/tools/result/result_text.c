@@ -1,0 +1,486 @@
+#include "tools/result/result_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/fields.h"
+
+enum { DEBUG_RESTARTS_SHOWN = 9, DESCRIPTION_FRAMES = 5 };
+
+void render_gap(struct buffer *text)
+{
+    if (text->length > 0)
+        buffer_append_text(text, "\n\n");
+}
+
+void render_counted(struct buffer *text, int64_t count, const char *noun)
+{
+    buffer_append_format(text, "%" PRId64 " %s%s", count, noun, count == 1 ? "" : "s");
+}
+
+void render_names(struct buffer *text, value names)
+{
+    for (size_t i = 0; i < vector_count(names); i++) {
+        if (i > 0)
+            buffer_append_text(text, ", ");
+        buffer_append_span(text, value_text(vector_at(names, i)));
+    }
+}
+
+static struct span trim(struct span body)
+{
+    while (body.length > 0 && *body.data == '\n') {
+        body.data++;
+        body.length--;
+    }
+    while (body.length > 0 && strchr(" \t\r\n", body.data[body.length - 1]) &&
+           body.data[body.length - 1] != '\0')
+        body.length--;
+    return body;
+}
+
+void render_section(struct buffer *text, const char *heading, struct span body)
+{
+    body = trim(body);
+    if (body.length == 0)
+        return;
+    render_gap(text);
+    buffer_append_format(text, "[%s]\n", heading);
+    buffer_append_span(text, body);
+}
+
+static void render_notices(struct buffer *text, value notices)
+{
+    if (!value_is_vector(notices) || vector_count(notices) == 0)
+        return;
+    render_gap(text);
+    buffer_append_text(text, "[Notice]");
+    for (size_t i = 0; i < vector_count(notices); i++) {
+        buffer_append_byte(text, '\n');
+        buffer_append_span(text, value_text(vector_at(notices, i)));
+    }
+}
+
+// Of code that comes from a file, where in it.
+static void render_warning_file(struct buffer *text, value warning)
+{
+    struct span path = text_in(warning, "path");
+    int64_t line = integer_in(warning, "line", 0);
+    if (path.length == 0)
+        return;
+    buffer_append_text(text, "\n  in ");
+    buffer_append_span(text, path);
+    if (line > 0)
+        buffer_append_format(text, ":%" PRId64, line);
+}
+
+void render_warnings(struct buffer *text, value result)
+{
+    size_t count = count_in(result, "warnings");
+    if (count == 0)
+        return;
+    render_gap(text);
+    buffer_append_text(text, "[warnings]");
+    for (size_t i = 0; i < count; i++) {
+        value warning = item_in(result, "warnings", i);
+        buffer_append_byte(text, '\n');
+        buffer_append_span(text, text_in(warning, "category"));
+        buffer_append_text(text, ": ");
+        buffer_append_span(text, text_in(warning, "message"));
+        render_warning_file(text, warning);
+    }
+    int64_t more = integer_in(result, "warnings_omitted", 0);
+    if (more > 0) {
+        buffer_append_text(text, "\n... ");
+        render_counted(text, more, "more warning");
+    }
+}
+
+// Microseconds as "12.301ms"; nothing at all is "0ms".
+static void render_milliseconds(struct buffer *text, int64_t microseconds)
+{
+    if (microseconds == 0)
+        buffer_append_text(text, "0ms");
+    else
+        buffer_append_format(text, "%.3fms", (double)microseconds / 1000);
+}
+
+static void render_timing_line(struct buffer *text, value timing)
+{
+    if (!value_is_map(timing))
+        return;
+    buffer_append_text(text, "\n; Timing: ");
+    render_milliseconds(text, integer_in(timing, "real_us", 0));
+    buffer_append_text(text, " real, ");
+    render_milliseconds(text, integer_in(timing, "run_us", 0));
+    buffer_append_text(text, " run, ");
+    render_milliseconds(text, integer_in(timing, "gc_us", 0));
+    buffer_append_text(text, " GC, ");
+    render_counted(text, integer_in(timing, "bytes", 0), "byte");
+    buffer_append_text(text, " consed");
+}
+
+static void render_values_omitted(struct buffer *text, const struct session_reply *reply)
+{
+    int64_t omitted = integer_in(reply->result, "values_omitted", 0);
+    if (omitted == 0)
+        return;
+    buffer_append_format(text, "\n[truncated: %s",
+                         flag_in(reply->result, "values_stopped") ? "at least " : "");
+    render_counted(text, omitted, "character");
+    buffer_append_format(text, " omitted; max-output %" PRId64 "]", reply->limits.max_output);
+}
+
+void render_values(struct buffer *text, const struct session_reply *reply)
+{
+    value result = reply->result;
+    size_t count = count_in(result, "values");
+    render_gap(text);
+    if (flag_in(result, "aborted"))
+        buffer_append_text(text, "; Aborted: the evaluation returned to top level.");
+    else if (count == 0 && integer_in(result, "forms", 0) == 0)
+        buffer_append_text(text, "; No forms to evaluate.");
+    else if (count == 0)
+        buffer_append_text(text, "; No values");
+    for (size_t i = 0; i < count; i++) {
+        buffer_append_text(text, i == 0 ? "=> " : "\n=> ");
+        buffer_append_span(text, value_text(item_in(result, "values", i)));
+    }
+    render_values_omitted(text, reply);
+}
+
+// Where the failing form is, unless that is plain: the first form of the code given.
+static void render_position(struct buffer *text, value error)
+{
+    struct span path = text_in(error, "path");
+    int64_t form = integer_in(error, "form", 1), line = integer_in(error, "line", 1),
+            column = integer_in(error, "column", 1);
+    if (path.length > 0)
+        buffer_append_format(text, "\n(in form %" PRId64 ", %.*s:%" PRId64 ", column %" PRId64,
+                             form, (int)path.length, path.data, line, column);
+    else if (form > 1)
+        buffer_append_format(text, "\n(in form %" PRId64 ", line %" PRId64 ", column %" PRId64,
+                             form, line, column);
+    else
+        return;
+    if (span_equal_text(text_in(error, "phase"), "compile"))
+        buffer_append_text(text, path.length > 0 ? "; the file was not loaded)" : ")");
+    else if (form > 1 && !flag_in(error, "rolled_back"))
+        buffer_append_text(text, "; the forms before it took effect)");
+    else
+        buffer_append_byte(text, ')');
+}
+
+void render_error_heading(struct buffer *text, value error)
+{
+    render_gap(text);
+    struct span type = text_in(error, "type");
+    buffer_append_text(text, "[ERROR] ");
+    if (type.length > 0) {
+        buffer_append_span(text, type);
+    } else {  // no condition: the code, as a label
+        struct span code = text_in(error, "code");
+        for (size_t i = 0; i < code.length; i++) {
+            char c = code.data[i];
+            buffer_append_byte(text, c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c);
+        }
+    }
+    buffer_append_byte(text, '\n');
+    buffer_append_span(text, text_in(error, "message"));
+    render_position(text, error);
+    struct span hint = text_in(error, "hint");
+    if (hint.length > 0) {
+        buffer_append_text(text, "\nhint: ");
+        buffer_append_span(text, hint);
+    }
+}
+
+size_t render_frames(struct buffer *text, value frames, int64_t offset, int64_t count,
+                     const char *indent)
+{
+    size_t shown = 0;
+    for (size_t i = 0; value_is_vector(frames) && i < vector_count(frames); i++) {
+        value frame = vector_at(frames, i);
+        if (integer_in(frame, "number", 0) < offset)
+            continue;
+        if ((int64_t)shown == count)
+            break;
+        buffer_append_format(text, "\n%s%" PRId64 ": ", indent, integer_in(frame, "number", 0));
+        buffer_append_span(text, text_in(frame, "call"));
+        shown++;
+    }
+    return shown;
+}
+
+static void render_backtrace(struct buffer *text, const struct session_reply *reply)
+{
+    value frames = map_get_text(reply->error, "frames");
+    render_gap(text);
+    buffer_append_text(text, "[Backtrace]");
+    size_t shown = render_frames(text, frames, 0, reply->limits.max_frames, "");
+    int64_t depth = integer_in(reply->error, "depth", (int64_t)shown);
+    if (shown == 0) {
+        buffer_append_text(text, "\n(no Lisp frames available)");
+    } else if (depth > (int64_t)shown) {
+        buffer_append_text(text, "\n... ");
+        render_counted(text, depth - (int64_t)shown, "more frame");
+        const char *way = reply->advice.more_frames;
+        if (!way || *way)
+            buffer_append_format(text, " (%s)", way ? way : "get-backtrace");
+    }
+}
+
+void render_lost_threads(struct buffer *text, value names)
+{
+    if (!value_is_vector(names) || vector_count(names) == 0)
+        return;
+    buffer_append_text(text, "\nLost threads: ");
+    session_thread_names(text, names);
+}
+
+static void render_rollback(struct buffer *text, const struct session_reply *reply)
+{
+    if (value_is_nil(reply->rollback))
+        return;
+    render_gap(text);
+    buffer_append_text(text, "[Rollback]\nReason: ");
+    struct span reason = text_in(reply->rollback, "reason");
+    buffer_append_span(text, reason);
+    buffer_append_format(text,
+                         "%s\nLost: the effects of this evaluation, nothing else.\n"
+                         "Current snapshot: %" PRId64,
+                         reason.length && reason.data[reason.length - 1] == '.' ? "" : ".",
+                         integer_in(reply->rollback, "snapshot", 0));
+    render_lost_threads(text, map_get_text(reply->rollback, "lost_threads"));
+}
+
+static void render_debug(struct buffer *text, const struct session_reply *reply)
+{
+    if (!reply->frozen)
+        return;
+    render_gap(text);
+    buffer_append_format(text, "[Debug]\nError %" PRId64 " is frozen; restarts:", reply->error_id);
+    size_t count = count_in(reply->error, "restarts");
+    for (size_t i = 0; i < count && i < DEBUG_RESTARTS_SHOWN; i++) {
+        value restart = item_in(reply->error, "restarts", i);
+        buffer_append_format(text, "%s %" PRId64 " ", i ? "," : "",
+                             integer_in(restart, "number", 0));
+        buffer_append_span(text, text_in(restart, "name"));
+    }
+    if (count > DEBUG_RESTARTS_SHOWN)
+        buffer_append_text(text, ", …");
+}
+
+void render_evaluation(struct buffer *text, const struct session_reply *reply,
+                       const struct render_evaluation *style)
+{
+    render_notices(text, reply->notices);
+    if (!reply->ran) {
+        render_error_heading(text, reply->error);
+        return;
+    }
+    render_section(text, "stdout", reply->standard_output.text);
+    render_section(text, "stderr", reply->standard_error.text);
+    if (value_is_map(reply->result))
+        render_warnings(text, reply->result);
+    if (reply->ok) {
+        render_values(text, reply);
+        if (style->timing)
+            render_timing_line(text, map_get_text(reply->result, "timing"));
+    } else {
+        render_error_heading(text, reply->error);
+        render_backtrace(text, reply);
+    }
+    render_rollback(text, reply);
+    render_debug(text, reply);
+    if (style->last_lines) {
+        render_gap(text);
+        buffer_append_text(text, style->last_lines);
+    }
+}
+
+// 1048576 as "1,048,576".
+static void render_grouped(struct buffer *text, int64_t number)
+{
+    char digits[32];
+    int length = snprintf(digits, sizeof(digits), "%" PRId64, number);
+    for (int i = 0; i < length; i++) {
+        if (i > 0 && (length - i) % 3 == 0 && digits[i - 1] != '-')
+            buffer_append_byte(text, ',');
+        buffer_append_byte(text, digits[i]);
+    }
+}
+
+static void render_timing_table(struct buffer *text, value timing)
+{
+    static const struct {
+        const char *label, *name;
+    } rows[] = {{"Real time:      ", "real_us"},
+                {"Run time:       ", "run_us"},
+                {"GC time:        ", "gc_us"}};
+    buffer_append_text(text, "Timing:");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        buffer_append_format(text, "\n  %s%.3f ms", rows[i].label,
+                             (double)integer_in(timing, rows[i].name, 0) / 1000);
+    buffer_append_text(text, "\n  Bytes consed:   ");
+    render_grouped(text, integer_in(timing, "bytes", 0));
+    buffer_append_text(text, "\n  Page faults:    ");
+    render_grouped(text, integer_in(timing, "page_faults", 0));
+}
+
+static void render_indented(struct buffer *text, struct span value_text_span)
+{
+    buffer_append_text(text, "\n  ");
+    for (size_t i = 0; i < value_text_span.length; i++) {
+        buffer_append_byte(text, value_text_span.data[i]);
+        if (value_text_span.data[i] == '\n')
+            buffer_append_text(text, "  ");
+    }
+}
+
+void render_time_execution(struct buffer *text, const struct session_reply *reply)
+{
+    if (!reply->ok) {
+        if (reply->ran)
+            buffer_append_text(text, "Error during execution:\n");
+        CLEANUP_BUFFER struct buffer report;
+        buffer_init(&report, text->limit);
+        render_evaluation(&report, reply, &(struct render_evaluation){0});
+        buffer_append_span(text, buffer_span(&report));
+        return;
+    }
+    render_notices(text, reply->notices);
+    render_gap(text);
+    render_timing_table(text, map_get_text(reply->result, "timing"));
+    buffer_append_text(text, "\n\nResult:");
+    size_t count = count_in(reply->result, "values");
+    for (size_t i = 0; i < count; i++)
+        render_indented(text, value_text(item_in(reply->result, "values", i)));
+    if (count == 0)
+        buffer_append_text(text, "\n  (no values)");
+    render_values_omitted(text, reply);
+    struct span output = trim(reply->standard_output.text);
+    if (output.length > 0) {
+        buffer_append_text(text, "\n\nOutput:\n");
+        buffer_append_span(text, output);
+    }
+    render_section(text, "stderr", reply->standard_error.text);
+    render_warnings(text, reply->result);
+}
+
+static void render_diagnostics(struct buffer *text, value result, const char *name,
+                               const char *heading, bool categories)
+{
+    size_t count = count_in(result, name);
+    if (count == 0)
+        return;
+    render_gap(text);
+    buffer_append_format(text, "%s (%zu):", heading, count);
+    for (size_t i = 0; i < count; i++) {
+        value item = item_in(result, name, i);
+        bool style = span_equal_text(text_in(item, "category"), "STYLE-WARNING");
+        buffer_append_format(text, "\n  %s", !categories ? "" : style ? "[STYLE] " : "[WARNING] ");
+        buffer_append_span(text, text_in(item, "message"));
+        struct span source = text_in(item, "source");
+        if (source.length > 0) {
+            buffer_append_format(text, "\n    in form %" PRId64 ", line %" PRId64 ": ",
+                                 integer_in(item, "form", 1), integer_in(item, "line", 1));
+            buffer_append_span(text, source);
+        }
+    }
+}
+
+void render_compilation(struct buffer *text, const struct session_reply *reply)
+{
+    value result = reply->result;
+    bool diagnosed = value_is_map(result) && value_is_vector(map_get_text(result, "errors"));
+    if (!diagnosed || (!reply->ok && count_in(result, "errors") == 0)) {
+        if (reply->ran)
+            buffer_append_text(text, "Compilation FAILED.");
+        CLEANUP_BUFFER struct buffer report;
+        buffer_init(&report, text->limit);
+        render_evaluation(&report, reply, &(struct render_evaluation){0});
+        render_gap(text);
+        buffer_append_span(text, buffer_span(&report));
+        return;
+    }
+    render_notices(text, reply->notices);
+    render_gap(text);
+    buffer_append_text(text, reply->ok ? "Compilation successful." : "Compilation FAILED.");
+    if (count_in(result, "errors") + count_in(result, "warnings") + count_in(result, "notes") == 0)
+        buffer_append_text(text, "\nNo warnings or notes.");
+    render_diagnostics(text, result, "errors", "Errors", false);
+    render_diagnostics(text, result, "warnings", "Warnings", true);
+    render_diagnostics(text, result, "notes", "Compiler notes", false);
+}
+
+void render_limits(struct buffer *text, const struct session_limits *limits)
+{
+    buffer_append_text(text, "Current limits:\n  timeout: ");
+    if (limits->timeout == 0)
+        buffer_append_text(text, "disabled seconds (WARNING: no timeout)");
+    else
+        render_counted(text, limits->timeout, "second");
+    buffer_append_text(text, "\n  max-output: ");
+    render_counted(text, limits->max_output, "character");
+    buffer_append_format(
+        text, "\n  max-memory: %" PRId64 " MB\n  max-frames: %" PRId64 "\n  snapshots: %" PRId64,
+        limits->max_memory, limits->max_frames, limits->snapshots);
+}
+
+static void render_place(struct buffer *text, value error)
+{
+    buffer_append_format(text, "\n  At: evaluation %" PRId64, integer_in(error, "evaluation", 0));
+    struct span thread = text_in(error, "thread");
+    if (thread.length > 0)
+        buffer_append_format(text, ", thread \"%.*s\"", (int)thread.length, thread.data);
+    if (integer_in(error, "form", 0) > 0)
+        buffer_append_format(text, ", form %" PRId64, integer_in(error, "form", 0));
+    struct span path = text_in(error, "path");
+    if (path.length > 0)
+        buffer_append_format(text, ", %.*s:%" PRId64, (int)path.length, path.data,
+                             integer_in(error, "line", 0));
+    else if (integer_in(error, "line", 0) > 0)
+        buffer_append_format(text, ", line %" PRId64, integer_in(error, "line", 0));
+    if (integer_in(error, "column", 0) > 0)
+        buffer_append_format(text, ", column %" PRId64, integer_in(error, "column", 0));
+    buffer_append_text(text, "; ");
+    buffer_append_span(text, text_in(error, "time"));
+    buffer_append_format(text, "; error %" PRId64 "%s", integer_in(error, "id", 0),
+                         flag_in(error, "frozen") ? ", frozen" : "");
+}
+
+void render_error_description(struct buffer *text, value error)
+{
+    if (value_is_nil(error)) {
+        buffer_append_text(text, RENDER_NO_ERROR);
+        return;
+    }
+    buffer_append_text(text, "Error: ");
+    buffer_append_span(text, text_in(error, "type"));
+    render_indented(text, text_in(error, "message"));
+    struct span hint = text_in(error, "hint");
+    if (hint.length > 0) {
+        buffer_append_text(text, "\n  hint: ");
+        buffer_append_span(text, hint);
+    }
+    render_place(text, error);
+    buffer_append_text(text, "\n\nAvailable Restarts:");
+    for (size_t i = 0; i < count_in(error, "restarts"); i++) {
+        value restart = item_in(error, "restarts", i);
+        buffer_append_format(text, "\n  %" PRId64 ". ", integer_in(restart, "number", 0));
+        buffer_append_span(text, text_in(restart, "name"));
+        buffer_append_text(text, " - ");
+        buffer_append_span(text, text_in(restart, "description"));
+    }
+    if (count_in(error, "restarts") == 0)
+        buffer_append_text(text, "\n  (none)");
+    size_t frames = count_in(error, "frames");
+    buffer_append_text(text, "\n\nBacktrace (top ");
+    render_counted(text, frames < DESCRIPTION_FRAMES ? (int64_t)frames : DESCRIPTION_FRAMES,
+                   "frame");
+    buffer_append_text(text, "):");
+    render_frames(text, map_get_text(error, "frames"), 0, DESCRIPTION_FRAMES, "  ");
+    buffer_append_text(text, "\n\nFor full backtrace, use get-backtrace tool.");
+}

@@ -1,0 +1,25 @@
+// While a text is read, a full region is an error of the text, not the end of the run: the guard
+// takes the place of the region's handler and jumps back to the reader. The thread's tick handler
+// may jump out for good, so the guard steps aside while it runs.
+//
+//     if (setjmp(guard.jump)) …out of memory…
+//     else { guard_enter(&guard, region); …read… }
+//     guard_leave(&guard);
+#pragma once
+
+#include <setjmp.h>
+
+#include "base/region.h"
+#include "value/fuel.h"
+
+struct guard {
+    jmp_buf jump;
+    struct region *region;
+    region_exhausted_fn *outer_exhausted;
+    void *outer_exhausted_data;
+    tick_fn *outer_tick;
+    void *outer_tick_data;
+};
+
+void guard_enter(struct guard *guard, struct region *region);
+void guard_leave(struct guard *guard);

@@ -1,0 +1,82 @@
+#include "value/collection/sorted_entries.h"
+
+#include "value/collection/entries.h"
+#include "value/collection/sort.h"
+#include "value/fuel.h"
+
+static size_t stride_of(value v)
+{
+    return v.tag == VALUE_MAP ? 2 : 1;
+}
+
+static int compare_entries(void *data, const value *a, const value *b)
+{
+    (void)data;
+    tick_spend(1);
+    return value_compare_keys(*a, *b);
+}
+
+static size_t entries_size(value v)
+{
+    return 2 * (size_t)v.aux * stride_of(v) * sizeof(value);
+}
+
+static value *sorted_entries(const struct work *work, value v)
+{
+    size_t stride = stride_of(v);
+    value *entries = work_alloc(work, entries_size(v));
+    struct map_cursor cursor = map_iterate(v);
+    tick_spend(v.aux);
+    for (size_t i = 0; i < v.aux; i++) {
+        if (v.tag == VALUE_MAP)
+            map_next(&cursor, &entries[i * 2], &entries[i * 2 + 1]);
+        else
+            set_next(&cursor, &entries[i]);
+    }
+    sort_entries(entries, v.aux, stride, entries + v.aux * stride, compare_entries, NULL);
+    return entries;
+}
+
+void sorted_start(struct sorted *sorted, const struct work *work, value v)
+{
+    *sorted = (struct sorted){.v = v};
+    if (v.tag == VALUE_VECTOR || v.aux == 0)
+        return;
+    const struct shape *shape = v.tag == VALUE_MAP ? map_shape(v) : NULL;
+    if (shape && shape->order)
+        sorted->order = shape->order;
+    else
+        sorted->entries = sorted_entries(work, v);
+}
+
+void sorted_start_inserted(struct sorted *sorted, const struct work *work, value v)
+{
+    if (v.tag == VALUE_MAP && v.object->kind != OBJECT_NODE)
+        *sorted = (struct sorted){.v = v};
+    else
+        sorted_start(sorted, work, v);
+}
+
+bool sorted_next(struct sorted *sorted)
+{
+    if (sorted->index >= sorted->v.aux)
+        return false;
+    uint32_t index = sorted->index++;
+    if (sorted->entries) {
+        size_t stride = stride_of(sorted->v);
+        sorted->key = sorted->entries[index * stride];
+        sorted->item = sorted->entries[index * stride + stride - 1];
+    } else {
+        size_t place = sorted->order ? sorted->order[index] : index;
+        sorted->key = part_key(sorted->v.object, place);
+        if (sorted->v.tag == VALUE_MAP)
+            sorted->item = part_item(sorted->v.object, place);
+    }
+    return true;
+}
+
+void sorted_end(struct sorted *sorted, const struct work *work)
+{
+    if (sorted->entries)
+        work_return(work, sorted->entries, entries_size(sorted->v));
+}

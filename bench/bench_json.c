@@ -87,7 +87,8 @@ int main(int argc, char **argv)
     if (argc <= 1)
         make_records(&text);
     measure("borrowed", buffer_span(&text), &(struct json_options){.borrow = true});
-    measure("lasting", buffer_span(&text), &(struct json_options){.borrow = true, .lasting = true});
+    measure("immortal", buffer_span(&text),
+            &(struct json_options){.borrow = true, .immortal = true});
     measure("copied", buffer_span(&text), &(struct json_options){0});
     return EXIT_SUCCESS;
 }

@@ -28,11 +28,11 @@ static struct span trim(struct span text)
     size_t start = 0, end = text.length;
     while (start < end && is_space(text.data[start])) {
         if (++start % BYTES_PER_LOOK == 0)
-            tick_spend(BYTES_PER_LOOK / PIECE_BYTES_PER_UNIT);
+            fuel_spend(BYTES_PER_LOOK / PIECE_BYTES_PER_UNIT);
     }
     while (end > start && is_space(text.data[end - 1])) {
         if (--end % BYTES_PER_LOOK == 0)
-            tick_spend(BYTES_PER_LOOK / PIECE_BYTES_PER_UNIT);
+            fuel_spend(BYTES_PER_LOOK / PIECE_BYTES_PER_UNIT);
     }
     return (struct span){text.data + start, end - start};
 }

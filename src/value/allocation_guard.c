@@ -6,22 +6,22 @@ static void on_exhausted(void *data, size_t size)
     longjmp(((struct guard *)data)->jump, 1);
 }
 
-static void on_tick(void *data);
+static void on_empty(void *data);
 
 static void install(struct guard *guard)
 {
     region_on_exhausted(guard->region, on_exhausted, guard);
-    if (guard->outer_tick) {
-        tick.handler = on_tick;
-        tick.data = guard;
+    if (guard->outer_fuel) {
+        fuel.handler = on_empty;
+        fuel.data = guard;
     }
 }
 
-static void on_tick(void *data)
+static void on_empty(void *data)
 {
     struct guard *guard = data;
     guard_leave(guard);
-    tick.handler(tick.data);
+    fuel.handler(fuel.data);
     install(guard);
 }
 
@@ -30,14 +30,14 @@ void guard_enter(struct guard *guard, struct region *region)
     guard->region = region;
     guard->outer_exhausted = region->exhausted;
     guard->outer_exhausted_data = region->exhausted_data;
-    guard->outer_tick = tick.handler;
-    guard->outer_tick_data = tick.data;
+    guard->outer_fuel = fuel.handler;
+    guard->outer_fuel_data = fuel.data;
     install(guard);
 }
 
 void guard_leave(struct guard *guard)
 {
     region_on_exhausted(guard->region, guard->outer_exhausted, guard->outer_exhausted_data);
-    tick.handler = guard->outer_tick;
-    tick.data = guard->outer_tick_data;
+    fuel.handler = guard->outer_fuel;
+    fuel.data = guard->outer_fuel_data;
 }

@@ -1,5 +1,5 @@
 // While a text is read, a full region is an error of the text, not the end of the run: the guard
-// takes the place of the region's handler and jumps back to the reader. The thread's tick handler
+// takes the place of the region's handler and jumps back to the reader. The thread's fuel handler
 // may jump out for good, so the guard steps aside while it runs.
 //
 //     if (setjmp(guard.jump)) …out of memory…
@@ -17,8 +17,8 @@ struct guard {
     struct region *region;
     region_exhausted_fn *outer_exhausted;
     void *outer_exhausted_data;
-    tick_fn *outer_tick;
-    void *outer_tick_data;
+    fuel_handler_fn *outer_fuel;
+    void *outer_fuel_data;
 };
 
 void guard_enter(struct guard *guard, struct region *region);

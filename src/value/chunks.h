@@ -23,7 +23,7 @@ static inline size_t piece_of(size_t left)
 static inline size_t piece_next(size_t left)
 {
     size_t piece = piece_of(left);
-    tick_spend(piece / PIECE_BYTES_PER_UNIT);
+    fuel_spend(piece / PIECE_BYTES_PER_UNIT);
     return piece;
 }
 
@@ -52,7 +52,7 @@ static inline uint64_t pieces_hash(struct span text, uint64_t seed)
         seed = hash_bytes(text.data + done, piece_next(text.length - done), seed);
         done += PIECE_BYTES;
     }
-    tick_spend((text.length - done) / PIECE_BYTES_PER_UNIT);
+    fuel_spend((text.length - done) / PIECE_BYTES_PER_UNIT);
     return hash_bytes(text.data + done, text.length - done, seed);
 }
 
@@ -79,7 +79,7 @@ static inline size_t pieces_skip_digits(struct span text, size_t at)
     size_t start = at;
     while (at < text.length && (unsigned char)(text.data[at] - '0') < 10) {
         if ((++at - start) % DIGITS_PER_LOOK == 0)
-            tick_spend(DIGITS_PER_LOOK / DIGITS_PER_UNIT);
+            fuel_spend(DIGITS_PER_LOOK / DIGITS_PER_UNIT);
     }
     return at;
 }

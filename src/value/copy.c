@@ -236,7 +236,7 @@ value value_copy(struct region *to, value v)
     while (copier.work.count) {
         struct frame *frame = work_top(&copier.work);
         value next;
-        tick_spend(1);
+        fuel_spend(1);
         if (next_source(frame, &next)) {
             if (value_is_collection(next) || has_children(next))
                 push_copy(&copier, next);
@@ -252,8 +252,8 @@ value value_copy(struct region *to, value v)
 
 // --- freezing -----------------------------------------------------------------------------------
 
-// Makes one object lasting; true: it was not, and its inside is still to be done.
-static bool freeze_object(struct object *object)
+// Makes one object immortal; true: it was not, and its inside is still to be done.
+static bool make_object_immortal(struct object *object)
 {
     if (object->references == OBJECT_LASTING)
         return false;
@@ -326,12 +326,12 @@ static struct list inside_of(struct object *object)
 
 static void push_object(struct work *work, struct object *object)
 {
-    // Narrow shapes are lasting from the start, but not their keys.
-    if (freeze_object(object) || object->kind == OBJECT_SHAPE)
+    // Narrow shapes are immortal from the start, but not their keys.
+    if (make_object_immortal(object) || object->kind == OBJECT_SHAPE)
         *(struct object **)work_push(work) = object;
 }
 
-void value_freeze(value v)
+void value_make_immortal(value v)
 {
     if (!value_is_counted(v))
         return;
@@ -343,10 +343,10 @@ void value_freeze(value v)
         struct object *object = *(struct object **)work_top(&work);
         work_pop(&work);
         struct list list = inside_of(object);
-        tick_spend(1);
+        fuel_spend(1);
         for (size_t i = 0; i < list.count; i++) {
             if (i % FREEZE_BATCH == FREEZE_BATCH - 1)
-                tick_spend(FREEZE_BATCH);
+                fuel_spend(FREEZE_BATCH);
             if (value_is_counted(list.values[i]))
                 push_object(&work, list.values[i].object);
         }

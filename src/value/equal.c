@@ -89,7 +89,7 @@ static bool check(struct work *work, value a, value b, bool strict)
 
 static bool next_entry(struct map_cursor *cursor, value *ret_key, value *ret_item)
 {
-    tick_spend(1);
+    fuel_spend(1);
     if (cursor->map.tag == VALUE_MAP)
         return map_next(cursor, ret_key, ret_item);
     bool more = set_next(cursor, ret_key);
@@ -218,7 +218,7 @@ static __attribute__((noinline)) bool compare_inside(value a, value b, bool stri
         struct frame *top = work_top(&work);
         struct frame frame = *top;
         size_t count = part_count(frame.part, frame.a);
-        tick_spend(1);
+        fuel_spend(1);
         top->index++;
         if (frame.index < count) {
             equal = check_entry(&work, &frame);

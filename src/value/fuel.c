@@ -1,11 +1,11 @@
 #include "value/fuel.h"
 
-_Thread_local struct tick tick __attribute__((tls_model("initial-exec")));
+_Thread_local struct fuel fuel __attribute__((tls_model("initial-exec")));
 
-void tick_refill(void)
+void fuel_refill(void)
 {
-    if (tick.handler)
-        tick.handler(tick.data);
+    if (fuel.handler)
+        fuel.handler(fuel.data);
     else
-        tick.fuel = INT64_MAX / 2;
+        fuel.left = INT64_MAX / 2;
 }

@@ -140,7 +140,7 @@ static __attribute__((noinline)) uint64_t hash_collection(value v)
         struct frame *frame = work_top(&work);
         size_t depth = work.count;
         value next;
-        tick_spend(1);
+        fuel_spend(1);
         if (next_value(&work, frame, &next)) {
             if (value_is_collection(next))
                 push_part(&work, next, next.object, false);

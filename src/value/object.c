@@ -89,7 +89,7 @@ static void release_values(struct region *region, value *values, size_t count)
 {
     while (count > 0) {
         size_t batch = count < RELEASE_BATCH ? count : RELEASE_BATCH;
-        tick_spend(batch);
+        fuel_spend(batch);
         for (size_t i = 0; i < batch; i++)
             value_release(region, values[i]);
         values += batch;
@@ -192,7 +192,7 @@ void object_free(struct region *region, struct object *object)
     region->attached[ATTACHED_FREEING] = region;
     while ((object = pop_dead(region))) {
         take_apart(region, object);
-        tick_spend(1);
+        fuel_spend(1);
     }
     region->attached[ATTACHED_FREEING] = NULL;
 }

@@ -3,7 +3,7 @@
 //
 // An object begins with its reference count and kind. A count of OBJECT_LASTING is never changed:
 // the object lives as long as its region, may be referred to from other regions and read from other
-// threads. A count that would overflow becomes lasting by itself.
+// threads. A count that would overflow becomes immortal by itself.
 //
 // Freeing does not recurse and does not allocate: dead objects are linked through their own header
 // and taken apart one by one (object.c).

@@ -88,7 +88,7 @@ enum value_order value_compare(value a, value b)
             break;
         a = vector_items(top->a)[top->index];
         b = vector_items(top->b)[top->index++];
-        tick_spend(1);
+        fuel_spend(1);
     }
     work_release(&work);
     return order;
@@ -170,14 +170,14 @@ static int compare_hashes(void *data, const value *a, const value *b)
 static int compare_sorting(void *data, const value *a, const value *b)
 {
     const unsigned *depth = data;
-    tick_spend(1);
+    fuel_spend(1);
     return compare_keys_at(*a, *b, *depth + 1);
 }
 
 // The keys or members in key order, in memory of the work list. Two arrays: the second is scratch.
 static const value *sorted_keys(const struct work *work, value v, unsigned depth)
 {
-    tick_spend(v.aux);
+    fuel_spend(v.aux);
     value *keys = work_alloc(work, 2 * (size_t)v.aux * sizeof(value));
     struct map_cursor cursor = map_iterate(v);
     value ignored;
@@ -249,7 +249,7 @@ static int compare_keys_at(value a, value b, unsigned depth)
         if (!top)
             break;
         next_pair(top, &a, &b);
-        tick_spend(1);
+        fuel_spend(1);
         order = compare_outside(a, b, &inside);
         if (order)
             break;

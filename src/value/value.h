@@ -9,8 +9,8 @@
 // anything.
 //
 // All values live in one region; value_copy() takes a value to another one. Reference counts are
-// not atomic: one region, one thread at a time. A value that was made lasting (value_freeze, or
-// read with the option `lasting`) is never counted or changed: values of other regions may refer to
+// not atomic: one region, one thread at a time. A value that was made immortal (value_make_immortal, or
+// read with the option `immortal`) is never counted or changed: values of other regions may refer to
 // it, from any thread, as long as its region lives. So inputs and constants need not be copied.
 //
 // No function recurses on the C stack for nested data: depth is bounded by memory alone.
@@ -127,8 +127,8 @@ static inline void value_release(struct region *region, value v)
         object_release(region, v.object);
 }
 value value_copy(struct region *to, value v);  // deep copy into another region (borrows v)
-// Makes v and all it refers to lasting (see above); v must be the only owner of what is not yet.
-void value_freeze(value v);
+// Makes v and all it refers to immortal (see above); v must be the only owner of what is not yet.
+void value_make_immortal(value v);
 
 // Regions of short-lived messages need not learn the same maps again and again: this one finds and
 // leaves what it learns about maps with short strings as keys in `shared`, a region that must outlive
@@ -197,7 +197,7 @@ bool set_next(struct map_cursor *cursor, value *ret_item);
 value set_sorted(struct region *region, value set);  // vector in key order (borrows)
 
 // --- comparing ----------------------------------------------------------------------------------
-// Long comparisons charge fuel through the region's tick (value/fuel.h), so that they can be
+// Long comparisons charge fuel through the region's fuel (value/fuel.h), so that they can be
 // stopped.
 bool value_equal(value a, value b);        // = of programs: numbers by value across kinds
 bool value_identical(value a, value b);    // key identity

@@ -11,7 +11,7 @@ void work_init(struct work *work, void *first, size_t first_size, size_t frame_s
                           .first = first,
                           .frame_size = frame_size,
                           .capacity = first_size / frame_size,
-                          .region = tick.region};
+                          .region = fuel.region};
 }
 
 void *work_alloc(const struct work *work, size_t size)

@@ -1,5 +1,5 @@
 // A work list: what other programs keep on the C stack when they recurse over nested data. The
-// first frames lie in the caller's memory; more come from tick.region, whose limit counts them, or
+// first frames lie in the caller's memory; more come from fuel.region, whose limit counts them, or
 // from plain memory when no region was named (value/fuel.h).
 #pragma once
 

@@ -113,7 +113,7 @@ Test(json, values_are_read)
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         for (int round = 0; round < 2; round++) {  // the second time with predictions
             cr_assert_str_eq(printed(read(cases[i].text)), cases[i].printed);
-            struct json_options options = {.borrow = true, .lasting = true};
+            struct json_options options = {.borrow = true, .immortal = true};
             cr_assert_str_eq(printed(read_with(cases[i].text, &options)), cases[i].printed);
         }
     }
@@ -289,7 +289,7 @@ Test(json, wide_records_in_arrays_share_their_shape)
     }
     buffer_append_byte(&text, ']');
     struct json_options options = {0};
-    for (int round = 0; round < 3; round++, options.lasting = true) {
+    for (int round = 0; round < 3; round++, options.immortal = true) {
         value v = read_with(buffer_text(&text), &options);
         const struct shape *shape = map_shape(vector_at(v, 0));
         cr_assert_not_null(shape);
@@ -301,9 +301,9 @@ Test(json, wide_records_in_arrays_share_their_shape)
     }
 }
 
-Test(json, lasting_values_are_not_counted)
+Test(json, immortal_values_are_not_counted)
 {
-    struct json_options options = {.lasting = true};
+    struct json_options options = {.immortal = true};
     value v = read_with("[{\"name\":\"a long string\",\"n\":123456789012345678901234567890},[[1]]]",
                         &options);
     size_t live = region->live;
@@ -414,7 +414,7 @@ Test(json, sharing_changes_no_value)
     struct region *copies = region_new(SIZE_MAX);
     for (int i = 0; i < 3000; i++) {
         append_message(&text);
-        struct json_options options = {.borrow = i & 1, .lasting = i & 2};
+        struct json_options options = {.borrow = i & 1, .immortal = i & 2};
         region_clear(region);
         shapes_share(region, shared);
         value v = read_with(buffer_text(&text), &options), expected;
@@ -456,13 +456,13 @@ Test(json, sharing_survives_a_lack_of_memory)
     region_free(shared);
 }
 
-Test(json, lasting_maps_are_changed_where_others_share)
+Test(json, immortal_maps_are_changed_where_others_share)
 {
     struct region *first = region_new(SIZE_MAX), *second = region_new(SIZE_MAX);
     struct region *other = region_new(SIZE_MAX);
     shapes_share(region, first);
     shapes_share(other, second);
-    value v = read_with("{\"id\":1}", &(struct json_options){.lasting = true});
+    value v = read_with("{\"id\":1}", &(struct json_options){.immortal = true});
     size_t learned = second->live;
     value changed = map_put_text(other, value_retain(v), "more", value_integer(2));
     cr_assert_str_eq(written(changed, 0), "{\"id\":1,\"more\":2}");
@@ -702,15 +702,15 @@ Test(json, fuel_that_ends_leaves_the_outer_handlers_in_place)
     buffer_append_text(&text, "1]");
     bool called = false;
     region_on_exhausted(region, outer_exhausted, &called);
-    tick = (struct tick){.fuel = 5000, .handler = stop};
+    fuel = (struct fuel){.left = 5000, .handler = stop};
     value v;
     struct error error;
     if (setjmp(escape) == 0) {
         json_read(region, buffer_span(&text), NULL, &v, &error);
         cr_assert_fail("the fuel did not end");
     }
-    cr_assert_eq(tick.handler, stop);
-    tick = (struct tick){0};
+    cr_assert_eq(fuel.handler, stop);
+    fuel = (struct fuel){0};
     region_clear(region);
     region_set_limit(region, 0);
     if (setjmp(escape) == 0)

@@ -260,7 +260,7 @@ Test(value, frozen_values_are_never_counted_or_changed)
     warm();
     for (int i = 0; i < 500; i++) {
         value v = random_tree(region, 4);
-        value_freeze(v);
+        value_make_immortal(v);
         value again = value_retain(v);
         char *text = strdup(printed(v));
         if (again.tag == VALUE_VECTOR) {
@@ -330,7 +330,7 @@ static void check_deep(int kind)
     CLEANUP_BUFFER struct buffer text = {.limit = BUFFER_DEFAULT_LIMIT};
     value_print(&text, a);
     cr_assert_gt(text.length, DEEP);
-    value_freeze(b);
+    value_make_immortal(b);
     value_release(region, a);
 }
 
@@ -364,10 +364,10 @@ Test(value, deep_keys_with_neighbours_do_not_recurse)
         v = set_add(region, outer, value_integer(i));
     }
     value other = value_copy(region, v);
-    tick.region = region;
+    fuel.region = region;
     cr_assert_eq(value_compare_keys(v, other), 0);
     cr_assert(value_identical(v, other));
-    tick = (struct tick){0};
+    fuel = (struct fuel){0};
 }
 
 // --- fuel and failing allocations ---------------------------------------------------------------
@@ -424,7 +424,7 @@ Test(value, running_out_of_memory_at_any_allocation_is_clean)
     volatile size_t n = 1;
     for (;; n++) {
         region_clear(region);
-        tick = (struct tick){.region = region};
+        fuel = (struct fuel){.region = region};
         region_fail_nth(region, n);
         if (setjmp(escape) == 0) {
             exercise();
@@ -432,23 +432,23 @@ Test(value, running_out_of_memory_at_any_allocation_is_clean)
         }
     }
     region_fail_nth(region, 0);
-    tick = (struct tick){0};
+    fuel = (struct fuel){0};
     cr_assert_gt(n, 100);
 }
 
 Test(value, fuel_can_end_at_any_point)
 {
-    volatile int64_t fuel = 0;
-    for (;; fuel += 3) {
+    volatile int64_t portion = 0;
+    for (;; portion += 3) {
         region_clear(region);
-        tick = (struct tick){.fuel = fuel, .handler = stop, .region = region};
+        fuel = (struct fuel){.left = portion, .handler = stop, .region = region};
         if (setjmp(escape) == 0) {
             exercise();
             break;
         }
     }
-    tick = (struct tick){0};
-    cr_assert_gt(fuel, 300);
+    fuel = (struct fuel){0};
+    cr_assert_gt(portion, 300);
 }
 
 Test(value, a_memory_limit_is_never_exceeded)
@@ -457,7 +457,7 @@ Test(value, a_memory_limit_is_never_exceeded)
     for (volatile size_t limit = 0;; limit += 256) {
         region_clear(region);
         region_set_limit(region, limit);
-        tick = (struct tick){.region = region};
+        fuel = (struct fuel){.region = region};
         int left = setjmp(escape);
         if (left == 0)
             exercise();
@@ -465,5 +465,5 @@ Test(value, a_memory_limit_is_never_exceeded)
         if (left == 0)
             break;
     }
-    tick = (struct tick){0};
+    fuel = (struct fuel){0};
 }

@@ -140,7 +140,7 @@ Test(value_indexed, sets_copies_and_lasting_maps)
     region_free(other);
 
     value map = big_map(MANY);
-    value_freeze(map);
+    value_make_immortal(map);
     value changed = map_put(region, map, key_of(1), value_integer(-1));
     check_item(map, 1, 1);
     check_item(changed, 1, -1);
@@ -256,7 +256,7 @@ Test(value_indexed, a_dense_map_equals_the_same_entries_in_another_form)
     cr_assert(!value_equal(dense, odd) && !value_equal(odd, dense));
 }
 
-Test(value_indexed, dense_maps_are_walked_copied_and_made_lasting)
+Test(value_indexed, dense_maps_are_walked_copied_and_made_immortal)
 {
     value map = dense_map(-7, MANY), key, item;
     struct map_cursor cursor = map_iterate(map);
@@ -272,7 +272,7 @@ Test(value_indexed, dense_maps_are_walked_copied_and_made_lasting)
     cr_assert(is_dense(copy) && value_identical(copy, map));
     region_free(other);
 
-    value_freeze(map);
+    value_make_immortal(map);
     value changed = map_put(region, map, value_integer(0), value_nil());
     check_dense(map, -7, MANY);
     cr_assert(map_find(changed, value_integer(0), &item) && value_is_nil(item));
@@ -343,14 +343,14 @@ Test(value_indexed, a_packed_map_takes_another_key_or_is_shared)
     cr_assert_eq(region->live, 0, "%zu bytes are left", region->live);
 }
 
-Test(value_indexed, packed_maps_are_compared_copied_and_made_lasting)
+Test(value_indexed, packed_maps_are_compared_copied_and_made_immortal)
 {
     value map = packed_map(region, MANY);
     struct region *other = region_new(SIZE_MAX);
     value copy = value_copy(other, map), same = packed_map(other, MANY);
     check_packed(copy, MANY, 0, 0);
     cr_assert(value_identical(map, copy) && value_hash(map) == value_hash(same));
-    value_freeze(map);
+    value_make_immortal(map);
     same = map_put(other, same, value_integer(0), value_nil());
     cr_assert(!value_equal(map, same) && !value_equal(same, map));
     value changed = map_put(other, map, value_integer(1), value_nil());

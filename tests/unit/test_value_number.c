@@ -261,7 +261,7 @@ static int64_t thread_now_ns(void)
 static void keep_going(void *data)
 {
     (void)data;
-    tick.fuel = 20000;
+    fuel.left = 20000;
 }
 
 static void check_huge_text(void)
@@ -287,9 +287,9 @@ static void check_huge_text(void)
 Test(value_number, huge_text_makes_the_round_trip)
 {
     check_huge_text();
-    tick = (struct tick){.handler = keep_going, .region = region};
+    fuel = (struct fuel){.handler = keep_going, .region = region};
     check_huge_text();
-    tick = (struct tick){0};
+    fuel = (struct fuel){0};
 }
 
 // Millions of digits in a message must not hold up the process that reads it.
@@ -337,12 +337,12 @@ static void measure(void *data)
     if (last_tick && now - last_tick > longest_gap)
         longest_gap = now - last_tick;
     last_tick = now;
-    tick.fuel = 20000;
+    fuel.left = 20000;
 }
 
 Test(value_number, huge_operations_spend_fuel)
 {
-    tick = (struct tick){.handler = measure, .region = region};
+    fuel = (struct fuel){.handler = measure, .region = region};
     value power = integer_shift_left(region, value_integer(12345), 3000000);  // 47,000 limbs
     value square = integer_multiply(region, value_retain(power), value_retain(power));
     value divisor = integer_add(region, power, value_integer(7));
@@ -353,7 +353,7 @@ Test(value_number, huge_operations_spend_fuel)
     value_release(region, value_integer_from_text(region, value_text(text)));
     value_release(region, text);
     value_release(region, divisor);
-    tick = (struct tick){0};
+    fuel = (struct fuel){0};
     // Generous, because tests run under sanitizers too.
     cr_assert_lt(longest_gap, 50000000, "%ld ns without a look at the clock", (long)longest_gap);
 }

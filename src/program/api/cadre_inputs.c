@@ -95,7 +95,7 @@ static bool set_map(cadre_inputs *inputs, struct input_map **place, const char *
     struct input_map *map = input_map_new(cadre_copy_text((struct span){json, length}));
     if (!map)
         return inputs_fail(inputs, "no memory");
-    struct json_options options = {.borrow = true, .lasting = true};
+    struct json_options options = {.borrow = true, .immortal = true};
     struct error error = {0};
     bool ok = json_read(map->region, (struct span){map->text, length}, &options, &map->map, &error);
     if (ok && map->map.tag == VALUE_MAP)
@@ -126,7 +126,7 @@ static bool restore_memory(struct input_map *map, value saved, struct error *err
         return error_set(error, ERROR_INVALID, "the text must be a saved memory");
     if (!saved_memory_read_data(map->region, value_text(data), &map->map, error))
         return false;
-    value_freeze(map->map);
+    value_make_immortal(map->map);
     if (value_text(definitions).length == 0)
         return true;
     map->definitions = cadre_copy_text(value_text(definitions));

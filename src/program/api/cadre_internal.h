@@ -14,7 +14,7 @@ struct cadre_host {
     char error[CADRE_MESSAGE_SIZE];
 };
 
-// A map whose values are lasting: runs refer to them without a copy.
+// A map whose values are immortal: runs refer to them without a copy.
 struct input_map {
     unsigned references;  // changed atomically
     struct region *region;

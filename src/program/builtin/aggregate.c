@@ -119,7 +119,7 @@ static value extreme_by(struct run *run, const struct builtin *self, value *argu
         sequence_end(&items);
     } else {
         for (size_t i = 1; i < count; i++) {
-            run_tick(run, 1);
+            run_spend(run, 1);
             extreme_offer_by_key(&extreme, key, arguments[i]);
         }
     }
@@ -148,7 +148,7 @@ static value extreme_key(struct run *run, const struct builtin *self, value *arg
         return arguments[1];
     }
     for (size_t i = 1; i < count; i++) {
-        run_tick(run, 1);
+        run_spend(run, 1);
         value key = run_call_on(run, f, arguments[i]);
         if (!value_is_number(key))
             builtin_fail(run, self, TYPE_ERROR, "the function must return a number, got %s",
@@ -176,7 +176,7 @@ static value map_from_groups(struct run *run, value keys, value groups)
 {
     value result = map_new(run->region);
     for (size_t i = 0; i < vector_count(keys); i++) {
-        run_tick(run, 2);
+        run_spend(run, 2);
         result = map_put(run->region, result, value_retain(vector_at(keys, i)),
                          value_retain(vector_at(groups, i)));
     }

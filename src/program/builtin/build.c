@@ -71,7 +71,7 @@ value builtin_conj(struct run *run, const struct builtin *self, value *arguments
     if (value_is_nil(result) && count > 1)
         result = vector_new(run->region, count - 1);
     for (size_t i = 1; i < count; i++) {
-        run_tick(run, 1);
+        run_spend(run, 1);
         if (result.tag == VALUE_VECTOR)
             vector_add(run, &result, arguments[i]);
         else if (result.tag == VALUE_SET)

@@ -13,7 +13,7 @@
 // the caller's, and what is returned must be owned (value_retain what comes from an argument).
 // Array and values are the callee's to overwrite. Nothing need be released before raising.
 //
-// Time. Loops over data call run_tick(run, n) with about one unit per 20–50 ns of work, at least once
+// Time. Loops over data call run_spend(run, n) with about one unit per 20–50 ns of work, at least once
 // per 10,000 units; memory is bounded by the region by itself.
 #pragma once
 

@@ -13,14 +13,14 @@ static bool all_equal(const value *arguments, size_t count)
 value builtin_equal(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)self;
-    run_tick(run, count);
+    run_spend(run, count);
     return value_boolean(all_equal(arguments, count));
 }
 
 value builtin_not_equal(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)self;
-    run_tick(run, count);
+    run_spend(run, count);
     return value_boolean(!all_equal(arguments, count));
 }
 
@@ -28,7 +28,7 @@ value builtin_not_equal(struct run *run, const struct builtin *self, value *argu
 static value in_order(struct run *run, const struct builtin *self, const value *arguments,
                       size_t count, enum value_order wanted, enum value_order also)
 {
-    run_tick(run, count);
+    run_spend(run, count);
     for (size_t i = 0; i + 1 < count; i++) {
         for (size_t j = i; j < i + 2; j++) {
             if (!value_is_number(arguments[j]))

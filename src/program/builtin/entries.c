@@ -55,7 +55,7 @@ value builtin_vals(struct run *run, const struct builtin *self, value *arguments
         value item = value_nil();
         map_find(map, vector_at(keys, i), &item);
         vector_add(run, &result, value_retain(item));
-        run_tick(run, 1);
+        run_spend(run, 1);
     }
     value_release(run->region, keys);
     value_release(run->region, map);
@@ -112,7 +112,7 @@ value builtin_update_vals(struct run *run, const struct builtin *self, value *ar
         return map_new(run->region);
     value keys = map_sorted_keys(run->region, map);
     for (size_t i = 0; i < vector_count(keys); i++) {
-        run_tick(run, 1);
+        run_spend(run, 1);
         value key = vector_at(keys, i), item = value_nil();
         map_take(run, &map, key, &item);
         map = map_put(run->region, map, value_retain(key), run_call1(run, f, item));
@@ -133,7 +133,7 @@ value builtin_update_keys(struct run *run, const struct builtin *self, value *ar
     value keys = map_sorted_keys(run->region, map);
     for (size_t i = 0; i < vector_count(keys); i++) {
         value key = vector_at(keys, i), item = value_nil();
-        run_tick(run, 1);
+        run_spend(run, 1);
         map_find(map, key, &item);
         result = map_put(run->region, result, run_call_on(run, f, key), value_retain(item));
     }
@@ -148,7 +148,7 @@ static value reduce_map(struct run *run, value f, value accumulator, value map)
     value keys = map_sorted_keys(run->region, map);
     for (size_t i = 0; i < vector_count(keys); i++) {
         value key = vector_at(keys, i), item = value_nil();
-        run_tick(run, 1);
+        run_spend(run, 1);
         map_find(map, key, &item);
         value row[] = {accumulator, value_retain(key), value_retain(item)};
         accumulator = run_call(run, f, row, 3);
@@ -160,7 +160,7 @@ static value reduce_map(struct run *run, value f, value accumulator, value map)
 static value reduce_vector(struct run *run, value f, value accumulator, value vector)
 {
     for (size_t i = 0; i < vector_count(vector); i++) {
-        run_tick(run, 1);
+        run_spend(run, 1);
         value row[] = {accumulator, value_integer((int64_t)i), value_retain(vector_at(vector, i))};
         accumulator = run_call(run, f, row, 3);
     }
@@ -209,7 +209,7 @@ value builtin_hash_map(struct run *run, const struct builtin *self, value *argum
     (void)self;
     value result = map_new(run->region);
     for (size_t i = 0; i + 1 < count; i += 2) {
-        run_tick(run, 1);
+        run_spend(run, 1);
         result = map_put(run->region, result, arguments[i], arguments[i + 1]);
     }
     return result;

@@ -123,7 +123,7 @@ static void write_padded(struct formatter *formatter, const struct directive *di
     struct sink *sink = &formatter->sink;
     size_t length = strlen(sign) + characters;
     size_t padding = directive->width > length ? directive->width - length : 0;
-    run_tick(formatter->run, 1 + (padding + body.length) / 256);
+    run_spend(formatter->run, 1 + (padding + body.length) / 256);
     zeros = zeros && directive->zero && !directive->left;
     if (!directive->left && !zeros)
         write_repeated(sink, ' ', padding);
@@ -177,7 +177,7 @@ static void write_number(struct formatter *formatter, const struct directive *di
             sink_byte(&grouped, ',');
         sink_byte(&grouped, text.data[i]);
     }
-    run_tick(run, whole / 64);
+    run_spend(run, whole / 64);
     sink_span(&grouped, (struct span){text.data + whole, text.length - whole});
     value body = sink_string(&grouped);
     struct span digits = value_text(body);
@@ -305,7 +305,7 @@ static void format_power_of_two(struct formatter *formatter, const struct direct
     length = length == 0 ? 1 : length;
     char *digits = region_alloc(run->region, length);
     for (size_t i = 0; i < length; i++) {
-        run_tick(run, 1);
+        run_spend(run, 1);
         digits[length - 1 - i] = figures[magnitude_bits(v, i * bits, bits)];
     }
     write_padded(formatter, directive, integer_sign(v) < 0 ? "-" : "",
@@ -346,7 +346,7 @@ value builtin_format(struct run *run, const struct builtin *self, value *argumen
         const char *percent = memchr(text.data + offset, '%', text.length - offset);
         size_t end = percent ? (size_t)(percent - text.data) : text.length;
         sink_span(&formatter.sink, (struct span){text.data + offset, end - offset});
-        run_tick(run, 1 + (end - offset) / 256);
+        run_spend(run, 1 + (end - offset) / 256);
         offset = end;
         if (percent) {
             offset++;

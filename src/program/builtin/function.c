@@ -21,7 +21,7 @@ value builtin_apply_spread(struct run *run, const struct builtin *self, value *a
     value items = sequence_vector(run, self, (unsigned)count, arguments[count - 1]);
     size_t spread = vector_count(items);
     value *all = region_alloc(run->region, (spread + 1) * sizeof(value));
-    run_tick(run, spread / 4);
+    run_spend(run, spread / 4);
     for (size_t i = 0; i < spread; i++)
         all[i] = value_retain(vector_at(items, i));
     value_release(run->region, items);

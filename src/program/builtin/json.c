@@ -10,7 +10,7 @@ static value parse(struct run *run, struct span text)
     value result;
     // The depth is bounded by memory alone, as for all data of programs.
     struct json_options options = {.max_depth = SIZE_MAX};
-    run_tick(run, 1 + text.length / 64);
+    run_spend(run, 1 + text.length / 64);
     if (json_read(run->region, text, &options, &result, &error))
         return result;
     if (error.code == ERROR_MEMORY)

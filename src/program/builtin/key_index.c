@@ -47,7 +47,7 @@ static void grow(struct key_index *index)
     *index = larger;
     for (size_t i = 0; i < count; i++)
         place(index, i);
-    run_tick(index->run, count / 4);
+    run_spend(index->run, count / 4);
 }
 
 size_t key_index_number(struct key_index *index, value key, bool *ret_is_new)

@@ -65,7 +65,7 @@ value builtin_get_in(struct run *run, const struct builtin *self, value *argumen
     size_t length = value_is_nil(path) ? 0 : vector_count(path);
     for (size_t i = 0; i < length; i++) {
         value next;
-        run_tick(run, 1);
+        run_spend(run, 1);
         bool found = find_item(run, item, vector_at(path, i), &next);
         value_release(run->region, item);
         if (!found)
@@ -121,7 +121,7 @@ value builtin_contains(struct run *run, const struct builtin *self, value *argum
     case VALUE_SET: return value_boolean(set_has(v, key));
     case VALUE_VECTOR:
         for (size_t i = 0; i < vector_count(v); i++) {
-            run_tick(run, 1);
+            run_spend(run, 1);
             if (value_identical(vector_at(v, i), key))
                 return value_boolean(true);
         }
@@ -170,7 +170,7 @@ value builtin_assoc(struct run *run, const struct builtin *self, value *argument
     value result = arguments[0];
     argument_container(run, self, result);
     for (size_t i = 1; i + 1 < count; i += 2) {
-        run_tick(run, 1);
+        run_spend(run, 1);
         result = put_item(run, self, result, arguments[i], arguments[i + 1]);
     }
     return result;
@@ -224,7 +224,7 @@ static struct path path_descend(struct run *run, const struct builtin *self, val
     }
     path.containers = region_alloc(run->region, path.length * sizeof(value));
     for (size_t i = 0; i < path.length; i++) {
-        run_tick(run, 1);
+        run_spend(run, 1);
         if (!can_put(container))
             builtin_fail(run, self, RUNTIME_ERROR, "cannot go into %s on the path",
                          value_describe(container, (char[DESCRIBE_SIZE]){0}));
@@ -238,7 +238,7 @@ static struct path path_descend(struct run *run, const struct builtin *self, val
 static value path_ascend(struct run *run, const struct builtin *self, struct path *path, value item)
 {
     for (size_t i = path->length; i-- > 0;) {
-        run_tick(run, 1);
+        run_spend(run, 1);
         item = put_item(run, self, path->containers[i], value_retain(path->keys[i]), item);
     }
     region_return(run->region, path->containers, path->length * sizeof(value));
@@ -274,7 +274,7 @@ value builtin_dissoc(struct run *run, const struct builtin *self, value *argumen
     if (result.tag != VALUE_MAP && result.tag != VALUE_NIL)
         run_type_error(run, self, 1, "a map or nil", result, NULL);
     for (size_t i = 1; i < count; i++) {
-        run_tick(run, 1);
+        run_spend(run, 1);
         if (value_is_nil(result))
             value_release(run->region, arguments[i]);
         else
@@ -319,7 +319,7 @@ static value merge_map_with(struct run *run, value f, value result, value map)
         value key = vector_at(keys, i), item = value_nil();
         map_find(map, key, &item);
         value_retain(item);
-        run_tick(run, 2);
+        run_spend(run, 2);
         value old;
         if (map_take(run, &result, key, &old))
             item = run_call2(run, f, old, item);

@@ -30,7 +30,7 @@ static value fold(struct run *run, const struct builtin *self, numeric_fn *opera
 {
     value result = first;
     for (size_t i = 0; i < count; i++) {
-        run_tick(run, 1);
+        run_spend(run, 1);
         result = operation(run, self, result, arguments[i]);
     }
     return result;
@@ -167,7 +167,7 @@ static value choose(struct run *run, const struct builtin *self, value *argument
     value best = arguments[0];
     bool undefined = false;
     for (size_t i = 1; i < count; i++) {
-        run_tick(run, 1);
+        run_spend(run, 1);
         enum value_order order = number_compare(arguments[i], best);
         undefined = undefined || order == VALUE_INCOMPARABLE;
         bool wins = order == better;
@@ -302,7 +302,7 @@ static value fold_bits(struct run *run, const struct builtin *self, value *argum
     argument_integers(run, self, arguments, count);
     value result = arguments[0];
     for (size_t i = 1; i < count; i++) {
-        run_tick(run, 1);
+        run_spend(run, 1);
         result = operation(run->region, result, arguments[i]);
     }
     return result;

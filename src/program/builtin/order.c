@@ -30,7 +30,7 @@ value builtin_sort_by(struct run *run, const struct builtin *self, value *argume
     size_t total = vector_count(items);
     value keys = vector_new(run->region, total);
     for (size_t i = 0; i < total; i++) {
-        run_tick(run, 1);
+        run_spend(run, 1);
         vector_add(run, &keys, run_key(run, key, vector_at(items, i)));
     }
     value result = sort_items(run, self, items, keys, comparator);

@@ -77,7 +77,7 @@ static value split_characters(struct run *run, value string, size_t limit)
         size_t end = string_is_simple(string) ? start + 1 : character_end(text, start);
         vector_add(run, &fields, part_of(run, string, start, end));
         start = end;
-        run_tick(run, 1);
+        run_spend(run, 1);
     }
     if (start < text.length || vector_count(fields) == 0)
         vector_add(run, &fields, part_of(run, string, start, text.length));
@@ -151,7 +151,7 @@ static value replace_everywhere(struct run *run, value string, struct span repla
         size_t end = string_is_simple(string) ? start + 1 : character_end(text, start);
         sink_span(&sink, (struct span){text.data + start, end - start});
         sink_span(&sink, replacement);
-        run_tick(run, 1 + replacement.length / 256);
+        run_spend(run, 1 + replacement.length / 256);
         start = end;
     }
     return sink_string(&sink);
@@ -169,7 +169,7 @@ static value replace_text(struct run *run, value string, struct span part, struc
     for (; found != SIZE_MAX; found = text_find(run, text, part, done)) {
         sink_span(&sink, (struct span){text.data + done, found - done});
         sink_span(&sink, replacement);
-        run_tick(run, replacement.length / 256);
+        run_spend(run, replacement.length / 256);
         done = found + part.length;
     }
     sink_span(&sink, (struct span){text.data + done, text.length - done});

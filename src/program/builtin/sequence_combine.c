@@ -10,7 +10,7 @@ value builtin_reverse(struct run *run, const struct builtin *self, value *argume
     argument_positional(run, self, arguments, 0);
     value items = sequence_vector(run, self, 1, arguments[0]);
     size_t total = vector_count(items);
-    run_tick(run, total / 4);
+    run_spend(run, total / 4);
     value *own = vector_own_items(items);
     if (own) {
         for (size_t i = 0; i < total / 2; i++) {
@@ -72,7 +72,7 @@ value builtin_interleave(struct run *run, const struct builtin *self, value *arg
     }
     value result = vector_new(run->region, shortest * count);
     for (size_t i = 0; i < shortest; i++) {
-        run_tick(run, count);
+        run_spend(run, count);
         for (size_t j = 0; j < count; j++)
             vector_add(run, &result, value_retain(vector_at(arguments[j], i)));
     }
@@ -92,7 +92,7 @@ value builtin_zip(struct run *run, const struct builtin *self, value *arguments,
     }
     value result = vector_new(run->region, shortest);
     for (size_t i = 0; i < shortest; i++) {
-        run_tick(run, 1);
+        run_spend(run, 1);
         vector_add(run, &result,
                    vector_pair(run, value_retain(vector_at(arguments[0], i)),
                                value_retain(vector_at(arguments[1], i))));
@@ -136,7 +136,7 @@ static value padded_group(struct run *run, value items, size_t start, size_t n, 
     size_t total = vector_count(items);
     value group = vector_copy_items(run, vector_items(items) + start, total - start);
     for (size_t i = 0; vector_count(group) < n && i < vector_count(pad); i++) {
-        run_tick(run, 1);
+        run_spend(run, 1);
         vector_add(run, &group, value_retain(vector_at(pad, i)));
     }
     return group;
@@ -153,7 +153,7 @@ value builtin_partition(struct run *run, const struct builtin *self, value *argu
     size_t total = vector_count(items);
     value result = vector_new(run->region, 0);
     for (size_t start = 0; start < total; start += step) {
-        run_tick(run, 1);
+        run_spend(run, 1);
         if (n <= total - start) {
             vector_add(run, &result,
                        vector_slice(run->region, value_retain(items), start, start + n));
@@ -179,7 +179,7 @@ value builtin_partition_all(struct run *run, const struct builtin *self, value *
     size_t total = vector_count(items);
     value result = vector_new(run->region, 0);
     for (size_t start = 0; start < total; start += step) {
-        run_tick(run, 1);
+        run_spend(run, 1);
         size_t end = n < total - start ? start + n : total;
         vector_add(run, &result, vector_slice(run->region, value_retain(items), start, end));
         if (step >= total - start)
@@ -199,7 +199,7 @@ value builtin_partition_by(struct run *run, const struct builtin *self, value *a
     size_t total = vector_count(items), start = 0;
     value result = vector_new(run->region, 0);
     for (size_t i = 0; i < total; i++) {
-        run_tick(run, 1);
+        run_spend(run, 1);
         value next = run_call_on(run, f, vector_at(items, i));
         if (i > 0 && !value_identical(key, next)) {
             vector_add(run, &result, vector_slice(run->region, value_retain(items), start, i));
@@ -248,7 +248,7 @@ value builtin_combinations(struct run *run, const struct builtin *self, value *a
             for (size_t i = 0; i < n; i++)
                 vector_add(run, &selection, value_retain(vector_at(items, indexes[i])));
             vector_add(run, &result, selection);
-            run_tick(run, 1 + n);
+            run_spend(run, 1 + n);
         } while (next_selection(indexes, n, total));
         region_return(run->region, indexes, (n + 1) * sizeof(size_t));
     }
@@ -278,7 +278,7 @@ value builtin_flatten(struct run *run, const struct builtin *self, value *argume
     levels[0] = (struct flatten_level){arguments[0], 0};
     while (depth > 0) {
         struct flatten_level *level = &levels[depth - 1];
-        run_tick(run, 1);
+        run_spend(run, 1);
         if (level->position == vector_count(level->vector)) {
             depth--;
             continue;

@@ -7,7 +7,7 @@
 static value filter_in_place(struct run *run, value f, value vector, value *items, bool wanted)
 {
     size_t kept = 0, count = vector_count(vector);
-    run_tick(run, count);
+    run_spend(run, count);
     for (size_t i = 0; i < count; i++) {
         if (run_test(run, f, items[i]) == wanted)
             items[kept++] = items[i];
@@ -64,7 +64,7 @@ static value map_one(struct run *run, const struct builtin *self, value f, value
     if (own) {
         // Each item is handed over, so that f can change it in place too.
         size_t count = vector_count(source);
-        run_tick(run, count);
+        run_spend(run, count);
         for (size_t i = 0; i < count; i++) {
             value item = own[i];
             own[i] = value_nil();
@@ -296,7 +296,7 @@ static value measure_prefix(struct run *run, const struct builtin *self, value *
     value items = sequence_vector(run, self, 2, arguments[1]);
     size_t length = 0;
     while (length < vector_count(items) && run_test(run, f, vector_at(items, length))) {
-        run_tick(run, 1);
+        run_spend(run, 1);
         length++;
     }
     value_release(run->region, f);

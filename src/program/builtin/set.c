@@ -19,7 +19,7 @@ value builtin_hash_set(struct run *run, const struct builtin *self, value *argum
 {
     (void)self;
     value result = set_new(run->region);
-    run_tick(run, count);
+    run_spend(run, count);
     for (size_t i = 0; i < count; i++)
         result = set_add(run->region, result, arguments[i]);
     return result;
@@ -47,7 +47,7 @@ value builtin_union(struct run *run, const struct builtin *self, value *argument
     for (size_t i = 1; i < count; i++) {
         struct map_cursor cursor = set_iterate(arguments[i]);
         while (set_next(&cursor, &item)) {
-            run_tick(run, 2);
+            run_spend(run, 2);
             result = set_add(run->region, result, value_retain(item));
         }
         value_release(run->region, arguments[i]);
@@ -61,7 +61,7 @@ static value intersect(struct run *run, value a, value b)
     value small = swap ? b : a, large = swap ? a : b, item, result = set_new(run->region);
     struct map_cursor cursor = set_iterate(small);
     while (set_next(&cursor, &item)) {
-        run_tick(run, 2);
+        run_spend(run, 2);
         if (set_has(large, item))
             result = set_add(run->region, result, value_retain(item));
     }
@@ -88,7 +88,7 @@ value builtin_difference(struct run *run, const struct builtin *self, value *arg
     for (size_t i = 1; i < count; i++) {
         struct map_cursor cursor = set_iterate(arguments[i]);
         while (set_next(&cursor, &item)) {
-            run_tick(run, 2);
+            run_spend(run, 2);
             result = set_remove(run->region, result, value_retain(item));
         }
         value_release(run->region, arguments[i]);
@@ -101,7 +101,7 @@ value builtin_disj(struct run *run, const struct builtin *self, value *arguments
     value result = arguments[0];
     if (result.tag != VALUE_SET && result.tag != VALUE_NIL)
         run_type_error(run, self, 1, "a set or nil", result, NULL);
-    run_tick(run, count);
+    run_spend(run, count);
     for (size_t i = 1; i < count; i++) {
         if (value_is_nil(result))
             value_release(run->region, arguments[i]);
@@ -116,7 +116,7 @@ value builtin_are_distinct(struct run *run, const struct builtin *self, value *a
 {
     (void)self;
     value seen = set_new(run->region);
-    run_tick(run, count);
+    run_spend(run, count);
     for (size_t i = 0; i < count; i++)
         seen = set_add(run->region, seen, value_retain(arguments[i]));
     bool distinct = set_count(seen) == count;

@@ -94,7 +94,7 @@ static bool natural_goes_before(struct sorter *sorter, value b, value a)
 static bool goes_before(struct sorter *sorter, const struct sort_entry *b,
                         const struct sort_entry *a)
 {
-    run_tick(sorter->run, 1);
+    run_spend(sorter->run, 1);
     if (sorter->kind != PREFIX_NOTHING) {
         if (b->prefix != a->prefix)
             return b->prefix < a->prefix;
@@ -163,7 +163,7 @@ static void fill_entries(struct sorter *sorter, struct sort_entry *entries, size
         entries[i].prefix = sorter->comparator.descending ? ~prefix : prefix;
         entries[i].index = (uint32_t)i;
     }
-    run_tick(sorter->run, count / 4);
+    run_spend(sorter->run, count / 4);
 }
 
 // --- merge sort -----------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ static value reorder(struct run *run, value items, const struct sort_entry *orde
     if (own)
         items = vector_own_cut(items, 0);  // every item was moved
     value_release(run->region, items);
-    run_tick(run, count / 4);
+    run_spend(run, count / 4);
     return result;
 }
 

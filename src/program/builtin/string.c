@@ -14,10 +14,10 @@ static void write_text(struct run *run, struct sink *sink, struct span text)
     while (text.length > SLICE) {
         sink_span(sink, (struct span){text.data, SLICE});
         text = (struct span){text.data + SLICE, text.length - SLICE};
-        run_refuel(run);
+        run_refill(run);
     }
     sink_span(sink, text);
-    run_tick(run, 1 + text.length / 256);
+    run_spend(run, 1 + text.length / 256);
 }
 
 static void write_plain(struct run *run, struct sink *sink, value v)
@@ -28,7 +28,7 @@ static void write_plain(struct run *run, struct sink *sink, value v)
     }
     size_t before = sink->length;
     value_print_plain(sink, v);
-    run_tick(run, 1 + (sink->length - before) / 256);
+    run_spend(run, 1 + (sink->length - before) / 256);
 }
 
 // Appends the texts of the other arguments to the first one, a string that nobody else has.
@@ -44,7 +44,7 @@ static value append_texts(struct run *run, value *arguments, size_t count)
             value_release(run->region, part);
             part = sink_string(&sink);
         }
-        run_tick(run, 1 + value_text(part).length / 256);
+        run_spend(run, 1 + value_text(part).length / 256);
         result = string_append(run->region, result, part);
     }
     return result;
@@ -84,7 +84,7 @@ value builtin_pr_str(struct run *run, const struct builtin *self, value *argumen
             sink_byte(&sink, ' ');
         size_t before = sink.length;
         value_print_to(&sink, arguments[i]);
-        run_tick(run, 1 + (sink.length - before) / 256);
+        run_spend(run, 1 + (sink.length - before) / 256);
     }
     return sink_string(&sink);
 }
@@ -209,7 +209,7 @@ value builtin_parse_double(struct run *run, const struct builtin *self, value *a
     double number;
     if (arguments[0].tag != VALUE_STRING)
         return value_nil();
-    run_tick(run, value_text(arguments[0]).length / 64);
+    run_spend(run, value_text(arguments[0]).length / 64);
     if (!text_read_float(value_text(arguments[0]), &number))
         return value_nil();
     return value_float(number);

@@ -55,7 +55,7 @@ value vector_copy_items(struct run *run, const value *items, size_t count)
     value vector = vector_new(run->region, count);
     for (size_t i = 0; i < count; i++)
         vector_add(run, &vector, value_retain(items[i]));
-    run_tick(run, count / 8);
+    run_spend(run, count / 8);
     return vector;
 }
 
@@ -92,7 +92,7 @@ value map_put_all(struct run *run, value map, value other)
     struct map_cursor cursor = map_iterate(other);
     value key, item;
     while (map_next(&cursor, &key, &item)) {
-        run_tick(run, 2);
+        run_spend(run, 2);
         map = map_put(run->region, map, value_retain(key), value_retain(item));
     }
     value_release(run->region, other);

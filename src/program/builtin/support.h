@@ -117,7 +117,7 @@ static inline bool sequence_take(struct sequence *sequence, value *ret_item)
 static inline bool sequence_step(struct sequence *sequence, value *ret_item)
 {
     if (sequence_is_plain(sequence)) {
-        run_tick(sequence->run, 1);
+        run_spend(sequence->run, 1);
         return sequence_take(sequence, ret_item);
     }
     // By way of a variable of its own, so that the caller's can stay in registers: in memory it would

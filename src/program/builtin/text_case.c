@@ -123,7 +123,7 @@ static value map_ascii(struct run *run, value string, char first)
         char c = text.data[i];
         mapped->bytes[i] = (unsigned char)(c - first) < 26 ? (char)(c ^ 0x20) : c;
     }
-    run_tick(run, text.length / 64);
+    run_spend(run, text.length / 64);
     value_release(run->region, string);
     return string_finish(run->region, mapped, text.length);
 }
@@ -137,7 +137,7 @@ static value map_unicode(struct run *run, value string, const struct case_mappin
         uint32_t code_point;
         offset += utf8_decode(text.data + offset, text.length - offset, &code_point);
         write_mapped(&sink, mapping, code_point);
-        run_tick(run, 1);
+        run_spend(run, 1);
     }
     value_release(run->region, string);
     return sink_string(&sink);

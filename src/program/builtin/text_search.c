@@ -18,7 +18,7 @@ size_t text_find(struct run *run, struct span text, struct span part, size_t sta
         if (length > SLICE + part.length)
             length = SLICE + part.length;
         const char *found = memmem(text.data + start, length, part.data, part.length);
-        run_tick(run, 1 + (found ? (size_t)(found - text.data) - start : length) / 256);
+        run_spend(run, 1 + (found ? (size_t)(found - text.data) - start : length) / 256);
         if (found)
             return (size_t)(found - text.data);
         if (start + length == text.length)
@@ -52,7 +52,7 @@ bool string_search(struct run *run, value string, value part, size_t from, size_
             return true;
         }
         offset = character_end(text, offset);
-        run_tick(run, 1);
+        run_spend(run, 1);
     }
     return false;
 }
@@ -76,7 +76,7 @@ bool string_search_last(struct run *run, value string, value part, size_t from, 
             return false;
         size_t last = text.length - wanted.length;
         for (size_t index = (from < last ? from : last) + 1; index-- > 0;) {
-            run_tick(run, 1);
+            run_spend(run, 1);
             if (begins_at(text, wanted, index)) {
                 *ret_index = index;
                 return true;
@@ -91,7 +91,7 @@ bool string_search_last(struct run *run, value string, value part, size_t from, 
             *ret_index = index;
         }
         offset = character_end(text, offset);
-        run_tick(run, 1);
+        run_spend(run, 1);
     }
     return found;
 }
@@ -112,7 +112,7 @@ size_t text_skip_space(struct run *run, struct span text)
     size_t offset = 0;
     while (offset < text.length) {
         if (offset % SPACES_PER_TICK == 0)
-            run_tick(run, SPACES_PER_TICK / 16);
+            run_spend(run, SPACES_PER_TICK / 16);
         uint32_t code_point;
         size_t taken = utf8_decode(text.data + offset, text.length - offset, &code_point);
         if (!is_space(code_point))
@@ -127,7 +127,7 @@ size_t text_skip_space_back(struct run *run, struct span text)
     size_t end = text.length;
     while (end > 0) {
         if ((text.length - end) % SPACES_PER_TICK == 0)
-            run_tick(run, SPACES_PER_TICK / 16);
+            run_spend(run, SPACES_PER_TICK / 16);
         size_t start = end - 1;
         while (start > 0 && ((unsigned char)text.data[start] & 0xC0) == 0x80)
             start--;
@@ -161,7 +161,7 @@ bool text_read_integer(struct span text, int64_t *ret_number)
     for (; i < text.length; i++) {
         int digit = text.data[i] - '0';
         if (i % ZEROS_PER_LOOK == 0)  // only zeros can be many
-            tick_spend(ZEROS_PER_LOOK / ZEROS_PER_UNIT);
+            fuel_spend(ZEROS_PER_LOOK / ZEROS_PER_UNIT);
         if (!is_digit(text.data[i]) || __builtin_mul_overflow(number, 10, &number) ||
             __builtin_sub_overflow(number, digit, &number))
             return false;

@@ -15,7 +15,7 @@ static value rebuild(struct run *run, const struct builtin *self, uint8_t tag, v
     value result = tag == VALUE_MAP ? map_new(run->region) : set_new(run->region);
     for (size_t i = 0; i < vector_count(items); i++) {
         value item = vector_at(items, i);
-        run_tick(run, 1);
+        run_spend(run, 1);
         if (tag == VALUE_SET) {
             result = set_add(run->region, result, value_retain(item));
             continue;
@@ -118,7 +118,7 @@ static value walk_all(struct walk *walk, value form)
     struct run *run = walk->run;
     bool done = walk_enter(walk, &form);
     while (walk->depth > 0) {
-        run_tick(run, 1);
+        run_spend(run, 1);
         struct walk_level *level = &walk->levels[walk->depth - 1];
         if (done)
             vector_add(run, &level->built, form);
@@ -168,7 +168,7 @@ value builtin_tree_seq(struct run *run, const struct builtin *self, value *argum
     struct walk walk = {.run = run, .self = self};
     value node = arguments[2];
     for (bool more = true; more;) {
-        run_tick(run, 1);
+        run_spend(run, 1);
         vector_add(run, &result, value_retain(node));
         if (run_test(run, is_branch, node)) {
             value below = run_call_on(run, children, node);

@@ -50,13 +50,13 @@ static bool compares(enum where_operator operator, value a, value b)
 static bool is_element(struct run *run, value item, value collection)
 {
     if (collection.tag == VALUE_VECTOR) {
-        run_tick(run, vector_count(collection) / 4 + 1);
+        run_spend(run, vector_count(collection) / 4 + 1);
         for (size_t i = 0; i < vector_count(collection); i++) {
             if (loosely_equal(item, vector_at(collection, i)))
                 return true;
         }
     } else if (collection.tag == VALUE_SET) {
-        run_tick(run, set_count(collection) / 4 + 1);
+        run_spend(run, set_count(collection) / 4 + 1);
         struct map_cursor cursor = set_iterate(collection);
         value member;
         while (set_next(&cursor, &member)) {
@@ -71,7 +71,7 @@ static bool includes(struct run *run, value x, value operand)
 {
     if (x.tag == VALUE_STRING && operand.tag == VALUE_STRING) {
         struct span text = value_text(x), part = value_text(operand);
-        run_tick(run, text.length / 64 + 1);
+        run_spend(run, text.length / 64 + 1);
         return part.length == 0 || memmem(text.data, text.length, part.data, part.length);
     }
     return is_element(run, operand, x);

@@ -43,7 +43,7 @@ static inline value caller_enter(struct caller *caller, uint32_t count)
     struct run *run = caller->run;
     struct frame *frame = caller_frame(caller);
     if (__builtin_expect(--run->fuel < 0, 0))
-        run_refuel(run);
+        run_refill(run);
     for (uint32_t i = count; i < caller->code->slot_count; i++)
         frame->slots[i] = value_nil();
     value result = closure_run(run, frame, caller->code);

@@ -60,7 +60,7 @@ static inline void pattern_bind_fast(struct run *run, struct frame *frame,
 static inline void spend_call(struct run *run)
 {
     if (__builtin_expect(--run->fuel < 0, 0))
-        run_refuel(run);
+        run_refill(run);
 }
 
 // The same without looking: for cheap operations, which calls and jumps surround.

@@ -21,7 +21,7 @@ value eval_assoc(const struct expression *expression, struct frame *frame, struc
 {
     PART(builtin, call);
     // The call and, as the builtin counts it, the work of one entry.
-    run_tick(run, 1);
+    run_spend(run, 1);
     spend_call(run);
     value container = evaluate_quick(call->items[0], frame, run);
     value key = evaluate_quick(call->items[1], frame, run);
@@ -86,7 +86,7 @@ evaluate_entry(const struct reduction *reduction, value *ret_key, value *ret_ite
     *ret_key = evaluate_operand(reduction, 1, &spent);
     *ret_item = evaluate_operand(reduction, 2, &spent);
     if (__builtin_expect((run->fuel -= spent) < 0, 0))
-        run_refuel(run);
+        run_refill(run);
     for (uint32_t i = 1; i < reduction->code->slot_count; i++) {
         if (value_is_counted(frame->slots[i]))
             slot_store(run, frame, i, value_nil());
@@ -114,7 +114,7 @@ static void append_integers(const struct reduction *reduction, struct indexed *t
         packed_items(table)[table->used++] = item;
         run->work += 2;
         if (__builtin_expect((run->fuel -= units) < 0, 0))
-            run_refuel(run);
+            run_refill(run);
     }
 }
 

@@ -168,7 +168,7 @@ value eval_case(const struct expression *expression, struct frame *frame, struct
             break;
         }
     }
-    run_tick(run, branch->count / 4 + 1);
+    run_spend(run, branch->count / 4 + 1);
     value_release(run->region, subject);
     return evaluate(result, frame, run);
 }

@@ -60,7 +60,7 @@ int64_t integer_rounds(const struct expression_if *branch, struct frame *frame, 
     while (jumps < most && integer_round(&loop)) {
         jumps++;
         if (__builtin_expect((run->fuel -= loop.units) < 0, 0))
-            run_refuel(run);
+            run_refill(run);
     }
     return (int64_t)jumps;
 }

@@ -118,7 +118,7 @@ static inline void walk_recur(struct round *round, const struct expression *expr
     if (recur->count > 2)
         slot_store(round->run, round->frame, recur->slots[2], c);
     if (__builtin_expect(round->run->fuel < 0, 0))
-        run_refuel(round->run);
+        run_refill(round->run);
 }
 
 value rounds_run(const struct expression *body, struct frame *frame, struct run *run, int64_t jumps)

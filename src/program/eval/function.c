@@ -192,7 +192,7 @@ static value closure_call(struct run *run, struct closure *closure, value *argum
     if (count != code->parameter_count && !(code->has_rest && count > code->parameter_count))
         fail_closure_arity(run, code, count);
     if (__builtin_expect(--run->fuel < 0, 0))
-        run_refuel(run);
+        run_refill(run);
     struct closure_call call = {run, closure, arguments, count, value_nil()};
     object_retain(&closure->foreign.header);
     if (__builtin_expect(stack_is_low(run->stack_end, code->stack_need), 0))
@@ -326,7 +326,7 @@ value run_call(struct run *run, value f, value *arguments, size_t count)
         if (stack_is_low(run->stack_end, 0))
             return call_on_new_stack(run, f, arguments, count);
         if (--run->fuel < 0)
-            run_refuel(run);
+            run_refill(run);
         if (builtin) {
             if (!builtin_accepts(builtin, count))
                 run_arity_error(run, builtin, count);
@@ -368,12 +368,12 @@ value run_call_on(struct run *run, value f, value item)
     value found;
     const struct builtin *builtin = function_builtin(f);
     if (builtin && (builtin->flags & BUILTIN_LOOKS) && builtin_accepts(builtin, 1)) {
-        run_tick(run, 1);
+        run_spend(run, 1);
         value arguments[1] = {item};
         return builtin->function(run, builtin, arguments, 1);
     }
     if (f.tag == VALUE_KEYWORD && item.tag == VALUE_MAP) {
-        run_tick(run, 1);
+        run_spend(run, 1);
         return keyword_find(run, f, item, &found) ? value_retain(found) : value_nil();
     }
     return run_call1(run, f, value_retain(item));

@@ -11,7 +11,7 @@ static value range_vector(struct run *run, int64_t start, int64_t step, uint64_t
     uint64_t number = (uint64_t)start;
     for (uint64_t i = 0; i < count; i++, number += (uint64_t)step) {
         if (i % SLICE == 0)
-            run_tick(run, SLICE / 8);
+            run_spend(run, SLICE / 8);
         vector_add(run, &result, value_integer((int64_t)number));
     }
     return result;
@@ -84,7 +84,7 @@ static value range_numbers(struct run *run, const struct builtin *self, value st
     int direction = numeric_sign(step);
     value number = value_retain(start);
     for (int64_t i = 1; !range_is_over(number, end, direction); i++) {
-        run_tick(run, 4);
+        run_spend(run, 4);
         vector_add(run, &result, number);
         value offset = numeric_multiply(run, self, value_integer(i), value_retain(step));
         number = numeric_add(run, self, value_retain(start), offset);

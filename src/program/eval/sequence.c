@@ -83,7 +83,7 @@ bool sequence_next(struct sequence *sequence, value *ret_item)
 {
     if (sequence->source.tag == VALUE_RANGE)
         return sequence_step(sequence, ret_item);
-    run_tick(sequence->run, 1);
+    run_spend(sequence->run, 1);
     if (sequence->source.tag == VALUE_STRING)
         return next_character(sequence, ret_item);
     if (sequence->position >= sequence->count)
@@ -176,13 +176,13 @@ const char *value_describe(value v, char text[DESCRIBE_SIZE])
         }
     }
     struct buffer printed;
-    struct tick before = tick;
-    tick = (struct tick){0};  // little is printed, and a jump would leave the buffer behind
+    struct fuel before = fuel;
+    fuel = (struct fuel){0};  // little is printed, and a jump would leave the buffer behind
     buffer_init(&printed, DESCRIBE_SIZE);
     value_print(&printed, shown);
     snprintf(text, DESCRIBE_SIZE, "%s %s%s", word, buffer_text(&printed), cut ? "..." : "");
     buffer_release(&printed);
-    tick = before;
+    fuel = before;
     return text;
 }
 

@@ -151,7 +151,7 @@ value memory_finish(struct run *run, value result)
     struct map_cursor cursor = map_iterate(result);
     value key, item;
     while (map_next(&cursor, &key, &item)) {
-        run_tick(run, ENTRY_UNITS);
+        run_spend(run, ENTRY_UNITS);
         if (is_return_key(key)) {
             has_return = true;
             returned = item;
@@ -173,7 +173,7 @@ value memory_delta(struct run *run)
     struct map_cursor cursor = set_iterate(branch->written);
     value name;
     while (set_next(&cursor, &name)) {
-        run_tick(run, ENTRY_UNITS);
+        run_spend(run, ENTRY_UNITS);
         value item = value_nil();
         map_find(branch->memory, name, &item);
         delta = map_put(run->region, delta, value_retain(name), value_retain(item));

@@ -126,7 +126,7 @@ static void count_part(struct measure *measure)
             count_value(measure, part_key(part, at));
         }
     }
-    tick_spend(1 + (entry - first) / 4);
+    fuel_spend(1 + (entry - first) / 4);
     top = (struct measured *)measure->work.frames + depth - 1;
     top->entry = entry;
     if (entry < entries || measure->work.count > depth)

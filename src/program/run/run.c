@@ -145,7 +145,7 @@ static int64_t portion(const struct run *run, int64_t usual)
     return most >= 0 && most < usual ? most : usual;
 }
 
-void run_refuel(struct run *run)
+void run_refill(struct run *run)
 {
     check_time(run);
     if (run->fuel >= 0)
@@ -155,13 +155,13 @@ void run_refuel(struct run *run)
     run->state->granted += (uint64_t)more;
 }
 
-static void value_tick(void *data)
+static void on_fuel_empty(void *data)
 {
     struct run *run = data;
     int64_t more = portion(run, VALUE_FUEL_PORTION);
-    run->state->value_units += (uint64_t)(run->state->value_portion - tick.fuel);
+    run->state->value_units += (uint64_t)(run->state->value_portion - fuel.left);
     run->state->value_portion = more;
-    tick.fuel = more;
+    fuel.left = more;
     check_time(run);
 }
 
@@ -289,7 +289,7 @@ static value round_set(struct run *run, value set, unsigned places)
 
 static value round_floats(struct run *run, value v, unsigned places)
 {
-    run_tick(run, 1);
+    run_spend(run, 1);
     if (v.tag == VALUE_FLOAT)
         return value_float(decimal_round(v.number, places));
     if (v.tag != VALUE_VECTOR && v.tag != VALUE_MAP && v.tag != VALUE_SET)
@@ -374,7 +374,7 @@ static void evaluate_program(struct execution *execution)
     execution->evaluating = true;
     state->started_ns = clock_now_ns();
     state->deadline_ns = state->started_ns + run->limits.timeout_ms * 1000000;
-    run_refuel(run);
+    run_refill(run);
     size_t need = state->program->code->stack_need;
     if (stack_is_low(run->stack_end, need))
         stack_call(run, need, enter_top_level, run);
@@ -459,17 +459,17 @@ void program_run(const struct run_request *request, struct step *ret_step)
         .source = request->program->source,
         .tools = request->program->tools,
     };
-    struct tick before = tick;
+    struct fuel before = fuel;
     start_execution(&execution, request);
-    tick = (struct tick){
-        .fuel = execution.state.value_portion,
-        .handler = value_tick,
+    fuel = (struct fuel){
+        .left = execution.state.value_portion,
+        .handler = on_fuel_empty,
         .data = &execution.run,
         .region = request->region,
     };
     bool ok = execute(&execution);
     execution.ended_ns = clock_now_ns();
-    tick = before;
+    fuel = before;
     region_fail_nth(request->region, 0);
     parallel_release(&execution.run);
     stack_release(&execution.run);

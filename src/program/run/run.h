@@ -62,12 +62,12 @@ _Noreturn void run_raise_limit(struct run *run, enum failure_kind kind, const ch
                                const char *option, int64_t limit, const char *message);
 
 // --- fuel ---------------------------------------------------------------------------------------
-void run_refuel(struct run *run);  // looks at the clock, raises TIMEOUT
+void run_refill(struct run *run);  // looks at the clock, raises TIMEOUT
 
 // n units of work inside a builtin.
-static inline void run_tick(struct run *run, size_t n)
+static inline void run_spend(struct run *run, size_t n)
 {
     run->work += n;
     if (__builtin_expect((run->fuel -= (int64_t)n) < 0, 0))
-        run_refuel(run);
+        run_refill(run);
 }

@@ -92,7 +92,7 @@ static void convert_deferred(void *data)
 static value convert(const struct conversion *conversion, value v)
 {
     struct run *run = conversion->run;
-    run_tick(run, 1);
+    run_spend(run, 1);
     if (stack_is_low(run->stack_end, 0)) {
         struct deferred_conversion deferred = {conversion, v};
         stack_call(run, 0, convert_deferred, &deferred);
@@ -143,7 +143,7 @@ static value convert_arguments(struct run *run, const struct tool *tool, value a
 static value normalize(struct run *run, value v)
 {
     struct region *region = run->region;
-    run_tick(run, 1);
+    run_spend(run, 1);
     if (v.tag == VALUE_FLOAT && v.number == floor(v.number) && fabs(v.number) < 0x1p62)
         return value_integer((int64_t)v.number);
     if (v.tag == VALUE_VECTOR) {
@@ -300,10 +300,10 @@ static void call_host(void *data)
 static bool call_here(struct run *run, const struct tool *tool, struct tool_call *call)
 {
     struct host_call host = {.tool = tool, .call = call};
-    struct tick before = tick;
-    tick = (struct tick){0};
+    struct fuel before = fuel;
+    fuel = (struct fuel){0};
     stack_call_host(run, call_host, &host);
-    tick = before;
+    fuel = before;
     return host.ok;
 }
 
@@ -336,7 +336,7 @@ static _Noreturn void fail_tool(struct run *run, const struct tool *tool, struct
     if (call->is_exhausted)
         fail_result_size(run, tool);
     if (call->is_late)
-        run_refuel(run);
+        run_refill(run);
     struct span text = value_text(entry.error);
     run->state->failure.long_message = value_string_format(run->region, "tool '%s' failed: %.*s",
                                                            tool->name, (int)text.length, text.data);
@@ -410,6 +410,6 @@ value tool_apply(struct run *run, uint32_t index, value argument, size_t count)
         state->tool_cache = map_put(run->region, cache, key, value_retain(result));
         parallel_finished(run);
     }
-    run_refuel(run);
+    run_refill(run);
     return result;
 }

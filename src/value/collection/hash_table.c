@@ -59,7 +59,7 @@ static void grow_index(struct region *region, struct indexed *table)
     table->reach = 0;
     for (size_t i = 0; i < old_slots; i++) {
         if (i % PLACES_PER_TICK == 0)
-            tick_spend(PLACES_PER_TICK / PLACES_PER_UNIT);
+            fuel_spend(PLACES_PER_TICK / PLACES_PER_UNIT);
         if (old[i])
             place(table, (uint32_t)(old[i] >> 32), (uint32_t)old[i] - 1);
     }
@@ -219,7 +219,7 @@ static struct indexed *unpack(struct region *region, struct indexed *packed)
     struct indexed *table = dense_new(region, packed->first, packed->capacity, false);
     for (size_t i = 0; i < packed->used; i++) {
         if (i % PLACES_PER_TICK == 0)
-            tick_spend(PLACES_PER_TICK / PLACES_PER_UNIT);
+            fuel_spend(PLACES_PER_TICK / PLACES_PER_UNIT);
         table->entries[table->used++] = indexed_item(packed, i);
     }
     region_return(region, packed, indexed_size(sizeof(int64_t), packed->capacity));
@@ -245,7 +245,7 @@ static struct indexed *dense_to_indexed(struct region *region, struct indexed *d
     struct indexed *table = table_new(region, 2, 2 * sizeof(value), capacity);
     grow_index(region, table);
     for (size_t i = 0; i < dense->used; i++) {
-        tick_spend(1);
+        fuel_spend(1);
         value items[2] = {indexed_key(dense, i), indexed_item(dense, i)};
         table = append(region, table, items, place_hash(items[0]));
     }
@@ -264,11 +264,11 @@ struct object *indexed_to_trie(struct region *region, struct indexed *table)
             struct table_entry entry = indexed_entry(table, i);
             value items[2] = {value_retain(entry.key), value_retain(entry.item)};
             bool added;
-            tick_spend(1);
+            fuel_spend(1);
             trie = trie_put(region, trie, stride, items, &added);
         }
         CHECK(trie);  // a large table has entries
-        // A lasting table may be read by other threads meanwhile.
+        // An immortal table may be read by other threads meanwhile.
         if (table->header.references != OBJECT_LASTING && !object_is_unique(&table->header)) {
             table->trie = trie;
             object_retain(trie);

@@ -128,7 +128,7 @@ static value record_to_table(struct region *region, value map)
     for (size_t i = 0; i < map.aux; i++) {
         value items[2] = {value_retain(record->shape->keys[i]), value_retain(record->slots[i])};
         table = table_put(region, table, items, &added);
-        tick_spend(1);
+        fuel_spend(1);
     }
     value_release(region, map);
     return map_value(table, map.aux);
@@ -236,7 +236,7 @@ value map_sorted_keys(struct region *region, value map)
     value key, item;
     while (map_next(&cursor, &key, &item)) {
         keys = vector_push(region, keys, value_retain(key));
-        tick_spend(1);
+        fuel_spend(1);
     }
     return vector_sort_keys(region, keys);
 }

@@ -60,7 +60,7 @@ value set_sorted(struct region *region, value set)
     value item;
     while (set_next(&cursor, &item)) {
         items = vector_push(region, items, value_retain(item));
-        tick_spend(1);
+        fuel_spend(1);
     }
     return vector_sort_keys(region, items);
 }

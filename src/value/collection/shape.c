@@ -76,7 +76,7 @@ static void index_build(struct shape *shape, uint64_t *hashes, uint32_t *index)
     for (uint32_t slot = 0; slot < shape->count; slot++) {
         hashes[slot] = value_hash(shape->keys[slot]);
         index_add(shape, index, slot);
-        tick_spend(1);
+        fuel_spend(1);
     }
 }
 
@@ -218,7 +218,7 @@ void shapes_share(struct region *region, struct region *shared)
 }
 
 // The heap of the region that the successors of this shape are shared in; NULL: they are not. A
-// lasting map may come from a region that shares its shapes with others than this one does.
+// immortal map may come from a region that shares its shapes with others than this one does.
 static struct heap *shared_heap(const struct region *region, const struct shape *shape)
 {
     struct region *shared = region->attached[ATTACHED_SHARED_SHAPES];
@@ -235,9 +235,9 @@ static bool may_be_shared(const struct heap *heap, const struct shape *parent, v
 static struct shape *shape_make_shared(struct region *shared, struct heap *heap,
                                        const struct shape *parent, value key, uint64_t hash)
 {
-    value lasting = value_string(shared, value_text(key));
-    value_freeze(lasting);
-    struct shape *shape = shape_make(shared, heap, parent, lasting, hash);
+    value immortal = value_string(shared, value_text(key));
+    value_make_immortal(immortal);
+    struct shape *shape = shape_make(shared, heap, parent, immortal, hash);
     shape->shared = shared;
     return shape;
 }

@@ -56,7 +56,7 @@ void sort_entries(value *entries, size_t count, size_t stride, value *scratch,
         size_t left = count - start;
         insertion_sort(&sort, entries + start * stride,
                        left < INSERTION_RUN ? left : INSERTION_RUN);
-        tick_spend(INSERTION_RUN);
+        fuel_spend(INSERTION_RUN);
     }
     value *from = entries, *to = scratch;
     for (size_t run = INSERTION_RUN; run < count; run *= 2) {
@@ -64,7 +64,7 @@ void sort_entries(value *entries, size_t count, size_t stride, value *scratch,
             size_t total = count - start < 2 * run ? count - start : 2 * run;
             size_t left = total < run ? total : run;
             merge(&sort, from + start * stride, left, total, to + start * stride);
-            tick_spend(total);
+            fuel_spend(total);
         }
         value *swapped = from;
         from = to;
@@ -77,7 +77,7 @@ void sort_entries(value *entries, size_t count, size_t stride, value *scratch,
 static int compare_keys(void *data, const value *a, const value *b)
 {
     (void)data;
-    tick_spend(1);
+    fuel_spend(1);
     return value_compare_keys(*a, *b);
 }
 

@@ -12,7 +12,7 @@ static size_t stride_of(value v)
 static int compare_entries(void *data, const value *a, const value *b)
 {
     (void)data;
-    tick_spend(1);
+    fuel_spend(1);
     return value_compare_keys(*a, *b);
 }
 
@@ -26,7 +26,7 @@ static value *sorted_entries(const struct work *work, value v)
     size_t stride = stride_of(v);
     value *entries = work_alloc(work, entries_size(v));
     struct map_cursor cursor = map_iterate(v);
-    tick_spend(v.aux);
+    fuel_spend(v.aux);
     for (size_t i = 0; i < v.aux; i++) {
         if (v.tag == VALUE_MAP)
             map_next(&cursor, &entries[i * 2], &entries[i * 2 + 1]);

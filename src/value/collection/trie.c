@@ -288,7 +288,7 @@ struct object *trie_put(struct region *region, struct object *trie, unsigned str
                         const value *items, bool *ret_added)
 {
     struct put put = {region, stride, value_hash(items[0]), items, false};
-    tick_spend(PUT_UNITS);
+    fuel_spend(PUT_UNITS);
     if (!trie)
         trie = &node_new(region, stride, 0, 0)->header;
     trie = node_put(&put, trie, 0);
@@ -384,7 +384,7 @@ static struct object *node_remove(struct region *region, struct object *object, 
 struct object *trie_remove(struct region *region, struct object *trie, value key, bool *ret_removed)
 {
     uint64_t hash = value_hash(key);
-    tick_spend(PUT_UNITS);
+    fuel_spend(PUT_UNITS);
     *ret_removed = trie_find(trie, key, hash) != NULL;
     return *ret_removed ? node_remove(region, trie, key, hash, 0) : trie;
 }

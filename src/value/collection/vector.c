@@ -70,7 +70,7 @@ static struct vector *copy_elements(struct region *region, value v, size_t capac
     struct vector *vector = vector_reserve(region, capacity);
     for (size_t i = 0; i < v.aux; i++) {
         if (i % COPY_BATCH == 0)
-            tick_spend(COPY_BATCH / COPY_PER_UNIT);
+            fuel_spend(COPY_BATCH / COPY_PER_UNIT);
         vector->own[i] = value_retain(old->items[i]);
     }
     vector->used = v.aux;
@@ -99,7 +99,7 @@ static struct vector *room_behind(struct region *region, value v)
         if (vector->used < vector->capacity)
             return vector;
         size_t capacity = grown(vector->capacity);
-        tick_spend(vector->used / COPY_PER_UNIT);
+        fuel_spend(vector->used / COPY_PER_UNIT);
         vector =
             region_resize(region, vector, vector_size(vector->capacity), vector_size(capacity));
         vector->capacity = (uint32_t)capacity;

@@ -53,13 +53,13 @@ int integer_compare(value a, value b)
     if (a.tag == VALUE_INTEGER && b.tag == VALUE_INTEGER)
         return (a.integer > b.integer) - (a.integer < b.integer);
     struct limbs left, right;
-    limbs_look(a, &left);
-    limbs_look(b, &right);
+    limbs_borrow(a, &left);
+    limbs_borrow(b, &right);
     if (left.negative != right.negative)
         return left.negative ? -1 : 1;
     int order = (left.count > right.count) - (left.count < right.count);
     if (order == 0) {
-        tick_spend(left.count / LIMBS_PER_UNIT);
+        fuel_spend(left.count / LIMBS_PER_UNIT);
         order = mpn_cmp(left.data, right.data, (mp_size_t)left.count);
         order = (order > 0) - (order < 0);
     }
@@ -69,7 +69,7 @@ int integer_compare(value a, value b)
 size_t integer_bits(value a)
 {
     struct limbs limbs;
-    limbs_look(a, &limbs);
+    limbs_borrow(a, &limbs);
     if (limbs.count == 0)
         return 0;
     return limbs.count * 64 - (size_t)__builtin_clzll(limbs.data[limbs.count - 1]);
@@ -78,7 +78,7 @@ size_t integer_bits(value a)
 bool integer_is_odd(value a)
 {
     struct limbs limbs;
-    limbs_look(a, &limbs);
+    limbs_borrow(a, &limbs);
     return limbs.count && limbs.data[0] & 1;
 }
 
@@ -89,7 +89,7 @@ static value add_magnitudes(struct region *region, const struct limbs *a, const 
 {
     if (a->count < b->count)
         return add_magnitudes(region, b, a);
-    tick_spend(a->count / LIMBS_PER_UNIT);
+    fuel_spend(a->count / LIMBS_PER_UNIT);
     struct bignum *sum = bignum_reserve(region, a->count + 1);
     mp_limb_t carry = 0;
     if (b->count)
@@ -110,7 +110,7 @@ static value subtract_magnitudes(struct region *region, const struct limbs *a,
         b = a;
         a = larger;
     }
-    tick_spend(a->count / LIMBS_PER_UNIT);
+    fuel_spend(a->count / LIMBS_PER_UNIT);
     struct bignum *difference = bignum_reserve(region, a->count);
     if (b->count)
         mpn_sub(difference->limbs, a->data, (mp_size_t)a->count, b->data, (mp_size_t)b->count);
@@ -122,8 +122,8 @@ static value subtract_magnitudes(struct region *region, const struct limbs *a,
 static value add_signed(struct region *region, value a, value b, bool negate_b)
 {
     struct limbs left, right;
-    limbs_look(a, &left);
-    limbs_look(b, &right);
+    limbs_borrow(a, &left);
+    limbs_borrow(b, &right);
     right.negative ^= negate_b;
     value sum = left.negative == right.negative ? add_magnitudes(region, &left, &right)
                                                 : subtract_magnitudes(region, &left, &right);
@@ -164,8 +164,8 @@ value integer_multiply(struct region *region, value a, value b)
         !__builtin_mul_overflow(a.integer, b.integer, &product))
         return value_integer(product);
     struct limbs left, right;
-    limbs_look(a, &left);
-    limbs_look(b, &right);
+    limbs_borrow(a, &left);
+    limbs_borrow(b, &right);
     value result = value_integer(0);
     if (left.count && right.count) {
         size_t count = left.count + right.count;
@@ -183,8 +183,8 @@ static void divide(struct region *region, value a, value b, value *ret_quotient,
                    value *ret_remainder)
 {
     struct limbs left, right;
-    limbs_look(a, &left);
-    limbs_look(b, &right);
+    limbs_borrow(a, &left);
+    limbs_borrow(b, &right);
     CHECK(right.count);
     if (left.count < right.count) {
         if (ret_quotient)

@@ -30,10 +30,10 @@ static value from_complement(struct region *region, struct bignum *bignum, size_
 static value combine(struct region *region, value a, value b, enum operation operation)
 {
     struct limbs left, right;
-    limbs_look(a, &left);
-    limbs_look(b, &right);
+    limbs_borrow(a, &left);
+    limbs_borrow(b, &right);
     size_t count = (left.count > right.count ? left.count : right.count) + 1;
-    tick_spend(count / LIMBS_PER_UNIT);
+    fuel_spend(count / LIMBS_PER_UNIT);
     struct bignum *result = bignum_reserve(region, count);
     struct bignum *other = bignum_reserve(region, count);
     to_complement(&left, result->limbs, count);
@@ -80,16 +80,16 @@ value integer_not(struct region *region, value a)
 value integer_shift_left(struct region *region, value a, uint64_t bits)
 {
     struct limbs limbs;
-    limbs_look(a, &limbs);
+    limbs_borrow(a, &limbs);
     if (limbs.count == 0 || bits == 0)
         return a;
     uint64_t whole = bits / LIMB_BITS;
     unsigned part = (unsigned)(bits % LIMB_BITS);
     size_t count = limbs.count + 1;
     count = whole > SIZE_MAX / 16 - count ? SIZE_MAX / 16 : count + (size_t)whole;
-    tick_spend(limbs.count / LIMBS_PER_UNIT);
+    fuel_spend(limbs.count / LIMBS_PER_UNIT);
     struct bignum *result = bignum_reserve(region, count);
-    tick_spend(whole / LIMBS_PER_UNIT);
+    fuel_spend(whole / LIMBS_PER_UNIT);
     memset(result->limbs, 0, (size_t)whole * sizeof(mp_limb_t));
     mp_limb_t carry = 0;
     if (part)
@@ -118,14 +118,14 @@ value integer_shift_right(struct region *region, value a, uint64_t bits)
     if (a.tag == VALUE_INTEGER)
         return value_integer(a.integer >> (bits < LIMB_BITS - 1 ? bits : LIMB_BITS - 1));
     struct limbs limbs;
-    limbs_look(a, &limbs);
+    limbs_borrow(a, &limbs);
     uint64_t whole = bits / LIMB_BITS;
     unsigned part = (unsigned)(bits % LIMB_BITS);
     bool down = limbs.negative && has_low_bits(&limbs, bits);
     value result = value_integer(0);
     if (whole < limbs.count) {
         size_t count = limbs.count - (size_t)whole;
-        tick_spend(count / LIMBS_PER_UNIT);
+        fuel_spend(count / LIMBS_PER_UNIT);
         struct bignum *bignum = bignum_reserve(region, count);
         if (part)
             mpn_rshift(bignum->limbs, limbs.data + whole, (mp_size_t)count, part);
@@ -140,7 +140,7 @@ value integer_shift_right(struct region *region, value a, uint64_t bits)
 bool integer_test_bit(value a, uint64_t bit)
 {
     struct limbs limbs;
-    limbs_look(a, &limbs);
+    limbs_borrow(a, &limbs);
     uint64_t whole = bit / LIMB_BITS;
     bool set = whole < limbs.count && (limbs.data[whole] >> (bit % LIMB_BITS) & 1);
     // -n is ~(n - 1): the bits above the lowest one of n are inverted.
@@ -192,7 +192,7 @@ static uint64_t top_bits(const struct limbs *limbs, size_t bits)
 static double scale_to_double(value a, bool more, int64_t exponent)
 {
     struct limbs limbs;
-    limbs_look(a, &limbs);
+    limbs_borrow(a, &limbs);
     if (limbs.count == 0)
         return 0;
     size_t bits = integer_bits(a);

@@ -17,7 +17,7 @@ enum {
 
 static void spend_piece(size_t limbs)
 {
-    tick_spend(limbs * limbs / PRODUCTS_PER_UNIT + 1);
+    fuel_spend(limbs * limbs / PRODUCTS_PER_UNIT + 1);
 }
 
 static value piece_from_digits(struct region *region, struct span digits)
@@ -53,7 +53,7 @@ static value power_of_ten(struct region *region, size_t exponent)
 // it, GMP converts the whole in one go, which is faster by far.
 static value from_digits(struct region *region, struct span digits)
 {
-    if (digits.length <= PIECE_DIGITS || !tick.handler)
+    if (digits.length <= PIECE_DIGITS || !fuel.handler)
         return piece_from_digits(region, digits);
     size_t first = digits.length % PIECE_DIGITS;
     if (first == 0)
@@ -96,7 +96,7 @@ size_t integer_text_size(value a)
     if (a.tag == VALUE_INTEGER)
         return INTEGER_TEXT_SIZE;
     struct limbs limbs;
-    limbs_look(a, &limbs);
+    limbs_borrow(a, &limbs);
     return mpn_sizeinbase(limbs.data, (mp_size_t)limbs.count, 10) + 2;
 }
 
@@ -131,7 +131,7 @@ static size_t digits_at(size_t level)
 static size_t write_piece(value number, char *text)
 {
     struct limbs limbs;
-    limbs_look(number, &limbs);
+    limbs_borrow(number, &limbs);
     if (limbs.count == 0) {
         text[0] = '0';
         return 1;
@@ -218,21 +218,21 @@ size_t integer_write(value a, char *text)
     if (a.tag == VALUE_INTEGER)
         return write_small(a.integer, text);
     struct limbs limbs;
-    limbs_look(a, &limbs);
+    limbs_borrow(a, &limbs);
     size_t sign = limbs.negative;
     if (sign)
         text[0] = '-';
     if (limbs.count <= PIECE_LIMBS && !limbs.negative)
         return write_piece(a, text);
-    if (!tick.handler)
+    if (!fuel.handler)
         return sign + write_at_once(&limbs, text + sign);
-    struct region *region = tick.region ? tick.region : region_new(SIZE_MAX);
+    struct region *region = fuel.region ? fuel.region : region_new(SIZE_MAX);
     struct bignum *copy = bignum_reserve(region, limbs.count);
     memcpy(copy->limbs, limbs.data, limbs.count * sizeof(mp_limb_t));
     value magnitude = bignum_finish(region, copy, limbs.count, false);
     size_t length = sign + write_large(region, magnitude, text + sign);
     value_release(region, magnitude);
-    if (region != tick.region)
+    if (region != fuel.region)
         region_free(region);
     return length;
 }

@@ -83,7 +83,7 @@ static int64_t read_exponent(struct span text, size_t i)
     bool negative = text.data[i] == '-';
     for (i += negative || text.data[i] == '+'; i < text.length; i++) {
         if (i % TICK_BYTES == 0)
-            tick_spend(TICK_BYTES / BYTES_PER_UNIT);
+            fuel_spend(TICK_BYTES / BYTES_PER_UNIT);
         if (exponent < EXPONENT_MAX)
             exponent = exponent * 10 + (text.data[i] - '0');
     }
@@ -97,7 +97,7 @@ static double read_long(struct span text)
     size_t i;
     for (i = negative; i < text.length && text.data[i] != 'e' && text.data[i] != 'E'; i++) {
         if (i % TICK_BYTES == 0)
-            tick_spend(TICK_BYTES / BYTES_PER_UNIT);
+            fuel_spend(TICK_BYTES / BYTES_PER_UNIT);
         if (text.data[i] == '.')
             fraction = true;
         else

@@ -19,7 +19,7 @@ static size_t smaller(size_t a, size_t b)
 static void multiply_piece(mp_limb_t *product, const mp_limb_t *a, size_t a_count,
                            const mp_limb_t *b, size_t b_count)
 {
-    tick_spend(a_count * b_count / PRODUCTS_PER_UNIT + 1);
+    fuel_spend(a_count * b_count / PRODUCTS_PER_UNIT + 1);
     if (a_count >= b_count)
         mpn_mul(product, a, (mp_size_t)a_count, b, (mp_size_t)b_count);
     else
@@ -53,7 +53,7 @@ static void divide_piece(mp_limb_t *quotient, mp_limb_t *remainder, const mp_lim
                          size_t count, const mp_limb_t *divisor, size_t divisor_count)
 {
     size_t quotient_count = count - divisor_count + 1;
-    tick_spend(quotient_count * divisor_count / PRODUCTS_PER_UNIT + count / PRODUCTS_PER_UNIT + 1);
+    fuel_spend(quotient_count * divisor_count / PRODUCTS_PER_UNIT + count / PRODUCTS_PER_UNIT + 1);
     mpn_tdiv_qr(quotient, remainder, 0, number, (mp_size_t)count, divisor,
                 (mp_size_t)divisor_count);
 }

@@ -15,7 +15,7 @@ struct limbs {
 };
 
 // `ret` must not be moved afterwards: it may point into itself.
-static inline void limbs_look(value v, struct limbs *ret)
+static inline void limbs_borrow(value v, struct limbs *ret)
 {
     if (v.tag == VALUE_INTEGER) {
         ret->negative = v.integer < 0;

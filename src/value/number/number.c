@@ -9,7 +9,7 @@
 static int compare_bignum_float(value a, double number)
 {
     struct limbs limbs;
-    limbs_look(a, &limbs);
+    limbs_borrow(a, &limbs);
     int sign = limbs.negative ? -1 : 1;
     if ((number < 0) != limbs.negative || number == 0)
         return sign;

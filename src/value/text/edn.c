@@ -194,7 +194,7 @@ static bool read_form(struct reader *reader)
                         reader->depth ? "unexpected end, a bracket is open" : "no form");
         size_t start = reader->at;
         bool complete;
-        tick_spend(1);
+        fuel_spend(1);
         if (!read_token(reader, &complete))
             return false;
         if (!complete)

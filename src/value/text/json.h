@@ -19,7 +19,7 @@ struct json_options {
     size_t max_depth;             // 0 = 128
     bool reject_duplicate_names;  // otherwise the last one wins
     bool borrow;                  // strings may point into the text
-    bool lasting;  // the result is lasting (value.h): other regions and threads may refer to it
+    bool immortal;  // the result is immortal (value.h): other regions and threads may refer to it
 };
 
 bool json_read(struct region *region, struct span text, const struct json_options *options,

@@ -105,7 +105,7 @@ static void grow_levels(struct reader *reader)
 
 static __attribute__((noinline)) void make_room(struct reader *reader)
 {
-    tick_spend(VALUES_PER_TICK);
+    fuel_spend(VALUES_PER_TICK);
     if (reader->count == reader->capacity)
         grow_values(reader);
     size_t room = reader->capacity - reader->count;
@@ -132,7 +132,7 @@ static void release_all(struct reader *reader)
 
 static value settle(const struct reader *reader, value v)
 {
-    if (reader->options.lasting && value_is_counted(v))
+    if (reader->options.immortal && value_is_counted(v))
         v.object->references = OBJECT_LASTING;
     return v;
 }
@@ -327,7 +327,7 @@ static bool pairs_are_distinct(const struct shape *shape)
 {
     size_t slot;
     for (size_t i = 0; i < shape->count; i++) {
-        tick_spend(1);
+        fuel_spend(1);
         if (shape_slot(shape, shape->keys[i], &slot) && slot != i)
             return false;
     }
@@ -340,7 +340,7 @@ static bool shape_fits(const struct reader *reader, const struct shape *shape, c
 {
     if (!shape || shape->count != count)
         return false;
-    if (reader->options.lasting && shape->header.references != OBJECT_LASTING)
+    if (reader->options.immortal && shape->header.references != OBJECT_LASTING)
         return false;
     for (size_t i = 0; i < count; i++)
         if (!value_identical(shape->keys[i], pairs[2 * i]))
@@ -395,7 +395,7 @@ static value wide_record(struct reader *reader, const value *pairs, size_t count
     return record;
 }
 
-// Frozen afterwards in lasting mode, because maps with one owner are built in place.
+// Frozen afterwards in immortal mode, because maps with one owner are built in place.
 static value map_from_pairs(struct reader *reader, const value *pairs, size_t count)
 {
     value map = map_new(reader->region);
@@ -404,8 +404,8 @@ static value map_from_pairs(struct reader *reader, const value *pairs, size_t co
                       value_retain(pairs[2 * i + 1]));
     for (size_t i = 0; i < 2 * count; i++)
         value_release(reader->region, pairs[i]);
-    if (reader->options.lasting)
-        value_freeze(map);
+    if (reader->options.immortal)
+        value_make_immortal(map);
     return map;
 }
 
@@ -445,7 +445,7 @@ static const char *close_level(struct reader *reader, const char *at, value *ret
         }
         break;
     }
-    tick_spend(1);
+    fuel_spend(1);
     reader->count = level->base;
     if (--reader->depth)
         reader->top--;

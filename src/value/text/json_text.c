@@ -54,7 +54,7 @@ const char *json_scan_string(const char *p, const char *end, struct json_string 
         const char *stop = p + piece_of((size_t)(end - p));
         p = json_find_special(p, stop);
         if (p == stop && stop < end) {
-            tick_spend(PIECE_BYTES / PIECE_BYTES_PER_UNIT);
+            fuel_spend(PIECE_BYTES / PIECE_BYTES_PER_UNIT);
             continue;
         }
         if (p == end)
@@ -83,7 +83,7 @@ const char *json_scan_string(const char *p, const char *end, struct json_string 
         }
     }
     ret_string->length = (size_t)(p - start);
-    tick_spend(1);
+    fuel_spend(1);
     return p + 1;
 }
 

@@ -99,7 +99,7 @@ void json_write_string(struct buffer *buffer, struct span text)
 static struct region *scratch_region(struct writer *writer)
 {
     if (!writer->region) {
-        writer->region = tick.region;
+        writer->region = fuel.region;
         if (!writer->region) {
             writer->region = region_new(SIZE_MAX);
             writer->own_region = true;
@@ -123,7 +123,7 @@ static bool keys_are_uniform(value map)
     value key, item;
     int tag = -1;
     while (map_next(&cursor, &key, &item)) {
-        tick_spend(1);
+        fuel_spend(1);
         if ((key.tag != VALUE_STRING && key.tag != VALUE_KEYWORD) || (tag >= 0 && key.tag != tag))
             return false;
         tag = key.tag;
@@ -160,7 +160,7 @@ static value rename_keys(struct writer *writer, value map)
         } else {
             renamed = map_put(region, renamed, name, value_retain(entries.item));
         }
-        tick_spend(1);
+        fuel_spend(1);
     }
     sorted_end(&entries, &writer->work);
     return renamed;
@@ -287,7 +287,7 @@ static void write_value(struct writer *writer, value v)
             close_collection(writer);
         if (!writer->work.count || writer->refused)
             break;
-        tick_spend(1);
+        fuel_spend(1);
     }
     while (writer->work.count)
         close_collection(writer);

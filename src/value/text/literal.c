@@ -137,7 +137,7 @@ struct literal literal_string(struct region *region, struct span text, value *re
     size_t quote = find_quote(text, &escapes);
     if (quote == text.length)
         return wrong(0, "string is not closed");
-    tick_spend(quote / PIECE_BYTES_PER_UNIT);
+    fuel_spend(quote / PIECE_BYTES_PER_UNIT);
     struct span raw = {text.data + 1, quote - 1};
     if (!escapes) {
         *ret_value = value_string(region, raw);

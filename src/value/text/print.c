@@ -164,7 +164,7 @@ void value_print_to(struct sink *sink, value v)
     work_init(&work, first, sizeof(first), sizeof(struct frame));
     open_collection(&work, sink, v);
     while (work.count) {
-        tick_spend(1);
+        fuel_spend(1);
         if (!next_inside(work_top(&work), sink, &v))
             close_collection(&work, sink);
         else if (value_is_collection(v))

@@ -335,9 +335,9 @@ size_t character_end(struct span text, size_t offset)
             break;
         previous = next;
         offset += step;
-        tick_spend(1);
+        fuel_spend(1);
     }
-    tick_spend(1);
+    fuel_spend(1);
     return offset;
 }
 

@@ -184,7 +184,7 @@ struct regex *regex_compile(struct run *run, const struct builtin *self, value p
     if (!regex) {
         struct error error;
         struct span text = value_text(pattern);
-        run_tick(run, 100 + text.length);
+        run_spend(run, 100 + text.length);
         pcre2_code *code = regex_pattern_compile(text, REGEX_SEARCH, cache->memory, &error);
         if (!code)
             builtin_fail(run, self, RUNTIME_ERROR, "%s", error.message);
@@ -230,7 +230,7 @@ void regex_translate(struct regex_cache *cache, struct regex_variant *variant)
     cache->may_raise = false;
     bool done = pcre2_jit_compile(variant->code, PCRE2_JIT_COMPLETE | PCRE2_JIT_PARTIAL_HARD) == 0;
     cache->may_raise = true;
-    run_tick(cache->run, 1000 + size);
+    run_spend(cache->run, 1000 + size);
     if (!done)
         return;
     variant->jit = true;

@@ -50,7 +50,7 @@ static size_t next_boundary(struct span text, size_t offset)
 static int stepping_callout(pcre2_callout_block *block, void *data)
 {
     struct run *run = data;
-    run_tick(run, 2 + block->subject_length / 256);
+    run_spend(run, 2 + block->subject_length / 256);
     return 0;
 }
 
@@ -115,11 +115,11 @@ static int match_window(struct search *search, struct regex_variant *variant, si
 static void look_at_clock(struct search *search, size_t starts, bool now)
 {
     struct regex *regex = search->regex;
-    run_tick(search->run, 2 + starts / 32);
+    run_spend(search->run, 2 + starts / 32);
     regex->starts_tried += starts;
     if (now || regex->starts_tried >= STARTS_PER_CLOCK) {
         regex->starts_tried = 0;
-        run_refuel(search->run);
+        run_refill(search->run);
     }
 }
 

@@ -138,7 +138,7 @@ static void write_replacement(struct regex_scan *scan, value replacement, struct
         value_print_plain(sink, text);
         value_release(run->region, text);
     }
-    run_tick(run, 1 + (sink->length - before) / 256);
+    run_spend(run, 1 + (sink->length - before) / 256);
 }
 
 value regex_replace(struct run *run, const struct builtin *self, value pattern, value string,

@@ -366,7 +366,7 @@ static struct branch *start_next(struct run *run)
 static void wait_for_tool(struct run *run)
 {
     struct pool_job *job = pool_wait(run->state->parallel->pool, run->state->deadline_ns);
-    run_refuel(run);  // raises when the deadline has passed
+    run_refill(run);  // raises when the deadline has passed
     if (job)
         make_ready(run->state->parallel, ((struct tool_job *)job)->branch);
 }
@@ -481,10 +481,10 @@ static void run_job(struct pool_job *job)
 
 static void run_job_here(void *data)
 {
-    struct tick before = tick;
-    tick = (struct tick){0};
+    struct fuel before = fuel;
+    fuel = (struct fuel){0};
     run_job(data);
-    tick = before;
+    fuel = before;
 }
 
 static void park(struct run *run, enum branch_status status)

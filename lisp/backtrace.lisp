@@ -1,4 +1,4 @@
-;;;; Backtraces: from SBCL's stack to the frames people wrote (evaluator.md 3.5).
+;;;; Backtraces: from SBCL's stack to the frames people wrote (docs/reference/evaluator.md 3.5).
 ;;;;
 ;;;; A frame list is built in three steps: collect raw frames outward to the form loop; drop,
 ;;;; rename and merge by rule; render. Each raw frame is read under its own handler, so that one

@@ -1,4 +1,4 @@
-;;;; Cloning, parking and waking processes (sessions.md 3 and 7).
+;;;; Cloning, parking and waking processes (docs/reference/sessions.md 3 and 7).
 ;;;;
 ;;;; A session is a family of sibling processes, all children of the supervisor. FREEZE is the one
 ;;;; entrance: the caller goes on, the child stays behind as it is at that moment, parked. A parked

@@ -1,4 +1,4 @@
-;;;; compile-form and macroexpand-form (evaluator.md 4.1, 8).
+;;;; compile-form and macroexpand-form (docs/reference/evaluator.md 4.1, 8).
 ;;;;
 ;;;; Both run in a throw-away copy of the session, so what macros, EVAL-WHEN and #. do to it is
 ;;;; lost with the copy.

@@ -1,4 +1,5 @@
-;;;; Condition reports: everything the caller is told about a failure (evaluator.md 3).
+;;;; Condition reports: everything the caller is told about a failure (docs/reference/evaluator.md
+;;;; 3).
 ;;;;
 ;;;; Unhandled means: would enter the debugger. INVOKE-DEBUGGER is encapsulated (main.lisp), and
 ;;;; CAPTURE-CONDITION runs in its place, with the whole stack alive. It renders the report, leaves

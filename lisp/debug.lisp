@@ -1,4 +1,4 @@
-;;;; Debugging in copies of a post-mortem (evaluator.md 7).
+;;;; Debugging in copies of a post-mortem (docs/reference/evaluator.md 7).
 ;;;;
 ;;;; A copy of a post-mortem is a process that stands inside the failing evaluation: DEBUG-LOOP is
 ;;;; called from the point of error and serves requests there. INVOKE-RESTART leaves it by letting

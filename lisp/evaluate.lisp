@@ -1,4 +1,4 @@
-;;;; Reading and evaluating forms one by one (evaluator.md 2).
+;;;; Reading and evaluating forms one by one (docs/reference/evaluator.md 2).
 
 (in-package "CADRE-AGENT")
 

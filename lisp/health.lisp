@@ -1,4 +1,4 @@
-;;;; The health check after each call (sessions.md 8).
+;;;; The health check after each call (docs/reference/sessions.md 8).
 ;;;;
 ;;;; User code can redefine what the agent and every later evaluation depend on. A short trial of
 ;;;; reading, printing and evaluating says whether the image is still usable; if not the

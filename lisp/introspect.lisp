@@ -1,4 +1,5 @@
-;;;; Questions about the image (evaluator.md 5 and 8). They intern, bind and define nothing.
+;;;; Questions about the image (docs/reference/evaluator.md 5 and 8). They intern, bind and define
+;;;; nothing.
 
 (in-package "CADRE-AGENT")
 

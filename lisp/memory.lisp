@@ -1,4 +1,4 @@
-;;;; What the kernel is told about this process's memory (sessions.md 5).
+;;;; What the kernel is told about this process's memory (docs/reference/sessions.md 5).
 ;;;;
 ;;;; A clone costs what its page tables cost, and the first write to each page after it costs a
 ;;;; fault. So: large pages for the heap, no page tables for the parts of the core nobody writes

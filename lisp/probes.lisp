@@ -1,4 +1,4 @@
-;;;; Probes of SBCL's internals, made when the core is built (sessions.md 11).
+;;;; Probes of SBCL's internals, made when the core is built (docs/reference/sessions.md 11).
 ;;;;
 ;;;; Each internal the agent leans on is tried out by use, in a child process where a failure may
 ;;;; crash. The results are kept in the core, decide between a mechanism and its fallback, and are

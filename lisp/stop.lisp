@@ -1,4 +1,4 @@
-;;;; Stopping a call from outside (sessions.md 6): soft stop, hard stop, heap limit.
+;;;; Stopping a call from outside (docs/reference/sessions.md 6): soft stop, hard stop, heap limit.
 
 (in-package "CADRE-AGENT")
 

@@ -1,4 +1,4 @@
-;;;; Other threads, finalizers: what user code runs beside the call (sessions.md 7).
+;;;; Other threads, finalizers: what user code runs beside the call (docs/reference/sessions.md 7).
 
 (in-package "CADRE-AGENT")
 

@@ -1,4 +1,4 @@
-;;;; Warnings: recorded, muffled, reported with the result (evaluator.md 2.7).
+;;;; Warnings: recorded, muffled, reported with the result (docs/reference/evaluator.md 2.7).
 ;;;;
 ;;;; The handlers are the outermost of a call, so user code that handles or muffles a warning
 ;;;; itself comes first and nothing is recorded.

@@ -1,5 +1,5 @@
-// Runs described as data: the batch record of spec 17, which the command line and the server share,
-// and tools described as data, for tests, examples and tools files.
+// Runs described as data: the batch record of docs/reference/language.md 17, which the command line
+// and the server share, and tools described as data, for tests, examples and tools files.
 #pragma once
 
 #include "program/run/step.h"
@@ -38,8 +38,8 @@ void record_options_default(struct record_options *options);
 bool record_option_set(struct record_options *options, struct span name, value v,
                        struct diagnostic *ret_diagnostic);
 
-// Fills a table from an object name → record (spec 17). Scripts are owned by *scripts and freed with
-// scripted_tools_free(), after the table. The host may be NULL.
+// Fills a table from an object name → record (docs/reference/language.md 17). Scripts are owned by
+// *scripts and freed with scripted_tools_free(), after the table. The host may be NULL.
 struct scripted_tool;
 bool scripted_tools_add(struct tool_table *table, struct scripted_tool **scripts, value tools,
                         const struct remote_host *host, struct diagnostic *ret_diagnostic);

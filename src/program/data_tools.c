@@ -1,4 +1,4 @@
-// Tools described as data (spec 17): constants, echo, errors, small programs.
+// Tools described as data (docs/reference/language.md 17): constants, echo, errors, small programs.
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

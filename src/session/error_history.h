@@ -1,5 +1,5 @@
-// The error history of a session: the last SESSION_ERROR_HISTORY error maps (evaluator.md 2.9), and
-// which of them is the last error.
+// The error history of a session: the last SESSION_ERROR_HISTORY error maps
+// (docs/reference/evaluator.md 2.9), and which of them is the last error.
 //
 // What comes from a worker is not trusted: record_import() takes over the known members alone, with
 // the right types and bounded lengths.

@@ -1,5 +1,6 @@
-// Why a process ended, and what the caller is told (evaluator.md 3.7, 3.8): from the wait status, the
-// agent's farewell, what the Lisp runtime printed last, and what the supervisor itself did.
+// Why a process ended, and what the caller is told (docs/reference/evaluator.md 3.7, 3.8): from the
+// wait status, the agent's farewell, what the Lisp runtime printed last, and what the supervisor
+// itself did.
 #pragma once
 
 #include <stdbool.h>

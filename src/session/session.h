@@ -169,7 +169,7 @@ struct session_reply {
     bool ran;               // false: refused
     struct region *region;  // of the values here; free for more until the callback returns
     value result;           // the agent's RESULT, a map; nil when the process ended without one
-    value error;            // members of evaluator.md 2.9, completed by the supervisor; nil when ok
+    value error;            // as in docs/reference/evaluator.md 2.9; nil when ok
     int64_t error_id;       // its record in the history; 0 = not recorded
     bool frozen;            // the error has a post-mortem
     struct session_output standard_output;
@@ -223,7 +223,8 @@ unsigned session_heap_mb(struct session_manager *manager);
 value session_info(struct session_manager *manager, const char *name, bool measure,
                    struct region *region);
 
-// Error history, newest first: vector of the error maps of evaluator.md 2.9, complete. Copies.
+// Error history, newest first: vector of the error maps of docs/reference/evaluator.md 2.9,
+// complete. Copies.
 value session_errors(struct session_manager *manager, const char *name, struct region *region);
 // One error by number, 0 = the last error; nil when there is none. A copy.
 value session_error(struct session_manager *manager, const char *name, int64_t id,

@@ -159,9 +159,10 @@ const value *vector_items(value vector);  // the elements as one array, borrowed
 value vector_from(struct region *region, const value *items, size_t count);  // consumes the items
 
 // --- maps ---------------------------------------------------------------------------------------
-// Any value can be a key, compared by key identity (spec 1.2). Up to 32 entries, and in objects
-// read from JSON of any size until an entry is added or removed, iteration is in insertion order;
-// larger maps have an arbitrary order. Key order is what map_sorted_keys() gives.
+// Any value can be a key, compared by key identity (docs/reference/language.md 1.2). Up to 32
+// entries, and in objects read from JSON of any size until an entry is added or removed, iteration
+// is in insertion order; larger maps have an arbitrary order. Key order is what map_sorted_keys()
+// gives.
 value map_new(struct region *region);
 size_t map_count(value map);
 bool map_find(value map, value key, value *ret_item);  // borrowed; exact key

@@ -1,4 +1,4 @@
-// The contract between the interpreter and the builtins (spec 8 and 9).
+// The contract between the interpreter and the builtins (docs/reference/language.md 8 and 9).
 //
 // Tables. Family f has two files: builtins_f.c with the functions and builtins_f.def with one row per
 // name:
@@ -60,7 +60,7 @@ static inline bool builtin_accepts(const struct builtin *builtin, size_t count)
 }
 
 // --- calling back -------------------------------------------------------------------------------
-// F: closure, builtin, composed function, tool, keyword, map, set (spec 6).
+// F: closure, builtin, composed function, tool, keyword, map, set (docs/reference/language.md 6).
 bool run_is_callable(value f);
 // type_error unless F; `argument` is its 1-based position.
 void run_check_callable(struct run *run, const struct builtin *self, unsigned argument, value f);

@@ -1,5 +1,6 @@
 // Numbers keys in the order of their first appearance: what group-by, frequencies, distinct and
-// distinct-by count with. A hash table in the run's region, by key identity (spec 1.2).
+// distinct-by count with. A hash table in the run's region, by key identity
+// (docs/reference/language.md 1.2).
 #pragma once
 
 #include "program/builtin/builtin.h"

@@ -1,6 +1,7 @@
-// Arithmetic of programs (spec 1.4): integers stay exact, one float makes the result float. Arguments
-// must be numbers and are consumed. A float result that overflows from finite operands, an integer too
-// large to become a float, and division by zero are arithmetic_error.
+// Arithmetic of programs (docs/reference/language.md 1.4): integers stay exact, one float makes the
+// result float. Arguments must be numbers and are consumed. A float result that overflows from
+// finite operands, an integer too large to become a float, and division by zero are
+// arithmetic_error.
 #pragma once
 
 #include "program/builtin/builtin.h"

@@ -12,7 +12,8 @@ bool string_search_last(struct run *run, value string, value part, size_t from, 
 // Byte offset of `part` in text from `start` on, or SIZE_MAX.
 size_t text_find(struct run *run, struct span text, struct span part, size_t start);
 
-// White space as Java has it (spec 8.9): offsets of the first and behind the last other code point.
+// White space as Java has it (docs/reference/language.md 8.9): offsets of the first and behind the
+// last other code point.
 size_t text_skip_space(struct run *run, struct span text);
 size_t text_skip_space_back(struct run *run, struct span text);
 

@@ -1,4 +1,4 @@
-// Predicates made by (where field op value), spec 7.
+// Predicates made by (where field op value), docs/reference/language.md 7.
 #pragma once
 
 #include "program/builtin/builtin.h"

@@ -1,4 +1,5 @@
-// Bindings: slots, scopes, destructuring patterns (spec 5), let, loop, recur, for, doseq.
+// Bindings: slots, scopes, destructuring patterns (docs/reference/language.md 5), let, loop, recur,
+// for, doseq.
 #include "program/compile/analysis.h"
 
 uint32_t slot_new(struct analysis *analysis)

@@ -1,4 +1,4 @@
-// Names: locals and captures, globals, builtins, namespaces, tools (spec 3).
+// Names: locals and captures, globals, builtins, namespaces, tools (docs/reference/language.md 3).
 #include <stdio.h>
 #include <string.h>
 

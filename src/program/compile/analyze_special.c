@@ -1,4 +1,4 @@
-// Special forms other than bindings, functions and threading (spec 4).
+// Special forms other than bindings, functions and threading (docs/reference/language.md 4).
 #include "program/compile/analysis.h"
 
 static void check_parts(struct analysis *analysis, const struct form *form, size_t least,

@@ -1,4 +1,4 @@
-// Threading: -> ->> as-> cond-> cond->> some-> some->> (spec 4).
+// Threading: -> ->> as-> cond-> cond->> some-> some->> (docs/reference/language.md 4).
 #include <string.h>
 
 #include "program/compile/analysis.h"

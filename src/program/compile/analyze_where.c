@@ -1,4 +1,4 @@
-// (where field) and (where field op value), spec 7.
+// (where field) and (where field op value), docs/reference/language.md 7.
 #include "program/builtin/where.h"
 #include "program/compile/analysis.h"
 

@@ -1,5 +1,5 @@
-// The reader: text to forms (spec 2). Recursion follows the nesting of the source, which max_nesting
-// bounds.
+// The reader: text to forms (docs/reference/language.md 2). Recursion follows the nesting of the
+// source, which max_nesting bounds.
 #include <math.h>
 #include <string.h>
 #include <utf8proc.h>

@@ -103,7 +103,7 @@ static inline bool evaluate_test(const struct expression *expression, struct fra
     return expression->test(expression, frame, run);
 }
 
-// --- patterns: what a binding binds (spec 5) ------------------------------------------------------
+// --- patterns: what a binding binds (docs/reference/language.md 5) ----------------------------
 enum pattern_kind { PATTERN_SLOT, PATTERN_VECTOR, PATTERN_MAP };
 
 struct pattern_entry {  // of a map pattern

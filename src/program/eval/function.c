@@ -1,4 +1,5 @@
-// Callables: closures, builtins, composed functions, tools, keywords, maps, sets (spec 6).
+// Callables: closures, builtins, composed functions, tools, keywords, maps, sets
+// (docs/reference/language.md 6).
 #include <alloca.h>
 #include <stdarg.h>
 #include <stdio.h>

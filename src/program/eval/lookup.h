@@ -11,7 +11,8 @@ struct lookup {
     uint32_t slot;      // of the key in it
 };
 
-// The item under the key in a map, borrowed; the key may be spelt otherwise (spec 1.5).
+// The item under the key in a map, borrowed; the key may be spelt otherwise
+// (docs/reference/language.md 1.5).
 static inline bool lookup_find(struct lookup *lookup, value map, value *ret_item)
 {
     const struct shape *shape = map_shape(map);

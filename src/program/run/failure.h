@@ -1,4 +1,5 @@
-// Failures of a program: one table of kinds (spec 13). The reason of a Step follows from the kind.
+// Failures of a program: one table of kinds (docs/reference/language.md 13). The reason of a Step
+// follows from the kind.
 #pragma once
 
 #define FAILURE_KINDS(X)                                                  \

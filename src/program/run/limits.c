@@ -1,4 +1,4 @@
-// The limits of a run: defaults and options (spec 16).
+// The limits of a run: defaults and options (docs/reference/language.md 16).
 #include <stddef.h>
 
 #include "program/run/step.h"

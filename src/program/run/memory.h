@@ -1,4 +1,5 @@
-// The memory of a run: names carried from run to run (spec 11). Names are keywords in here.
+// The memory of a run: names carried from run to run (docs/reference/language.md 11). Names are
+// keywords in here.
 #pragma once
 
 #include "program/run/state.h"

@@ -1,4 +1,4 @@
-// A Step: what one run gave (spec 12). Owns the region with all its values.
+// A Step: what one run gave (docs/reference/language.md 12). Owns the region with all its values.
 #pragma once
 
 #include "base/buffer.h"

@@ -1,5 +1,5 @@
-// Tools: what a program may call outside itself (spec 14). A table of tools is filled once by the host
-// and then only read, so that several runs may share it.
+// Tools: what a program may call outside itself (docs/reference/language.md 14). A table of tools
+// is filled once by the host and then only read, so that several runs may share it.
 //
 // A call works on values of a region of its own: arguments are copied there, the result from there.
 // So a callback may run in another thread, and what it does wrong with memory cannot hurt the run.

@@ -1,5 +1,5 @@
-// Checks against signatures during a run (spec 15). Failures are validation_error with the phase and
-// the lines in the details; warnings go to the run's list.
+// Checks against signatures during a run (docs/reference/language.md 15). Failures are
+// validation_error with the phase and the lines in the details; warnings go to the run's list.
 #pragma once
 
 #include "program/run/state.h"

@@ -1,5 +1,5 @@
-// Flexible key lookup (spec 1.5): a keyword or string is looked for as itself, as the other kind,
-// and, when its name contains '-', with '_' in its place, in both kinds.
+// Flexible key lookup (docs/reference/language.md 1.5): a keyword or string is looked for as
+// itself, as the other kind, and, when its name contains '-', with '_' in its place, in both kinds.
 #pragma once
 
 #include "value/value.h"

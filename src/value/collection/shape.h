@@ -22,8 +22,9 @@ static inline bool value_is_name(value key)
     return key.tag == VALUE_KEYWORD || key.tag == VALUE_STRING;
 }
 
-bool shape_slot(const struct shape *shape, value key, size_t *ret_slot);           // exact key
-bool shape_slot_flexible(const struct shape *shape, value key, size_t *ret_slot);  // spec 1.5
+bool shape_slot(const struct shape *shape, value key, size_t *ret_slot);  // exact key
+// The key may be spelt otherwise (docs/reference/language.md 1.5).
+bool shape_slot_flexible(const struct shape *shape, value key, size_t *ret_slot);
 
 // The known successor for one more key, or NULL. Looks at the key.
 struct shape *shape_successor(struct region *region, const struct shape *shape, value key);

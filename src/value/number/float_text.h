@@ -13,7 +13,8 @@ enum { FLOAT_DIGITS_MAX = 17, FLOAT_TEXT_SIZE = 32 };
 // 0.d1d2d3… × 10^exponent. Returns how many.
 size_t float_digits(double number, char digits[FLOAT_DIGITS_MAX], int *ret_exponent);
 
-// Canonical text of a finite float (spec 10), also its JSON form. Returns the length, no final NUL.
+// Canonical text of a finite float (docs/reference/language.md 10), also its JSON form. Returns the
+// length, no final NUL.
 size_t float_write(double number, char text[FLOAT_TEXT_SIZE]);
 
 // The nearest double to digits / 10^decimals, when that is a single operation on exact operands;

@@ -1,4 +1,5 @@
-// Numbers of programs (spec 1.4, 8.1): integers of any size and floats together.
+// Numbers of programs (docs/reference/language.md 1.4, 8.1): integers of any size and floats
+// together.
 #pragma once
 
 #include "value/number/bignum.h"

@@ -1,5 +1,5 @@
-// EDN as programs write it: one literal form of spec 2 (no symbols, no calls) to a value. The way
-// back is the canonical text (value/text/print.h).
+// EDN as programs write it: one literal form of docs/reference/language.md 2 (no symbols, no calls)
+// to a value. The way back is the canonical text (value/text/print.h).
 #pragma once
 
 #include "base/error.h"

@@ -7,8 +7,9 @@
 // exhaustion; what was read until then may stay in the region.
 //
 // Writing: compact, shortest digits that read back equal, control characters escaped; map order as
-// map_iterate gives it, or sorted. Values without a JSON form follow the table of spec 10: keywords
-// by name, sets as arrays, everything else as its canonical text.
+// map_iterate gives it, or sorted. Values without a JSON form follow the table of
+// docs/reference/language.md 10: keywords by name, sets as arrays, everything else as its canonical
+// text.
 #pragma once
 
 #include "base/buffer.h"
@@ -36,8 +37,8 @@ enum { JSON_SHALLOW_DEPTH = 100 };  // many readers refuse 200 levels
 void json_write(struct buffer *buffer, value v, unsigned flags, size_t *ret_dropped);
 void json_write_string(struct buffer *buffer, struct span text);  // not UTF-8: U+FFFD
 
-// json/generate-string of programs (spec 8.11): compact, members sorted by name; refuses
-// (ERROR_INVALID) keyword values, sets, functions and their like, special floats, keys other than
-// strings, keywords and integers, and two keys with one name. The string is new; v is only looked
-// at.
+// json/generate-string of programs (docs/reference/language.md 8.11): compact, members sorted by
+// name; refuses (ERROR_INVALID) keyword values, sets, functions and their like, special floats,
+// keys other than strings, keywords and integers, and two keys with one name. The string is new; v
+// is only looked at.
 bool json_generate(struct region *region, value v, value *ret_text, struct error *error);

@@ -1,4 +1,4 @@
-// Canonical text of values (spec 10), and text as `str` makes it (spec 8.9).
+// Canonical text of values (docs/reference/language.md 10), and text as `str` makes it (8.9).
 #pragma once
 
 #include "base/buffer.h"

@@ -1,4 +1,4 @@
-// Regular expressions of programs, by PCRE2 (spec 8.10).
+// Regular expressions of programs, by PCRE2 (docs/reference/language.md 8.10).
 //
 // A regex value holds its source only. The compiled form lives in the run's cache, which the first
 // use makes: pattern memory and match memory come from the run's region, machine code is charged to

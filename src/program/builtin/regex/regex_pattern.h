@@ -1,4 +1,4 @@
-// The syntax of patterns (spec 8.10), translated to PCRE2's. Used by regex.c.
+// The syntax of patterns (docs/reference/language.md 8.10), translated to PCRE2's. Used by regex.c.
 #pragma once
 
 #define PCRE2_CODE_UNIT_WIDTH 8

@@ -1,5 +1,5 @@
-// What the builtins do with regexes: matches as values, splitting, replacing (spec 8.9, 8.10).
-// Strings and patterns are borrowed; results are owned.
+// What the builtins do with regexes: matches as values, splitting, replacing
+// (docs/reference/language.md 8.9, 8.10). Strings and patterns are borrowed; results are owned.
 #pragma once
 
 #include "program/builtin/regex/regex.h"

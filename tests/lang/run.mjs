@@ -1,4 +1,4 @@
-// Language tests as data. Each line of tests/lang/*.jsonl is a batch record of `cadre run --batch`
+// Language tests as data. Each line of tests/lang/*.test is a batch record of `cadre run --batch`
 // with the answer under `expected`. Every record is run
 //   as it is;
 //   without optimisations: same answer in the same number of steps;
@@ -141,7 +141,7 @@ function readCases(file) {
 }
 
 const named = process.argv.slice(2);
-const files = named.length ? named : readdirSync(HERE).filter((name) => name.endsWith('.jsonl')).sort().map((name) => path.join(HERE, name));
+const files = named.length ? named : readdirSync(HERE).filter((name) => name.endsWith('.test')).sort().map((name) => path.join(HERE, name));
 const pages = named.length ? [] : [path.join(HERE, '../../docs/language.md')];
 const own = [...files.flatMap(readCases), ...pages.flatMap(readPage)];
 const outside = !named.length && existsSync(OUTSIDE)

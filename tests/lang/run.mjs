@@ -1,20 +1,22 @@
-// Language tests as data. Each line of tests/lang/*.test is a batch record of `cadre run --batch`
-// with the answer under `expected`. Every record is run
+// Runs the language tests: the cases of tests/lang/*.test (their form: cases.mjs) and the examples of
+// docs/language.md. Each case is run
 //   as it is;
 //   without optimisations: same answer in the same number of steps;
 //   with its memory limit, its fuel, or the number of the allocation that fails rising from zero
 //   (sampled; all of it with CADRE_LONG=1): the right answer or the clean limit error, nothing else.
-// The examples of docs/language.md are run too. Cases that lie beside the checkout (../shared/cases) are run in addition when they are there.
-// Prints `N passed, N failed`.
+// CADRE_CASES=FOLDER adds the cases of FOLDER/*.jsonl: records of `cadre run --batch` with the answer
+// under `expected`. Prints `N passed, N failed`.
+//
+//   tests/lang/run [FILE.test | FILE.jsonl]...
 import { spawn } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { readTests } from './cases.mjs';
 
 const HERE = path.dirname(fileURLToPath(import.meta.url));
 const CADRE = process.env.CADRE ?? path.join(HERE, '../../build/release/src/cli/cadre');
 const LONG = process.env.CADRE_LONG === '1';
-const OUTSIDE = path.join(HERE, '../../../shared/cases');
 const SHOWN = 40;
 
 // --- comparing ---------------------------------------------------------------------------------------
@@ -136,16 +138,21 @@ function readPage(file) {
     .map(([, program, printed], i) => ({ id: `${path.basename(file)}/${i + 1}`, program, expected: { printed } }));
 }
 
-function readCases(file) {
+function readRecords(file) {
   return readFileSync(file, 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line));
 }
 
+const readCases = (file) => (file.endsWith('.jsonl') ? readRecords : readTests)(file);
+
+const filesIn = (folder, ending) => readdirSync(folder).filter((name) => name.endsWith(ending)).sort()
+  .map((name) => path.join(folder, name));
+
 const named = process.argv.slice(2);
-const files = named.length ? named : readdirSync(HERE).filter((name) => name.endsWith('.test')).sort().map((name) => path.join(HERE, name));
+const files = named.length ? named : filesIn(HERE, '.test');
 const pages = named.length ? [] : [path.join(HERE, '../../docs/language.md')];
 const own = [...files.flatMap(readCases), ...pages.flatMap(readPage)];
-const outside = !named.length && existsSync(OUTSIDE)
-  ? readdirSync(OUTSIDE).filter((name) => name.endsWith('.jsonl')).sort().flatMap((name) => readCases(path.join(OUTSIDE, name))) : [];
+const outside = named.length || !process.env.CADRE_CASES ? []
+  : filesIn(process.env.CADRE_CASES, '.jsonl').flatMap(readRecords);
 
 const asTheyAre = await check(own, '', {});
 await check(outside, '', {});

@@ -108,7 +108,7 @@ static void run(struct span source, bool plain, struct buffer *ret_json)
     struct arena arena;
     arena_init(&arena, 1 << 20);
     struct program_inputs inputs = {.region = region_new(SIZE_MAX / 2), .source = source};
-    record_options_default(&inputs.options);
+    run_options_default(&inputs.options);
     inputs.options.limits.timeout_ms = 10000;
     inputs.options.limits.max_memory = 20000000;
     inputs.options.limits.max_steps = 200000;

@@ -10,14 +10,14 @@
 
 enum { TIMEOUT_MS = 2000, MEMORY = 1 << 20, FUEL = 200000 };
 
-static void run(struct span source, bool plain, struct record_run *ret_run)
+static void run(struct span source, bool plain, struct batch_run *ret_run)
 {
     struct region *region = region_new(SIZE_MAX / 2);
-    *ret_run = (struct record_run){0};
+    *ret_run = (struct batch_run){0};
     tool_table_init(&ret_run->tools);
     arena_init(&ret_run->arena, 1 << 20);
     struct program_inputs inputs = {.region = region, .source = source, .tools = &ret_run->tools};
-    record_options_default(&inputs.options);
+    run_options_default(&inputs.options);
     inputs.options.plain = plain;
     inputs.options.limits.timeout_ms = TIMEOUT_MS;
     inputs.options.limits.max_memory = MEMORY;
@@ -72,13 +72,13 @@ static bool tells_the_time(struct span source)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct span source = {(const char *)data, size};
-    struct record_run optimised, plain;
+    struct batch_run optimised, plain;
     run(source, false, &optimised);
     check_json(&optimised.step);
     run(source, true, &plain);
     if (!tells_the_time(source))
         check_agreement(&optimised.step, &plain.step);
-    record_run_release(&optimised);
-    record_run_release(&plain);
+    batch_run_release(&optimised);
+    batch_run_release(&plain);
     return 0;
 }

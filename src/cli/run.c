@@ -51,7 +51,7 @@ struct run_arguments {
     struct region *region;
     struct program_inputs inputs;
     struct tool_table tools;
-    struct scripted_tool *scripts;
+    struct data_tool *scripts;
     struct toolbox *toolbox;  // tools that need a host, or NULL
     value options;            // the options given, for the worker of such a run
     struct buffer source;
@@ -137,7 +137,7 @@ static bool read_tools(struct run_arguments *arguments, const char *path)
     toolbox_free(arguments->toolbox);
     arguments->toolbox = NULL;
     // Keyword names, as EDN writes them, are fine for tools but their records have string keys.
-    if (scripted_tools_add(&arguments->tools, &arguments->scripts, tools, NULL, &diagnostic))
+    if (data_tools_add(&arguments->tools, &arguments->scripts, tools, NULL, &diagnostic))
         return true;
     fprintf(stderr, "cadre run: %s: %s\n", path, diagnostic.message);
     return false;
@@ -153,7 +153,7 @@ static bool set_option(struct run_arguments *arguments, struct span name, const 
         v = value_string_text(arguments->region, text);
     else if (!json_read(arguments->region, span_from(text), NULL, &v, &error))
         v = value_nil();
-    if (record_option_set(&arguments->inputs.options, name, v, &diagnostic)) {
+    if (run_option_set(&arguments->inputs.options, name, v, &diagnostic)) {
         value key = value_string(arguments->region, name);
         arguments->options = map_put(arguments->region, arguments->options, key, v);
         return true;
@@ -361,19 +361,19 @@ static bool run_line(struct span line)
     struct json_options options = {.borrow = true};
     struct error error = {0};
     value record;
-    struct record_run run;
+    struct batch_run run;
     if (json_read(region, line, &options, &record, &error)) {
-        record_run(region, record, NULL, &run);
+        batch_run(region, record, NULL, &run);
     } else {
         struct diagnostic diagnostic = {.kind = INVALID_RECORD};
         snprintf(diagnostic.message, sizeof(diagnostic.message), "not JSON: %.400s", error.message);
-        run = (struct record_run){0};
+        run = (struct batch_run){0};
         record = value_nil();
         step_fail(&run.step, region, value_nil(), SPAN(""), &diagnostic);
     }
     value id = record.tag == VALUE_MAP ? map_get_text(record, "id") : value_nil();
     bool ok = print_step(&run.step, &id);
-    record_run_release(&run);
+    batch_run_release(&run);
     return ok;
 }
 
@@ -418,7 +418,7 @@ int command_run(int argc, char **argv)
     tool_table_init(&arguments.tools);
     arguments.inputs = (struct program_inputs){
         .region = arguments.region, .tools = &arguments.tools, .validation = SIGNATURE_ENABLED};
-    record_options_default(&arguments.inputs.options);
+    run_options_default(&arguments.inputs.options);
     arguments.options = map_new(arguments.region);
     int status = EXIT_USAGE;
     enum parsed parsed = parse_arguments(&arguments, argc, argv);
@@ -431,7 +431,7 @@ int command_run(int argc, char **argv)
     for (unsigned i = 0; i < arguments.file_count; i++)
         buffer_release(&arguments.files[i]);
     tool_table_release(&arguments.tools);
-    scripted_tools_free(arguments.scripts);
+    data_tools_free(arguments.scripts);
     toolbox_free(arguments.toolbox);
     return status;
 }

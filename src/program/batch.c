@@ -11,9 +11,9 @@ enum { SIGNATURE_ARENA_BYTES = 16 * 1024 * 1024, MAX_DECIMALS = 1074 };
 
 // --- options ------------------------------------------------------------------------------------
 
-void record_options_default(struct record_options *options)
+void run_options_default(struct run_options *options)
 {
-    *options = (struct record_options){.float_precision = -1};
+    *options = (struct run_options){.float_precision = -1};
     run_limits_default(&options->limits);
 }
 
@@ -26,7 +26,7 @@ static bool refuse(struct diagnostic *diagnostic, const char *format, struct spa
     return false;
 }
 
-static bool set_memory_mode(struct record_options *options, value v)
+static bool set_memory_mode(struct run_options *options, value v)
 {
     if (v.tag != VALUE_STRING && v.tag != VALUE_KEYWORD)
         return false;
@@ -56,8 +56,8 @@ static bool set_integer(struct limit_option option, struct span name, value v,
     return refuse_value(diagnostic, name, wanted);
 }
 
-bool record_option_set(struct record_options *options, struct span name, value v,
-                       struct diagnostic *ret_diagnostic)
+bool run_option_set(struct run_options *options, struct span name, value v,
+                    struct diagnostic *ret_diagnostic)
 {
     struct limit_option limit = run_limits_find(&options->limits, name);
     if (limit.place)
@@ -83,7 +83,7 @@ bool record_option_set(struct record_options *options, struct span name, value v
     return refuse(ret_diagnostic, "unknown option", name);
 }
 
-static bool read_options(struct record_options *options, value map, struct diagnostic *diagnostic)
+static bool read_options(struct run_options *options, value map, struct diagnostic *diagnostic)
 {
     if (map.tag == VALUE_NIL)
         return true;
@@ -92,7 +92,7 @@ static bool read_options(struct record_options *options, value map, struct diagn
     struct map_cursor cursor = map_iterate(map);
     value name, v;
     while (map_next(&cursor, &name, &v)) {
-        if (v.tag != VALUE_NIL && !record_option_set(options, value_text(name), v, diagnostic))
+        if (v.tag != VALUE_NIL && !run_option_set(options, value_text(name), v, diagnostic))
             return false;
     }
     return true;
@@ -242,7 +242,7 @@ static bool read_signature(value record, struct program_inputs *inputs,
 }
 
 static bool read_inputs(value record, struct program_inputs *inputs, const struct remote_host *host,
-                        struct record_run *run, struct diagnostic *diagnostic)
+                        struct batch_run *run, struct diagnostic *diagnostic)
 {
     if (record.tag != VALUE_MAP)
         return refuse(diagnostic, "not an object", SPAN("record"));
@@ -260,19 +260,19 @@ static bool read_inputs(value record, struct program_inputs *inputs, const struc
            read_history(inputs->region, record, &inputs->history, diagnostic) &&
            read_options(&inputs->options, map_get_text(record, "options"), diagnostic) &&
            read_signature(record, inputs, diagnostic) &&
-           scripted_tools_add(&run->tools, &run->scripts, map_get_text(record, "tools"), host,
-                              diagnostic);
+           data_tools_add(&run->tools, &run->scripts, map_get_text(record, "tools"), host,
+                          diagnostic);
 }
 
-void record_run(struct region *region, value record, const struct remote_host *host,
-                struct record_run *ret_run)
+void batch_run(struct region *region, value record, const struct remote_host *host,
+               struct batch_run *ret_run)
 {
-    *ret_run = (struct record_run){0};
+    *ret_run = (struct batch_run){0};
     tool_table_init(&ret_run->tools);
     arena_init(&ret_run->arena, SIGNATURE_ARENA_BYTES);
     struct program_inputs inputs = {
         .region = region, .tools = &ret_run->tools, .validation = SIGNATURE_ENABLED};
-    record_options_default(&inputs.options);
+    run_options_default(&inputs.options);
     struct diagnostic diagnostic;
     if (read_inputs(record, &inputs, host, ret_run, &diagnostic))
         program_compile_and_run(&inputs, &ret_run->arena, &ret_run->step);
@@ -280,10 +280,10 @@ void record_run(struct region *region, value record, const struct remote_host *h
         step_fail(&ret_run->step, region, inputs.memory, inputs.source, &diagnostic);
 }
 
-void record_run_release(struct record_run *run)
+void batch_run_release(struct batch_run *run)
 {
     step_release(&run->step);
     arena_release(&run->arena);
     tool_table_release(&run->tools);
-    scripted_tools_free(run->scripts);
+    data_tools_free(run->scripts);
 }

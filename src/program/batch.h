@@ -11,39 +11,39 @@ struct remote_host {
 };
 
 // Everything a described run needs; owns its parts.
-struct record_run {
+struct batch_run {
     struct tool_table tools;
     struct arena arena;  // the parsed signature
-    struct scripted_tool *scripts;
+    struct data_tool *scripts;
     struct step step;
 };
 
 // Runs a record (a map with string keys, living in `region`, which becomes the step's). The step is
-// filled whatever happens. Release with record_run_release() after the step was used. Without a host
+// filled whatever happens. Release with batch_run_release() after the step was used. Without a host
 // (NULL) there are no remote tools.
-void record_run(struct region *region, value record, const struct remote_host *host,
-                struct record_run *ret_run);
-void record_run_release(struct record_run *run);
+void batch_run(struct region *region, value record, const struct remote_host *host,
+               struct batch_run *ret_run);
+void batch_run_release(struct batch_run *run);
 
 // The pieces, for callers that have no record but options of their own.
-struct record_options {
+struct run_options {
     struct run_limits limits;
     bool explicit_memory;
     int float_precision;  // -1: none
     bool plain;           // without optimisations, for tests
     size_t fail_allocation;
 };
-void record_options_default(struct record_options *options);
+void run_options_default(struct run_options *options);
 // One option by name; the value is an integer, or "merge" or "explicit" for memory.
-bool record_option_set(struct record_options *options, struct span name, value v,
-                       struct diagnostic *ret_diagnostic);
+bool run_option_set(struct run_options *options, struct span name, value v,
+                    struct diagnostic *ret_diagnostic);
 
 // Fills a table from an object name → record (docs/reference/language.md 17). Scripts are owned by
-// *scripts and freed with scripted_tools_free(), after the table. The host may be NULL.
-struct scripted_tool;
-bool scripted_tools_add(struct tool_table *table, struct scripted_tool **scripts, value tools,
-                        const struct remote_host *host, struct diagnostic *ret_diagnostic);
-void scripted_tools_free(struct scripted_tool *scripts);
+// *scripts and freed with data_tools_free(), after the table. The host may be NULL.
+struct data_tool;
+bool data_tools_add(struct tool_table *table, struct data_tool **scripts, value tools,
+                    const struct remote_host *host, struct diagnostic *ret_diagnostic);
+void data_tools_free(struct data_tool *scripts);
 
 // A program with all its inputs, as values in `region` (which becomes the step's).
 struct program_inputs {
@@ -54,7 +54,7 @@ struct program_inputs {
     struct span signature;  // data NULL: none
     enum signature_mode validation;
     const struct tool_table *tools;
-    struct record_options options;
+    struct run_options options;
 };
 // Compiles and runs. The arena gets the parsed signature and must live as long as the step.
 void program_compile_and_run(const struct program_inputs *inputs, struct arena *arena,

@@ -12,8 +12,8 @@
 
 enum { SCRIPT_BYTES = 64 * 1024 * 1024 };
 
-struct scripted_tool {
-    struct scripted_tool *next;
+struct data_tool {
+    struct data_tool *next;
     struct region *region;  // holds `constant`
     value constant;
     char *error;
@@ -35,7 +35,7 @@ static void sleep_until(int64_t moment_ns)
     }
 }
 
-static bool run_program(const struct scripted_tool *script, struct tool_call *call)
+static bool run_program(const struct data_tool *script, struct tool_call *call)
 {
     struct region *region = region_new(SIZE_MAX / 2);
     struct run_request request = {
@@ -62,9 +62,9 @@ static bool run_program(const struct scripted_tool *script, struct tool_call *ca
     return ok;
 }
 
-static bool call_scripted(void *data, struct tool_call *call)
+static bool call_data_tool(void *data, struct tool_call *call)
 {
-    const struct scripted_tool *script = data;
+    const struct data_tool *script = data;
     if (script->delay_ms > 0) {
         int64_t until = clock_now_ns() + script->delay_ms * 1000000;
         call->is_late = until > call->deadline_ns;
@@ -101,7 +101,7 @@ static bool refuse(struct diagnostic *diagnostic, struct span name, const char *
     return false;
 }
 
-static bool read_constant(struct scripted_tool *script, struct span name, value text,
+static bool read_constant(struct data_tool *script, struct span name, value text,
                           struct diagnostic *diagnostic)
 {
     struct error error = {0};
@@ -114,7 +114,7 @@ static bool read_constant(struct scripted_tool *script, struct span name, value 
 }
 
 // The text is a function of one argument: compiled as a call of it.
-static bool read_program(struct scripted_tool *script, struct span name, value text,
+static bool read_program(struct data_tool *script, struct span name, value text,
                          struct diagnostic *diagnostic)
 {
     if (text.tag != VALUE_STRING)
@@ -151,7 +151,7 @@ static size_t count_behaviours(value record)
     return count;
 }
 
-static bool read_behaviour(struct scripted_tool *script, struct span name, value record,
+static bool read_behaviour(struct data_tool *script, struct span name, value record,
                            const struct remote_host *host, struct diagnostic *diagnostic)
 {
     value part;
@@ -208,15 +208,15 @@ static bool read_text(value record, const char *key, struct span name, struct sp
     return true;
 }
 
-static bool add_one(struct tool_table *table, struct scripted_tool **scripts, struct span name,
+static bool add_one(struct tool_table *table, struct data_tool **scripts, struct span name,
                     value record, const struct remote_host *host, struct diagnostic *diagnostic)
 {
     if (record.tag != VALUE_MAP)
         return refuse(diagnostic, name, "must be an object");
-    struct scripted_tool *script = memory_alloc_zero(sizeof(*script));
+    struct data_tool *script = memory_alloc_zero(sizeof(*script));
     script->next = *scripts;
     *scripts = script;
-    struct tool_definition definition = {.name = name, .function = call_scripted, .data = script};
+    struct tool_definition definition = {.name = name, .function = call_data_tool, .data = script};
     value part;
     if (find_part(record, "skip", &part) && value_is_true(part))
         definition.flags |= TOOL_SKIP;
@@ -228,8 +228,8 @@ static bool add_one(struct tool_table *table, struct scripted_tool **scripts, st
            tool_table_add(table, &definition, diagnostic);
 }
 
-bool scripted_tools_add(struct tool_table *table, struct scripted_tool **scripts, value tools,
-                        const struct remote_host *host, struct diagnostic *ret_diagnostic)
+bool data_tools_add(struct tool_table *table, struct data_tool **scripts, value tools,
+                    const struct remote_host *host, struct diagnostic *ret_diagnostic)
 {
     if (tools.tag == VALUE_NIL)
         return true;
@@ -249,10 +249,10 @@ bool scripted_tools_add(struct tool_table *table, struct scripted_tool **scripts
     return true;
 }
 
-void scripted_tools_free(struct scripted_tool *scripts)
+void data_tools_free(struct data_tool *scripts)
 {
     while (scripts) {
-        struct scripted_tool *next = scripts->next;
+        struct data_tool *next = scripts->next;
         region_free(scripts->region);
         memory_free(scripts->error);
         memory_free(scripts->remote_name);

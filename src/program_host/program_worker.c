@@ -331,11 +331,11 @@ static void run_record(struct worker *worker, struct span payload)
             : PROGRAM_MESSAGE_MAX;
     record =
         readable ? put_definitions_first(region, put_memory(region, record), &prefix) : value_nil();
-    struct record_run run;
-    record_run(region, record, &host, &run);
+    struct batch_run run;
+    batch_run(region, record, &host, &run);
     saved_memory_hide_prefix(&run.step, prefix);
     answer(worker, &run.step, max_step_bytes, keep);
-    record_run_release(&run);
+    batch_run_release(&run);
 }
 
 static void serve(struct worker *worker)

@@ -90,10 +90,10 @@ void cadre_step_free(cadre_step *step)
     memory_free(step);
 }
 
-static const struct record_options *options_of(const cadre_inputs *inputs,
-                                               struct record_options *defaults)
+static const struct run_options *options_of(const cadre_inputs *inputs,
+                                            struct run_options *defaults)
 {
-    record_options_default(defaults);
+    run_options_default(defaults);
     return inputs ? &inputs->options : defaults;
 }
 
@@ -122,8 +122,8 @@ cadre_program *cadre_compile(cadre_host *host, const char *source, size_t length
     program->host = cadre_host_retain(host);
     if (host)
         __atomic_store_n(&host->is_compiled_for, true, __ATOMIC_RELEASE);
-    struct record_options defaults;
-    const struct record_options *options = options_of(inputs, &defaults);
+    struct run_options defaults;
+    const struct run_options *options = options_of(inputs, &defaults);
     struct compile_options compile = {
         .source = utf8_without_mark((struct span){source ? source : "", length}),
         .limits = &options->limits,
@@ -180,8 +180,8 @@ cadre_step *cadre_run(const cadre_program *program, const cadre_inputs *inputs)
         saved_memory_hide_prefix(&step->step, program->prefix);
         return step;
     }
-    struct record_options defaults;
-    const struct record_options *options = options_of(inputs, &defaults);
+    struct run_options defaults;
+    const struct run_options *options = options_of(inputs, &defaults);
     struct run_request request = {
         .program = program->program,
         .region = region,

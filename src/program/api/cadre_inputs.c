@@ -45,7 +45,7 @@ cadre_inputs *cadre_inputs_new(void)
     cadre_inputs *inputs = cadre_new_zero(sizeof(*inputs));
     if (inputs) {
         inputs->validation = SIGNATURE_ENABLED;
-        record_options_default(&inputs->options);
+        run_options_default(&inputs->options);
     }
     return inputs;
 }
@@ -164,8 +164,7 @@ bool cadre_inputs_set_option(cadre_inputs *inputs, const char *name, int64_t num
     struct diagnostic diagnostic;
     if (!inputs || !name)
         return inputs_fail(inputs, "no name");
-    return record_option_set(&inputs->options, span_from(name), value_integer(number),
-                             &diagnostic) ||
+    return run_option_set(&inputs->options, span_from(name), value_integer(number), &diagnostic) ||
            inputs_fail(inputs, diagnostic.message);
 }
 

@@ -35,7 +35,7 @@ struct cadre_inputs {
     struct input_map *memory;
     struct input_signature *signature;
     enum signature_mode validation;
-    struct record_options options;
+    struct run_options options;
     char error[CADRE_MESSAGE_SIZE];
 };
 

@@ -9,7 +9,7 @@
 //
 // Calling. The interpreter has checked the arity before it calls. A builtin *consumes* its arguments:
 // it owns arguments[0 … count-1] and must move each into its result or release it, so that a
-// collection with one owner is updated in place. With BUILTIN_LOOKS it only looks at them: they stay
+// collection with one owner is updated in place. With BUILTIN_BORROWS it borrows them: they stay
 // the caller's, and what is returned must be owned (value_retain what comes from an argument).
 // Array and values are the callee's to overwrite. Nothing need be released before raising.
 //
@@ -20,12 +20,12 @@
 #include "program/run/run.h"
 
 enum builtin_flags {
-    BUILTIN_LOOKS = 1 << 0,     // does not consume its arguments
+    BUILTIN_BORROWS = 1 << 0,   // does not consume its arguments
     BUILTIN_EVEN = 1 << 1,      // only even argument counts (hash-map)
     BUILTIN_ODD = 1 << 2,       // only odd argument counts (assoc)
     BUILTIN_ZERO = 1 << 3,      // (reduce f []) is (f)
     BUILTIN_CONSTANT = 1 << 4,  // the name stands for (f): Double/NaN
-    BUILTIN_WALKS = 1 << 5,     // only starts a sequence with its last argument
+    BUILTIN_ITERATES = 1 << 5,  // only starts a sequence with its last argument
     // the namespaces in which the name may be written, besides clojure.core/ and core/
     BUILTIN_IN_STRING = 1 << 8,  // clojure.string/ str/ string/
     BUILTIN_IN_SET = 1 << 9,     // clojure.set/ set/
@@ -132,16 +132,16 @@ struct sequence {
     value source;
     value map;  // for maps: the map whose sorted keys are in `source`
     size_t position;
-    size_t count;    // items; for strings that are not ASCII: SIZE_MAX, unknown
-    bool looks;      // started by sequence_look: the source is the caller's
-    int64_t number;  // of a range: the next one
+    size_t count;      // items; for strings that are not ASCII: SIZE_MAX, unknown
+    bool is_borrowed;  // started by sequence_borrow: the source is the caller's
+    int64_t number;    // of a range: the next one
     int64_t step;
 };
 void sequence_start(struct run *run, const struct builtin *self, unsigned argument,
                     struct sequence *ret_sequence, value v);
 // The same without consuming v, which must stay alive.
-void sequence_look(struct run *run, const struct builtin *self, unsigned argument,
-                   struct sequence *ret_sequence, value v);
+void sequence_borrow(struct run *run, const struct builtin *self, unsigned argument,
+                     struct sequence *ret_sequence, value v);
 bool sequence_next(struct sequence *sequence, value *ret_item);
 void sequence_end(struct sequence *sequence);
 bool value_is_seqable(value v);

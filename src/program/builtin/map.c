@@ -80,7 +80,7 @@ static value find_first(struct run *run, const struct builtin *self, value f, va
 {
     struct sequence items;
     value item, result = value_nil();
-    sequence_look(run, self, 2, &items, source);
+    sequence_borrow(run, self, 2, &items, source);
     while (sequence_step(&items, &item)) {
         if (run_test(run, f, item)) {
             result = item;

@@ -202,7 +202,7 @@ static value replace_items(struct run *run, const struct builtin *self, value *a
                        table.tag == VALUE_STRING ? "(replace s pattern replacement)" : NULL);
     struct sequence items;
     value result = vector_new(run->region, 0);
-    sequence_look(run, self, 2, &items, arguments[1]);
+    sequence_borrow(run, self, 2, &items, arguments[1]);
     while (sequence_step(&items, &item)) {
         bool present = false;
         if (table.tag == VALUE_MAP) {

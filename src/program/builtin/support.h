@@ -106,7 +106,7 @@ static inline bool sequence_take(struct sequence *sequence, value *ret_item)
     struct vector *vector = (struct vector *)sequence->source.object;
     value *place = &vector->items[sequence->position++];
     *ret_item = *place;
-    if (!sequence->looks && !vector->parent && object_is_unique(&vector->header))
+    if (!sequence->is_borrowed && !vector->parent && object_is_unique(&vector->header))
         *place = value_nil();
     else
         value_retain(*ret_item);

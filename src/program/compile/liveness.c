@@ -238,7 +238,7 @@ static void walk_looks(struct expression_builtin *call, struct slot_set *live)
 
 static void walk_builtin(struct expression_builtin *call, struct slot_set *live)
 {
-    if (call->builtin->flags & BUILTIN_LOOKS)
+    if (call->builtin->flags & BUILTIN_BORROWS)
         walk_looks(call, live);
     else
         walk_list(call->items, call->count, live);

@@ -70,12 +70,12 @@ static unsigned select_builtin(struct expression_builtin *call, bool plain)
     unsigned depth = select_list(call->items, call->count, plain);
     if (plain)
         return depth;
-    if (call->builtin->flags & BUILTIN_WALKS)
+    if (call->builtin->flags & BUILTIN_ITERATES)
         select_walked(call->items[call->count - 1]);
     struct fast_builtin fast = fast_builtin_select(call);
     if (fast.eval)
         call->base.eval = fast.eval;
-    else if (call->builtin->flags & BUILTIN_LOOKS)
+    else if (call->builtin->flags & BUILTIN_BORROWS)
         call->base.eval = call->count < 3 ? looks[call->count] : eval_call_builtin;
     else
         call->base.eval = call->count < 4 ? takes[call->count] : eval_call_builtin;

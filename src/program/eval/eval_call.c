@@ -215,7 +215,7 @@ value eval_range(const struct expression *expression, struct frame *frame, struc
     for (uint32_t i = 0; i < call->count; i++)
         arguments[i] = evaluate(call->items[i], frame, run);
     run->site = expression;
-    return range_to_walk(run, call->builtin, arguments, call->count);
+    return range_lazy(run, call->builtin, arguments, call->count);
 }
 
 // --- keywords -----------------------------------------------------------------------------------

@@ -208,7 +208,7 @@ static value closure_call(struct run *run, struct closure *closure, value *argum
 
 value builtin_apply(struct run *run, const struct builtin *builtin, value *arguments, size_t count)
 {
-    if (!(builtin->flags & BUILTIN_LOOKS))
+    if (!(builtin->flags & BUILTIN_BORROWS))
         return builtin->function(run, builtin, arguments, count);
     value few[4];
     value *kept = few;
@@ -368,7 +368,7 @@ value run_call_on(struct run *run, value f, value item)
 {
     value found;
     const struct builtin *builtin = function_builtin(f);
-    if (builtin && (builtin->flags & BUILTIN_LOOKS) && builtin_accepts(builtin, 1)) {
+    if (builtin && (builtin->flags & BUILTIN_BORROWS) && builtin_accepts(builtin, 1)) {
         run_spend(run, 1);
         value arguments[1] = {item};
         return builtin->function(run, builtin, arguments, 1);

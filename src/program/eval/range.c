@@ -123,7 +123,7 @@ value builtin_range(struct run *run, const struct builtin *self, value *argument
     return make_range(run, self, arguments, count, false);
 }
 
-value range_to_walk(struct run *run, const struct builtin *self, value *arguments, size_t count)
+value range_lazy(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     return make_range(run, self, arguments, count, true);
 }

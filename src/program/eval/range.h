@@ -16,4 +16,4 @@ struct range {
 };
 
 // (range …) for a sequence that is started with it at once: such a range, or a vector.
-value range_to_walk(struct run *run, const struct builtin *self, value *arguments, size_t count);
+value range_lazy(struct run *run, const struct builtin *self, value *arguments, size_t count);

@@ -17,9 +17,10 @@ bool value_is_seqable(value v)
 }
 
 static void start(struct run *run, const struct builtin *self, unsigned argument,
-                  struct sequence *sequence, value v, bool looks)
+                  struct sequence *sequence, value v, bool is_borrowed)
 {
-    *sequence = (struct sequence){.run = run, .source = v, .map = value_nil(), .looks = looks};
+    *sequence =
+        (struct sequence){.run = run, .source = v, .map = value_nil(), .is_borrowed = is_borrowed};
     switch (v.tag) {
     case VALUE_NIL: break;
     case VALUE_VECTOR: sequence->count = vector_count(v); break;
@@ -34,9 +35,9 @@ static void start(struct run *run, const struct builtin *self, unsigned argument
     case VALUE_SET:
         sequence->source = set_sorted(run->region, v);
         sequence->count = set_count(v);
-        if (!looks)
+        if (!is_borrowed)
             value_release(run->region, v);
-        sequence->looks = false;
+        sequence->is_borrowed = false;
         break;
     case VALUE_RANGE: {
         const struct range *range = (const struct range *)v.object;
@@ -55,8 +56,8 @@ void sequence_start(struct run *run, const struct builtin *self, unsigned argume
     start(run, self, argument, ret_sequence, v, false);
 }
 
-void sequence_look(struct run *run, const struct builtin *self, unsigned argument,
-                   struct sequence *ret_sequence, value v)
+void sequence_borrow(struct run *run, const struct builtin *self, unsigned argument,
+                     struct sequence *ret_sequence, value v)
 {
     start(run, self, argument, ret_sequence, v, true);
 }
@@ -104,9 +105,9 @@ void sequence_end(struct sequence *sequence)
     struct region *region = sequence->run->region;
     if (sequence->map.tag == VALUE_MAP) {
         value_release(region, sequence->source);
-        if (!sequence->looks)
+        if (!sequence->is_borrowed)
             value_release(region, sequence->map);
-    } else if (!sequence->looks) {
+    } else if (!sequence->is_borrowed) {
         value_release(region, sequence->source);
     }
 }

@@ -49,11 +49,12 @@ function newShell() {
   return (command) => spawnSync('sh', ['-c', `{ ${command}\n} 2>&1`], { cwd: work, env, encoding: 'utf8', input: '' });
 }
 
-const documents = readdirSync(DOCS).filter((name) => name.endsWith('.md')).map((name) => path.join(DOCS, name));
+const documents = readdirSync(DOCS, { recursive: true }).filter((name) => name.endsWith('.md')).sort()
+  .map((name) => path.join(DOCS, name));
 for (const document of [README, ...documents]) {
   const examples = consoleExamples(readFileSync(document, 'utf8'));
   if (examples.length === 0) continue;
-  describe(path.basename(document), () => {
+  describe(path.relative(path.dirname(DOCS), document), () => {
     const shell = newShell();
     for (const { command, expected } of examples) {
       test(titleOf(command), () => {
@@ -74,6 +75,25 @@ describe('README.md: what to try first works', () => {
       assert.equal(status, 0, stdout);
     });
   }
+});
+
+describe('reference/language.md', () => {
+  const text = readFileSync(path.join(DOCS, 'reference/language.md'), 'utf8');
+
+  test('has every builtin', () => {
+    const { stdout } = spawnSync(CADRE, ['run', '--builtins'], { encoding: 'utf8' });
+    const builtins = stdout.trim().split('\n').map((line) => line.split(' ')[0]);
+    assert.ok(builtins.length > 200);
+    assert.deepEqual(builtins.filter((name) => !text.includes(`\`${name}\``)), []);
+  });
+
+  test('has every kind of failure', () => {
+    const source = path.resolve(DOCS, '../src/program/run/failure.h');
+    const kinds = [...readFileSync(source, 'utf8').matchAll(/^ {4}X\(\w+, "(\w+)", "(\w+)"\)/gm)];
+    assert.ok(kinds.length > 30);
+    const names = kinds.flatMap(([, kind, reason]) => [kind, reason]);
+    assert.deepEqual(names.filter((name) => !text.includes(`\`${name}\``)), []);
+  });
 });
 
 describe('mcp.md', () => {

@@ -1,5 +1,5 @@
 // Runs the language tests: the cases of tests/lang/*.test (their form: cases.mjs) and the examples of
-// docs/language.md. Each case is run
+// docs/language.md and docs/reference/language.md. Each case is run
 //   as it is;
 //   without optimisations: same answer in the same number of steps;
 //   with its memory limit, its fuel, or the number of the allocation that fails rising from zero
@@ -135,7 +135,7 @@ async function check(records, what, change, allowed, alike) {
 function readPage(file) {
   const blocks = readFileSync(file, 'utf8').match(/^```clojure\n[^]*?^```$/gm) ?? [];
   return blocks.flatMap((block) => block.split('\n')).map((line) => line.match(/^(.*\S)\s+;; => (.*)$/)).filter(Boolean)
-    .map(([, program, printed], i) => ({ id: `${path.basename(file)}/${i + 1}`, program, expected: { printed } }));
+    .map(([, program, printed], i) => ({ id: `${path.relative(DOCS, file)}/${i + 1}`, program, expected: { printed } }));
 }
 
 function readRecords(file) {
@@ -149,7 +149,8 @@ const filesIn = (folder, ending) => readdirSync(folder).filter((name) => name.en
 
 const named = process.argv.slice(2);
 const files = named.length ? named : filesIn(HERE, '.test');
-const pages = named.length ? [] : [path.join(HERE, '../../docs/language.md')];
+const DOCS = path.join(HERE, '../../docs');
+const pages = named.length ? [] : ['language.md', 'reference/language.md'].map((name) => path.join(DOCS, name));
 const own = [...files.flatMap(readCases), ...pages.flatMap(readPage)];
 const outside = named.length || !process.env.CADRE_CASES ? []
   : filesIn(process.env.CADRE_CASES, '.jsonl').flatMap(readRecords);

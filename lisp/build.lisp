@@ -11,9 +11,16 @@
 (in-package "CADRE-BUILD")
 
 (defun agent-files (source-directory)
-  "Names in the file `files`, in the order they are compiled and loaded."
-  (with-open-file (stream (merge-pathnames "files" source-directory))
-    (loop for name = (read-line stream nil) while name collect name)))
+  "Names of the files of the system cadre-agent, in the order they are compiled and loaded. The
+definition is read as data: ASDF must not be part of the core."
+  (with-open-file (stream (merge-pathnames "cadre-agent.asd" source-directory))
+    (destructuring-bind (defsystem name &key components &allow-other-keys)
+        (let ((*package* (find-package "CADRE-BUILD"))) (read stream))
+      (declare (ignore defsystem))
+      (assert (string= name "cadre-agent"))
+      (loop for (type file) in components
+            do (assert (eq type :file))
+            collect (concatenate 'string file ".lisp")))))
 
 (defun argument (name)
   "The path in an environment variable. Brackets and stars in it are characters like any others."

@@ -29,8 +29,8 @@ static void fuzz_notify(struct exchange *exchange, struct span message)
     check_message(message);
 }
 
-static void fuzz_finish(struct exchange *exchange, const struct span *messages, size_t count,
-                        int status)
+static void fuzz_write(struct exchange *exchange, const struct span *messages, size_t count,
+                       int status)
 {
     (void)status;
     for (size_t i = 0; i < count; i++)
@@ -42,7 +42,7 @@ static void fuzz_finish(struct exchange *exchange, const struct span *messages, 
     memory_free(exchange);
 }
 
-static const struct exchange_ops fuzz_ops = {.notify = fuzz_notify, .finish = fuzz_finish};
+static const struct exchange_ops fuzz_ops = {.notify = fuzz_notify, .write = fuzz_write};
 
 static void peer_send(struct peer *peer, struct span message)
 {

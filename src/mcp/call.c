@@ -70,7 +70,7 @@ void call_free(struct mcp_call *call)
     }
     if (call->timer)
         event_free(call->timer);
-    buffer_release(&call->held);
+    buffer_release(&call->delayed);
     server_region_give(call->server, call->region);
     memory_free(call);
 }
@@ -110,7 +110,7 @@ static void call_end(struct mcp_call *call, struct span response, int status)
         on_cancel(call, call->on_cancel_data);
     }
     if (exchange)
-        exchange_respond(exchange, response, status);
+        exchange_finish(exchange, response, status);
 }
 
 void call_cancel(struct mcp_call *call)
@@ -279,38 +279,37 @@ void mcp_call_log(struct mcp_call *call, enum mcp_log_level level, const char *l
     call_notify(call, &out);
 }
 
-// --- the end ------------------------------------------------------------------------------------
+// --- finishing: the one response ------------------------------------------------------------------------------------
 
-static void respond(struct mcp_call *call, struct span message, int status)
+static void on_delayed_reply(evutil_socket_t fd, short what, void *data);
+
+// The one way out: the message goes to the exchange, the call is gone afterwards.
+static void call_finish(struct mcp_call *call, struct buffer *message, int status)
 {
     struct exchange *exchange = call->exchange;
+    int64_t since = clock_now_ms() - call->progress_ms;
+    if (exchange && call->progress_ms && since < PROGRESS_TO_RESPONSE_MS) {
+        call->state = CALL_DELAYED;
+        call->delayed_status = status;
+        call->delayed = *message;
+        *message = (struct buffer){0};
+        call_set_timer(call, PROGRESS_TO_RESPONSE_MS - since, on_delayed_reply);
+        return;
+    }
     call->exchange = NULL;
-    call_free(call);  // first, so that the transport sees what is still running
+    call_free(call);  // first, so that the transport sees which calls still run
     if (exchange)
-        exchange_respond(exchange, message, status);
+        exchange_finish(exchange, buffer_span(message), status);
 }
 
-static void on_hold_over(evutil_socket_t fd, short what, void *data)
+static void on_delayed_reply(evutil_socket_t fd, short what, void *data)
 {
     (void)fd, (void)what;
     struct mcp_call *call = data;
-    struct buffer message CLEANUP_BUFFER = call->held;
-    call->held = (struct buffer){0};
-    respond(call, buffer_span(&message), call->held_status);
-}
-
-static void answer(struct mcp_call *call, struct buffer *message, int status)
-{
-    int64_t since = clock_now_ms() - call->progress_ms;
-    if (call->exchange && call->progress_ms && since < PROGRESS_TO_RESPONSE_MS) {
-        call->state = CALL_HELD;
-        call->held_status = status;
-        call->held = *message;
-        *message = (struct buffer){0};
-        call_set_timer(call, PROGRESS_TO_RESPONSE_MS - since, on_hold_over);
-        return;
-    }
-    respond(call, buffer_span(message), status);
+    struct buffer message CLEANUP_BUFFER = call->delayed;
+    call->delayed = (struct buffer){0};
+    call->progress_ms = 0;  // the delay is over
+    call_finish(call, &message, call->delayed_status);
 }
 
 static void write_result(struct mcp_call *call, struct buffer *out, const struct buffer *members)
@@ -338,7 +337,7 @@ static void write_result(struct mcp_call *call, struct buffer *out, const struct
     buffer_append_byte(out, '}');
 }
 
-void call_send_result(struct mcp_call *call, const struct buffer *members)
+void call_finish_result(struct mcp_call *call, const struct buffer *members)
 {
     struct buffer out CLEANUP_BUFFER;
     buffer_init(&out, MCP_OUTPUT_LIMIT);
@@ -351,19 +350,19 @@ void call_send_result(struct mcp_call *call, const struct buffer *members)
     if (!call->task)
         buffer_append_byte(&out, '}');
     if (out.failed) {
-        call_send_error(call, MCP_RESULT_TOO_LARGE, "The result is larger than 4 MiB", SPAN(""),
-                        200);
+        call_finish_error(call, MCP_RESULT_TOO_LARGE, "The result is larger than 4 MiB", SPAN(""),
+                          200);
         return;
     }
     metrics_count_call(call->server, call, false);
     if (call->task)
-        task_reply(call, buffer_span(&out));
+        task_finish(call, buffer_span(&out));
     else
-        answer(call, &out, 200);
+        call_finish(call, &out, 200);
 }
 
-void call_send_error(struct mcp_call *call, int code, const char *message, struct span data_json,
-                     int status)
+void call_finish_error(struct mcp_call *call, int code, const char *message, struct span data_json,
+                       int status)
 {
     metrics_count_call(call->server, call, true);
     struct buffer out CLEANUP_BUFFER;
@@ -373,7 +372,7 @@ void call_send_error(struct mcp_call *call, int code, const char *message, struc
         json_put_integer(&out, "code", code);
         json_put_text(&out, "message", message);
         buffer_append_byte(&out, '}');
-        task_reply_error(call, buffer_span(&out));
+        task_finish_error(call, buffer_span(&out));
         return;
     }
     struct span id = span_from(call->id);
@@ -383,17 +382,17 @@ void call_send_error(struct mcp_call *call, int code, const char *message, struc
         jsonrpc_write_error(&out, MESSAGE_ID_GIVEN, id, code, SPAN("The request was refused"),
                             SPAN(""));
     }
-    answer(call, &out, status);
+    call_finish(call, &out, status);
 }
 
-void call_send_params_error(struct mcp_call *call, const char *format, ...)
+void call_finish_params_error(struct mcp_call *call, const char *format, ...)
 {
     char message[ERROR_MESSAGE_SIZE];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(message, sizeof(message), format, arguments);
     va_end(arguments);
-    call_send_error(call, MCP_INVALID_PARAMS, message, SPAN(""), 200);
+    call_finish_error(call, MCP_INVALID_PARAMS, message, SPAN(""), 200);
 }
 
 struct span call_param_text(const struct mcp_call *call, const char *name)

@@ -121,8 +121,8 @@ static void write_tool_result(struct mcp_call *call, struct buffer *out, struct 
     json_put_boolean(out, "isError", is_error);
 }
 
-static void send_tool_result(struct mcp_call *call, struct span text, value structured,
-                             bool is_error)
+static void reply_tool_result(struct mcp_call *call, struct span text, value structured,
+                              bool is_error)
 {
     struct buffer members CLEANUP_BUFFER;
     buffer_init(&members, MCP_OUTPUT_LIMIT - ENVELOPE_MAX);
@@ -132,7 +132,7 @@ static void send_tool_result(struct mcp_call *call, struct span text, value stru
                                "The result is larger than 4 MiB. Ask for less, or in parts.");
         return;
     }
-    call_send_result(call, &members);
+    call_finish_result(call, &members);
 }
 
 void mcp_call_reply(struct mcp_call *call, struct span text, value structured, bool is_error)
@@ -140,7 +140,7 @@ void mcp_call_reply(struct mcp_call *call, struct span text, value structured, b
     CHECK(call->state == CALL_RUNNING && call->tool);
     struct error error;
     if (follows_schema(call, structured, &error))
-        send_tool_result(call, text, structured, is_error);
+        reply_tool_result(call, text, structured, is_error);
     else
         mcp_call_reply_failure(call, "malformed-result",
                                "The result does not have the form that the tool promises: %s",
@@ -163,7 +163,7 @@ void mcp_call_reply_failure(struct mcp_call *call, const char *code, const char 
     }
     CHECK(call->state == CALL_RUNNING && call->tool);
     call->content = vector_new(call->region, 0);
-    send_tool_result(call, span_from(message), structured, true);
+    reply_tool_result(call, span_from(message), structured, true);
 }
 
 void mcp_call_reply_missing_capability(struct mcp_call *call, const char *capability)
@@ -181,7 +181,7 @@ void mcp_call_reply_missing_capability(struct mcp_call *call, const char *capabi
                              "\"io.modelcontextprotocol/tasks\":{}}}}"
                            : NULL;
     snprintf(data, sizeof(data), "{\"requiredCapabilities\":{\"%s\":{}}}", capability);
-    call_send_error(call, MCP_MISSING_CAPABILITY, message, span_from(form ? form : data), 400);
+    call_finish_error(call, MCP_MISSING_CAPABILITY, message, span_from(form ? form : data), 400);
 }
 
 // --- resources ----------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ static void reply_contents(struct mcp_call *call, const char *mime_type, const c
     json_put_text(&members, "mimeType", mime_type ? mime_type : call->resource->resource.mime_type);
     json_put_span(&members, member, text);
     buffer_append_text(&members, "}]");
-    call_send_result(call, &members);
+    call_finish_result(call, &members);
 }
 
 void mcp_call_reply_text(struct mcp_call *call, const char *mime_type, struct span text)
@@ -223,9 +223,9 @@ void mcp_call_reply_not_found(struct mcp_call *call)
     json_put_text(&data, "uri", call->target);
     buffer_append_byte(&data, '}');
     buffer_append_format(&message, "Resource not found: %s", call->target);
-    call_send_error(call, call_is_modern(call) ? MCP_INVALID_PARAMS : MCP_LEGACY_NOT_FOUND,
-                    message.failed ? "Resource not found" : buffer_text(&message),
-                    data.failed ? SPAN("") : buffer_span(&data), 200);
+    call_finish_error(call, call_is_modern(call) ? MCP_INVALID_PARAMS : MCP_LEGACY_NOT_FOUND,
+                      message.failed ? "Resource not found" : buffer_text(&message),
+                      data.failed ? SPAN("") : buffer_span(&data), 200);
 }
 
 // --- prompts, completion, errors ----------------------------------------------------------------
@@ -245,7 +245,7 @@ void mcp_call_reply_prompt(struct mcp_call *call)
         buffer_append_byte(&members, '}');
     }
     buffer_append_byte(&members, ']');
-    call_send_result(call, &members);
+    call_finish_result(call, &members);
 }
 
 void mcp_call_reply_completion(struct mcp_call *call)
@@ -264,11 +264,11 @@ void mcp_call_reply_completion(struct mcp_call *call)
     json_put_integer(&members, "total", (int64_t)total);
     json_put_boolean(&members, "hasMore", total > sent);
     buffer_append_byte(&members, '}');
-    call_send_result(call, &members);
+    call_finish_result(call, &members);
 }
 
 void mcp_call_reply_error(struct mcp_call *call, int code, const char *message)
 {
     CHECK(call->state == CALL_RUNNING);
-    call_send_error(call, code, message, SPAN(""), 200);
+    call_finish_error(call, code, message, SPAN(""), 200);
 }

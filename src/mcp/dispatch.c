@@ -92,13 +92,13 @@ const struct method *method_find(const struct mcp_server *server, struct span na
     return NULL;
 }
 
-static void send_unknown_method(struct mcp_call *call, struct span name)
+static void refuse_unknown_method(struct mcp_call *call, struct span name)
 {
     char message[160];
     int shown = name.length > 100 ? 100 : (int)name.length;
     snprintf(message, sizeof(message), "Method not found: %.*s", shown, name.data);
-    call_send_error(call, MCP_METHOD_NOT_FOUND, message, SPAN(""),
-                    call_is_modern(call) ? 404 : 200);
+    call_finish_error(call, MCP_METHOD_NOT_FOUND, message, SPAN(""),
+                      call_is_modern(call) ? 404 : 200);
 }
 
 // --- era ----------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ void dispatch_refuse(struct exchange *exchange, int status, enum message_id_form
     if (form == MESSAGE_ID_GIVEN)
         json_write(&id_json, id, 0, NULL);
     jsonrpc_write_error(&out, form, buffer_span(&id_json), code, span_from(text), SPAN(""));
-    exchange_respond(exchange, buffer_span(&out), status);
+    exchange_finish(exchange, buffer_span(&out), status);
 }
 
 static void refuse_invalid(struct exchange *exchange, const struct message *message, bool modern)
@@ -188,7 +188,7 @@ void dispatch_modern(struct mcp_server *server, struct exchange *exchange, struc
         refuse_invalid(exchange, message, true);
     } else if (message->kind == MESSAGE_NOTIFICATION) {
         take_notification(peer, region, message);
-        exchange_respond(exchange, (struct span){NULL, 0}, 202);
+        exchange_finish(exchange, (struct span){NULL, 0}, 202);
     } else if (check_id(exchange, peer, region, message)) {
         struct mcp_call *call = call_new(server, exchange, peer, region, message);
         call->version = VERSION_2026_07_28;
@@ -196,7 +196,7 @@ void dispatch_modern(struct mcp_server *server, struct exchange *exchange, struc
             return;
         call->method = method_find(server, message->method, METHOD_MODERN);
         if (!call->method)
-            send_unknown_method(call, message->method);
+            refuse_unknown_method(call, message->method);
         else if (!call->method->may_ask || modern_read_input(call))
             call->method->run(call);
         return;
@@ -216,12 +216,12 @@ static void start_legacy_call(struct mcp_server *server, struct exchange *exchan
     bool before = call->method &&
                   (call->method->run == method_initialize || call->method->run == method_ping);
     if (!peer->initialized && !before)
-        call_send_error(
+        call_finish_error(
             call, MCP_INVALID_REQUEST,
             "Not initialized: send initialize first (or 2026-07-28 requests with params._meta)",
             SPAN(""), 400);
     else if (!call->method)
-        send_unknown_method(call, message->method);
+        refuse_unknown_method(call, message->method);
     else
         call->method->run(call);
 }
@@ -233,10 +233,10 @@ void dispatch_legacy(struct mcp_server *server, struct exchange *exchange, struc
         refuse_invalid(exchange, message, false);
     } else if (message->kind == MESSAGE_RESPONSE) {
         legacy_take_response(peer, message);
-        exchange_respond(exchange, (struct span){NULL, 0}, 202);
+        exchange_finish(exchange, (struct span){NULL, 0}, 202);
     } else if (message->kind == MESSAGE_NOTIFICATION) {
         take_notification(peer, region, message);
-        exchange_respond(exchange, (struct span){NULL, 0}, 202);
+        exchange_finish(exchange, (struct span){NULL, 0}, 202);
     } else if (check_id(exchange, peer, region, message)) {
         start_legacy_call(server, exchange, peer, region, message);
         return;
@@ -287,7 +287,7 @@ void dispatch_batch(struct mcp_server *server, struct exchange *exchange, struct
         dispatch_legacy(server, exchange, peer, own, &message);
     }
     server_region_give(server, region);
-    exchange_respond(exchange, (struct span){NULL, 0}, 200);
+    exchange_finish(exchange, (struct span){NULL, 0}, 200);
 }
 
 // --- text ---------------------------------------------------------------------------------------

@@ -32,12 +32,12 @@ static void collect(struct exchange *exchange, struct span message)
     exchange->ends[exchange->response_count++] = exchange->responses.length;
 }
 
-void exchange_respond(struct exchange *exchange, struct span message, int status)
+void exchange_finish(struct exchange *exchange, struct span message, int status)
 {
     CHECK(exchange->open > 0);
     exchange->open--;
     if (!exchange->is_batch) {
-        exchange->ops->finish(exchange, &message, message.length > 0, status);
+        exchange->ops->write(exchange, &message, message.length > 0, status);
         return;
     }
     collect(exchange, message);
@@ -49,7 +49,7 @@ void exchange_respond(struct exchange *exchange, struct span message, int status
         messages[i] = (struct span){exchange->responses.data + start, exchange->ends[i] - start};
         start = exchange->ends[i];
     }
-    exchange->ops->finish(exchange, messages, exchange->response_count, exchange->status);
+    exchange->ops->write(exchange, messages, exchange->response_count, exchange->status);
 }
 
 // --- peers --------------------------------------------------------------------------------------

@@ -166,12 +166,10 @@ void *registry_alloc(struct mcp_server *server, size_t size);
 struct exchange;
 
 struct exchange_ops {
-    // A notification or request to the client that belongs to this exchange; it is not the last
-    // message.
+    // Writes a notification or request to the client that precedes the response.
     void (*notify)(struct exchange *exchange, struct span message);
-    // The end: `count` responses, perhaps none. Frees the exchange.
-    void (*finish)(struct exchange *exchange, const struct span *messages, size_t count,
-                   int status);
+    // Writes the `count` responses, perhaps none, and frees the exchange.
+    void (*write)(struct exchange *exchange, const struct span *messages, size_t count, int status);
     // Value of an HTTP header and how often it is there; NULL on stdio.
     const char *(*header)(struct exchange *exchange, const char *name, size_t *ret_count);
     // Optional: ends the connection, the client comes back for the answer.
@@ -191,8 +189,9 @@ struct exchange {
 void exchange_init(struct exchange *exchange, const struct exchange_ops *ops);
 void exchange_release(struct exchange *exchange);
 void exchange_notify(struct exchange *exchange, struct span message);
-// One call less; an empty message means that there is no response.
-void exchange_respond(struct exchange *exchange, struct span message, int status);
+// Finishes one call of the exchange with its response (empty: none). When it was the last one, the
+// transport writes the responses and the exchange is gone.
+void exchange_finish(struct exchange *exchange, struct span message, int status);
 
 // --- peer ---------------------------------------------------------------------------------------
 
@@ -230,7 +229,7 @@ struct mcp_call *peer_find_call(struct peer *peer, struct span id_json);
 enum call_state {
     CALL_RUNNING,    // the handler owes a reply
     CALL_ASKING,     // waiting for the client's answers
-    CALL_HELD,       // answered; the answer waits a moment behind the last progress
+    CALL_DELAYED,    // finished; the response is delayed a moment after the last progress
     CALL_LISTENING,  // an open subscriptions/listen
 };
 
@@ -279,10 +278,10 @@ struct mcp_call {
     unsigned needed;  // client_capability bits of what is pending
     value handler_state;
     size_t unanswered;
-    struct event *timer;  // of CALL_ASKING and CALL_HELD
+    struct event *timer;  // of CALL_ASKING and CALL_DELAYED
 
-    struct buffer held;
-    int held_status;
+    struct buffer delayed;  // the response of CALL_DELAYED
+    int delayed_status;
 
     struct task *task;
 
@@ -306,14 +305,14 @@ void call_set_timer(struct mcp_call *call, int64_t ms, event_callback_fn callbac
 void call_cancel(struct mcp_call *call);
 void call_stop(struct mcp_call *call);  // the same, and the client is told that the server ends
 
-// Ends of a call. `members` are the members of the result object without its braces, or NULL; those
-// that did not fit become an error.
-void call_send_result(struct mcp_call *call, const struct buffer *members);
-void call_send_error(struct mcp_call *call, int code, const char *message, struct span data_json,
-                     int status);
-void call_send_params_error(struct mcp_call *call, const char *format, ...)
+// The way out: mcp_call_reply*() -> call_finish_*() -> exchange_finish() -> exchange_ops.write.
+// Each of these sends the one response of a call, which is gone afterwards. `members` are the
+// members of the result object without its braces, or NULL; those that did not fit become an error.
+void call_finish_result(struct mcp_call *call, const struct buffer *members);
+void call_finish_error(struct mcp_call *call, int code, const char *message, struct span data_json,
+                       int status);
+void call_finish_params_error(struct mcp_call *call, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-void call_write_content(struct mcp_call *call, struct buffer *out);
 void call_notify(struct mcp_call *call, struct buffer *message);
 
 bool log_level_find(struct span name, enum mcp_log_level *ret_level);
@@ -395,8 +394,8 @@ void server_write_info(const struct mcp_server *server, struct buffer *out);
 
 void listener_end(struct mcp_call *call);  // the response of a server that stops
 
-void task_reply(struct mcp_call *call, struct span result);       // whole result object
-void task_reply_error(struct mcp_call *call, struct span error);  // {"code":…,"message":…}
+void task_finish(struct mcp_call *call, struct span result);       // whole result object
+void task_finish_error(struct mcp_call *call, struct span error);  // {"code":…,"message":…}
 void task_ask(struct mcp_call *call);
 void task_drop_all(struct mcp_server *server);
 void listener_notify_task(struct mcp_server *server, const char *task_id,

@@ -20,9 +20,9 @@ static int shown_length(struct span text)
 static void refuse_name(struct mcp_call *call, const char *kind, struct span name)
 {
     if (name.data)
-        call_send_params_error(call, "Unknown %s: %.*s", kind, shown_length(name), name.data);
+        call_finish_params_error(call, "Unknown %s: %.*s", kind, shown_length(name), name.data);
     else
-        call_send_params_error(call, "Invalid params: name must be a string");
+        call_finish_params_error(call, "Invalid params: name must be a string");
 }
 
 // Notes the parameter `arguments`, if there is one, in the call; false when it was refused.
@@ -32,7 +32,7 @@ static bool take_arguments(struct mcp_call *call)
     if (!map_find_text(call->params, "arguments", &arguments))
         return true;
     if (!value_is_map(arguments)) {
-        call_send_params_error(call, "Invalid params: arguments must be an object");
+        call_finish_params_error(call, "Invalid params: arguments must be an object");
         return false;
     }
     call->arguments = arguments;
@@ -59,7 +59,7 @@ void method_tools_call(struct mcp_call *call)
                                entry->tool.flags & MCP_TOOL_NAMES_ONLY, &error))
         call_run_handler(call);
     else if (call->version < VERSION_2025_11_25)
-        call_send_params_error(call, "%s", error.message);
+        call_finish_params_error(call, "%s", error.message);
     else
         mcp_call_reply_failure(call, "invalid-params", "%s", error.message);
 }
@@ -68,7 +68,7 @@ void method_resources_read(struct mcp_call *call)
 {
     struct span uri = call_param_text(call, "uri");
     if (!uri.data) {
-        call_send_params_error(call, "Invalid params: uri must be a string");
+        call_finish_params_error(call, "Invalid params: uri must be a string");
         return;
     }
     call->target = keep_text(call, uri);
@@ -90,16 +90,16 @@ static bool check_prompt_arguments(struct mcp_call *call, const struct mcp_promp
     struct map_cursor cursor = map_iterate(call->arguments);
     while (map_next(&cursor, &name, &item)) {
         if (!value_is_string(item)) {
-            call_send_params_error(call, "Invalid params: argument '%.*s' must be a string",
-                                   shown_length(value_text(name)), value_text(name).data);
+            call_finish_params_error(call, "Invalid params: argument '%.*s' must be a string",
+                                     shown_length(value_text(name)), value_text(name).data);
             return false;
         }
     }
     for (size_t i = 0; i < MCP_PROMPT_ARGUMENTS_MAX && prompt->arguments[i].name; i++) {
         if (prompt->arguments[i].required &&
             !map_find_text(call->arguments, prompt->arguments[i].name, &item)) {
-            call_send_params_error(call, "Invalid params: missing required argument '%s'",
-                                   prompt->arguments[i].name);
+            call_finish_params_error(call, "Invalid params: missing required argument '%s'",
+                                     prompt->arguments[i].name);
             return false;
         }
     }
@@ -148,14 +148,14 @@ void method_completion(struct mcp_call *call)
 {
     struct span reference = completion_reference(call, map_get_text(call->params, "ref"));
     if (!reference.data) {
-        call_send_params_error(call,
-                               "Invalid params: ref names no known prompt or resource template");
+        call_finish_params_error(call,
+                                 "Invalid params: ref names no known prompt or resource template");
         return;
     }
     value argument = map_get_text(call->params, "argument");
     value name = value_is_map(argument) ? map_get_text(argument, "name") : value_nil();
     if (!value_is_string(name) || !value_is_string(map_get_text(argument, "value"))) {
-        call_send_params_error(call, "Invalid params: argument must have a name and a value");
+        call_finish_params_error(call, "Invalid params: argument must have a name and a value");
         return;
     }
     value context = map_get_text(call->params, "context");

@@ -54,7 +54,7 @@ static bool page_begin(struct mcp_call *call, struct page *page, enum list_kind 
     value cursor;
     if (map_find_text(call->params, "cursor", &cursor) &&
         !cursor_read(call->server, kind, cursor, &page->start)) {
-        call_send_params_error(call, "Invalid cursor");
+        call_finish_params_error(call, "Invalid cursor");
         return false;
     }
     buffer_init(&page->members, MCP_OUTPUT_LIMIT);
@@ -82,7 +82,7 @@ static void page_end(struct mcp_call *call, struct page *page)
         cursor_write(call->server, page->kind, page->start + MCP_PAGE_SIZE, cursor);
         json_put_text(&page->members, "nextCursor", cursor);
     }
-    call_send_result(call, &page->members);
+    call_finish_result(call, &page->members);
     buffer_release(&page->members);
 }
 

@@ -30,15 +30,15 @@ void method_initialize(struct mcp_call *call)
 {
     struct peer *peer = call->peer;
     if (peer->initialized) {
-        call_send_error(call, MCP_INVALID_REQUEST, "Already initialized", SPAN(""), 400);
+        call_finish_error(call, MCP_INVALID_REQUEST, "Already initialized", SPAN(""), 400);
         return;
     }
     value version = map_get_text(call->params, "protocolVersion");
     value capabilities = map_get_text(call->params, "capabilities");
     if (!value_is_string(version) || !value_is_map(capabilities) ||
         !value_is_map(map_get_text(call->params, "clientInfo"))) {
-        call_send_params_error(call, "Invalid params: initialize needs protocolVersion (string), "
-                                     "capabilities (object) and clientInfo (object)");
+        call_finish_params_error(call, "Invalid params: initialize needs protocolVersion (string), "
+                                       "capabilities (object) and clientInfo (object)");
         return;
     }
     peer->version = VERSION_LATEST_LEGACY;
@@ -55,22 +55,22 @@ void method_initialize(struct mcp_call *call)
     json_name(&members, "serverInfo");
     server_write_info(call->server, &members);
     json_put_text(&members, "instructions", call->server->info.instructions);
-    call_send_result(call, &members);
+    call_finish_result(call, &members);
 }
 
 void method_ping(struct mcp_call *call)
 {
-    call_send_result(call, NULL);
+    call_finish_result(call, NULL);
 }
 
 void method_set_level(struct mcp_call *call)
 {
     struct span level = call_param_text(call, "level");
     if (level.data && log_level_find(level, &call->peer->log_level))
-        call_send_result(call, NULL);
+        call_finish_result(call, NULL);
     else
-        call_send_params_error(call, "Invalid params: level must be one of debug, info, notice, "
-                                     "warning, error, critical, alert, emergency");
+        call_finish_params_error(call, "Invalid params: level must be one of debug, info, notice, "
+                                       "warning, error, critical, alert, emergency");
 }
 
 // --- subscriptions ------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ void method_set_level(struct mcp_call *call)
 static bool check_subscription_uri(struct mcp_call *call, struct span uri)
 {
     if (!uri.data) {
-        call_send_params_error(call, "Invalid params: uri must be a string");
+        call_finish_params_error(call, "Invalid params: uri must be a string");
         return false;
     }
     if (registry_knows_uri(call->server, call->region, uri))
@@ -107,13 +107,13 @@ void method_subscribe(struct mcp_call *call)
         return;
     if (find_subscription(peer, uri) == peer->subscription_count) {
         if (peer->subscription_count == MCP_SUBSCRIPTIONS_MAX) {
-            call_send_params_error(call, "Invalid params: at most %d subscriptions",
-                                   MCP_SUBSCRIPTIONS_MAX);
+            call_finish_params_error(call, "Invalid params: at most %d subscriptions",
+                                     MCP_SUBSCRIPTIONS_MAX);
             return;
         }
         peer->subscriptions[peer->subscription_count++] = memory_copy_text(uri.data, uri.length);
     }
-    call_send_result(call, NULL);
+    call_finish_result(call, NULL);
 }
 
 void method_unsubscribe(struct mcp_call *call)
@@ -127,7 +127,7 @@ void method_unsubscribe(struct mcp_call *call)
         memory_free(peer->subscriptions[i]);
         peer->subscriptions[i] = peer->subscriptions[--peer->subscription_count];
     }
-    call_send_result(call, NULL);
+    call_finish_result(call, NULL);
 }
 
 // --- requests to the client ---------------------------------------------------------------------
@@ -139,7 +139,7 @@ static void fail_asking(struct mcp_call *call, const char *reason)
     if (call->tool)
         mcp_call_reply_failure(call, "no-answer", "%s", reason);
     else
-        call_send_error(call, MCP_INVALID_PARAMS, reason, SPAN(""), 200);
+        call_finish_error(call, MCP_INVALID_PARAMS, reason, SPAN(""), 200);
 }
 
 static void on_no_answer(evutil_socket_t fd, short what, void *data)

@@ -16,7 +16,7 @@ static bool read_log_level(struct mcp_call *call)
     if (!map_find_text(call->meta, META_PREFIX "logLevel", &level))
         return true;
     if (!value_is_string(level) || !log_level_find(value_text(level), &found)) {
-        call_send_params_error(call, "Invalid params: unknown " META_PREFIX "logLevel");
+        call_finish_params_error(call, "Invalid params: unknown " META_PREFIX "logLevel");
         return false;
     }
     call->log_level = (int)found;
@@ -45,9 +45,10 @@ static bool check_required_meta(struct mcp_call *call)
         buffer_append_text(&data, "\"" META_PREFIX "clientCapabilities\"");
     }
     buffer_append_text(&data, "]}");
-    call_send_error(call, MCP_INVALID_PARAMS,
-                    "Invalid params: params._meta lacks a required key, or it is of the wrong type",
-                    buffer_span(&data), 400);
+    call_finish_error(
+        call, MCP_INVALID_PARAMS,
+        "Invalid params: params._meta lacks a required key, or it is of the wrong type",
+        buffer_span(&data), 400);
     return false;
 }
 
@@ -60,8 +61,8 @@ static bool check_version(struct mcp_call *call, struct span version)
     buffer_append_text(&data, "{\"supported\":[\"2026-07-28\"]");
     json_put_span(&data, "requested", version);
     buffer_append_byte(&data, '}');
-    call_send_error(call, MCP_UNSUPPORTED_VERSION, "Unsupported protocol version",
-                    data.failed ? SPAN("") : buffer_span(&data), 400);
+    call_finish_error(call, MCP_UNSUPPORTED_VERSION, "Unsupported protocol version",
+                      data.failed ? SPAN("") : buffer_span(&data), 400);
     return false;
 }
 
@@ -129,14 +130,14 @@ void method_discover(struct mcp_call *call)
     json_name(&members, "capabilities");
     modern_write_capabilities(call->server, &members, true);
     json_put_text(&members, "instructions", call->server->info.instructions);
-    call_send_result(call, &members);
+    call_finish_result(call, &members);
 }
 
 // --- asking: multi round-trip requests ----------------------------------------------------------
 
 static bool input_error(struct mcp_call *call, const char *message)
 {
-    call_send_params_error(call, "%s", message);
+    call_finish_params_error(call, "%s", message);
     return false;
 }
 
@@ -173,12 +174,12 @@ void modern_ask(struct mcp_call *call)
     call->round++;
     state_sign(call, &state);
     if (state.failed) {
-        call_send_error(call, MCP_RESULT_TOO_LARGE, "The answers given so far are too large",
-                        SPAN(""), 200);
+        call_finish_error(call, MCP_RESULT_TOO_LARGE, "The answers given so far are too large",
+                          SPAN(""), 200);
         return;
     }
     json_put_text(&members, "resultType", "input_required");
     json_put_value(&members, "inputRequests", call->pending);
     json_put_span(&members, "requestState", buffer_span(&state));
-    call_send_result(call, &members);
+    call_finish_result(call, &members);
 }

@@ -94,7 +94,7 @@ static void end_calls(struct mcp_server *server, void (*end)(struct mcp_call *ca
 {
     struct mcp_call *call = TAILQ_FIRST(&server->calls);
     while (call) {
-        bool chosen = !call->cancelled && (all || (call->exchange && call->state != CALL_HELD));
+        bool chosen = !call->cancelled && (all || (call->exchange && call->state != CALL_DELAYED));
         struct mcp_call *next = TAILQ_NEXT(call, link);
         if (chosen)
             end(call);

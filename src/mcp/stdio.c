@@ -76,8 +76,8 @@ static void on_writable(evutil_socket_t fd, short what, void *data)
     check_end(data);
 }
 
-static void append_line(struct mcp_stdio *stdio, const struct span *parts, size_t count,
-                        bool is_array)
+static void write_line(struct mcp_stdio *stdio, const struct span *parts, size_t count,
+                       bool is_array)
 {
     if (stdio->output_dead)
         return;
@@ -104,25 +104,25 @@ static void append_line(struct mcp_stdio *stdio, const struct span *parts, size_
 
 static void stdio_notify(struct exchange *exchange, struct span message)
 {
-    append_line(((struct stdio_exchange *)exchange)->stdio, &message, 1, false);
+    write_line(((struct stdio_exchange *)exchange)->stdio, &message, 1, false);
 }
 
 static void peer_send(struct peer *peer, struct span message)
 {
     struct mcp_stdio *stdio = (struct mcp_stdio *)((char *)peer - offsetof(struct mcp_stdio, peer));
-    append_line(stdio, &message, 1, false);
+    write_line(stdio, &message, 1, false);
 }
 
-static void stdio_finish(struct exchange *exchange, const struct span *messages, size_t count,
-                         int status)
+static void stdio_write(struct exchange *exchange, const struct span *messages, size_t count,
+                        int status)
 {
     (void)status;
     struct mcp_stdio *stdio = ((struct stdio_exchange *)exchange)->stdio;
     if (exchange->is_batch && count > 0 && exchange->responses.length < MCP_OUTPUT_LIMIT) {
-        append_line(stdio, messages, count, true);
+        write_line(stdio, messages, count, true);
     } else {
         for (size_t i = 0; i < count; i++)
-            append_line(stdio, &messages[i], 1, false);
+            write_line(stdio, &messages[i], 1, false);
     }
     exchange_release(exchange);
     memory_free(exchange);
@@ -131,7 +131,7 @@ static void stdio_finish(struct exchange *exchange, const struct span *messages,
     check_end(stdio);
 }
 
-static const struct exchange_ops stdio_ops = {.notify = stdio_notify, .finish = stdio_finish};
+static const struct exchange_ops stdio_ops = {.notify = stdio_notify, .write = stdio_write};
 
 // --- input --------------------------------------------------------------------------------------
 

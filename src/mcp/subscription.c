@@ -93,14 +93,14 @@ void method_listen(struct mcp_call *call)
     struct mcp_server *server = call->server;
     value filter = map_get_text(call->params, "notifications");
     if (!value_is_map(filter)) {
-        call_send_params_error(call, "Invalid params: notifications must be an object");
+        call_finish_params_error(call, "Invalid params: notifications must be an object");
         return;
     }
     for (enum mcp_list list = 0; list < MCP_LIST_COUNT; list++) {
         value wanted = map_get_text(filter, list_names[list].filter);
         if (!value_is_nil(wanted) && wanted.tag != VALUE_BOOLEAN) {
-            call_send_params_error(call, "Invalid params: %s must be a boolean",
-                                   list_names[list].filter);
+            call_finish_params_error(call, "Invalid params: %s must be a boolean",
+                                     list_names[list].filter);
             return;
         }
         if (wanted.tag == VALUE_BOOLEAN && wanted.boolean && list_can_change(server, list))
@@ -109,7 +109,7 @@ void method_listen(struct mcp_call *call)
     value uris, tasks;
     if (!read_strings(call, filter, "resourceSubscriptions", is_resource, &uris) ||
         !read_strings(call, filter, "taskIds", is_any, &tasks)) {
-        call_send_params_error(
+        call_finish_params_error(
             call, "Invalid params: resourceSubscriptions and taskIds must be arrays of strings");
         return;
     }
@@ -122,7 +122,7 @@ void method_listen(struct mcp_call *call)
     buffer_init(&agreed, AGREED_MAX);
     write_agreed(call, &agreed);
     if (agreed.failed) {
-        call_send_params_error(call, "Invalid params: these notifications are too large a wish");
+        call_finish_params_error(call, "Invalid params: these notifications are too large a wish");
         return;
     }
     call->state = CALL_LISTENING;
@@ -142,7 +142,7 @@ void listener_end(struct mcp_call *call)
         jsonrpc_write_call(&out, NULL, "notifications/cancelled", &params);
         call_notify(call, &out);
     }
-    call_send_result(call, NULL);
+    call_finish_result(call, NULL);
 }
 
 static bool has_string(value list, const char *text)

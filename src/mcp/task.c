@@ -175,7 +175,7 @@ bool mcp_call_become_task(struct mcp_call *call)
         call->peer->call_count--;
         call->peer = NULL;
     }
-    exchange_respond(exchange, buffer_span(&out), 200);
+    exchange_finish(exchange, buffer_span(&out), 200);
     return true;
 }
 
@@ -184,7 +184,7 @@ bool mcp_call_is_task(const struct mcp_call *call)
     return call->task != NULL;
 }
 
-static void finish(struct mcp_call *call, struct span outcome, bool failed)
+static void finish_work(struct mcp_call *call, struct span outcome, bool failed)
 {
     struct task *task = call->task;
     struct mcp_server *server = call->server;
@@ -198,14 +198,14 @@ static void finish(struct mcp_call *call, struct span outcome, bool failed)
     set_status(server, task, failed ? "failed" : "completed");
 }
 
-void task_reply(struct mcp_call *call, struct span result)
+void task_finish(struct mcp_call *call, struct span result)
 {
-    finish(call, result, false);
+    finish_work(call, result, false);
 }
 
-void task_reply_error(struct mcp_call *call, struct span error)
+void task_finish_error(struct mcp_call *call, struct span error)
 {
-    finish(call, error, true);
+    finish_work(call, error, true);
 }
 
 void task_ask(struct mcp_call *call)
@@ -245,7 +245,7 @@ static struct task *find_task(struct mcp_call *call)
     TAILQ_FOREACH (task, &call->server->tasks, link)
         if (id.data && span_equal_text(id, task->id))
             return task;
-    call_send_params_error(call, "Invalid params: unknown task");
+    call_finish_params_error(call, "Invalid params: unknown task");
     return NULL;
 }
 
@@ -257,7 +257,7 @@ void method_task_get(struct mcp_call *call)
     struct buffer members CLEANUP_BUFFER;
     buffer_init(&members, MCP_OUTPUT_LIMIT);
     write_task(task, &members, true);
-    call_send_result(call, &members);
+    call_finish_result(call, &members);
 }
 
 static void take_answers(struct task *task, value responses)
@@ -282,14 +282,14 @@ void method_task_update(struct mcp_call *call)
         return;
     value responses = map_get_text(call->params, "inputResponses"), key, answer;
     if (!value_is_map(responses)) {
-        call_send_params_error(call, "Invalid params: inputResponses must be an object");
+        call_finish_params_error(call, "Invalid params: inputResponses must be an object");
         return;
     }
     struct map_cursor cursor = map_iterate(responses);
     while (map_next(&cursor, &key, &answer)) {
         if (!value_is_map(answer)) {
-            call_send_params_error(call,
-                                   "Invalid params: each of inputResponses must be an object");
+            call_finish_params_error(call,
+                                     "Invalid params: each of inputResponses must be an object");
             return;
         }
     }
@@ -302,7 +302,7 @@ void method_task_update(struct mcp_call *call)
         work->state = CALL_RUNNING;
         set_status(call->server, task, "working");
     }
-    call_send_result(call, NULL);
+    call_finish_result(call, NULL);
     if (go_on)
         call_run_handler(work);
 }
@@ -320,5 +320,5 @@ void method_task_cancel(struct mcp_call *call)
         set_status(call->server, task, "cancelled");
         call_cancel(work);
     }
-    call_send_result(call, NULL);
+    call_finish_result(call, NULL);
 }

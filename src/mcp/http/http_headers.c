@@ -20,7 +20,7 @@ static bool mismatch(struct mcp_call *call, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(message, sizeof(message), format, arguments);
     va_end(arguments);
-    call_send_error(call, MCP_HEADER_MISMATCH, message, SPAN(""), 400);
+    call_finish_error(call, MCP_HEADER_MISMATCH, message, SPAN(""), 400);
     return false;
 }
 

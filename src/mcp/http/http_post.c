@@ -71,8 +71,8 @@ static void send_json(struct http_exchange *post, const struct span *messages, s
     reply_send(reply, status, "application/json", parts, count > 0 ? used : 0);
 }
 
-static void post_finish(struct exchange *exchange, const struct span *messages, size_t count,
-                        int status)
+static void post_write(struct exchange *exchange, const struct span *messages, size_t count,
+                       int status)
 {
     struct http_exchange *post = upcast(exchange);
     struct reply *reply = post->reply;
@@ -122,7 +122,7 @@ static void post_close_early(struct exchange *exchange, unsigned retry_ms)
 
 static const struct exchange_ops post_ops = {
     .notify = post_notify,
-    .finish = post_finish,
+    .write = post_write,
     .header = post_header,
     .close_early = post_close_early,
 };

@@ -295,8 +295,8 @@ void dispatch_batch(struct mcp_server *server, struct exchange *exchange, struct
 struct region *dispatch_read(struct mcp_server *server, struct exchange *exchange,
                              enum message_id_form refusal_id, struct span text, value *ret_whole)
 {
-    if (server->on_message)
-        server->on_message(server->on_message_data);
+    if (server->prewake)  // before parsing: the worker wakes up in parallel
+        server->prewake(server->prewake_data);
     struct region *region = server_region_take(server);
     struct error error;
     if (jsonrpc_read(region, text, ret_whole, &error)) {

@@ -129,8 +129,8 @@ struct mcp_server {
     TAILQ_HEAD(transport_head, transport) transports;
     struct metrics *metrics;
     struct state_keeper *states;
-    mcp_message_fn *on_message;  // may be NULL
-    void *on_message_data;
+    mcp_prewake_fn *prewake;  // may be NULL
+    void *prewake_data;
     struct region *shapes;  // of the messages (shapes_share)
     struct region *spare[MCP_SPARE_REGIONS];
     size_t spare_count;

@@ -62,10 +62,11 @@ struct mcp_server *mcp_server_new(struct event_base *base, const struct mcp_serv
 // later.
 void mcp_server_free(struct mcp_server *server);
 
-// `on_message` is called when a message has come, before it is read: who works for the server can get
-// ready meanwhile. Whether it is a request, and for whom, is not known yet.
-typedef void mcp_message_fn(void *data);
-void mcp_server_on_message(struct mcp_server *server, mcp_message_fn *on_message, void *data);
+// Latency: `prewake` is called when a message has arrived, before it is parsed, so that a worker
+// process can wake up while the message is parsed. Whether the message is a request, and for which
+// worker, is not known yet.
+typedef void mcp_prewake_fn(void *data);
+void mcp_server_set_prewake(struct mcp_server *server, mcp_prewake_fn *prewake, void *data);
 
 // Stops taking work: transports answer open subscriptions, refuse new requests, let running ones
 // finish for at most grace_ms and then report their end through their on_end function. May be

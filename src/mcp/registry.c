@@ -120,10 +120,10 @@ size_t mcp_server_active_calls(const struct mcp_server *server)
     return server->call_count;
 }
 
-void mcp_server_on_message(struct mcp_server *server, mcp_message_fn *on_message, void *data)
+void mcp_server_set_prewake(struct mcp_server *server, mcp_prewake_fn *prewake, void *data)
 {
-    server->on_message = on_message;
-    server->on_message_data = data;
+    server->prewake = prewake;
+    server->prewake_data = data;
 }
 
 // Regions are kept warm: a small request then allocates nothing from the system.

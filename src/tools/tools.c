@@ -66,14 +66,14 @@ static bool check_selection(const struct tools *tools, struct error *error)
     return true;
 }
 
-static void on_message(void *data)
+static void prewake(void *data)
 {
     session_call_attention(((struct tools *)data)->sessions);
 }
 
 bool tools_register(struct tools *tools, struct error *error)
 {
-    mcp_server_on_message(tools->server, on_message, tools);
+    mcp_server_set_prewake(tools->server, prewake, tools);
     tools_register_metrics(tools);
     tools_register_evaluate(tools);
     tools_register_errors(tools);

@@ -7,9 +7,11 @@ SECONDS ?= 60
 
 RELEASE := build/release
 DEBUG   := build/debug
+COVERAGE := build/coverage
 FUZZ    := build/fuzz
 
-.PHONY: all setup release debug run test conformance bench fuzz soak lint format install clean help
+.PHONY: all setup release debug coverage-build run check test conformance bench coverage fuzz soak lint \
+	format install clean help
 
 .NOTPARALLEL:
 
@@ -32,11 +34,18 @@ debug:
 run: release
 	@scripts/run-server $(RELEASE) $(PORT)
 
-test: release debug
-	@scripts/run-tests $(SUITES)
+# The quick loop while editing: what needs no server and no release build.
+check:
+	@scripts/setup build test
+	@scripts/run-tests --build tree unit lang lisp
 
-conformance: release debug
-	@scripts/run-tests conformance
+test:
+	@scripts/setup build test
+	@scripts/run-tests --build $(SUITES)
+
+conformance:
+	@scripts/setup build test
+	@scripts/run-tests --build conformance
 
 bench: release
 	@scripts/setup bench
@@ -49,8 +58,18 @@ fuzz:
 	@ninja --quiet -C $(FUZZ)
 	@scripts/run-fuzz $(FUZZ) $(SECONDS) $(TARGET)
 
-soak: release debug
-	@scripts/run-tests --long soak
+soak:
+	@scripts/setup build test
+	@scripts/run-tests --build --long soak
+
+coverage-build:
+	@scripts/setup build test coverage
+	@test -f $(COVERAGE)/build.ninja || meson setup $(COVERAGE) --buildtype=debug -Db_coverage=true
+	@ninja --quiet -C $(COVERAGE)
+
+coverage:
+	@scripts/setup build test coverage
+	@scripts/coverage $(COVERAGE) $(SUITES)
 
 lint: release debug
 	@scripts/setup lint
@@ -61,7 +80,7 @@ format:
 
 install:
 	@d='$(DESTDIR)$(PREFIX)'; while ! test -e "$$d"; do d=$$(dirname "$$d"); done; test -w "$$d" || { \
-		echo "make install: $$d is not yours to write: be root, or give PREFIX=\$$HOME/.local" >&2; exit 1; }
+		echo "make install: no write permission for $$d; run as root or set PREFIX=\$$HOME/.local" >&2; exit 1; }
 	@scripts/setup build
 	@test -f $(RELEASE)/build.ninja || meson setup $(RELEASE) --buildtype=release -Dtests=false
 	@meson configure $(RELEASE) --prefix='$(PREFIX)'
@@ -74,12 +93,14 @@ clean:
 help:
 	@echo 'make                  set up what is missing, build the release'
 	@echo 'make run              build, start the server on loopback HTTP, say how to connect (PORT=7433)'
+	@echo 'make check            the quick tests: tree, unit, lang, lisp'
 	@echo 'make test             every suite; SUITES="unit e2e" for some of them'
 	@echo 'make conformance      the official MCP conformance suite'
 	@echo 'make bench            speed, as a table'
 	@echo 'make fuzz             fuzz all targets, or TARGET=json, for SECONDS=60 each'
 	@echo 'make soak             the long random test of sessions'
-	@echo 'make lint             clang-format, clang-tidy, cppcheck, layers, symbols'
-	@echo 'make format           reformat all C files'
+	@echo 'make coverage         lines and branches that the tests reach; SUITES= as above'
+	@echo 'make lint             format, clang-tidy, cppcheck, shellcheck, eslint, rules of the tree'
+	@echo 'make format           reformat all C and JavaScript files'
 	@echo 'make install          PREFIX=/usr/local, DESTDIR='
 	@echo 'make clean            remove build/'

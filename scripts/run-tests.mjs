@@ -1,12 +1,17 @@
 // Runs the test suites and ends with one line `N passed, N failed`; exit status 1 if anything failed.
 //
-//   scripts/run-tests [--long] [--list] [SUITE | SUITE/NAME]...      default: all suites
+//   scripts/run-tests [--build] [--long] [--list] [--coverage] [SUITE | SUITE/NAME]...
 //
-// Where tests come from; nothing needs to be registered here:
+//   --build      first build what the chosen suites need
+//   --long       the long version of each test
+//   --list       print the names of the tests
+//   --coverage   test build/coverage instead of build/debug
+//
+// Without names, all suites are run. Where tests come from; nothing needs to be registered here:
 //   the tests of the Meson build in build/debug   suite = Meson's suite (unit, fuzz, …)
 //   tests/SUITE/*.test.mjs                        node:test
 //   tests/SUITE/run                               any executable that prints `N passed, N failed`
-//   scripts/check-layers                          suite `layers`
+//   scripts/check-*                               suite `tree`
 //
 // What a test is given in its environment:
 //   CADRE        the binary under test: build/debug (ASan, UBSan), or build/release for RELEASE_SUITES
@@ -26,13 +31,15 @@ import { fileURLToPath } from 'node:url';
 const ROOT = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const NODE = path.join(ROOT, 'scripts/node');
 const LOGS = path.join(ROOT, 'build/test-logs');
-const BUILD = { debug: path.join(ROOT, 'build/debug'), release: path.join(ROOT, 'build/release') };
+const COVERAGE = process.argv.includes('--coverage');
+const BUILD = { debug: path.join(ROOT, COVERAGE ? 'build/coverage' : 'build/debug'),
+  release: path.join(ROOT, 'build/release') };
 
 // These measure time or volume, where sanitizers would only slow them down.
 const RELEASE_SUITES = new Set(['conformance', 'soak']);
 // Tests of these suites use little but one core each, so they share the machine.
-const PARALLEL_SUITES = new Set(['layers', 'unit', 'lang', 'fuzz', 'lisp']);
-const FIRST_SUITES = ['layers', 'unit', 'lang', 'fuzz', 'lisp'];
+const PARALLEL_SUITES = new Set(['tree', 'unit', 'lang', 'fuzz', 'lisp']);
+const FIRST_SUITES = ['tree', 'unit', 'lang', 'fuzz', 'lisp'];
 const LAST_SUITES = ['conformance', 'soak'];
 const TIMEOUT_SECONDS = 300;
 const LONG_FACTOR = 12;
@@ -92,14 +99,18 @@ function folderTests() {
   return tests;
 }
 
+// What can be checked by reading the files of the repository.
+function treeTests() {
+  return ['layers'].map((name) => ({ suite: 'tree', name, protocol: 'count',
+    directory: ROOT, command: [path.join(ROOT, `scripts/check-${name}`)] }));
+}
+
 function allTests() {
-  const layers = { suite: 'layers', name: 'check', protocol: 'count', directory: ROOT,
-    command: [path.join(ROOT, 'scripts/check-layers')] };
   const rank = (suite) => {
     const first = FIRST_SUITES.indexOf(suite);
     return first >= 0 ? first : 100 + LAST_SUITES.indexOf(suite);
   };
-  const tests = [layers, ...mesonTests(), ...folderTests()];
+  const tests = [...treeTests(), ...mesonTests(), ...folderTests()];
   return tests.sort((a, b) => rank(a.suite) - rank(b.suite) || (a.suite < b.suite ? -1 : a.suite > b.suite ? 1 : 0));
 }
 
@@ -142,7 +153,7 @@ function judge(test, output, ending) {
 
 // --- running ----------------------------------------------------------------------------------------
 
-function takeReports(test) {
+function readReports(test) {
   const prefix = `${test.suite}-${test.name}.sanitizer.`;
   return readdirSync(LOGS).filter((file) => file.startsWith(prefix))
     .map((file) => readFileSync(path.join(LOGS, file), 'utf8'));
@@ -174,7 +185,7 @@ function run(test, { long, leaks }) {
       clearTimeout(timer);
       logStream.end();
       rmSync(scratch, { recursive: true, force: true });
-      ending.reports = takeReports(test);
+      ending.reports = readReports(test);
       const output = Buffer.concat(chunks).toString() + ending.reports.join('\n');
       resolve({ ...judge(test, output, ending), output, seconds: (Date.now() - started) / 1000 });
     };
@@ -217,15 +228,30 @@ async function runAll(tests, options) {
   return totals;
 }
 
+// --- building ---------------------------------------------------------------------------------------
+
+// Builds what the named suites need, all of it when there are no names. `make` sets up what is missing.
+function build(names) {
+  const suites = names.map((name) => name.split('/')[0]);
+  const all = names.length === 0;
+  const needed = [];
+  if (all || suites.some((suite) => suite !== 'tree')) needed.push(COVERAGE ? 'coverage-build' : 'debug');
+  if (all || suites.some((suite) => RELEASE_SUITES.has(suite))) needed.push('release');
+  if (needed.length === 0) return;
+  const answer = spawnSync('make', ['--no-print-directory', '-C', ROOT, ...needed], { stdio: 'inherit' });
+  if (answer.status !== 0) process.exit(1);
+}
+
 // --- main -------------------------------------------------------------------------------------------
 
 const options = process.argv.slice(2).filter((argument) => argument.startsWith('--'));
 const wanted = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
-const unknown = options.find((option) => !['--long', '--list'].includes(option));
+const unknown = options.find((option) => !['--build', '--coverage', '--long', '--list'].includes(option));
 if (unknown) {
   console.error(`run-tests: unknown option ${unknown}`);
   process.exit(2);
 }
+if (options.includes('--build')) build(wanted);
 const tests = allTests().filter((test) => wanted.length === 0 || wanted.includes(test.suite) ||
   wanted.includes(`${test.suite}/${test.name}`));
 if (options.includes('--list')) {
@@ -234,7 +260,7 @@ if (options.includes('--list')) {
   rmSync(LOGS, { recursive: true, force: true });
   mkdirSync(LOGS, { recursive: true });
   const leaks = leaksCanBeFound(tests.find((test) => test.suite === 'unit'));
-  if (!leaks) console.log('leaks are not looked for: this machine does not allow ptrace');
+  if (!leaks) console.log('leak detection is off: this machine does not allow ptrace');
   const totals = await runAll(tests, { leaks, long: options.includes('--long') });
   if (tests.length === 0) console.log(`no such test: ${wanted.join(' ')}`);
   if (totals.skipped) console.log(`${totals.skipped} skipped`);

@@ -112,7 +112,7 @@ static void run(struct span source, bool plain, struct buffer *ret_json)
     inputs.options.limits.timeout_ms = 10000;
     inputs.options.limits.max_memory = 20000000;
     inputs.options.limits.max_steps = 200000;
-    inputs.options.plain = plain;
+    inputs.options.unoptimised = plain;
     struct step step;
     program_compile_and_run(&inputs, &arena, &step);
     bool is_limit = step.failure.kind == TIMEOUT || step.failure.kind == MEMORY_EXCEEDED;

@@ -18,7 +18,7 @@ static void run(struct span source, bool plain, struct batch_run *ret_run)
     arena_init(&ret_run->arena, 1 << 20);
     struct program_inputs inputs = {.region = region, .source = source, .tools = &ret_run->tools};
     run_options_default(&inputs.options);
-    inputs.options.plain = plain;
+    inputs.options.unoptimised = plain;
     inputs.options.limits.timeout_ms = TIMEOUT_MS;
     inputs.options.limits.max_memory = MEMORY;
     inputs.options.limits.max_steps = FUEL;

@@ -7,80 +7,14 @@
 #include "base/utf8.h"
 #include "value/text/edn.h"
 
-enum { SIGNATURE_ARENA_BYTES = 16 * 1024 * 1024, MAX_DECIMALS = 1074 };
+enum { SIGNATURE_ARENA_BYTES = 16 * 1024 * 1024 };
 
-// --- options ------------------------------------------------------------------------------------
-
-void run_options_default(struct run_options *options)
-{
-    *options = (struct run_options){.float_precision = -1};
-    run_limits_default(&options->limits);
-}
-
-static bool refuse(struct diagnostic *diagnostic, const char *format, struct span name)
+static bool refuse(struct diagnostic *diagnostic, const char *why, struct span name)
 {
     *diagnostic = (struct diagnostic){.kind = INVALID_RECORD};
-    char shown[81];
-    snprintf(shown, sizeof(shown), "%.*s", (int)(name.length > 80 ? 80 : name.length), name.data);
-    snprintf(diagnostic->message, sizeof(diagnostic->message), "%s: %s", format, shown);
+    int length = name.length > 80 ? 80 : (int)name.length;
+    snprintf(diagnostic->message, sizeof(diagnostic->message), "%s: %.*s", why, length, name.data);
     return false;
-}
-
-static bool set_memory_mode(struct run_options *options, value v)
-{
-    if (v.tag != VALUE_STRING && v.tag != VALUE_KEYWORD)
-        return false;
-    options->explicit_memory = span_equal_text(value_text(v), "explicit");
-    return options->explicit_memory || span_equal_text(value_text(v), "merge");
-}
-
-static bool refuse_value(struct diagnostic *diagnostic, struct span name, const char *wanted)
-{
-    refuse(diagnostic, "wrong value of option", name);
-    size_t used = strlen(diagnostic->message);
-    snprintf(diagnostic->message + used, sizeof(diagnostic->message) - used, " (%s is wanted)",
-             wanted);
-    return false;
-}
-
-static bool set_integer(struct limit_option option, struct span name, value v,
-                        struct diagnostic *diagnostic)
-{
-    if (v.tag == VALUE_INTEGER && v.integer >= option.least && v.integer <= option.most) {
-        memcpy(option.place, &v.integer, sizeof(v.integer));
-        return true;
-    }
-    char wanted[80];
-    snprintf(wanted, sizeof(wanted), "an integer from %lld to %lld", (long long)option.least,
-             (long long)option.most);
-    return refuse_value(diagnostic, name, wanted);
-}
-
-bool run_option_set(struct run_options *options, struct span name, value v,
-                    struct diagnostic *ret_diagnostic)
-{
-    struct limit_option limit = run_limits_find(&options->limits, name);
-    if (limit.place)
-        return set_integer(limit, name, v, ret_diagnostic);
-    if (span_equal_text(name, "memory"))
-        return set_memory_mode(options, v) ||
-               refuse_value(ret_diagnostic, name, "merge or explicit");
-    if (span_equal_text(name, "float_precision")) {
-        int64_t places = 0;
-        bool ok =
-            set_integer((struct limit_option){&places, 0, MAX_DECIMALS}, name, v, ret_diagnostic);
-        options->float_precision = ok ? (int)places : options->float_precision;
-        return ok;
-    }
-    if (span_equal_text(name, "plain")) {
-        options->plain = v.tag == VALUE_BOOLEAN ? v.boolean : v.integer != 0;
-        return v.tag == VALUE_BOOLEAN || v.tag == VALUE_INTEGER ||
-               refuse_value(ret_diagnostic, name, "true or false");
-    }
-    if (span_equal_text(name, "fail_allocation"))
-        return set_integer((struct limit_option){&options->fail_allocation, 0, INT64_MAX}, name, v,
-                           ret_diagnostic);
-    return refuse(ret_diagnostic, "unknown option", name);
 }
 
 static bool read_options(struct run_options *options, value map, struct diagnostic *diagnostic)
@@ -97,81 +31,6 @@ static bool read_options(struct run_options *options, value map, struct diagnost
     }
     return true;
 }
-
-// --- compile and run ----------------------------------------------------------------------------
-
-static bool parse_signature(const struct program_inputs *inputs, struct arena *arena,
-                            const struct signature **ret_signature, struct step *step)
-{
-    struct error error = {0};
-    *ret_signature = NULL;
-    if (!inputs->signature.data || signature_parse(arena, inputs->signature, ret_signature, &error))
-        return true;
-    struct diagnostic diagnostic = {.kind = INVALID_SIGNATURE};
-    snprintf(diagnostic.message, sizeof(diagnostic.message), "invalid signature: %.400s",
-             error.message);
-    step_fail(step, inputs->region, inputs->memory, inputs->source, &diagnostic);
-    step->line = error.line;
-    step->column = error.column;
-    return false;
-}
-
-// Names of functions in memory; they shadow builtins. NULL when there are none.
-static struct span *memory_functions(struct region *region, value memory, size_t *ret_count)
-{
-    *ret_count = 0;
-    if (memory.tag != VALUE_MAP)
-        return NULL;
-    struct span *names = region_alloc(region, (map_count(memory) + 1) * sizeof(*names));
-    struct map_cursor cursor = map_iterate(memory);
-    value name, item;
-    while (map_next(&cursor, &name, &item)) {
-        if (item.tag == VALUE_FUNCTION && (name.tag == VALUE_KEYWORD || name.tag == VALUE_STRING))
-            names[(*ret_count)++] = value_text(name);
-    }
-    return names;
-}
-
-void program_compile_and_run(const struct program_inputs *inputs, struct arena *arena,
-                             struct step *ret_step)
-{
-    const struct signature *signature;
-    if (!parse_signature(inputs, arena, &signature, ret_step))
-        return;
-    struct compile_options options = {
-        .source = inputs->source,
-        .definition_bytes = inputs->definition_bytes,
-        .limits = &inputs->options.limits,
-        .tools = inputs->tools,
-        .plain = inputs->options.plain,
-    };
-    options.functions = memory_functions(inputs->region, inputs->memory, &options.function_count);
-    struct diagnostic diagnostic;
-    struct program *program = program_compile(&options, &diagnostic);
-    if (!program || !program_check_names(program, inputs->memory, &diagnostic)) {
-        step_fail(ret_step, inputs->region, inputs->memory, inputs->source, &diagnostic);
-        program_release(program);
-        return;
-    }
-    struct run_request request = {
-        .program = program,
-        .region = inputs->region,
-        .context = inputs->context,
-        .memory = inputs->memory,
-        .history = inputs->history,
-        .limits = inputs->options.limits,
-        .explicit_memory = inputs->options.explicit_memory,
-        .float_precision = inputs->options.float_precision,
-        .signature = signature,
-        .signature_text = inputs->signature,
-        .validation = inputs->validation,
-        .fail_allocation = inputs->options.fail_allocation,
-    };
-    program_run(&request, ret_step);
-    program_release(program);
-}
-
-// --- records ------------------------------------------------------------------------------------
 
 static bool read_edn(struct region *region, value text, const char *name, value *ret_value,
                      struct diagnostic *diagnostic)
@@ -260,7 +119,7 @@ static bool read_inputs(value record, struct program_inputs *inputs, const struc
            read_history(inputs->region, record, &inputs->history, diagnostic) &&
            read_options(&inputs->options, map_get_text(record, "options"), diagnostic) &&
            read_signature(record, inputs, diagnostic) &&
-           data_tools_add(&run->tools, &run->scripts, map_get_text(record, "tools"), host,
+           data_tools_add(&run->tools, &run->data_tools, map_get_text(record, "tools"), host,
                           diagnostic);
 }
 
@@ -285,5 +144,5 @@ void batch_run_release(struct batch_run *run)
     step_release(&run->step);
     arena_release(&run->arena);
     tool_table_release(&run->tools);
-    data_tools_free(run->scripts);
+    data_tools_free(run->data_tools);
 }

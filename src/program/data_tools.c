@@ -1,4 +1,5 @@
-// Tools described as data (docs/reference/language.md 17): constants, echo, errors, small programs.
+#include "program/data_tools.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,11 +7,12 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "program/batch.h"
+#include "program/program.h"
+#include "program/run/step.h"
 #include "value/collection/key_lookup.h"
 #include "value/text/edn.h"
 
-enum { SCRIPT_BYTES = 64 * 1024 * 1024 };
+enum { CONSTANT_BYTES = 64 * 1024 * 1024 };
 
 struct data_tool {
     struct data_tool *next;
@@ -35,24 +37,20 @@ static void sleep_until(int64_t moment_ns)
     }
 }
 
-static bool run_program(const struct data_tool *script, struct tool_call *call)
+static bool run_program(const struct data_tool *tool, struct tool_call *call)
 {
     struct region *region = region_new(SIZE_MAX / 2);
-    struct run_request request = {
-        .program = script->program,
-        .region = region,
-        .explicit_memory = true,
-        .float_precision = -1,
-        .validation = SIGNATURE_DISABLED,
-    };
-    run_limits_default(&request.limits);
+    struct program_inputs inputs = {.region = region, .validation = SIGNATURE_DISABLED};
+    run_options_default(&inputs.options);
+    inputs.options.explicit_memory = true;
+    struct run_limits *limits = &inputs.options.limits;
     int64_t left_ms = (call->deadline_ns - clock_now_ns()) / 1000000 + 1;
-    if (left_ms < request.limits.timeout_ms)
-        request.limits.timeout_ms = left_ms > 0 ? left_ms : 0;
-    request.context =
+    if (left_ms < limits->timeout_ms)
+        limits->timeout_ms = left_ms > 0 ? left_ms : 0;
+    inputs.context =
         map_put_text(region, map_new(region), "args", value_copy(region, call->arguments));
     struct step step;
-    program_run(&request, &step);
+    program_run(tool->program, &inputs, &step);
     bool ok = step.failure.kind == FAILURE_NONE;
     if (ok)
         call->result = value_copy(call->region, step.result);
@@ -64,22 +62,22 @@ static bool run_program(const struct data_tool *script, struct tool_call *call)
 
 static bool call_data_tool(void *data, struct tool_call *call)
 {
-    const struct data_tool *script = data;
-    if (script->delay_ms > 0) {
-        int64_t until = clock_now_ns() + script->delay_ms * 1000000;
+    const struct data_tool *tool = data;
+    if (tool->delay_ms > 0) {
+        int64_t until = clock_now_ns() + tool->delay_ms * 1000000;
         call->is_late = until > call->deadline_ns;
         sleep_until(call->is_late ? call->deadline_ns : until);
     }
     if (call->is_late)
         return tool_call_fail(call, SPAN(TOOL_LATE));
-    if (script->error)
-        return tool_call_fail(call, span_from(script->error));
-    if (script->program)
-        return run_program(script, call);
-    if (script->host)
-        return script->host->call(script->host->data, span_from(script->remote_name), call);
-    call->result = script->echo ? value_copy(call->region, call->arguments)
-                                : value_copy(call->region, script->constant);
+    if (tool->error)
+        return tool_call_fail(call, span_from(tool->error));
+    if (tool->program)
+        return run_program(tool, call);
+    if (tool->host)
+        return tool->host->call(tool->host->data, span_from(tool->remote_name), call);
+    call->result = tool->echo ? value_copy(call->region, call->arguments)
+                              : value_copy(call->region, tool->constant);
     return true;
 }
 
@@ -101,20 +99,20 @@ static bool refuse(struct diagnostic *diagnostic, struct span name, const char *
     return false;
 }
 
-static bool read_constant(struct data_tool *script, struct span name, value text,
+static bool read_constant(struct data_tool *tool, struct span name, value text,
                           struct diagnostic *diagnostic)
 {
     struct error error = {0};
     if (text.tag != VALUE_STRING)
         return refuse(diagnostic, name, "constant_edn must be a string");
-    script->region = region_new(SCRIPT_BYTES);
-    if (!edn_read(script->region, value_text(text), NULL, &script->constant, &error))
+    tool->region = region_new(CONSTANT_BYTES);
+    if (!edn_read(tool->region, value_text(text), NULL, &tool->constant, &error))
         return refuse(diagnostic, name, error.message);
     return true;
 }
 
 // The text is a function of one argument: compiled as a call of it.
-static bool read_program(struct data_tool *script, struct span name, value text,
+static bool read_program(struct data_tool *tool, struct span name, value text,
                          struct diagnostic *diagnostic)
 {
     if (text.tag != VALUE_STRING)
@@ -126,11 +124,11 @@ static bool read_program(struct data_tool *script, struct span name, value text,
     char *call = memory_format("(%.*s\nctx/args)", (int)source.length, source.data);
     struct compile_options options = {.source = span_from(call), .limits = &limits};
     struct diagnostic why;
-    script->program = program_compile(&options, &why);
+    tool->program = program_compile(&options, &why);
     memory_free(call);
-    if (!script->program)
+    if (!tool->program)
         return refuse(diagnostic, name, why.message);
-    if (!program_check_names(script->program, value_nil(), &why))
+    if (!program_check_names(tool->program, value_nil(), &why))
         return refuse(diagnostic, name, why.message);
     return true;
 }
@@ -151,39 +149,39 @@ static size_t count_behaviours(value record)
     return count;
 }
 
-static bool read_behaviour(struct data_tool *script, struct span name, value record,
+static bool read_behaviour(struct data_tool *tool, struct span name, value record,
                            const struct remote_host *host, struct diagnostic *diagnostic)
 {
     value part;
     if (count_behaviours(record) > 1)
         return refuse(diagnostic, name, "more than one behaviour");
     if (host && find_part(record, "remote", &part) && value_is_true(part)) {
-        script->host = host;
-        script->remote_name = memory_copy_text(name.data, name.length);
+        tool->host = host;
+        tool->remote_name = memory_copy_text(name.data, name.length);
         return true;
     }
     if (find_part(record, "delay_ms", &part)) {
         if (part.tag != VALUE_INTEGER || part.integer < 0)
             return refuse(diagnostic, name, "delay_ms must be an integer from 0");
-        script->delay_ms = part.integer;
+        tool->delay_ms = part.integer;
     }
     if (find_part(record, "constant_edn", &part))
-        return read_constant(script, name, part, diagnostic);
+        return read_constant(tool, name, part, diagnostic);
     if (find_part(record, "constant", &part)) {
-        script->region = region_new(SCRIPT_BYTES);
-        script->constant = value_copy(script->region, part);
+        tool->region = region_new(CONSTANT_BYTES);
+        tool->constant = value_copy(tool->region, part);
         return true;
     }
     if (find_part(record, "error", &part)) {
         if (part.tag != VALUE_STRING)
             return refuse(diagnostic, name, "error must be a string");
-        script->error = memory_copy_text(value_text(part).data, value_text(part).length);
+        tool->error = memory_copy_text(value_text(part).data, value_text(part).length);
         return true;
     }
     if (find_part(record, "program", &part))
-        return read_program(script, name, part, diagnostic);
+        return read_program(tool, name, part, diagnostic);
     if (find_part(record, "echo", &part) && value_is_true(part)) {
-        script->echo = true;
+        tool->echo = true;
         return true;
     }
     return refuse(diagnostic, name,
@@ -208,56 +206,56 @@ static bool read_text(value record, const char *key, struct span name, struct sp
     return true;
 }
 
-static bool add_one(struct tool_table *table, struct data_tool **scripts, struct span name,
+static bool add_one(struct tool_table *table, struct data_tool **tools, struct span name,
                     value record, const struct remote_host *host, struct diagnostic *diagnostic)
 {
     if (record.tag != VALUE_MAP)
         return refuse(diagnostic, name, "must be an object");
-    struct data_tool *script = memory_alloc_zero(sizeof(*script));
-    script->next = *scripts;
-    *scripts = script;
-    struct tool_definition definition = {.name = name, .function = call_data_tool, .data = script};
+    struct data_tool *tool = memory_alloc_zero(sizeof(*tool));
+    tool->next = *tools;
+    *tools = tool;
+    struct tool_definition definition = {.name = name, .function = call_data_tool, .data = tool};
     value part;
     if (find_part(record, "skip", &part) && value_is_true(part))
         definition.flags |= TOOL_SKIP;
     if (find_part(record, "cache", &part) && value_is_true(part))
         definition.flags |= TOOL_CACHE;
-    return read_behaviour(script, name, record, host, diagnostic) &&
+    return read_behaviour(tool, name, record, host, diagnostic) &&
            read_text(record, "signature", name, &definition.signature, diagnostic) &&
            read_text(record, "description", name, &definition.description, diagnostic) &&
            tool_table_add(table, &definition, diagnostic);
 }
 
-bool data_tools_add(struct tool_table *table, struct data_tool **scripts, value tools,
+bool data_tools_add(struct tool_table *table, struct data_tool **tools, value descriptions,
                     const struct remote_host *host, struct diagnostic *ret_diagnostic)
 {
-    if (tools.tag == VALUE_NIL)
+    if (descriptions.tag == VALUE_NIL)
         return true;
-    if (tools.tag != VALUE_MAP) {
+    if (descriptions.tag != VALUE_MAP) {
         *ret_diagnostic = (struct diagnostic){.kind = INVALID_TOOL};
         strcpy(ret_diagnostic->message, "invalid tools: must be an object");
         return false;
     }
-    struct map_cursor cursor = map_iterate(tools);
+    struct map_cursor cursor = map_iterate(descriptions);
     value name, record;
     while (map_next(&cursor, &name, &record)) {
         if (name.tag != VALUE_STRING && name.tag != VALUE_KEYWORD)
             return refuse(ret_diagnostic, SPAN("?"), "the name must be a string");
-        if (!add_one(table, scripts, value_text(name), record, host, ret_diagnostic))
+        if (!add_one(table, tools, value_text(name), record, host, ret_diagnostic))
             return false;
     }
     return true;
 }
 
-void data_tools_free(struct data_tool *scripts)
+void data_tools_free(struct data_tool *tools)
 {
-    while (scripts) {
-        struct data_tool *next = scripts->next;
-        region_free(scripts->region);
-        memory_free(scripts->error);
-        memory_free(scripts->remote_name);
-        program_release(scripts->program);
-        memory_free(scripts);
-        scripts = next;
+    while (tools) {
+        struct data_tool *next = tools->next;
+        region_free(tools->region);
+        memory_free(tools->error);
+        memory_free(tools->remote_name);
+        program_release(tools->program);
+        memory_free(tools);
+        tools = next;
     }
 }

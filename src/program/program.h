@@ -1,5 +1,5 @@
 // A compiled program: parsed, analysed, ready to run any number of times, from several threads at
-// once. Immutable once made and counted: whoever keeps values of its runs keeps a reference, because
+// once. Immutable once made and counted: a holder of values of its runs keeps a reference, because
 // strings and functions may point into it.
 #pragma once
 
@@ -7,7 +7,10 @@
 #include "program/compile/compilation.h"
 #include "program/compile/suggest.h"
 #include "program/eval/expression.h"
+#include "program/run/limits.h"
+#include "signature/signature.h"
 
+struct step;
 struct tool_table;
 
 enum constant_kind {
@@ -46,7 +49,6 @@ struct program {
     size_t lookup_count;
     struct global *globals;
     size_t global_count;
-    bool is_plain;  // compiled without optimisations, for tests
 };
 
 struct compile_options {
@@ -56,7 +58,7 @@ struct compile_options {
     const struct tool_table *tools;
     const struct span *functions;  // names of functions in memory: they shadow builtins
     size_t function_count;
-    bool plain;  // no moves, no specialised functions
+    bool unoptimised;  // no moves, no specialised functions; for tests
 };
 
 // Parses and analyses. NULL and a diagnostic when the program is wrong.
@@ -70,5 +72,25 @@ void program_release(struct program *program);
 bool program_check_names(const struct program *program, value memory,
                          struct diagnostic *ret_diagnostic);
 
-// Does the whole text hold one function expression, as a tools file wants it?
-bool program_is_function(const struct program *program);
+// What a run is given besides its program. All values live in `region`, which becomes the step's.
+struct program_inputs {
+    struct region *region;
+    value context;                             // map or nil
+    value memory;                              // map or nil
+    value history;                             // vector, oldest first, or nil
+    struct span signature;                     // text; data NULL: none
+    const struct signature *parsed_signature;  // of that text, or NULL
+    enum signature_mode validation;
+    struct run_options options;
+    // for program_compile_and_run() only
+    struct span source;
+    size_t definition_bytes;  // at the start of the source: functions kept in memory
+    const struct tool_table *tools;
+};
+// Checks the names and runs. The step is filled whatever happens; it owns the region and a reference
+// to the program from now on.
+void program_run(struct program *program, const struct program_inputs *inputs,
+                 struct step *ret_step);
+// Parses the signature into the arena, which must live as long as the step; compiles and runs.
+void program_compile_and_run(const struct program_inputs *inputs, struct arena *arena,
+                             struct step *ret_step);

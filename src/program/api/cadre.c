@@ -90,11 +90,11 @@ void cadre_step_free(cadre_step *step)
     memory_free(step);
 }
 
-static const struct run_options *options_of(const cadre_inputs *inputs,
-                                            struct run_options *defaults)
+static struct run_options options_of(const cadre_inputs *inputs)
 {
-    run_options_default(defaults);
-    return inputs ? &inputs->options : defaults;
+    struct run_options defaults;
+    run_options_default(&defaults);
+    return inputs ? inputs->options : defaults;
 }
 
 // The failed step of a wrong program. False: memory was short.
@@ -122,13 +122,12 @@ cadre_program *cadre_compile(cadre_host *host, const char *source, size_t length
     program->host = cadre_host_retain(host);
     if (host)
         __atomic_store_n(&host->is_compiled_for, true, __ATOMIC_RELEASE);
-    struct run_options defaults;
-    const struct run_options *options = options_of(inputs, &defaults);
+    struct run_options options = options_of(inputs);
     struct compile_options compile = {
         .source = utf8_without_mark((struct span){source ? source : "", length}),
-        .limits = &options->limits,
+        .limits = &options.limits,
         .tools = host ? &host->tools : NULL,
-        .plain = options->plain,
+        .unoptimised = options.unoptimised,
     };
     CLEANUP_BUFFER struct buffer whole;
     buffer_init(&whole, SIZE_MAX / 2);
@@ -167,36 +166,22 @@ cadre_step *cadre_run(const cadre_program *program, const cadre_inputs *inputs)
     cadre_step *step = program ? step_new(program, inputs) : NULL;
     if (!step)
         return NULL;
-    struct region *region = region_new(SIZE_MAX / 2);
-    value memory = step->memory ? step->memory->map : value_nil();
-    struct diagnostic diagnostic = program->diagnostic;
-    if (!program->program || !program_check_names(program->program, memory, &diagnostic)) {
-        struct span source = program->program ? program->program->source : program->source;
-        step_fail(&step->step, region, memory, source, &diagnostic);
-        if (program->program)
-            step->step.program = program_retain(program->program);
-        else
-            step->step.source = SPAN("");  // the step may outlive the program
-        saved_memory_hide_prefix(&step->step, program->prefix);
-        return step;
-    }
-    struct run_options defaults;
-    const struct run_options *options = options_of(inputs, &defaults);
-    struct run_request request = {
-        .program = program->program,
-        .region = region,
+    struct program_inputs given = {
+        .region = region_new(SIZE_MAX / 2),
         .context = step->context ? step->context->map : value_nil(),
-        .memory = memory,
+        .memory = step->memory ? step->memory->map : value_nil(),
         .history = value_nil(),
-        .limits = options->limits,
-        .explicit_memory = options->explicit_memory,
-        .float_precision = options->float_precision,
-        .signature = step->signature ? step->signature->signature : NULL,
-        .signature_text = step->signature ? span_from(step->signature->text) : (struct span){0},
+        .signature = step->signature ? span_from(step->signature->text) : (struct span){0},
+        .parsed_signature = step->signature ? step->signature->signature : NULL,
         .validation = inputs ? inputs->validation : SIGNATURE_ENABLED,
-        .fail_allocation = options->fail_allocation,
+        .options = options_of(inputs),
     };
-    program_run(&request, &step->step);
+    if (program->program) {
+        program_run(program->program, &given, &step->step);
+    } else {
+        step_fail(&step->step, given.region, given.memory, program->source, &program->diagnostic);
+        step->step.source = SPAN("");  // the step may outlive the program
+    }
     saved_memory_hide_prefix(&step->step, program->prefix);
     return step;
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cadre.h"
-#include "program/batch.h"
+#include "program/run/step.h"
 
 enum { CADRE_MESSAGE_SIZE = 600, CADRE_INPUT_BYTES = 1 << 30 };
 

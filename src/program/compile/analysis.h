@@ -97,6 +97,9 @@ struct expression *analyze_loop(struct analysis *analysis, const struct form *fo
 struct expression *analyze_recur(struct analysis *analysis, const struct form *form, bool tail);
 struct expression *analyze_for(struct analysis *analysis, const struct form *form, bool collects);
 
+// --- analyze.c: the whole program
+void analyze_program(struct compilation *compilation, struct program *program,
+                     const struct compile_options *options);
 // --- analyze_function.c
 struct expression *analyze_fn(struct analysis *analysis, const struct form *form);
 struct expression *analyze_short_fn(struct analysis *analysis, const struct form *form);

@@ -1,5 +1,4 @@
 // The analyzer's centre: literals, calls, bodies, and the whole program.
-#include <stdatomic.h>
 #include <string.h>
 
 #include "program/compile/analysis.h"
@@ -256,8 +255,8 @@ static void finish_tables(struct analysis *analysis)
         program->globals[i] = *(struct global *)analysis->globals.items[i];
 }
 
-static void analyze_program(struct compilation *compilation, struct program *program,
-                            const struct compile_options *options)
+void analyze_program(struct compilation *compilation, struct program *program,
+                     const struct compile_options *options)
 {
     size_t count;
     struct form **forms = program_read(compilation, &count);
@@ -279,68 +278,7 @@ static void analyze_program(struct compilation *compilation, struct program *pro
     code->program = program;
     program->code = code;
     finish_tables(&analysis);
-    if (!options->plain)
+    if (!options->unoptimised)
         liveness_mark(code);
-    selection_apply(code, options->plain);
-}
-
-static bool compile_into(struct program *program, const struct compile_options *options,
-                         struct diagnostic *diagnostic)
-{
-    struct compilation compilation = {
-        .arena = &program->arena,
-        .limits = options->limits,
-        .diagnostic = diagnostic,
-    };
-    if (__builtin_setjmp(compilation.exit)) {
-        region_free(compilation.scratch);
-        return false;
-    }
-    if (options->source.length > options->limits->max_source ||
-        options->source.length >= UINT32_MAX)
-        compilation_fail_limit(&compilation, PROGRAM_TOO_LARGE, 0, "max_source",
-                               options->limits->max_source, "the source has more bytes than");
-    char *text = compilation_alloc(&compilation, options->source.length + 1);
-    if (options->source.length)
-        memcpy(text, options->source.data, options->source.length);
-    program->source = (struct span){text, options->source.length};
-    compilation.source = program->source;
-    analyze_program(&compilation, program, options);
-    region_free(compilation.scratch);
-    return true;
-}
-
-struct program *program_compile(const struct compile_options *options,
-                                struct diagnostic *ret_diagnostic)
-{
-    struct arena arena;
-    // The tree of a program is at most a few hundred times its text.
-    arena_init(&arena, (size_t)1 << 32);
-    struct program *program = arena_alloc_zero(&arena, sizeof(*program));
-    *ret_diagnostic = (struct diagnostic){0};
-    if (!program) {
-        ret_diagnostic->kind = MEMORY_EXCEEDED;
-        strcpy(ret_diagnostic->message, "memory_exceeded: the system has no memory");
-        return NULL;
-    }
-    *program = (struct program){
-        .references = 1, .arena = arena, .tools = options->tools, .is_plain = options->plain};
-    if (compile_into(program, options, ret_diagnostic))
-        return program;
-    program_release(program);
-    return NULL;
-}
-
-struct program *program_retain(struct program *program)
-{
-    atomic_fetch_add_explicit(&program->references, 1, memory_order_relaxed);
-    return program;
-}
-
-void program_release(struct program *program)
-{
-    if (program && atomic_fetch_sub_explicit(&program->references, 1, memory_order_acq_rel) == 1) {
-        struct arena arena = program->arena;  // holds the program itself
-        arena_release(&arena);
-    }
+    selection_apply(code, options->unoptimised);
 }

@@ -1,53 +1,148 @@
-// The limits of a run: defaults and options (docs/reference/language.md 16).
-#include <stddef.h>
+#include "program/run/limits.h"
 
-#include "program/run/step.h"
+#include <stdio.h>
+#include <string.h>
 
-enum { MAX_NESTING = 1000 };  // the analyzer and the evaluator recurse along the source
+#include "program/compile/compilation.h"
+
+enum {
+    MAX_NESTING = 1000,  // the analyzer and the evaluator recurse along the source
+    MAX_DECIMALS = 1074,
+};
+
+// One row per limit: option, member of struct run_limits, default, least, most.
+#define LIMITS(LIMIT)                                                \
+    LIMIT("timeout", timeout_ms, 1000, 0, (int64_t)1 << 40)          \
+    LIMIT("max_memory", max_memory, 10000000, 0, (int64_t)1 << 60)   \
+    LIMIT("max_source", max_source, 1000000, 0, UINT32_MAX - 1)      \
+    LIMIT("max_nesting", max_nesting, 64, 0, MAX_NESTING)            \
+    LIMIT("max_symbols", max_symbols, 10000, 0, UINT32_MAX)          \
+    LIMIT("loop_limit", loop_limit, -1, 0, INT64_MAX)                \
+    LIMIT("max_tool_calls", max_tool_calls, -1, 0, INT64_MAX)        \
+    LIMIT("max_parallel", max_parallel, 8, 1, 256)                   \
+    LIMIT("max_print_length", max_print_length, 2000, 0, UINT32_MAX) \
+    LIMIT("regex_limit", regex_limit, 100000, 1, UINT32_MAX)         \
+    LIMIT("max_steps", max_steps, -1, 0, INT64_MAX)
 
 void run_limits_default(struct run_limits *limits)
 {
     *limits = (struct run_limits){
-        .timeout_ms = 1000,
-        .max_memory = 10000000,
-        .max_source = 1000000,
-        .max_nesting = 64,
-        .max_symbols = 10000,
-        .loop_limit = -1,
-        .max_tool_calls = -1,
-        .max_parallel = 8,
-        .max_print_length = 2000,
-        .regex_limit = 100000,
-        .max_steps = -1,
+#define LIMIT(option, member, usual, least, most) .member = usual,
+        LIMITS(LIMIT)
+#undef LIMIT
     };
 }
 
-static const struct {
-    const char *name;
-    size_t offset;
+void run_options_default(struct run_options *options)
+{
+    *options = (struct run_options){.float_precision = -1};
+    run_limits_default(&options->limits);
+}
+
+// --- setting by name ----------------------------------------------------------------------------
+
+static bool refuse(struct diagnostic *diagnostic, const char *why, struct span name,
+                   const char *wanted)
+{
+    *diagnostic = (struct diagnostic){.kind = INVALID_RECORD};
+    int length = name.length > 80 ? 80 : (int)name.length;
+    if (wanted)
+        snprintf(diagnostic->message, sizeof(diagnostic->message), "%s: %.*s (%s is wanted)", why,
+                 length, name.data, wanted);
+    else
+        snprintf(diagnostic->message, sizeof(diagnostic->message), "%s: %.*s", why, length,
+                 name.data);
+    return false;
+}
+
+static bool refuse_value(struct diagnostic *diagnostic, struct span name, const char *wanted)
+{
+    return refuse(diagnostic, "wrong value of option", name, wanted);
+}
+
+static bool read_integer(struct span name, value v, int64_t least, int64_t most,
+                         int64_t *ret_number, struct diagnostic *diagnostic)
+{
+    if (v.tag == VALUE_INTEGER && v.integer >= least && v.integer <= most) {
+        *ret_number = v.integer;
+        return true;
+    }
+    char wanted[80];
+    snprintf(wanted, sizeof(wanted), "an integer from %lld to %lld", (long long)least,
+             (long long)most);
+    return refuse_value(diagnostic, name, wanted);
+}
+
+// One function per limit keeps the member's type.
+typedef void set_limit_fn(struct run_limits *limits, int64_t number);
+#define LIMIT(option, member, usual, least, most)                       \
+    static void set_##member(struct run_limits *limits, int64_t number) \
+    {                                                                   \
+        limits->member = (__typeof__(limits->member))number;            \
+    }
+LIMITS(LIMIT)
+#undef LIMIT
+
+static const struct limit {
+    const char *option;
+    set_limit_fn *set;
     int64_t least, most;
-} options[] = {
-    {"timeout", offsetof(struct run_limits, timeout_ms), 0, (int64_t)1 << 40},
-    {"max_memory", offsetof(struct run_limits, max_memory), 0, (int64_t)1 << 60},
-    {"max_source", offsetof(struct run_limits, max_source), 0, UINT32_MAX - 1},
-    {"max_nesting", offsetof(struct run_limits, max_nesting), 0, MAX_NESTING},
-    {"max_symbols", offsetof(struct run_limits, max_symbols), 0, UINT32_MAX},
-    {"loop_limit", offsetof(struct run_limits, loop_limit), 0, INT64_MAX},
-    {"max_tool_calls", offsetof(struct run_limits, max_tool_calls), 0, INT64_MAX},
-    {"max_parallel", offsetof(struct run_limits, max_parallel), 1, 256},
-    {"max_print_length", offsetof(struct run_limits, max_print_length), 0, UINT32_MAX},
-    {"regex_limit", offsetof(struct run_limits, regex_limit), 1, UINT32_MAX},
-    {"max_steps", offsetof(struct run_limits, max_steps), 0, INT64_MAX},
+} limit_table[] = {
+#define LIMIT(option, member, usual, least, most) {option, set_##member, least, most},
+    LIMITS(LIMIT)
+#undef LIMIT
 };
 
-_Static_assert(sizeof(size_t) == sizeof(int64_t), "every limit is one 64-bit word");
-
-struct limit_option run_limits_find(struct run_limits *limits, struct span name)
+static const struct limit *limit_find(struct span name)
 {
-    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
-        if (span_equal_text(name, options[i].name))
-            return (struct limit_option){(char *)limits + options[i].offset, options[i].least,
-                                         options[i].most};
+    for (size_t i = 0; i < sizeof(limit_table) / sizeof(limit_table[0]); i++) {
+        if (span_equal_text(name, limit_table[i].option))
+            return &limit_table[i];
     }
-    return (struct limit_option){0};
+    return NULL;
+}
+
+static bool set_memory_mode(struct run_options *options, struct span name, value v,
+                            struct diagnostic *diagnostic)
+{
+    bool is_name = v.tag == VALUE_STRING || v.tag == VALUE_KEYWORD;
+    bool is_explicit = is_name && span_equal_text(value_text(v), "explicit");
+    if (!is_explicit && !(is_name && span_equal_text(value_text(v), "merge")))
+        return refuse_value(diagnostic, name, "merge or explicit");
+    options->explicit_memory = is_explicit;
+    return true;
+}
+
+static bool set_plain(struct run_options *options, struct span name, value v,
+                      struct diagnostic *diagnostic)
+{
+    if (v.tag != VALUE_BOOLEAN && v.tag != VALUE_INTEGER)
+        return refuse_value(diagnostic, name, "true or false");
+    options->unoptimised = v.tag == VALUE_BOOLEAN ? v.boolean : v.integer != 0;
+    return true;
+}
+
+bool run_option_set(struct run_options *options, struct span name, value v,
+                    struct diagnostic *ret_diagnostic)
+{
+    int64_t number;
+    const struct limit *limit = limit_find(name);
+    if (limit) {
+        bool ok = read_integer(name, v, limit->least, limit->most, &number, ret_diagnostic);
+        if (ok)
+            limit->set(&options->limits, number);
+        return ok;
+    }
+    if (span_equal_text(name, "memory"))
+        return set_memory_mode(options, name, v, ret_diagnostic);
+    if (span_equal_text(name, "plain"))
+        return set_plain(options, name, v, ret_diagnostic);
+    if (span_equal_text(name, "float_precision")) {
+        bool ok = read_integer(name, v, 0, MAX_DECIMALS, &number, ret_diagnostic);
+        options->float_precision = ok ? (int)number : options->float_precision;
+        return ok;
+    }
+    if (span_equal_text(name, "fail_allocation"))
+        return read_integer(name, v, 0, INT64_MAX, &options->fail_allocation, ret_diagnostic);
+    return refuse(ret_diagnostic, "unknown option", name, NULL);
 }

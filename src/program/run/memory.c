@@ -1,13 +1,6 @@
 #include "program/run/memory.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "program/compile/clojure_hints.h"
-#include "program/compile/name_list.h"
-#include "program/compile/suggest.h"
 #include "value/collection/key_lookup.h"
-#include "value/text/print.h"
 
 void memory_start(struct run *run, value input)
 {
@@ -179,86 +172,4 @@ value memory_delta(struct run *run)
         delta = map_put(run->region, delta, value_retain(name), value_retain(item));
     }
     return delta;
-}
-
-// --- names that nobody defines ------------------------------------------------------------------
-
-enum { LISTED_NAMES = 32, SUGGESTED_NAMES = 8 };  // of the undefined ones, the first
-
-// Names are exact: as a string or a keyword, but no `-` becomes `_`.
-static bool memory_has(value memory, struct span name)
-{
-    if (memory.tag != VALUE_MAP)
-        return false;
-    value item;
-    if (map_find(memory, value_string_borrow(NULL, name), &item))
-        return true;
-    value key;
-    return map_find_entry_flexible(memory, value_string_borrow(NULL, name), &key, &item) &&
-           span_equal(value_text(key), name);
-}
-
-static bool is_unbound(const struct global *global, value memory)
-{
-    return !global->is_defined && global->is_required && !memory_has(memory, global->name);
-}
-
-// The first unbound name in the source behind another one (NULL: at all).
-static const struct global *next_unbound(const struct program *program, value memory,
-                                         const struct global *after)
-{
-    const struct global *next = NULL;
-    for (size_t i = 0; i < program->global_count; i++) {
-        const struct global *global = &program->globals[i];
-        if ((!after || global->offset > after->offset) &&
-            (!next || global->offset < next->offset) && is_unbound(global, memory))
-            next = global;
-    }
-    return next;
-}
-
-static struct suggestion suggest_name(const struct program *program, const struct global *global)
-{
-    struct suggestion best = global->local;
-    for (size_t i = 0; i < program->global_count; i++) {
-        if (program->globals[i].is_defined)
-            suggest_closer(&best, global->name, program->globals[i].name);
-    }
-    suggest_builtin(&best, global->name);
-    return best;
-}
-
-// What to write instead of an unbound name; NULL when nothing is close.
-static const char *hint_for(const struct program *program, const struct global *global,
-                            struct diagnostic *diagnostic, char text[SUGGESTION_TEXT])
-{
-    const char *advice = habit_advice(global->name);
-    return advice ? advice : suggest_text(diagnostic, suggest_name(program, global), text);
-}
-
-bool program_check_names(const struct program *program, value memory,
-                         struct diagnostic *ret_diagnostic)
-{
-    size_t count = 0;
-    *ret_diagnostic = (struct diagnostic){0};
-    for (size_t i = 0; i < program->global_count; i++)
-        count += is_unbound(&program->globals[i], memory);
-    if (count == 0)
-        return true;
-    struct name_list names = {0};
-    const struct global *global = next_unbound(program, memory, NULL);
-    ret_diagnostic->kind = UNBOUND_VAR;
-    ret_diagnostic->offset = global->offset;
-    for (; global && names.count < LISTED_NAMES; global = next_unbound(program, memory, global)) {
-        char text[SUGGESTION_TEXT];
-        const char *hint = NULL;
-        if (names.count < SUGGESTED_NAMES)
-            hint = hint_for(program, global, ret_diagnostic, text);
-        bool is_repeated = hint && strstr(names.text, hint);
-        name_list_add(&names, ", ", global->name, is_repeated ? NULL : hint);
-    }
-    names.count = count;
-    snprintf(ret_diagnostic->message, sizeof(ret_diagnostic->message), "undefined variable%s: %s",
-             count == 1 ? "" : "s", name_list_text(&names));
-    return false;
 }

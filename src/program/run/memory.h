@@ -21,6 +21,3 @@ _Noreturn void memory_fail_unbound(struct run *run, uint32_t global);
 value memory_finish(struct run *run, value result);
 // The names written by this run with their values.
 value memory_delta(struct run *run);
-
-_Noreturn void run_return(struct run *run, value v);
-_Noreturn void run_fail_value(struct run *run, value v);

@@ -307,7 +307,7 @@ static value round_floats(struct run *run, value v, unsigned places)
 // --- running ------------------------------------------------------------------------------------
 
 struct execution {
-    const struct run_request *request;
+    const struct program_inputs *inputs;
     struct run run;
     struct run_state state;
     size_t base;  // bytes of the inputs
@@ -347,16 +347,17 @@ static void set_up(struct execution *execution)
 {
     struct run *run = &execution->run;
     struct run_state *state = &execution->state;
-    const struct run_request *request = execution->request;
+    const struct program_inputs *inputs = execution->inputs;
     state->branch.prints = vector_new(run->region, 0);
     state->warnings = vector_new(run->region, 0);
     state->tool_cache = map_new(run->region);
     run_validate_tools(run);
-    state->context = run_validate_inputs(run, request->signature, value_retain(request->context));
-    state->input_memory = request->memory;
-    take_history(state, request->history);
+    state->context =
+        run_validate_inputs(run, inputs->parsed_signature, value_retain(inputs->context));
+    state->input_memory = inputs->memory;
+    take_history(state, inputs->history);
     make_instance(run);
-    memory_start(run, request->memory);
+    memory_start(run, inputs->memory);
 }
 
 static void evaluate_program(struct execution *execution)
@@ -369,8 +370,8 @@ static void evaluate_program(struct execution *execution)
     size_t most = SIZE_MAX / 2 - region->live;
     region_set_limit(region, region->live +
                                  (run->limits.max_memory < most ? run->limits.max_memory : most));
-    if (execution->request->fail_allocation)
-        region_fail_nth(region, execution->request->fail_allocation);
+    if (execution->inputs->options.fail_allocation)
+        region_fail_nth(region, (size_t)execution->inputs->options.fail_allocation);
     execution->evaluating = true;
     state->started_ns = clock_now_ns();
     state->deadline_ns = state->started_ns + run->limits.timeout_ms * 1000000;
@@ -386,12 +387,12 @@ static void finish(struct execution *execution)
 {
     struct run *run = &execution->run;
     struct run_state *state = &execution->state;
-    const struct run_request *request = execution->request;
+    const struct program_inputs *inputs = execution->inputs;
     run->site = NULL;
     state->result = memory_finish(run, state->result);
-    if (request->float_precision >= 0)
-        state->result = round_floats(run, state->result, (unsigned)request->float_precision);
-    state->result = run_validate_output(run, request->signature, state->result);
+    if (inputs->options.float_precision >= 0)
+        state->result = round_floats(run, state->result, (unsigned)inputs->options.float_precision);
+    state->result = run_validate_output(run, inputs->parsed_signature, state->result);
     execution->delta = memory_delta(run);
     run_check_text(run, state->result, "the result");
     run_check_text(run, execution->delta, "the memory");
@@ -406,42 +407,43 @@ static bool execute(struct execution *execution)
     return guarded(execution, finish);
 }
 
-static void start_execution(struct execution *execution, const struct run_request *request)
+static void start_execution(struct execution *execution, struct program *program,
+                            const struct program_inputs *inputs)
 {
     struct run *run = &execution->run;
     struct run_state *state = &execution->state;
-    execution->request = request;
+    execution->inputs = inputs;
     *run = (struct run){
-        .region = request->region,
-        .limits = request->limits,
+        .region = inputs->region,
+        .limits = inputs->options.limits,
         .state = state,
     };
-    state->program = request->program;
-    state->explicit_memory = request->explicit_memory;
-    state->validation = request->validation;
+    state->program = program;
+    state->explicit_memory = inputs->options.explicit_memory;
+    state->validation = inputs->validation;
     state->stack.caller_end = (char *)__builtin_frame_address(0) - STACK_CALLER_BUDGET;
     run->stack_end = state->stack.caller_end;
     run->fuel = portion(run, FUEL_PORTION);
     state->granted = (uint64_t)run->fuel;
     state->value_portion = portion(run, VALUE_FUEL_PORTION);
     state->deadline_ns = INT64_MAX;
-    region_set_limit(request->region, SIZE_MAX / 2);
-    region_on_exhausted(request->region, memory_exhausted, run);
+    region_set_limit(inputs->region, SIZE_MAX / 2);
+    region_on_exhausted(inputs->region, memory_exhausted, run);
 }
 
 static void fill_step(struct execution *execution, bool ok, struct step *step)
 {
     struct run *run = &execution->run;
     struct run_state *state = &execution->state;
-    const struct run_request *request = execution->request;
+    const struct program_inputs *inputs = execution->inputs;
     step->failure = state->failure;
     step->result = state->result;
     step->delta = execution->delta;
-    step->memory = ok ? state->branch.memory : request->memory;
+    step->memory = ok ? state->branch.memory : inputs->memory;
     step->prints = state->branch.prints;
     step->warnings = state->warnings;
     step->ledger = state->branch.ledger;
-    step->signature = request->signature_text;
+    step->signature = inputs->signature;
     step->has_usage = execution->evaluating;
     step->duration_ms = (execution->ended_ns - state->started_ns) / 1000000;
     step->memory_bytes = run->region->peak - execution->base;
@@ -450,32 +452,33 @@ static void fill_step(struct execution *execution, bool ok, struct step *step)
         source_position(step->source, state->failure.offset, &step->line, &step->column);
 }
 
-void program_run(const struct run_request *request, struct step *ret_step)
+void run_execute(struct program *program, const struct program_inputs *inputs,
+                 struct step *ret_step)
 {
     struct execution execution = {0};
     *ret_step = (struct step){
-        .region = request->region,
-        .program = program_retain(request->program),
-        .source = request->program->source,
-        .tools = request->program->tools,
+        .region = inputs->region,
+        .program = program_retain(program),
+        .source = program->source,
+        .tools = program->tools,
     };
     struct fuel before = fuel;
-    start_execution(&execution, request);
+    start_execution(&execution, program, inputs);
     fuel = (struct fuel){
         .left = execution.state.value_portion,
         .handler = on_fuel_empty,
         .data = &execution.run,
-        .region = request->region,
+        .region = inputs->region,
     };
     bool ok = execute(&execution);
     execution.ended_ns = clock_now_ns();
     fuel = before;
-    region_fail_nth(request->region, 0);
+    region_fail_nth(inputs->region, 0);
     parallel_release(&execution.run);
     stack_release(&execution.run);
     tool_calls_release(&execution.run);
     regex_cache_free(&execution.run);
-    region_on_exhausted(request->region, NULL, NULL);
-    region_set_limit(request->region, SIZE_MAX / 2);
+    region_on_exhausted(inputs->region, NULL, NULL);
+    region_set_limit(inputs->region, SIZE_MAX / 2);
     fill_step(&execution, ok, ret_step);
 }

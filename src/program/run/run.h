@@ -1,5 +1,5 @@
 // One run of a program: its region, limits, fuel, memory, prints, tools and ledger, and the one way
-// out when something fails.
+// out when something fails. program_run() (program.h) is the way in.
 //
 // All values of a run live in run->region. A failure leaves by run_raise(), which does not return:
 // it jumps to the run's end, and the region drops everything; so nothing need be released before it.
@@ -12,27 +12,17 @@
 #include "base/region.h"
 #include "base/span.h"
 #include "program/run/failure.h"
+#include "program/run/limits.h"
 #include "value/value.h"
 
 struct run;
 struct builtin;
+struct program;
+struct program_inputs;
+struct step;
 
 typedef value builtin_fn(struct run *run, const struct builtin *self, value *arguments,
                          size_t count);
-
-struct run_limits {
-    int64_t timeout_ms;
-    size_t max_memory;  // bytes above the inputs
-    size_t max_source;  // bytes
-    size_t max_nesting;
-    size_t max_symbols;
-    int64_t loop_limit;      // recur jumps of one activation, -1 = none
-    int64_t max_tool_calls;  // -1 = none
-    size_t max_parallel;
-    size_t max_print_length;  // code points
-    size_t regex_limit;       // backtracking steps of one regex call
-    int64_t max_steps;        // units of fuel, -1 = none; for tests of the time limit
-};
 
 struct run {
     // hot: touched by every call
@@ -61,6 +51,12 @@ _Noreturn void run_raise_at(struct run *run, enum failure_kind kind, uint32_t of
 _Noreturn void run_raise_limit(struct run *run, enum failure_kind kind, const char *op,
                                const char *option, int64_t limit, const char *message);
 
+// (return v) and (fail v). Consume v.
+_Noreturn void run_return(struct run *run, value v);
+_Noreturn void run_fail_value(struct run *run, value v);
+// Leaves the run with state->failure filled in.
+_Noreturn void run_leave(struct run *run);
+
 // --- fuel ---------------------------------------------------------------------------------------
 void run_refill(struct run *run);  // looks at the clock, raises TIMEOUT
 
@@ -71,3 +67,8 @@ static inline void run_spend(struct run *run, size_t n)
     if (__builtin_expect((run->fuel -= (int64_t)n) < 0, 0))
         run_refill(run);
 }
+
+// --- the whole run ------------------------------------------------------------------------------
+// program_run() without the check of names.
+void run_execute(struct program *program, const struct program_inputs *inputs,
+                 struct step *ret_step);

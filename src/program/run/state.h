@@ -88,6 +88,3 @@ struct run_state {
     struct lookup lookups[KEYWORD_LOOKUPS];  // of keywords that builtins call, by their address
     struct buffer scratch;  // of writing that a jump may leave behind; released with the run
 };
-
-// Leaves the run with state->failure filled in.
-_Noreturn void run_leave(struct run *run);

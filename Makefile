@@ -49,7 +49,7 @@ conformance:
 
 bench: release
 	@scripts/setup bench
-	@bench/run $(RELEASE)
+	@bench/run $(if $(SAVE),--save) $(RELEASE) $(BENCH)
 
 fuzz:
 	@scripts/setup build lint
@@ -96,7 +96,7 @@ help:
 	@echo 'make check            the quick tests: tree, unit, lang, lisp'
 	@echo 'make test             every suite; SUITES="unit e2e" for some of them'
 	@echo 'make conformance      the official MCP conformance suite'
-	@echo 'make bench            speed, as a table'
+	@echo 'make bench            speed, as tables; BENCH=programs for one, SAVE=1 writes docs/performance.md'
 	@echo 'make fuzz             fuzz all targets, or TARGET=json, for SECONDS=60 each'
 	@echo 'make soak             the long random test of sessions'
 	@echo 'make coverage         lines and branches that the tests reach; SUITES= as above'

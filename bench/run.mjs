@@ -1,16 +1,27 @@
 // Measures, and prints one table per file bench/*.bench.mjs.
 //
-//   bench/run [BUILD-DIRECTORY] [FILE...]      e.g. bench/run build/release sessions
+//   bench/run [--save] [BUILD-DIRECTORY] [FILE...]      e.g. bench/run build/release sessions
 //
+// --save also writes the tables, with machine, date and commit, into docs/performance.md.
 // A file exports `title` and `measure(bench)`, which calls bench.row() for each line of its table.
 // A floor is the same work done by the least program that can do it, measured in the same run: it
 // takes the machine out of the numbers. Targets are shown, never enforced: a slow machine is no bug.
-import { readdirSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { cpus } from 'node:os';
 
 const HERE = path.dirname(fileURLToPath(import.meta.url));
+const PAGE = path.join(HERE, '../docs/performance.md');
+const MARK = '<!-- What follows is written by `make bench SAVE=1`. -->';
+
+const printed = [];
+
+function print(line) {
+  console.log(line);
+  printed.push(line);
+}
 
 function quantile(sorted, fraction) {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * fraction))];
@@ -71,14 +82,14 @@ class Table {
     const rows = [[title, ...names], ...comparison.map(([task, samples]) => [task, ...line(samples)])];
     const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));
     for (const row of rows) {
-      console.log(row.map((text, column) => (column ? text.padStart(widths[column]) : text.padEnd(widths[0]))).join('  ').trimEnd());
+      print(row.map((text, column) => (column ? text.padStart(widths[column]) : text.padEnd(widths[0]))).join('  ').trimEnd());
     }
-    console.log('');
+    print('');
   }
 
   print(title) {
-    for (const text of this.notes) console.log(text);
-    if (this.notes.length) console.log('');
+    for (const text of this.notes) print(text);
+    if (this.notes.length) print('');
     for (const [heading, comparison] of this.comparisons) this.printComparison(`${title}, ${heading}, ms`, comparison);
     if (this.rows.length === 0) return;
     const head = [title, 'median', 'p99', 'floor', 'ratio', 'target', ''];
@@ -86,16 +97,40 @@ class Table {
     const widths = head.map((_, column) => Math.max(...complete.map((row) => row[column].length)));
     widths[0] = Math.max(...this.rows.map((row) => row[0].length), widths[0]);
     for (const row of [head, ...this.rows]) {
-      console.log(row.map((cell, column) =>
+      print(row.map((cell, column) =>
         column === 0 || column === 6 || row.length === 2 ? cell.padEnd(widths[column]) : cell.padStart(widths[column]))
         .join('  ').trimEnd());
     }
-    console.log('');
+    print('');
   }
 }
 
-const [build = 'build/release', ...wanted] = process.argv.slice(2);
-console.log(`${cpus().length} x ${cpus()[0].model}, Node ${process.versions.node}\n`);
+// The commit that was measured; with a star where the files differ from it.
+function commit() {
+  const git = (...args) => spawnSync('git', ['-C', HERE, ...args], { encoding: 'utf8' }).stdout?.trim();
+  const changed = git('status', '--porcelain', '--untracked-files=no', '--', '..', ':!../docs');
+  return `${git('rev-parse', '--short', 'HEAD') || 'unknown'}${changed ? '*' : ''}`;
+}
+
+function save(machine) {
+  const text = readFileSync(PAGE, 'utf8');
+  const end = text.indexOf(MARK);
+  if (end < 0) throw new Error(`${PAGE} has no line ${MARK}`);
+  const date = new Date().toISOString().slice(0, 10);
+  writeFileSync(PAGE, `${text.slice(0, end)}${MARK}
+
+Measured on ${date} at commit ${commit()}, on ${machine}.
+
+\`\`\`
+${printed.join('\n').trimEnd()}
+\`\`\`
+`);
+}
+
+const saves = process.argv.includes('--save');
+const [build = 'build/release', ...wanted] = process.argv.slice(2).filter((argument) => argument !== '--save');
+const machine = `${cpus().length} x ${cpus()[0].model}, Node ${process.versions.node}`;
+console.log(`${machine}\n`);
 let status = 0;
 for (const file of readdirSync(HERE).filter((name) => name.endsWith('.bench.mjs')).sort()) {
   if (wanted.length && !wanted.includes(file.slice(0, -'.bench.mjs'.length))) continue;
@@ -109,4 +144,5 @@ for (const file of readdirSync(HERE).filter((name) => name.endsWith('.bench.mjs'
   }
   table.print(title);
 }
+if (saves) save(machine);
 process.exit(status);

@@ -83,8 +83,6 @@ struct caller {
 void caller_start(struct caller *caller, struct run *run, value f, uint32_t count);
 value caller_call1(struct caller *caller, value a);
 value caller_call2(struct caller *caller, value a, value b);
-// The rest of (reduce f accumulator items), for a caller of two arguments.
-value caller_reduce(struct caller *caller, value accumulator, struct sequence *items);
 
 // (f item) where the item stays the caller's: the fast way for predicates and key functions.
 value run_call_on(struct run *run, value f, value item);

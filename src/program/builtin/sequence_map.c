@@ -214,7 +214,7 @@ static value reduce_nothing(struct run *run, value f)
 
 value builtin_reduce(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
-    value f = arguments[0], accumulator;
+    value f = arguments[0], accumulator, item;
     run_check_callable(run, self, 1, f);
     struct sequence items;
     sequence_start(run, self, (unsigned)count, &items, arguments[count - 1]);
@@ -224,7 +224,8 @@ value builtin_reduce(struct run *run, const struct builtin *self, value *argumen
         accumulator = reduce_nothing(run, f);
     struct caller caller;
     caller_start(&caller, run, f, 2);
-    accumulator = caller_reduce(&caller, accumulator, &items);
+    while (sequence_step(&items, &item))
+        accumulator = caller_call2(&caller, accumulator, item);
     sequence_end(&items);
     value_release(run->region, f);
     return accumulator;

@@ -64,69 +64,42 @@ static inline value vector_pair(struct run *run, value a, value b)
     return vector_from(run->region, items, 2);
 }
 
-// Is it a vector or a range, whose items need not be made?
-static inline bool sequence_is_plain(const struct sequence *sequence)
+// A vector or a range: an item is found by its position.
+static inline bool sequence_is_contiguous(const struct sequence *sequence)
 {
     return sequence->source.tag == VALUE_RANGE ||
            (sequence->source.tag == VALUE_VECTOR && sequence->map.tag == VALUE_NIL);
 }
 
-// The next item of such a one, when it is a 64-bit integer; it stays there.
-static inline bool sequence_peek_integer(const struct sequence *sequence, int64_t *ret_number)
+// sequence_next() with the common cases, vectors and ranges, in line. The items of a vector with no
+// other owner are moved out of it, so that their new owner can change them in place.
+static inline bool sequence_step(struct sequence *sequence, value *ret_item)
 {
-    if (sequence->position >= sequence->count)
-        return false;
-    if (sequence->source.tag == VALUE_RANGE) {
-        *ret_number = sequence->number;
-        return true;
+    if (!sequence_is_contiguous(sequence)) {
+        // By way of a variable of its own, so that the caller's stays in registers: this avoids a
+        // store-to-load forwarding stall.
+        value item;
+        bool is_there = sequence_next(sequence, &item);
+        if (is_there)
+            *ret_item = item;
+        return is_there;
     }
-    const value *item = &vector_of(sequence->source)->items[sequence->position];
-    *ret_number = item->integer;
-    return item->tag == VALUE_INTEGER;
-}
-
-// Goes past an item that need not be released.
-static inline void sequence_skip(struct sequence *sequence)
-{
-    sequence->number = (int64_t)((uint64_t)sequence->number + (uint64_t)sequence->step);
-    sequence->position++;
-}
-
-// sequence_next() of such a one without its fuel. The items of a vector that is only ours are moved
-// out of it, so that whoever gets them can change them in place.
-static inline bool sequence_take(struct sequence *sequence, value *ret_item)
-{
+    run_spend(sequence->run, 1);
     if (sequence->position >= sequence->count)
         return false;
+    size_t position = sequence->position++;
     if (sequence->source.tag == VALUE_RANGE) {
         *ret_item = value_integer(sequence->number);
-        sequence_skip(sequence);
+        sequence->number = (int64_t)((uint64_t)sequence->number + (uint64_t)sequence->step);
         return true;
     }
     struct vector *vector = (struct vector *)sequence->source.object;
-    value *place = &vector->items[sequence->position++];
-    *ret_item = *place;
+    *ret_item = vector->items[position];
     if (!sequence->is_borrowed && !vector->parent && object_is_unique(&vector->header))
-        *place = value_nil();
+        vector->items[position] = value_nil();
     else
         value_retain(*ret_item);
     return true;
-}
-
-// sequence_next() with the common cases, vectors and ranges, in line.
-static inline bool sequence_step(struct sequence *sequence, value *ret_item)
-{
-    if (sequence_is_plain(sequence)) {
-        run_spend(sequence->run, 1);
-        return sequence_take(sequence, ret_item);
-    }
-    // By way of a variable of its own, so that the caller's can stay in registers: in memory it would
-    // be written in halves and read as a whole, for which the processor has to wait.
-    value item;
-    bool is_there = sequence_next(sequence, &item);
-    if (is_there)
-        *ret_item = item;
-    return is_there;
 }
 
 // The first `count` items of an array as a vector; each is retained.

@@ -151,7 +151,6 @@ static void select_if(struct expression_if *branch)
 {
     branch->base.eval = fast_if_select(branch);
     branch->base.walk = (uint8_t)fast_walk_select(branch->test);
-    branch->base.flag = branch->base.walk == WALK_IF_COMPARE && integer_rounds_possible(branch);
 }
 
 static unsigned select_children(struct expression *expression, bool plain)
@@ -313,7 +312,6 @@ void selection_apply(struct code *code, bool plain)
     unsigned depth = select_one(code->body, plain);
     for (uint32_t i = 0; code->parameters && i < code->parameter_count + code->has_rest; i++)
         depth = deeper(depth, select_pattern(code->parameters[i], plain));
-    code->is_assoc = !plain && assoc_is_reducer(code);
     size_t levels = (size_t)depth + 4;
     code->stack_need = (uint32_t)(levels * BYTES_PER_LEVEL + code->slot_count * sizeof(value));
 }

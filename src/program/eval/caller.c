@@ -70,16 +70,6 @@ value caller_call2(struct caller *caller, value a, value b)
     return caller_enter(caller, 2);
 }
 
-value caller_reduce(struct caller *caller, value accumulator, struct sequence *items)
-{
-    value item;
-    if (caller->code && caller->code->is_assoc)
-        return assoc_reduce(caller->run, caller_frame(caller), caller->code, accumulator, items);
-    while (sequence_step(items, &item))
-        accumulator = caller_call2(caller, accumulator, item);
-    return accumulator;
-}
-
 // A single call: f may be dropped meanwhile by whoever lent it.
 value run_call1(struct run *run, value f, value a)
 {

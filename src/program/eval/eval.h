@@ -129,24 +129,12 @@ static inline bool order_accepts(uint8_t accepts, int64_t a, int64_t b)
     return accepts >> ((a >= b) + (a > b)) & 1;
 }
 
-// --- loops (eval_round.c, eval_integer.c) ---------------------------------------------------------
+// --- loops (eval_round.c) ---------------------------------------------------------
 
 // The value of a body that may end in recur: each recur jumps back to its start. `jumps` were made
 // before.
 value rounds_run(const struct expression *body, struct frame *frame, struct run *run,
                  int64_t jumps);
-// Makes up to `most` rounds of a loop over integers whose body this is; returns how many.
-int64_t integer_rounds(const struct expression_if *branch, struct frame *frame, struct run *run,
-                       uint64_t most);
-bool integer_rounds_possible(const struct expression_if *branch);
-
-// --- maps that reduce builds (eval_assoc.c) -------------------------------------------------------
-
-// Is it (fn [container x] (assoc container KEY ITEM))?
-bool assoc_is_reducer(const struct code *code);
-// The reduction by a closure of such code; the container is consumed.
-value assoc_reduce(struct run *run, struct frame *frame, const struct code *code, value container,
-                   struct sequence *items);
 
 // --- functions (function.c) ---------------------------------------------------------------------
 extern const struct object_type closure_type;

@@ -206,6 +206,23 @@ value eval_call_builtin(const struct expression *expression, struct frame *frame
     return result;
 }
 
+// (assoc container key item), which builds most maps.
+value eval_assoc(const struct expression *expression, struct frame *frame, struct run *run)
+{
+    PART(builtin, call);
+    // The call and, as the builtin counts it, the work of one entry.
+    run_spend(run, 1);
+    spend_call(run);
+    value container = evaluate_quick(call->items[0], frame, run);
+    value key = evaluate_quick(call->items[1], frame, run);
+    value item = evaluate_quick(call->items[2], frame, run);
+    run->site = call;
+    if (__builtin_expect(container.tag == VALUE_MAP, 1))
+        return map_put(run->region, container, key, item);
+    value arguments[3] = {container, key, item};
+    return call->builtin->function(run, call->builtin, arguments, 3);
+}
+
 // (range …) that the builtin around it only walks through.
 value eval_range(const struct expression *expression, struct frame *frame, struct run *run)
 {

@@ -128,8 +128,6 @@ value rounds_run(const struct expression *body, struct frame *frame, struct run 
     const struct expression *next = body;
     if ((uint64_t)jumps > limit)
         fail_jumps(run);
-    if (body->kind == EXPRESSION_IF && body->flag)
-        jumps += integer_rounds((const void *)body, frame, run, limit - (uint64_t)jumps);
     for (;;) {
         switch ((enum walk)next->walk) {
         case WALK_IF: next = walk_if(&round, next, false); continue;

@@ -146,7 +146,6 @@ struct code {  // what all closures of one fn have in common
     uint32_t stack_need;  // bytes of stack for one activation
     bool has_rest;
     bool has_recur;
-    bool is_assoc;  // (fn [container x] (assoc container KEY ITEM)), for reduce
     uint32_t capture_count;
     struct capture *captures;
     struct span name;    // empty when it has none
@@ -165,7 +164,7 @@ struct expression_index {  // CONSTANT, LOCAL, CAPTURE, SELF, GLOBAL, MEMORY
     uint32_t index;
 };
 
-struct expression_if {  // flag: a round through it may be one over integers
+struct expression_if {
     struct expression base;
     struct expression *test;
     struct expression *then;

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import Ajv from 'ajv';
-import { errorCases, renderCases, warningCases } from './context-cases.mjs';
+import { errorCases, renderCases, warningCases } from './context_cases.mjs';
 import { CADRE, Server, eventually, sleep, temporaryDirectory } from './support.mjs';
 
 const ITEM_SCHEMA = {

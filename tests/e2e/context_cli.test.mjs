@@ -4,7 +4,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, openSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
-import { errorCases, renderCases, warningCases } from './context-cases.mjs';
+import { errorCases, renderCases, warningCases } from './context_cases.mjs';
 import { CADRE, temporaryDirectory } from './support.mjs';
 
 const parent = temporaryDirectory();

@@ -6,9 +6,8 @@
 #include "tools/fields.h"
 #include "tools/result/result_text.h"
 
-// The mode of the command line, else the setting of the store. A store that is not there yet has no
-// setting, and asking must not create it.
-static enum context_auto feeding_mode(struct tools *tools)
+// A store that does not exist yet has no setting, and reading one must not create it.
+enum context_auto auto_context_mode(const struct tools *tools)
 {
     enum context_auto mode = CONTEXT_AUTO_OFF;
     struct context_error error;
@@ -20,16 +19,11 @@ static enum context_auto feeding_mode(struct tools *tools)
     return mode;
 }
 
-void tools_prepare_feed(struct tools *tools)
+void auto_context_record(const struct session_call *run, const struct session_reply *reply,
+                         struct tool_result *result)
 {
-    tools->feeding = feeding_mode(tools);
-}
-
-void tools_feed_context(struct tools *tools, struct mcp_call *call,
-                        const struct session_reply *reply, struct tool_result *result)
-{
-    enum context_auto mode = reply->ran ? tools->feeding : CONTEXT_AUTO_OFF;
-    if (mode == CONTEXT_AUTO_OFF)
+    struct mcp_call *call = run->call;
+    if (!reply->ran)
         return;
     struct region *region = mcp_call_region(call);
     CLEANUP_BUFFER struct buffer values;
@@ -53,7 +47,7 @@ void tools_feed_context(struct tools *tools, struct mcp_call *call,
         evaluation.start_line =
             evaluation.filename.length ? integer_in(reply->error, "line", 0) : 0;
     }
-    value stored = context_feed(tools->contexts, region, mode, &evaluation);
+    value stored = context_feed(run->tools->contexts, region, run->auto_context, &evaluation);
     if (!value_is_nil(stored))
         result->structured = map_put_text(region, result->structured, "context", stored);
 }

@@ -3,9 +3,8 @@
 
 #include "tools/session_call.h"
 
-// While a session works on an evaluation: looks up whether such ones are wanted now, which may take
-// a look into the store.
-void tools_prepare_feed(struct tools *tools);
-// Adds the member "context" to the structured result when something was stored, or could not be.
-void tools_feed_context(struct tools *tools, struct mcp_call *call,
-                        const struct session_reply *reply, struct tool_result *result);
+// The mode that the command line gives, else the store's setting.
+enum context_auto auto_context_mode(const struct tools *tools);
+// Adds the member "context" to the structured result when an item was stored, or could not be.
+void auto_context_record(const struct session_call *run, const struct session_reply *reply,
+                         struct tool_result *result);

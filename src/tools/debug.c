@@ -32,13 +32,13 @@ static void render_object(struct buffer *text, value object)
 }
 
 // The agent knows frames, the supervisor knows the error's number: the message needs both.
-static value name_missing_frame(struct mcp_call *call, const struct session_reply *reply, value map)
+static value name_missing_frame(const struct session_call *run, const struct session_reply *reply,
+                                value map)
 {
-    struct tools *tools = mcp_call_data(call);
-    struct region *region = mcp_call_region(call);
-    value error = map_get_text(map, "error"), arguments = mcp_call_arguments(call);
-    value record =
-        session_error(tools->sessions, reply->session, integer_in(arguments, "error", 0), region);
+    struct region *region = mcp_call_region(run->call);
+    value error = map_get_text(map, "error"), arguments = mcp_call_arguments(run->call);
+    value record = session_error(run->tools->sessions, reply->session,
+                                 integer_in(arguments, "error", 0), region);
     if (!span_equal_text(text_in(error, "code"), "no-such-frame") || !value_is_map(record))
         return map;
     int64_t number = integer_in(record, "id", 0), count = integer_in(record, "depth", 0);
@@ -58,13 +58,13 @@ static value name_missing_frame(struct mcp_call *call, const struct session_repl
                         map_put_text(region, value_retain(error), "message", message));
 }
 
-static void render_inspection(struct mcp_call *call, const struct session_reply *reply,
+static void render_inspection(const struct session_call *run, const struct session_reply *reply,
                               struct tool_result *result)
 {
-    struct region *region = mcp_call_region(call);
+    struct region *region = mcp_call_region(run->call);
     value map = structure_reply(region, reply);
     if (!reply->ok) {
-        map = name_missing_frame(call, reply, map);
+        map = name_missing_frame(run, reply, map);
         render_error_heading(&result->text, map_get_text(map, "error"));
         if (reply->ran)
             buffer_append_text(&result->text, "\n" UNAFFECTED);
@@ -85,13 +85,13 @@ static void render_inspection(struct mcp_call *call, const struct session_reply 
 
 // --- eval-in-frame ------------------------------------------------------------------------------
 
-static void render_frame_evaluation(struct mcp_call *call, const struct session_reply *reply,
-                                    struct tool_result *result)
+static void render_frame_evaluation(const struct session_call *run,
+                                    const struct session_reply *reply, struct tool_result *result)
 {
-    struct region *region = mcp_call_region(call);
+    struct region *region = mcp_call_region(run->call);
     value map = structure_evaluation(region, reply);
     if (!reply->ok && span_equal_text(text_in(reply->error, "code"), "no-such-frame")) {
-        map = name_missing_frame(call, reply, map);
+        map = name_missing_frame(run, reply, map);
         render_error_heading(&result->text, map_get_text(map, "error"));
     } else {
         bool failed = reply->ran && !reply->ok;
@@ -110,9 +110,8 @@ static void submit_in_frame(struct tools *tools, struct mcp_call *call, const ch
     if (!read_target(call, &request.error) || !tool_integer(call, "frame", 0, 0, INT64_MAX, &frame))
         return;
     request.params =
-        map_put_text(region, tool_parameters(call, names), "frame", value_integer(frame));
-    mcp_call_set_data(call, tools);
-    tool_submit(tools, call, &request, render);
+        map_put_text(region, session_call_parameters(call, names), "frame", value_integer(frame));
+    session_call_submit(tools, call, &request, render);
 }
 
 static void handle_inspect(struct mcp_call *call, void *data)
@@ -157,17 +156,17 @@ static void render_adoption(struct buffer *text, const struct session_reply *rep
     render_lost_threads(text, reply->lost_threads);
 }
 
-static void render_restart(struct mcp_call *call, const struct session_reply *reply,
+static void render_restart(const struct session_call *run, const struct session_reply *reply,
                            struct tool_result *result)
 {
-    struct region *region = mcp_call_region(call);
+    struct region *region = mcp_call_region(run->call);
     value invoked =
         value_is_map(reply->result) ? map_get_text(reply->result, "invoked") : value_nil();
     bool refused = !reply->ran || (invoked.tag == VALUE_BOOLEAN && !invoked.boolean);
     CLEANUP_BUFFER struct buffer last;
     buffer_init(&last, BUFFER_DEFAULT_LIMIT);
     if (!refused)
-        render_adoption(&last, reply, tool_flag(call, "adopt"));
+        render_adoption(&last, reply, tool_flag(run->call, "adopt"));
     render_evaluation(
         &result->text, reply,
         &(struct render_evaluation){.last_lines = last.length ? buffer_text(&last) : NULL});
@@ -186,7 +185,7 @@ static void handle_restart(struct mcp_call *call, void *data)
     struct session_request request = {
         .kind = SESSION_RESTART,
         .op = "invoke-restart",
-        .params = tool_parameters(call, names),
+        .params = session_call_parameters(call, names),
         .label = "(invoke-restart ...)",
         .adopt = tool_flag(call, "adopt"),
     };
@@ -195,7 +194,7 @@ static void handle_restart(struct mcp_call *call, void *data)
         request.params = map_put_text(region, request.params, "restart",
                                       value_string_format(region, "%" PRId64, restart.integer));
     if (read_target(call, &request.error))
-        tool_submit(data, call, &request, render_restart);
+        session_call_submit(data, call, &request, render_restart);
 }
 
 static const struct mcp_tool debug_tools[] = {

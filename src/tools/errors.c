@@ -15,7 +15,7 @@ static bool find_error(struct tools *tools, struct mcp_call *call, const char *s
                        value *ret_error)
 {
     int64_t number;
-    if (!tool_require_session(tools, call, session) ||
+    if (!session_call_require_session(tools, call, session) ||
         !tool_integer(call, "error", 0, 1, INT64_MAX, &number))
         return false;
     struct region *region = mcp_call_region(call);
@@ -44,7 +44,7 @@ static void handle_describe(struct mcp_call *call, void *data)
     render_error_description(&result.text, error);
     if (!value_is_nil(error))
         result.structured = map_put_text(mcp_call_region(call), result.structured, "error", error);
-    tool_send(call, &result);
+    tool_reply(call, &result);
 }
 
 // --- get-backtrace ------------------------------------------------------------------------------
@@ -147,42 +147,41 @@ static void fill_backtrace(struct mcp_call *call, const char *session, value err
 }
 
 // The reply of `frame-locals` or `raw-backtrace` from a copy of the frozen process.
-static void render_deep(struct mcp_call *call, const struct session_reply *reply,
+static void render_deep(const struct session_call *run, const struct session_reply *reply,
                         struct tool_result *result)
 {
-    struct tools *tools = mcp_call_data(call);
-    struct region *region = mcp_call_region(call);
+    struct region *region = mcp_call_region(run->call);
     struct view view;
     value error;
-    if (!reply->ok && !tool_flag(call, "raw")) {  // the record still serves
-        error = session_error(tools->sessions, reply->session,
-                              integer_in(mcp_call_arguments(call), "error", 0), region);
-        if (!value_is_nil(error) && read_view(tools, call, reply->session, &view)) {
-            fill_backtrace(call, reply->session, error, &view, result);
+    if (!reply->ok && !tool_flag(run->call, "raw")) {  // the record still serves
+        error = session_error(run->tools->sessions, reply->session,
+                              integer_in(mcp_call_arguments(run->call), "error", 0), region);
+        if (!value_is_nil(error) && read_view(run->tools, run->call, reply->session, &view)) {
+            fill_backtrace(run->call, reply->session, error, &view, result);
             buffer_append_text(&result->text, "\nLocals are not available: ");
             buffer_append_span(&result->text, text_in(reply->error, "message"));
             result->is_error = false;
             return;
         }
     }
-    if (!reply->ok || !read_view(tools, call, reply->session, &view)) {
+    if (!reply->ok || !read_view(run->tools, run->call, reply->session, &view)) {
         render_error_heading(&result->text, reply->error);
         result->structured = structure_reply(region, reply);
         return;
     }
-    if (tool_flag(call, "raw")) {
+    if (tool_flag(run->call, "raw")) {
         value frames = map_get_text(reply->result, "frames");
         int64_t depth = integer_in(reply->result, "depth", 0);
         render_view(&result->text, "Raw backtrace", frames, depth, &view);
-        value map = structure_start(mcp_call_region(call), reply->session);
+        value map = structure_start(mcp_call_region(run->call), reply->session);
         map = map_put_text(region, map, "frames", frames_of(region, frames, &view));
         result->structured = map_put_text(region, map, "depth", value_integer(depth));
         return;
     }
-    error = session_error(tools->sessions, reply->session,
-                          integer_in(mcp_call_arguments(call), "error", 0), region);
+    error = session_error(run->tools->sessions, reply->session,
+                          integer_in(mcp_call_arguments(run->call), "error", 0), region);
     view.locals = map_get_text(reply->result, "locals");
-    fill_backtrace(call, reply->session, error, &view, result);
+    fill_backtrace(run->call, reply->session, error, &view, result);
 }
 
 static void submit_deep(struct tools *tools, struct mcp_call *call, const struct view *view)
@@ -202,8 +201,7 @@ static void submit_deep(struct tools *tools, struct mcp_call *call, const struct
         .params = params,
         .error = integer_in(mcp_call_arguments(call), "error", 0),
     };
-    mcp_call_set_data(call, tools);
-    tool_submit(tools, call, &request, render_deep);
+    session_call_submit(tools, call, &request, render_deep);
 }
 
 static void handle_backtrace(struct mcp_call *call, void *data)
@@ -226,7 +224,7 @@ static void handle_backtrace(struct mcp_call *call, void *data)
     } else {
         fill_backtrace(call, session, error, &view, &result);
     }
-    tool_send(call, &result);
+    tool_reply(call, &result);
 }
 
 // --- list-errors --------------------------------------------------------------------------------
@@ -247,7 +245,7 @@ static void handle_list(struct mcp_call *call, void *data)
     struct region *region = mcp_call_region(call);
     const char *session = tool_session_name(call);
     int64_t limit;
-    if (!tool_require_session(tools, call, session) ||
+    if (!session_call_require_session(tools, call, session) ||
         !tool_integer(call, "limit", SESSION_ERROR_HISTORY, 0, INT64_MAX, &limit))
         return;
     value all = session_errors(tools->sessions, session, region);
@@ -258,7 +256,7 @@ static void handle_list(struct mcp_call *call, void *data)
     for (size_t i = 0; i < vector_count(all) && (int64_t)i < limit; i++)
         listed = vector_push(region, listed, summary_of(region, vector_at(all, i)));
     result.structured = map_put_text(region, structure_start(region, session), "errors", listed);
-    tool_send(call, &result);
+    tool_reply(call, &result);
 }
 
 static const struct mcp_tool error_tools[] = {

@@ -1,25 +1,22 @@
 // evaluate-lisp, time-execution, compile-form, configure-limits.
-#include "tools/auto_context.h"
 #include "tools/result/result_structured.h"
 #include "tools/result/result_text.h"
 #include "tools/schema.h"
 #include "tools/session_call.h"
 
-static void render_evaluate(struct mcp_call *call, const struct session_reply *reply,
+static void render_evaluate(const struct session_call *run, const struct session_reply *reply,
                             struct tool_result *result)
 {
-    struct render_evaluation style = {.timing = tool_flag(call, "capture-time")};
+    struct render_evaluation style = {.timing = tool_flag(run->call, "capture-time")};
     render_evaluation(&result->text, reply, &style);
-    result->structured = structure_evaluation(mcp_call_region(call), reply);
-    tools_feed_context(mcp_call_data(call), call, reply, result);
+    result->structured = structure_evaluation(mcp_call_region(run->call), reply);
 }
 
-static void render_timed(struct mcp_call *call, const struct session_reply *reply,
+static void render_timed(const struct session_call *run, const struct session_reply *reply,
                          struct tool_result *result)
 {
     render_time_execution(&result->text, reply);
-    result->structured = structure_evaluation(mcp_call_region(call), reply);
-    tools_feed_context(mcp_call_data(call), call, reply, result);
+    result->structured = structure_evaluation(mcp_call_region(run->call), reply);
 }
 
 static void submit_code(struct tools *tools, struct mcp_call *call, tool_render_fn *render)
@@ -29,12 +26,10 @@ static void submit_code(struct tools *tools, struct mcp_call *call, tool_render_
         .kind = SESSION_EVALUATE,
         .create = true,
         .op = "evaluate",
-        .params = tool_parameters(call, names),
+        .params = session_call_parameters(call, names),
         .label = tool_text(call, "code"),
     };
-    mcp_call_set_data(call, tools);
-    tool_submit(tools, call, &request, render);
-    tools_prepare_feed(tools);
+    session_call_submit_recorded(tools, call, &request, render);
 }
 
 static void handle_evaluate(struct mcp_call *call, void *data)
@@ -47,10 +42,10 @@ static void handle_time(struct mcp_call *call, void *data)
     submit_code(data, call, render_timed);
 }
 
-static void render_compiled(struct mcp_call *call, const struct session_reply *reply,
+static void render_compiled(const struct session_call *run, const struct session_reply *reply,
                             struct tool_result *result)
 {
-    struct region *region = mcp_call_region(call);
+    struct region *region = mcp_call_region(run->call);
     render_compilation(&result->text, reply);
     value map = structure_reply(region, reply);
     static const char *const members[] = {"forms", "warnings", "notes", "errors", "timing"};
@@ -66,9 +61,9 @@ static void handle_compile(struct mcp_call *call, void *data)
         .kind = SESSION_COPY,
         .create = true,
         .op = "compile",
-        .params = tool_parameters(call, names),
+        .params = session_call_parameters(call, names),
     };
-    tool_submit(data, call, &request, render_compiled);
+    session_call_submit(data, call, &request, render_compiled);
 }
 
 // Takes an argument into *limit when it is given; refuses numbers that are no int64.
@@ -89,7 +84,7 @@ static void handle_limits(struct mcp_call *call, void *data)
     struct tools *tools = data;
     const char *name = tool_session_name(call);
     struct session_limits limits;
-    if (!tool_require_session(tools, call, name) ||
+    if (!session_call_require_session(tools, call, name) ||
         session_limits_get(tools->sessions, name, &limits) < 0)
         return;
     if (!read_limit(call, "timeout", &limits.timeout) ||
@@ -110,7 +105,7 @@ static void handle_limits(struct mcp_call *call, void *data)
     render_limits(&result.text, &limits);
     result.structured = map_put_text(region, structure_start(region, name), "limits",
                                      structure_limits(region, &limits));
-    tool_send(call, &result);
+    tool_reply(call, &result);
 }
 
 static const struct mcp_tool evaluate_tools[] = {

@@ -15,7 +15,7 @@ static bool begin(struct mcp_call *call, const struct session_reply *reply,
 {
     static const char *const internal[] = {"op", "timing", "state", "ok", "error", NULL};
     struct region *region = mcp_call_region(call);
-    bool failed = tool_render_failure(call, reply, result);
+    bool failed = session_call_render_failure(call, reply, result);
     value map = result->structured;
     if (value_is_map(reply->result)) {
         struct map_cursor cursor = map_iterate(reply->result);
@@ -59,10 +59,10 @@ static void append_indented(struct buffer *text, const char *indent, struct span
 
 // --- symbols ------------------------------------------------------------------------------------
 
-static void render_symbol(struct mcp_call *call, const struct session_reply *reply,
+static void render_symbol(const struct session_call *run, const struct session_reply *reply,
                           struct tool_result *result)
 {
-    if (!begin(call, reply, result))
+    if (!begin(run->call, reply, result))
         return;
     struct buffer *text = &result->text;
     buffer_append_span(text, text_in(reply->result, "symbol"));
@@ -86,17 +86,18 @@ static void append_more(struct buffer *text, value result, size_t shown)
         buffer_append_format(text, "\n... %" PRId64 " more", more);
 }
 
-static void render_apropos(struct mcp_call *call, const struct session_reply *reply,
+static void render_apropos(const struct session_call *run, const struct session_reply *reply,
                            struct tool_result *result)
 {
-    if (!begin(call, reply, result))
+    if (!begin(run->call, reply, result))
         return;
     struct buffer *text = &result->text;
     size_t count = count_in(reply->result, "matches");
     int64_t total = integer_in(reply->result, "total", (int64_t)count);
     buffer_append_text(text, "Found ");
     render_counted(text, total, "symbol");
-    buffer_append_format(text, " matching '%s'%s", tool_text(call, "pattern"), count ? ":\n" : ".");
+    buffer_append_format(text, " matching '%s'%s", tool_text(run->call, "pattern"),
+                         count ? ":\n" : ".");
     for (size_t i = 0; i < count; i++) {
         value match = item_in(reply->result, "matches", i);
         struct span symbol = text_in(match, "symbol"), kind = text_in(match, "kind");
@@ -125,16 +126,17 @@ static void render_users(struct mcp_call *call, const struct session_reply *repl
     append_more(text, reply->result, count);
 }
 
-static void render_callers(struct mcp_call *call, const struct session_reply *reply,
+static void render_callers(const struct session_call *run, const struct session_reply *reply,
                            struct tool_result *result)
 {
-    render_users(call, reply, result, "callers", "Functions that call ", "No callers found for ");
+    render_users(run->call, reply, result, "callers", "Functions that call ",
+                 "No callers found for ");
 }
 
-static void render_references(struct mcp_call *call, const struct session_reply *reply,
+static void render_references(const struct session_call *run, const struct session_reply *reply,
                               struct tool_result *result)
 {
-    render_users(call, reply, result, "references", "Code that references ",
+    render_users(run->call, reply, result, "references", "Code that references ",
                  "No references found for ");
 }
 
@@ -181,10 +183,10 @@ static void append_slot(struct buffer *text, value slot)
         append_indented(text, "    ", text_in(slot, "documentation"));
 }
 
-static void render_class(struct mcp_call *call, const struct session_reply *reply,
+static void render_class(const struct session_call *run, const struct session_reply *reply,
                          struct tool_result *result)
 {
-    if (!begin(call, reply, result))
+    if (!begin(run->call, reply, result))
         return;
     struct buffer *text = &result->text;
     value class = reply->result;
@@ -207,10 +209,10 @@ static void render_class(struct mcp_call *call, const struct session_reply *repl
     buffer_append_format(text, "\n\nAll Slots (inherited included): %zu", count_in(class, "slots"));
 }
 
-static void render_methods(struct mcp_call *call, const struct session_reply *reply,
+static void render_methods(const struct session_call *run, const struct session_reply *reply,
                            struct tool_result *result)
 {
-    if (!begin(call, reply, result))
+    if (!begin(run->call, reply, result))
         return;
     size_t count = count_in(reply->result, "methods");
     struct span class = text_in(reply->result, "class");
@@ -223,10 +225,10 @@ static void render_methods(struct mcp_call *call, const struct session_reply *re
     }
 }
 
-static void render_expansion(struct mcp_call *call, const struct session_reply *reply,
+static void render_expansion(const struct session_call *run, const struct session_reply *reply,
                              struct tool_result *result)
 {
-    if (!begin(call, reply, result))
+    if (!begin(run->call, reply, result))
         return;
     struct buffer *text = &result->text;
     buffer_append_text(text, "Expansion of ");
@@ -243,8 +245,8 @@ static void query(struct tools *tools, struct mcp_call *call, const char *op,
                   const char *const *names, tool_render_fn *render)
 {
     struct session_request request = {
-        .kind = SESSION_QUERY, .op = op, .params = tool_parameters(call, names)};
-    tool_submit(tools, call, &request, render);
+        .kind = SESSION_QUERY, .op = op, .params = session_call_parameters(call, names)};
+    session_call_submit(tools, call, &request, render);
 }
 
 static const char *const name_and_package[] = {"name", "package", NULL};
@@ -288,8 +290,8 @@ static void handle_macroexpand(struct mcp_call *call, void *data)
     struct session_request request = {.kind = SESSION_COPY,
                                       .create = true,
                                       .op = "macroexpand",
-                                      .params = tool_parameters(call, names)};
-    tool_submit(data, call, &request, render_expansion);
+                                      .params = session_call_parameters(call, names)};
+    session_call_submit(data, call, &request, render_expansion);
 }
 
 #define NAME_SCHEMA SCHEMA_STRING("name", "symbol, may carry a package prefix")

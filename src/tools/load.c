@@ -23,14 +23,14 @@ static void fill_evaluation(struct mcp_call *call, const struct session_reply *r
 
 // --- load-file ----------------------------------------------------------------------------------
 
-static void render_loaded(struct mcp_call *call, const struct session_reply *reply,
+static void render_loaded(const struct session_call *run, const struct session_reply *reply,
                           struct tool_result *result)
 {
-    fill_evaluation(call, reply, result);
+    fill_evaluation(run->call, reply, result);
     CLEANUP_BUFFER struct buffer last;
     buffer_init(&last, BUFFER_DEFAULT_LIMIT);
     if (reply->ok) {
-        buffer_append_format(&last, "Loaded %s: ", tool_text(call, "path"));
+        buffer_append_format(&last, "Loaded %s: ", tool_text(run->call, "path"));
         render_counted(&last, integer_in(reply->result, "forms", 0), "form");
         buffer_append_byte(&last, '.');
     }
@@ -88,7 +88,7 @@ static void handle_load_file(struct mcp_call *call, void *data)
         tool_refuse(call, "invalid-argument", "path is longer than %d bytes", PATH_MAX);
         return;
     }
-    value params = tool_parameters(call, names);
+    value params = session_call_parameters(call, names);
     params = map_put_text(region, params, "path", value_string_format(region, "%s", absolute));
     if (tool_flag(call, "compile")) {
         CLEANUP_FREE char *fasl = fasl_path(absolute);
@@ -104,15 +104,15 @@ static void handle_load_file(struct mcp_call *call, void *data)
                                       .op = "load-file",
                                       .params = params,
                                       .label = given};
-    tool_submit(data, call, &request, render_loaded);
+    session_call_submit(data, call, &request, render_loaded);
 }
 
 // --- systems ------------------------------------------------------------------------------------
 
-static void render_system_loaded(struct mcp_call *call, const struct session_reply *reply,
+static void render_system_loaded(const struct session_call *run, const struct session_reply *reply,
                                  struct tool_result *result)
 {
-    fill_evaluation(call, reply, result);
+    fill_evaluation(run->call, reply, result);
     if (!reply->ok) {
         render_evaluation(&result->text, reply, &(struct render_evaluation){0});
         return;
@@ -120,7 +120,7 @@ static void render_system_loaded(struct mcp_call *call, const struct session_rep
     struct span system = text_in(reply->result, "system"),
                 version = text_in(reply->result, "version");
     buffer_append_format(&result->text, "Loading system: %s\nLoaded: %.*s",
-                         tool_text(call, "system"), (int)system.length, system.data);
+                         tool_text(run->call, "system"), (int)system.length, system.data);
     if (version.length)
         buffer_append_format(&result->text, " (version %.*s)", (int)version.length, version.data);
     render_section(&result->text, "stdout", reply->standard_output.text);
@@ -134,12 +134,12 @@ static void handle_load_system(struct mcp_call *call, void *data)
     struct session_request request = {.kind = SESSION_EVALUATE,
                                       .create = true,
                                       .op = "load-system",
-                                      .params = tool_parameters(call, names),
+                                      .params = session_call_parameters(call, names),
                                       .label = tool_text(call, "system")};
-    tool_submit(data, call, &request, render_system_loaded);
+    session_call_submit(data, call, &request, render_system_loaded);
 }
 
-static void render_system(struct mcp_call *call, const struct session_reply *reply,
+static void render_system(const struct session_call *run, const struct session_reply *reply,
                           struct tool_result *result)
 {
     static const struct {
@@ -149,8 +149,8 @@ static void render_system(struct mcp_call *call, const struct session_reply *rep
                 {"Author", "author"},
                 {"Licence", "license"},
                 {"Source", "source_file"}};
-    struct region *region = mcp_call_region(call);
-    if (tool_render_failure(call, reply, result))
+    struct region *region = mcp_call_region(run->call);
+    if (session_call_render_failure(run->call, reply, result))
         return;
     value map = result->structured;
     struct buffer *text = &result->text;
@@ -187,18 +187,19 @@ static void render_system(struct mcp_call *call, const struct session_reply *rep
 static void handle_describe_system(struct mcp_call *call, void *data)
 {
     static const char *const names[] = {"system", NULL};
-    struct session_request request = {
-        .kind = SESSION_COPY, .op = "describe-system", .params = tool_parameters(call, names)};
-    tool_submit(data, call, &request, render_system);
+    struct session_request request = {.kind = SESSION_COPY,
+                                      .op = "describe-system",
+                                      .params = session_call_parameters(call, names)};
+    session_call_submit(data, call, &request, render_system);
 }
 
 // --- profile-code -------------------------------------------------------------------------------
 
-static void render_profile(struct mcp_call *call, const struct session_reply *reply,
+static void render_profile(const struct session_call *run, const struct session_reply *reply,
                            struct tool_result *result)
 {
-    struct region *region = mcp_call_region(call);
-    fill_evaluation(call, reply, result);
+    struct region *region = mcp_call_region(run->call);
+    fill_evaluation(run->call, reply, result);
     struct buffer *text = &result->text;
     if (!reply->ok) {
         render_evaluation(
@@ -208,7 +209,7 @@ static void render_profile(struct mcp_call *call, const struct session_reply *re
         return;
     }
     static const char *const labels[][2] = {{"cpu", "CPU"}, {"time", "TIME"}, {"alloc", "ALLOC"}};
-    const char *mode = tool_text(call, "mode"), *label = "CPU";
+    const char *mode = tool_text(run->call, "mode"), *label = "CPU";
     for (size_t i = 0; mode && i < sizeof(labels) / sizeof(*labels); i++)
         if (strcmp(mode, labels[i][0]) == 0)
             label = labels[i][1];
@@ -248,7 +249,7 @@ static void handle_profile(struct mcp_call *call, void *data)
         return;
     }
     const char *report = tool_text(call, "report-type");
-    value params = tool_parameters(call, names);
+    value params = session_call_parameters(call, names);
     params = map_put_text(region, params, "max_samples", value_integer(samples));
     params = map_put_text(region, params, "interval_us", value_integer((int64_t)(seconds * 1e6)));
     params =
@@ -258,7 +259,7 @@ static void handle_profile(struct mcp_call *call, void *data)
                                       .op = "profile",
                                       .params = params,
                                       .label = tool_text(call, "code")};
-    tool_submit(data, call, &request, render_profile);
+    session_call_submit(data, call, &request, render_profile);
 }
 
 // --- memory-report ------------------------------------------------------------------------------
@@ -297,20 +298,19 @@ static void append_processes(struct buffer *text, value info)
     buffer_append_format(text, "\n  private in all: %.1f MB", (double)total / 1024);
 }
 
-static void render_memory(struct mcp_call *call, const struct session_reply *reply,
+static void render_memory(const struct session_call *run, const struct session_reply *reply,
                           struct tool_result *result)
 {
     static const char *const members[] = {"live_bytes", "heap_bytes", "nursery_bytes",
                                           "gc_count",   "gc_us",      "generations"};
-    struct tools *tools = mcp_call_data(call);
-    struct region *region = mcp_call_region(call);
+    struct region *region = mcp_call_region(run->call);
     struct buffer *text = &result->text;
-    if (tool_render_failure(call, reply, result))
+    if (session_call_render_failure(run->call, reply, result))
         return;
     value map = result->structured;
     for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
         map = structure_member(region, map, reply->result, members[i]);
-    const char *verbosity = tool_text(call, "verbosity");
+    const char *verbosity = tool_text(run->call, "verbosity");
     buffer_append_text(text, "Heap:");
     append_megabytes(text, "live", (double)integer_in(reply->result, "live_bytes", 0));
     append_megabytes(text, "size", (double)integer_in(reply->result, "heap_bytes", 0));
@@ -320,7 +320,7 @@ static void render_memory(struct mcp_call *call, const struct session_reply *rep
         buffer_append_format(text, "\n  collections: %" PRId64 " (%.1f ms)",
                              integer_in(reply->result, "gc_count", 0),
                              (double)integer_in(reply->result, "gc_us", 0) / 1000);
-        value info = session_info(tools->sessions, reply->session, true, region);
+        value info = session_info(run->tools->sessions, reply->session, true, region);
         append_processes(text, info);
         map = structure_member(region, map, info, "head");
         map = structure_member(region, map, info, "snapshots");
@@ -345,8 +345,7 @@ static void handle_memory(struct mcp_call *call, void *data)
     value params =
         map_put_text(region, map_new(region), "gc", value_boolean(tool_flag(call, "gc-first")));
     struct session_request request = {.kind = SESSION_QUERY, .op = "memory", .params = params};
-    mcp_call_set_data(call, data);
-    tool_submit(data, call, &request, render_memory);
+    session_call_submit(data, call, &request, render_memory);
 }
 
 static const struct mcp_tool load_tools[] = {

@@ -102,7 +102,7 @@ static void reply_step(struct program_task *task, value step)
     if (result.is_error)
         step = map_put_text(region, step, "error", error_of(region, fail));
     result.structured = map_put_text(region, step, "ok", value_boolean(!result.is_error));
-    tool_send(task->call, &result);
+    tool_reply(task->call, &result);
 }
 
 static void reply_timeout(struct program_task *task, bool started, const char *what)
@@ -335,7 +335,7 @@ static void handle_run(struct mcp_call *call, void *data)
     struct region *region = mcp_call_region(call);
     struct program_task *task = memory_alloc_zero(sizeof(*task));
     *task = (struct program_task){
-        .tools = tools, .call = call, .record = tool_parameters(call, passed)};
+        .tools = tools, .call = call, .record = session_call_parameters(call, passed)};
     task->record = map_put_text(region, task->record, "program",
                                 value_retain(mcp_call_argument(call, "source")));
     value allowed = mcp_call_argument(call, "tools");
@@ -385,7 +385,7 @@ static void on_listed(void *data, value tools)
                            "No tools. `cadre serve --program-tools FILE` gives programs tools.");
     result.structured = map_put_text(region, map_new(region), "ok", value_boolean(true));
     result.structured = map_put_text(region, result.structured, "tools", listed);
-    tool_send(call, &result);
+    tool_reply(call, &result);
 }
 
 static void handle_list(struct mcp_call *call, void *data)

@@ -38,11 +38,11 @@ static const struct {
 };
 enum { DEFINITION_SECTIONS = sizeof(definition_sections) / sizeof(*definition_sections) };
 
-static void render_definitions(struct mcp_call *call, const struct session_reply *reply,
+static void render_definitions(const struct session_call *run, const struct session_reply *reply,
                                struct tool_result *result)
 {
-    struct region *region = mcp_call_region(call);
-    if (tool_render_failure(call, reply, result))
+    struct region *region = mcp_call_region(run->call);
+    if (session_call_render_failure(run->call, reply, result))
         return;
     value map = result->structured;
     for (size_t i = 0; i < DEFINITION_SECTIONS; i++) {
@@ -66,18 +66,19 @@ static void render_definitions(struct mcp_call *call, const struct session_reply
 static void handle_definitions(struct mcp_call *call, void *data)
 {
     static const char *const names[] = {"type", "package", NULL};
-    struct session_request request = {
-        .kind = SESSION_QUERY, .op = "list-definitions", .params = tool_parameters(call, names)};
-    tool_submit(data, call, &request, render_definitions);
+    struct session_request request = {.kind = SESSION_QUERY,
+                                      .op = "list-definitions",
+                                      .params = session_call_parameters(call, names)};
+    session_call_submit(data, call, &request, render_definitions);
 }
 
 // --- reset-session ------------------------------------------------------------------------------
 
-static void render_reset(struct mcp_call *call, const struct session_reply *reply,
+static void render_reset(const struct session_call *run, const struct session_reply *reply,
                          struct tool_result *result)
 {
-    struct region *region = mcp_call_region(call);
-    if (tool_render_failure(call, reply, result))
+    struct region *region = mcp_call_region(run->call);
+    if (session_call_render_failure(run->call, reply, result))
         return;
     struct buffer *text = &result->text;
     buffer_append_text(text, "Session reset. All definitions cleared.\nCurrent package: ");
@@ -134,16 +135,16 @@ static void handle_reset(struct mcp_call *call, void *data)
         return;
     }
     struct session_request request = {.kind = SESSION_RESET};
-    tool_submit(data, call, &request, render_reset);
+    session_call_submit(data, call, &request, render_reset);
 }
 
 // --- rollback-session ---------------------------------------------------------------------------
 
-static void render_rolled_back(struct mcp_call *call, const struct session_reply *reply,
+static void render_rolled_back(const struct session_call *run, const struct session_reply *reply,
                                struct tool_result *result)
 {
-    struct region *region = mcp_call_region(call);
-    if (tool_render_failure(call, reply, result))
+    struct region *region = mcp_call_region(run->call);
+    if (session_call_render_failure(run->call, reply, result))
         return;
     value map = result->structured;
     struct buffer *text = &result->text;
@@ -169,7 +170,7 @@ static void handle_rollback(struct mcp_call *call, void *data)
     struct session_request request = {.kind = SESSION_ROLLBACK};
     if (tool_integer(call, "to", -1, 0, INT64_MAX, &request.rollback_to) &&
         tool_integer(call, "steps", 1, 1, INT64_MAX, &request.rollback_steps))
-        tool_submit(data, call, &request, render_rolled_back);
+        session_call_submit(data, call, &request, render_rolled_back);
 }
 
 // --- session-info -------------------------------------------------------------------------------
@@ -200,7 +201,7 @@ static void handle_info(struct mcp_call *call, void *data)
     struct tools *tools = data;
     struct region *region = mcp_call_region(call);
     const char *name = tool_session_name(call);
-    if (!tool_require_session(tools, call, name))
+    if (!session_call_require_session(tools, call, name))
         return;
     value info = session_info(tools->sessions, name, false, region);
     value names = session_names(tools->sessions, region);
@@ -213,7 +214,7 @@ static void handle_info(struct mcp_call *call, void *data)
     value map = map_put_text(region, info, "ok", value_boolean(true));
     map = map_put_text(region, map, "session", value_string_text(region, name));
     result.structured = map_put_text(region, map, "sessions", names);
-    tool_send(call, &result);
+    tool_reply(call, &result);
 }
 
 // --- close-session ------------------------------------------------------------------------------
@@ -223,7 +224,7 @@ static void handle_close(struct mcp_call *call, void *data)
     struct tools *tools = data;
     struct region *region = mcp_call_region(call);
     const char *name = tool_session_name(call);
-    if (!tool_require_session(tools, call, name))
+    if (!session_call_require_session(tools, call, name))
         return;
     session_close(tools->sessions, name);
     struct tool_result result = {0};
@@ -231,7 +232,7 @@ static void handle_close(struct mcp_call *call, void *data)
     buffer_append_format(&result.text, "Session \"%s\" closed.", name);
     result.structured = map_put_text(region, structure_start(region, name), "sessions",
                                      session_names(tools->sessions, region));
-    tool_send(call, &result);
+    tool_reply(call, &result);
 }
 
 static const struct mcp_tool session_tools[] = {

@@ -1,83 +1,24 @@
 #include "tools/session_call.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/utf8.h"
+#include "tools/auto_context.h"
 #include "tools/result/result_structured.h"
 #include "tools/result/result_text.h"
-#include "tools/truncate.h"
 
 enum {
     CODE_LIMIT = 4 << 20,
-    TEXT_LIMIT = 64 << 20,  // above what any session reply can hold
     TASK_AFTER_MS = 10000,  // a running evaluation becomes a task where the client knows tasks
+    // Escaping in JSON makes a newline two bytes and a control character six: the shares leave room
+    // for that.
+    TEXT_SHARE = MCP_OUTPUT_LIMIT / 4,
+    MEMBER_SHARE = MCP_OUTPUT_LIMIT / 16,
 };
 
-struct tool_run {
-    struct tools *tools;
-    struct mcp_call *call;
-    tool_render_fn *render;
-    uint64_t ticket;
-};
-
-// The call's region outlives every use of the text.
-static const char *text_of(struct mcp_call *call, value v)
-{
-    struct span text = value_text(v);
-    char *copy = region_alloc(mcp_call_region(call), text.length + 1);
-    memcpy(copy, text.data, text.length);
-    copy[text.length] = '\0';
-    return copy;
-}
-
-const char *tool_text(struct mcp_call *call, const char *name)
-{
-    value v = mcp_call_argument(call, name);
-    return value_is_string(v) ? text_of(call, v) : NULL;
-}
-
-const char *tool_session_name(struct mcp_call *call)
-{
-    value v = mcp_call_argument(call, "session");
-    if (!value_is_string(v))
-        return "main";
-    // A name with a NUL inside must not pass as the name before it: "" is no valid name.
-    return memchr(value_text(v).data, '\0', value_text(v).length) ? "" : text_of(call, v);
-}
-
-bool tool_flag(struct mcp_call *call, const char *name)
-{
-    value v = mcp_call_argument(call, name);
-    return v.tag == VALUE_BOOLEAN && v.boolean;
-}
-
-bool tool_integer(struct mcp_call *call, const char *name, int64_t fallback, int64_t low,
-                  int64_t high, int64_t *ret_number)
-{
-    value v = mcp_call_argument(call, name);
-    int64_t number = v.tag == VALUE_INTEGER ? v.integer : fallback;
-    bool given = v.tag == VALUE_INTEGER || v.tag == VALUE_BIGNUM;
-    if (given && v.tag == VALUE_INTEGER && number < 0 && low >= 0) {
-        tool_refuse(call, "invalid-argument", "Value must be non-negative: %s = %lld", name,
-                    (long long)number);
-        return false;
-    }
-    if (given && (v.tag == VALUE_BIGNUM || number < low || number > high)) {
-        struct span shown =
-            v.tag == VALUE_INTEGER
-                ? value_text(value_string_format(mcp_call_region(call), "%lld", (long long)number))
-                : SPAN("(a number beyond 64 bits)");
-        tool_refuse(call, "invalid-argument", "Value must be between %lld and %lld: %s = %.*s",
-                    (long long)low, (long long)high, name, (int)shown.length, shown.data);
-        return false;
-    }
-    *ret_number = number;
-    return true;
-}
-
-value tool_parameters(struct mcp_call *call, const char *const *names)
+value session_call_parameters(struct mcp_call *call, const char *const *names)
 {
     struct region *region = mcp_call_region(call);
     value params = map_new(region);
@@ -85,51 +26,18 @@ value tool_parameters(struct mcp_call *call, const char *const *names)
         value v = mcp_call_argument(call, *names);
         if (value_is_nil(v))
             continue;
-        value key = value_string_text(region, *names);
-        char *bytes = (char *)text_of(call, key);
-        for (char *c = bytes; *c; c++)
+        size_t size = strlen(*names) + 1;
+        char *key = region_alloc(region, size);
+        memcpy(key, *names, size);
+        for (char *c = key; *c; c++)
             if (*c == '-')
                 *c = '_';
-        params = map_put_text(region, params, bytes, value_retain(v));
+        params = map_put_text(region, params, key, value_retain(v));
     }
     return params;
 }
 
-void tool_send(struct mcp_call *call, struct tool_result *result)
-{
-    mcp_call_reply(call, buffer_span(&result->text), result->structured, result->is_error);
-    buffer_release(&result->text);
-}
-
-bool tool_render_failure(struct mcp_call *call, const struct session_reply *reply,
-                         struct tool_result *result)
-{
-    result->structured = structure_reply(mcp_call_region(call), reply);
-    if (!reply->ok)
-        render_evaluation(&result->text, reply, &(struct render_evaluation){0});
-    return !reply->ok;
-}
-
-void tool_refuse(struct mcp_call *call, const char *code, const char *format, ...)
-{
-    char message[ERROR_MESSAGE_SIZE];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(message, sizeof(message), format, arguments);
-    va_end(arguments);
-    struct region *region = mcp_call_region(call);
-    value error = map_new(region);
-    error = map_put_text(region, error, "code", value_string_text(region, code));
-    error = map_put_text(region, error, "message", value_string_format(region, "%s", message));
-    struct tool_result result = {.is_error = true};
-    buffer_init(&result.text, TEXT_LIMIT);
-    render_error_heading(&result.text, error);
-    result.structured = map_put_text(region, map_new(region), "ok", value_boolean(false));
-    result.structured = map_put_text(region, result.structured, "error", error);
-    tool_send(call, &result);
-}
-
-bool tool_require_session(struct tools *tools, struct mcp_call *call, const char *name)
+bool session_call_require_session(struct tools *tools, struct mcp_call *call, const char *name)
 {
     if (!session_name_valid(span_from(name))) {
         tool_refuse(call, "invalid-argument", "%s", RENDER_BAD_SESSION_NAME);
@@ -144,6 +52,89 @@ bool tool_require_session(struct tools *tools, struct mcp_call *call, const char
                 buffer_text(&known));
     return false;
 }
+
+bool session_call_render_failure(struct mcp_call *call, const struct session_reply *reply,
+                                 struct tool_result *result)
+{
+    result->structured = structure_reply(mcp_call_region(call), reply);
+    if (!reply->ok)
+        render_evaluation(&result->text, reply, &(struct render_evaluation){0});
+    return !reply->ok;
+}
+
+// --- truncation ---------------------------------------------------------------------------------
+// One reply holds MCP_OUTPUT_LIMIT bytes. A session may be allowed to print more: the rest is cut
+// off, in the text and in the structured form, and both say so.
+
+static void truncate_text(struct buffer *text)
+{
+    if (text->length <= TEXT_SHARE)
+        return;
+    size_t kept = utf8_cut(text->data, TEXT_SHARE);
+    size_t omitted = utf8_count(text->data + kept, text->length - kept);
+    buffer_truncate(text, kept);
+    buffer_append_text(text, "\n[truncated: ");
+    render_counted(text, (int64_t)omitted, "character");
+    buffer_append_format(text, " omitted; one answer holds %d bytes]", MCP_OUTPUT_LIMIT);
+}
+
+static value truncate_string(struct region *region, value v, int64_t *omitted)
+{
+    struct span text = value_text(v);
+    if (text.length <= MEMBER_SHARE)
+        return value_retain(v);
+    size_t kept = utf8_cut(text.data, MEMBER_SHARE);
+    *omitted += (int64_t)utf8_count(text.data + kept, text.length - kept);
+    return value_string(region, (struct span){text.data, kept});
+}
+
+// All strings of a vector together get one share.
+static value truncate_strings(struct region *region, value vector, int64_t *omitted)
+{
+    value kept = vector_new(region, 0);
+    size_t used = 0;
+    for (size_t i = 0; i < vector_count(vector); i++) {
+        struct span text = value_text(vector_at(vector, i));
+        if (used + text.length > MEMBER_SHARE && used > 0) {
+            *omitted += (int64_t)utf8_count(text.data, text.length);
+            continue;
+        }
+        kept = vector_push(region, kept, truncate_string(region, vector_at(vector, i), omitted));
+        used += text.length;
+    }
+    return kept;
+}
+
+static void truncate_member(struct region *region, struct tool_result *result, const char *name)
+{
+    value v = map_get_text(result->structured, name), shortened;
+    int64_t omitted = 0;
+    if (value_is_string(v))
+        shortened = truncate_string(region, v, &omitted);
+    else if (value_is_vector(v))
+        shortened = truncate_strings(region, v, &omitted);
+    else
+        return;
+    if (omitted == 0)
+        return;
+    value counts = map_get_text(result->structured, "omitted");
+    counts = value_is_map(counts) ? value_retain(counts) : map_new(region);
+    value before = map_get_text(counts, name);
+    omitted += before.tag == VALUE_INTEGER ? before.integer : 0;
+    counts = map_put_text(region, counts, name, value_integer(omitted));
+    result->structured = map_put_text(region, result->structured, name, shortened);
+    result->structured = map_put_text(region, result->structured, "omitted", counts);
+}
+
+static void truncate_result(struct mcp_call *call, struct tool_result *result)
+{
+    static const char *const members[] = {"stdout", "stderr", "values"};
+    truncate_text(&result->text);
+    for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
+        truncate_member(mcp_call_region(call), result, members[i]);
+}
+
+// --- the request --------------------------------------------------------------------------------
 
 static void count_metrics(struct tools *tools, const struct session_reply *reply)
 {
@@ -160,21 +151,23 @@ static void count_metrics(struct tools *tools, const struct session_reply *reply
 
 static void on_reply(void *data, const struct session_reply *reply)
 {
-    struct tool_run *run = data;
+    struct session_call *run = data;
     struct mcp_call *call = run->call;
     count_metrics(run->tools, reply);
     struct tool_result result = {.is_error = !reply->ok};
-    buffer_init(&result.text, TEXT_LIMIT);
-    run->render(call, reply, &result);
-    tool_result_fit(call, &result);
+    buffer_init(&result.text, TOOL_TEXT_LIMIT);
+    run->render(run, reply, &result);
+    if (run->auto_context != CONTEXT_AUTO_OFF)
+        auto_context_record(run, reply, &result);
+    truncate_result(call, &result);
     memory_free(run);
     mcp_call_on_cancel(call, NULL, NULL);
-    tool_send(call, &result);
+    tool_reply(call, &result);
 }
 
 static void on_progress(void *data, const struct session_progress *progress)
 {
-    struct tool_run *run = data;
+    struct session_call *run = data;
     if (progress->elapsed_ms >= TASK_AFTER_MS && !mcp_call_is_task(run->call))
         mcp_call_become_task(run->call);
     char message[256];
@@ -189,25 +182,26 @@ static void on_progress(void *data, const struct session_progress *progress)
 
 static void on_cancel(struct mcp_call *call, void *data)
 {
-    struct tool_run *run = data;
+    struct session_call *run = data;
     session_cancel(run->tools->sessions, run->ticket);
     memory_free(run);
     mcp_call_reply_failure(call, "cancelled", "The call was cancelled.");
 }
 
-void tool_submit(struct tools *tools, struct mcp_call *call, struct session_request *request,
-                 tool_render_fn *render)
+// NULL: the call was refused.
+static struct session_call *submit(struct tools *tools, struct mcp_call *call,
+                                   struct session_request *request, tool_render_fn *render)
 {
     int64_t timeout;
     value code = mcp_call_argument(call, "code");
     if (value_is_string(code) && value_text(code).length > CODE_LIMIT) {
         tool_refuse(call, "invalid-argument", "code is longer than %d MiB", CODE_LIMIT >> 20);
-        return;
+        return NULL;
     }
     if (!tool_integer(call, "timeout", -1, 0, 86400, &timeout))
-        return;
-    struct tool_run *run = memory_alloc_zero(sizeof(*run));
-    *run = (struct tool_run){.tools = tools, .call = call, .render = render};
+        return NULL;
+    struct session_call *run = memory_alloc_zero(sizeof(*run));
+    *run = (struct session_call){.tools = tools, .call = call, .render = render};
     request->session = tool_session_name(call);
     request->timeout = timeout;
     request->reply = on_reply;
@@ -215,4 +209,21 @@ void tool_submit(struct tools *tools, struct mcp_call *call, struct session_requ
     request->data = run;
     mcp_call_on_cancel(call, on_cancel, run);
     run->ticket = session_submit(tools->sessions, request);
+    return run;
+}
+
+void session_call_submit(struct tools *tools, struct mcp_call *call,
+                         struct session_request *request, tool_render_fn *render)
+{
+    submit(tools, call, request, render);
+}
+
+void session_call_submit_recorded(struct tools *tools, struct mcp_call *call,
+                                  struct session_request *request, tool_render_fn *render)
+{
+    struct session_call *run = submit(tools, call, request, render);
+    // After submission: the session works while the setting is read from the store. The reply
+    // comes from the loop, so the run is still there.
+    if (run)
+        run->auto_context = auto_context_mode(tools);
 }

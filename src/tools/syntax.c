@@ -62,7 +62,7 @@ static void handle_validate(struct mcp_call *call, void *data)
         map = put_position(region, map, &report.at);
     }
     result.structured = map;
-    tool_send(call, &result);
+    tool_reply(call, &result);
 }
 
 // The line that holds the position, without its newline.
@@ -106,7 +106,7 @@ static void handle_match(struct mcp_call *call, void *data)
         map = map_put_text(region, map, "reason", value_string_text(region, reason));
     }
     result.structured = map;
-    tool_send(call, &result);
+    tool_reply(call, &result);
 }
 
 #define POSITION_SCHEMA "\"line\":{\"type\":\"integer\"},\"column\":{\"type\":\"integer\"},"

@@ -38,7 +38,6 @@ struct tools {
     const char *auto_context;  // mode of feeding the context; NULL: as the store's setting says
     struct tool_metrics metrics;
     struct context_tools *context;
-    enum context_auto feeding;  // as of the latest evaluation's beginning
     TAILQ_HEAD(program_task_list, program_task) memory_users;  // runs that use named memories
 };
 

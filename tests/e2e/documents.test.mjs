@@ -13,25 +13,14 @@ import { CADRE, Server, temporaryDirectory, titleOf } from './support.mjs';
 const DOCS = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../docs');
 const README = path.join(DOCS, '../README.md');
 
-// Output may hold fences itself; those come in pairs, the first with its language.
+// A block ends with the fence it began with; one of four backticks may hold output with fences.
 function consoleExamples(text) {
   const examples = [];
-  const lines = text.split('\n');
-  for (let i = 0; i < lines.length; i++) {
-    if (lines[i] !== '```console') continue;
-    let end = i + 1;
-    let open = 0;
-    for (; end < lines.length; end++) {
-      if (!lines[end].startsWith('```')) continue;
-      if (lines[end] !== '```') open++;
-      else if (open === 0) break;
-      else open--;
-    }
-    for (const line of lines.slice(i + 1, end)) {
+  for (const [, , block] of text.matchAll(/^(```+)console\n([^]*?)^\1$/gm)) {
+    for (const line of block.trimEnd().split('\n')) {
       if (line.startsWith('$ ')) examples.push({ command: line.slice(2), expected: '' });
       else examples.at(-1).expected += `${line}\n`;
     }
-    i = end;
   }
   return examples;
 }

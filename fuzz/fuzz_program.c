@@ -2,6 +2,7 @@
 // memory. Tokens are made from the bytes, so that most inputs are nearly programs.
 #include <string.h>
 
+#include "base/array.h"
 #include "base/assert.h"
 #include "fuzz.h"
 #include "program/batch.h"
@@ -98,7 +99,7 @@ static const char *const tokens[] = {
 static void build_source(struct buffer *source, const uint8_t *data, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
-        buffer_append_text(source, tokens[data[i] % (sizeof(tokens) / sizeof(tokens[0]))]);
+        buffer_append_text(source, tokens[data[i] % (COUNT_OF(tokens))]);
         buffer_append_byte(source, ' ');
     }
 }

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
+
 static enum log_level current_level = LOG_LEVEL_WARNING;
 
 static const char *const level_names[] = {"error", "warning", "info", "debug"};
@@ -16,7 +18,7 @@ void log_set_level(enum log_level level)
 
 bool log_parse_level(const char *name, enum log_level *ret_level)
 {
-    for (unsigned i = 0; i < sizeof(level_names) / sizeof(*level_names); i++)
+    for (unsigned i = 0; i < COUNT_OF(level_names); i++)
         if (strcmp(name, level_names[i]) == 0) {
             *ret_level = (enum log_level)i;
             return true;

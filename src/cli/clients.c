@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "base/buffer.h"
 #include "value/text/json.h"
 
@@ -58,7 +59,7 @@ static const struct client clients[] = {
      ", \"serve\"], \"enabled\": true}\n  }\n}", quote_for_json},
 };
 
-enum { CLIENT_COUNT = sizeof(clients) / sizeof(*clients) };
+enum { CLIENT_COUNT = COUNT_OF(clients) };
 
 bool client_print(FILE *out, const char *name, const char *program)
 {

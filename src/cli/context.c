@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/buffer.h"
 #include "base/utf8.h"
 #include "cli/commands.h"
@@ -430,7 +431,7 @@ static int run_command(struct command_call *call)
     const char *name = options->words[0];
     options->words++;
     options->word_count--;
-    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(commands); i++) {
         if (strcmp(name, commands[i].name) != 0)
             continue;
         if (options->word_count < commands[i].low || options->word_count > commands[i].high)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "cli/commands.h"
 #include "config.h"
 #include "program_host/program_pool.h"
@@ -26,7 +27,7 @@ static const struct command commands[] = {
     {"doctor", command_doctor, "check this machine; print a client's configuration"},
 };
 
-enum { COMMAND_COUNT = sizeof(commands) / sizeof(*commands) };
+enum { COMMAND_COUNT = COUNT_OF(commands) };
 
 static void print_help(FILE *out)
 {

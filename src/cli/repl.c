@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "cli/commands.h"
@@ -214,7 +215,7 @@ static bool change_limit(struct session_limits *limits, const char *name, const 
                  {"max-memory", &limits->max_memory},
                  {"max-frames", &limits->max_frames},
                  {"snapshots", &limits->snapshots}};
-    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+    for (size_t i = 0; i < COUNT_OF(known); i++)
         if (strcmp(known[i].name, name) == 0)
             return option_integer(name, text, INT32_MIN, INT32_MAX, known[i].limit);
     printf("; no limit is called '%s'\n", name);
@@ -401,7 +402,7 @@ static bool run_command(struct repl *repl, struct span input)
     char *arguments = line + length;
     while (*arguments == ' ' || *arguments == '\t')
         *arguments++ = '\0';
-    for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
+    for (size_t i = 0; i < COUNT_OF(commands); i++)
         if (strcmp(commands[i].name, line) == 0) {
             commands[i].run(repl, arguments);
             return true;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/assert.h"
 #include "base/buffer.h"
 #include "base/clock.h"
@@ -30,7 +31,7 @@ static const char *const migrations[] = {
     "CREATE TABLE setting(key TEXT PRIMARY KEY, value TEXT NOT NULL);",
 };
 
-enum { SCHEMA_VERSION = sizeof(migrations) / sizeof(migrations[0]) };
+enum { SCHEMA_VERSION = COUNT_OF(migrations) };
 
 #define ITEM_COLUMNS "n,type,content,metadata,timestamp,pinned,auto"
 

@@ -2,6 +2,8 @@
 
 #include <stddef.h>
 
+#include "base/array.h"
+
 static const struct {
     const char *extension;
     const char *language;
@@ -91,7 +93,7 @@ static const char *language_of_file(struct span filename)
     if (dot == 0)
         return NULL;
     struct span extension = {name.data + dot, name.length - dot};
-    for (size_t i = 0; i < sizeof(extensions) / sizeof(extensions[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(extensions); i++) {
         if (equal_in_any_case(extension, extensions[i].extension))
             return extensions[i].language;
     }

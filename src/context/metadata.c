@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/array.h"
 #include "base/buffer.h"
 #include "value/text/json.h"
 
@@ -18,7 +19,7 @@ static const struct {
     {"package", "package", " pkg packagename inpackage "},
 };
 
-enum { STANDARD_KEY_COUNT = sizeof(standard_keys) / sizeof(standard_keys[0]) };
+enum { STANDARD_KEY_COUNT = COUNT_OF(standard_keys) };
 
 // --- checks -------------------------------------------------------------------------------------
 

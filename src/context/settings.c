@@ -1,3 +1,4 @@
+#include "base/array.h"
 #include "context/rows.h"
 
 static const char *const auto_names[] = {
@@ -14,7 +15,7 @@ const char *context_auto_name(enum context_auto mode)
 
 bool context_auto_from_name(struct span name, enum context_auto *ret_mode)
 {
-    for (size_t i = 0; i < sizeof(auto_names) / sizeof(auto_names[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(auto_names); i++) {
         if (span_equal_text(name, auto_names[i])) {
             *ret_mode = (enum context_auto)i;
             return true;

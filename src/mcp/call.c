@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdarg.h>
 
+#include "base/array.h"
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -180,7 +181,7 @@ bool mcp_call_client_can(const struct mcp_call *call, const char *capability)
         {"roots", CLIENT_ROOTS},
         {"tasks", CLIENT_TASKS},
     };
-    for (size_t i = 0; i < sizeof(capabilities) / sizeof(capabilities[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(capabilities); i++)
         if (strcmp(capability, capabilities[i].name) == 0)
             return (call->client_can & capabilities[i].bit) != 0;
     return false;

@@ -1,4 +1,5 @@
 // From a message to its method: the era, the method table, requests, notifications and batches.
+#include "base/array.h"
 #include "mcp/internal.h"
 #include "value/text/json.h"
 
@@ -82,7 +83,7 @@ static const struct method methods[] = {
 
 const struct method *method_find(const struct mcp_server *server, struct span name, unsigned era)
 {
-    for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(methods); i++) {
         const struct method *method = &methods[i];
         if (span_equal_text(name, method->name))
             return (method->versions & era) && (!method->available || method->available(server))

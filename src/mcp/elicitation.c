@@ -1,5 +1,6 @@
 // What a handler needs to ask the client. The eras differ in how the question travels
 // (era_modern.c, era_legacy.c, task.c); handlers do not see it.
+#include "base/array.h"
 #include "base/assert.h"
 #include "mcp/internal.h"
 
@@ -13,7 +14,7 @@ static const struct question_kind {
     {"roots/list", "roots", CLIENT_ROOTS},
 };
 
-enum { QUESTION_KINDS = sizeof(question_kinds) / sizeof(question_kinds[0]) };
+enum { QUESTION_KINDS = COUNT_OF(question_kinds) };
 
 bool mcp_call_need(struct mcp_call *call, const char *key, const char *method, value params,
                    value *ret_answer)

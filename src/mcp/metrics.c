@@ -1,6 +1,7 @@
 // Counters, gauges and histograms, written in the Prometheus text format.
 #include <math.h>
 
+#include "base/array.h"
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -8,7 +9,7 @@
 
 static const double bounds[] = {0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
                                 0.1,    0.25,    0.5,    1,     2.5,    5,     10,   30,    60};
-enum { BOUND_COUNT = sizeof(bounds) / sizeof(bounds[0]), METRICS_MAX = 512, COLLECTORS_MAX = 16 };
+enum { BOUND_COUNT = COUNT_OF(bounds), METRICS_MAX = 512, COLLECTORS_MAX = 16 };
 
 struct mcp_metric {
     STAILQ_ENTRY(mcp_metric) link;

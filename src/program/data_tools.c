@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "program/program.h"
@@ -143,7 +144,7 @@ static size_t count_behaviours(value record)
                       {"error", false}, {"program", false},      {"echo", true}};
     size_t count = 0;
     value part;
-    for (size_t i = 0; i < sizeof(behaviours) / sizeof(behaviours[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(behaviours); i++)
         count += find_part(record, behaviours[i].name, &part) &&
                  (!behaviours[i].is_switch || value_is_true(part));
     return count;

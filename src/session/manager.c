@@ -8,6 +8,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -156,7 +157,7 @@ void session_manager_free(struct session_manager *manager)
     int64_t until = clock_now_ms() + FREE_WAIT_MS;
     struct session *lists[] = {manager->sessions, manager->closing};
     manager->sessions = manager->closing = NULL;
-    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(lists); i++) {
         for (struct session *session = lists[i], *next; session; session = next) {
             next = session->next;
             session_end_now(session, until);

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/array.h"
+
 // When a line is the runtime's and not the code's own: nobody else writes such a line; it is part of
 // a report on the heap; or only if the process has died of its runtime.
 enum line_kind { LINE_ALWAYS, LINE_REPORT, LINE_DYING };
@@ -54,7 +56,7 @@ static const struct runtime_line *runtime_line_find(struct span line)
     struct span bare = line;
     while (bare.length > 0 && bare.data[0] == ' ')
         bare = (struct span){bare.data + 1, bare.length - 1};
-    for (size_t i = 0; i < sizeof(runtime_lines) / sizeof(runtime_lines[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(runtime_lines); i++) {
         if (span_starts_with(bare, span_from(runtime_lines[i].beginning)))
             return &runtime_lines[i];
     }
@@ -167,7 +169,7 @@ static bool is_machinery(struct span name)
 {
     static const char *const beginnings[] = {
         "Foreign function ", "SB-IMPL::", "SB-INT::", "SB-KERNEL::", "SB-VM::", "(FLET \"CLEANUP-"};
-    for (size_t i = 0; i < sizeof(beginnings) / sizeof(*beginnings); i++)
+    for (size_t i = 0; i < COUNT_OF(beginnings); i++)
         if (span_starts_with(name, span_from(beginnings[i])))
             return true;
     return false;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/assert.h"
 
 enum kind { ANY, TEXT, INTEGER, BOOLEAN, OBJECT, TEXTS, OBJECTS };
@@ -144,7 +145,7 @@ static const struct rule rules[] = {
     {"writers", TEXTS, TEXTS},
 };
 
-enum { RULE_COUNT = sizeof(rules) / sizeof(*rules) };
+enum { RULE_COUNT = COUNT_OF(rules) };
 
 static int compare_name(const void *key, const void *element)
 {

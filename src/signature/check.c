@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/assert.h"
 #include "signature/coerce.h"
 #include "signature/describe.h"
@@ -23,7 +24,7 @@ const char *signature_mode_name(enum signature_mode mode)
 
 bool signature_mode_from_name(struct span name, enum signature_mode *ret_mode)
 {
-    for (size_t i = 0; i < sizeof(mode_names) / sizeof(mode_names[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(mode_names); i++) {
         if (span_equal_text(name, mode_names[i])) {
             *ret_mode = (enum signature_mode)i;
             return true;

@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/utf8.h"
 #include "signature/fields.h"
 #include "signature/signature.h"
@@ -170,7 +171,7 @@ static bool parse_primitive(struct parser *parser, struct signature_type *ret_ty
     size_t start = parser->position;
     parser->position++;
     struct span name = take_name(parser);
-    for (size_t i = 0; i < sizeof(primitives) / sizeof(primitives[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(primitives); i++) {
         if (span_equal_text(name, primitives[i].name)) {
             ret_type->kind = primitives[i].kind;
             return true;

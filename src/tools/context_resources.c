@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/array.h"
 #include "base/buffer.h"
 #include "context/operation.h"
 #include "value/text/json.h"
@@ -255,7 +256,7 @@ static const struct mcp_prompt prompt = {
 
 static void register_resources(struct mcp_server *server, struct context_store *store)
 {
-    for (size_t i = 0; i < sizeof(resource_table) / sizeof(resource_table[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(resource_table); i++) {
         struct mcp_resource resource = resource_table[i];
         resource.data = store;
         mcp_server_add_resource(server, &resource);

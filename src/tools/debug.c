@@ -1,6 +1,7 @@
 // inspect-frame, eval-in-frame, invoke-restart: each works in a fresh copy of a frozen error.
 #include <inttypes.h>
 
+#include "base/array.h"
 #include "tools/fields.h"
 #include "tools/result/result_structured.h"
 #include "tools/result/result_text.h"
@@ -78,7 +79,7 @@ static void render_inspection(const struct session_call *run, const struct sessi
         render_frame(&result->text, reply->result);
     static const char *const members[] = {"frame",  "call",        "source",
                                           "locals", "unavailable", "object"};
-    for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
+    for (size_t i = 0; i < COUNT_OF(members); i++)
         map = structure_member(region, map, reply->result, members[i]);
     result->structured = map;
 }

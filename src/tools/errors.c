@@ -2,6 +2,7 @@
 // `locals` and `raw` need the frozen process; everything else never waits.
 #include <inttypes.h>
 
+#include "base/array.h"
 #include "tools/fields.h"
 #include "tools/result/result_structured.h"
 #include "tools/result/result_text.h"
@@ -234,7 +235,7 @@ static value summary_of(struct region *region, value error)
     static const char *const members[] = {"id",     "type", "message", "evaluation",
                                           "thread", "time", "frozen"};
     value map = map_new(region);
-    for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
+    for (size_t i = 0; i < COUNT_OF(members); i++)
         map = structure_member(region, map, error, members[i]);
     return map;
 }

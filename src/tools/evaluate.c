@@ -1,4 +1,5 @@
 // evaluate-lisp, time-execution, compile-form, configure-limits.
+#include "base/array.h"
 #include "tools/result/result_structured.h"
 #include "tools/result/result_text.h"
 #include "tools/schema.h"
@@ -49,7 +50,7 @@ static void render_compiled(const struct session_call *run, const struct session
     render_compilation(&result->text, reply);
     value map = structure_reply(region, reply);
     static const char *const members[] = {"forms", "warnings", "notes", "errors", "timing"};
-    for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
+    for (size_t i = 0; i < COUNT_OF(members); i++)
         map = structure_member(region, map, reply->result, members[i]);
     result->structured = map;
 }

@@ -2,6 +2,7 @@
 // find-methods, macroexpand-form. A name that does not exist is an ordinary answer.
 #include <inttypes.h>
 
+#include "base/array.h"
 #include "tools/fields.h"
 #include "tools/result/result_structured.h"
 #include "tools/result/result_text.h"
@@ -172,7 +173,7 @@ static void append_slot(struct buffer *text, value slot)
     buffer_append_text(text, "\n  ");
     buffer_append_span(text, text_in(slot, "name"));
     append_joined(text, "Initarg", slot, "initargs");
-    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+    for (size_t i = 0; i < COUNT_OF(texts); i++)
         if (text_in(slot, texts[i].member).length) {
             buffer_append_format(text, "\n    %s: ", texts[i].label);
             buffer_append_span(text, text_in(slot, texts[i].member));

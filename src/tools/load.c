@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
@@ -158,7 +159,7 @@ static void render_system(const struct session_call *run, const struct session_r
     static const char *const members[] = {"found",       "message", "name",       "version",
                                           "description", "author",  "license",    "depends_on",
                                           "components",  "loaded",  "source_file"};
-    for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
+    for (size_t i = 0; i < COUNT_OF(members); i++)
         map = structure_member(region, map, system, members[i]);
     result->structured = map;
     if (!flag_in(system, "found")) {
@@ -167,7 +168,7 @@ static void render_system(const struct session_call *run, const struct session_r
     }
     buffer_append_text(text, "System: ");
     buffer_append_span(text, text_in(system, "name"));
-    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
         if (text_in(system, rows[i].member).length) {
             buffer_append_format(text, "\n  %s: ", rows[i].label);
             buffer_append_span(text, text_in(system, rows[i].member));
@@ -210,7 +211,7 @@ static void render_profile(const struct session_call *run, const struct session_
     }
     static const char *const labels[][2] = {{"cpu", "CPU"}, {"time", "TIME"}, {"alloc", "ALLOC"}};
     const char *mode = tool_text(run->call, "mode"), *label = "CPU";
-    for (size_t i = 0; mode && i < sizeof(labels) / sizeof(*labels); i++)
+    for (size_t i = 0; mode && i < COUNT_OF(labels); i++)
         if (strcmp(mode, labels[i][0]) == 0)
             label = labels[i][1];
     int64_t samples = integer_in(reply->result, "samples", 0);
@@ -308,7 +309,7 @@ static void render_memory(const struct session_call *run, const struct session_r
     if (session_call_render_failure(run->call, reply, result))
         return;
     value map = result->structured;
-    for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
+    for (size_t i = 0; i < COUNT_OF(members); i++)
         map = structure_member(region, map, reply->result, members[i]);
     const char *verbosity = tool_text(run->call, "verbosity");
     buffer_append_text(text, "Heap:");

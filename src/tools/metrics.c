@@ -1,4 +1,5 @@
 // Numbers for /metrics: what sessions do is counted as it happens, what they hold is measured when asked.
+#include "base/array.h"
 #include "base/memory.h"
 #include "tools/fields.h"
 #include "tools/tools.h"
@@ -19,7 +20,7 @@ static void measure_session(struct tools *tools, struct region *region, struct s
     *processes += 1;
     *bytes += (double)private_bytes(map_get_text(info, "head"));
     static const char *const parked[] = {"snapshots", "frozen_memory"};
-    for (size_t kind = 0; kind < sizeof(parked) / sizeof(*parked); kind++)
+    for (size_t kind = 0; kind < COUNT_OF(parked); kind++)
         for (size_t i = 0; i < count_in(info, parked[kind]); i++) {
             *processes += 1;
             *bytes += (double)private_bytes(item_in(info, parked[kind], i));

@@ -1,6 +1,7 @@
 // list-definitions, reset-session, rollback-session, session-info, close-session.
 #include <inttypes.h>
 
+#include "base/array.h"
 #include "tools/fields.h"
 #include "tools/result/result_structured.h"
 #include "tools/result/result_text.h"
@@ -36,7 +37,7 @@ static const struct {
     {"functions", "[Functions]"}, {"variables", "[Variables]"}, {"macros", "[Macros]"},
     {"classes", "[Classes]"},     {"packages", "[Packages]"},   {"systems", "[Loaded Systems]"},
 };
-enum { DEFINITION_SECTIONS = sizeof(definition_sections) / sizeof(*definition_sections) };
+enum { DEFINITION_SECTIONS = COUNT_OF(definition_sections) };
 
 static void render_definitions(const struct session_call *run, const struct session_reply *reply,
                                struct tool_result *result)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/memory.h"
 #include "base/utf8.h"
 #include "tools/auto_context.h"
@@ -130,7 +131,7 @@ static void truncate_result(struct mcp_call *call, struct tool_result *result)
 {
     static const char *const members[] = {"stdout", "stderr", "values"};
     truncate_text(&result->text);
-    for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
+    for (size_t i = 0; i < COUNT_OF(members); i++)
         truncate_member(mcp_call_region(call), result, members[i]);
 }
 

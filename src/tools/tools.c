@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "tools/context_tools.h"
 
 // A small set for every turn of a conversation; the rest is there on request.
@@ -26,7 +27,7 @@ bool tools_selected(const struct tools *tools, const char *name)
         return true;
     if (strcmp(tools->selection, "core") != 0)
         return listed(tools->selection, name);
-    for (size_t i = 0; i < sizeof(core_tools) / sizeof(*core_tools); i++)
+    for (size_t i = 0; i < COUNT_OF(core_tools); i++)
         if (strcmp(core_tools[i], name) == 0)
             return true;
     return false;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
+#include "base/array.h"
 #include "context/store.h"
 #include "mcp/mcp.h"
 #include "program_host/program_pool.h"
@@ -53,7 +54,7 @@ void tools_add(struct tools *tools, const struct mcp_tool *tool);
 
 // A table of them.
 void tools_add_all(struct tools *tools, const struct mcp_tool *table, size_t count);
-#define TOOLS_ADD_ALL(tools, table) tools_add_all(tools, table, sizeof(table) / sizeof(*(table)))
+#define TOOLS_ADD_ALL(tools, table) tools_add_all(tools, table, COUNT_OF(table))
 
 // What the model is told when it connects.
 const char *tools_instructions(void);

@@ -1,6 +1,7 @@
 // Tools that ask the client: elicitation, sampling and roots, in both eras.
 #include <string.h>
 
+#include "base/array.h"
 #include "base/assert.h"
 #include "base/memory.h"
 #include "fixtures.h"
@@ -286,7 +287,7 @@ void fixtures_add_input(struct mcp_server *server)
                       "{\"type\":\"object\",\"properties\":{\"message\":{\"type\":\"string\"}},"
                       "\"required\":[\"message\"],\"additionalProperties\":false}",
                       flags, elicitation);
-    for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(plain); i++)
         fixtures_add_tool(server, plain[i].name, "Asks the client", NO_ARGUMENTS, flags,
                           plain[i].handler);
     mcp_server_add_prompt(server, &(struct mcp_prompt){

@@ -1,6 +1,7 @@
 // Resources, prompts and completion.
 #include <sodium.h>
 
+#include "base/array.h"
 #include "base/memory.h"
 #include "fixtures.h"
 
@@ -79,7 +80,7 @@ static void complete_argument(struct mcp_call *call, void *data)
     (void)data;
     static const char *const words[] = {"paris", "park", "party", "test1", "test2"};
     struct span typed = argument_text(call, "value");
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(words); i++)
         if (span_starts_with(span_from(words[i]), typed))
             mcp_call_add_completion(call, span_from(words[i]));
     mcp_call_reply_completion(call);
@@ -139,7 +140,7 @@ void fixtures_add_resources_and_prompts(struct mcp_server *server)
          .size = -1,
          .handler = watched},
     };
-    for (size_t i = 0; i < sizeof(resources) / sizeof(resources[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(resources); i++)
         mcp_server_add_resource(server, &resources[i]);
     mcp_server_add_template(server, &(struct mcp_resource){.uri = "test://template/{id}/data",
                                                            .name = "template",

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/assert.h"
 #include "base/clock.h"
 #include "driver.h"
@@ -115,9 +116,8 @@ static void random_call(struct fake *fake, struct random *random, long i)
 {
     struct answer answer;
     uint64_t choice = random_below(random, 100);
-    const char *code =
-        choice == 0 ? slow_behaviours[random_below(random, 4)]
-                    : behaviours[random_below(random, sizeof(behaviours) / sizeof(behaviours[0]))];
+    const char *code = choice == 0 ? slow_behaviours[random_below(random, 4)]
+                                   : behaviours[random_below(random, COUNT_OF(behaviours))];
     uint64_t ticket = driver_start(&fake->driver, NULL, code, 1, &answer);
     bool cancelled = random_below(random, 12) == 0;
     if (cancelled) {
@@ -373,7 +373,7 @@ static void run_starts(const char *worker)
         const char *word;
         const char *code;
     } starts[] = {{"exit", "start-failed"}, {"garbage", ""}, {"slow", ""}};
-    for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(starts); i++) {
         struct fake fake;
         struct answer answer;
         fake_open(&fake, worker, starts[i].word);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "cases.h"
 
 enum process_fate { LIVES, ROLLBACK, EITHER };
@@ -385,7 +386,7 @@ void run_matrix(const char *only)
     driver_eval(&driver, "(require :sb-posix) (defun keep () 42) (defvar *state* (list 1 2 3))", 20,
                 &answer);
     check(answer.ok, "set-up: %s %s", answer.type, answer.message);
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         if (!only || strstr(rows[i].name, only))
             run_row(&driver, &rows[i]);
     }

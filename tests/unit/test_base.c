@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/memory.h"
@@ -43,7 +44,7 @@ Test(path, places_of_the_user)
         {"", "/h", "/h/.cache/cadre/x"}, {"relative", "/h", "/h/.cache/cadre/x"},
         {NULL, "relative", NULL},        {NULL, NULL, NULL},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         unsetenv("XDG_CACHE_HOME");
         unsetenv("HOME");
         if (cases[i].cache)

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
+
 static cadre_step *eval(cadre_host *host, const char *source, const cadre_inputs *inputs)
 {
     cadre_step *step = cadre_eval(host, source, strlen(source), inputs);
@@ -271,7 +273,7 @@ Test(cadre, saved_memory)
                                         "{\"data\":\"[]\",\"definitions\":\"\"}",
                                         "{\"data\":\"{:a\",\"definitions\":\"\"}",
                                         "{\"data\":1,\"definitions\":2}"};
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+    for (size_t i = 0; i < COUNT_OF(wrong); i++)
         cr_expect_not(cadre_inputs_set_saved_memory(inputs, wrong[i], strlen(wrong[i])), "%s",
                       wrong[i]);
     cr_expect_not(cadre_inputs_set_saved_memory(inputs, NULL, 0));

@@ -1,4 +1,5 @@
 // Items: invariants, metadata, ids, previews. The cases E1 to E11 and M1 to M4.
+#include "base/array.h"
 #include "context/render.h"
 #include "context_support.h"
 
@@ -229,7 +230,7 @@ Test(context_items, ids)
     cr_assert_str_eq(id, "ctx-999999999999999999");
     static const char *const bad[] = {"",       "ctx-",  "ctx-0",  "ctx-1x",
                                       "ctx--1", "CTX-1", " ctx-1", "ctx-1 "};
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
         cr_expect_not(context_id_parse(span_from(bad[i]), &number), "%s", bad[i]);
 }
 

@@ -1,4 +1,5 @@
 // Rendering, byte for byte: the cases R1 to R19, and what hostile content does to them.
+#include "base/array.h"
 #include "base/utf8.h"
 #include "context/render.h"
 #include "context_support.h"
@@ -175,7 +176,7 @@ Test(context_render, languages)
         {"x.", "lisp"},
         {"", "lisp"},
     };
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
         char addition[128];
         char document[192];
         snprintf(addition, sizeof(addition),
@@ -221,7 +222,7 @@ Test(context_render, budget_is_never_exceeded)
         "{\"type\":\"text\",\"content\":\"\\n\\n\\n\\n\\n\\n\\n\\n\\n\\n" A100 "\\n\\n\\n\\n" A100
         "\"}",
     };
-    for (size_t i = 0; i < sizeof(additions) / sizeof(additions[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(additions); i++)
         must_add(&test, additions[i]);
     for (size_t single = 0; single <= 5; single++) {
         for (int max_chars = 200; max_chars < 1500; max_chars++) {

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "context_support.h"
 
@@ -72,7 +73,7 @@ Test(context_store, deleted_or_replaced_file)
     context_store_free(other.store);
     static const char *const endings[] = {"-wal",
                                           "-shm"};  // SQLite would take them for the new file's
-    for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++) {
+    for (size_t i = 0; i < COUNT_OF(endings); i++) {
         char path[340];
         snprintf(path, sizeof(path), "%s%s", test.path, endings[i]);
         unlink(path);
@@ -258,7 +259,7 @@ Test(context_store, settings)
     struct context_test test = context_test_start_in_file();
     struct context_error error;
     static const char *const bad[] = {"0", "1001", "-1", "", "3x", "99999999999999999999"};
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
         cr_expect_not(context_store_set(test.store, SPAN("max-items"), span_from(bad[i]), &error));
         cr_expect_eq((int)error.code, CONTEXT_INVALID_ARGUMENT);
     }
@@ -338,7 +339,7 @@ Test(context_store, default_path)
         {NULL, "relative", "/h/.local/state/cadre/context.db"},
     };
     setenv("HOME", "/h", 1);
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
         unsetenv("CADRE_CONTEXT_DB");
         unsetenv("XDG_STATE_HOME");
         if (table[i].chosen)

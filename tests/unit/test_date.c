@@ -1,6 +1,7 @@
 // Calendar dates and instants: reading, writing, arithmetic, the ends of the range.
 #include <criterion/criterion.h>
 
+#include "base/array.h"
 #include "program/builtin/date.h"
 
 static int64_t day(const char *text)
@@ -43,7 +44,7 @@ Test(date, refuses_what_is_no_date)
                                         "2024-00-01", "2024-13-01",  "2024-01-00", "2024-01-32",
                                         "2023-02-29", "1900-02-29",  "2024-04-31", "0000-01-01",
                                         "2024/01/01", "2024-01-01 ", "-024-01-01", "２024-01-01"};
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
         int64_t untouched = 42;
         cr_assert_eq(date_parse(span_from(texts[i]), &untouched), DATE_UNREADABLE, "%s", texts[i]);
         cr_assert_eq(untouched, 42);
@@ -100,7 +101,7 @@ Test(date, refuses_what_is_no_instant)
                                         "2024-01-02T03:04:05z",
                                         "2024-01-02T03Z",
                                         "2024-01-02T03:04:05.1234567890Z"};
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
         struct instant instant;
         cr_assert_eq(instant_parse(span_from(texts[i]), &instant), DATE_UNREADABLE, "%s", texts[i]);
     }

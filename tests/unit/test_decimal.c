@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "program/builtin/decimal.h"
 #include "value/number/float_text.h"
 
@@ -174,7 +175,7 @@ Test(decimal, the_last_of_many_digits_counts)
 {
     static char text[8000];
     static const double numbers[] = {1.0, 5e-324, DBL_MIN, 123456789.0, 1e22, 0.1};
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(numbers); i++) {
         double above = nextafter(numbers[i], INFINITY);
         // The middle has one binary place more; long double has the bits for it.
         long double middle = ((long double)numbers[i] + above) / 2;

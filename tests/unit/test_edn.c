@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/buffer.h"
 #include "value/text/edn.h"
 #include "value/text/print.h"
@@ -74,7 +75,7 @@ Test(edn, literals_are_read)
         {"[:a\"b\":c]", "[:a \"b\" :c]"},
         {"{[1] #{2}}", "{[1] #{2}}"},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         value v;
         struct error error = {0};
         cr_assert(edn_read(region, span_from(cases[i].text), NULL, &v, &error), "%s: %s",
@@ -108,7 +109,7 @@ Test(edn, errors_have_a_position)
         {"1e", ERROR_SYNTAX, 1, 2},      {"{:a 1 :a 2}", ERROR_INVALID, 1, 7},
         {"#{1 1}", ERROR_INVALID, 1, 5}, {"\"\xFF\"", ERROR_ENCODING, 1, 2},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         value v;
         struct error error = {0};
         cr_assert_not(edn_read(region, span_from(cases[i].text), NULL, &v, &error), "%s",

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/buffer.h"
 #include "value/collection/shape.h"
 #include "value/fuel.h"
@@ -110,7 +111,7 @@ Test(json, values_are_read)
         {"[{\"longer nam\":1},{\"longer name\":2},{\"longer nam\":3}]",
          "[{\"longer nam\" 1} {\"longer name\" 2} {\"longer nam\" 3}]"},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         for (int round = 0; round < 2; round++) {  // the second time with predictions
             cr_assert_str_eq(printed(read(cases[i].text)), cases[i].printed);
             struct json_options options = {.borrow = true, .immortal = true};
@@ -178,7 +179,7 @@ Test(json, errors_have_a_position)
         {"[1]]", ERROR_SYNTAX, 1, 4},
         {"\v1", ERROR_SYNTAX, 1, 1},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         value v;
         struct error error = {0};
         cr_assert_not(json_read(region, span_from(cases[i].text), NULL, &v, &error), "%s",
@@ -338,7 +339,7 @@ Test(json, regions_share_what_they_learn)
         "{\"id\":3,\"a name of more than sixty-four bytes, which is for this one message alone\":{"
         "\"inner\":1},\"params\":{\"name\":\"y\"}}",
     };
-    enum { TEXTS = sizeof(texts) / sizeof(*texts) };
+    enum { TEXTS = COUNT_OF(texts) };
     struct region *shared = region_new(SIZE_MAX);
     const struct shape *shapes[TEXTS] = {0};
     size_t live = 0;
@@ -395,7 +396,7 @@ static void append_message(struct buffer *text)
         size_t count = random_below(4) ? random_below(8) : 28 + random_below(10);
         buffer_append_byte(text, '{');
         for (size_t i = 0; i < count; i++) {
-            buffer_append_format(text, "\"%s", names[random_below(sizeof(names) / sizeof(*names))]);
+            buffer_append_format(text, "\"%s", names[random_below(COUNT_OF(names))]);
             if (random_below(4))
                 buffer_append_format(text, "%u", (unsigned)random_below(count > 8 ? 64 : 3));
             buffer_append_format(text, "\":[%zu],", i);
@@ -559,7 +560,7 @@ Test(json, generate_string_refuses_what_has_no_form)
         map_put(region, map_put_text(region, map_new(region), "5", value_nil()), value_integer(5),
                 value_nil()),
     };
-    for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
+    for (size_t i = 0; i < COUNT_OF(refused); i++) {
         value inside = vector_push(region, vector_new(region, 1), refused[i]);
         cr_assert_not(json_generate(region, inside, &text, &error), "%s", printed(inside));
         cr_assert_eq(error.code, ERROR_INVALID);

@@ -4,6 +4,7 @@
 #include <event2/event.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/utf8.h"
 #include "mcp/http/http_headers.h"
 #include "mcp/internal.h"
@@ -249,7 +250,7 @@ Test(mcp, messages_are_told_apart)
         {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"params\":null}", MESSAGE_INVALID},
         {"[]", MESSAGE_INVALID},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
         cr_expect_eq(message_classify(parse(cases[i].text)).kind, cases[i].kind, "%s",
                      cases[i].text);
 }

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "process/sandbox/sandbox.h"
 
 // Runs `attempt` in a locked child; its result is the child's exit status.
@@ -128,7 +129,7 @@ Test(sandbox, refuses_every_way_out)
         {"uname", try_uname},   {"io_uring", try_io_uring},
         {"exec", try_exec},
     };
-    for (size_t i = 0; i < sizeof(attempts) / sizeof(*attempts); i++)
+    for (size_t i = 0; i < COUNT_OF(attempts); i++)
         cr_expect_eq(in_sandbox(attempts[i].attempt), 0, "%s was not refused", attempts[i].name);
 }
 

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/utf8.h"
 #include "session/capture.h"
 #include "session/channel.h"
@@ -468,7 +469,7 @@ Test(session_lineage, undone_evaluations)
     buffer_init(&session.lineage, 1 << 20);
     // 0 - 1 - 2 - 3 - 4, and 2 - 5 - 6
     static const int64_t parents[][2] = {{1, 0}, {2, 1}, {3, 2}, {4, 3}, {5, 2}, {6, 5}};
-    for (size_t i = 0; i < sizeof(parents) / sizeof(parents[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(parents); i++)
         lineage_set_parent(&session, parents[i][0], parents[i][1]);
     value undone = lineage_undone(&session, region, 4, 6);
     cr_assert_eq(vector_count(undone), 2);
@@ -554,9 +555,9 @@ Test(session_result, what_is_inside)
         "{\"error\":{\"error\":{\"error\":{\"error\":{\"error\":{\"error\":{\"error\":{\"error\":{"
         "\"error\":{}}}}}}}}}}",
     };
-    for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
+    for (size_t i = 0; i < COUNT_OF(good); i++)
         cr_assert(well_formed(good[i], ""), "%s", good[i]);
-    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
         cr_assert_not(well_formed(bad[i], ""), "%s", bad[i]);
 }
 
@@ -671,7 +672,7 @@ Test(session_evict, by_memory)
         {20, "15 16 + 0"},
         {1, "15 16 + 0"},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct parked_fixture fixture;
         parked_open(&fixture, cases[i].budget_mb);
         snapshot_evict(&fixture.session);
@@ -702,7 +703,7 @@ Test(session_evict, the_default_budget_is_half_of_max_memory_and_256_at_least)
         unsigned size_mb;
         size_t left;
     } cases[] = {{1024, 64, 8}, {1024, 32, 16}, {512, 32, 8}, {100, 16, 16}, {100, 32, 8}};
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct parked_fixture fixture;
         parked_open(&fixture, 0);
         fixture.session.limits.max_memory = cases[i].max_memory;

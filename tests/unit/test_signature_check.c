@@ -1,6 +1,7 @@
 // Checking values against signatures: lines, coercions, modes.
 #include <setjmp.h>
 
+#include "base/array.h"
 #include "signature_support.h"
 
 enum which { INPUTS, OUTPUT };
@@ -31,11 +32,11 @@ static void run_case(const struct check_case *c)
     signature_test_end(&test);
 }
 
-#define RUN(...)                                                      \
-    do {                                                              \
-        static const struct check_case table[] = {__VA_ARGS__};       \
-        for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) \
-            run_case(&table[i]);                                      \
+#define RUN(...)                                                \
+    do {                                                        \
+        static const struct check_case table[] = {__VA_ARGS__}; \
+        for (size_t i = 0; i < COUNT_OF(table); i++)            \
+            run_case(&table[i]);                                \
     } while (0)
 
 Test(signature_check, coerces_inputs)

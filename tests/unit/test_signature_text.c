@@ -1,4 +1,5 @@
 // Signatures as text: what is accepted, where errors are, and that rendering is stable.
+#include "base/array.h"
 #include "signature_support.h"
 
 struct accepted {
@@ -29,7 +30,7 @@ Test(signature_text, accepts_and_renders)
         {"{_x :float, a-b :any, A1_2 :map?}", "{_x :float, a-b :any, A1_2 :map?}"},
     };
     struct signature_test test = signature_test_start();
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
         const char *once = render(parse(&test, table[i].text));
         cr_expect_str_eq(once, table[i].canonical);
         cr_expect_str_eq(render(parse(&test, once)), table[i].canonical);
@@ -77,7 +78,7 @@ Test(signature_text, refuses_at_the_position)
         {"{a :int}\x01", 1, 9, "expected the end, found U+0001"},
     };
     struct signature_test test = signature_test_start();
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
         const struct signature *signature = NULL;
         struct error error = {0};
         cr_expect_not(signature_parse(&test.arena, span_from(table[i].text), &signature, &error));

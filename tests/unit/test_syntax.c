@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/memory.h"
 #include "lisp_syntax/lisp_syntax.h"
 
@@ -38,7 +39,7 @@ Test(syntax, counts_complete_forms)
         {"#+x a:b:c #-x ( . a) #+x ,a 1", 4},
         {"(#+x ,a #-x (a . b c) ..a)", 1},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct syntax_report report = check(cases[i].code);
         cr_expect_eq(report.problem, SYNTAX_VALID, "%s: problem %d", cases[i].code, report.problem);
         cr_expect_eq(report.forms, cases[i].forms, "%s: %zu forms", cases[i].code, report.forms);
@@ -73,7 +74,7 @@ Test(syntax, refuses_what_no_reader_takes)
         {"#+x a b:c:d", SYNTAX_COLON, 7},
         {"#+x #<y>", SYNTAX_SHARP, 5},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct syntax_report report = check(cases[i].code);
         cr_expect_eq(report.problem, cases[i].problem, "%s: %d", cases[i].code, report.problem);
         cr_expect_eq(report.at.column, cases[i].column, "%s: %u", cases[i].code, report.at.column);
@@ -94,7 +95,7 @@ Test(syntax, says_what_is_open_and_since_where)
         {"(a ')", SYNTAX_OPEN_PREFIX, 1, 4},     {"\xc3\xa4 )", SYNTAX_STRAY_CLOSE, 1, 3},
         {"(ab\\", SYNTAX_OPEN_ESCAPE, 1, 4},     {"(,a", SYNTAX_OPEN_LIST, 1, 1},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct syntax_report report = check(cases[i].code);
         cr_expect_eq(report.problem, cases[i].problem, "%s: %d", cases[i].code, report.problem);
         cr_expect_eq(report.at.line, cases[i].line, "%s", cases[i].code);

@@ -1,3 +1,4 @@
+#include "base/array.h"
 #include "base/utf8.h"
 
 #include <criterion/criterion.h>
@@ -38,7 +39,7 @@ Test(utf8, refuses_what_is_not_a_character)
         "\xE2\x82",      // cut short
         "\xE2\x28\xA1",  // a continuation byte missing in the middle
     };
-    for (size_t i = 0; i < sizeof(invalid) / sizeof(*invalid); i++) {
+    for (size_t i = 0; i < COUNT_OF(invalid); i++) {
         uint32_t code = 0;
         cr_assert_eq(utf8_valid_prefix(invalid[i], strlen(invalid[i])), 0, "case %zu", i);
         cr_assert_geq(utf8_decode(invalid[i], strlen(invalid[i]), &code), 1, "case %zu", i);
@@ -49,7 +50,7 @@ Test(utf8, refuses_what_is_not_a_character)
 Test(utf8, writes_the_replacement_for_surrogates_and_beyond)
 {
     static const uint32_t codes[] = {0xD800, 0xDFFF, 0x110000, UINT32_MAX};
-    for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++) {
+    for (size_t i = 0; i < COUNT_OF(codes); i++) {
         char bytes[UTF8_MAX_BYTES];
         cr_assert_eq(utf8_encode(codes[i], bytes), 3);
         cr_assert_eq(memcmp(bytes, "\xEF\xBF\xBD", 3), 0);
@@ -62,7 +63,7 @@ Test(utf8, counts_and_finds_code_points)
     size_t length = strlen(text);
     cr_assert_eq(utf8_count(text, length), 5);
     static const size_t offsets[] = {0, 1, 3, 6, 10, 11, 11};
-    for (size_t i = 0; i < sizeof(offsets) / sizeof(*offsets); i++)
+    for (size_t i = 0; i < COUNT_OF(offsets); i++)
         cr_assert_eq(utf8_offset(text, length, i), offsets[i], "index %zu", i);
     cr_assert(utf8_is_ascii("plain", 5));
     cr_assert_not(utf8_is_ascii(text, length));
@@ -84,7 +85,7 @@ Test(utf8, cuts_between_characters)
 {
     const char text[] = "aä€😀z";
     static const size_t cuts[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 11};
-    for (size_t limit = 0; limit < sizeof(cuts) / sizeof(*cuts); limit++)
+    for (size_t limit = 0; limit < COUNT_OF(cuts); limit++)
         cr_assert_eq(utf8_cut(text, limit), cuts[limit], "limit %zu", limit);
 }
 

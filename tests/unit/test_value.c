@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/buffer.h"
 #include "value/fuel.h"
 #include "value/layout.h"
@@ -63,7 +64,7 @@ Test(value, strings_are_counted_and_cut_by_cluster)
          "\xF0\x9F\x87\xAB\xF0\x9F\x87\xB7"},  // two flags
         {"\xED\x95\x9C\xEA\xB8\x80", 2, "\xEA\xB8\x80"},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         value s = value_string_text(region, cases[i].text);
         cr_assert_eq(string_count(s), cases[i].count, "%s", cases[i].text);
         value middle = string_slice(region, s, 1, 3);

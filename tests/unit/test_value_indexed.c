@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 
+#include "base/array.h"
 #include "value/layout.h"
 
 enum { MANY = 5000 };
@@ -179,7 +180,7 @@ static void check_dense(value map, int64_t first, int64_t count)
 Test(value_indexed, integers_in_order_need_no_index)
 {
     static const int64_t firsts[] = {0, 1, -100, INT64_MIN, INT64_MAX - 50};
-    for (size_t i = 0; i < sizeof(firsts) / sizeof(firsts[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(firsts); i++) {
         value map = dense_map(firsts[i], MANY), item;
         cr_assert(is_dense(map));
         cr_assert_eq(map_count(map), MANY);
@@ -197,7 +198,7 @@ Test(value_indexed, another_key_ends_the_order)
 {
     value keys[] = {value_integer(-1), value_integer(MANY + 1), value_float(1.0),
                     value_string_text(region, "k"), vector_new(region, 0)};
-    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
         value map = dense_map(0, MANY), item;
         map = map_put(region, map, value_integer(3), value_string_text(region, "item 3"));
         cr_assert(is_dense(map));
@@ -308,10 +309,10 @@ static void check_packed(value map, int64_t count, int64_t first, int64_t end)
 Test(value_indexed, integers_are_packed_until_another_item_comes)
 {
     static const int64_t places[] = {0, MANY / 2, MANY - 1, MANY};
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(places); i++) {
         value others[] = {value_nil(), value_float(1.5), value_string_text(region, "text"),
                           vector_push(region, vector_new(region, 1), value_integer(1))};
-        for (size_t j = 0; j < sizeof(others) / sizeof(others[0]); j++) {
+        for (size_t j = 0; j < COUNT_OF(others); j++) {
             value map = packed_map(region, MANY), item;
             map = map_put(region, map, value_integer(places[i]), value_retain(others[j]));
             cr_assert(is_dense(map) && !is_packed(map));

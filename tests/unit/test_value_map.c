@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 
+#include "base/array.h"
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "value/collection/key_lookup.h"
@@ -268,7 +269,7 @@ Test(value_map, flexible_lookup_follows_the_specification)
         {"", true, 0},
     };
     for (int table = 0; table < 2; table++) {
-        for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        for (size_t i = 0; i < COUNT_OF(cases); i++) {
             struct span name = span_from(cases[i].name);
             value key = cases[i].keyword ? value_keyword(region, name) : value_string(region, name);
             bool found = map_find_flexible(map, key, &item);
@@ -404,7 +405,7 @@ Test(value_map, printing_is_in_key_order)
         value_float(2.0),
         value_symbol(region, SPAN("s")),
     };
-    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+    for (size_t i = 0; i < COUNT_OF(keys); i++)
         map = map_put(region, map, keys[i], value_integer((int64_t)i));
     cr_assert_str_eq(printed(map), "{nil 7 false 6 true 5 2 4 2.0 12 2.5 3 ##NaN 11 :k 2 \"a\" 10 "
                                    "\"b\" 1 [1] 0 {} 8 #{1} 9 's 13}");

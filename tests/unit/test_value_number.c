@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/array.h"
 #include "base/buffer.h"
 #include "value/fuel.h"
 #include "value/number/float_text.h"
@@ -66,7 +67,7 @@ static void random_mpz(mpz_t number)
         "340282366920938463463374607431768211456",
     };
     size_t choice = random_below(20);
-    if (choice < sizeof(edges) / sizeof(*edges)) {
+    if (choice < COUNT_OF(edges)) {
         mpz_set_str(number, edges[choice], 10);
         return;
     }
@@ -411,7 +412,7 @@ Test(value_number, decimal_text_has_the_form_of_the_specification)
         {0x1p-44, "5.684341886080802e-14"},
         {2e-310, "2.0e-310"},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char text[FLOAT_TEXT_SIZE + 1];
         text[float_write(cases[i].number, text)] = '\0';
         cr_assert_str_eq(text, cases[i].text);

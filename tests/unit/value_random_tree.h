@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/array.h"
 #include "value/number/number.h"
 #include "value_random.h"
 
@@ -17,7 +18,7 @@ static inline value random_scalar(struct region *region)
     case 0: return value_nil();
     case 1: return value_boolean(random_below(2));
     case 2: return value_integer((int64_t)random_below(7) - 3);
-    case 3: return value_float(floats[random_below(sizeof(floats) / sizeof(*floats))]);
+    case 3: return value_float(floats[random_below(COUNT_OF(floats))]);
     case 4:
         snprintf(text, sizeof(text), "%s1234567890123456789%zu", random_below(2) ? "-" : "",
                  random_below(3));
@@ -26,7 +27,7 @@ static inline value random_scalar(struct region *region)
     case 6:
         snprintf(text, sizeof(text), "long text number %zu", random_below(4));
         return value_string_text(region, text);
-    default: return value_string_text(region, texts[random_below(sizeof(texts) / sizeof(*texts))]);
+    default: return value_string_text(region, texts[random_below(COUNT_OF(texts))]);
     }
 }
 

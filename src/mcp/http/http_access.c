@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "base/array.h"
 #include "mcp/http/http.h"
 
 const char *http_header(struct evhttp_request *request, const char *name, size_t *ret_count)
@@ -115,7 +116,7 @@ static size_t head_length(struct evbuffer *input)
 {
     static const char *const ends[] = {"\n\r\n", "\n\n"};
     size_t length = 0;
-    for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+    for (size_t i = 0; i < COUNT_OF(ends); i++) {
         size_t size = strlen(ends[i]);
         struct evbuffer_ptr at = evbuffer_search(input, ends[i], size, NULL);
         if (at.pos >= 0 && (length == 0 || (size_t)at.pos + size < length))

@@ -5,6 +5,7 @@
 #include <seccomp.h>
 #include <sys/mman.h>
 
+#include "base/array.h"
 #include "process/sandbox/sandbox.h"
 
 static const int allowed_calls[] = {
@@ -56,7 +57,7 @@ static const int allowed_calls[] = {
 
 static int allow_listed_calls(scmp_filter_ctx filter)
 {
-    for (size_t i = 0; i < sizeof(allowed_calls) / sizeof(*allowed_calls); i++) {
+    for (size_t i = 0; i < COUNT_OF(allowed_calls); i++) {
         int failed = seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed_calls[i], 0);
         if (failed < 0)
             return failed;

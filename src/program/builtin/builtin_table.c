@@ -1,6 +1,7 @@
 // All builtins in one table, found by a perfect hash that the build computes (generate_hash.c).
 #include <string.h>
 
+#include "base/array.h"
 #include "program/builtin/builtin_hash_function.h"
 #include "program/builtin/builtins.h"
 #include "program/builtin_hash.h"
@@ -12,7 +13,7 @@ const struct builtin builtin_table[] = {
 #undef BUILTIN
 };
 
-const size_t builtin_count = sizeof(builtin_table) / sizeof(builtin_table[0]);
+const size_t builtin_count = COUNT_OF(builtin_table);
 
 const struct builtin *builtin_find(struct span name)
 {

@@ -2,6 +2,7 @@
 
 #include <utf8proc.h>
 
+#include "base/array.h"
 #include "base/utf8.h"
 #include "program/builtin/support.h"
 #include "value/text/sink.h"
@@ -77,8 +78,8 @@ struct case_mapping {
     utf8proc_int32_t (*simple)(utf8proc_int32_t code_point);
 };
 
-static const struct case_mapping upper_mapping = {
-    special_upper, sizeof(special_upper) / sizeof(special_upper[0]), utf8proc_toupper};
+static const struct case_mapping upper_mapping = {special_upper, COUNT_OF(special_upper),
+                                                  utf8proc_toupper};
 static const struct case_mapping lower_mapping = {special_lower, 1, utf8proc_tolower};
 
 static const struct special_case *find_special(const struct case_mapping *mapping,

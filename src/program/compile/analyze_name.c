@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/buffer.h"
 #include "program/compile/analysis.h"
 #include "program/compile/clojure_hints.h"
@@ -175,7 +176,7 @@ static const struct builtin *find_class_member(struct analysis *analysis, const 
         name = (struct span){name.data + java_time.length, name.length - java_time.length};
     struct symbol bare = {.name = name};
     const struct builtin *builtin = builtin_find(name);
-    for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(classes); i++) {
         if (!symbol_member(&bare, classes[i]).length || (is_java_time && i < 7))
             continue;
         if (!builtin)
@@ -250,7 +251,7 @@ static struct expression *analyze_qualified(struct analysis *analysis, const str
     member = symbol_member(symbol, "tool");
     if (member.length)
         return tool_value(analysis, form, member);
-    for (size_t i = 0; i < sizeof(namespaces) / sizeof(namespaces[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(namespaces); i++) {
         member = symbol_member(symbol, namespaces[i].name);
         if (!member.length)
             continue;
@@ -316,7 +317,7 @@ struct expression *analyze_gone_tool(struct analysis *analysis, struct span name
         text_form(analysis, FORM_STRING, span_from(message)),
     };
     struct form *failure = text_form(analysis, FORM_MAP, (struct span){0});
-    failure->count = sizeof(parts) / sizeof(parts[0]);
+    failure->count = COUNT_OF(parts);
     failure->items = analysis_alloc(analysis, sizeof(parts));
     memcpy(failure->items, parts, sizeof(parts));
     struct expression_call *exit = expression_new(analysis, EXPRESSION_FAIL, sizeof(*exit), form);

@@ -1,5 +1,7 @@
 #include "program/compile/clojure_hints.h"
 
+#include "base/array.h"
+
 #define NO_ARRAYS "use vectors: nth, assoc, count"
 #define NO_ATOMS "there are no atoms; use loop, reduce or def"
 #define NO_DECIMALS "there are no decimals; use float"
@@ -125,7 +127,7 @@ static const struct {
 
 const char *habit_advice(struct span name)
 {
-    for (size_t i = 0; i < sizeof(habits) / sizeof(habits[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(habits); i++) {
         if (span_equal_text(name, habits[i].name))
             return habits[i].advice;
     }

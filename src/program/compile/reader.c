@@ -4,6 +4,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#include "base/array.h"
 #include "base/utf8.h"
 #include "program/compile/compilation.h"
 #include "value/number/float_text.h"
@@ -245,7 +246,7 @@ static struct form *read_character(struct reader *reader)
     if (left == 0)
         reader_fail(reader, start, "unfinished character literal");
     struct form *form = new_form(reader, FORM_STRING, start);
-    for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(named); i++) {
         size_t length = strlen(named[i].name);
         if (left >= length && memcmp(reader->next, named[i].name, length) == 0 &&
             (left == length || !is_symbol_part(reader->next[length]))) {
@@ -378,7 +379,7 @@ static struct form *read_special_float(struct reader *reader)
     while (is_symbol_part(peek(reader, 0)))
         reader->next++;
     struct span text = {start, (size_t)(reader->next - start)};
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
         if (!span_equal_text(text, names[i].text))
             continue;
         struct form *form = new_form(reader, FORM_FLOAT, start);
@@ -417,7 +418,7 @@ static _Noreturn void fail_unexpected(struct reader *reader)
         ['`'] = "; there are no macros",
         ['~'] = "; there are no macros",
     };
-    const char *hint = code_point < sizeof(advice) / sizeof(advice[0]) ? advice[code_point] : NULL;
+    const char *hint = code_point < COUNT_OF(advice) ? advice[code_point] : NULL;
     reader_fail(reader, reader->next, "unexpected character %.*s%s", (int)length, reader->next,
                 hint ? hint : "");
 }

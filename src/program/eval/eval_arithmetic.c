@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "program/eval/eval.h"
 
 static inline value immediate_of(const struct expression *expression)
@@ -331,7 +332,7 @@ static const struct {
     {.name = "zero?", .count = 1, .test = {test_zero}},
 };
 
-enum { FAST_BUILTINS = sizeof(fast_builtins) / sizeof(fast_builtins[0]) };
+enum { FAST_BUILTINS = COUNT_OF(fast_builtins) };
 
 // Copies the operands to where the specialised functions look for them.
 static void note_operands(struct expression_builtin *call, enum operands operands, eval_fn *eval)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "program/eval/eval.h"
 #include "program/eval/stack.h"
 #include "program/run/tool.h"
@@ -212,7 +213,7 @@ value builtin_apply(struct run *run, const struct builtin *builtin, value *argum
         return builtin->function(run, builtin, arguments, count);
     value few[4];
     value *kept = few;
-    bool many = count > sizeof(few) / sizeof(few[0]);
+    bool many = count > COUNT_OF(few);
     if (many)
         kept = region_alloc(run->region, count * sizeof(value));
     if (count)

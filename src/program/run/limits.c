@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "program/compile/compilation.h"
 
 enum {
@@ -95,7 +96,7 @@ static const struct limit {
 
 static const struct limit *limit_find(struct span name)
 {
-    for (size_t i = 0; i < sizeof(limit_table) / sizeof(limit_table[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(limit_table); i++) {
         if (span_equal_text(name, limit_table[i].option))
             return &limit_table[i];
     }

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "base/array.h"
 #include "tools/fields.h"
 #include "tools/result/result_text.h"
 
@@ -102,9 +103,9 @@ value program_step_late(struct region *region, const struct late_step *late)
     static const char *const empty[] = {"warnings", "prints", "tool_calls"};
     static const char *const absent[] = {"return", "printed", "memory_delta", "signature"};
     value step = map_put_text(region, map_new(region), "fail", late_failure(region, late));
-    for (size_t i = 0; i < sizeof(empty) / sizeof(*empty); i++)
+    for (size_t i = 0; i < COUNT_OF(empty); i++)
         step = map_put_text(region, step, empty[i], vector_new(region, 0));
-    for (size_t i = 0; i < sizeof(absent) / sizeof(*absent); i++)
+    for (size_t i = 0; i < COUNT_OF(absent); i++)
         step = map_put_text(region, step, absent[i], value_nil());
     step = map_put_text(region, step, "memory", late->memory);
     return map_put_text(region, step, "usage", late_usage(region, late));

@@ -2,6 +2,7 @@
 // lambda list and declared type become description and signature, best effort; what the file says wins.
 #include <string.h>
 
+#include "base/array.h"
 #include "base/buffer.h"
 #include "base/memory.h"
 #include "tools/fields.h"
@@ -45,7 +46,7 @@ static const char *signature_type(struct span type)
         {"int", ":int"},   {"float", ":float"},     {"number", ":float"}, {"string", ":string"},
         {"bool", ":bool"}, {"keyword", ":keyword"}, {"list", "[:any]"},   {"map", ":map"},
     };
-    for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+    for (size_t i = 0; i < COUNT_OF(types); i++)
         if (span_equal_text(type, types[i].lisp))
             return types[i].signature;
     return ":any";
@@ -108,7 +109,7 @@ static struct place session_place(struct session_manager *sessions, const char *
         place.process = (pid_t)integer_in(info, "pid", 0);
         place.evaluation = integer_in(info, "evaluation", 0);
         place.queued = integer_in(info, "queued", 0) > 0;
-        for (size_t i = 0; i < sizeof(working) / sizeof(*working); i++)
+        for (size_t i = 0; i < COUNT_OF(working); i++)
             place.working = place.working || span_equal_text(text_in(info, "state"), working[i]);
     }
     region_free(region);
@@ -169,7 +170,7 @@ static value remote_record(struct region *region, const struct toolbox_tool *too
 {
     static const char *const members[] = {"signature", "description", "skip", "cache"};
     value map = map_put_text(region, map_new(region), "remote", value_boolean(true));
-    for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++) {
+    for (size_t i = 0; i < COUNT_OF(members); i++) {
         value v;
         if (map_find_text(tool->record, members[i], &v))
             map = map_put_text(region, map, members[i], value_copy(region, v));

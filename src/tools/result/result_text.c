@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "tools/fields.h"
 
 enum { DEBUG_RESTARTS_SHOWN = 9, DESCRIPTION_FRAMES = 5 };
@@ -320,7 +321,7 @@ static void render_timing_table(struct buffer *text, value timing)
                 {"Run time:       ", "run_us"},
                 {"GC time:        ", "gc_us"}};
     buffer_append_text(text, "Timing:");
-    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
         buffer_append_format(text, "\n  %s%.3f ms", rows[i].label,
                              (double)integer_in(timing, rows[i].name, 0) / 1000);
     buffer_append_text(text, "\n  Bytes consed:   ");

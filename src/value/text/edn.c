@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "value/allocation_guard.h"
 #include "value/chunks.h"
 #include "value/text/literal.h"
@@ -131,7 +132,7 @@ static bool read_word(struct reader *reader, struct span text)
     size_t length = 0;
     while (length < text.length && literal_is_symbol_character(text.data[length]))
         length++;
-    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+    for (size_t i = 0; i < COUNT_OF(words); i++) {
         if (span_equal((struct span){text.data, length}, words[i].name)) {
             reader->pending = words[i].v;
             reader->at += length;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/utf8.h"
 #include "value/chunks.h"
 #include "value/layout.h"
@@ -93,7 +94,7 @@ struct literal literal_special_float(struct span text, value *ret_value)
         struct span name;
         double number;
     } floats[] = {{SPAN("##Inf"), INFINITY}, {SPAN("##-Inf"), -INFINITY}, {SPAN("##NaN"), NAN}};
-    for (size_t i = 0; i < sizeof(floats) / sizeof(*floats); i++) {
+    for (size_t i = 0; i < COUNT_OF(floats); i++) {
         if (span_starts_with(text, floats[i].name)) {
             *ret_value = value_float(floats[i].number);
             return token_ending(text, floats[i].name.length, "invalid ## literal");
@@ -169,7 +170,7 @@ struct literal literal_character(struct region *region, struct span text, value 
     struct span rest = {text.data + 1, text.length - 1};
     if (rest.length == 0)
         return wrong(0, "character is missing");
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
         if (span_starts_with(rest, names[i].name)) {
             *ret_value = value_string(region, names[i].character);
             return token_ending(text, 1 + names[i].name.length, "invalid character");

@@ -1,5 +1,6 @@
 #include "program/builtin/regex/regex_text.h"
 
+#include "base/array.h"
 #include "base/utf8.h"
 #include "program/builtin/support.h"
 #include "value/text/print.h"
@@ -21,7 +22,7 @@ void regex_scan_start(struct run *run, const struct builtin *self, value pattern
     scan->position = 0;
     scan->group_count = regex_group_count(scan->regex) + 1;
     scan->groups = scan->few;
-    if (scan->group_count > sizeof(scan->few) / sizeof(scan->few[0]))
+    if (scan->group_count > COUNT_OF(scan->few))
         scan->groups = region_alloc(run->region, scan->group_count * sizeof(struct regex_group));
 }
 

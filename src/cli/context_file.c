@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/ascii.h"
 #include "base/memory.h"
 
 void context_file_release(struct context_file *file)
@@ -17,7 +18,7 @@ void context_file_release(struct context_file *file)
 static size_t digits_before(const char *text, size_t end)
 {
     size_t start = end;
-    while (start > 0 && text[start - 1] >= '0' && text[start - 1] <= '9')
+    while (start > 0 && ascii_is_digit(text[start - 1]))
         start--;
     return end - start;
 }

@@ -1,6 +1,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/ascii.h"
 #include "base/buffer.h"
 #include "base/utf8.h"
 #include "context/item.h"
@@ -70,9 +71,7 @@ static bool type_suggested(struct span name, enum context_type *ret_type)
     if (name.length >= sizeof(folded))
         return false;
     for (size_t i = 0; i < name.length; i++) {
-        char byte = name.data[i];
-        if (byte >= 'A' && byte <= 'Z')
-            byte = (char)(byte - 'A' + 'a');
+        char byte = ascii_to_lower(name.data[i]);
         folded[i] = byte == '_' ? '-' : byte;
     }
     return context_type_from_name((struct span){folded, name.length}, ret_type);

@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "base/array.h"
+#include "base/ascii.h"
 
 static const struct {
     const char *extension;
@@ -71,10 +72,7 @@ static bool equal_in_any_case(struct span text, const char *lower)
     if (text.length != strlen(lower))
         return false;
     for (size_t i = 0; i < text.length; i++) {
-        char byte = text.data[i];
-        if (byte >= 'A' && byte <= 'Z')
-            byte = (char)(byte - 'A' + 'a');
-        if (byte != lower[i])
+        if (ascii_to_lower(text.data[i]) != lower[i])
             return false;
     }
     return true;
@@ -107,9 +105,8 @@ static bool is_format(struct span format)
         return false;
     for (size_t i = 0; i < format.length; i++) {
         char byte = format.data[i];
-        bool letter = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
-        bool digit = byte >= '0' && byte <= '9';
-        if (!letter && !digit && !(byte != '\0' && strchr("_+#.-", byte)))
+        if (!ascii_is_letter(byte) && !ascii_is_digit(byte) &&
+            !(byte != '\0' && strchr("_+#.-", byte)))
             return false;
     }
     return true;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/array.h"
+#include "base/ascii.h"
 #include "base/buffer.h"
 #include "value/text/json.h"
 
@@ -78,7 +79,7 @@ static bool squash(struct span key, char squashed[SQUASHED_SIZE])
             continue;
         if (length + 1 == SQUASHED_SIZE || byte == '\0')
             return false;
-        squashed[length++] = byte >= 'A' && byte <= 'Z' ? (char)(byte - 'A' + 'a') : byte;
+        squashed[length++] = ascii_to_lower(byte);
     }
     squashed[length] = '\0';
     return length > 0;

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/ascii.h"
 #include "base/assert.h"
 #include "base/utf8.h"
 #include "context/language.h"
@@ -78,24 +79,19 @@ void context_append_location(struct buffer *buffer, value metadata)
         buffer_append_format(buffer, "-%" PRId64, end);
 }
 
-static bool is_space(char byte)
-{
-    return byte == ' ' || (byte >= '\t' && byte <= '\r');
-}
-
 void context_append_preview(struct buffer *buffer, struct span content)
 {
     const char *newline = memchr(content.data, '\n', content.length);
     size_t end = newline ? (size_t)(newline - content.data) : content.length;
     size_t characters = 0;
     size_t i = 0;
-    while (i < end && is_space(content.data[i]))
+    while (i < end && ascii_is_space(content.data[i]))
         i++;
     while (i < end && characters < CONTEXT_PREVIEW_CHARACTERS) {
         uint32_t code_point = 0;
         size_t taken = utf8_decode(content.data + i, end - i, &code_point);
-        if (is_space(content.data[i])) {
-            while (i < end && is_space(content.data[i]))
+        if (ascii_is_space(content.data[i])) {
+            while (i < end && ascii_is_space(content.data[i]))
                 i++;
             if (i == end)
                 break;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/assert.h"
 #include "base/memory.h"
 #include "base/utf8.h"
@@ -320,7 +321,7 @@ static bool skip_character(struct scanner *s)
 static bool skip_dispatch(struct scanner *s)
 {
     size_t digits = 1;
-    while (peek(s, digits) >= '0' && peek(s, digits) <= '9')
+    while (ascii_is_digit(peek(s, digits)))
         digits++;
     char kind = peek(s, digits);
     if (kind == '|' && digits == 1)

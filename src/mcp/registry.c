@@ -1,4 +1,5 @@
 // What a server offers: copies of everything registered, found by name, URI or template.
+#include "base/ascii.h"
 #include "base/assert.h"
 #include "base/memory.h"
 #include "base/utf8.h"
@@ -299,14 +300,6 @@ const struct resource_entry *registry_find_template(const struct mcp_server *ser
     return find_resource(&server->templates, uri_template);
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 // The value of a template variable: percent-decoded, and nothing that level 1 would have encoded.
 static bool decode_variable(struct region *region, struct span text, value *ret_value)
 {
@@ -319,10 +312,10 @@ static bool decode_variable(struct region *region, struct span text, value *ret_
         if (c == '/' || c == '?' || c == '#')
             return false;
         if (c == '%') {
-            if (i + 2 >= text.length || hex_digit(text.data[i + 1]) < 0 ||
-                hex_digit(text.data[i + 2]) < 0)
+            if (i + 2 >= text.length || ascii_hex_digit(text.data[i + 1]) < 0 ||
+                ascii_hex_digit(text.data[i + 2]) < 0)
                 return false;
-            c = (char)(hex_digit(text.data[i + 1]) * 16 + hex_digit(text.data[i + 2]));
+            c = (char)(ascii_hex_digit(text.data[i + 1]) * 16 + ascii_hex_digit(text.data[i + 2]));
             i += 2;
         }
         decoded[length++] = c;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/ascii.h"
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -236,7 +237,7 @@ bool session_name_valid(struct span name)
         return false;
     for (size_t i = 0; i < name.length; i++) {
         char c = name.data[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+        bool letter = ascii_is_lower(c) || ascii_is_digit(c);
         if (!letter && (i == 0 || (c != '.' && c != '_' && c != '-')))
             return false;
     }

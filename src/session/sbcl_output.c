@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/ascii.h"
 
 // When a line is the runtime's and not the code's own: nobody else writes such a line; it is part of
 // a report on the heap; or only if the process has died of its runtime.
@@ -70,7 +71,7 @@ static bool is_statistics_row(struct span line)
     bool in_number = false;
     for (size_t i = 0; i < line.length; i++) {
         char c = line.data[i];
-        bool digit = (c >= '0' && c <= '9') || (in_number && c == '.') || c == '-';
+        bool digit = ascii_is_digit(c) || (in_number && c == '.') || c == '-';
         if (!digit && c != ' ')
             return false;
         if (digit && !in_number)
@@ -149,7 +150,7 @@ static bool frame_line_parse(struct span line, struct span *ret_name)
     size_t i = 0, digits = 0;
     while (i < line.length && line.data[i] == ' ')
         i++;
-    for (; i < line.length && line.data[i] >= '0' && line.data[i] <= '9'; i++)
+    for (; i < line.length && ascii_is_digit(line.data[i]); i++)
         digits++;
     struct span rest = {line.data + i, line.length - i};
     if (digits == 0 || !span_starts_with(rest, SPAN(": fp=0x")))

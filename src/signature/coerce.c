@@ -3,34 +3,21 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "value/chunks.h"
 #include "value/number/bignum.h"
 #include "value/number/float_text.h"
-
-static bool is_digit(char byte)
-{
-    return byte >= '0' && byte <= '9';
-}
-
-static bool is_letter(char byte)
-{
-    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
-}
-
-static bool is_space(char byte)
-{
-    return byte == ' ' || (byte >= '\t' && byte <= '\r');
-}
+#include "value/text/literal.h"
 
 static struct span trim(struct span text)
 {
     enum { BYTES_PER_LOOK = 4096 };
     size_t start = 0, end = text.length;
-    while (start < end && is_space(text.data[start])) {
+    while (start < end && ascii_is_space(text.data[start])) {
         if (++start % BYTES_PER_LOOK == 0)
             fuel_spend(BYTES_PER_LOOK / PIECE_BYTES_PER_UNIT);
     }
-    while (end > start && is_space(text.data[end - 1])) {
+    while (end > start && ascii_is_space(text.data[end - 1])) {
         if (--end % BYTES_PER_LOOK == 0)
             fuel_spend(BYTES_PER_LOOK / PIECE_BYTES_PER_UNIT);
     }
@@ -88,19 +75,6 @@ static bool string_to_float(struct span text, value *ret_coerced)
     return true;
 }
 
-// The names that (keyword "…") takes.
-static bool is_keyword_name(struct span text)
-{
-    if (text.length == 0 || !is_letter(text.data[0]))
-        return false;
-    for (size_t i = 1; i < text.length; i++) {
-        char byte = text.data[i];
-        if (!is_letter(byte) && !is_digit(byte) && !(byte != '\0' && strchr("_?!-", byte)))
-            return false;
-    }
-    return true;
-}
-
 static bool coerce_string(struct region *region, enum signature_kind kind, struct span text,
                           value *ret_coerced)
 {
@@ -118,7 +92,7 @@ static bool coerce_string(struct region *region, enum signature_kind kind, struc
         *ret_coerced = value_boolean(span_equal(text, SPAN("true")));
         return true;
     case SIGNATURE_KEYWORD:
-        if (!is_keyword_name(text))
+        if (!literal_is_keyword_name(text))
             return false;
         *ret_coerced = value_keyword(region, text);
         return true;

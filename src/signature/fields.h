@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/ascii.h"
 #include "signature/signature.h"
 
 // A list under construction; nodes live in the arena.
@@ -28,11 +29,11 @@ bool field_list_finish(const struct field_list *list, struct arena *arena,
 bool field_name_is_valid(struct span name);
 static inline bool field_name_starts_with(char byte)
 {
-    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_';
+    return ascii_is_letter(byte) || byte == '_';
 }
 static inline bool field_name_has(char byte)
 {
-    return field_name_starts_with(byte) || (byte >= '0' && byte <= '9') || byte == '-';
+    return field_name_starts_with(byte) || ascii_is_digit(byte) || byte == '-';
 }
 
 // The index of the field that `name` spells, or SIZE_MAX.

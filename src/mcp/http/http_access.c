@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "base/array.h"
+#include "base/ascii.h"
 #include "mcp/http/http.h"
 
 const char *http_header(struct evhttp_request *request, const char *name, size_t *ret_count)
@@ -134,7 +135,7 @@ static bool announces_too_much(const char *head)
             continue;
         const char *number = line + sizeof(name) - 1;
         number += strspn(number, " \t");
-        if (*number >= '0' && *number <= '9' && strtoull(number, NULL, 10) > MCP_MESSAGE_LIMIT)
+        if (ascii_is_digit(*number) && strtoull(number, NULL, 10) > MCP_MESSAGE_LIMIT)
             return true;
     }
     return false;

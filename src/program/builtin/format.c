@@ -1,5 +1,6 @@
 #include <math.h>
 
+#include "base/ascii.h"
 #include "program/builtin/builtins.h"
 #include "program/builtin/decimal.h"
 #include "program/builtin/numeric.h"
@@ -33,8 +34,7 @@ struct formatter {
 static size_t read_number(struct formatter *formatter, struct span text, size_t *offset)
 {
     size_t number = 0;
-    for (; *offset < text.length && text.data[*offset] >= '0' && text.data[*offset] <= '9';
-         ++*offset) {
+    for (; *offset < text.length && ascii_is_digit(text.data[*offset]); ++*offset) {
         number = number * 10 + (size_t)(text.data[*offset] - '0');
         if (number > WIDTH_MAX)
             builtin_fail(formatter->run, formatter->self, RUNTIME_ERROR,

@@ -2,6 +2,7 @@
 #include "program/builtin/support.h"
 #include "program/builtin/text_case.h"
 #include "program/builtin/text_search.h"
+#include "value/text/literal.h"
 #include "value/text/print.h"
 
 // --- making ---------------------------------------------------------------------------------------
@@ -240,18 +241,6 @@ value builtin_name(struct run *run, const struct builtin *self, value *arguments
     return name;
 }
 
-static bool is_keyword_name(struct span name)
-{
-    for (size_t i = 0; i < name.length; i++) {
-        char c = name.data[i];
-        bool letter = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-        bool later = (c >= '0' && c <= '9') || c == '_' || c == '?' || c == '!' || c == '-';
-        if (!letter && !(i > 0 && later))
-            return false;
-    }
-    return name.length > 0;
-}
-
 value builtin_keyword(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
@@ -260,7 +249,7 @@ value builtin_keyword(struct run *run, const struct builtin *self, value *argume
         return v;
     if (v.tag != VALUE_STRING)
         run_type_error(run, self, 1, "a string, keyword or nil", v, NULL);
-    if (!is_keyword_name(value_text(v)))
+    if (!literal_is_keyword_name(value_text(v)))
         builtin_fail(run, self, RUNTIME_ERROR, "%s is not the name of a keyword",
                      value_describe(v, (char[DESCRIBE_SIZE]){0}));
     value keyword = value_keyword(run->region, value_text(v));

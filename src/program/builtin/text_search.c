@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "program/builtin/support.h"
 #include "value/chunks.h"
@@ -142,11 +143,6 @@ size_t text_skip_space_back(struct run *run, struct span text)
 
 // --- numbers --------------------------------------------------------------------------------------
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 enum { ZEROS_PER_LOOK = 4096, ZEROS_PER_UNIT = 16 };
 
 bool text_read_integer(struct span text, int64_t *ret_number)
@@ -162,7 +158,7 @@ bool text_read_integer(struct span text, int64_t *ret_number)
         int digit = text.data[i] - '0';
         if (i % ZEROS_PER_LOOK == 0)  // only zeros can be many
             fuel_spend(ZEROS_PER_LOOK / ZEROS_PER_UNIT);
-        if (!is_digit(text.data[i]) || __builtin_mul_overflow(number, 10, &number) ||
+        if (!ascii_is_digit(text.data[i]) || __builtin_mul_overflow(number, 10, &number) ||
             __builtin_sub_overflow(number, digit, &number))
             return false;
     }

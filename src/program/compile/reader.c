@@ -5,9 +5,11 @@
 #include <utf8proc.h>
 
 #include "base/array.h"
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "program/compile/compilation.h"
 #include "value/number/float_text.h"
+#include "value/text/literal.h"
 
 enum { MAX_INTEGER_DIGITS = 100, SHOWN_CHARACTERS = 40 };
 
@@ -31,29 +33,9 @@ static uint32_t offset_of(const struct reader *reader, const char *position)
     compilation_fail((reader)->compilation, PARSE_ERROR, offset_of((reader), (position)), NULL, \
                      __VA_ARGS__)
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 static bool is_symbol_start(char c)
 {
-    return is_letter(c) || (c && strchr("+*/<>=?!_%.&-", c));
-}
-
-static bool is_symbol_part(char c)
-{
-    return is_symbol_start(c) || is_digit(c) || c == '\'';
-}
-
-static bool is_keyword_part(char c)
-{
-    return is_letter(c) || is_digit(c) || (c && strchr("_?!+*<>=-", c));
+    return ascii_is_letter(c) || (c && strchr("+*/<>=?!_%.&-", c));
 }
 
 static char peek(const struct reader *reader, size_t ahead)
@@ -89,9 +71,10 @@ static void check_separated(struct reader *reader, const char *start, const char
                             const char *advice)
 {
     char c = peek(reader, 0);
-    if (reader->next < reader->end && (is_symbol_part(c) || (unsigned char)c >= 0x80)) {
+    if (reader->next < reader->end &&
+        (literal_is_symbol_character(c) || (unsigned char)c >= 0x80)) {
         const char *end = reader->next;
-        while (end < reader->end && is_symbol_part(*end))
+        while (end < reader->end && literal_is_symbol_character(*end))
             end++;
         int shown = end - start > SHOWN_CHARACTERS ? SHOWN_CHARACTERS : (int)(end - start);
         reader_fail(reader, start, "invalid %s: %.*s; %s", what, shown, start, advice);
@@ -138,20 +121,20 @@ static struct form *read_number(struct reader *reader)
     bool is_float = false;
     if (*reader->next == '-')
         reader->next++;
-    while (is_digit(peek(reader, 0)))
+    while (ascii_is_digit(peek(reader, 0)))
         reader->next++;
-    if (peek(reader, 0) == '.' && is_digit(peek(reader, 1))) {
+    if (peek(reader, 0) == '.' && ascii_is_digit(peek(reader, 1))) {
         is_float = true;
         reader->next++;
-        while (is_digit(peek(reader, 0)))
+        while (ascii_is_digit(peek(reader, 0)))
             reader->next++;
     }
     if (peek(reader, 0) == 'e' || peek(reader, 0) == 'E') {
         size_t sign = peek(reader, 1) == '+' || peek(reader, 1) == '-';
-        if (is_digit(peek(reader, 1 + sign))) {
+        if (ascii_is_digit(peek(reader, 1 + sign))) {
             is_float = true;
             reader->next += 1 + sign;
-            while (is_digit(peek(reader, 0)))
+            while (ascii_is_digit(peek(reader, 0)))
                 reader->next++;
         }
     }
@@ -249,7 +232,7 @@ static struct form *read_character(struct reader *reader)
     for (size_t i = 0; i < COUNT_OF(named); i++) {
         size_t length = strlen(named[i].name);
         if (left >= length && memcmp(reader->next, named[i].name, length) == 0 &&
-            (left == length || !is_symbol_part(reader->next[length]))) {
+            (left == length || !literal_is_symbol_character(reader->next[length]))) {
             form->text = span_from(named[i].text);
             reader->next += length;
             return form;
@@ -266,7 +249,7 @@ static struct form *read_keyword(struct reader *reader)
 {
     const char *start = reader->next++;
     const char *name = reader->next;
-    while (is_keyword_part(peek(reader, 0)))
+    while (literal_is_keyword_character(peek(reader, 0)))
         reader->next++;
     if (reader->next == name)
         reader_fail(reader, start, "a keyword is one : and a name");
@@ -281,7 +264,7 @@ static struct form *read_keyword(struct reader *reader)
 static struct form *read_symbol(struct reader *reader)
 {
     const char *start = reader->next;
-    while (is_symbol_part(peek(reader, 0)))
+    while (literal_is_symbol_character(peek(reader, 0)))
         reader->next++;
     struct span name = {start, (size_t)(reader->next - start)};
     if (reader->next < reader->end && (unsigned char)*reader->next >= 0x80)
@@ -356,7 +339,7 @@ static struct form *read_prefixed_symbol(struct reader *reader, enum form_kind k
     reader->next += prefix;
     char c = peek(reader, 0);
     struct form *symbol = NULL;
-    if (is_symbol_start(c) && !(c == '-' && is_digit(peek(reader, 1))))
+    if (is_symbol_start(c) && !(c == '-' && ascii_is_digit(peek(reader, 1))))
         symbol = read_symbol(reader);
     if (!symbol || symbol->kind != FORM_SYMBOL)
         reader_fail(reader, start, "%.*s must be followed by a symbol; [1 2] needs no quote",
@@ -376,7 +359,7 @@ static struct form *read_special_float(struct reader *reader)
     } names[] = {{"##Inf", INFINITY}, {"##-Inf", -INFINITY}, {"##NaN", NAN}};
     const char *start = reader->next;
     reader->next += 2;
-    while (is_symbol_part(peek(reader, 0)))
+    while (literal_is_symbol_character(peek(reader, 0)))
         reader->next++;
     struct span text = {start, (size_t)(reader->next - start)};
     for (size_t i = 0; i < COUNT_OF(names); i++) {
@@ -426,7 +409,7 @@ static _Noreturn void fail_unexpected(struct reader *reader)
 static struct form *read_form(struct reader *reader)
 {
     char c = *reader->next;
-    if (is_digit(c) || (c == '-' && is_digit(peek(reader, 1))))
+    if (ascii_is_digit(c) || (c == '-' && ascii_is_digit(peek(reader, 1))))
         return read_number(reader);
     if (is_symbol_start(c))
         return read_symbol(reader);

@@ -1,8 +1,8 @@
 // println, apropos, doc.
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "program/builtin/builtins.h"
 #include "program/run/state.h"
@@ -49,8 +49,7 @@ static bool contains_ignoring_case(const char *name, struct span part)
     size_t length = strlen(name);
     for (size_t start = 0; start + part.length <= length; start++) {
         size_t i = 0;
-        while (i < part.length &&
-               tolower((unsigned char)name[start + i]) == tolower((unsigned char)part.data[i]))
+        while (i < part.length && ascii_to_lower(name[start + i]) == ascii_to_lower(part.data[i]))
             i++;
         if (i == part.length)
             return true;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/buffer.h"
 #include "base/memory.h"
 #include "program/compile/compilation.h"
@@ -30,13 +31,12 @@ bool name_is_symbol(struct span name)
     static const char *const marks = "+*<>=?!_%.&-";
     for (size_t i = 0; i < name.length; i++) {
         char c = name.data[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c && strchr(marks, c));
-        bool digit = (c >= '0' && c <= '9') || c == '\'';
+        bool letter = ascii_is_letter(c) || (c && strchr(marks, c));
+        bool digit = ascii_is_digit(c) || c == '\'';
         if (!letter && !(digit && i > 0))
             return false;
     }
-    bool number =
-        name.length > 1 && name.data[0] == '-' && name.data[1] >= '0' && name.data[1] <= '9';
+    bool number = name.length > 1 && name.data[0] == '-' && ascii_is_digit(name.data[1]);
     return name.length > 0 && !number;
 }
 

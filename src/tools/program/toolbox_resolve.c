@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/ascii.h"
 #include "base/buffer.h"
 #include "base/memory.h"
 #include "tools/fields.h"
@@ -57,8 +58,8 @@ static bool is_field_name(struct span name)
 {
     for (size_t i = 0; i < name.length; i++) {
         char c = name.data[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-        if (!letter && (i == 0 || !((c >= '0' && c <= '9') || c == '-')))
+        bool letter = ascii_is_letter(c) || c == '_';
+        if (!letter && (i == 0 || !(ascii_is_digit(c) || c == '-')))
             return false;
     }
     return name.length > 0;

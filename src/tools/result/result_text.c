@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/ascii.h"
 #include "tools/fields.h"
 
 enum { DEBUG_RESTARTS_SHOWN = 9, DESCRIPTION_FRAMES = 5 };
@@ -184,7 +185,7 @@ void render_error_heading(struct buffer *text, value error)
         struct span code = text_in(error, "code");
         for (size_t i = 0; i < code.length; i++) {
             char c = code.data[i];
-            buffer_append_byte(text, c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c);
+            buffer_append_byte(text, ascii_to_upper(c));
         }
     }
     buffer_append_byte(text, '\n');

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/ascii.h"
 #include "value/allocation_guard.h"
 #include "value/chunks.h"
 #include "value/text/literal.h"
@@ -154,7 +155,7 @@ static bool read_scalar(struct reader *reader)
         literal = literal_character(reader->region, text, &reader->pending);
     else if (c == ':')
         literal = literal_keyword(reader->region, text, &reader->pending);
-    else if ((c >= '0' && c <= '9') || (c == '-' && next >= '0' && next <= '9'))
+    else if (ascii_is_digit(c) || (c == '-' && ascii_is_digit(next)))
         literal = literal_number(reader->region, text, reader->digits_most, &reader->pending);
     else if (c == '#' && next == '#')
         literal = literal_special_float(text, &reader->pending);

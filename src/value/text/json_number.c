@@ -1,3 +1,4 @@
+#include "base/ascii.h"
 #include "value/chunks.h"
 #include "value/number/float_text.h"
 #include "value/text/json_text.h"
@@ -18,11 +19,6 @@ static const char *wrong(const struct number *number, const char *at, enum error
     return NULL;
 }
 
-static inline bool is_digit(char c)
-{
-    return (unsigned char)(c - '0') < 10;
-}
-
 static const char *skip_digits(const char *p, const char *end)
 {
     return p + pieces_skip_digits((struct span){p, (size_t)(end - p)}, 0);
@@ -32,7 +28,7 @@ static const char *skip_digits(const char *p, const char *end)
 static inline const char *read_digits(const char *p, const char *end, uint64_t *number)
 {
     const char *near = end - p > SAFE_DIGITS ? p + SAFE_DIGITS : end;
-    for (; p < near && is_digit(*p); p++)
+    for (; p < near && ascii_is_digit(*p); p++)
         *number = *number * 10 + (uint64_t)(*p - '0');
     return p == near ? skip_digits(p, end) : p;
 }

@@ -2,18 +2,11 @@
 
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "value/chunks.h"
 #include "value/layout.h"
 #include "value/text/text.h"
-
-static inline int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 // The four hexadecimal digits at p, or -1.
 static int32_t read_hex(const char *p, const char *end)
@@ -22,7 +15,7 @@ static int32_t read_hex(const char *p, const char *end)
         return -1;
     int32_t number = 0;
     for (int i = 0; i < 4; i++) {
-        int digit = hex_digit(p[i]);
+        int digit = ascii_hex_digit(p[i]);
         if (digit < 0)
             return -1;
         number = number * 16 + digit;

@@ -4,30 +4,32 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "value/chunks.h"
 #include "value/layout.h"
 #include "value/number/float_text.h"
 #include "value/text/text.h"
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 bool literal_is_symbol_character(char c)
 {
-    return is_letter(c) || is_digit(c) || (c && strchr("+*/<>=?!_%.&'-", c));
+    return ascii_is_letter(c) || ascii_is_digit(c) || (c && strchr("+*/<>=?!_%.&'-", c));
 }
 
 bool literal_is_keyword_character(char c)
 {
-    return is_letter(c) || is_digit(c) || (c && strchr("_?!+*<>=-", c));
+    return ascii_is_letter(c) || ascii_is_digit(c) || (c && strchr("_?!+*<>=-", c));
+}
+
+bool literal_is_keyword_name(struct span name)
+{
+    for (size_t i = 0; i < name.length; i++) {
+        char c = name.data[i];
+        bool later = ascii_is_digit(c) || c == '_' || c == '?' || c == '!' || c == '-';
+        if (!ascii_is_letter(c) && !(i > 0 && later))
+            return false;
+    }
+    return name.length > 0;
 }
 
 static struct literal token(size_t length)
@@ -68,7 +70,7 @@ struct literal literal_number(struct region *region, struct span text, size_t di
 {
     size_t digits = text.data[0] == '-';
     size_t whole = pieces_skip_digits(text, digits), end = whole;
-    if (end + 1 < text.length && text.data[end] == '.' && is_digit(text.data[end + 1]))
+    if (end + 1 < text.length && text.data[end] == '.' && ascii_is_digit(text.data[end + 1]))
         end = pieces_skip_digits(text, end + 1);
     end = skip_exponent(text, end);
     struct literal literal = token_ending(text, end, "invalid number");

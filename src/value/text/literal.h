@@ -14,6 +14,8 @@ struct literal {
 
 bool literal_is_symbol_character(char c);  // continues a symbol, a number or a keyword
 bool literal_is_keyword_character(char c);
+// What (keyword "...") and the conversion of signatures accept: narrower than the reader.
+bool literal_is_keyword_name(struct span name);
 
 // At a digit, or '-' and a digit. An integer has at most `digits_most` digits.
 struct literal literal_number(struct region *region, struct span text, size_t digits_most,

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/memory.h"
 
 // --- translation ----------------------------------------------------------------------------------
@@ -18,17 +19,6 @@ static void append(struct translation *out, const char *data, size_t length)
     out->length += length;
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
 // \uHHHH at `offset`; 0 when it is something else.
 static bool read_unicode_escape(struct span pattern, size_t offset, uint32_t *ret_unit)
 {
@@ -37,7 +27,7 @@ static bool read_unicode_escape(struct span pattern, size_t offset, uint32_t *re
         return false;
     uint32_t unit = 0;
     for (size_t i = 2; i < 6; i++) {
-        int digit = hex_digit(pattern.data[offset + i]);
+        int digit = ascii_hex_digit(pattern.data[offset + i]);
         if (digit < 0)
             return false;
         unit = unit * 16 + (uint32_t)digit;

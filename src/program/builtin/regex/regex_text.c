@@ -1,6 +1,7 @@
 #include "program/builtin/regex/regex_text.h"
 
 #include "base/array.h"
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "program/builtin/support.h"
 #include "value/text/print.h"
@@ -112,7 +113,7 @@ static void expand(struct regex_scan *scan, struct span replacement, struct sink
         if (c == '\\' && (next == '$' || next == '\\')) {
             sink_byte(sink, next);
             i++;
-        } else if (c == '$' && next >= '0' && next <= '9') {
+        } else if (c == '$' && ascii_is_digit(next)) {
             size_t group = (size_t)(next - '0');
             i++;
             if (group < scan->group_count && scan->groups[group].start != REGEX_UNSET) {

@@ -1,11 +1,12 @@
 #include "base/memory.h"
 
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/utf8.h"
 
 static _Atomic size_t fail_countdown;
 
@@ -56,6 +57,11 @@ char *memory_copy_text(const char *source, size_t length)
     return copy;
 }
 
+char *memory_copy_string(const char *source)
+{
+    return source ? memory_copy_text(source, strlen(source)) : NULL;
+}
+
 char *memory_format(const char *format, ...)
 {
     va_list arguments;
@@ -65,6 +71,17 @@ char *memory_format(const char *format, ...)
     va_end(arguments);
     if (length < 0)
         out_of_memory(0);
+    return text;
+}
+
+char *memory_format_list(size_t limit, const char *format, va_list arguments)
+{
+    char *text = NULL;
+    int length = vasprintf(&text, format, arguments);
+    if (length < 0)
+        out_of_memory(0);
+    if ((size_t)length > limit)
+        text[utf8_cut(text, limit)] = '\0';
     return text;
 }
 

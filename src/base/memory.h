@@ -4,6 +4,7 @@
 // Tests can make the n-th memory_try_* allocation of the process fail.
 #pragma once
 
+#include <stdarg.h>
 #include <stddef.h>
 
 void *memory_alloc(size_t size);
@@ -11,7 +12,11 @@ void *memory_alloc_zero(size_t size);
 void *memory_resize(void *pointer, size_t size);
 void *memory_copy(const void *source, size_t size);
 char *memory_copy_text(const char *source, size_t length);  // adds the final NUL
+char *memory_copy_string(const char *source);               // up to its NUL; NULL stays NULL
 char *memory_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+// At most `limit` bytes, cut between characters.
+char *memory_format_list(size_t limit, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
 void memory_free(void *pointer);
 
 void *memory_try_alloc(size_t size);

@@ -21,7 +21,7 @@ int path_make_parents(const char *file)
 {
     if (!*file)
         return -ENOENT;
-    CLEANUP_FREE char *path = memory_copy_text(file, strlen(file));
+    CLEANUP_FREE char *path = memory_copy_string(file);
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         int failed = make_directory(path);

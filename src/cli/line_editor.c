@@ -101,7 +101,7 @@ struct line_editor *line_editor_new(const char *history_file, line_complete_fn *
     editor->complete = complete;
     editor->data = data;
     if (history_file)
-        editor->history_file = memory_copy_text(history_file, strlen(history_file));
+        editor->history_file = memory_copy_string(history_file);
     if (isatty(STDIN_FILENO))
         start_editing(editor);
     return editor;

@@ -96,14 +96,14 @@ static char *default_path(void)
 {
     const char *chosen = getenv("CADRE_CONTEXT_DB");
     if (chosen && *chosen)
-        return memory_copy_text(chosen, strlen(chosen));
+        return memory_copy_string(chosen);
     char *path = path_in_state("context.db");
     return path ? path : memory_copy_text("", 0);
 }
 
 void connection_init(struct connection *connection, const char *path)
 {
-    CLEANUP_FREE char *given = path ? memory_copy_text(path, strlen(path)) : default_path();
+    CLEANUP_FREE char *given = path ? memory_copy_string(path) : default_path();
     bool is_uri = strncmp(given, "file:", 5) == 0;  // to SQLite; to us it is a name like any other
     *connection = (struct connection){.path = memory_format("%s%s", is_uri ? "./" : "", given)};
 }

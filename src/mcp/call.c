@@ -82,7 +82,7 @@ void call_set_timer(struct mcp_call *call, int64_t ms, event_callback_fn callbac
         event_free(call->timer);
     call->timer = evtimer_new(call->server->base, callback, call);
     CHECK(call->timer);
-    struct timeval wait = {.tv_sec = ms / 1000, .tv_usec = (ms % 1000) * 1000};
+    struct timeval wait = timeval_from_ms(ms);
     evtimer_add(call->timer, &wait);
 }
 

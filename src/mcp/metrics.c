@@ -70,9 +70,9 @@ struct mcp_metric *mcp_server_add_metric(struct mcp_server *server, enum mcp_met
     metrics->count++;
     metric = memory_alloc_zero(sizeof(*metric));
     metric->kind = kind;
-    metric->name = memory_copy_text(name, strlen(name));
+    metric->name = memory_copy_string(name);
     metric->label = memory_copy_text(label ? label : "", label ? strlen(label) : 0);
-    metric->help = memory_copy_text(help, strlen(help));
+    metric->help = memory_copy_string(help);
     if (family)  // one family must be written in one piece
         STAILQ_INSERT_AFTER(&metrics->list, family, metric, link);
     else

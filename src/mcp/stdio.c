@@ -285,7 +285,7 @@ static void check_end(struct mcp_stdio *stdio)
         return;
     }
     left = left > 0 ? left : 0;
-    struct timeval wait = {.tv_sec = left / 1000, .tv_usec = left % 1000 * 1000};
+    struct timeval wait = timeval_from_ms(left);
     evtimer_add(stdio->end_event, &wait);
 }
 

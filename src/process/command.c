@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "process/guardian.h"
@@ -316,7 +317,7 @@ static int watch(struct command *command)
     for (int stream = 0; stream < STANDARD_STREAMS; stream++)
         if (!command->events[stream] || event_add(command->events[stream], NULL) < 0)
             return -ENOMEM;
-    struct timeval limit = {command->timeout_ms / 1000, command->timeout_ms % 1000 * 1000};
+    struct timeval limit = timeval_from_ms(command->timeout_ms);
     return evtimer_add(command->deadline, &limit) < 0 ? -ENOMEM : 0;
 }
 

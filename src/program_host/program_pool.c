@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "process/process.h"
@@ -86,7 +87,7 @@ static void send_message(struct program_worker *worker, uint32_t type, struct sp
 
 static void set_watchdog(struct program_worker *worker, int64_t milliseconds)
 {
-    struct timeval limit = {milliseconds / 1000, milliseconds % 1000 * 1000};
+    struct timeval limit = timeval_from_ms(milliseconds);
     evtimer_add(worker->watchdog, &limit);
 }
 
@@ -335,7 +336,7 @@ struct program_pool *program_pool_new(struct event_base *base, const char *progr
 {
     struct program_pool *pool = memory_alloc_zero(sizeof(*pool));
     pool->base = base;
-    pool->program = memory_copy_text(program, strlen(program));
+    pool->program = memory_copy_string(program);
     TAILQ_INIT(&pool->queue);
     LIST_INIT(&pool->workers);
     return pool;

@@ -36,7 +36,7 @@ int session_find_sbcl(const struct session_config *config, char **ret_path)
     if (strchr(name, '/')) {
         if (access(name, X_OK) < 0)
             return -ENOENT;
-        *ret_path = memory_copy_text(name, strlen(name));
+        *ret_path = memory_copy_string(name);
         return 0;
     }
     const char *rest = getenv("PATH");
@@ -83,9 +83,9 @@ static char *installed_directory(void)
         CLEANUP_FREE char *near = memory_format("%.*s" CADRE_LIBDIR_FROM_BINDIR,
                                                 (int)(strrchr(path, '/') + 1 - path), path);
         if (realpath(near, found))
-            return memory_copy_text(found, strlen(found));
+            return memory_copy_string(found);
     }
-    return memory_copy_text(CADRE_LIBDIR, strlen(CADRE_LIBDIR));
+    return memory_copy_string(CADRE_LIBDIR);
 }
 
 static char *part_path_from(const char *directory, const char *name, const char *installed)
@@ -160,7 +160,7 @@ static char *cached_core(const struct session_config *config)
 int session_find_core(const struct session_config *config, char **ret_path)
 {
     if (config->core)
-        return give_path(memory_copy_text(config->core, strlen(config->core)), ret_path);
+        return give_path(memory_copy_string(config->core), ret_path);
     if (heap_of(config) == CORE_DEFAULT_HEAP_MB && give_path(shipped_core(), ret_path) == 0)
         return 0;
     char *cached = cached_core(config);

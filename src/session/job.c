@@ -11,11 +11,6 @@
 
 enum { PROGRESS_FIRST_MS = 1000, PROGRESS_NEXT_MS = 500 };
 
-static char *copy_or_null(const char *text)
-{
-    return text ? memory_copy_text(text, strlen(text)) : NULL;
-}
-
 struct job *job_new(struct session_manager *manager, const struct session_request *request)
 {
     CHECK(request->kind < SESSION_REQUEST_KIND_COUNT && request->reply);
@@ -23,8 +18,8 @@ struct job *job_new(struct session_manager *manager, const struct session_reques
     job->ticket = ++manager->last_ticket;
     job->kind = request->kind;
     job->adopt = request->adopt;
-    job->name = copy_or_null(request->session ? request->session : "main");
-    job->op = copy_or_null(request->op);
+    job->name = memory_copy_string(request->session ? request->session : "main");
+    job->op = memory_copy_string(request->op);
     if (request->label) {
         size_t length = strlen(request->label);
         length = utf8_offset(request->label, length, SESSION_CODE_CHARACTERS);
@@ -50,8 +45,8 @@ struct job *job_new_system(const char *name, const char *directories)
     struct job *job = memory_alloc_zero(sizeof(*job));
     job->kind = SESSION_EVALUATE;
     job->internal = true;
-    job->op = copy_or_null("load-system");
-    job->label = copy_or_null(name);
+    job->op = memory_copy_string("load-system");
+    job->label = memory_copy_string(name);
     job->timeout = -1;
     buffer_init(&job->params, SESSION_REQUEST_MAX);
     buffer_append_text(&job->params, "{\"system\":");
@@ -140,7 +135,8 @@ static void on_progress(evutil_socket_t fd, short what, void *data)
         return;
     struct session_progress progress;
     job_progress(session, job, &progress);
-    event_add(session->progress_timer, &(struct timeval){.tv_usec = PROGRESS_NEXT_MS * 1000L});
+    struct timeval next = timeval_from_ms(PROGRESS_NEXT_MS);
+    event_add(session->progress_timer, &next);
     job->progress(job->data, &progress);
 }
 
@@ -172,7 +168,8 @@ void job_begin(struct job *job)
     if (!session->progress_timer)
         session->progress_timer = evtimer_new(session->manager->base, on_progress, session);
     CHECK(session->progress_timer);
-    event_add(session->progress_timer, &(struct timeval){.tv_sec = PROGRESS_FIRST_MS / 1000});
+    struct timeval first = timeval_from_ms(PROGRESS_FIRST_MS);
+    event_add(session->progress_timer, &first);
 }
 
 int64_t job_elapsed_ms(const struct job *job)

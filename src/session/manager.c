@@ -38,18 +38,13 @@ static void on_reap(evutil_socket_t fd, short what, void *data)
         session_reap_orphans(session);
 }
 
-static char *copy_or_null(const char *text)
-{
-    return text ? memory_copy_text(text, strlen(text)) : NULL;
-}
-
 static void take_config(struct session_manager *manager, const struct session_config *config)
 {
     manager->config = *config;
-    manager->config.sbcl = manager->sbcl = copy_or_null(config->sbcl);
-    manager->config.core = manager->core = copy_or_null(config->core);
+    manager->config.sbcl = manager->sbcl = memory_copy_string(config->sbcl);
+    manager->config.core = manager->core = memory_copy_string(config->core);
     manager->config.cache_directory = manager->cache_directory =
-        copy_or_null(config->cache_directory);
+        memory_copy_string(config->cache_directory);
     if (manager->config.heap_mb == 0)
         manager->config.heap_mb = CORE_DEFAULT_HEAP_MB;
     if (manager->config.max_sessions == 0)

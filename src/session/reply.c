@@ -58,6 +58,8 @@ void manager_answer_refused(struct session_manager *manager)
     }
 }
 
+enum { REFUSAL_MAX = 1023 };  // bytes
+
 void job_refuse(struct session_manager *manager, struct job *job, const char *code,
                 const char *format, ...)
 {
@@ -65,13 +67,12 @@ void job_refuse(struct session_manager *manager, struct job *job, const char *co
         job_free(manager, job);
         return;
     }
-    char text[1024];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
+    char *text = memory_format_list(REFUSAL_MAX, format, arguments);
     va_end(arguments);
     snprintf(job->refusal_code, sizeof(job->refusal_code), "%s", code);
-    job->refusal_message = memory_copy_text(text, strlen(text));
+    job->refusal_message = text;
     // Always from the loop: callers of session_submit() are not called back from inside it. The
     // session may be gone by then.
     job->session = NULL;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "process/proc.h"
@@ -170,18 +171,19 @@ void session_set_timer(struct session *session, int64_t milliseconds)
         event_del(session->timer);
         return;
     }
-    struct timeval time = {.tv_sec = milliseconds / 1000, .tv_usec = milliseconds % 1000 * 1000};
+    struct timeval time = timeval_from_ms(milliseconds);
     event_add(session->timer, &time);
 }
 
 // --- what is told with the next reply -------------------------------------------------------------------
 
+enum { NOTICE_MAX = 1023 };  // bytes
+
 void session_notice(struct session *session, const char *format, ...)
 {
-    char text[1024];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
+    char *text = memory_format_list(NOTICE_MAX, format, arguments);
     va_end(arguments);
     if (session->notice_count == SESSION_NOTICES) {
         memory_free(session->notices[0]);
@@ -189,7 +191,7 @@ void session_notice(struct session *session, const char *format, ...)
                 (SESSION_NOTICES - 1) * sizeof(session->notices[0]));
         session->notice_count--;
     }
-    session->notices[session->notice_count++] = memory_copy_text(text, strlen(text));
+    session->notices[session->notice_count++] = text;
 }
 
 // --- messages -------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 #include <event2/event.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "context/operation.h"
 #include "tools/context_resources.h"
@@ -157,7 +158,7 @@ static void handle_tool(struct mcp_call *call, void *data)
 
 static void schedule(struct event *event, long milliseconds)
 {
-    struct timeval delay = {milliseconds / 1000, milliseconds % 1000 * 1000};
+    struct timeval delay = timeval_from_ms(milliseconds);
     event_add(event, &delay);
 }
 

@@ -58,7 +58,7 @@ static char *absolute_path(const char *given)
     char directory[PATH_MAX];
     const char *home = getenv("HOME");
     if (*given == '/')
-        return memory_copy_text(given, strlen(given));
+        return memory_copy_string(given);
     if (given[0] == '~' && given[1] == '/' && home && *home == '/')
         return memory_format("%s%s", home, given + 1);
     if (!getcwd(directory, sizeof(directory)))

@@ -4,6 +4,7 @@
 #include <sys/queue.h>
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "tools/fields.h"
 #include "tools/program/named_memory.h"
@@ -226,7 +227,7 @@ static void resolve_tools(struct program_task *task)
     task->resolution = resolution;
     task->deadline = evtimer_new(tools->base, on_deadline, task);
     CHECK(task->deadline);
-    struct timeval limit = {task->timeout_ms / 1000, task->timeout_ms % 1000 * 1000};
+    struct timeval limit = timeval_from_ms(task->timeout_ms);
     evtimer_add(task->deadline, &limit);
 }
 

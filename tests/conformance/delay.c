@@ -2,6 +2,7 @@
 #include <sys/queue.h>
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "fixtures.h"
 
@@ -51,7 +52,7 @@ void delay(struct mcp_call *call, unsigned ms, mcp_handler_fn *next)
     delay->next = next;
     delay->timer = evtimer_new(delay_base, on_time, delay);
     CHECK(delay->timer);
-    struct timeval wait = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+    struct timeval wait = timeval_from_ms(ms);
     evtimer_add(delay->timer, &wait);
     LIST_INSERT_HEAD(&delays, delay, link);
     mcp_call_on_cancel(call, on_cancel, delay);

@@ -179,7 +179,7 @@ static void on_time(evutil_socket_t fd, short what, void *data)
 void driver_run_for(struct driver *driver, int milliseconds)
 {
     struct event *timer = evtimer_new(driver->base, on_time, driver->base);
-    struct timeval time = {milliseconds / 1000, milliseconds % 1000 * 1000};
+    struct timeval time = timeval_from_ms(milliseconds);
     event_add(timer, &time);
     event_base_dispatch(driver->base);
     event_free(timer);

@@ -238,7 +238,7 @@ static char **copy_list(const char *const *list)
         count++;
     char **copy = memory_alloc_zero((count + 1) * sizeof(*copy));
     for (size_t i = 0; i < count; i++)
-        copy[i] = memory_copy_text(list[i], strlen(list[i]));
+        copy[i] = memory_copy_string(list[i]);
     return copy;
 }
 
@@ -314,7 +314,7 @@ static struct mcp_http *http_new(struct mcp_server *server, const struct mcp_htt
 {
     struct mcp_http *http = memory_alloc_zero(sizeof(*http));
     http->server = server;
-    http->address = memory_copy_text(address, strlen(address));
+    http->address = memory_copy_string(address);
     http->allow_hosts = copy_list(options->allow_hosts);
     http->allow_origins = copy_list(options->allow_origins);
     http->max_connections =

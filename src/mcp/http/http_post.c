@@ -204,7 +204,8 @@ static void wait_for_answer(struct http_exchange *post)
 {
     post->patience = evtimer_new(post->http->server->base, on_patience_over, post);
     CHECK(post->patience);
-    evtimer_add(post->patience, &(struct timeval){.tv_sec = SSE_AFTER_MS / 1000});
+    struct timeval delay = timeval_from_ms(SSE_AFTER_MS);
+    evtimer_add(post->patience, &delay);
 }
 
 static void refuse(struct http_exchange *post, const struct message *message, int status,

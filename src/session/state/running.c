@@ -97,7 +97,7 @@ static enum session_state finish_in_head(struct session *session, struct job *jo
     }
     if (value_is_true(message_field(job->result, "ok")))
         remember_system(session, job);
-    CLEANUP_FREE char *label = job->label ? memory_copy_text(job->label, strlen(job->label)) : NULL;
+    CLEANUP_FREE char *label = memory_copy_string(job->label);
     job_finish(session, job);
     snapshot_begin(session, number, label);
     return STATE_HOUSEKEEPING;

@@ -17,7 +17,7 @@ void snapshot_begin(struct session *session, int64_t number, const char *code)
         snprintf(text, sizeof(text), "{\"number\":%lld,\"after_us\":%d}", (long long)number,
                  near_is_crowded(session->manager) ? CLIENT_FIRST_US : 0);
     memory_free(session->snap_code);
-    session->snap_code = code ? memory_format("%s", code) : NULL;
+    session->snap_code = memory_copy_string(code);
     session->snap_number = number;
     session->unit_tick = proc_tick_now();
     session->protocol_broken = false;

@@ -3,8 +3,6 @@
 // left the session starts from scratch.
 #include <signal.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "base/utf8.h"
@@ -18,7 +16,7 @@ enum wake_value {
     WAKE_AS_HEAD_WITHOUT_TIMERS = 4,
     WAKE_TO_STOP_LISTENING = 8,
 };
-enum { LOST_THREADS_MAX = 256 };
+enum { LOST_THREADS_MAX = 256, WAKE_NOTICE_MAX = 255 };
 
 int64_t session_nearest_snapshot(struct session *session, int64_t number)
 {
@@ -29,13 +27,12 @@ int64_t session_nearest_snapshot(struct session *session, int64_t number)
 
 void session_wake_notice(struct session *session, const char *format, ...)
 {
-    char text[256];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
+    char *text = memory_format_list(WAKE_NOTICE_MAX, format, arguments);
     va_end(arguments);
     memory_free(session->wake_notice);
-    session->wake_notice = memory_format("%s", text);
+    session->wake_notice = text;
 }
 
 // SBCL's runtime has given up between two calls: what it wrote is nobody's output, and would be taken

@@ -12,7 +12,7 @@ static value operate(struct context_store *store, struct region *region,
                      enum context_operation operation, value arguments)
 {
     struct context_result result = context_operate(store, region, operation, arguments);
-    CHECK(map_get_text(result.structured, "ok").boolean == result.ok);
+    CHECK(map_get(result.structured, "ok").boolean == result.ok);
     struct span text = value_text(result.text);
     CHECK(utf8_is_valid(text.data, text.length));
     CHECK(result.ok || result.error.message[0]);
@@ -22,26 +22,25 @@ static value operate(struct context_store *store, struct region *region,
 static void check_stored(struct context_store *store, struct region *region, value arguments,
                          value added)
 {
-    value content = map_get_text(arguments, "content");
+    value content = map_get(arguments, "content");
     if (!value_is_string(content))
         return;  // pinned, not added
     int64_t number = 0;
     struct context_item item;
     struct context_error error;
-    value id = map_get_text(map_get_text(added, "item"), "id");
+    value id = map_get(map_get(added, "item"), "id");
     CHECK(context_id_check(&id, &number, &error));
     CHECK(context_store_get(store, region, number, &item, &error));
     CHECK(span_equal(item.content, value_text(content)));
-    CHECK(
-        value_identical(context_item_metadata(region, &item), map_get_text(arguments, "metadata")));
+    CHECK(value_identical(context_item_metadata(region, &item), map_get(arguments, "metadata")));
 }
 
 static void check_rendered(value arguments, value rendered)
 {
-    struct span document = value_text(map_get_text(rendered, "markdown"));
+    struct span document = value_text(map_get(rendered, "markdown"));
     size_t characters = utf8_count(document.data, document.length);
-    value max_chars = map_get_text(arguments, "max_chars");
-    CHECK((int64_t)characters == map_get_text(rendered, "characters").integer);
+    value max_chars = map_get(arguments, "max_chars");
+    CHECK((int64_t)characters == map_get(rendered, "characters").integer);
     CHECK(value_is_nil(max_chars) || (int64_t)characters <= max_chars.integer);
 }
 

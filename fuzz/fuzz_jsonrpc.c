@@ -19,7 +19,7 @@ static void check_message(struct span text)
     struct error error;
     value whole;
     CHECK(jsonrpc_read(region, text, &whole, &error) && value_is_map(whole));
-    CHECK(span_equal_text(value_text(map_get_text(whole, "jsonrpc")), "2.0"));
+    CHECK(span_equal_text(value_text(map_get(whole, "jsonrpc")), "2.0"));
     region_free(region);
 }
 

@@ -212,7 +212,7 @@ static bool take_metadata(struct command_call *call, value *arguments)
 
 static value result_with_warning(struct command_call *call, value structured, value warning)
 {
-    value warnings = map_get_text(structured, "warnings");
+    value warnings = map_get(structured, "warnings");
     warnings = vector_push(call->region, value_retain(warnings), warning);
     return put(call, structured, "warnings", warnings);
 }
@@ -240,7 +240,7 @@ static int add_new(struct command_call *call)
         return 0;
     }
     write_lines(value_text(result.text),
-                value_text(map_get_text(map_get_text(result.structured, "item"), "id")));
+                value_text(map_get(map_get(result.structured, "item"), "id")));
     return 0;
 }
 
@@ -329,11 +329,11 @@ static int command_show(struct command_call *call)
     struct context_result result;
     if (!operate(call, CONTEXT_OPERATION_LIST, arguments, &result))
         return 1;
-    value item = vector_at(map_get_text(result.structured, "items"), 0);
+    value item = vector_at(map_get(result.structured, "items"), 0);
     if (options->json)
         write_json(item);
     else
-        write_span(value_text(map_get_text(item, "content")));
+        write_span(value_text(map_get(item, "content")));
     return 0;
 }
 

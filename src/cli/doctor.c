@@ -20,7 +20,6 @@
 #include "cli/commands.h"
 #include "cli/session_loop.h"
 #include "config.h"
-#include "tools/fields.h"
 
 static const char help[] =
     "usage: cadre doctor [--client NAME]\n"
@@ -149,15 +148,15 @@ static void check_reply(void *data, const struct session_reply *reply)
 {
     struct trial *trial = data;
     double milliseconds = (double)(clock_now_ns() - trial->started_ns) / 1e6;
-    if (reply->ok && count_in(reply->result, "values") == 1) {
-        struct span shown = value_text(item_in(reply->result, "values", 0));
+    if (reply->ok && map_get_count(reply->result, "values") == 1) {
+        struct span shown = value_text(map_get_item(reply->result, "values", 0));
         report(trial->findings, FINE, "evaluation",
                "(+ 1 2 3) => %.*s, %.1f ms from the start of SBCL", (int)shown.length, shown.data,
                milliseconds);
         return;
     }
     struct span message =
-        value_is_map(reply->error) ? text_in(reply->error, "message") : SPAN("no answer");
+        value_is_map(reply->error) ? map_get_string(reply->error, "message") : SPAN("no answer");
     report(trial->findings, PROBLEM, "evaluation", "%.*s", (int)message.length, message.data);
 }
 
@@ -166,13 +165,13 @@ static void report_probes(struct findings *findings, struct lisp *lisp, struct r
     value info = session_info(lisp->sessions, "main", false, region);
     if (!value_is_map(info))
         return;
-    struct span version = text_in(info, "sbcl");
+    struct span version = map_get_string(info, "sbcl");
     report(findings, FINE, "sbcl version", "%.*s, heap %" PRId64 " MB", (int)version.length,
-           version.data, integer_in(info, "heap_mb", 0));
-    for (size_t i = 0; i < count_in(info, "probes"); i++) {
-        value probe = item_in(info, "probes", i);
-        struct span name = text_in(probe, "name"), detail = text_in(probe, "detail");
-        report(findings, flag_in(probe, "ok") ? FINE : REMARK, "probe", "%.*s%s%.*s",
+           version.data, map_get_integer(info, "heap_mb", 0));
+    for (size_t i = 0; i < map_get_count(info, "probes"); i++) {
+        value probe = map_get_item(info, "probes", i);
+        struct span name = map_get_string(probe, "name"), detail = map_get_string(probe, "detail");
+        report(findings, map_get_boolean(probe, "ok") ? FINE : REMARK, "probe", "%.*s%s%.*s",
                (int)name.length, name.data, detail.length ? ": " : "", (int)detail.length,
                detail.data);
     }

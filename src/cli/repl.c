@@ -16,7 +16,6 @@
 #include "cli/session_loop.h"
 #include "config.h"
 #include "lisp_syntax/lisp_syntax.h"
-#include "tools/fields.h"
 #include "tools/result/result_text.h"
 
 enum { INPUT_LIMIT = 4 << 20, REDO_MAX = 256, PROMPT_SIZE = 128 };
@@ -67,15 +66,16 @@ static void note_state(struct repl *repl, const struct session_reply *reply)
 
 static void print_restarts(value error)
 {
-    size_t count = count_in(error, "restarts");
+    size_t count = map_get_count(error, "restarts");
     if (count == 0)
         return;
     puts("\nRestarts (:restart N chooses, :bt shows frames, :locals FRAME variables):");
     for (size_t i = 0; i < count; i++) {
-        value restart = item_in(error, "restarts", i);
-        struct span name = text_in(restart, "name"), description = text_in(restart, "description");
-        printf("  %" PRId64 ". %.*s - %.*s\n", integer_in(restart, "number", 0), (int)name.length,
-               name.data, (int)description.length, description.data);
+        value restart = map_get_item(error, "restarts", i);
+        struct span name = map_get_string(restart, "name"),
+                    description = map_get_string(restart, "description");
+        printf("  %" PRId64 ". %.*s - %.*s\n", map_get_integer(restart, "number", 0),
+               (int)name.length, name.data, (int)description.length, description.data);
     }
 }
 
@@ -113,7 +113,7 @@ static void call(struct repl *repl, struct session_request *request, lisp_handle
 static int64_t current_snapshot(struct repl *repl)
 {
     value info = session_info(repl->lisp.sessions, "main", false, repl->region);
-    return value_is_map(info) ? integer_in(info, "evaluation", 0) : 0;
+    return value_is_map(info) ? map_get_integer(info, "evaluation", 0) : 0;
 }
 
 static void evaluate(struct repl *repl, struct span code)
@@ -275,7 +275,7 @@ static void command_backtrace(struct repl *repl, char *arguments)
     if (value_is_nil(error))
         buffer_append_text(&shown, RENDER_NO_ERROR);
     else
-        render_frames(&shown, map_get_text(error, "frames"), 0, INT64_MAX, "");
+        render_frames(&shown, map_get(error, "frames"), 0, INT64_MAX, "");
     if (shown.length > 0 && buffer_text(&shown)[0] == '\n')
         buffer_consume(&shown, 1);
     print_buffer(&shown);
@@ -432,12 +432,13 @@ static size_t common_prefix(struct span a, struct span b)
 static void take_completions(void *data, const struct session_reply *reply)
 {
     struct completion *completion = data;
-    size_t count = reply->ok ? count_in(reply->result, "completions") : 0;
+    size_t count = reply->ok ? map_get_count(reply->result, "completions") : 0;
     if (count == 0)
         return;
-    struct span common = value_text(item_in(reply->result, "completions", 0));
+    struct span common = value_text(map_get_item(reply->result, "completions", 0));
     for (size_t i = 1; i < count; i++)
-        common.length = common_prefix(common, value_text(item_in(reply->result, "completions", i)));
+        common.length =
+            common_prefix(common, value_text(map_get_item(reply->result, "completions", i)));
     if (common.length > completion->typed)
         buffer_append(completion->insertion, common.data + completion->typed,
                       common.length - completion->typed);
@@ -445,7 +446,7 @@ static void take_completions(void *data, const struct session_reply *reply)
         for (size_t i = 0; i < count; i++) {
             buffer_append_text(completion->choices, i ? "  " : "");
             buffer_append_span(completion->choices,
-                               value_text(item_in(reply->result, "completions", i)));
+                               value_text(map_get_item(reply->result, "completions", i)));
         }
 }
 

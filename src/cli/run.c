@@ -371,7 +371,7 @@ static bool run_line(struct span line)
         record = value_nil();
         step_fail(&run.step, region, value_nil(), SPAN(""), &diagnostic);
     }
-    value id = record.tag == VALUE_MAP ? map_get_text(record, "id") : value_nil();
+    value id = record.tag == VALUE_MAP ? map_get(record, "id") : value_nil();
     bool ok = print_step(&run.step, &id);
     batch_run_release(&run);
     return ok;

@@ -11,7 +11,6 @@
 #include "cli/commands.h"
 #include "cli/session_loop.h"
 #include "program/run/step.h"
-#include "tools/fields.h"
 #include "value/text/json.h"
 
 enum { ANSWER_DEPTH = 10000 };
@@ -29,13 +28,13 @@ struct hosted_run {
 
 static void show_failure(const struct hosted_run *run, value fail)
 {
-    value details = member_in(fail, "details");
+    value details = map_get(fail, "details");
     struct failure_text failure = {
-        .message = text_in(fail, "message"),
-        .kind = text_in(details, "kind"),
-        .source = utf8_without_mark(text_in(run->record, "program")),
-        .line = (unsigned)integer_in(details, "line", 0),
-        .column = (unsigned)integer_in(details, "column", 0),
+        .message = map_get_string(fail, "message"),
+        .kind = map_get_string(details, "kind"),
+        .source = utf8_without_mark(map_get_string(run->record, "program")),
+        .line = (unsigned)map_get_integer(details, "line", 0),
+        .column = (unsigned)map_get_integer(details, "column", 0),
     };
     CLEANUP_BUFFER struct buffer text;
     buffer_init(&text, BUFFER_DEFAULT_LIMIT);
@@ -53,9 +52,9 @@ static void on_answer(void *data, struct span answer, const char *failure)
     if (failure) {
         fprintf(stderr, "cadre run: %s\n", failure);
     } else if (json_read(run->region, answer, &options, &message, &error) &&
-               value_is_map(map_get_text(message, "step"))) {
-        value step = map_get_text(message, "step");
-        value fail = map_get_text(step, "fail");
+               value_is_map(map_get(message, "step"))) {
+        value step = map_get(message, "step");
+        value fail = map_get(step, "fail");
         if (run->human && !value_is_nil(fail))
             show_failure(run, fail);
         CLEANUP_BUFFER struct buffer line;

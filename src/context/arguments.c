@@ -9,7 +9,7 @@ const value *argument_find(value arguments, const char *name, value *storage)
 
 bool argument_is_given(value arguments, const char *name)
 {
-    return !value_is_nil(map_get_text(arguments, name));
+    return !value_is_nil(map_get(arguments, name));
 }
 
 static bool fail_argument(const char *name, const char *expected, value got,
@@ -23,7 +23,7 @@ static bool fail_argument(const char *name, const char *expected, value got,
 bool argument_boolean(value arguments, const char *name, bool *ret_boolean,
                       struct context_error *error)
 {
-    value found = map_get_text(arguments, name);
+    value found = map_get(arguments, name);
     if (value_is_nil(found))
         return true;
     if (found.tag != VALUE_BOOLEAN)
@@ -35,7 +35,7 @@ bool argument_boolean(value arguments, const char *name, bool *ret_boolean,
 // An empty list is no filter, like null.
 bool argument_types(value arguments, unsigned *ret_types, struct context_error *error)
 {
-    value found = map_get_text(arguments, "types");
+    value found = map_get(arguments, "types");
     if (value_is_nil(found))
         return true;
     if (!value_is_vector(found))
@@ -56,7 +56,7 @@ bool argument_filter(value arguments, struct context_filter *ret_filter,
 {
     if (!argument_types(arguments, &ret_filter->types, error))
         return false;
-    value limit = map_get_text(arguments, "limit");
+    value limit = map_get(arguments, "limit");
     if (value_is_nil(limit))
         return true;
     if (limit.tag != VALUE_INTEGER || limit.integer < 0) {
@@ -70,7 +70,7 @@ bool argument_filter(value arguments, struct context_filter *ret_filter,
 
 bool argument_max_chars(value arguments, size_t *ret_max_chars, struct context_error *error)
 {
-    value found = map_get_text(arguments, "max_chars");
+    value found = map_get(arguments, "max_chars");
     if (value_is_nil(found))
         return true;
     if (found.tag != VALUE_INTEGER || found.integer < CONTEXT_MAX_CHARS_LOW) {
@@ -85,7 +85,7 @@ bool argument_max_chars(value arguments, size_t *ret_max_chars, struct context_e
 
 bool argument_style(value arguments, enum context_style *ret_style, struct context_error *error)
 {
-    value found = map_get_text(arguments, "style");
+    value found = map_get(arguments, "style");
     if (value_is_nil(found))
         return true;
     if (!value_is_string(found) || !context_style_from_name(value_text(found), ret_style))

@@ -125,7 +125,7 @@ static bool store_metadata(struct region *region, value metadata, struct context
 
 static bool check_custom_type(enum context_type type, value metadata, struct context_error *error)
 {
-    value custom = value_is_map(metadata) ? map_get_text(metadata, "custom_type") : value_nil();
+    value custom = map_get(metadata, "custom_type");
     if (type != CONTEXT_CUSTOM || (value_is_string(custom) && value_text(custom).length > 0))
         return true;
     return context_fail(error, CONTEXT_CUSTOM_TYPE_REQUIRED,

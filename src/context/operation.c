@@ -73,7 +73,7 @@ static void append_evictions(struct buffer *text, const struct context_added *ad
 static void append_warnings(struct buffer *text, value warnings)
 {
     for (size_t i = 0; i < vector_count(warnings); i++) {
-        value message = map_get_text(vector_at(warnings, i), "message");
+        value message = map_get(vector_at(warnings, i), "message");
         buffer_append_text(text, "\nWarning: ");
         buffer_append_span(text, value_text(message));
     }
@@ -250,7 +250,7 @@ static bool list(struct call *call)
     };
     struct context_filter filter = CONTEXT_FILTER_ALL;
     struct context_counts counts;
-    value ids = map_get_text(call->arguments, "ids");
+    value ids = map_get(call->arguments, "ids");
     if (!argument_filter(call->arguments, &filter, &call->error) ||
         !argument_boolean(call->arguments, "content", &listing.content, &call->error))
         return false;

@@ -55,13 +55,13 @@ static void append_without_controls(struct buffer *buffer, struct span text)
 
 static struct span string_member(value metadata, const char *name)
 {
-    value item = value_is_map(metadata) ? map_get_text(metadata, name) : value_nil();
+    value item = map_get(metadata, name);
     return value_is_string(item) ? value_text(item) : (struct span){0};
 }
 
 static int64_t line_member(value metadata, const char *name)
 {
-    value item = map_get_text(metadata, name);
+    value item = map_get(metadata, name);
     return item.tag == VALUE_INTEGER ? item.integer : 0;
 }
 

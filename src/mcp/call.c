@@ -29,7 +29,7 @@ struct mcp_call *call_new(struct mcp_server *server, struct exchange *exchange, 
     call->params = message->params;
     call->meta = value_nil();
     if (value_is_map(call->params))
-        call->meta = map_get_text(call->params, "_meta");
+        call->meta = map_get(call->params, "_meta");
     else
         call->params = map_new(region);
     call->started_ns = clock_now_ns();
@@ -42,7 +42,7 @@ struct mcp_call *call_new(struct mcp_server *server, struct exchange *exchange, 
     call->progress = -INFINITY;
     call->log_level = -1;
     if (value_is_map(call->meta)) {
-        value token = map_get_text(call->meta, "progressToken");
+        value token = map_get(call->meta, "progressToken");
         if (token.tag == VALUE_STRING || token.tag == VALUE_INTEGER || token.tag == VALUE_BIGNUM ||
             token.tag == VALUE_FLOAT)
             call->progress_token = json_region_text(region, token);
@@ -162,12 +162,12 @@ value mcp_call_arguments(const struct mcp_call *call)
 
 value mcp_call_argument(const struct mcp_call *call, const char *name)
 {
-    return map_get_text(call->arguments, name);
+    return map_get(call->arguments, name);
 }
 
 value mcp_call_context(const struct mcp_call *call, const char *name)
 {
-    return value_is_map(call->context) ? map_get_text(call->context, name) : value_nil();
+    return map_get(call->context, name);
 }
 
 bool mcp_call_client_can(const struct mcp_call *call, const char *capability)
@@ -398,6 +398,6 @@ void call_finish_params_error(struct mcp_call *call, const char *format, ...)
 
 struct span call_param_text(const struct mcp_call *call, const char *name)
 {
-    value item = map_get_text(call->params, name);
+    value item = map_get(call->params, name);
     return value_is_string(item) ? value_text(item) : (struct span){NULL, 0};
 }

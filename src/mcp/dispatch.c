@@ -109,7 +109,7 @@ static bool has_modern_envelope(const struct message *message)
     value ignored;
     if (!value_is_map(message->params))
         return false;
-    value meta = map_get_text(message->params, "_meta");
+    value meta = map_get(message->params, "_meta");
     return value_is_map(meta) &&
            map_find_text(meta, "io.modelcontextprotocol/protocolVersion", &ignored);
 }

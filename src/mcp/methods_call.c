@@ -130,8 +130,8 @@ static struct span completion_reference(struct mcp_call *call, value reference)
     const struct span none = {NULL, 0};
     if (!value_is_map(reference))
         return none;
-    value type = map_get_text(reference, "type");
-    value name = map_get_text(reference, "name"), uri = map_get_text(reference, "uri");
+    value type = map_get(reference, "type");
+    value name = map_get(reference, "name"), uri = map_get(reference, "uri");
     if (!value_is_string(type))
         return none;
     if (span_equal_text(value_text(type), "ref/prompt") && value_is_string(name))
@@ -146,21 +146,21 @@ static struct span completion_reference(struct mcp_call *call, value reference)
 
 void method_completion(struct mcp_call *call)
 {
-    struct span reference = completion_reference(call, map_get_text(call->params, "ref"));
+    struct span reference = completion_reference(call, map_get(call->params, "ref"));
     if (!reference.data) {
         call_finish_params_error(call,
                                  "Invalid params: ref names no known prompt or resource template");
         return;
     }
-    value argument = map_get_text(call->params, "argument");
-    value name = value_is_map(argument) ? map_get_text(argument, "name") : value_nil();
-    if (!value_is_string(name) || !value_is_string(map_get_text(argument, "value"))) {
+    value argument = map_get(call->params, "argument");
+    value name = map_get(argument, "name");
+    if (!value_is_string(name) || !value_is_string(map_get(argument, "value"))) {
         call_finish_params_error(call, "Invalid params: argument must have a name and a value");
         return;
     }
-    value context = map_get_text(call->params, "context");
+    value context = map_get(call->params, "context");
     if (value_is_map(context))
-        call->context = map_get_text(context, "arguments");
+        call->context = map_get(context, "arguments");
     call->arguments = argument;
     call->target = keep_text(call, reference);
     const struct completer_entry *entry =

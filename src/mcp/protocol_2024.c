@@ -15,11 +15,11 @@ unsigned client_capabilities_read(value capabilities, enum version version)
         (map_count(item) == 0 || map_find_text(item, "form", &ignored)) &&
         version >= VERSION_2025_06_18)
         bits |= CLIENT_ELICITATION;
-    if (value_is_map(map_get_text(capabilities, "sampling")))
+    if (value_is_map(map_get(capabilities, "sampling")))
         bits |= CLIENT_SAMPLING;
-    if (value_is_map(map_get_text(capabilities, "roots")))
+    if (value_is_map(map_get(capabilities, "roots")))
         bits |= CLIENT_ROOTS;
-    value extensions = map_get_text(capabilities, "extensions");
+    value extensions = map_get(capabilities, "extensions");
     if (version == VERSION_2026_07_28 && value_is_map(extensions) &&
         map_find_text(extensions, "io.modelcontextprotocol/tasks", &ignored))
         bits |= CLIENT_TASKS;
@@ -33,10 +33,10 @@ void method_initialize(struct mcp_call *call)
         call_finish_error(call, MCP_INVALID_REQUEST, "Already initialized", SPAN(""), 400);
         return;
     }
-    value version = map_get_text(call->params, "protocolVersion");
-    value capabilities = map_get_text(call->params, "capabilities");
+    value version = map_get(call->params, "protocolVersion");
+    value capabilities = map_get(call->params, "capabilities");
     if (!value_is_string(version) || !value_is_map(capabilities) ||
-        !value_is_map(map_get_text(call->params, "clientInfo"))) {
+        !value_is_map(map_get(call->params, "clientInfo"))) {
         call_finish_params_error(call, "Invalid params: initialize needs protocolVersion (string), "
                                        "capabilities (object) and clientInfo (object)");
         return;
@@ -178,8 +178,8 @@ static void send_client_request(struct mcp_call *call, const char *key, value re
     buffer_init(&out, MCP_OUTPUT_LIMIT);
     buffer_append_text(&out, "{\"jsonrpc\":\"2.0\"");
     json_put_text(&out, "id", pending->id);
-    json_put_value(&out, "method", map_get_text(request, "method"));
-    json_put_value(&out, "params", map_get_text(request, "params"));
+    json_put_value(&out, "method", map_get(request, "method"));
+    json_put_value(&out, "params", map_get(request, "params"));
     buffer_append_byte(&out, '}');
     call_notify(call, &out);
 }
@@ -220,7 +220,7 @@ void legacy_take_response(struct peer *peer, const struct message *message)
     TAILQ_REMOVE(&peer->requests, request, link);
     memory_free(request);
 
-    value result = map_get_text(message->whole, "result");
+    value result = map_get(message->whole, "result");
     if (!value_is_map(result)) {
         fail_asking(call, "The client answered with an error.");
         return;

@@ -70,12 +70,12 @@ bool modern_check(struct mcp_call *call, struct span method)
 {
     if (!check_required_meta(call))
         return false;
-    struct span version = value_text(map_get_text(call->meta, META_PREFIX "protocolVersion"));
+    struct span version = value_text(map_get(call->meta, META_PREFIX "protocolVersion"));
     if (!headers_check_version(call, version) || !check_version(call, version) ||
         !headers_check(call, method))
         return false;
     call->client_can = client_capabilities_read(
-        map_get_text(call->meta, META_PREFIX "clientCapabilities"), VERSION_2026_07_28);
+        map_get(call->meta, META_PREFIX "clientCapabilities"), VERSION_2026_07_28);
     return read_log_level(call);
 }
 

@@ -163,7 +163,7 @@ static value parse_schema(struct mcp_server *server, const char *text)
     struct error error;
     bool ok = jsonrpc_read(server->schemas, span_from(text), &schema, &error);
     CHECK(ok && value_is_map(schema));
-    CHECK(span_equal_text(value_text(map_get_text(schema, "type")), "object"));
+    CHECK(span_equal_text(value_text(map_get(schema, "type")), "object"));
     return schema;
 }
 
@@ -171,7 +171,7 @@ static value parse_schema(struct mcp_server *server, const char *text)
 static void collect_headers(struct mcp_server *server, struct tool_entry *entry, value schema,
                             const char *path[TOOL_HEADER_DEPTH], size_t depth)
 {
-    value properties = map_get_text(schema, "properties");
+    value properties = map_get(schema, "properties");
     if (!value_is_map(properties) || depth == TOOL_HEADER_DEPTH)
         return;
     struct map_cursor cursor = map_iterate(properties);
@@ -180,7 +180,7 @@ static void collect_headers(struct mcp_server *server, struct tool_entry *entry,
         if (!value_is_map(property))
             continue;
         path[depth] = arena_copy_text(&server->arena, value_text(name));
-        value header = map_get_text(property, "x-mcp-header");
+        value header = map_get(property, "x-mcp-header");
         if (value_is_string(header)) {
             struct tool_header *item = registry_alloc(server, sizeof(*item));
             CLEANUP_FREE char *full = memory_format(

@@ -152,15 +152,15 @@ bool state_verify(struct mcp_call *call, struct span text)
     if (!open_payload(keeper, call->region, text, &payload))
         return false;
     hash_params(call, params_hash);
-    if (map_get_text(payload, "version").integer != STATE_VERSION ||
-        map_get_text(payload, "expires").integer < clock_unix_seconds() ||
-        !span_equal_text(value_text(map_get_text(payload, "method")), call->method->name) ||
-        !span_equal_text(value_text(map_get_text(payload, "params")), params_hash) ||
-        !span_equal_text(value_text(map_get_text(payload, "token")), keeper->token_hash) ||
-        !use_once(keeper, value_text(map_get_text(payload, "nonce"))))
+    if (map_get(payload, "version").integer != STATE_VERSION ||
+        map_get(payload, "expires").integer < clock_unix_seconds() ||
+        !span_equal_text(value_text(map_get(payload, "method")), call->method->name) ||
+        !span_equal_text(value_text(map_get(payload, "params")), params_hash) ||
+        !span_equal_text(value_text(map_get(payload, "token")), keeper->token_hash) ||
+        !use_once(keeper, value_text(map_get(payload, "nonce"))))
         return false;
-    call->round = (unsigned)map_get_text(payload, "round").integer;
-    call->answers = value_retain(map_get_text(payload, "answers"));
-    call->handler_state = value_retain(map_get_text(payload, "state"));
+    call->round = (unsigned)map_get(payload, "round").integer;
+    call->answers = value_retain(map_get(payload, "answers"));
+    call->handler_state = value_retain(map_get(payload, "state"));
     return true;
 }

@@ -57,7 +57,7 @@ static bool read_strings(struct mcp_call *call, value filter, const char *name,
                          bool (*passes)(struct mcp_call *call, struct span text),
                          value *ret_strings)
 {
-    value list = map_get_text(filter, name);
+    value list = map_get(filter, name);
     *ret_strings = value_nil();
     if (value_is_nil(list))
         return true;
@@ -91,13 +91,13 @@ static void write_agreed(struct mcp_call *call, struct buffer *out)
 void method_listen(struct mcp_call *call)
 {
     struct mcp_server *server = call->server;
-    value filter = map_get_text(call->params, "notifications");
+    value filter = map_get(call->params, "notifications");
     if (!value_is_map(filter)) {
         call_finish_params_error(call, "Invalid params: notifications must be an object");
         return;
     }
     for (enum mcp_list list = 0; list < MCP_LIST_COUNT; list++) {
-        value wanted = map_get_text(filter, list_names[list].filter);
+        value wanted = map_get(filter, list_names[list].filter);
         if (!value_is_nil(wanted) && wanted.tag != VALUE_BOOLEAN) {
             call_finish_params_error(call, "Invalid params: %s must be a boolean",
                                      list_names[list].filter);

@@ -57,7 +57,7 @@ static void write_questions(const struct task *task, struct buffer *out)
     for (size_t i = 0; i < task->question_count; i++)
         if (!task->questions[i].answered)
             json_put_value(out, task->questions[i].id,
-                           map_get_text(task->call->pending, task->questions[i].key));
+                           map_get(task->call->pending, task->questions[i].key));
     buffer_append_byte(out, '}');
 }
 
@@ -280,7 +280,7 @@ void method_task_update(struct mcp_call *call)
     struct task *task = find_task(call);
     if (!task)
         return;
-    value responses = map_get_text(call->params, "inputResponses"), key, answer;
+    value responses = map_get(call->params, "inputResponses"), key, answer;
     if (!value_is_map(responses)) {
         call_finish_params_error(call, "Invalid params: inputResponses must be an object");
         return;

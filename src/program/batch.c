@@ -51,8 +51,8 @@ static bool read_edn(struct region *region, value text, const char *name, value 
 static bool read_map(struct region *region, value record, const char *name, const char *edn_name,
                      value *ret_value, struct diagnostic *diagnostic)
 {
-    value text = map_get_text(record, edn_name);
-    *ret_value = map_get_text(record, name);
+    value text = map_get(record, edn_name);
+    *ret_value = map_get(record, name);
     if (text.tag != VALUE_NIL && ret_value->tag != VALUE_NIL) {
         *ret_value = value_nil();
         return refuse(diagnostic, "given twice, as JSON and as EDN", span_from(name));
@@ -66,7 +66,7 @@ static bool read_map(struct region *region, value record, const char *name, cons
 static bool read_history(struct region *region, value record, value *ret_history,
                          struct diagnostic *diagnostic)
 {
-    value texts = map_get_text(record, "turn_history_edn");
+    value texts = map_get(record, "turn_history_edn");
     *ret_history = vector_new(region, 0);
     if (texts.tag == VALUE_NIL)
         return true;
@@ -84,7 +84,7 @@ static bool read_history(struct region *region, value record, value *ret_history
 static bool read_signature(value record, struct program_inputs *inputs,
                            struct diagnostic *diagnostic)
 {
-    value text = map_get_text(record, "signature");
+    value text = map_get(record, "signature");
     if (text.tag == VALUE_STRING) {
         inputs->signature = value_text(text);
         if (!inputs->signature.data)
@@ -92,7 +92,7 @@ static bool read_signature(value record, struct program_inputs *inputs,
     } else if (text.tag != VALUE_NIL) {
         return refuse(diagnostic, "must be a string", SPAN("signature"));
     }
-    value mode = map_get_text(record, "validation");
+    value mode = map_get(record, "validation");
     if (mode.tag == VALUE_NIL)
         return true;
     return (mode.tag == VALUE_STRING &&
@@ -107,19 +107,19 @@ static bool read_inputs(value record, struct program_inputs *inputs, const struc
         return refuse(diagnostic, "not an object", SPAN("record"));
     if (!read_map(inputs->region, record, "memory", "memory_edn", &inputs->memory, diagnostic))
         return false;
-    value source = map_get_text(record, "program");
+    value source = map_get(record, "program");
     if (source.tag != VALUE_STRING)
         return refuse(diagnostic, "missing or not a string", SPAN("program"));
     inputs->source = utf8_without_mark(value_text(source));
-    value definitions = map_get_text(record, "definition_bytes");
+    value definitions = map_get(record, "definition_bytes");
     if (definitions.tag == VALUE_INTEGER)
         inputs->definition_bytes = (size_t)definitions.integer;
     return read_map(inputs->region, record, "context", "context_edn", &inputs->context,
                     diagnostic) &&
            read_history(inputs->region, record, &inputs->history, diagnostic) &&
-           read_options(&inputs->options, map_get_text(record, "options"), diagnostic) &&
+           read_options(&inputs->options, map_get(record, "options"), diagnostic) &&
            read_signature(record, inputs, diagnostic) &&
-           data_tools_add(&run->tools, &run->data_tools, map_get_text(record, "tools"), host,
+           data_tools_add(&run->tools, &run->data_tools, map_get(record, "tools"), host,
                           diagnostic);
 }
 

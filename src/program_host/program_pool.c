@@ -210,13 +210,13 @@ static void handle_call(struct program_worker *worker, struct span payload)
         return;
     }
     struct program_call *call = memory_alloc_zero(sizeof(*call));
-    value number = map_get_text(message, "call"), name = map_get_text(message, "name");
+    value number = map_get(message, "call"), name = map_get(message, "name");
     call->run = worker->run;
     call->number = number.tag == VALUE_INTEGER ? number.integer : 0;
     TAILQ_INSERT_TAIL(&worker->run->calls, call, link);
     CLEANUP_BUFFER struct buffer arguments;
     buffer_init(&arguments, PROGRAM_MESSAGE_MAX);
-    json_write(&arguments, map_get_text(message, "arguments"), 0, NULL);
+    json_write(&arguments, map_get(message, "arguments"), 0, NULL);
     struct span tool = value_is_string(name) ? value_text(name) : (struct span){"", 0};
     worker->run->tool(worker->run->data, call, tool, buffer_span(&arguments));
     region_free(region);

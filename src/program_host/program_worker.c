@@ -245,7 +245,7 @@ static bool take_result(struct tool_call *call, struct span payload)
         call->result = value_retain(v);
         return true;
     }
-    v = map_get_text(message, "error");
+    v = map_get(message, "error");
     return tool_call_fail(call, value_is_string(v) ? value_text(v) : SPAN("no result"));
 }
 
@@ -288,7 +288,7 @@ static void answer(struct worker *worker, const struct step *step, size_t max_st
 // run.
 static value put_memory(struct region *region, value record)
 {
-    value data = map_get_text(record, "memory_data"), memory;
+    value data = map_get(record, "memory_data"), memory;
     struct error error;
     if (!value_is_string(data))
         return record;
@@ -301,8 +301,7 @@ static value put_memory(struct region *region, value record)
 static value put_definitions_first(struct region *region, value record,
                                    struct definitions_prefix *ret_prefix)
 {
-    value definitions = map_get_text(record, "definitions"),
-          program = map_get_text(record, "program");
+    value definitions = map_get(record, "definitions"), program = map_get(record, "program");
     if (!value_is_string(definitions) || !value_is_string(program))
         return record;
     CLEANUP_BUFFER struct buffer source;
@@ -323,8 +322,8 @@ static void run_record(struct worker *worker, struct span payload)
     bool readable = json_read(region, payload, &options, &record, &error) && value_is_map(record);
     drop_message(worker, payload);
     struct definitions_prefix prefix = {0};
-    bool keep = readable && value_is_true(map_get_text(record, "keep"));
-    value bound = readable ? map_get_text(record, "max_step_bytes") : value_nil();
+    bool keep = readable && value_is_true(map_get(record, "keep"));
+    value bound = readable ? map_get(record, "max_step_bytes") : value_nil();
     size_t max_step_bytes =
         bound.tag == VALUE_INTEGER && bound.integer > 0 && bound.integer < PROGRAM_MESSAGE_MAX
             ? (size_t)bound.integer

@@ -47,9 +47,9 @@ static const struct import_member error_members[] = {
 value record_import(struct region *region, value error)
 {
     value result = import_object(region, error, error_members);
-    if (!value_is_string(map_get_text(result, "code")))
+    if (!value_is_string(map_get(result, "code")))
         result = map_put_text(region, result, "code", value_string_text(region, "protocol"));
-    if (!value_is_string(map_get_text(result, "message")))
+    if (!value_is_string(map_get(result, "message")))
         result = map_put_text(region, result, "message", value_string_text(region, "(no message)"));
     return result;
 }

@@ -18,7 +18,7 @@ static value put_integer(struct region *region, value map, const char *name, int
 static value put_copy(struct region *region, value map, const char *name, value from,
                       const char *member)
 {
-    value item = message_field(from, member);
+    value item = map_get(from, member);
     return value_is_nil(item) ? map : put(region, map, name, value_copy(region, item));
 }
 

@@ -274,10 +274,7 @@ void session_break_protocol(struct session *session, struct worker *worker);
 void session_reload_systems(struct session *session);
 
 // Members of messages, which may be missing or of any type.
-value message_field(value message, const char *name);
 pid_t message_pid(value message, const char *name);  // 0 = none
-int64_t message_integer(value message, const char *name, int64_t otherwise);
-struct span message_text(value message, const char *name);
 
 // --- job.c ------------------------------------------------------------------------------------------
 struct job *job_new(struct session_manager *manager, const struct session_request *request);

@@ -208,7 +208,7 @@ void job_send(struct job *job, struct channel *channel)
     buffer_append(&text, params.data + 1, params.length - 1);
     CHECK(!text.failed);
     memory_free(job->package_before);
-    struct span package = message_text(session->agent_state, "package_label");
+    struct span package = map_get_string(session->agent_state, "package_label");
     job->package_before = memory_copy_text(package.data, package.length);
     job->message_number = session_send(session, channel, CHANNEL_REQUEST, buffer_span(&text));
     session->used_ns = clock_now_ns();

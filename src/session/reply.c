@@ -101,11 +101,11 @@ static value cadre_error(struct region *region, value error, const char *type, c
     error = put_text(region, error, "type", type);
     error = put_text(region, error, "type_qualified", qualified);
     error = map_put_text(region, error, "superclasses", vector_new(region, 0));
-    if (!value_is_vector(map_get_text(error, "frames"))) {
+    if (!value_is_vector(map_get(error, "frames"))) {
         error = map_put_text(region, error, "frames", vector_new(region, 0));
         error = map_put_text(region, error, "depth", value_integer(0));
     }
-    if (!value_is_vector(map_get_text(error, "restarts")))
+    if (!value_is_vector(map_get(error, "restarts")))
         error = map_put_text(region, error, "restarts", vector_new(region, 0));
     return error;
 }
@@ -122,10 +122,10 @@ static value job_error(struct job *job)
     }
     if (!value_is_map(job->result))
         return value_nil();
-    if (value_is_true(map_get_text(job->result, "ok")))
+    if (value_is_true(map_get(job->result, "ok")))
         return value_nil();
-    value error = record_import(region, map_get_text(job->result, "error"));
-    if (job->stop == STOP_INTERRUPT && text_is(map_get_text(error, "code"), "timeout")) {
+    value error = record_import(region, map_get(job->result, "error"));
+    if (job->stop == STOP_INTERRUPT && text_is(map_get(error, "code"), "timeout")) {
         char message[128];
         failure_interrupted_message(job_elapsed_ms(job), message, sizeof(message));
         error = cadre_error(region, error, "EVALUATION-INTERRUPTED", "interrupted", message);
@@ -140,7 +140,7 @@ static bool error_is_recorded(const struct job *job)
     if (job->kind == SESSION_EVALUATE)
         return true;
     // A restart that was not even invoked did not fail.
-    value invoked = message_field(job->result, "invoked");
+    value invoked = map_get(job->result, "invoked");
     return job->kind == SESSION_RESTART && !(invoked.tag == VALUE_BOOLEAN && !invoked.boolean);
 }
 
@@ -171,13 +171,13 @@ static void touch_last_error(struct session *session, const struct job *job, int
 
 static void add_late_error(struct buffer *lines, value error, int64_t id)
 {
-    struct span type = message_text(error, "type");
-    struct span message = message_text(error, "message");
-    struct span thread = message_text(error, "thread");
+    struct span type = map_get_string(error, "type");
+    struct span message = map_get_string(error, "message");
+    struct span thread = map_get_string(error, "thread");
     const char *newline = memchr(message.data, '\n', message.length);
     if (newline)
         message.length = (size_t)(newline - message.data);
-    value kind = map_get_text(error, "kind");
+    value kind = map_get(error, "kind");
     if (text_is(kind, "timer"))
         buffer_append_text(lines, "; timer");
     else if (text_is(kind, "finalizer") || thread.length == 0)
@@ -198,7 +198,7 @@ void session_take_thread_error(struct session *session, struct region *region, v
 
 void session_take_thread_errors(struct session *session, struct region *region, value result)
 {
-    value errors = message_field(result, "thread_errors");
+    value errors = map_get(result, "thread_errors");
     size_t count = value_is_vector(errors) ? vector_count(errors) : 0;
     if (count > THREAD_ERRORS_MAX)
         count = THREAD_ERRORS_MAX;
@@ -267,7 +267,7 @@ static value take_notices(struct session *session, struct region *region, value 
         memory_free(session->notices[i]);
     }
     session->notice_count = 0;
-    value more = import_texts(region, message_field(result, "notices"), NOTICES_MAX);
+    value more = import_texts(region, map_get(result, "notices"), NOTICES_MAX);
     for (size_t i = 0; i < vector_count(more); i++)
         notices = vector_push(region, notices, value_retain(vector_at(more, i)));
     return notices;
@@ -287,7 +287,7 @@ static value rollback_map(struct session *session, struct job *job)
             map = map_put_text(region, map, "signal", value_integer(job->failure.signal));
     } else {
         static const struct import_member members[] = {{.name = "cause"}, {.name = "reason"}, {0}};
-        map = import_object(region, message_field(job->result, "rollback"), members);
+        map = import_object(region, map_get(job->result, "rollback"), members);
     }
     map = map_put_text(region, map, "snapshot", value_integer(session->current));
     return map_put_text(region, map, "lost_threads", value_retain(job->lost_threads));
@@ -295,7 +295,7 @@ static value rollback_map(struct session *session, struct job *job)
 
 static struct span state_text(const struct session *session, const char *name)
 {
-    return message_text(session->agent_state, name);
+    return map_get_string(session->agent_state, name);
 }
 
 static void note_lost_threads(struct session *session, const struct job *job)
@@ -345,7 +345,7 @@ static void finish_silently(struct session *session, struct job *job)
     if (job->postmortem)
         worker_kill(job->postmortem);
     if (job->internal && !value_is_nil(job_error(job))) {
-        struct span message = value_text(map_get_text(job_error(job), "message"));
+        struct span message = value_text(map_get(job_error(job), "message"));
         session_notice(session, "the system \"%s\" could not be loaded again: %.*s", job->label,
                        (int)message.length, message.data);
     }

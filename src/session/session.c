@@ -229,7 +229,7 @@ static const struct import_member state_members[] = {
 
 void session_keep_state(struct session *session, value message)
 {
-    value state = map_get_text(message, "state");
+    value state = map_get(message, "state");
     if (!value_is_map(state))
         return;
     region_clear(session->state_region);
@@ -251,7 +251,7 @@ uint32_t session_send(struct session *session, struct channel *channel, uint32_t
 
 static bool system_is_loaded(const struct session *session, const char *name)
 {
-    value systems = message_field(session->agent_state, "systems");
+    value systems = map_get(session->agent_state, "systems");
     for (size_t i = 0; value_is_vector(systems) && i < vector_count(systems); i++) {
         if (span_equal_text(value_text(vector_at(systems, i)), name))
             return true;
@@ -271,25 +271,8 @@ void session_reload_systems(struct session *session)
 
 // --- members of messages, which may be missing or of any type ----------------------------------------------
 
-value message_field(value message, const char *name)
-{
-    return value_is_map(message) ? map_get_text(message, name) : value_nil();
-}
-
 pid_t message_pid(value message, const char *name)
 {
-    int64_t pid = message_integer(message, name, 0);
+    int64_t pid = map_get_integer(message, name, 0);
     return pid > 1 && pid <= INT32_MAX ? (pid_t)pid : 0;
-}
-
-int64_t message_integer(value message, const char *name, int64_t otherwise)
-{
-    value number = message_field(message, name);
-    return number.tag == VALUE_INTEGER ? number.integer : otherwise;
-}
-
-struct span message_text(value message, const char *name)
-{
-    value text = message_field(message, name);
-    return value_is_string(text) ? value_text(text) : (struct span){"", 0};
 }

@@ -87,7 +87,7 @@ static void report_rest(struct reader *reader, value schema, const struct place 
 
 static bool is_keyword_pattern(value schema)
 {
-    value pattern = map_get_text(schema, "pattern");
+    value pattern = map_get(schema, "pattern");
     return value_is_string(pattern) &&
            (span_equal_text(value_text(pattern), SCHEMA_KEYWORD_INPUT) ||
             span_equal_text(value_text(pattern), SCHEMA_KEYWORD_OUTPUT));
@@ -145,8 +145,8 @@ static bool read_property(struct reader *reader, struct field_list *list, struct
 static bool read_properties(struct reader *reader, value schema, struct at at,
                             struct field_list *list)
 {
-    value properties = map_get_text(schema, "properties");
-    value required = map_get_text(schema, "required");
+    value properties = map_get(schema, "properties");
+    value required = map_get(schema, "required");
     if (value_is_map(properties)) {
         struct map_cursor cursor = map_iterate(properties);
         value key;
@@ -249,7 +249,7 @@ static bool read_type(struct reader *reader, value schema, value type, struct at
 
 static bool is_null_schema(value schema)
 {
-    value type = value_is_map(schema) ? map_get_text(schema, "type") : value_nil();
+    value type = map_get(schema, "type");
     return value_is_string(type) && span_equal(value_text(type), SPAN("null"));
 }
 
@@ -304,7 +304,7 @@ static value resolve(struct reader *reader, struct span reference)
         if (pointer.data[0] != '/' || !pointer_step(&pointer, name, sizeof(name), &length) ||
             strlen(name) != length || !value_is_map(schema))
             return value_nil();
-        schema = map_get_text(schema, name);
+        schema = map_get(schema, name);
     }
     return schema;
 }

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include "context/auto_feed.h"
-#include "tools/fields.h"
 #include "tools/result/result_text.h"
 
 // A store that does not exist yet has no setting, and reading one must not create it.
@@ -42,10 +41,10 @@ void auto_context_record(const struct session_call *run, const struct session_re
         .duration_ms = reply->elapsed_us / 1000,
     };
     if (!reply->ok) {
-        evaluation.condition = text_in(reply->error, "type");
-        evaluation.filename = text_in(reply->error, "path");
+        evaluation.condition = map_get_string(reply->error, "type");
+        evaluation.filename = map_get_string(reply->error, "path");
         evaluation.start_line =
-            evaluation.filename.length ? integer_in(reply->error, "line", 0) : 0;
+            evaluation.filename.length ? map_get_integer(reply->error, "line", 0) : 0;
     }
     value stored = context_feed(run->tools->contexts, region, run->auto_context, &evaluation);
     if (!value_is_nil(stored))

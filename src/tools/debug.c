@@ -2,7 +2,6 @@
 #include <inttypes.h>
 
 #include "base/array.h"
-#include "tools/fields.h"
 #include "tools/result/result_structured.h"
 #include "tools/result/result_text.h"
 #include "tools/schema.h"
@@ -19,17 +18,18 @@ static bool read_target(struct mcp_call *call, int64_t *ret_error)
 
 static void render_object(struct buffer *text, value object)
 {
-    buffer_append_span(text, text_in(object, "path"));
+    buffer_append_span(text, map_get_string(object, "path"));
     buffer_append_text(text, " = ");
-    buffer_append_span(text, text_in(object, "value"));
+    buffer_append_span(text, map_get_string(object, "value"));
     buffer_append_text(text, "\nType: ");
-    buffer_append_span(text, text_in(object, "type"));
-    if (count_in(object, "parts") == 0)
+    buffer_append_span(text, map_get_string(object, "type"));
+    if (map_get_count(object, "parts") == 0)
         return;
     buffer_append_text(text, "\nParts:");
     render_bindings(text, object, "parts");
-    if (integer_in(object, "more", 0) > 0)
-        buffer_append_format(text, "\n... %" PRId64 " more parts", integer_in(object, "more", 0));
+    if (map_get_integer(object, "more", 0) > 0)
+        buffer_append_format(text, "\n... %" PRId64 " more parts",
+                             map_get_integer(object, "more", 0));
 }
 
 // The agent knows frames, the supervisor knows the error's number: the message needs both.
@@ -37,13 +37,13 @@ static value name_missing_frame(const struct session_call *run, const struct ses
                                 value map)
 {
     struct region *region = mcp_call_region(run->call);
-    value error = map_get_text(map, "error"), arguments = mcp_call_arguments(run->call);
+    value error = map_get(map, "error"), arguments = mcp_call_arguments(run->call);
     value record = session_error(run->tools->sessions, reply->session,
-                                 integer_in(arguments, "error", 0), region);
-    if (!span_equal_text(text_in(error, "code"), "no-such-frame") || !value_is_map(record))
+                                 map_get_integer(arguments, "error", 0), region);
+    if (!span_equal_text(map_get_string(error, "code"), "no-such-frame") || !value_is_map(record))
         return map;
-    int64_t number = integer_in(record, "id", 0), count = integer_in(record, "depth", 0);
-    int64_t frame = integer_in(arguments, "frame", 0);
+    int64_t number = map_get_integer(record, "id", 0), count = map_get_integer(record, "depth", 0);
+    int64_t frame = map_get_integer(arguments, "frame", 0);
     // The middle of a very deep stack is not kept.
     value message =
         frame < count
@@ -66,13 +66,13 @@ static void render_inspection(const struct session_call *run, const struct sessi
     value map = structure_reply(region, reply);
     if (!reply->ok) {
         map = name_missing_frame(run, reply, map);
-        render_error_heading(&result->text, map_get_text(map, "error"));
+        render_error_heading(&result->text, map_get(map, "error"));
         if (reply->ran)
             buffer_append_text(&result->text, "\n" UNAFFECTED);
         result->structured = map;
         return;
     }
-    value object = map_get_text(reply->result, "object");
+    value object = map_get(reply->result, "object");
     if (value_is_map(object))
         render_object(&result->text, object);
     else
@@ -91,9 +91,9 @@ static void render_frame_evaluation(const struct session_call *run,
 {
     struct region *region = mcp_call_region(run->call);
     value map = structure_evaluation(region, reply);
-    if (!reply->ok && span_equal_text(text_in(reply->error, "code"), "no-such-frame")) {
+    if (!reply->ok && span_equal_text(map_get_string(reply->error, "code"), "no-such-frame")) {
         map = name_missing_frame(run, reply, map);
-        render_error_heading(&result->text, map_get_text(map, "error"));
+        render_error_heading(&result->text, map_get(map, "error"));
     } else {
         bool failed = reply->ran && !reply->ok;
         render_evaluation(&result->text, reply,
@@ -161,8 +161,7 @@ static void render_restart(const struct session_call *run, const struct session_
                            struct tool_result *result)
 {
     struct region *region = mcp_call_region(run->call);
-    value invoked =
-        value_is_map(reply->result) ? map_get_text(reply->result, "invoked") : value_nil();
+    value invoked = map_get(reply->result, "invoked");
     bool refused = !reply->ran || (invoked.tag == VALUE_BOOLEAN && !invoked.boolean);
     CLEANUP_BUFFER struct buffer last;
     buffer_init(&last, BUFFER_DEFAULT_LIMIT);

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 
 #include "base/array.h"
-#include "tools/fields.h"
 #include "tools/result/result_structured.h"
 #include "tools/result/result_text.h"
 #include "tools/schema.h"
@@ -28,7 +27,7 @@ static bool find_error(struct tools *tools, struct mcp_call *call, const char *s
     value all = session_errors(tools->sessions, session, region);
     for (size_t i = vector_count(all); i-- > 0;)
         buffer_append_format(&known, "%s%" PRId64, known.length ? ", " : "",
-                             integer_in(vector_at(all, i), "id", 0));
+                             map_get_integer(vector_at(all, i), "id", 0));
     tool_refuse(call, "no-such-error", "There is no error %" PRId64 ". Known errors: %s", number,
                 known.length ? buffer_text(&known) : "none");
     return false;
@@ -60,14 +59,14 @@ static void render_locals(struct buffer *text, value locals, int64_t frame)
 {
     for (size_t i = 0; value_is_vector(locals) && i < vector_count(locals); i++) {
         value entry = vector_at(locals, i);
-        if (integer_in(entry, "frame", -1) != frame)
+        if (map_get_integer(entry, "frame", -1) != frame)
             continue;
-        for (size_t k = 0; k < count_in(entry, "locals"); k++) {
-            value local = item_in(entry, "locals", k);
+        for (size_t k = 0; k < map_get_count(entry, "locals"); k++) {
+            value local = map_get_item(entry, "locals", k);
             buffer_append_text(text, "\n    ");
-            buffer_append_span(text, text_in(local, "name"));
+            buffer_append_span(text, map_get_string(local, "name"));
             buffer_append_text(text, " = ");
-            buffer_append_span(text, text_in(local, "value"));
+            buffer_append_span(text, map_get_string(local, "value"));
         }
     }
 }
@@ -77,7 +76,7 @@ static int64_t frames_in_view(value frames, const struct view *view)
 {
     int64_t shown = 0;
     for (size_t i = 0; i < vector_count(frames) && shown < view->count; i++)
-        shown += integer_in(vector_at(frames, i), "number", 0) >= view->offset;
+        shown += map_get_integer(vector_at(frames, i), "number", 0) >= view->offset;
     return shown;
 }
 
@@ -94,13 +93,13 @@ static void render_view(struct buffer *text, const char *heading, value frames, 
     int64_t next = view->offset, left = shown;
     for (size_t i = 0; i < vector_count(frames) && left > 0; i++) {
         value frame = vector_at(frames, i);
-        int64_t number = integer_in(frame, "number", 0);
+        int64_t number = map_get_integer(frame, "number", 0);
         if (number < view->offset)
             continue;
         if (number > next)  // the middle of a very deep stack is not kept
             buffer_append_format(text, "\n... %" PRId64 " frames not captured", number - next);
         buffer_append_format(text, "\n%" PRId64 ": ", number);
-        buffer_append_span(text, text_in(frame, "call"));
+        buffer_append_span(text, map_get_string(frame, "call"));
         render_locals(text, view->locals, number);
         next = number + 1;
         left--;
@@ -113,7 +112,7 @@ static value frames_of(struct region *region, value frames, const struct view *v
 {
     value some = vector_new(region, 0);
     for (size_t i = 0; i < vector_count(frames) && (int64_t)vector_count(some) < view->count; i++)
-        if (integer_in(vector_at(frames, i), "number", 0) >= view->offset)
+        if (map_get_integer(vector_at(frames, i), "number", 0) >= view->offset)
             some = vector_push(region, some, value_copy(region, vector_at(frames, i)));
     return some;
 }
@@ -133,10 +132,10 @@ static void fill_backtrace(struct mcp_call *call, const char *session, value err
                            const struct view *view, struct tool_result *result)
 {
     struct region *region = mcp_call_region(call);
-    value frames = map_get_text(error, "frames");
+    value frames = map_get(error, "frames");
     if (!value_is_vector(frames))
         frames = vector_new(region, 0);
-    int64_t depth = integer_in(error, "depth", (int64_t)vector_count(frames));
+    int64_t depth = map_get_integer(error, "depth", (int64_t)vector_count(frames));
     render_view(&result->text, "Backtrace", frames, depth, view);
     value map = structure_start(region, session);
     map = structure_member(region, map, error, "id");
@@ -156,11 +155,11 @@ static void render_deep(const struct session_call *run, const struct session_rep
     value error;
     if (!reply->ok && !tool_flag(run->call, "raw")) {  // the record still serves
         error = session_error(run->tools->sessions, reply->session,
-                              integer_in(mcp_call_arguments(run->call), "error", 0), region);
+                              map_get_integer(mcp_call_arguments(run->call), "error", 0), region);
         if (!value_is_nil(error) && read_view(run->tools, run->call, reply->session, &view)) {
             fill_backtrace(run->call, reply->session, error, &view, result);
             buffer_append_text(&result->text, "\nLocals are not available: ");
-            buffer_append_span(&result->text, text_in(reply->error, "message"));
+            buffer_append_span(&result->text, map_get_string(reply->error, "message"));
             result->is_error = false;
             return;
         }
@@ -171,8 +170,8 @@ static void render_deep(const struct session_call *run, const struct session_rep
         return;
     }
     if (tool_flag(run->call, "raw")) {
-        value frames = map_get_text(reply->result, "frames");
-        int64_t depth = integer_in(reply->result, "depth", 0);
+        value frames = map_get(reply->result, "frames");
+        int64_t depth = map_get_integer(reply->result, "depth", 0);
         render_view(&result->text, "Raw backtrace", frames, depth, &view);
         value map = structure_start(mcp_call_region(run->call), reply->session);
         map = map_put_text(region, map, "frames", frames_of(region, frames, &view));
@@ -180,8 +179,8 @@ static void render_deep(const struct session_call *run, const struct session_rep
         return;
     }
     error = session_error(run->tools->sessions, reply->session,
-                          integer_in(mcp_call_arguments(run->call), "error", 0), region);
-    view.locals = map_get_text(reply->result, "locals");
+                          map_get_integer(mcp_call_arguments(run->call), "error", 0), region);
+    view.locals = map_get(reply->result, "locals");
     fill_backtrace(run->call, reply->session, error, &view, result);
 }
 
@@ -200,7 +199,7 @@ static void submit_deep(struct tools *tools, struct mcp_call *call, const struct
         .kind = SESSION_DEBUG,
         .op = raw ? "raw-backtrace" : "frame-locals",
         .params = params,
-        .error = integer_in(mcp_call_arguments(call), "error", 0),
+        .error = map_get_integer(mcp_call_arguments(call), "error", 0),
     };
     session_call_submit(tools, call, &request, render_deep);
 }

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 
 #include "base/array.h"
-#include "tools/fields.h"
 #include "tools/result/result_structured.h"
 #include "tools/result/result_text.h"
 #include "tools/schema.h"
@@ -32,9 +31,9 @@ static bool begin(struct mcp_call *call, const struct session_reply *reply,
     result->structured = map;
     if (failed)
         return false;
-    value found = map_get_text(reply->result, "found");
+    value found = map_get(reply->result, "found");
     if (found.tag == VALUE_BOOLEAN && !found.boolean) {
-        buffer_append_span(&result->text, text_in(reply->result, "message"));
+        buffer_append_span(&result->text, map_get_string(reply->result, "message"));
         return false;
     }
     return true;
@@ -66,23 +65,23 @@ static void render_symbol(const struct session_call *run, const struct session_r
     if (!begin(run->call, reply, result))
         return;
     struct buffer *text = &result->text;
-    buffer_append_span(text, text_in(reply->result, "symbol"));
+    buffer_append_span(text, map_get_string(reply->result, "symbol"));
     buffer_append_text(text, " [");
-    buffer_append_span(text, text_in(reply->result, "kind"));
+    buffer_append_span(text, map_get_string(reply->result, "kind"));
     buffer_append_byte(text, ']');
-    append_line(text, "Arglist", text_in(reply->result, "arglist"));
-    append_line(text, "Value", text_in(reply->result, "value"));
-    if (text_in(reply->result, "documentation").length) {
+    append_line(text, "Arglist", map_get_string(reply->result, "arglist"));
+    append_line(text, "Value", map_get_string(reply->result, "value"));
+    if (map_get_string(reply->result, "documentation").length) {
         buffer_append_text(text, "\n  Documentation:");
-        append_indented(text, "    ", text_in(reply->result, "documentation"));
+        append_indented(text, "    ", map_get_string(reply->result, "documentation"));
     }
-    append_line(text, "Source", text_in(reply->result, "source"));
+    append_line(text, "Source", map_get_string(reply->result, "source"));
 }
 
 // How many there are beyond the `shown` ones.
 static void append_more(struct buffer *text, value result, size_t shown)
 {
-    int64_t more = integer_in(result, "total", (int64_t)shown) - (int64_t)shown;
+    int64_t more = map_get_integer(result, "total", (int64_t)shown) - (int64_t)shown;
     if (more > 0)
         buffer_append_format(text, "\n... %" PRId64 " more", more);
 }
@@ -93,15 +92,15 @@ static void render_apropos(const struct session_call *run, const struct session_
     if (!begin(run->call, reply, result))
         return;
     struct buffer *text = &result->text;
-    size_t count = count_in(reply->result, "matches");
-    int64_t total = integer_in(reply->result, "total", (int64_t)count);
+    size_t count = map_get_count(reply->result, "matches");
+    int64_t total = map_get_integer(reply->result, "total", (int64_t)count);
     buffer_append_text(text, "Found ");
     render_counted(text, total, "symbol");
     buffer_append_format(text, " matching '%s'%s", tool_text(run->call, "pattern"),
                          count ? ":\n" : ".");
     for (size_t i = 0; i < count; i++) {
-        value match = item_in(reply->result, "matches", i);
-        struct span symbol = text_in(match, "symbol"), kind = text_in(match, "kind");
+        value match = map_get_item(reply->result, "matches", i);
+        struct span symbol = map_get_string(match, "symbol"), kind = map_get_string(match, "kind");
         buffer_append_format(text, "\n  %.*s [%.*s]", (int)symbol.length, symbol.data,
                              (int)kind.length, kind.data);
     }
@@ -115,14 +114,14 @@ static void render_users(struct mcp_call *call, const struct session_reply *repl
     if (!begin(call, reply, result))
         return;
     struct buffer *text = &result->text;
-    size_t count = count_in(reply->result, member);
+    size_t count = map_get_count(reply->result, member);
     buffer_append_text(text, count ? heading : none);
-    buffer_append_span(text, text_in(reply->result, "symbol"));
+    buffer_append_span(text, map_get_string(reply->result, "symbol"));
     if (count)
         buffer_append_text(text, ":\n");
     for (size_t i = 0; i < count; i++) {
         buffer_append_text(text, "\n  ");
-        buffer_append_span(text, value_text(item_in(reply->result, member, i)));
+        buffer_append_span(text, value_text(map_get_item(reply->result, member, i)));
     }
     append_more(text, reply->result, count);
 }
@@ -146,22 +145,22 @@ static void render_references(const struct session_call *run, const struct sessi
 static void append_class_list(struct buffer *text, value result, const char *member,
                               const char *heading)
 {
-    size_t count = count_in(result, member);
+    size_t count = map_get_count(result, member);
     buffer_append_format(text, "\n\n%s:%s", heading, count ? "" : " (none)");
     for (size_t i = 0; i < count; i++) {
         buffer_append_text(text, "\n  - ");
-        buffer_append_span(text, value_text(item_in(result, member, i)));
+        buffer_append_span(text, value_text(map_get_item(result, member, i)));
     }
 }
 
 static void append_joined(struct buffer *text, const char *label, value slot, const char *member)
 {
-    for (size_t i = 0; i < count_in(slot, member); i++) {
+    for (size_t i = 0; i < map_get_count(slot, member); i++) {
         if (i == 0)
             buffer_append_format(text, "\n    %s: ", label);
         else
             buffer_append_text(text, ", ");
-        buffer_append_span(text, value_text(item_in(slot, member, i)));
+        buffer_append_span(text, value_text(map_get_item(slot, member, i)));
     }
 }
 
@@ -171,17 +170,17 @@ static void append_slot(struct buffer *text, value slot)
         const char *label, *member;
     } texts[] = {{"Initform", "initform"}, {"Type", "type"}, {"Allocation", "allocation"}};
     buffer_append_text(text, "\n  ");
-    buffer_append_span(text, text_in(slot, "name"));
+    buffer_append_span(text, map_get_string(slot, "name"));
     append_joined(text, "Initarg", slot, "initargs");
     for (size_t i = 0; i < COUNT_OF(texts); i++)
-        if (text_in(slot, texts[i].member).length) {
+        if (map_get_string(slot, texts[i].member).length) {
             buffer_append_format(text, "\n    %s: ", texts[i].label);
-            buffer_append_span(text, text_in(slot, texts[i].member));
+            buffer_append_span(text, map_get_string(slot, texts[i].member));
         }
     append_joined(text, "Readers", slot, "readers");
     append_joined(text, "Writers", slot, "writers");
-    if (text_in(slot, "documentation").length)
-        append_indented(text, "    ", text_in(slot, "documentation"));
+    if (map_get_string(slot, "documentation").length)
+        append_indented(text, "    ", map_get_string(slot, "documentation"));
 }
 
 static void render_class(const struct session_call *run, const struct session_reply *reply,
@@ -192,22 +191,23 @@ static void render_class(const struct session_call *run, const struct session_re
     struct buffer *text = &result->text;
     value class = reply->result;
     buffer_append_text(text, "Class: ");
-    buffer_append_span(text, text_in(class, "class"));
-    append_line(text, "Metaclass", text_in(class, "metaclass"));
-    append_line(text, "Package", text_in(class, "package"));
+    buffer_append_span(text, map_get_string(class, "class"));
+    append_line(text, "Metaclass", map_get_string(class, "metaclass"));
+    append_line(text, "Package", map_get_string(class, "package"));
     append_class_list(text, class, "direct_superclasses", "Direct Superclasses");
     append_class_list(text, class, "direct_subclasses", "Direct Subclasses");
     buffer_append_text(text, "\n\nClass Precedence List:\n  ");
-    if (count_in(class, "precedence") == 0)
+    if (map_get_count(class, "precedence") == 0)
         buffer_append_text(text, "(not known: a superclass is not defined)");
-    for (size_t i = 0; i < count_in(class, "precedence"); i++) {
+    for (size_t i = 0; i < map_get_count(class, "precedence"); i++) {
         buffer_append_text(text, i ? " → " : "");
-        buffer_append_span(text, value_text(item_in(class, "precedence", i)));
+        buffer_append_span(text, value_text(map_get_item(class, "precedence", i)));
     }
-    buffer_append_format(text, "\n\nDirect Slots (%zu):", count_in(class, "direct_slots"));
-    for (size_t i = 0; i < count_in(class, "direct_slots"); i++)
-        append_slot(text, item_in(class, "direct_slots", i));
-    buffer_append_format(text, "\n\nAll Slots (inherited included): %zu", count_in(class, "slots"));
+    buffer_append_format(text, "\n\nDirect Slots (%zu):", map_get_count(class, "direct_slots"));
+    for (size_t i = 0; i < map_get_count(class, "direct_slots"); i++)
+        append_slot(text, map_get_item(class, "direct_slots", i));
+    buffer_append_format(text, "\n\nAll Slots (inherited included): %zu",
+                         map_get_count(class, "slots"));
 }
 
 static void render_methods(const struct session_call *run, const struct session_reply *reply,
@@ -215,14 +215,15 @@ static void render_methods(const struct session_call *run, const struct session_
 {
     if (!begin(run->call, reply, result))
         return;
-    size_t count = count_in(reply->result, "methods");
-    struct span class = text_in(reply->result, "class");
+    size_t count = map_get_count(reply->result, "methods");
+    struct span class = map_get_string(reply->result, "class");
     render_counted(&result->text, (int64_t)count, "method");
     buffer_append_format(&result->text, " specialized on %.*s%s", (int)class.length, class.data,
                          count ? ":\n" : ".");
     for (size_t i = 0; i < count; i++) {
         buffer_append_text(&result->text, "\n  ");
-        buffer_append_span(&result->text, text_in(item_in(reply->result, "methods", i), "text"));
+        buffer_append_span(&result->text,
+                           map_get_string(map_get_item(reply->result, "methods", i), "text"));
     }
 }
 
@@ -233,10 +234,10 @@ static void render_expansion(const struct session_call *run, const struct sessio
         return;
     struct buffer *text = &result->text;
     buffer_append_text(text, "Expansion of ");
-    buffer_append_span(text, text_in(reply->result, "form"));
+    buffer_append_span(text, map_get_string(reply->result, "form"));
     buffer_append_text(text, ":\n\n");
-    buffer_append_span(text, text_in(reply->result, "expansion"));
-    if (!flag_in(reply->result, "expanded"))
+    buffer_append_span(text, map_get_string(reply->result, "expansion"));
+    if (!map_get_boolean(reply->result, "expanded"))
         buffer_append_text(text, "\n\n(Form is not a macro call)");
 }
 

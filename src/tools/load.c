@@ -10,7 +10,6 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "tools/fields.h"
 #include "tools/result/result_structured.h"
 #include "tools/result/result_text.h"
 #include "tools/schema.h"
@@ -32,7 +31,7 @@ static void render_loaded(const struct session_call *run, const struct session_r
     buffer_init(&last, BUFFER_DEFAULT_LIMIT);
     if (reply->ok) {
         buffer_append_format(&last, "Loaded %s: ", tool_text(run->call, "path"));
-        render_counted(&last, integer_in(reply->result, "forms", 0), "form");
+        render_counted(&last, map_get_integer(reply->result, "forms", 0), "form");
         buffer_append_byte(&last, '.');
     }
     render_evaluation(
@@ -118,8 +117,8 @@ static void render_system_loaded(const struct session_call *run, const struct se
         render_evaluation(&result->text, reply, &(struct render_evaluation){0});
         return;
     }
-    struct span system = text_in(reply->result, "system"),
-                version = text_in(reply->result, "version");
+    struct span system = map_get_string(reply->result, "system"),
+                version = map_get_string(reply->result, "version");
     buffer_append_format(&result->text, "Loading system: %s\nLoaded: %.*s",
                          tool_text(run->call, "system"), (int)system.length, system.data);
     if (version.length)
@@ -162,26 +161,26 @@ static void render_system(const struct session_call *run, const struct session_r
     for (size_t i = 0; i < COUNT_OF(members); i++)
         map = structure_member(region, map, system, members[i]);
     result->structured = map;
-    if (!flag_in(system, "found")) {
-        buffer_append_span(text, text_in(system, "message"));
+    if (!map_get_boolean(system, "found")) {
+        buffer_append_span(text, map_get_string(system, "message"));
         return;
     }
     buffer_append_text(text, "System: ");
-    buffer_append_span(text, text_in(system, "name"));
+    buffer_append_span(text, map_get_string(system, "name"));
     for (size_t i = 0; i < COUNT_OF(rows); i++)
-        if (text_in(system, rows[i].member).length) {
+        if (map_get_string(system, rows[i].member).length) {
             buffer_append_format(text, "\n  %s: ", rows[i].label);
-            buffer_append_span(text, text_in(system, rows[i].member));
+            buffer_append_span(text, map_get_string(system, rows[i].member));
         }
     buffer_append_format(
-        text, "\n  Loaded: %s\n  Depends on: ", flag_in(system, "loaded") ? "yes" : "no");
-    if (count_in(system, "depends_on"))
-        render_names(text, map_get_text(system, "depends_on"));
+        text, "\n  Loaded: %s\n  Depends on: ", map_get_boolean(system, "loaded") ? "yes" : "no");
+    if (map_get_count(system, "depends_on"))
+        render_names(text, map_get(system, "depends_on"));
     else
         buffer_append_text(text, "nothing");
-    if (count_in(system, "components")) {
+    if (map_get_count(system, "components")) {
         buffer_append_text(text, "\n  Components: ");
-        render_names(text, map_get_text(system, "components"));
+        render_names(text, map_get(system, "components"));
     }
 }
 
@@ -214,17 +213,17 @@ static void render_profile(const struct session_call *run, const struct session_
     for (size_t i = 0; mode && i < COUNT_OF(labels); i++)
         if (strcmp(mode, labels[i][0]) == 0)
             label = labels[i][1];
-    int64_t samples = integer_in(reply->result, "samples", 0);
+    int64_t samples = map_get_integer(reply->result, "samples", 0);
     buffer_append_format(text, "Statistical Profile (%s mode)\nTotal samples: %" PRId64 "\n\n",
                          label, samples);
     if (samples == 0)
         buffer_append_text(text, "(the code ran too quickly to be sampled)");
     else
-        buffer_append_span(text, text_in(reply->result, "table"));
+        buffer_append_span(text, map_get_string(reply->result, "table"));
     buffer_append_text(text, "\n\nResult:");
-    for (size_t i = 0; i < count_in(reply->result, "values"); i++) {
+    for (size_t i = 0; i < map_get_count(reply->result, "values"); i++) {
         buffer_append_text(text, i ? "\n" : " ");
-        buffer_append_span(text, value_text(item_in(reply->result, "values", i)));
+        buffer_append_span(text, value_text(map_get_item(reply->result, "values", i)));
     }
     render_section(text, "stdout", reply->standard_output.text);
     render_section(text, "stderr", reply->standard_error.text);
@@ -277,24 +276,24 @@ static void append_process(struct buffer *text, const char *label, int64_t numbe
     else
         buffer_append_format(text, "\n  %s", label);
     buffer_append_format(text, ": %.1f MB resident, %.1f MB private",
-                         (double)integer_in(process, "resident_kb", 0) / 1024,
-                         (double)integer_in(process, "private_kb", 0) / 1024);
+                         (double)map_get_integer(process, "resident_kb", 0) / 1024,
+                         (double)map_get_integer(process, "private_kb", 0) / 1024);
 }
 
 static void append_processes(struct buffer *text, value info)
 {
-    int64_t total = integer_in(map_get_text(info, "head"), "private_kb", 0);
+    int64_t total = map_get_integer(map_get(info, "head"), "private_kb", 0);
     buffer_append_text(text, "\n\nProcesses:");
-    append_process(text, "head", -1, map_get_text(info, "head"));
-    for (size_t i = 0; i < count_in(info, "snapshots"); i++) {
-        value snapshot = item_in(info, "snapshots", i);
-        append_process(text, "snapshot", integer_in(snapshot, "number", 0), snapshot);
-        total += integer_in(snapshot, "private_kb", 0);
+    append_process(text, "head", -1, map_get(info, "head"));
+    for (size_t i = 0; i < map_get_count(info, "snapshots"); i++) {
+        value snapshot = map_get_item(info, "snapshots", i);
+        append_process(text, "snapshot", map_get_integer(snapshot, "number", 0), snapshot);
+        total += map_get_integer(snapshot, "private_kb", 0);
     }
-    for (size_t i = 0; i < count_in(info, "frozen_memory"); i++) {
-        value frozen = item_in(info, "frozen_memory", i);
-        append_process(text, "frozen error", integer_in(frozen, "error", 0), frozen);
-        total += integer_in(frozen, "private_kb", 0);
+    for (size_t i = 0; i < map_get_count(info, "frozen_memory"); i++) {
+        value frozen = map_get_item(info, "frozen_memory", i);
+        append_process(text, "frozen error", map_get_integer(frozen, "error", 0), frozen);
+        total += map_get_integer(frozen, "private_kb", 0);
     }
     buffer_append_format(text, "\n  private in all: %.1f MB", (double)total / 1024);
 }
@@ -313,14 +312,15 @@ static void render_memory(const struct session_call *run, const struct session_r
         map = structure_member(region, map, reply->result, members[i]);
     const char *verbosity = tool_text(run->call, "verbosity");
     buffer_append_text(text, "Heap:");
-    append_megabytes(text, "live", (double)integer_in(reply->result, "live_bytes", 0));
-    append_megabytes(text, "size", (double)integer_in(reply->result, "heap_bytes", 0));
+    append_megabytes(text, "live", (double)map_get_integer(reply->result, "live_bytes", 0));
+    append_megabytes(text, "size", (double)map_get_integer(reply->result, "heap_bytes", 0));
     buffer_append_format(text, "\n  max-memory: %" PRId64 " MB", reply->limits.max_memory);
     if (!verbosity || strcmp(verbosity, "minimal") != 0) {
-        append_megabytes(text, "nursery", (double)integer_in(reply->result, "nursery_bytes", 0));
+        append_megabytes(text, "nursery",
+                         (double)map_get_integer(reply->result, "nursery_bytes", 0));
         buffer_append_format(text, "\n  collections: %" PRId64 " (%.1f ms)",
-                             integer_in(reply->result, "gc_count", 0),
-                             (double)integer_in(reply->result, "gc_us", 0) / 1000);
+                             map_get_integer(reply->result, "gc_count", 0),
+                             (double)map_get_integer(reply->result, "gc_us", 0) / 1000);
         value info = session_info(run->tools->sessions, reply->session, true, region);
         append_processes(text, info);
         map = structure_member(region, map, info, "head");
@@ -329,12 +329,12 @@ static void render_memory(const struct session_call *run, const struct session_r
     }
     if (verbosity && strcmp(verbosity, "detailed") == 0) {
         buffer_append_text(text, "\n\nGenerations:");
-        for (size_t i = 0; i < count_in(reply->result, "generations"); i++) {
-            value generation = item_in(reply->result, "generations", i);
+        for (size_t i = 0; i < map_get_count(reply->result, "generations"); i++) {
+            value generation = map_get_item(reply->result, "generations", i);
             buffer_append_format(text, "\n  %" PRId64 ": %.1f MB, collections %" PRId64,
-                                 integer_in(generation, "number", 0),
-                                 (double)integer_in(generation, "bytes", 0) / (1 << 20),
-                                 integer_in(generation, "collections", 0));
+                                 map_get_integer(generation, "number", 0),
+                                 (double)map_get_integer(generation, "bytes", 0) / (1 << 20),
+                                 map_get_integer(generation, "collections", 0));
         }
     }
     result->structured = map;

@@ -1,12 +1,11 @@
 // Numbers for /metrics: what sessions do is counted as it happens, what they hold is measured when asked.
 #include "base/array.h"
 #include "base/memory.h"
-#include "tools/fields.h"
 #include "tools/tools.h"
 
 static int64_t private_bytes(value process)
 {
-    return value_is_map(process) ? integer_in(process, "private_kb", 0) * 1024 : 0;
+    return value_is_map(process) ? map_get_integer(process, "private_kb", 0) * 1024 : 0;
 }
 
 // Processes and private memory of one session.
@@ -15,15 +14,15 @@ static void measure_session(struct tools *tools, struct region *region, struct s
 {
     CLEANUP_FREE char *text = memory_copy_text(name.data, name.length);
     value info = session_info(tools->sessions, text, true, region);
-    if (!value_is_map(info) || integer_in(info, "pid", 0) == 0)
+    if (!value_is_map(info) || map_get_integer(info, "pid", 0) == 0)
         return;
     *processes += 1;
-    *bytes += (double)private_bytes(map_get_text(info, "head"));
+    *bytes += (double)private_bytes(map_get(info, "head"));
     static const char *const parked[] = {"snapshots", "frozen_memory"};
     for (size_t kind = 0; kind < COUNT_OF(parked); kind++)
-        for (size_t i = 0; i < count_in(info, parked[kind]); i++) {
+        for (size_t i = 0; i < map_get_count(info, parked[kind]); i++) {
             *processes += 1;
-            *bytes += (double)private_bytes(item_in(info, parked[kind], i));
+            *bytes += (double)private_bytes(map_get_item(info, parked[kind], i));
         }
 }
 

@@ -6,7 +6,6 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "tools/fields.h"
 #include "tools/program/named_memory.h"
 #include "tools/program/program_step.h"
 #include "tools/result/result_structured.h"
@@ -72,18 +71,17 @@ static void task_free(struct program_task *task)
 
 static value error_of(struct region *region, value fail)
 {
-    value map =
-        map_put_text(region, map_new(region), "code",
-                     value_copy(region, map_get_text(map_get_text(fail, "details"), "kind")));
-    return map_put_text(region, map, "message", value_copy(region, map_get_text(fail, "message")));
+    value map = map_put_text(region, map_new(region), "code",
+                             value_copy(region, map_get(map_get(fail, "details"), "kind")));
+    return map_put_text(region, map, "message", value_copy(region, map_get(fail, "message")));
 }
 
 // Functions without a source of their own are gone with the run; the reader must know.
 static value warn_of_losses(struct region *region, value step, value memory)
 {
-    value warnings = value_retain(map_get_text(step, "warnings"));
-    for (size_t i = 0; value_is_vector(warnings) && i < count_in(memory, "lost"); i++) {
-        struct span name = value_text(item_in(memory, "lost", i));
+    value warnings = value_retain(map_get(step, "warnings"));
+    for (size_t i = 0; value_is_vector(warnings) && i < map_get_count(memory, "lost"); i++) {
+        struct span name = value_text(map_get_item(memory, "lost", i));
         warnings = vector_push(
             region, warnings,
             value_string_format(region, "memory: %.*s holds a function that cannot be kept",
@@ -98,7 +96,7 @@ static void reply_step(struct program_task *task, value step)
     struct tool_result result = {0};
     buffer_init(&result.text, BUFFER_DEFAULT_LIMIT);
     program_step_render(&result.text, step);
-    value fail = map_get_text(step, "fail");
+    value fail = map_get(step, "fail");
     result.is_error = value_is_map(fail);
     if (result.is_error)
         step = map_put_text(region, step, "error", error_of(region, fail));
@@ -136,12 +134,12 @@ static void on_answer(void *data, struct span answer, const char *failure)
         tool_refuse(task->call, "result-too-large",
                     "the result cannot be read: %s (at most %d levels)", error.message,
                     ANSWER_DEPTH);
-    } else if (!value_is_map(map_get_text(message, "step"))) {
+    } else if (!value_is_map(map_get(message, "step"))) {
         tool_refuse(task->call, "result-too-large",
                     "the result is larger than %d MiB, all that one answer holds", STEP_MAX >> 20);
     } else {
-        value step = map_get_text(message, "step"), memory = map_get_text(message, "memory");
-        bool ok = value_is_nil(map_get_text(step, "fail"));
+        value step = map_get(message, "step"), memory = map_get(message, "memory");
+        bool ok = value_is_nil(map_get(step, "fail"));
         if (ok && task->memory && !named_memory_save(task->memory, memory, &error)) {
             tool_refuse(task->call, "memory-unavailable", "%s", error.message);
         } else {
@@ -215,9 +213,9 @@ static void resolve_tools(struct program_task *task)
 {
     struct tools *tools = task->tools;
     struct toolbox_wish wish = {.allowed = mcp_call_argument(task->call, "tools"), .patient = true};
-    if (!span_equal_text(text_in(task->record, "validation"), "strict")) {
-        wish.texts[0] = text_in(task->record, "program");
-        wish.texts[1] = text_in(task->record, "definitions");
+    if (!span_equal_text(map_get_string(task->record, "validation"), "strict")) {
+        wish.texts[0] = map_get_string(task->record, "program");
+        wish.texts[1] = map_get_string(task->record, "definitions");
         wish.text_count = 2;
     }
     struct toolbox_resolution *resolution = toolbox_begin(
@@ -274,9 +272,9 @@ static bool open_memory(struct program_task *task)
     task->record = map_put_text(region, task->record, "keep", value_boolean(true));
     if (value_is_map(content)) {
         task->record = map_put_text(region, task->record, "memory_data",
-                                    value_retain(map_get_text(content, "data")));
+                                    value_retain(map_get(content, "data")));
         task->record = map_put_text(region, task->record, "definitions",
-                                    value_retain(map_get_text(content, "definitions")));
+                                    value_retain(map_get(content, "definitions")));
     }
     return true;
 }
@@ -296,14 +294,14 @@ static bool take_options(struct program_task *task)
     task->timeout_ms = TIMEOUT_DEFAULT_MS;
     if (!value_is_map(options))
         return true;
-    task->timeout_ms = integer_in(options, "timeout", TIMEOUT_DEFAULT_MS);
+    task->timeout_ms = map_get_integer(options, "timeout", TIMEOUT_DEFAULT_MS);
     if (task->timeout_ms < 0 || task->timeout_ms > TIMEOUT_MAX_MS) {
         tool_refuse(task->call, "invalid-argument",
                     "Value must be between 0 and %d: limits.timeout = %" PRId64, TIMEOUT_MAX_MS,
                     task->timeout_ms);
         return false;
     }
-    int64_t memory = integer_in(options, "max_memory", 0);
+    int64_t memory = map_get_integer(options, "max_memory", 0);
     if (memory < 0 || memory > MEMORY_MAX) {
         tool_refuse(task->call, "invalid-argument",
                     "Value must be between 0 and %d: limits.max_memory = %" PRId64, MEMORY_MAX,
@@ -361,8 +359,8 @@ static void on_listed(void *data, value tools)
     value listed = vector_new(region, 0), name, record;
     struct map_cursor cursor = map_iterate(tools);
     while (map_next(&cursor, &name, &record)) {
-        struct span signature = text_in(record, "signature"),
-                    description = text_in(record, "description");
+        struct span signature = map_get_string(record, "signature"),
+                    description = map_get_string(record, "description");
         value entry = map_put_text(region, map_new(region), "name", value_retain(name));
         entry = structure_member(region, entry, record, "signature");
         entry = structure_member(region, entry, record, "description");
@@ -376,7 +374,7 @@ static void on_listed(void *data, value tools)
         if (description.length)
             buffer_append_format(&result.text, "\n    %.*s", (int)description.length,
                                  description.data);
-        struct span problem = text_in(record, "problem");
+        struct span problem = map_get_string(record, "problem");
         if (problem.length)
             buffer_append_format(&result.text, "\n    [problem] %.*s", (int)problem.length,
                                  problem.data);

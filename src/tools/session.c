@@ -2,7 +2,6 @@
 #include <inttypes.h>
 
 #include "base/array.h"
-#include "tools/fields.h"
 #include "tools/result/result_structured.h"
 #include "tools/result/result_text.h"
 #include "tools/schema.h"
@@ -19,9 +18,9 @@ static void render_definition(struct buffer *text, value item)
         buffer_append_span(text, value_text(item));
         return;
     }
-    buffer_append_span(text, text_in(item, "name"));
-    struct span lambda_list = text_in(item, "lambda_list");
-    value shown = map_get_text(item, "value");
+    buffer_append_span(text, map_get_string(item, "name"));
+    struct span lambda_list = map_get_string(item, "lambda_list");
+    value shown = map_get(item, "value");
     if (lambda_list.length) {
         buffer_append_byte(text, ' ');
         buffer_append_span(text, lambda_list);
@@ -48,16 +47,16 @@ static void render_definitions(const struct session_call *run, const struct sess
     value map = result->structured;
     for (size_t i = 0; i < DEFINITION_SECTIONS; i++) {
         const char *member = definition_sections[i].member;
-        size_t count = count_in(reply->result, member);
+        size_t count = map_get_count(reply->result, member);
         map = structure_member(region, map, reply->result, member);
         if (count == 0)
             continue;
         render_gap(&result->text);
         buffer_append_text(&result->text, definition_sections[i].heading);
         for (size_t k = 0; k < count; k++)
-            render_definition(&result->text, item_in(reply->result, member, k));
+            render_definition(&result->text, map_get_item(reply->result, member, k));
     }
-    struct span message = text_in(reply->result, "message");  // there is no such package
+    struct span message = map_get_string(reply->result, "message");  // there is no such package
     if (result->text.length == 0)
         buffer_append_span(&result->text,
                            message.length ? message : span_from("No user definitions."));
@@ -103,7 +102,7 @@ static bool reset_confirmed(struct tools *tools, struct mcp_call *call, bool *re
     struct region *region = mcp_call_region(call);
     *ret_asked = false;
     value info = session_info(tools->sessions, tool_session_name(call), false, region);
-    int64_t evaluations = value_is_map(info) ? integer_in(info, "evaluation", 0) : 0;
+    int64_t evaluations = value_is_map(info) ? map_get_integer(info, "evaluation", 0) : 0;
     if (tool_flag(call, "confirm") || evaluations < ASK_BEFORE_RESET_FROM ||
         !mcp_call_client_can(call, "elicitation"))
         return true;
@@ -122,9 +121,9 @@ static bool reset_confirmed(struct tools *tools, struct mcp_call *call, bool *re
         mcp_call_ask(call);
         return false;
     }
-    value content = map_get_text(answer, "content");
-    return span_equal_text(text_in(answer, "action"), "accept") && value_is_map(content) &&
-           flag_in(content, "reset");
+    value content = map_get(answer, "content");
+    return span_equal_text(map_get_string(answer, "action"), "accept") && value_is_map(content) &&
+           map_get_boolean(content, "reset");
 }
 
 static void handle_reset(struct mcp_call *call, void *data)
@@ -190,10 +189,10 @@ static void render_other_sessions(struct tools *tools, struct mcp_call *call, co
             session_info(tools->sessions, buffer_text(&other), false, mcp_call_region(call));
         if (!value_is_map(info))
             continue;
-        struct span state = text_in(info, "state");
+        struct span state = map_get_string(info, "state");
         buffer_append_format(text, "\nSession %s: %.*s, ", buffer_text(&other), (int)state.length,
                              state.data);
-        render_counted(text, integer_in(info, "evaluations", 0), "evaluation");
+        render_counted(text, map_get_integer(info, "evaluations", 0), "evaluation");
     }
 }
 

@@ -108,7 +108,7 @@ static value truncate_strings(struct region *region, value vector, int64_t *omit
 
 static void truncate_member(struct region *region, struct tool_result *result, const char *name)
 {
-    value v = map_get_text(result->structured, name), shortened;
+    value v = map_get(result->structured, name), shortened;
     int64_t omitted = 0;
     if (value_is_string(v))
         shortened = truncate_string(region, v, &omitted);
@@ -118,9 +118,9 @@ static void truncate_member(struct region *region, struct tool_result *result, c
         return;
     if (omitted == 0)
         return;
-    value counts = map_get_text(result->structured, "omitted");
+    value counts = map_get(result->structured, "omitted");
     counts = value_is_map(counts) ? value_retain(counts) : map_new(region);
-    value before = map_get_text(counts, name);
+    value before = map_get(counts, name);
     omitted += before.tag == VALUE_INTEGER ? before.integer : 0;
     counts = map_put_text(region, counts, name, value_integer(omitted));
     result->structured = map_put_text(region, result->structured, name, shortened);

@@ -169,7 +169,6 @@ bool map_find(value map, value key, value *ret_item);  // borrowed; exact key
 bool map_find_entry(value map, value key, value *ret_key,
                     value *ret_item);                              // the key as it is there
 bool map_find_text(value map, const char *name, value *ret_item);  // string key
-value map_get_text(value map, const char *name);                   // borrowed; nil when absent
 value map_put(struct region *region, value map, value key, value item);
 value map_put_text(struct region *region, value map, const char *name, value item);
 value map_remove(struct region *region, value map, value key);
@@ -182,6 +181,14 @@ struct map_cursor {  // iteration; the map must not change meanwhile
 };
 struct map_cursor map_iterate(value map);
 bool map_next(struct map_cursor *cursor, value *ret_key, value *ret_item);  // borrowed
+// Members with string keys of a value that may be anything. A member that is absent or of another
+// kind gives the fallback, and so does every member of what is no map.
+value map_get(value map, const char *name);  // borrowed; nil
+int64_t map_get_integer(value map, const char *name, int64_t fallback);
+struct span map_get_string(value map, const char *name);        // borrowed; ""
+bool map_get_boolean(value map, const char *name);              // false
+size_t map_get_count(value map, const char *name);              // of a vector; 0
+value map_get_item(value map, const char *name, size_t index);  // of a vector, index < count
 value map_sorted_keys(struct region *region,
                       value map);  // vector of the keys in key order (borrows)
 

@@ -38,18 +38,9 @@ static bool need_roots(struct mcp_call *call, const char *key, value *ret_answer
     return mcp_call_need(call, key, "roots/list", map_new(mcp_call_region(call)), ret_answer);
 }
 
-// A member of a member, as text.
-static struct span text_in(value outer, const char *member, const char *name)
-{
-    value inner = value_is_map(outer) ? map_get_text(outer, member) : value_nil();
-    value text = value_is_map(inner) ? map_get_text(inner, name) : value_nil();
-    return value_is_string(text) ? value_text(text) : SPAN("");
-}
-
 static struct span action_of(value answer)
 {
-    value action = map_get_text(answer, "action");
-    return value_is_string(action) ? value_text(action) : SPAN("");
+    return map_get_string(answer, "action");
 }
 
 // --- legacy -------------------------------------------------------------------------------------
@@ -62,7 +53,7 @@ static void sampling(struct mcp_call *call, void *data)
         mcp_call_ask(call);
         return;
     }
-    struct span text = text_in(answer, "content", "text");
+    struct span text = map_get_string(map_get(answer, "content"), "text");
     reply_text(call, "LLM response: %.*s", (int)text.length, text.data);
 }
 
@@ -76,7 +67,7 @@ static void report_form(struct mcp_call *call, const char *prefix, const char *m
     }
     struct span action = action_of(answer);
     reply_text(call, "%s: action=%.*s, content=%s", prefix, (int)action.length, action.data,
-               json_text(call, map_get_text(answer, "content")));
+               json_text(call, map_get(answer, "content")));
 }
 
 static void elicitation(struct mcp_call *call, void *data)
@@ -155,7 +146,7 @@ static void ask_elicitation(struct mcp_call *call, void *data)
         mcp_call_ask(call);
         return;
     }
-    struct span name = text_in(answer, "content", "name");
+    struct span name = map_get_string(map_get(answer, "content"), "name");
     reply_text(call, "Hello, %.*s!", (int)name.length, name.data);
 }
 
@@ -168,7 +159,7 @@ static void ask_sampling(struct mcp_call *call, void *data)
         mcp_call_ask(call);
         return;
     }
-    struct span text = text_in(answer, "content", "text");
+    struct span text = map_get_string(map_get(answer, "content"), "text");
     reply_text(call, "%.*s", (int)text.length, text.data);
 }
 
@@ -179,7 +170,7 @@ static void ask_roots(struct mcp_call *call, void *data)
     if (!need_roots(call, "client_roots", &answer))
         mcp_call_ask(call);
     else
-        reply_text(call, "Roots: %s", json_text(call, map_get_text(answer, "roots")));
+        reply_text(call, "Roots: %s", json_text(call, map_get(answer, "roots")));
 }
 
 static void ask_state(struct mcp_call *call, void *data)
@@ -209,7 +200,8 @@ static void ask_multiple(struct mcp_call *call, void *data)
         mcp_call_ask(call);
         return;
     }
-    struct span text = text_in(greeting, "content", "text"), who = text_in(name, "content", "name");
+    struct span text = map_get_string(map_get(greeting, "content"), "text"),
+                who = map_get_string(map_get(name, "content"), "name");
     reply_text(call, "%.*s %.*s", (int)text.length, text.data, (int)who.length, who.data);
 }
 
@@ -224,7 +216,8 @@ static void ask_rounds(struct mcp_call *call, void *data)
         mcp_call_ask(call);
         return;
     }
-    struct span who = text_in(name, "content", "name"), what = text_in(color, "content", "color");
+    struct span who = map_get_string(map_get(name, "content"), "name"),
+                what = map_get_string(map_get(color, "content"), "color");
     reply_text(call, "%.*s likes %.*s", (int)who.length, who.data, (int)what.length, what.data);
 }
 
@@ -253,7 +246,7 @@ static void prompt_with_input(struct mcp_call *call, void *data)
         mcp_call_ask(call);
         return;
     }
-    struct span text = text_in(answer, "content", "context");
+    struct span text = map_get_string(map_get(answer, "content"), "context");
     CLEANUP_FREE char *line = memory_format("Use this context: %.*s", (int)text.length, text.data);
     mcp_call_add_text(call, span_from(line));
     mcp_call_reply_prompt(call);

@@ -96,7 +96,7 @@ static void input_then_task_end(struct mcp_call *call, void *data)
         mcp_call_ask(call);
         return;
     }
-    reply_text(call, "Hello, %s", json_text(call, map_get_text(answer, "content")));
+    reply_text(call, "Hello, %s", json_text(call, map_get(answer, "content")));
 }
 
 static void input_then_task(struct mcp_call *call, void *data)

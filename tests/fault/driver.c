@@ -52,7 +52,7 @@ static void copy_span(char *to, size_t size, struct span text)
 
 static void copy_member(char *to, size_t size, value map, const char *name)
 {
-    value text = map_get_text(map, name);
+    value text = map_get(map, name);
     if (value_is_string(text))
         copy_span(to, size, value_text(text));
 }
@@ -73,7 +73,7 @@ static void copy_frames(struct answer *answer, value frames)
     size_t used = 0;
     answer->frame_count = (int64_t)vector_count(frames);
     for (size_t i = 0; i < vector_count(frames) && used < sizeof(answer->frames); i++) {
-        struct span call = value_text(map_get_text(vector_at(frames, i), "call"));
+        struct span call = value_text(map_get(vector_at(frames, i), "call"));
         used += (size_t)snprintf(answer->frames + used, sizeof(answer->frames) - used, "%.*s\n",
                                  (int)call.length, call.data);
     }
@@ -94,20 +94,18 @@ static void on_reply(void *data, const struct session_reply *reply)
     copy_span(answer->errors, sizeof(answer->errors), reply->standard_error.text);
     copy_texts(answer->notices, sizeof(answer->notices), reply->notices, "\n");
     copy_texts(answer->lost_threads, sizeof(answer->lost_threads), reply->lost_threads, ", ");
-    value timing =
-        value_is_map(reply->result) ? map_get_text(reply->result, "timing") : value_nil();
+    value timing = value_is_map(reply->result) ? map_get(reply->result, "timing") : value_nil();
     if (value_is_map(timing))
-        answer->run_milliseconds = (double)map_get_text(timing, "run_us").integer / 1000;
+        answer->run_milliseconds = (double)map_get(timing, "run_us").integer / 1000;
     if (value_is_map(reply->result))
-        copy_texts(answer->values, sizeof(answer->values), map_get_text(reply->result, "values"),
-                   " ; ");
+        copy_texts(answer->values, sizeof(answer->values), map_get(reply->result, "values"), " ; ");
     if (value_is_map(reply->rollback))
         copy_member(answer->rollback, sizeof(answer->rollback), reply->rollback, "reason");
     if (value_is_map(reply->error)) {
         copy_member(answer->code, sizeof(answer->code), reply->error, "code");
         copy_member(answer->type, sizeof(answer->type), reply->error, "type");
         copy_member(answer->message, sizeof(answer->message), reply->error, "message");
-        value frames = map_get_text(reply->error, "frames");
+        value frames = map_get(reply->error, "frames");
         if (value_is_vector(frames))
             copy_frames(answer, frames);
     }
@@ -189,7 +187,7 @@ pid_t driver_head(struct driver *driver, const char *session)
 {
     struct region *region = region_new(64 << 20);
     value info = session_info(driver->manager, session, false, region);
-    pid_t pid = value_is_map(info) ? (pid_t)map_get_text(info, "pid").integer : 0;
+    pid_t pid = value_is_map(info) ? (pid_t)map_get(info, "pid").integer : 0;
     region_free(region);
     return pid;
 }
@@ -199,7 +197,7 @@ void driver_settle(struct driver *driver)
     for (int i = 0; i < 1000; i++) {
         struct region *region = region_new(64 << 20);
         value info = session_info(driver->manager, NULL, false, region);
-        struct span state = value_text(map_get_text(info, "state"));
+        struct span state = value_text(map_get(info, "state"));
         bool idle = span_equal_text(state, "idle") || span_equal_text(state, "down");
         region_free(region);
         if (idle)

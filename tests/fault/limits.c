@@ -214,7 +214,7 @@ static size_t count_snapshots(struct driver *driver)
     struct region *region = region_new(8 << 20);
     driver_settle(driver);
     value info = session_info(driver->manager, NULL, true, region);
-    size_t count = vector_count(map_get_text(info, "snapshots"));
+    size_t count = vector_count(map_get(info, "snapshots"));
     region_free(region);
     return count;
 }
@@ -254,8 +254,8 @@ static void eviction_by_memory(void)
     check(count >= 3 && count < 8, "%zu snapshots with a budget of 60 MB", count);
     struct region *region = region_new(8 << 20);
     value info = session_info(driver.manager, NULL, false, region);
-    check(vector_count(map_get_text(info, "frozen")) == 0, "the frozen error is still there");
-    int64_t oldest = map_get_text(vector_at(map_get_text(info, "snapshots"), 0), "number").integer;
+    check(vector_count(map_get(info, "frozen")) == 0, "the frozen error is still there");
+    int64_t oldest = map_get(vector_at(map_get(info, "snapshots"), 0), "number").integer;
     check(oldest <= first.evaluation, "the oldest snapshot is %lld", (long long)oldest);
     region_free(region);
     expect(&driver, "(length *v*)", "4000000");
@@ -395,10 +395,10 @@ static void history(struct driver *driver)
     struct region *region = region_new(64 << 20);
     value errors = session_errors(driver->manager, NULL, region);
     value info = session_info(driver->manager, NULL, false, region);
-    check(vector_count(errors) == 20 && map_get_text(vector_at(errors, 0), "id").integer == last,
+    check(vector_count(errors) == 20 && map_get(vector_at(errors, 0), "id").integer == last,
           "history: %zu errors", vector_count(errors));
-    check(vector_count(map_get_text(info, "frozen")) == 4, "%zu frozen",
-          vector_count(map_get_text(info, "frozen")));
+    check(vector_count(map_get(info, "frozen")) == 4, "%zu frozen",
+          vector_count(map_get(info, "frozen")));
     check(value_is_map(session_error(driver->manager, NULL, 0, region)), "there is a last error");
     region_free(region);
     call(driver, SESSION_DEBUG, "inspect-frame", "frame=0", last - 6, false, &answer);

@@ -322,10 +322,9 @@ static void runaway_timer(struct driver *driver)
           "runaway timer: %s", answer.errors);
     struct region *region = region_new(8 << 20);
     value error = vector_at(session_errors(driver->manager, NULL, region), 0);
-    value frames = map_get_text(error, "frames");
-    struct span call = vector_count(frames) > 0
-                           ? value_text(map_get_text(vector_at(frames, 0), "call"))
-                           : (struct span){"", 0};
+    value frames = map_get(error, "frames");
+    struct span call = vector_count(frames) > 0 ? value_text(map_get(vector_at(frames, 0), "call"))
+                                                : (struct span){"", 0};
     check(span_equal_text(call, "(SPIN-TIMER)"), "runaway timer: %zu frames, the first %.*s",
           vector_count(frames), (int)call.length, call.data);
     region_free(region);

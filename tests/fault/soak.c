@@ -171,11 +171,11 @@ static void roll_back(struct driver *driver, struct model *model, struct random 
     driver_settle(driver);  // eviction is part of housekeeping
     struct region *region = region_new(64 << 20);
     value info = session_info(driver->manager, NULL, false, region);
-    value snapshots = map_get_text(info, "snapshots");
+    value snapshots = map_get(info, "snapshots");
     size_t count = vector_count(snapshots);
     CHECK(count > 0);
     value chosen = vector_at(snapshots, random_below(random, count));
-    int64_t number = map_get_text(chosen, "number").integer;
+    int64_t number = map_get(chosen, "number").integer;
     region_free(region);
     struct answer answer;
     driver_rollback(driver, number, &answer);

@@ -106,11 +106,11 @@ static inline const char *ids_of(struct context_test *test)
     cr_assert(result.ok);
     CLEANUP_BUFFER struct buffer ids;
     buffer_init(&ids, BUFFER_DEFAULT_LIMIT);
-    value summaries = map_get_text(result.structured, "summaries");
+    value summaries = map_get(result.structured, "summaries");
     for (size_t i = 0; i < vector_count(summaries); i++) {
         if (i > 0)
             buffer_append_byte(&ids, ' ');
-        buffer_append_span(&ids, value_text(map_get_text(vector_at(summaries, i), "id")));
+        buffer_append_span(&ids, value_text(map_get(vector_at(summaries, i), "id")));
     }
     return text_of(test, value_string(test->region, buffer_span(&ids)));
 }

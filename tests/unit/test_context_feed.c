@@ -25,9 +25,9 @@ static const char *feed(struct context_test *test, enum context_auto mode,
 static const char *newest(struct context_test *test, const char *member)
 {
     struct context_result result = list(test, "{\"limit\":1,\"content\":true}");
-    value items = map_get_text(result.structured, "items");
+    value items = map_get(result.structured, "items");
     cr_assert_eq(vector_count(items), 1);
-    return json_of(test, map_get_text(vector_at(items, 0), member));
+    return json_of(test, map_get(vector_at(items, 0), member));
 }
 
 Test(context_feed, A1_errors)
@@ -130,7 +130,7 @@ Test(context_feed, is_bounded)
     cr_assert_eq(item.content.length, 4000 + end.length);
     cr_expect(memcmp(item.content.data + 4000, end.data, end.length) == 0);
     value metadata = context_item_metadata(test.region, &item);
-    cr_expect_eq(value_text(map_get_text(metadata, "form")).length, 500);
+    cr_expect_eq(value_text(map_get(metadata, "form")).length, 500);
     context_test_end(&test);
 }
 

@@ -123,8 +123,8 @@ static void expect_warning(const char *metadata, const char *key, const char *ex
                  "[{\"code\":\"metadata-near-miss\",\"key\":\"%s\",\"expected\":\"%s\",\"message\":"
                  "\"metadata key \\\"%s\\\" looks like \\\"%s\\\"; kept as given\"}]",
                  key, expected, key, expected);
-    cr_expect_str_eq(json_of(&test, map_get_text(result.structured, "warnings")), warning);
-    value stored = map_get_text(map_get_text(result.structured, "item"), "metadata");
+    cr_expect_str_eq(json_of(&test, map_get(result.structured, "warnings")), warning);
+    value stored = map_get(map_get(result.structured, "item"), "metadata");
     cr_expect_str_eq(json_of(&test, stored), metadata);
     context_test_end(&test);
 }
@@ -158,8 +158,7 @@ Test(context_items, incomplete_range)
         add(&test, "{\"content\":\"x\",\"metadata\":{\"filename\":\"f\",\"end_line\":3}}");
     cr_assert(result.ok);
     cr_expect_str_eq(
-        json_of(&test,
-                map_get_text(vector_at(map_get_text(result.structured, "warnings"), 0), "code")),
+        json_of(&test, map_get(vector_at(map_get(result.structured, "warnings"), 0), "code")),
         "\"incomplete-range\"");
     context_test_end(&test);
 }
@@ -183,8 +182,8 @@ Test(context_items, sizes)
     result = context_operate(test.store, test.region, ADD, arguments);
     cr_assert(result.ok);
     result = list(&test, "{\"content\":true}");
-    value item = vector_at(map_get_text(result.structured, "items"), 0);
-    cr_assert_eq(value_text(map_get_text(item, "content")).length, size - 1);
+    value item = vector_at(map_get(result.structured, "items"), 0);
+    cr_assert_eq(value_text(map_get(item, "content")).length, size - 1);
 
     value metadata = map_put_text(test.region, map_new(test.region), "k", fits);
     arguments = map_put_text(test.region, map_new(test.region), "content",
@@ -209,8 +208,8 @@ Test(context_items, thousand_keys)
     buffer_append_format(&arguments, "{\"content\":\"x\",\"metadata\":%s}", buffer_text(&metadata));
     must_add(&test, buffer_text(&arguments));
     struct context_result result = list(&test, "{\"content\":true}");
-    value item = vector_at(map_get_text(result.structured, "items"), 0);
-    cr_expect_str_eq(json_of(&test, map_get_text(item, "metadata")), buffer_text(&metadata));
+    value item = vector_at(map_get(result.structured, "items"), 0);
+    cr_expect_str_eq(json_of(&test, map_get(item, "metadata")), buffer_text(&metadata));
     context_test_end(&test);
 }
 

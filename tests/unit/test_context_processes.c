@@ -136,7 +136,7 @@ static void add_and_report(const char *path, int pipe_end)
         if (!result.ok)
             _exit(1);
         int64_t number = 0;
-        struct span id = value_text(map_get_text(map_get_text(result.structured, "item"), "id"));
+        struct span id = value_text(map_get(map_get(result.structured, "item"), "id"));
         context_id_parse(id, &number);
         if (write(pipe_end, &number, sizeof(number)) != sizeof(number))
             _exit(1);

@@ -26,8 +26,8 @@ static void expect_render(struct context_test *test, const char *arguments, cons
     struct context_result result = render(test, arguments);
     cr_assert(result.ok, "%s", result.error.message);
     cr_expect_str_eq(text_of(test, result.text), document);
-    cr_expect_str_eq(text_of(test, map_get_text(result.structured, "markdown")), document);
-    cr_expect_eq(map_get_text(result.structured, "characters").integer,
+    cr_expect_str_eq(text_of(test, map_get(result.structured, "markdown")), document);
+    cr_expect_eq(map_get(result.structured, "characters").integer,
                  (int64_t)utf8_count(document, strlen(document)));
 }
 
@@ -128,7 +128,7 @@ Test(context_render, R17_truncation)
                   "### Text\n```text\n" TENS TENS TENS TENS TENS TENS TENS TENS TENS TENS TENS TENS
                   "0\n... [truncated: 121 of 500 characters shown]\n```\n");
     struct context_result result = render(&test, "{\"max_chars\":200}");
-    cr_expect(map_get_text(result.structured, "truncated").boolean);
+    cr_expect(map_get(result.structured, "truncated").boolean);
     context_test_end(&test);
 }
 
@@ -235,10 +235,9 @@ Test(context_render, budget_is_never_exceeded)
                 struct span text = value_text(result.text);
                 size_t characters = utf8_count(text.data, text.length);
                 cr_assert_leq(characters, (size_t)max_chars, "%s: %zu", arguments, characters);
-                cr_assert_eq((int64_t)characters,
-                             map_get_text(result.structured, "characters").integer);
-                cr_assert_eq((size_t)(map_get_text(result.structured, "shown").integer +
-                                      map_get_text(result.structured, "omitted").integer),
+                cr_assert_eq((int64_t)characters, map_get(result.structured, "characters").integer);
+                cr_assert_eq((size_t)(map_get(result.structured, "shown").integer +
+                                      map_get(result.structured, "omitted").integer),
                              single);
                 cr_assert(utf8_is_valid(text.data, text.length));
             }

@@ -24,9 +24,9 @@ Test(context_store, W1_window)
     cr_expect_str_eq(
         text_of(&test, result.text),
         "Added ctx-51 (code, 25 characters). 50 of 50 items.\nEvicted ctx-1 (code): x");
-    value evicted = map_get_text(result.structured, "evicted");
+    value evicted = map_get(result.structured, "evicted");
     cr_assert_eq(vector_count(evicted), 1);
-    cr_expect_str_eq(text_of(&test, map_get_text(vector_at(evicted, 0), "id")), "ctx-1");
+    cr_expect_str_eq(text_of(&test, map_get(vector_at(evicted, 0), "id")), "ctx-1");
     const char *ids = ids_of(&test);
     cr_expect(strncmp(ids, "ctx-2 ctx-3 ", 12) == 0);
     cr_expect_str_eq(ids + strlen(ids) - 13, "ctx-50 ctx-51");
@@ -162,7 +162,7 @@ Test(context_store, W8_timestamp_is_now)
     int64_t before = context_universal_time(clock_unix_seconds());
     struct context_result result = add(&test, "{\"content\":\"x\"}");
     int64_t after = context_universal_time(clock_unix_seconds());
-    int64_t timestamp = map_get_text(map_get_text(result.structured, "item"), "timestamp").integer;
+    int64_t timestamp = map_get(map_get(result.structured, "item"), "timestamp").integer;
     cr_expect_geq(timestamp, before);
     cr_expect_leq(timestamp, after);
     context_test_end(&test);
@@ -174,7 +174,7 @@ Test(context_store, W9_lowering_the_window)
     add_many(&test, 50);
     set(&test, "max-items", "3");
     struct context_result result = add(&test, "{\"content\":\"new\"}");
-    cr_expect_eq(vector_count(map_get_text(result.structured, "evicted")), 48);
+    cr_expect_eq(vector_count(map_get(result.structured, "evicted")), 48);
     cr_expect_str_eq(ids_of(&test), "ctx-49 ctx-50 ctx-51");
     context_test_end(&test);
 }
@@ -200,7 +200,7 @@ Test(context_store, list_and_texts)
     cr_expect_str_eq(text_of(&test, list(&test, "{\"ids\":[\"ctx-2\"]}").text),
                      "1 shown, 3 of 50 items\n- ctx-2 text [pinned] (9 characters): two…");
     struct context_result full = list(&test, "{\"content\":true,\"types\":[\"code\"]}");
-    value item = vector_at(map_get_text(full.structured, "items"), 0);
+    value item = vector_at(map_get(full.structured, "items"), 0);
     CLEANUP_BUFFER struct buffer expected;
     buffer_init(&expected, BUFFER_DEFAULT_LIMIT);
     buffer_append_format(
@@ -208,7 +208,7 @@ Test(context_store, list_and_texts)
         "{\"id\":\"ctx-1\",\"type\":\"code\",\"content\":\"(defun add (a b) (+ a "
         "b))\",\"metadata\":"
         "{\"filename\":\"math.lisp\",\"start_line\":5,\"end_line\":7},\"timestamp\":%lld}",
-        (long long)map_get_text(item, "timestamp").integer);
+        (long long)map_get(item, "timestamp").integer);
     cr_expect_str_eq(json_of(&test, item), buffer_text(&expected));
     struct context_result removed = call(&test, CONTEXT_OPERATION_REMOVE, "{\"id\":\"ctx-1\"}");
     cr_expect_str_eq(text_of(&test, removed.text), "Removed ctx-1. 2 of 50 items.");

@@ -223,7 +223,7 @@ Test(json, duplicate_names_can_be_refused)
     cr_assert_not(json_read(region, buffer_span(&text), &options, &v, &error));
     cr_assert(json_read(region, buffer_span(&text), NULL, &v, &error));
     cr_assert_eq(map_count(v), 59);
-    cr_assert_eq(map_get_text(v, "n0").integer, 59);
+    cr_assert_eq(map_get(v, "n0").integer, 59);
 }
 
 Test(json, depth_is_limited_and_needs_no_stack)
@@ -255,7 +255,7 @@ Test(json, wide_objects_keep_their_order)
     value v = read(buffer_text(&text));
     cr_assert_eq(map_count(v), 5000);
     cr_assert_str_eq(written(v, 0), buffer_text(&text));
-    cr_assert_eq(map_get_text(v, "n4999").tag, VALUE_INTEGER);
+    cr_assert_eq(map_get(v, "n4999").tag, VALUE_INTEGER);
     value copy = value_copy(region, v);
     cr_assert(value_identical(v, copy));
     v = map_put_text(region, v, "more", value_nil());
@@ -272,8 +272,8 @@ Test(json, records_in_arrays_share_their_shape)
 {
     value v = read("[{\"id\":1,\"in\":{\"x\":1,\"y\":2}},{\"id\":2,\"in\":{\"x\":3,\"y\":4}}]");
     cr_assert_eq(map_shape(vector_at(v, 0)), map_shape(vector_at(v, 1)));
-    cr_assert_eq(map_shape(map_get_text(vector_at(v, 0), "in")),
-                 map_shape(map_get_text(vector_at(v, 1), "in")));
+    cr_assert_eq(map_shape(map_get(vector_at(v, 0), "in")),
+                 map_shape(map_get(vector_at(v, 1), "in")));
 }
 
 Test(json, wide_records_in_arrays_share_their_shape)
@@ -296,7 +296,7 @@ Test(json, wide_records_in_arrays_share_their_shape)
         cr_assert_not_null(shape);
         cr_assert_eq(map_shape(vector_at(v, 1)), shape);
         cr_assert_neq(map_shape(vector_at(v, 2)), shape);
-        cr_assert_eq(map_get_text(vector_at(v, 3), "n39").integer, 42);
+        cr_assert_eq(map_get(vector_at(v, 3), "n39").integer, 42);
         cr_assert_str_eq(written(v, 0), buffer_text(&text));
         value_release(region, v);
     }
@@ -346,7 +346,7 @@ Test(json, regions_share_what_they_learn)
     for (size_t i = 0; i < (size_t)4 * TEXTS; i++) {
         value v = read_message(shared, texts[i % TEXTS]);
         cr_assert_str_eq(written(v, 0), texts[i % TEXTS]);
-        cr_assert_eq(map_get_text(v, "id").integer, (int64_t)(i % TEXTS) + 1);
+        cr_assert_eq(map_get(v, "id").integer, (int64_t)(i % TEXTS) + 1);
         bool is_known = i >= TEXTS;
         if (is_known && i % TEXTS < 2)
             cr_assert_eq(map_shape(v), shapes[i % TEXTS]);

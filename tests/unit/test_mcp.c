@@ -101,17 +101,17 @@ Test(mcp, whole_numbers_are_integers_to_handlers)
         "\"string\",\"integer\"]},\"f\":{\"type\":\"number\"},\"o\":{\"type\":\"object\"}}}";
     value given = parse("{\"n\":5.0,\"s\":-2e0,\"f\":1.0,\"o\":{\"n\":1.0},\"other\":1.0}");
     value taken = schema_integers(compile(schema), region, given);
-    cr_expect(value_equal(map_get_text(taken, "n"), value_integer(5)));
-    cr_expect_eq(map_get_text(taken, "n").tag, VALUE_INTEGER);
-    cr_expect_eq(map_get_text(taken, "s").tag, VALUE_INTEGER);
-    cr_expect_eq(map_get_text(taken, "f").tag, VALUE_FLOAT);
-    cr_expect_eq(map_get_text(map_get_text(taken, "o"), "n").tag, VALUE_FLOAT);
-    cr_expect_eq(map_get_text(taken, "other").tag, VALUE_FLOAT);
-    cr_expect_eq(map_get_text(given, "n").tag, VALUE_FLOAT, "what was given stays as it is");
+    cr_expect(value_equal(map_get(taken, "n"), value_integer(5)));
+    cr_expect_eq(map_get(taken, "n").tag, VALUE_INTEGER);
+    cr_expect_eq(map_get(taken, "s").tag, VALUE_INTEGER);
+    cr_expect_eq(map_get(taken, "f").tag, VALUE_FLOAT);
+    cr_expect_eq(map_get(map_get(taken, "o"), "n").tag, VALUE_FLOAT);
+    cr_expect_eq(map_get(taken, "other").tag, VALUE_FLOAT);
+    cr_expect_eq(map_get(given, "n").tag, VALUE_FLOAT, "what was given stays as it is");
     given = parse("{\"n\":5.5,\"s\":1e300}");
     taken = schema_integers(compile(schema), region, given);
-    cr_expect_eq(map_get_text(taken, "n").tag, VALUE_FLOAT);
-    cr_expect_eq(map_get_text(taken, "s").tag, VALUE_BIGNUM);
+    cr_expect_eq(map_get(taken, "n").tag, VALUE_FLOAT);
+    cr_expect_eq(map_get(taken, "s").tag, VALUE_BIGNUM);
 }
 
 Test(mcp, a_name_is_not_cut_inside_a_character)
@@ -203,7 +203,7 @@ static const char *match(struct mcp_server *server, const char *uri, const char 
     value variables;
     if (!registry_match_template(server, region, span_from(uri), &variables))
         return NULL;
-    return json_region_text(region, map_get_text(variables, variable));
+    return json_region_text(region, map_get(variables, variable));
 }
 
 Test(mcp, templates_match_and_decode)

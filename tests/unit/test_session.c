@@ -454,7 +454,7 @@ Test(session_record, history_keeps_the_last_twenty)
     }
     cr_assert_eq(history.count, 20);
     cr_assert_null(record_find(&history, 10));
-    cr_assert_eq(map_get_text(record_find(&history, 11)->error, "n").integer, 11);
+    cr_assert_eq(map_get(record_find(&history, 11)->error, "n").integer, 11);
     record_clear(&history);
     cr_assert_eq(record_next_id(&history), 1);
     region_free(region);

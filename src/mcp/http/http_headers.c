@@ -97,7 +97,7 @@ static value argument_at(value arguments, const struct tool_header *header)
     for (size_t i = 0; i < header->depth; i++) {
         if (!value_is_map(at))
             return value_nil();
-        at = map_get_text(at, header->path[i]);
+        at = map_get(at, header->path[i]);
     }
     return at;
 }
@@ -149,7 +149,7 @@ static bool check_parameters(struct mcp_call *call)
     const struct tool_entry *tool = registry_find_tool(call->server, call_param_text(call, "name"));
     if (!tool)
         return true;
-    value arguments = map_get_text(call->params, "arguments");
+    value arguments = map_get(call->params, "arguments");
     const struct tool_header *header;
     SLIST_FOREACH (header, &tool->headers, link)
         if (!check_parameter(call, header, argument_at(arguments, header)))

@@ -69,11 +69,11 @@ const struct schema *schema_compile(struct region *region, value parsed)
     value part;
     if (map_find_text(parsed, "type", &part))
         schema->types = compile_types(part);
-    schema->options = map_get_text(parsed, "enum");
+    schema->options = map_get(parsed, "enum");
     CHECK(value_is_nil(schema->options) || value_is_vector(schema->options));
     schema->has_constant = map_find_text(parsed, "const", &schema->constant);
-    schema->minimum = map_get_text(parsed, "minimum");
-    schema->maximum = map_get_text(parsed, "maximum");
+    schema->minimum = map_get(parsed, "minimum");
+    schema->maximum = map_get(parsed, "maximum");
     if (map_find_text(parsed, "items", &part))
         schema->items = schema_compile(region, part);
     if (map_find_text(parsed, "additionalProperties", &part)) {
@@ -82,7 +82,6 @@ const struct schema *schema_compile(struct region *region, value parsed)
         else
             schema->is_closed = !value_is_true(part);
     }
-    compile_members(region, schema, map_get_text(parsed, "properties"),
-                    map_get_text(parsed, "required"));
+    compile_members(region, schema, map_get(parsed, "properties"), map_get(parsed, "required"));
     return schema;
 }

@@ -47,9 +47,9 @@ static void finish_job(struct session *session)
 
 static bool wants_adoption(const struct job *job)
 {
-    value invoked = message_field(job->result, "invoked");
+    value invoked = map_get(job->result, "invoked");
     return job->adopt && !job->cancelled && !(invoked.tag == VALUE_BOOLEAN && !invoked.boolean) &&
-           !value_is_map(message_field(job->result, "rollback"));
+           !value_is_map(map_get(job->result, "rollback"));
 }
 
 static enum session_state send_adopt(struct session *session)
@@ -87,7 +87,7 @@ static enum session_state adopted(struct session *session, const struct channel_
     job->adopted = true;
     job->number = ++session->evaluations;
     // It began where the failed evaluation had stopped.
-    int64_t parent = record ? message_integer(record->error, "evaluation", -1) : -1;
+    int64_t parent = record ? map_get_integer(record->error, "evaluation", -1) : -1;
     lineage_set_parent(session, job->number, parent < job->number ? parent : -1);
     job->undone =
         lineage_undone(session, job_region(session->manager, job), session->current, job->number);

@@ -62,7 +62,7 @@ static enum session_state begin_in_postmortem(struct session *session, struct jo
     }
     struct worker *source = worker_find_postmortem(session, id);
     if (!source) {
-        if (message_field(record->error, "frozen").boolean)
+        if (map_get(record->error, "frozen").boolean)
             job_refuse(manager, job, "not-frozen",
                        "Error %lld is not frozen any more (the last %d are kept).", (long long)id,
                        SESSION_POSTMORTEMS);

@@ -28,10 +28,10 @@ static void remember_system(struct session *session, const struct job *job)
 {
     if (strcmp(job->op, "load-system") != 0 || job->internal)
         return;
-    struct span name = message_text(job->result, "system");
+    struct span name = map_get_string(job->result, "system");
     if (name.length == 0 || name.length > 200 || session->system_count == SESSION_SYSTEMS)
         return;
-    remember_directories(session, message_field(job->result, "directories"));
+    remember_directories(session, map_get(job->result, "directories"));
     for (size_t i = 0; i < session->system_count; i++) {
         if (span_equal_text(name, session->systems[i]))
             return;
@@ -51,7 +51,7 @@ bool session_take_result(struct session *session, struct job *job,
     // Registered before anything could take it for a leftover.
     job->postmortem =
         worker_add_announced(session, message_pid(job->result, "postmortem"), ROLE_POSTMORTEM);
-    value adoptable = message_field(job->result, "adoptable");
+    value adoptable = map_get(job->result, "adoptable");
     if (job->postmortem && adoptable.tag == VALUE_BOOLEAN)
         job->postmortem->adoptable = adoptable.boolean;
     capture_drain(&session->output);
@@ -66,7 +66,7 @@ void session_take_farewell(struct session *session, struct job *job,
     if (!session_read_scratch(session, message, &content))
         return;
     job->farewell = (struct farewell){.received = true,
-                                      .exit_code = (int)message_integer(content, "exit_code", 0)};
+                                      .exit_code = (int)map_get_integer(content, "exit_code", 0)};
 }
 
 void session_take_frames(struct session *session, struct job *job,
@@ -75,7 +75,7 @@ void session_take_frames(struct session *session, struct job *job,
     value content;
     struct region *region = job_region(session->manager, job);
     if (session_read(session, region, message->payload, &content))
-        job->frames = message_field(content, "error");
+        job->frames = map_get(content, "error");
 }
 
 static enum session_state finish_in_head(struct session *session, struct job *job)
@@ -95,7 +95,7 @@ static enum session_state finish_in_head(struct session *session, struct job *jo
         lineage_set_parent(session, number, session->current);
         session->current = number;
     }
-    if (value_is_true(message_field(job->result, "ok")))
+    if (value_is_true(map_get(job->result, "ok")))
         remember_system(session, job);
     CLEANUP_FREE char *label = memory_copy_string(job->label);
     job_finish(session, job);
@@ -118,7 +118,7 @@ enum session_state action_result(struct session *session, const struct session_e
         return session->state;
     }
     session_keep_state(session, job->result);
-    if (!value_is_map(message_field(job->result, "rollback")))
+    if (!value_is_map(map_get(job->result, "rollback")))
         return finish_in_head(session, job);
     // The image asks to be thrown away; the reply comes when the snapshot is awake.
     job->rolled_back = true;

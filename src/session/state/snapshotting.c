@@ -40,7 +40,7 @@ static bool take_announced(struct session *session, const struct channel_message
                            value content)
 {
     if (message->number != session->snap_message ||
-        message_integer(content, "number", -1) != session->snap_number)
+        map_get_integer(content, "number", -1) != session->snap_number)
         return false;
     struct worker *older = worker_find_snapshot(session, session->snap_number);
     struct worker *snapshot =
@@ -75,7 +75,7 @@ enum session_state action_snapped(struct session *session, const struct session_
         return STATE_HOUSEKEEPING;
     }
     session_keep_state(session, content);
-    session->finalizers = (unsigned)message_integer(content, "finalizers", 0);
+    session->finalizers = (unsigned)map_get_integer(content, "finalizers", 0);
     return housekeeping_done(session);
 }
 
@@ -106,7 +106,7 @@ enum session_state action_snap_message(struct session *session, const struct ses
         return STATE_HOUSEKEEPING;
     struct span reason = {"no reason given", 15};
     if (session_read_scratch(session, event->message, &content))
-        reason = message_text(content, "reason");
+        reason = map_get_string(content, "reason");
     session_notice(session, "%.*s; snapshot %lld stays current", (int)reason.length, reason.data,
                    (long long)session_nearest_snapshot(session, session->current));
     return housekeeping_done(session);

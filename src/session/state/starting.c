@@ -146,7 +146,7 @@ enum session_state action_starting_message(struct session *session,
     if (event->message->type != CHANNEL_HELLO)
         return STATE_STARTING;
     if (!session_read_scratch(session, event->message, &hello) ||
-        message_integer(hello, "protocol", 0) != PROTOCOL_VERSION) {
+        map_get_integer(hello, "protocol", 0) != PROTOCOL_VERSION) {
         session_break_protocol(session, session->head);
         return STATE_STARTING;
     }

@@ -208,10 +208,10 @@ static bool contains_text(value texts, struct span text)
 
 value session_lose_threads(struct session *session, value message)
 {
-    value lost = import_texts(session->scratch, message_field(session->agent_state, "threads"),
-                              LOST_THREADS_MAX);
+    value lost =
+        import_texts(session->scratch, map_get(session->agent_state, "threads"), LOST_THREADS_MAX);
     value known =
-        import_texts(session->scratch, message_field(message, "lost_threads"), LOST_THREADS_MAX);
+        import_texts(session->scratch, map_get(message, "lost_threads"), LOST_THREADS_MAX);
     for (size_t i = 0; i < vector_count(known); i++)
         if (!contains_text(lost, value_text(vector_at(known, i))))
             lost = vector_push(session->scratch, lost, value_retain(vector_at(known, i)));
@@ -232,7 +232,7 @@ static enum session_state head_is_awake(struct session *session, value message)
     session->finalizers = 0;
     session_set_timer(session, -1);
     session_keep_state(session, message);
-    bool unscheduled = message_integer(message, "unscheduled", 0) > 0;
+    bool unscheduled = map_get_integer(message, "unscheduled", 0) > 0;
     if (session->wake_notice)
         session_notice(session, "%s%s; rolled back to snapshot %lld", session->wake_notice,
                        unscheduled ? "; its timers are unscheduled" : "",

@@ -3,60 +3,60 @@
 #include <inttypes.h>
 
 #include "base/array.h"
-#include "tools/fields.h"
 #include "tools/result/result_text.h"
 
 static void render_lines(struct buffer *text, value step, const char *member)
 {
-    size_t count = count_in(step, member);
+    size_t count = map_get_count(step, member);
     if (count == 0)
         return;
     render_gap(text);
     buffer_append_format(text, "[%s]", member);
     for (size_t i = 0; i < count; i++) {
         buffer_append_byte(text, '\n');
-        buffer_append_span(text, value_text(item_in(step, member, i)));
+        buffer_append_span(text, value_text(map_get_item(step, member, i)));
     }
 }
 
 static void render_calls(struct buffer *text, value step)
 {
-    size_t count = count_in(step, "tool_calls");
+    size_t count = map_get_count(step, "tool_calls");
     if (count == 0)
         return;
     render_gap(text);
     buffer_append_text(text, "[tools]");
     for (size_t i = 0; i < count; i++) {
-        value entry = item_in(step, "tool_calls", i);
-        struct span name = text_in(entry, "name"), error = text_in(entry, "error");
+        value entry = map_get_item(step, "tool_calls", i);
+        struct span name = map_get_string(entry, "name"), error = map_get_string(entry, "error");
         buffer_append_format(text, "\n%.*s", (int)name.length, name.data);
         if (error.length)
             buffer_append_format(text, " failed: %.*s", (int)error.length, error.data);
         else
             buffer_append_format(text, " %s(%" PRId64 " ms)",
-                                 flag_in(entry, "cached") ? "cached " : "",
-                                 integer_in(entry, "duration_ms", 0));
+                                 map_get_boolean(entry, "cached") ? "cached " : "",
+                                 map_get_integer(entry, "duration_ms", 0));
     }
 }
 
 static void render_failure(struct buffer *text, value fail)
 {
-    value details = map_get_text(fail, "details");
-    struct span reason = text_in(fail, "reason"), kind = text_in(details, "kind");
+    value details = map_get(fail, "details");
+    struct span reason = map_get_string(fail, "reason"), kind = map_get_string(details, "kind");
     render_gap(text);
     buffer_append_format(text, "[ERROR] %.*s", (int)reason.length, reason.data);
     if (!span_equal(reason, kind))
         buffer_append_format(text, " (%.*s)", (int)kind.length, kind.data);
     buffer_append_byte(text, '\n');
-    buffer_append_span(text, text_in(fail, "message"));
-    if (integer_in(details, "line", 0))
+    buffer_append_span(text, map_get_string(fail, "message"));
+    if (map_get_integer(details, "line", 0))
         buffer_append_format(text, "\n(line %" PRId64 ", column %" PRId64 ")",
-                             integer_in(details, "line", 0), integer_in(details, "column", 0));
+                             map_get_integer(details, "line", 0),
+                             map_get_integer(details, "column", 0));
 }
 
 void program_step_render(struct buffer *text, value step)
 {
-    value fail = map_get_text(step, "fail");
+    value fail = map_get(step, "fail");
     render_lines(text, step, "prints");
     render_calls(text, step);
     render_lines(text, step, "warnings");
@@ -66,7 +66,7 @@ void program_step_render(struct buffer *text, value step)
     }
     render_gap(text);
     buffer_append_text(text, "=> ");
-    buffer_append_span(text, text_in(step, "printed"));
+    buffer_append_span(text, map_get_string(step, "printed"));
 }
 
 // --- the Step of a run that could not answer ----------------------------------------------------

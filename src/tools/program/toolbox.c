@@ -8,7 +8,6 @@
 
 #include "base/buffer.h"
 #include "base/memory.h"
-#include "tools/fields.h"
 #include "value/text/json.h"
 
 enum {
@@ -100,8 +99,8 @@ static bool has_nul(struct span text)
 static bool read_lisp(struct toolbox *toolbox, struct toolbox_tool *tool, value lisp,
                       struct error *error)
 {
-    value function = value_is_map(lisp) ? map_get_text(lisp, "function") : lisp;
-    value session = value_is_map(lisp) ? map_get_text(lisp, "session") : value_nil();
+    value function = value_is_map(lisp) ? map_get(lisp, "function") : lisp;
+    value session = map_get(lisp, "session");
     if (!value_is_string(function) || value_text(function).length == 0)
         return refuse(error, tool, "lisp needs a function name");
     tool->kind = TOOLBOX_LISP;
@@ -110,7 +109,7 @@ static bool read_lisp(struct toolbox *toolbox, struct toolbox_tool *tool, value 
     tool->session = value_is_string(session) ? copy_text(toolbox, value_text(session)) : "main";
     if (!session_name_valid(span_from(tool->session)))
         return refuse(error, tool, "lisp.session is not a session name");
-    value file = value_is_map(lisp) ? map_get_text(lisp, "file") : value_nil();
+    value file = map_get(lisp, "file");
     if (value_is_string(file)) {
         bool absolute = value_text(file).length && value_text(file).data[0] == '/';
         value path = value_string_format(toolbox->region, "%s%s%.*s",
@@ -125,7 +124,7 @@ static bool read_lisp(struct toolbox *toolbox, struct toolbox_tool *tool, value 
 static bool read_bound(value map, const char *name, int64_t fallback, int64_t high,
                        int64_t *ret_number)
 {
-    value v = map_get_text(map, name);
+    value v = map_get(map, name);
     *ret_number = v.tag == VALUE_INTEGER ? v.integer : fallback;
     return (value_is_nil(v) || v.tag == VALUE_INTEGER) && *ret_number >= 1 && *ret_number <= high;
 }
@@ -133,7 +132,7 @@ static bool read_bound(value map, const char *name, int64_t fallback, int64_t hi
 static bool read_command(struct toolbox *toolbox, struct toolbox_tool *tool, value command,
                          struct error *error)
 {
-    value argv = value_is_map(command) ? map_get_text(command, "argv") : value_nil();
+    value argv = map_get(command, "argv");
     size_t count = value_is_vector(argv) ? vector_count(argv) : 0;
     if (count == 0 || count > TOOLBOX_ARGUMENTS_MAX)
         return refuse(error, tool, "command needs argv, 1 to 64 strings");
@@ -162,7 +161,7 @@ static bool read_tool(struct toolbox *toolbox, value name, value record, struct 
     *tool = (struct toolbox_tool){.name = copy_text(toolbox, value_text(name)), .record = record};
     if (has_nul(value_text(name)) || !value_is_map(record))
         return refuse(error, tool, "must be an object");
-    value lisp = map_get_text(record, "lisp"), command = map_get_text(record, "command");
+    value lisp = map_get(record, "lisp"), command = map_get(record, "command");
     if (!value_is_nil(lisp) && !value_is_nil(command))
         return refuse(error, tool, "has both lisp and command");
     if (!value_is_nil(lisp) && !read_lisp(toolbox, tool, lisp, error))

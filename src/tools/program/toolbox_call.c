@@ -6,7 +6,6 @@
 #include "base/memory.h"
 #include "process/command.h"
 #include "program/run/tool.h"
-#include "tools/fields.h"
 #include "tools/program/toolbox.h"
 #include "value/text/json.h"
 
@@ -60,13 +59,13 @@ static void put_on_one_line(struct buffer *text)
 static void describe_condition(struct buffer *text, value error)
 {
     enum { FRAMES = 3 };
-    struct span type = text_in(error, "type");
-    buffer_append_span(text, type.length ? type : text_in(error, "code"));
+    struct span type = map_get_string(error, "type");
+    buffer_append_span(text, type.length ? type : map_get_string(error, "code"));
     buffer_append_text(text, ": ");
-    buffer_append_span(text, text_in(error, "message"));
-    for (size_t i = 0; i < count_in(error, "frames") && i < FRAMES; i++) {
+    buffer_append_span(text, map_get_string(error, "message"));
+    for (size_t i = 0; i < map_get_count(error, "frames") && i < FRAMES; i++) {
         buffer_append_text(text, i ? ", " : " in ");
-        buffer_append_span(text, text_in(item_in(error, "frames", i), "call"));
+        buffer_append_span(text, map_get_string(map_get_item(error, "frames", i), "call"));
     }
     put_on_one_line(text);
 }
@@ -74,7 +73,7 @@ static void describe_condition(struct buffer *text, value error)
 void toolbox_describe_missing(struct buffer *text, const struct toolbox_tool *tool, value answer)
 {
     buffer_append_format(text, "%s: ", tool->function);
-    buffer_append_span(text, text_in(answer, "message"));
+    buffer_append_span(text, map_get_string(answer, "message"));
     put_on_one_line(text);
 }
 
@@ -84,11 +83,11 @@ static void on_lisp_reply(void *data, const struct session_reply *reply)
     struct program_call *call = pending->call;
     const struct toolbox_tool *tool = pending->tool;
     memory_free(pending);
-    bool found = reply->ok && flag_in(reply->result, "found");
+    bool found = reply->ok && map_get_boolean(reply->result, "found");
     CLEANUP_BUFFER struct buffer text;
     buffer_init(&text, PROGRAM_MESSAGE_MAX);
     if (found)
-        json_write(&text, map_get_text(reply->result, "value"), 0, NULL);
+        json_write(&text, map_get(reply->result, "value"), 0, NULL);
     else if (reply->ok)
         toolbox_describe_missing(&text, tool, reply->result);
     else

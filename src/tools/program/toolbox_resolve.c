@@ -6,7 +6,6 @@
 #include "base/ascii.h"
 #include "base/buffer.h"
 #include "base/memory.h"
-#include "tools/fields.h"
 #include "tools/program/toolbox.h"
 
 struct toolbox_resolution {
@@ -70,9 +69,10 @@ static bool write_signature(struct buffer *text, value description)
 {
     buffer_append_byte(text, '(');
     bool first = true;
-    for (size_t i = 0; i < count_in(description, "parameters"); i++) {
-        value parameter = item_in(description, "parameters", i);
-        struct span name = text_in(parameter, "name"), kind = text_in(parameter, "kind");
+    for (size_t i = 0; i < map_get_count(description, "parameters"); i++) {
+        value parameter = map_get_item(description, "parameters", i);
+        struct span name = map_get_string(parameter, "name"),
+                    kind = map_get_string(parameter, "kind");
         if (span_equal_text(kind, "rest"))
             continue;
         if (!is_field_name(name))
@@ -80,13 +80,13 @@ static bool write_signature(struct buffer *text, value description)
         buffer_append_text(text, first ? "" : ", ");
         buffer_append_span(text, name);
         buffer_append_byte(text, ' ');
-        buffer_append_text(text, signature_type(text_in(parameter, "type")));
+        buffer_append_text(text, signature_type(map_get_string(parameter, "type")));
         if (!span_equal_text(kind, "required"))
             buffer_append_byte(text, '?');
         first = false;
     }
     buffer_append_text(text, ") -> ");
-    buffer_append_text(text, signature_type(text_in(description, "result_type")));
+    buffer_append_text(text, signature_type(map_get_string(description, "result_type")));
     return true;
 }
 
@@ -107,11 +107,12 @@ static struct place session_place(struct session_manager *sessions, const char *
     value info = session_info(sessions, name, false, region);
     struct place place = {0};
     if (value_is_map(info)) {
-        place.process = (pid_t)integer_in(info, "pid", 0);
-        place.evaluation = integer_in(info, "evaluation", 0);
-        place.queued = integer_in(info, "queued", 0) > 0;
+        place.process = (pid_t)map_get_integer(info, "pid", 0);
+        place.evaluation = map_get_integer(info, "evaluation", 0);
+        place.queued = map_get_integer(info, "queued", 0) > 0;
         for (size_t i = 0; i < COUNT_OF(working); i++)
-            place.working = place.working || span_equal_text(text_in(info, "state"), working[i]);
+            place.working =
+                place.working || span_equal_text(map_get_string(info, "state"), working[i]);
     }
     region_free(region);
     return place;
@@ -125,7 +126,7 @@ static char *take_text(struct buffer *text)
 static void remember(const struct toolbox_tool *tool, struct place place, value answer)
 {
     struct toolbox_memo *memo = tool->memo;
-    bool found = flag_in(answer, "found");
+    bool found = map_get_boolean(answer, "found");
     CLEANUP_BUFFER struct buffer signature, description, problem;
     buffer_init(&signature, BUFFER_DEFAULT_LIMIT);
     buffer_init(&description, BUFFER_DEFAULT_LIMIT);
@@ -134,7 +135,7 @@ static void remember(const struct toolbox_tool *tool, struct place place, value 
         toolbox_describe_missing(&problem, tool, answer);
     else if (!write_signature(&signature, answer))
         buffer_clear(&signature);
-    buffer_append_span(&description, text_in(answer, "documentation"));
+    buffer_append_span(&description, map_get_string(answer, "documentation"));
     toolbox_memo_release(memo);
     *memo = (struct toolbox_memo){
         .known = true,
@@ -179,9 +180,9 @@ static value remote_record(struct region *region, const struct toolbox_tool *too
     const struct toolbox_memo *memo = tool->memo;
     if (!memo)
         return map;
-    if (value_is_nil(map_get_text(map, "description")))
+    if (value_is_nil(map_get(map, "description")))
         map = put_text(region, map, "description", memo->description);
-    if (value_is_nil(map_get_text(map, "signature")) && !flag_in(map, "skip"))
+    if (value_is_nil(map_get(map, "signature")) && !map_get_boolean(map, "skip"))
         map = put_text(region, map, "signature", memo->signature);
     return map;
 }
@@ -244,7 +245,7 @@ static void on_description(void *data, const struct session_reply *reply)
 {
     struct toolbox_resolution *resolution = data;
     const struct toolbox_tool *tool = current_tool(resolution);
-    if (reply->ok && flag_in(reply->result, "load") && !resolution->loaded) {
+    if (reply->ok && map_get_boolean(reply->result, "load") && !resolution->loaded) {
         load_file(resolution);
         return;
     }
@@ -293,8 +294,8 @@ static bool is_named(const struct toolbox_wish *wish, const char *name)
 static bool must_ask(const struct toolbox_resolution *resolution, const struct toolbox_tool *tool)
 {
     const struct toolbox_wish *wish = &resolution->wish;
-    bool described = !value_is_nil(map_get_text(tool->record, "signature")) &&
-                     !value_is_nil(map_get_text(tool->record, "description"));
+    bool described = !value_is_nil(map_get(tool->record, "signature")) &&
+                     !value_is_nil(map_get(tool->record, "description"));
     bool wanted = tool->kind == TOOLBOX_LISP && is_named(wish, tool->name) &&
                   (!described || tool->file || wish->with_problems);
     if (!wanted)

@@ -1,7 +1,5 @@
 #include "tools/result/result_structured.h"
 
-#include "tools/fields.h"
-
 value structure_member(struct region *region, value map, value result, const char *name)
 {
     value v;
@@ -18,7 +16,7 @@ static value put_text(struct region *region, value map, const char *name, struct
 value structure_error(struct region *region, value error, int64_t frames)
 {
     value copy = value_copy(region, error);
-    value all = map_get_text(copy, "frames");
+    value all = map_get(copy, "frames");
     if (!value_is_vector(all) || (int64_t)vector_count(all) <= frames)
         return copy;
     value some = vector_slice(region, value_retain(all), 0, (size_t)frames);
@@ -45,7 +43,7 @@ static value structure_omitted(struct region *region, const struct session_reply
 {
     value map = map_new(region);
     int64_t of_values =
-        value_is_map(reply->result) ? integer_in(reply->result, "values_omitted", 0) : 0;
+        value_is_map(reply->result) ? map_get_integer(reply->result, "values_omitted", 0) : 0;
     if (reply->standard_output.omitted)
         map = map_put_text(region, map, "stdout",
                            value_integer((int64_t)reply->standard_output.omitted));
@@ -68,7 +66,7 @@ value structure_evaluation(struct region *region, const struct session_reply *re
 {
     value map = structure_reply(region, reply);
     value result = reply->result;
-    if (!value_is_map(result) || value_is_nil(map_get_text(result, "values")))
+    if (!value_is_map(result) || value_is_nil(map_get(result, "values")))
         map = map_put_text(region, map, "values", vector_new(region, 0));
     else
         map = structure_member(region, map, result, "values");
@@ -84,8 +82,7 @@ value structure_evaluation(struct region *region, const struct session_reply *re
     value omitted = structure_omitted(region, reply);
     if (map_count(omitted))
         map = map_put_text(region, map, "omitted", omitted);
-    map = put_vector(region, map, "warnings",
-                     value_is_map(result) ? map_get_text(result, "warnings") : value_nil());
+    map = put_vector(region, map, "warnings", map_get(result, "warnings"));
     map = structure_member(region, map, result, "timing");
     map = put_vector(region, map, "notices", reply->notices);
     if (!value_is_nil(reply->rollback))

@@ -6,7 +6,6 @@
 
 #include "base/array.h"
 #include "base/ascii.h"
-#include "tools/fields.h"
 
 enum { DEBUG_RESTARTS_SHOWN = 9, DESCRIPTION_FRAMES = 5 };
 
@@ -67,8 +66,8 @@ static void render_notices(struct buffer *text, value notices)
 // Of code that comes from a file, where in it.
 static void render_warning_file(struct buffer *text, value warning)
 {
-    struct span path = text_in(warning, "path");
-    int64_t line = integer_in(warning, "line", 0);
+    struct span path = map_get_string(warning, "path");
+    int64_t line = map_get_integer(warning, "line", 0);
     if (path.length == 0)
         return;
     buffer_append_text(text, "\n  in ");
@@ -79,20 +78,20 @@ static void render_warning_file(struct buffer *text, value warning)
 
 void render_warnings(struct buffer *text, value result)
 {
-    size_t count = count_in(result, "warnings");
+    size_t count = map_get_count(result, "warnings");
     if (count == 0)
         return;
     render_gap(text);
     buffer_append_text(text, "[warnings]");
     for (size_t i = 0; i < count; i++) {
-        value warning = item_in(result, "warnings", i);
+        value warning = map_get_item(result, "warnings", i);
         buffer_append_byte(text, '\n');
-        buffer_append_span(text, text_in(warning, "category"));
+        buffer_append_span(text, map_get_string(warning, "category"));
         buffer_append_text(text, ": ");
-        buffer_append_span(text, text_in(warning, "message"));
+        buffer_append_span(text, map_get_string(warning, "message"));
         render_warning_file(text, warning);
     }
-    int64_t more = integer_in(result, "warnings_omitted", 0);
+    int64_t more = map_get_integer(result, "warnings_omitted", 0);
     if (more > 0) {
         buffer_append_text(text, "\n... ");
         render_counted(text, more, "more warning");
@@ -113,23 +112,23 @@ static void render_timing_line(struct buffer *text, value timing)
     if (!value_is_map(timing))
         return;
     buffer_append_text(text, "\n; Timing: ");
-    render_milliseconds(text, integer_in(timing, "real_us", 0));
+    render_milliseconds(text, map_get_integer(timing, "real_us", 0));
     buffer_append_text(text, " real, ");
-    render_milliseconds(text, integer_in(timing, "run_us", 0));
+    render_milliseconds(text, map_get_integer(timing, "run_us", 0));
     buffer_append_text(text, " run, ");
-    render_milliseconds(text, integer_in(timing, "gc_us", 0));
+    render_milliseconds(text, map_get_integer(timing, "gc_us", 0));
     buffer_append_text(text, " GC, ");
-    render_counted(text, integer_in(timing, "bytes", 0), "byte");
+    render_counted(text, map_get_integer(timing, "bytes", 0), "byte");
     buffer_append_text(text, " consed");
 }
 
 static void render_values_omitted(struct buffer *text, const struct session_reply *reply)
 {
-    int64_t omitted = integer_in(reply->result, "values_omitted", 0);
+    int64_t omitted = map_get_integer(reply->result, "values_omitted", 0);
     if (omitted == 0)
         return;
     buffer_append_format(text, "\n[truncated: %s",
-                         flag_in(reply->result, "values_stopped") ? "at least " : "");
+                         map_get_boolean(reply->result, "values_stopped") ? "at least " : "");
     render_counted(text, omitted, "character");
     buffer_append_format(text, " omitted; max-output %" PRId64 "]", reply->limits.max_output);
 }
@@ -137,17 +136,17 @@ static void render_values_omitted(struct buffer *text, const struct session_repl
 void render_values(struct buffer *text, const struct session_reply *reply)
 {
     value result = reply->result;
-    size_t count = count_in(result, "values");
+    size_t count = map_get_count(result, "values");
     render_gap(text);
-    if (flag_in(result, "aborted"))
+    if (map_get_boolean(result, "aborted"))
         buffer_append_text(text, "; Aborted: the evaluation returned to top level.");
-    else if (count == 0 && integer_in(result, "forms", 0) == 0)
+    else if (count == 0 && map_get_integer(result, "forms", 0) == 0)
         buffer_append_text(text, "; No forms to evaluate.");
     else if (count == 0)
         buffer_append_text(text, "; No values");
     for (size_t i = 0; i < count; i++) {
         buffer_append_text(text, i == 0 ? "=> " : "\n=> ");
-        buffer_append_span(text, value_text(item_in(result, "values", i)));
+        buffer_append_span(text, value_text(map_get_item(result, "values", i)));
     }
     render_values_omitted(text, reply);
 }
@@ -155,9 +154,9 @@ void render_values(struct buffer *text, const struct session_reply *reply)
 // Where the failing form is, unless that is plain: the first form of the code given.
 static void render_position(struct buffer *text, value error)
 {
-    struct span path = text_in(error, "path");
-    int64_t form = integer_in(error, "form", 1), line = integer_in(error, "line", 1),
-            column = integer_in(error, "column", 1);
+    struct span path = map_get_string(error, "path");
+    int64_t form = map_get_integer(error, "form", 1), line = map_get_integer(error, "line", 1),
+            column = map_get_integer(error, "column", 1);
     if (path.length > 0)
         buffer_append_format(text, "\n(in form %" PRId64 ", %.*s:%" PRId64 ", column %" PRId64,
                              form, (int)path.length, path.data, line, column);
@@ -166,9 +165,9 @@ static void render_position(struct buffer *text, value error)
                              form, line, column);
     else
         return;
-    if (span_equal_text(text_in(error, "phase"), "compile"))
+    if (span_equal_text(map_get_string(error, "phase"), "compile"))
         buffer_append_text(text, path.length > 0 ? "; the file was not loaded)" : ")");
-    else if (form > 1 && !flag_in(error, "rolled_back"))
+    else if (form > 1 && !map_get_boolean(error, "rolled_back"))
         buffer_append_text(text, "; the forms before it took effect)");
     else
         buffer_append_byte(text, ')');
@@ -177,21 +176,21 @@ static void render_position(struct buffer *text, value error)
 void render_error_heading(struct buffer *text, value error)
 {
     render_gap(text);
-    struct span type = text_in(error, "type");
+    struct span type = map_get_string(error, "type");
     buffer_append_text(text, "[ERROR] ");
     if (type.length > 0) {
         buffer_append_span(text, type);
     } else {  // no condition: the code, as a label
-        struct span code = text_in(error, "code");
+        struct span code = map_get_string(error, "code");
         for (size_t i = 0; i < code.length; i++) {
             char c = code.data[i];
             buffer_append_byte(text, ascii_to_upper(c));
         }
     }
     buffer_append_byte(text, '\n');
-    buffer_append_span(text, text_in(error, "message"));
+    buffer_append_span(text, map_get_string(error, "message"));
     render_position(text, error);
-    struct span hint = text_in(error, "hint");
+    struct span hint = map_get_string(error, "hint");
     if (hint.length > 0) {
         buffer_append_text(text, "\nhint: ");
         buffer_append_span(text, hint);
@@ -204,12 +203,13 @@ size_t render_frames(struct buffer *text, value frames, int64_t offset, int64_t 
     size_t shown = 0;
     for (size_t i = 0; value_is_vector(frames) && i < vector_count(frames); i++) {
         value frame = vector_at(frames, i);
-        if (integer_in(frame, "number", 0) < offset)
+        if (map_get_integer(frame, "number", 0) < offset)
             continue;
         if ((int64_t)shown == count)
             break;
-        buffer_append_format(text, "\n%s%" PRId64 ": ", indent, integer_in(frame, "number", 0));
-        buffer_append_span(text, text_in(frame, "call"));
+        buffer_append_format(text, "\n%s%" PRId64 ": ", indent,
+                             map_get_integer(frame, "number", 0));
+        buffer_append_span(text, map_get_string(frame, "call"));
         shown++;
     }
     return shown;
@@ -217,11 +217,11 @@ size_t render_frames(struct buffer *text, value frames, int64_t offset, int64_t 
 
 static void render_backtrace(struct buffer *text, const struct session_reply *reply)
 {
-    value frames = map_get_text(reply->error, "frames");
+    value frames = map_get(reply->error, "frames");
     render_gap(text);
     buffer_append_text(text, "[Backtrace]");
     size_t shown = render_frames(text, frames, 0, reply->limits.max_frames, "");
-    int64_t depth = integer_in(reply->error, "depth", (int64_t)shown);
+    int64_t depth = map_get_integer(reply->error, "depth", (int64_t)shown);
     if (shown == 0) {
         buffer_append_text(text, "\n(no Lisp frames available)");
     } else if (depth > (int64_t)shown) {
@@ -247,14 +247,14 @@ static void render_rollback(struct buffer *text, const struct session_reply *rep
         return;
     render_gap(text);
     buffer_append_text(text, "[Rollback]\nReason: ");
-    struct span reason = text_in(reply->rollback, "reason");
+    struct span reason = map_get_string(reply->rollback, "reason");
     buffer_append_span(text, reason);
     buffer_append_format(text,
                          "%s\nLost: the effects of this evaluation, nothing else.\n"
                          "Current snapshot: %" PRId64,
                          reason.length && reason.data[reason.length - 1] == '.' ? "" : ".",
-                         integer_in(reply->rollback, "snapshot", 0));
-    render_lost_threads(text, map_get_text(reply->rollback, "lost_threads"));
+                         map_get_integer(reply->rollback, "snapshot", 0));
+    render_lost_threads(text, map_get(reply->rollback, "lost_threads"));
 }
 
 static void render_debug(struct buffer *text, const struct session_reply *reply)
@@ -263,12 +263,12 @@ static void render_debug(struct buffer *text, const struct session_reply *reply)
         return;
     render_gap(text);
     buffer_append_format(text, "[Debug]\nError %" PRId64 " is frozen; restarts:", reply->error_id);
-    size_t count = count_in(reply->error, "restarts");
+    size_t count = map_get_count(reply->error, "restarts");
     for (size_t i = 0; i < count && i < DEBUG_RESTARTS_SHOWN; i++) {
-        value restart = item_in(reply->error, "restarts", i);
+        value restart = map_get_item(reply->error, "restarts", i);
         buffer_append_format(text, "%s %" PRId64 " ", i ? "," : "",
-                             integer_in(restart, "number", 0));
-        buffer_append_span(text, text_in(restart, "name"));
+                             map_get_integer(restart, "number", 0));
+        buffer_append_span(text, map_get_string(restart, "name"));
     }
     if (count > DEBUG_RESTARTS_SHOWN)
         buffer_append_text(text, ", …");
@@ -289,7 +289,7 @@ void render_evaluation(struct buffer *text, const struct session_reply *reply,
     if (reply->ok) {
         render_values(text, reply);
         if (style->timing)
-            render_timing_line(text, map_get_text(reply->result, "timing"));
+            render_timing_line(text, map_get(reply->result, "timing"));
     } else {
         render_error_heading(text, reply->error);
         render_backtrace(text, reply);
@@ -324,11 +324,11 @@ static void render_timing_table(struct buffer *text, value timing)
     buffer_append_text(text, "Timing:");
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         buffer_append_format(text, "\n  %s%.3f ms", rows[i].label,
-                             (double)integer_in(timing, rows[i].name, 0) / 1000);
+                             (double)map_get_integer(timing, rows[i].name, 0) / 1000);
     buffer_append_text(text, "\n  Bytes consed:   ");
-    render_grouped(text, integer_in(timing, "bytes", 0));
+    render_grouped(text, map_get_integer(timing, "bytes", 0));
     buffer_append_text(text, "\n  Page faults:    ");
-    render_grouped(text, integer_in(timing, "page_faults", 0));
+    render_grouped(text, map_get_integer(timing, "page_faults", 0));
 }
 
 static void render_indented(struct buffer *text, struct span value_text_span)
@@ -354,11 +354,11 @@ void render_time_execution(struct buffer *text, const struct session_reply *repl
     }
     render_notices(text, reply->notices);
     render_gap(text);
-    render_timing_table(text, map_get_text(reply->result, "timing"));
+    render_timing_table(text, map_get(reply->result, "timing"));
     buffer_append_text(text, "\n\nResult:");
-    size_t count = count_in(reply->result, "values");
+    size_t count = map_get_count(reply->result, "values");
     for (size_t i = 0; i < count; i++)
-        render_indented(text, value_text(item_in(reply->result, "values", i)));
+        render_indented(text, value_text(map_get_item(reply->result, "values", i)));
     if (count == 0)
         buffer_append_text(text, "\n  (no values)");
     render_values_omitted(text, reply);
@@ -374,20 +374,21 @@ void render_time_execution(struct buffer *text, const struct session_reply *repl
 static void render_diagnostics(struct buffer *text, value result, const char *name,
                                const char *heading, bool categories)
 {
-    size_t count = count_in(result, name);
+    size_t count = map_get_count(result, name);
     if (count == 0)
         return;
     render_gap(text);
     buffer_append_format(text, "%s (%zu):", heading, count);
     for (size_t i = 0; i < count; i++) {
-        value item = item_in(result, name, i);
-        bool style = span_equal_text(text_in(item, "category"), "STYLE-WARNING");
+        value item = map_get_item(result, name, i);
+        bool style = span_equal_text(map_get_string(item, "category"), "STYLE-WARNING");
         buffer_append_format(text, "\n  %s", !categories ? "" : style ? "[STYLE] " : "[WARNING] ");
-        buffer_append_span(text, text_in(item, "message"));
-        struct span source = text_in(item, "source");
+        buffer_append_span(text, map_get_string(item, "message"));
+        struct span source = map_get_string(item, "source");
         if (source.length > 0) {
             buffer_append_format(text, "\n    in form %" PRId64 ", line %" PRId64 ": ",
-                                 integer_in(item, "form", 1), integer_in(item, "line", 1));
+                                 map_get_integer(item, "form", 1),
+                                 map_get_integer(item, "line", 1));
             buffer_append_span(text, source);
         }
     }
@@ -396,8 +397,8 @@ static void render_diagnostics(struct buffer *text, value result, const char *na
 void render_compilation(struct buffer *text, const struct session_reply *reply)
 {
     value result = reply->result;
-    bool diagnosed = value_is_map(result) && value_is_vector(map_get_text(result, "errors"));
-    if (!diagnosed || (!reply->ok && count_in(result, "errors") == 0)) {
+    bool diagnosed = value_is_map(result) && value_is_vector(map_get(result, "errors"));
+    if (!diagnosed || (!reply->ok && map_get_count(result, "errors") == 0)) {
         if (reply->ran)
             buffer_append_text(text, "Compilation FAILED.");
         CLEANUP_BUFFER struct buffer report;
@@ -410,7 +411,9 @@ void render_compilation(struct buffer *text, const struct session_reply *reply)
     render_notices(text, reply->notices);
     render_gap(text);
     buffer_append_text(text, reply->ok ? "Compilation successful." : "Compilation FAILED.");
-    if (count_in(result, "errors") + count_in(result, "warnings") + count_in(result, "notes") == 0)
+    if (map_get_count(result, "errors") + map_get_count(result, "warnings") +
+            map_get_count(result, "notes") ==
+        0)
         buffer_append_text(text, "\nNo warnings or notes.");
     render_diagnostics(text, result, "errors", "Errors", false);
     render_diagnostics(text, result, "warnings", "Warnings", true);
@@ -433,24 +436,25 @@ void render_limits(struct buffer *text, const struct session_limits *limits)
 
 static void render_place(struct buffer *text, value error)
 {
-    buffer_append_format(text, "\n  At: evaluation %" PRId64, integer_in(error, "evaluation", 0));
-    struct span thread = text_in(error, "thread");
+    buffer_append_format(text, "\n  At: evaluation %" PRId64,
+                         map_get_integer(error, "evaluation", 0));
+    struct span thread = map_get_string(error, "thread");
     if (thread.length > 0)
         buffer_append_format(text, ", thread \"%.*s\"", (int)thread.length, thread.data);
-    if (integer_in(error, "form", 0) > 0)
-        buffer_append_format(text, ", form %" PRId64, integer_in(error, "form", 0));
-    struct span path = text_in(error, "path");
+    if (map_get_integer(error, "form", 0) > 0)
+        buffer_append_format(text, ", form %" PRId64, map_get_integer(error, "form", 0));
+    struct span path = map_get_string(error, "path");
     if (path.length > 0)
         buffer_append_format(text, ", %.*s:%" PRId64, (int)path.length, path.data,
-                             integer_in(error, "line", 0));
-    else if (integer_in(error, "line", 0) > 0)
-        buffer_append_format(text, ", line %" PRId64, integer_in(error, "line", 0));
-    if (integer_in(error, "column", 0) > 0)
-        buffer_append_format(text, ", column %" PRId64, integer_in(error, "column", 0));
+                             map_get_integer(error, "line", 0));
+    else if (map_get_integer(error, "line", 0) > 0)
+        buffer_append_format(text, ", line %" PRId64, map_get_integer(error, "line", 0));
+    if (map_get_integer(error, "column", 0) > 0)
+        buffer_append_format(text, ", column %" PRId64, map_get_integer(error, "column", 0));
     buffer_append_text(text, "; ");
-    buffer_append_span(text, text_in(error, "time"));
-    buffer_append_format(text, "; error %" PRId64 "%s", integer_in(error, "id", 0),
-                         flag_in(error, "frozen") ? ", frozen" : "");
+    buffer_append_span(text, map_get_string(error, "time"));
+    buffer_append_format(text, "; error %" PRId64 "%s", map_get_integer(error, "id", 0),
+                         map_get_boolean(error, "frozen") ? ", frozen" : "");
 }
 
 void render_error_description(struct buffer *text, value error)
@@ -460,29 +464,29 @@ void render_error_description(struct buffer *text, value error)
         return;
     }
     buffer_append_text(text, "Error: ");
-    buffer_append_span(text, text_in(error, "type"));
-    render_indented(text, text_in(error, "message"));
-    struct span hint = text_in(error, "hint");
+    buffer_append_span(text, map_get_string(error, "type"));
+    render_indented(text, map_get_string(error, "message"));
+    struct span hint = map_get_string(error, "hint");
     if (hint.length > 0) {
         buffer_append_text(text, "\n  hint: ");
         buffer_append_span(text, hint);
     }
     render_place(text, error);
     buffer_append_text(text, "\n\nAvailable Restarts:");
-    for (size_t i = 0; i < count_in(error, "restarts"); i++) {
-        value restart = item_in(error, "restarts", i);
-        buffer_append_format(text, "\n  %" PRId64 ". ", integer_in(restart, "number", 0));
-        buffer_append_span(text, text_in(restart, "name"));
+    for (size_t i = 0; i < map_get_count(error, "restarts"); i++) {
+        value restart = map_get_item(error, "restarts", i);
+        buffer_append_format(text, "\n  %" PRId64 ". ", map_get_integer(restart, "number", 0));
+        buffer_append_span(text, map_get_string(restart, "name"));
         buffer_append_text(text, " - ");
-        buffer_append_span(text, text_in(restart, "description"));
+        buffer_append_span(text, map_get_string(restart, "description"));
     }
-    if (count_in(error, "restarts") == 0)
+    if (map_get_count(error, "restarts") == 0)
         buffer_append_text(text, "\n  (none)");
-    size_t frames = count_in(error, "frames");
+    size_t frames = map_get_count(error, "frames");
     buffer_append_text(text, "\n\nBacktrace (top ");
     render_counted(text, frames < DESCRIPTION_FRAMES ? (int64_t)frames : DESCRIPTION_FRAMES,
                    "frame");
     buffer_append_text(text, "):");
-    render_frames(text, map_get_text(error, "frames"), 0, DESCRIPTION_FRAMES, "  ");
+    render_frames(text, map_get(error, "frames"), 0, DESCRIPTION_FRAMES, "  ");
     buffer_append_text(text, "\n\nFor full backtrace, use get-backtrace tool.");
 }

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/fields.h"
 #include "tools/result/result_text.h"
 
 void render_list(struct buffer *text, const char *label, value names)
@@ -23,61 +22,64 @@ static void append_one_line(struct buffer *text, struct span content)
 
 static void render_snapshots(struct buffer *text, value info)
 {
-    if (count_in(info, "snapshots"))
+    if (map_get_count(info, "snapshots"))
         buffer_append_text(text, "\nSnapshots (oldest first):");
-    for (size_t i = 0; i < count_in(info, "snapshots"); i++) {
-        value snapshot = item_in(info, "snapshots", i);
-        struct span time = text_in(snapshot, "time");
-        value mb = map_get_text(snapshot, "mb");
+    for (size_t i = 0; i < map_get_count(info, "snapshots"); i++) {
+        value snapshot = map_get_item(info, "snapshots", i);
+        struct span time = map_get_string(snapshot, "time");
+        value mb = map_get(snapshot, "mb");
         // 2026-01-02T03:04:05Z is shown as 03:04:05Z: snapshots are young.
         if (time.length > 11)
             time = (struct span){time.data + 11, time.length - 11};
         buffer_append_format(
             text, "\n%s %" PRId64 "  after evaluation %" PRId64 "  %.*s  %.1f MB  ",
-            flag_in(snapshot, "current") ? "*" : " ", integer_in(snapshot, "number", 0),
-            integer_in(snapshot, "evaluation", 0), (int)time.length, time.data,
-            mb.tag == VALUE_FLOAT ? mb.number : (double)integer_in(snapshot, "mb", 0));
-        append_one_line(text, text_in(snapshot, "code"));
+            map_get_boolean(snapshot, "current") ? "*" : " ",
+            map_get_integer(snapshot, "number", 0), map_get_integer(snapshot, "evaluation", 0),
+            (int)time.length, time.data,
+            mb.tag == VALUE_FLOAT ? mb.number : (double)map_get_integer(snapshot, "mb", 0));
+        append_one_line(text, map_get_string(snapshot, "code"));
     }
 }
 
 static void render_info(struct buffer *text, value info)
 {
-    buffer_append_format(text, "Session: %.*s\nState: %.*s", (int)text_in(info, "name").length,
-                         text_in(info, "name").data, (int)text_in(info, "state").length,
-                         text_in(info, "state").data);
-    if (integer_in(info, "pid", 0))
-        buffer_append_format(text, " (process %" PRId64 ")", integer_in(info, "pid", 0));
+    buffer_append_format(
+        text, "Session: %.*s\nState: %.*s", (int)map_get_string(info, "name").length,
+        map_get_string(info, "name").data, (int)map_get_string(info, "state").length,
+        map_get_string(info, "state").data);
+    if (map_get_integer(info, "pid", 0))
+        buffer_append_format(text, " (process %" PRId64 ")", map_get_integer(info, "pid", 0));
     buffer_append_text(text, "\nPackage: ");
-    buffer_append_span(text, text_in(info, "package"));
+    buffer_append_span(text, map_get_string(info, "package"));
     buffer_append_format(text,
                          "\nEvaluations: %" PRId64 "\nErrors: %" PRId64
                          "\nMemory: %.1f MB live of %" PRId64 " MB heap",
-                         integer_in(info, "evaluations", 0), integer_in(info, "errors", 0),
-                         (double)integer_in(info, "live_bytes", 0) / (1 << 20),
-                         integer_in(info, "heap_mb", 0));
-    render_list(text, "Threads: ", map_get_text(info, "threads"));
-    render_list(text, "Loaded systems: ", map_get_text(info, "systems"));
+                         map_get_integer(info, "evaluations", 0),
+                         map_get_integer(info, "errors", 0),
+                         (double)map_get_integer(info, "live_bytes", 0) / (1 << 20),
+                         map_get_integer(info, "heap_mb", 0));
+    render_list(text, "Threads: ", map_get(info, "threads"));
+    render_list(text, "Loaded systems: ", map_get(info, "systems"));
 }
 
 static void render_frozen(struct buffer *text, value info)
 {
-    for (size_t i = 0; i < count_in(info, "frozen"); i++)
-        buffer_append_format(text, "%s%" PRId64,
-                             i ? ", " : "\nFrozen errors: ", item_in(info, "frozen", i).integer);
+    for (size_t i = 0; i < map_get_count(info, "frozen"); i++)
+        buffer_append_format(text, "%s%" PRId64, i ? ", " : "\nFrozen errors: ",
+                             map_get_item(info, "frozen", i).integer);
 }
 
 void render_session(struct buffer *text, value info)
 {
-    value limits = map_get_text(info, "limits");
+    value limits = map_get(info, "limits");
     render_info(text, info);
     buffer_append_byte(text, '\n');
     render_limits(text, &(struct session_limits){
-                            .timeout = integer_in(limits, "timeout", 0),
-                            .max_output = integer_in(limits, "max-output", 0),
-                            .max_memory = integer_in(limits, "max-memory", 0),
-                            .max_frames = integer_in(limits, "max-frames", 0),
-                            .snapshots = integer_in(limits, "snapshots", 0),
+                            .timeout = map_get_integer(limits, "timeout", 0),
+                            .max_output = map_get_integer(limits, "max-output", 0),
+                            .max_memory = map_get_integer(limits, "max-memory", 0),
+                            .max_frames = map_get_integer(limits, "max-frames", 0),
+                            .snapshots = map_get_integer(limits, "snapshots", 0),
                         });
     render_snapshots(text, info);
     render_frozen(text, info);
@@ -85,18 +87,18 @@ void render_session(struct buffer *text, value info)
 
 static void render_list_line(struct buffer *text, value error)
 {
-    struct span message = text_in(error, "message");
+    struct span message = map_get_string(error, "message");
     const char *end = memchr(message.data, '\n', message.length);
     buffer_append_format(text, "%s%" PRId64 ". ", text->length ? "\n" : "",
-                         integer_in(error, "id", 0));
-    buffer_append_span(text, text_in(error, "type"));
+                         map_get_integer(error, "id", 0));
+    buffer_append_span(text, map_get_string(error, "type"));
     buffer_append_text(text, " - ");
     buffer_append(text, message.data, end ? (size_t)(end - message.data) : message.length);
-    buffer_append_format(text, " (evaluation %" PRId64, integer_in(error, "evaluation", 0));
-    struct span thread = text_in(error, "thread");
+    buffer_append_format(text, " (evaluation %" PRId64, map_get_integer(error, "evaluation", 0));
+    struct span thread = map_get_string(error, "thread");
     if (thread.length)
         buffer_append_format(text, ", thread \"%.*s\"", (int)thread.length, thread.data);
-    buffer_append_text(text, flag_in(error, "frozen") ? ", frozen)" : ")");
+    buffer_append_text(text, map_get_boolean(error, "frozen") ? ", frozen)" : ")");
 }
 
 void render_error_list(struct buffer *text, value errors, int64_t limit)
@@ -111,29 +113,29 @@ void render_error_list(struct buffer *text, value errors, int64_t limit)
 
 void render_bindings(struct buffer *text, value result, const char *name)
 {
-    for (size_t i = 0; i < count_in(result, name); i++) {
-        value binding = item_in(result, name, i);
+    for (size_t i = 0; i < map_get_count(result, name); i++) {
+        value binding = map_get_item(result, name, i);
         buffer_append_text(text, "\n  ");
-        buffer_append_span(text, text_in(binding, "name"));
+        buffer_append_span(text, map_get_string(binding, "name"));
         buffer_append_text(text, " = ");
-        buffer_append_span(text, text_in(binding, "value"));
+        buffer_append_span(text, map_get_string(binding, "value"));
     }
 }
 
 void render_frame(struct buffer *text, value result)
 {
-    buffer_append_format(text, "Frame %" PRId64 ": ", integer_in(result, "frame", 0));
-    buffer_append_span(text, text_in(result, "call"));
-    if (text_in(result, "source").length) {
+    buffer_append_format(text, "Frame %" PRId64 ": ", map_get_integer(result, "frame", 0));
+    buffer_append_span(text, map_get_string(result, "call"));
+    if (map_get_string(result, "source").length) {
         buffer_append_text(text, "\nSource: ");
-        buffer_append_span(text, text_in(result, "source"));
+        buffer_append_span(text, map_get_string(result, "source"));
     }
     buffer_append_text(text, "\nLocals:");
     render_bindings(text, result, "locals");
-    if (count_in(result, "locals") == 0)
+    if (map_get_count(result, "locals") == 0)
         buffer_append_text(text, "\n  (none available)");
-    if (count_in(result, "unavailable")) {
+    if (map_get_count(result, "unavailable")) {
         buffer_append_text(text, "\nUnavailable: ");
-        render_names(text, map_get_text(result, "unavailable"));
+        render_names(text, map_get(result, "unavailable"));
     }
 }

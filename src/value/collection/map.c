@@ -68,11 +68,41 @@ bool map_find_text(value map, const char *name, value *ret_item)
     return map_find(map, borrowed_key(name), ret_item);
 }
 
-value map_get_text(value map, const char *name)
+value map_get(value map, const char *name)
 {
     value item = value_nil();
-    map_find_text(map, name, &item);
+    if (value_is_map(map))
+        map_find_text(map, name, &item);
     return item;
+}
+
+int64_t map_get_integer(value map, const char *name, int64_t fallback)
+{
+    value item = map_get(map, name);
+    return item.tag == VALUE_INTEGER ? item.integer : fallback;
+}
+
+struct span map_get_string(value map, const char *name)
+{
+    value item = map_get(map, name);
+    return value_is_string(item) ? value_text(item) : (struct span){"", 0};
+}
+
+bool map_get_boolean(value map, const char *name)
+{
+    value item = map_get(map, name);
+    return item.tag == VALUE_BOOLEAN && item.boolean;
+}
+
+size_t map_get_count(value map, const char *name)
+{
+    value item = map_get(map, name);
+    return value_is_vector(item) ? vector_count(item) : 0;
+}
+
+value map_get_item(value map, const char *name, size_t index)
+{
+    return vector_at(map_get(map, name), index);
 }
 
 // --- records ------------------------------------------------------------------------------------

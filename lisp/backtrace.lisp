@@ -26,7 +26,7 @@
 
 (defun raw-frame (stack-frame)
   (handler-case
-      (multiple-value-bind (name arguments information) (sb-debug::frame-call stack-frame)
+      (multiple-value-bind (name arguments information) (stack-frame-call stack-frame)
         (make-frame name (if (listp arguments) arguments '()) information stack-frame))
     (serious-condition ()
       (make-frame (handler-case (frame-function-name stack-frame)
@@ -40,7 +40,7 @@
   "True at the frame that calls EVAL for a form of a call, or that begins a thread."
   (let ((name (ignore-errors (frame-function-name stack-frame))))
     (or (member name '(run-form run-form-in-frame guarded next-message))
-        (equal name '(flet sb-unix::body :in sb-thread::run)))))
+        (thread-start-name-p name))))
 
 (defun fill-arguments (frame)
   "A stop can hit code between two places the compiler describes. The registers and stack slots of
@@ -52,7 +52,7 @@ refuses what is no Lisp object."
            (loop for argument in (frame-arguments frame)
                  for variables = (sb-di:debug-fun-lambda-list (sb-di:frame-debug-fun stack-frame))
                    then (rest variables)
-                 collect (if (and (typep argument 'sb-debug::unprintable-object)
+                 collect (if (and (typep argument 'unavailable-argument)
                                   (typep (first variables) 'sb-di:debug-var))
                              (sb-di:debug-var-value (first variables) stack-frame)
                              argument)))))
@@ -99,7 +99,7 @@ loop."
 (defun outermost-frames (from wanted)
   "The WANTED outermost raw frames of the stack that goes on at the stack frame FROM, and how many
 frames there are between FROM and them."
-  (let* ((start (sap-int (sb-di::frame-pointer from)))
+  (let* ((start (stack-frame-pointer from))
          (count (count-frame-pointers start *form-frame-pointer*)))
     (if (<= count wanted)
         (values (take-raw-frames from (+ wanted 10)) 0)
@@ -107,15 +107,14 @@ frames there are between FROM and them."
                (before (nth-frame-pointer start (1- skipped)))
                (caller (sap-ref-word (int-sap before) 0))
                (return-address (sap-ref-word (int-sap before) 8))
-               (stack-frame (sb-di::compute-calling-frame (int-sap caller)
-                                                          (int-sap return-address) from)))
+               (stack-frame (calling-frame caller return-address from)))
           (values (take-raw-frames stack-frame (+ wanted 10)) skipped)))))
 
 ;;; Foreign functions need not keep a frame pointer, and a stop that arrives in one then finds no
 ;;; Lisp frame. The stack is searched for the first saved frame pointer that leads to the form loop.
 
 (defun lisp-address-p (word)
-  (and (> word 4096) (sb-di::code-header-from-pc (int-sap word)) t))
+  (and (> word 4096) (code-at word) t))
 
 (defun leads-to-form-loop-p (pointer end)
   (loop repeat 1000
@@ -134,14 +133,13 @@ frames there are between FROM and them."
                   (<= pointer end)
                   (lisp-address-p (sap-ref-word (int-sap address) 8))
                   (leads-to-form-loop-p pointer end))
-          return (sb-di::compute-calling-frame (int-sap pointer)
-                                               (sap-ref-sap (int-sap address) 8) nil)))
+          return (calling-frame pointer (sap-ref-word (int-sap address) 8) nil)))
 
 ;;; Arithmetic and allocation are done by assembly routines, which have no frame of their own: a
 ;;; stop that arrives in one would show the caller's caller.
 
 (defun assembly-address-p (word)
-  (eq (sb-di::code-header-from-pc (int-sap word)) sb-fasl:*assembler-routines*))
+  (eq (code-at word) sb-fasl:*assembler-routines*))
 
 (defun assembly-caller-frame (registers stack-pointer)
   "The frame of the Lisp function that called the assembly routine which was interrupted, or NIL
@@ -152,14 +150,10 @@ when none was. REGISTERS, the signal's context, still hold that function's varia
                          when (and (lisp-address-p word) (not (assembly-address-p word)))
                            return word)))
       (when address
-        (let* ((code (sb-di::code-header-from-pc (int-sap address)))
-               (offset (- address (sap-int (sb-kernel:code-instructions code))))
-               (function (sb-di::debug-fun-from-pc code offset nil))
-               (pointer (int-sap (sb-vm:context-register registers sb-vm::rbp-offset)))
-               ;; The routine may have made the frame of the function it is about to call.
-               (own (if (= (sap-ref-word pointer 8) address) (sap-ref-sap pointer 0) pointer)))
-          (sb-di::make-compiled-frame
-           own nil function (sb-di::code-location-from-pc function offset nil) 0 registers))))))
+        (let ((pointer (int-sap (context-frame-pointer registers))))
+          ;; The routine may have made the frame of the function it is about to call.
+          (frame-of-code (if (= (sap-ref-word pointer 8) address) (sap-ref-sap pointer 0) pointer)
+                         address registers))))))
 
 (defun lisp-frame-near-p (stack-frame)
   "True when one of the first frames belongs to a Lisp function."
@@ -182,12 +176,6 @@ when none was. REGISTERS, the signal's context, still hold that function's varia
 (defparameter *evaluator-functions*
   '("SIMPLE-EVAL-IN-LEXENV" "%SIMPLE-EVAL" "SIMPLE-EVAL-PROGN-BODY" "SIMPLE-EVAL-LOCALLY"
     "EVAL-IN-LEXENV" "EVAL-TLF"))
-
-(defparameter *interruption-functions*
-  '(sb-impl::make-cancellable-interruptor sb-thread::call-with-recursive-lock
-    sb-thread::%interrupt-thread sb-sys:invoke-interruption sb-unix::%install-handler
-    sb-unix::sigurg-handler sb-unix::sigalrm-handler)
-  "How SBCL runs timers and interruptions on top of what it interrupts.")
 
 (defparameter *method-names* '("METHOD" "FAST-METHOD" "SLOW-METHOD"))
 
@@ -251,7 +239,7 @@ counts as SB-IMPL's."
 (defun system-source-p (frame)
   "True when FRAME's function was compiled from SBCL's own files."
   (ignore-errors
-   (let ((file (sb-c::debug-source-namestring (frame-debug-source frame))))
+   (let ((file (debug-source-file (frame-debug-source frame))))
      (and file (eql 0 (search "SYS:" file))))))
 
 (defun user-part-p (frame)
@@ -390,7 +378,7 @@ nothing. READ itself is shown with the text of the form."
 
 (defun drop-unfinished-top (frames condition)
   "A function that ran out of stack has not stored its arguments yet."
-  (if (and (typep condition 'sb-kernel::control-stack-exhausted)
+  (if (and (typep condition 'stack-exhausted)
            (rest frames)
            (equal (frame-name (first frames)) (frame-name (second frames))))
       (rest frames)
@@ -441,7 +429,7 @@ when NAME is not found near."
 (defun plain-argument (object &optional (depth 0))
   "OBJECT without its own printer."
   (typecase object
-    ((or number character string symbol function sb-debug::unprintable-object) (printed object))
+    ((or number character string symbol function unavailable-argument) (printed object))
     (cons (if (= depth 4) "#" (plain-list object depth)))
     (t (text "#<" (type-label object) ">"))))
 
@@ -481,8 +469,8 @@ when NAME is not found near."
   "The innermost source form FRAME was executing, or NIL."
   (ignore-errors
    ;; SBCL would open files for the source of its own functions.
-   (when (typep (frame-debug-source frame) 'sb-c::core-debug-source)
-     (list (sb-debug::code-location-source-form (frame-location frame) 0)))))
+   (when (typep (frame-debug-source frame) 'core-debug-source)
+     (list (location-source-form (frame-location frame))))))
 
 (defun frame-object (frame)
   (let* ((name (frame-name-text frame))

@@ -27,6 +27,7 @@
   :serial t
   :components ((:file "package")
                (:file "syscalls")
+               (:file "sbcl")
                (:file "json")
                (:file "channel")
                (:file "streams")

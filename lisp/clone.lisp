@@ -55,38 +55,28 @@ pthread_kill of the main thread (and with it SBCL's stop-the-world) fails after 
   (let ((name (sb-thread:thread-name thread)))
     (if (stringp name) name "anonymous")))
 
-(defun thread-word (primitive slot)
-  (sap-ref-word (int-sap primitive) (ash slot sb-vm:word-shift)))
-
 (defun unmap (start end)
   (c-call "munmap" int (unsigned-long start) (unsigned-long (- (logandc2 end 4095) start))))
 
-(defun release-stacks (primitive)
+(defun release-stacks (structure)
   "Unmap the stacks of a thread that does not exist in this clone: generations of lost threads
 would use up the address space. The uppermost part of the control stack holds the C library's
 descriptor of the thread, which it may still follow in its lists. Binding and alien stack lie one
-behind the other, right before the thread's own structure."
-  (unmap (thread-word primitive sb-vm::thread-control-stack-start-slot)
-         (- (thread-word primitive sb-vm::thread-control-stack-end-slot) #x40000))
-  (unmap (thread-word primitive sb-vm::thread-binding-stack-start-slot) primitive))
+behind the other, right before the thread's STRUCTURE."
+  (multiple-value-bind (control-start control-end binding-start) (thread-stack-bounds structure)
+    (unmap control-start (- control-end #x40000))
+    (unmap binding-start structure)))
 
 (defun forget-other-threads ()
   "In a fresh clone only the calling thread exists: make SBCL believe that."
-  (let* ((self sb-thread:*current-thread*)
-         (own (sb-thread::thread-primitive-thread self)))
-    (dolist (thread (sb-thread::avltree-list sb-thread::*all-threads*))
-      (unless (eq thread self)
-        (let ((primitive (sb-thread::thread-primitive-thread thread)))
-          (unless (zerop primitive)
-            (c-call "gc_close_thread_regions" void (unsigned-long primitive) (int 0))
-            (release-stacks primitive)
-            (setf (sb-thread::thread-primitive-thread thread) 0
-                  (sb-thread::thread-semaphore thread) nil) ; for JOIN-THREAD: it has been aborted
-            (sb-thread::delete-from-all-threads primitive)))))
-    (setf (extern-alien "all_threads" unsigned-long) own)
-    (setf (sap-ref-word (int-sap own) (ash sb-vm::thread-next-slot sb-vm:word-shift)) 0
-          (sap-ref-word (int-sap own) (ash sb-vm::thread-prev-slot sb-vm:word-shift)) 0
-          sb-thread::*joinable-threads* nil)))
+  (let ((self sb-thread:*current-thread*))
+    (dolist (thread (all-thread-objects))
+      (let ((structure (thread-structure thread)))
+        (unless (or (eq thread self) (zerop structure))
+          (close-thread-regions structure)
+          (release-stacks structure)
+          (remove-thread thread))))
+    (make-only-thread (thread-structure self))))
 
 (defun clone-with-threads ()
   "Clone while other threads run: they are stopped at safe points first, as for a collection, so
@@ -94,10 +84,10 @@ that the child's heap has no half-filled allocation region. A raw clone dies at 
   (without-interrupts
     (loop
       (without-gcing
-        (when (sb-kernel::try-acquire-gc-lock (sb-kernel::gc-stop-the-world))
+        (when (try-stop-world)
           (let ((pid (clone-process)))
             (when (zerop pid) (forget-other-threads))
-            (sb-kernel::gc-start-the-world)
+            (start-world)
             (return pid))))
       (c-call "sched_yield" int))))
 
@@ -206,8 +196,7 @@ may end the process, which must not look like a snapshot that cannot be woken."
 
 (defun rearm-timers ()
   "Interval timers are not inherited by clones, SBCL's schedule is."
-  (sb-thread::with-system-mutex (sb-impl::*scheduler-lock*)
-    (sb-impl::set-system-timer)))
+  (restart-system-timer))
 
 (defun discard-timers ()
   "Unschedule all timers; how many there were."

@@ -14,7 +14,7 @@
 (defstruct (text-compilation (:constructor make-text-compilation (call source information)))
   call
   source                                ; SOURCE-TEXT
-  information                           ; SB-C::SOURCE-INFO, which stands for the file
+  information                           ; what stands for the file, see MAKE-TEXT-INFORMATION
   (places (make-array 16 :adjustable t :fill-pointer 0))) ; where each top-level form starts
 
 (defvar *text-compilation* nil)
@@ -24,7 +24,7 @@
 each."
   (let* ((call (text-compilation-call compilation))
          (source (text-compilation-source compilation))
-         (file (sb-c::source-info-file-info (text-compilation-information compilation)))
+         (information (text-compilation-information compilation))
          (end (list :end)))
     (loop for index from 0
           for form = (read-form call source end)
@@ -34,22 +34,19 @@ each."
                (return))
              (vector-push-extend (copy-place (source-text-place source))
                                  (text-compilation-places compilation))
-             (vector-push-extend form (sb-c::file-info-forms file))
-             (vector-push-extend (place-index (source-text-place source))
-                                 (sb-c::file-info-positions file))
+             (add-text-form information form (place-index (source-text-place source)))
              (funcall function form :current-index index)
              (incf (call-forms call)))))
 
 (defun compile-from-text ()
   "Let the file compiler take the forms of a *TEXT-COMPILATION* from its text. Files that the code
 compiles meanwhile are read as ever."
-  (sb-int:encapsulate 'sb-c::%do-forms-from-info 'cadre
-                      (lambda (original function information &rest arguments)
-                        (let ((compilation *text-compilation*))
-                          (if (and compilation
-                                   (eq information (text-compilation-information compilation)))
-                              (feed-forms compilation function)
-                              (apply original function information arguments))))))
+  (encapsulate-form-reader
+   (lambda (original function information &rest arguments)
+     (let ((compilation *text-compilation*))
+       (if (and compilation (eq information (text-compilation-information compilation)))
+           (feed-forms compilation function)
+           (apply original function information arguments))))))
 
 (defglobal *file-compiler-works* t)     ; result of a probe at build time
 
@@ -71,26 +68,19 @@ compiles meanwhile are read as ever."
     (decf (call-form-number call))))
 
 (defun compile-as-file (call source)
-  (let* ((file (sb-c::make-file-info :truename :lisp :write-date 0)) ; of no file
-         (information (sb-c::make-source-info :file-info file))
+  (let* ((information (make-text-information))
          (*text-compilation* (make-text-compilation call source information)))
     (with-open-file (stream "/dev/null" :direction :output :if-exists :append
                                         :element-type '(unsigned-byte 8))
-      (let ((sb-c::*compile-object* (sb-fasl::make-fasl-output :stream stream))
-            (sb-c::*block-compile-argument* nil)
-            (sb-c::*entry-points-argument* nil)
-            (sb-c::*last-message-count* (list* 0 nil nil))
-            (sb-c::*last-error-context* nil)
-            (sb-c::*compiler-trace-output* nil))
-        (sb-c::sub-compile-file information nil)))))
+      (call-file-compiler information stream))))
 
 (defun text-origin (context)
   "Origin of what the compiler says, if CONTEXT is about a *TEXT-COMPILATION*."
   (let ((compilation *text-compilation*))
     (when (and compilation
-               (eq sb-c::*source-info* (text-compilation-information compilation))
+               (eq (current-information) (text-compilation-information compilation))
                ;; At the end of all, files that the code loaded or compiled are spoken of, too.
-               (eq :lisp (sb-c::compiler-error-context-file-name context)))
+               (eq :lisp (context-file-name context)))
       (let ((index (context-form-index context))
             (places (text-compilation-places compilation)))
         (when (< index (fill-pointer places))
@@ -101,7 +91,7 @@ compiles meanwhile are read as ever."
 (defun compiled-form-text (context)
   "The subform CONTEXT is about, printed short, or NIL."
   (ignore-errors
-   (one-line (printed (sb-c::compiler-error-context-original-form context)
+   (one-line (printed (context-form context)
                       :limit 200 :length 10 :level 6))))
 
 (defun failed-item (call)

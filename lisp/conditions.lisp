@@ -62,7 +62,7 @@
                                (values (with-bounded-text (stream (1+ +description-limit+))
                                          (princ restart stream))))))
                 (serious-condition () ""))))
-    (if (or (zerop (length text)) (null (sb-kernel::restart-report-function restart)))
+    (if (or (zerop (length text)) (null (restart-report restart)))
         (string-downcase (restart-label restart))
         (cut text +description-limit+))))
 

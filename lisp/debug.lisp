@@ -20,9 +20,8 @@ more must not do it to what has the name by now."
   (let ((descriptor (and (typep stream 'fd-stream) (open-stream-p stream)
                          (fd-stream-fd stream))))
     (when (member descriptor *frozen-descriptors*)
-      (setf *frozen-descriptors* (remove descriptor *frozen-descriptors*)
-            (sb-impl::fd-stream-file stream) nil
-            (sb-impl::fd-stream-delete-original stream) nil)))
+      (setf *frozen-descriptors* (remove descriptor *frozen-descriptors*))
+      (detach-file stream)))
   (apply original stream arguments))
 
 (defun keep-files ()
@@ -80,7 +79,7 @@ more must not do it to what has the name by now."
   "All variables of the function in STACK-FRAME that have a name the user gave."
   (handler-case
       (remove-if (lambda (variable)
-                   (or (sb-di::debug-var-info variable) ; what the compiler keeps for &REST
+                   (or (variable-role variable) ; what the compiler keeps for &REST
                        (null (symbol-package (sb-di:debug-var-symbol variable)))))
                  (sb-di:ambiguous-debug-vars (sb-di:frame-debug-fun stack-frame) ""))
     (serious-condition () '())))        ; it has no debug information
@@ -126,8 +125,8 @@ where they are and how many, but makes no list of them."
   (handler-case
       (let* ((debug-fun (sb-di:frame-debug-fun stack-frame))
              (variables (sb-di:ambiguous-debug-vars debug-fun ""))
-             (context (find :more-context variables :key #'sb-di::debug-var-info))
-             (count (find :more-count variables :key #'sb-di::debug-var-info))
+             (context (find :more-context variables :key #'variable-role))
+             (count (find :more-count variables :key #'variable-role))
              (function (sb-di:debug-fun-fun debug-fun))
              (name (and function
                         (second (member '&rest (sb-kernel:%fun-lambda-list function))))))
@@ -206,7 +205,7 @@ variables that are not alive."
     (list "frames" (frame-objects (number-frames raw))
           "depth" (+ (length raw)
                      (if rest
-                         (1+ (count-frame-pointers (sap-int (sb-di::frame-pointer rest))
+                         (1+ (count-frame-pointers (stack-frame-pointer rest)
                                                    *form-frame-pointer*))
                          0)))))
 
@@ -371,8 +370,7 @@ variables that are not alive."
                                (sb-di:invalid-value
                                  (lambda (condition)
                                    (fail-unavailable
-                                    (sb-di:debug-var-symbol
-                                     (sb-di::invalid-value-debug-var condition))
+                                    (sb-di:debug-var-symbol (invalid-variable condition))
                                     frame))))
                             (run-form-in-frame form frame)))))
     (evaluate-source call request source)))

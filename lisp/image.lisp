@@ -5,21 +5,20 @@
 (defun remove-finalizer-thread ()
   "Finalizers run when the supervisor says so (threads.lisp); the thread that SBCL would start for
 them is ended and never started again."
-  (sb-impl::finalizer-thread-stop)
+  (stop-finalizer-thread)
   (sb-ext:without-package-locks
     (handler-bind ((warning #'muffle-warning))
-      (dolist (name '(sb-impl::finalizer-thread-start sb-impl::finalizer-thread-stop
-                      sb-impl::finalizer-thread-notify))
+      (dolist (name *finalizer-thread-functions*)
         (setf (fdefinition name) (lambda (&rest arguments) (declare (ignore arguments)) nil)))))
   (setf (extern-alien "finalizer_thread_runflag" int) 1))
 
 (defun silence-compiler ()
   "The compiler's findings are recorded as conditions; what it prints about them is dropped."
-  (dolist (name '(sb-c::print-compiler-message sb-c::compiler-mumble))
+  (dolist (name *compiler-message-functions*)
     (sb-int:encapsulate name 'cadre (lambda (original &rest arguments)
                                       (declare (ignore original arguments))
                                       nil)))
-  (sb-int:encapsulate 'sb-c::summarize-compilation-unit 'cadre
+  (sb-int:encapsulate *compilation-summary-function* 'cadre
                       (lambda (original &rest arguments)
                         (let ((*error-output* (make-broadcast-stream)))
                           (apply original arguments)))))
@@ -31,7 +30,7 @@ them is ended and never started again."
   "A file that is loaded while load-file evaluates another is its own source."
   (sb-int:encapsulate 'load 'cadre
                       (lambda (original &rest arguments)
-                        (let ((sb-c::*source-namestring* nil))
+                        (with-source-file (nil)
                           (apply original arguments)))))
 
 (defun warm-up ()

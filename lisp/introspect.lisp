@@ -281,7 +281,7 @@
 (defun slot-initform (slot)
   "The initform of SLOT as it was written. That of a condition is kept as a form that returns it."
   (let ((form (sb-mop:slot-definition-initform slot)))
-    (if (and (typep slot 'sb-pcl::condition-slot-definition)
+    (if (and (typep slot 'condition-slot)
              (consp form) (eq (first form) 'quote))
         (second form)
         form)))
@@ -349,8 +349,7 @@
 (defun slot-accessor-method-p (method)
   "True for what SBCL makes by itself, for slot names that some code uses: nobody calls it by name."
   (let ((function (sb-mop:method-generic-function method)))
-    (and function
-         (typep (sb-mop:generic-function-name function) '(cons (eql sb-pcl::slot-accessor))))))
+    (and function (slot-accessor-name-p (sb-mop:generic-function-name function)))))
 
 (define-operation "find-methods" (call request)
   (setf (call-phase call) "inspect")
@@ -382,10 +381,8 @@
   (let ((total 0) (size sb-vm:gencgc-page-bytes))
     (declare (type word total))
     (loop for page from 0 below next-free-page
-          do (let ((entry (deref page-table page)))
-               (when (and (plusp (logand 255 (slot entry 'sb-vm::flags)))
-                          (= number (slot entry 'sb-vm::gen)))
-                 (incf total size))))
+          do (when (and (plusp (page-flags page)) (= number (page-generation page)))
+               (incf total size)))
     total))
 
 (define-operation "memory" (call request)

@@ -136,7 +136,7 @@
         ((zerop float) (write-ascii (if (minusp (float-sign float)) "-0.0" "0.0") writer))
         (t
          (when (minusp float) (write-octet 45 writer))
-         (multiple-value-bind (position digits) (sb-impl::flonum-to-digits (abs float))
+         (multiple-value-bind (position digits) (shortest-digits (abs float))
            (write-octet (char-code (char digits 0)) writer)
            (write-octet 46 writer)
            (if (= (length digits) 1)

@@ -25,10 +25,6 @@
 
 ;;; --- free pages of the collector ----------------------------------------------------------------
 
-(define-alien-variable "next_free_page" long)
-(define-alien-variable "page_table" (* (struct sb-vm::page)))
-(define-alien-variable "anon_dynamic_space_start" unsigned-long)
-
 (defconstant +open-region+ 32)          ; flag of a page that is being allocated from
 
 (defun free-page-p (flags) (zerop flags))
@@ -47,9 +43,7 @@ the last run is what lies beyond the heap in use."
     (flet ((report (from to)
              (funcall function (+ base (* from page-size)) (* (- to from) page-size))))
       (loop for page of-type fixnum from first to end
-            for in-run = (and (< page end)
-                              (funcall wanted (logand 255 (slot (deref page-table page)
-                                                                'sb-vm::flags))))
+            for in-run = (and (< page end) (funcall wanted (page-flags page)))
             do (cond (in-run (unless run (setf run page)))
                      (run (report run page) (setf run nil))))
       (report end (floor (sb-ext:dynamic-space-size) page-size)))))
@@ -71,14 +65,8 @@ take a fault for each."
                    (when (<= (decf size (min run size)) 0)
                      (return-from populate-unfilled-pages)))))
 
-;;; Tables in which the compiler remembers what it found out about types; it writes all over them.
-;;; None where SBCL has no such list.
-(defglobal *type-caches*
-    (let ((names (find-symbol "*CACHE-VECTOR-SYMBOLS*" "SB-IMPL")))
-      (if (and names (boundp names)) (symbol-value names) '())))
-
 (defun populate-type-caches ()
-  "Make their pages writable, as above."
+  "Make the pages of the compiler's type caches writable: it writes all over them."
   (dolist (name *type-caches*)
     (let ((cache (symbol-value name)))
       (when (simple-vector-p cache)     ; else not in use since the last full collection

@@ -75,12 +75,12 @@ COMMON-LISP-USER is gone the agent's own keeps texts printable until the session
 ;;; prettily, with a table that knows nothing else and on a line that never ends.
 
 (defun make-backquote-table ()
-  (let ((table (sb-pretty::make-pprint-dispatch-table #() nil nil))
+  (let ((table (make-empty-pprint-dispatch))
         (standard (copy-pprint-dispatch nil)))
     (flet ((take (type example)
              (set-pprint-dispatch type (pprint-dispatch example standard) 0 table)))
       (take '(cons (eql sb-int:quasiquote)) '`(,x))
-      (take 'sb-impl::comma (sb-int:unquote 'x)))
+      (take 'comma (sb-int:unquote 'x)))
     table))
 
 (defvar *backquote-table* (make-backquote-table))
@@ -89,7 +89,7 @@ COMMON-LISP-USER is gone the agent's own keeps texts printable until the session
   "True when TEXT, printed without the pretty printer, has the representation of a backquote."
   (and (not *print-pretty*)
        (some (lambda (part) (search part text :test #'char-equal))
-             '("QUASIQUOTE" "SB-IMPL::COMMA"))))
+             *backquote-representations*)))
 
 (defun call-with-backquotes (function)
   (let ((*print-pretty* t)
@@ -105,11 +105,9 @@ COMMON-LISP-USER is gone the agent's own keeps texts printable until the session
          (*print-pretty* ,pretty)
          (*print-circle* ,circle)
          (*print-readably* nil)
-         ;; What is printed here is no part of what the user may be printing.
-         (sb-impl::*circularity-hash-table* nil)
-         (sb-impl::*circularity-counter* nil)
          (*package* (session-package)))
-     ,@body))
+     ;; What is printed here is no part of what the user may be printing.
+     (with-fresh-circularity ,@body)))
 
 (defun note-memory-fault (condition)
   "Remember that a memory fault was seen: the image may be corrupt, whoever handled it."

@@ -66,9 +66,7 @@
 (defun probe-finalizers ()
   (add-probe "finalizers"
              (ignore-errors
-              (and (every #'fboundp '(sb-impl::finalizer-thread-start
-                                      sb-impl::finalizer-thread-stop
-                                      sb-impl::finalizer-thread-notify))
+              (and (every #'fboundp *finalizer-thread-functions*)
                    (integerp (pending-finalizer-count))))
              "finalizers run between calls"
              "finalizers do not run"))
@@ -76,8 +74,7 @@
 (defun probe-frames ()
   (add-probe "frames"
              (ignore-errors
-              (multiple-value-bind (name arguments)
-                  (sb-debug::frame-call (sb-di:top-frame))
+              (multiple-value-bind (name arguments) (stack-frame-call (sb-di:top-frame))
                 (and name (listp arguments))))
              "frames have arguments and variables"
              "frames have names only"))

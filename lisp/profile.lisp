@@ -50,10 +50,6 @@ second pair of columns empty."
     (string-trim '(#\Newline)
                  (trim-right (format nil "~{~A~%~}" (without-own-lines table))))))
 
-(defun sample-count ()
-  (let ((samples sb-sprof::*samples*))
-    (if samples (sb-sprof::samples-trace-count samples) 0)))
-
 (define-operation "profile" (call request)
   (let ((mode (profile-mode request))
         (source (make-source-text (required-string request "code"))))
@@ -65,7 +61,7 @@ second pair of columns empty."
      :threads (list sb-thread:*current-thread*))
     (let ((members (unwind-protect (evaluate-source call request source)
                      (sb-sprof:stop-profiling)
-                     (setf (call-samples call) (sample-count)))))
+                     (setf (call-samples call) (profiler-sample-count)))))
       (list* "samples" (call-samples call)
              "table" (and (plusp (call-samples call))
                           (report-text (if (equal (member-of request "report") "graph")

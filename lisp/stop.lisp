@@ -52,9 +52,9 @@ taking the next request, and only a hard stop ends it."
 
 (defun interrupted-frame (context)
   "The innermost frame of what the signal interrupted."
-  (let* ((frame (sb-di::signal-context-frame context))
+  (let* ((frame (signal-frame context))
          (registers (sap-alien context (* os-context-t)))
-         (stack-pointer (sb-vm:context-register registers sb-vm::rsp-offset)))
+         (stack-pointer (context-stack-pointer registers)))
     (cond ((ignore-errors (assembly-caller-frame registers stack-pointer)))
           ((lisp-frame-near-p frame) frame)
           ((ignore-errors (search-frame stack-pointer)))

@@ -177,8 +177,7 @@ types, because it looks at every character that is printed."
 
 (defun count-dry-runs ()
   "Once, when the core is built."
-  (setf sb-impl::*null-broadcast-stream*
-        (make-broadcast-stream (make-instance 'dry-run-stream))))
+  (set-circularity-stream (make-broadcast-stream (make-instance 'dry-run-stream))))
 
 (defun call-with-bounded-stream (function limit ceiling)
   (let* ((stream (make-bounded-stream limit ceiling))

@@ -56,9 +56,9 @@ failure is told like that of a file which is not compiled."
   "Index of the top-level form of the outermost file that FRAMES are compiling or loading."
   (loop for frame in (reverse frames)
         for name = (frame-name frame)
-        do (cond ((eq name 'sb-c::process-toplevel-form)
-                  (return (first (last (second (frame-arguments frame)))))) ; the source path
-                 ((and (consp name) (eq (first name) 'sb-c::top-level-form))
+        do (cond ((form-processor-name-p name)
+                  (return (first (last (second (frame-arguments frame))))))
+                 ((loaded-form-name-p name)
                   (return (sb-di:code-location-toplevel-form-offset
                            (sb-di:frame-code-location (frame-stack-frame frame))))))))
 
@@ -89,7 +89,7 @@ failure is told like that of a file which is not compiled."
 
 (defun file-origin (call context)
   "Origin of what the compiler says, if CONTEXT is about a file."
-  (let ((pathname (sb-c::compiler-error-context-file-name context)))
+  (let ((pathname (context-file-name context)))
     (when (pathnamep pathname)
       (make-origin :form (call-form-number call)
                    :path (absolute-path pathname)
@@ -100,8 +100,8 @@ failure is told like that of a file which is not compiled."
 stream where STREAM is."
   (let ((source (make-source-text (file-text path) path)))
     (advance-place (source-text-place source) (source-text-string source)
-                   (sb-impl::form-tracking-stream-form-start-char-pos stream))
-    (file-position (source-text-stream source) (sb-impl::ansi-stream-input-char-pos stream))
+                   (form-start stream))
+    (file-position (source-text-stream source) (characters-read stream))
     source))
 
 (defun unreadable-file-report (call condition)
@@ -131,9 +131,9 @@ the failure of CALL will tell it, or when the file is gone."
          (*load-pathname* pathname)
          (*load-truename* (truename pathname))
          (*readtable* *readtable*)      ; as LOAD binds them
-         (*package* *package*)
-         (sb-c::*source-namestring* path))
-    (evaluate-source call request source)))
+         (*package* *package*))
+    (with-source-file (path)
+      (evaluate-source call request source))))
 
 (define-operation "load-file" (call request)
   (let ((path (existing-file (required-string request "path"))))

@@ -88,13 +88,8 @@ image unknown: then the session is rolled back."
 ;;; at any time. The supervisor asks for pending finalizers to be run when the session is idle.
 
 (defun pending-finalizers ()
-  "Functions of dead objects that wait to be called: the collector queues their places in the
-finalizer store in a list of the store's hash table."
-  (handler-case
-      (let ((store sb-impl::**finalizer-store**))
-        (loop for place in (sb-impl::hash-table-culled-values (sb-impl::finalizer-id-map store))
-              for entry = (svref store place)
-              append (if (listp entry) entry (list entry))))
+  "Functions of dead objects that wait to be called."
+  (handler-case (queued-finalizers)
     (serious-condition () '())))
 
 (defun system-finalizer-p (function)
@@ -112,10 +107,7 @@ finalizer store in a list of the store's hash table."
       (ignore-errors (sb-kernel:run-pending-finalizers)))))
 
 (defun discard-pending-finalizers ()
-  (ignore-errors
-   (setf (sb-impl::hash-table-culled-values
-          (sb-impl::finalizer-id-map sb-impl::**finalizer-store**))
-         nil)))
+  (ignore-errors (discard-queued-finalizers)))
 
 (defun record-finalizer-error (warning)
   "SBCL turns an error of a finalizer into a warning whose last argument is the condition."

@@ -44,7 +44,7 @@
            (control (simple-condition-format-control condition))
            (text (if (stringp control)
                      control
-                     (ignore-errors (sb-format::fmt-control-string control)))))
+                     (ignore-errors (format-control-text control)))))
       (when (and (= (length arguments) 2)
                  (member (first arguments) '(:function :variable :type))
                  (stringp text)
@@ -53,11 +53,7 @@
 
 (defun compiler-context ()
   "What the compiler is looking at, or NIL when it is not at work."
-  (ignore-errors (sb-c::find-error-context nil)))
-
-(defun context-form-index (context)
-  "Index of the top-level form CONTEXT is about in its text or file."
-  (sb-c::source-path-tlf-number (sb-c::compiler-error-context-original-source-path context)))
+  (ignore-errors (find-compiler-context)))
 
 (defun call-origin (call)
   (let ((source (call-source call)))
@@ -136,7 +132,7 @@ again each time it looks at the form, so only a new text counts."
   (when (recording-p)
     (let ((original (sb-int:encapsulated-condition condition)))
       (multiple-value-bind (message origin)
-          (if (typep original 'sb-c::input-error-in-compile-file)
+          (if (typep original 'unreadable-file-error)
               (unreadable-file-report *call* original)
               (values (warning-text original) (warning-origin *call*)))
         (unless (or (null message) (recorded-before-p message origin))

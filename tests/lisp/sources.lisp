@@ -23,6 +23,26 @@
                     (source-files))
          '()))
 
+(defun internal-symbol-position (line)
+  "Where LINE names a symbol that its package of SBCL does not export, or NIL."
+  (loop for start = (search "sb-" line :test #'char-equal)
+          then (search "sb-" line :start2 (1+ start) :test #'char-equal)
+        while start
+        do (let ((end (position-if-not (lambda (character)
+                                         (or (alphanumericp character) (char= character #\-)))
+                                       line :start start)))
+             (when (and end (eql end (search "::" line :start2 end))) (return start)))))
+
+(define-test "sources: internals of SBCL are named in sbcl.lisp only"
+  (check (internal-symbol-position "(sb-ext:gc) (SB-DI::foo)") 13)
+  (check (internal-symbol-position "(sb-ext:gc) \"::\"") nil)
+  (check (loop for file in (source-files)
+               unless (string= (pathname-name file) "sbcl")
+                 append (loop for (number . line) in (source-lines file)
+                              when (internal-symbol-position line)
+                                collect (list (pathname-name file) number)))
+         '()))
+
 (define-test "loading: the agent is not started"
   (check *main-thread* nil)
   (check *registered-pid* 0)

@@ -14,11 +14,23 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
-const TOP_FOLDERS = ['src', 'lisp', 'include', 'tests', 'scripts', 'docs', 'bench', 'fuzz',
-  'examples'];
+const TOP_FOLDERS = [
+  'src',
+  'lisp',
+  'include',
+  'tests',
+  'scripts',
+  'docs',
+  'bench',
+  'fuzz',
+  'examples',
+];
 const SECTION = '\\d+(?:\\.\\d+)*(?![\\w.]*\\w)';
-const DOCUMENT = new RegExp(`(?<![\\w./-])([\\w./-]*[\\w-]\\.md)(?![\\w-])` +
-  `((?: sections?)? ${SECTION}(?:(?:, | and )${SECTION})*)?`, 'g');
+const DOCUMENT = new RegExp(
+  `(?<![\\w./-])([\\w./-]*[\\w-]\\.md)(?![\\w-])` +
+    `((?: sections?)? ${SECTION}(?:(?:, | and )${SECTION})*)?`,
+  'g',
+);
 const LINK = /\[[^\]]*\]\(([^()\s]+)\)/g;
 const TREE_PATH = new RegExp(`(?<![\\w./-])((?:${TOP_FOLDERS.join('|')})/[\\w./*{},-]*)`, 'g');
 
@@ -38,30 +50,39 @@ function verdict(resolves, file, line, problem) {
 // Blanks fenced code blocks, so that line numbers stay.
 function withoutCode(text) {
   let fence = null;
-  return text.split('\n').map((line) => {
-    const mark = line.match(/^\s*(`{3,}|~{3,})/)?.[1];
-    if (fence) {
-      if (mark && mark.startsWith(fence) && line.trim() === mark) fence = null;
+  return text
+    .split('\n')
+    .map((line) => {
+      const mark = line.match(/^\s*(`{3,}|~{3,})/)?.[1];
+      if (fence) {
+        if (mark?.startsWith(fence) && line.trim() === mark) fence = null;
+        return '';
+      }
+      if (!mark) return line;
+      fence = mark;
       return '';
-    }
-    if (!mark) return line;
-    fence = mark;
-    return '';
-  }).join('\n');
+    })
+    .join('\n');
 }
 
 // The anchor that a forge makes of a heading.
 function slug(heading) {
-  return heading.replace(/`/g, '').replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').toLowerCase()
-    .replace(/[^\p{L}\p{N}_ -]/gu, '').replace(/ /g, '-');
+  return heading
+    .replace(/`/g, '')
+    .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}_ -]/gu, '')
+    .replace(/ /g, '-');
 }
 
 const documents = new Map();
 
 function documentOf(file) {
   if (!documents.has(file)) {
-    const headings = withoutCode(readFileSync(path.join(ROOT, file), 'utf8')).split('\n')
-      .map((line) => line.match(/^#+ +(.*?)\s*$/)?.[1]).filter(Boolean);
+    const headings = withoutCode(readFileSync(path.join(ROOT, file), 'utf8'))
+      .split('\n')
+      .map((line) => line.match(/^#+ +(.*?)\s*$/)?.[1])
+      .filter(Boolean);
     const anchors = new Set();
     for (const heading of headings) {
       const base = slug(heading);
@@ -69,8 +90,9 @@ function documentOf(file) {
       for (let i = 1; anchors.has(anchor); i += 1) anchor = `${base}-${i}`;
       anchors.add(anchor);
     }
-    const sections = new Set(headings
-      .map((heading) => heading.match(/^(\d+(?:\.\d+)*)\.?\s/)?.[1]).filter(Boolean));
+    const sections = new Set(
+      headings.map((heading) => heading.match(/^(\d+(?:\.\d+)*)\.?\s/)?.[1]).filter(Boolean),
+    );
     documents.set(file, { anchors, sections });
   }
   return documents.get(file);
@@ -81,7 +103,8 @@ function documentOf(file) {
 // The document a name means: from the top, from the citing file, or by its name alone in docs/.
 function findDocument(name, file) {
   const places = [name, path.join(path.dirname(file), name), path.join('docs', name)];
-  return places.map((place) => path.normalize(place))
+  return places
+    .map((place) => path.normalize(place))
     .find((place) => !place.startsWith('..') && existsSync(path.join(ROOT, place)));
 }
 
@@ -124,14 +147,19 @@ function expandAlternatives(pattern) {
 function pathExists(pattern) {
   if (!pattern.includes('*')) return existsSync(path.join(ROOT, pattern));
   const folder = path.join(ROOT, path.dirname(pattern));
-  const name = new RegExp(`^${path.basename(pattern).split('*').map((part) =>
-    part.replace(/[.{}]/g, '\\$&')).join('.*')}$`);
+  const name = new RegExp(
+    `^${path
+      .basename(pattern)
+      .split('*')
+      .map((part) => part.replace(/[.{}]/g, '\\$&'))
+      .join('.*')}$`,
+  );
   return existsSync(folder) && readdirSync(folder).some((entry) => name.test(entry));
 }
 
 function checkPaths(file, line, number) {
   for (const [, text] of line.matchAll(TREE_PATH)) {
-    if (text.endsWith('.md')) continue;  // a document, checked above
+    if (text.endsWith('.md')) continue; // a document, checked above
     const names = expandAlternatives(text.replace(/[.,]+$/, ''));
     const isThere = (name) => pathExists(name) || pathExists(path.join(path.dirname(file), name));
     verdict(names.every(isThere), file, number, `no such file: ${text}`);
@@ -140,16 +168,20 @@ function checkPaths(file, line, number) {
 
 // --- main ------------------------------------------------------------------------------------------
 
-const listing = spawnSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '-z'],
-  { cwd: ROOT, encoding: 'utf8', maxBuffer: 1 << 28 });
+const listing = spawnSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '-z'], {
+  cwd: ROOT,
+  encoding: 'utf8',
+  maxBuffer: 1 << 28,
+});
 if (listing.status !== 0) {
   console.error(`check-citations: ${listing.stderr || listing.error}`);
   process.exit(2);
 }
 const CITING = new RegExp(`^(${TOP_FOLDERS.join('|')}|\\.github)/|^[^/]+\\.md$|^Makefile$`);
 const OTHER = /^fuzz\/corpus|^scripts\/check-citations|node_modules|package-lock/;
-const files = listing.stdout.split('\0').filter((file) => CITING.test(file) && !OTHER.test(file) &&
-  existsSync(path.join(ROOT, file)));
+const files = listing.stdout
+  .split('\0')
+  .filter((file) => CITING.test(file) && !OTHER.test(file) && existsSync(path.join(ROOT, file)));
 for (const file of files) {
   const isDocument = file.endsWith('.md');
   const text = readFileSync(path.join(ROOT, file), 'utf8');

@@ -57,7 +57,7 @@ for (const document of [README, ...documents]) {
 
 describe('README.md: what to try first works', () => {
   const shell = newShell();
-  const [, commands] = readFileSync(README, 'utf8').match(/^## Use it yourself\n\n```sh\n([^`]*)```/m);
+  const [, commands] = readFileSync(README, 'utf8').match(/^## Command line\n\n```sh\n([^`]*)```/m);
   for (const command of commands.trim().split('\n')) {
     test(titleOf(command), () => {
       const { status, stdout } = shell(command);

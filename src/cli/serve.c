@@ -267,7 +267,7 @@ static int build_server(struct server *server, const struct serve_options *optio
         .name = "cadre",
         .title = "Cadre",
         .version = CADRE_VERSION,
-        .instructions = tools_instructions(),
+        .instructions = tools_instructions,
         .subscribe = true,
         .tasks = true,
     };

@@ -7,7 +7,6 @@
 #include "context/operation.h"
 #include "tools/context_resources.h"
 #include "tools/context_tools.h"
-#include "tools/schema.h"
 
 enum {
     OPERATIONS = CONTEXT_OPERATION_RENDER + 1,
@@ -33,119 +32,6 @@ struct context_tools {
 
 // --- tools --------------------------------------------------------------------------------------
 
-#define TYPE_NAMES "\"code\",\"text\",\"file\",\"repl-history\",\"error\",\"custom\""
-#define SCHEMA_TYPES                                                                           \
-    "\"types\":{\"type\":\"array\",\"items\":{\"type\":\"string\",\"enum\":[" TYPE_NAMES "]}," \
-    "\"description\":\"only items of these types\"}"
-#define SCHEMA_LIMIT SCHEMA_INTEGER("limit", "only the newest so many items, >= 0")
-#define SCHEMA_ID SCHEMA_STRING("id", "id of an item, e.g. ctx-3")
-
-#define SCHEMA_ITEM                                                                               \
-    "{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\",\"pattern\":\"^ctx-[0-9]+$" \
-    "\"},"                                                                                        \
-    "\"type\":{\"type\":\"string\",\"enum\":[" TYPE_NAMES "]},\"content\":{\"type\":\"string\"}," \
-    "\"metadata\":{\"type\":[\"object\",\"null\"]},\"timestamp\":{\"type\":\"integer\","          \
-    "\"minimum\":0}},"                                                                            \
-    "\"required\":[\"id\",\"type\",\"content\",\"metadata\",\"timestamp\"],"                      \
-    "\"additionalProperties\":false}"
-#define SCHEMA_SUMMARY                                                                             \
-    "{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\"},\"type\":{\"type\":"        \
-    "\"string\"},"                                                                                 \
-    "\"timestamp\":{\"type\":\"integer\"},\"metadata\":{\"type\":[\"object\",\"null\"]},"          \
-    "\"characters\":{\"type\":\"integer\"},\"pinned\":{\"type\":\"boolean\"},"                     \
-    "\"preview\":{\"type\":\"string\"}},\"required\":[\"id\",\"type\",\"timestamp\",\"metadata\"," \
-    "\"characters\",\"pinned\",\"preview\"]}"
-#define SCHEMA_CONTEXT_RESULT(members)                                                             \
-    "{\"type\":\"object\",\"properties\":{\"ok\":{\"type\":\"boolean\"}," members "," SCHEMA_ERROR \
-    "},\"required\":[\"ok\"]}"
-#define INTEGER_MEMBER(name) "\"" name "\":{\"type\":\"integer\"}"
-#define BOOLEAN_MEMBER(name) "\"" name "\":{\"type\":\"boolean\"}"
-
-static const struct mcp_tool tool_table[OPERATIONS] = {
-    [CONTEXT_OPERATION_ADD] =
-        {
-            .name = "add-context",
-            .title = "Add context",
-            .description = "Keep a piece of code, text, a file, a REPL turn or an error for later "
-                           "prompts. The item "
-                           "gets an id (ctx-N) and survives restarts. When the window is full the "
-                           "oldest unpinned "
-                           "item is dropped and reported. With `id` and `pinned` only, pins or "
-                           "unpins an item.",
-            .input_schema = SCHEMA_OBJECT(
-                "", SCHEMA_STRING("content", "the text to keep, at most 1 MiB"),
-                "\"type\":{\"type\":\"string\",\"enum\":[" TYPE_NAMES
-                "],\"description\":\"default code\"}",
-                "\"metadata\":{\"type\":[\"object\",\"null\"],\"description\":\"free; standard "
-                "keys: filename, start_line, end_line, package; type custom needs custom_type\"}",
-                SCHEMA_BOOLEAN("pinned", "never drop it, default false"), SCHEMA_ID),
-            .output_schema = SCHEMA_CONTEXT_RESULT("\"item\":" SCHEMA_ITEM "," BOOLEAN_MEMBER(
-                "pinned") ",\"evicted\":{\"type\":\"array\","
-                          "\"items\":" SCHEMA_ITEM "},\"warnings\":" SCHEMA_OBJECTS
-                          "," INTEGER_MEMBER("count") "," INTEGER_MEMBER("max_items")),
-            .flags = MCP_TOOL_NAMES_ONLY,
-        },
-    [CONTEXT_OPERATION_LIST] =
-        {
-            .name = "list-context",
-            .title = "List context",
-            .description =
-                "What is kept, oldest first, with a preview of each item. `content` adds "
-                "the full items to the structured result.",
-            .input_schema =
-                SCHEMA_OBJECT("", SCHEMA_TYPES, SCHEMA_LIMIT,
-                              "\"ids\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},"
-                              "\"description\":\"only these items\"}",
-                              SCHEMA_BOOLEAN("content", "full items, too; default false")),
-            .output_schema = SCHEMA_CONTEXT_RESULT(
-                "\"summaries\":{\"type\":\"array\",\"items\":" SCHEMA_SUMMARY
-                "},\"items\":{\"type\":"
-                "\"array\",\"items\":" SCHEMA_ITEM "}," INTEGER_MEMBER("count") "," INTEGER_MEMBER(
-                    "total") "," INTEGER_MEMBER("max_items")),
-            .flags = MCP_TOOL_NAMES_ONLY | MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT,
-        },
-    [CONTEXT_OPERATION_REMOVE] =
-        {
-            .name = "remove-context",
-            .title = "Remove context",
-            .description = "Delete one item, pinned or not. Its id is never used again.",
-            .input_schema = SCHEMA_OBJECT("\"id\"", SCHEMA_ID),
-            .output_schema =
-                SCHEMA_CONTEXT_RESULT("\"removed\":" SCHEMA_ITEM "," INTEGER_MEMBER("count")),
-            .flags = MCP_TOOL_NAMES_ONLY | MCP_TOOL_DESTRUCTIVE | MCP_TOOL_IDEMPOTENT,
-        },
-    [CONTEXT_OPERATION_CLEAR] =
-        {
-            .name = "clear-context",
-            .title = "Clear context",
-            .description = "Delete all items, or those of some types. Pinned items stay unless "
-                           "`include_pinned` is true.",
-            .input_schema =
-                SCHEMA_OBJECT("", SCHEMA_TYPES,
-                              SCHEMA_BOOLEAN("include_pinned", "pinned items, too; default false")),
-            .output_schema =
-                SCHEMA_CONTEXT_RESULT(INTEGER_MEMBER("removed") "," INTEGER_MEMBER("kept_pinned")),
-            .flags = MCP_TOOL_NAMES_ONLY | MCP_TOOL_DESTRUCTIVE | MCP_TOOL_IDEMPOTENT,
-        },
-    [CONTEXT_OPERATION_RENDER] =
-        {
-            .name = "render-context",
-            .title = "Render context",
-            .description =
-                "The items as one Markdown document for a prompt. With `max_chars` whole "
-                "items are left out, oldest unpinned first, and the document says so.",
-            .input_schema = SCHEMA_OBJECT(
-                "", SCHEMA_TYPES, SCHEMA_LIMIT,
-                SCHEMA_INTEGER("max_chars", "longest document in characters, >= 200"),
-                "\"style\":{\"type\":\"string\",\"enum\":[\"block\",\"inline\"],\"description\":"
-                "\"block (default): location on its own line; inline: in the heading\"}"),
-            .output_schema = SCHEMA_CONTEXT_RESULT(
-                "\"markdown\":{\"type\":\"string\"}," INTEGER_MEMBER("characters") "," INTEGER_MEMBER(
-                    "shown") "," INTEGER_MEMBER("omitted") "," BOOLEAN_MEMBER("truncated")),
-            .flags = MCP_TOOL_NAMES_ONLY | MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT,
-        },
-};
-
 static void handle_tool(struct mcp_call *call, void *data)
 {
     struct binding *binding = data;
@@ -153,6 +39,22 @@ static void handle_tool(struct mcp_call *call, void *data)
                                                    binding->operation, mcp_call_arguments(call));
     mcp_call_reply(call, value_text(result.text), result.structured, !result.ok);
 }
+
+static const struct tool context_tools[OPERATIONS] = {
+    [CONTEXT_OPERATION_ADD] = {"add-context", MCP_TOOL_NAMES_ONLY, handle_tool},
+    [CONTEXT_OPERATION_LIST] = {"list-context",
+                                MCP_TOOL_NAMES_ONLY | MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT,
+                                handle_tool},
+    [CONTEXT_OPERATION_REMOVE] = {"remove-context",
+                                  MCP_TOOL_NAMES_ONLY | MCP_TOOL_DESTRUCTIVE | MCP_TOOL_IDEMPOTENT,
+                                  handle_tool},
+    [CONTEXT_OPERATION_CLEAR] = {"clear-context",
+                                 MCP_TOOL_NAMES_ONLY | MCP_TOOL_DESTRUCTIVE | MCP_TOOL_IDEMPOTENT,
+                                 handle_tool},
+    [CONTEXT_OPERATION_RENDER] = {"render-context",
+                                  MCP_TOOL_NAMES_ONLY | MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT,
+                                  handle_tool},
+};
 
 // --- notifications ------------------------------------------------------------------------------
 
@@ -228,11 +130,7 @@ static void register_tools(struct tools *tools, struct context_tools *context)
 {
     for (int i = 0; i < OPERATIONS; i++) {
         context->bindings[i] = (struct binding){context, (enum context_operation)i};
-        struct mcp_tool tool = tool_table[i];
-        tool.handler = handle_tool;
-        tool.data = &context->bindings[i];
-        if (tools_selected(tools, tool.name))
-            mcp_server_add_tool(tools->server, &tool);
+        tools_add(tools, &context_tools[i], &context->bindings[i]);
     }
 }
 

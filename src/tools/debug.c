@@ -4,7 +4,6 @@
 #include "base/array.h"
 #include "tools/result/result_structured.h"
 #include "tools/result/result_text.h"
-#include "tools/schema.h"
 #include "tools/session_call.h"
 
 #define UNAFFECTED "The frozen error and the session are unaffected."
@@ -197,54 +196,10 @@ static void handle_restart(struct mcp_call *call, void *data)
         session_call_submit(data, call, &request, render_restart);
 }
 
-static const struct mcp_tool debug_tools[] = {
-    {
-        .name = "inspect-frame",
-        .title = "Variables of a frame",
-        .description =
-            "Locals and source of a frame of a frozen error; path drills into a variable: "
-            "[\"Y\", 2, \"SLOT\"].",
-        .input_schema = SCHEMA_OBJECT(
-            "", SCHEMA_INTEGER("frame", "frame number, default 0"), SCHEMA_ERROR_NUMBER,
-            "\"path\":{\"type\":\"array\",\"description\":\"variable name, then integers, slot "
-            "names, or \\\"key\\\" and a form\"}",
-            SCHEMA_TIMEOUT, SCHEMA_SESSION),
-        .output_schema = SCHEMA_RESULT(
-            "\"frame\":{\"type\":\"integer\"},\"call\":{\"type\":\"string\"},\"source\":{\"type\":"
-            "\"string\"},\"locals\":" SCHEMA_OBJECTS ",\"unavailable\":" SCHEMA_STRINGS
-            ",\"object\":{\"type\":\"object\"},"),
-        .flags = MCP_TOOL_READ_ONLY,
-        .handler = handle_inspect,
-    },
-    {
-        .name = "eval-in-frame",
-        .title = "Evaluate in a frame",
-        .description = "Evaluate forms with a frame's variables visible, in a copy of the frozen "
-                       "error. Effects are discarded.",
-        .input_schema = SCHEMA_OBJECT("\"code\"", SCHEMA_CODE,
-                                      SCHEMA_INTEGER("frame", "frame number, default 0"),
-                                      SCHEMA_ERROR_NUMBER, SCHEMA_TIMEOUT, SCHEMA_SESSION),
-        .output_schema = SCHEMA_EVALUATION_BRIEF,
-        .flags = MCP_TOOL_READ_ONLY,
-        .handler = handle_eval,
-    },
-    {
-        .name = "invoke-restart",
-        .title = "Invoke a restart",
-        .description = "Continue a frozen error through one of its restarts, after optional code "
-                       "(e.g. a corrected defun), in a copy. adopt makes the outcome the session.",
-        .input_schema = SCHEMA_OBJECT(
-            "\"restart\"",
-            "\"restart\":{\"type\":[\"string\",\"integer\"],\"description\":\"name or number\"}",
-            "\"values\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":\"one "
-            "Lisp form per value\"}",
-            SCHEMA_STRING("code", "forms to evaluate first"),
-            SCHEMA_BOOLEAN("adopt", "keep the outcome, default false"), SCHEMA_ERROR_NUMBER,
-            SCHEMA_TIMEOUT, SCHEMA_SESSION),
-        .output_schema = SCHEMA_EVALUATION_BRIEF,
-        .flags = MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD,
-        .handler = handle_restart,
-    },
+static const struct tool debug_tools[] = {
+    {"inspect-frame", MCP_TOOL_READ_ONLY, handle_inspect},
+    {"eval-in-frame", MCP_TOOL_READ_ONLY, handle_eval},
+    {"invoke-restart", MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD, handle_restart},
 };
 
 void tools_register_debug(struct tools *tools)

@@ -5,7 +5,6 @@
 #include "base/array.h"
 #include "tools/result/result_structured.h"
 #include "tools/result/result_text.h"
-#include "tools/schema.h"
 #include "tools/session_call.h"
 
 enum { FRAMES_MAX = 1000 };
@@ -259,45 +258,10 @@ static void handle_list(struct mcp_call *call, void *data)
     tool_reply(call, &result);
 }
 
-static const struct mcp_tool error_tools[] = {
-    {
-        .name = "describe-last-error",
-        .title = "Describe the last error",
-        .description = "Type, message, place, restarts and top frames of the last error since the "
-                       "last success, or of the error with the given number.",
-        .input_schema = SCHEMA_OBJECT("", SCHEMA_ERROR_NUMBER, SCHEMA_SESSION),
-        .output_schema = "{\"type\":\"object\",\"required\":[\"ok\"],\"properties\":{\"ok\":{"
-                         "\"type\":"
-                         "\"boolean\"},\"session\":{\"type\":\"string\"}," SCHEMA_CONDITION "}}",
-        .flags = MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT,
-        .handler = handle_describe,
-    },
-    {
-        .name = "get-backtrace",
-        .title = "Full backtrace of an error",
-        .description = "All frames of an error, innermost first, with locals on request.",
-        .input_schema =
-            SCHEMA_OBJECT("", SCHEMA_ERROR_NUMBER,
-                          SCHEMA_INTEGER("max-frames", "1 to 1000, default the session's limit"),
-                          SCHEMA_INTEGER("offset", "first frame, default 0"),
-                          SCHEMA_BOOLEAN("locals", "show each frame's variables"),
-                          SCHEMA_BOOLEAN("raw", "the unfiltered stack"), SCHEMA_SESSION),
-        .output_schema =
-            SCHEMA_RESULT("\"id\":{\"type\":\"integer\"},\"frames\":" SCHEMA_OBJECTS
-                          ",\"depth\":{\"type\":\"integer\"},\"locals\":" SCHEMA_OBJECTS ","),
-        .flags = MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT,
-        .handler = handle_backtrace,
-    },
-    {
-        .name = "list-errors",
-        .title = "Error history",
-        .description = "The session's last 20 errors, newest first.",
-        .input_schema = SCHEMA_OBJECT("", SCHEMA_INTEGER("limit", "at most so many, default 20"),
-                                      SCHEMA_SESSION),
-        .output_schema = SCHEMA_RESULT("\"errors\":" SCHEMA_OBJECTS ","),
-        .flags = MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT,
-        .handler = handle_list,
-    },
+static const struct tool error_tools[] = {
+    {"describe-last-error", MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_describe},
+    {"get-backtrace", MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_backtrace},
+    {"list-errors", MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_list},
 };
 
 void tools_register_errors(struct tools *tools)

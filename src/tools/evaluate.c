@@ -2,7 +2,6 @@
 #include "base/array.h"
 #include "tools/result/result_structured.h"
 #include "tools/result/result_text.h"
-#include "tools/schema.h"
 #include "tools/session_call.h"
 
 static void render_evaluate(const struct session_call *run, const struct session_reply *reply,
@@ -109,62 +108,11 @@ static void handle_limits(struct mcp_call *call, void *data)
     tool_reply(call, &result);
 }
 
-static const struct mcp_tool evaluate_tools[] = {
-    {
-        .name = "evaluate-lisp",
-        .title = "Evaluate Common Lisp",
-        .description =
-            "Evaluate Common Lisp forms in a live, persistent session (SBCL). Definitions stay. "
-            "Returns output, warnings and every value of the last form, or the error with its "
-            "backtrace and restarts. Nothing the code does can lose the session: a crash or hang "
-            "undoes this call only.",
-        .input_schema = SCHEMA_OBJECT("\"code\"", SCHEMA_CODE, SCHEMA_PACKAGE,
-                                      SCHEMA_BOOLEAN("capture-time", "add a timing line"),
-                                      SCHEMA_TIMEOUT, SCHEMA_SESSION),
-        .output_schema = SCHEMA_EVALUATION,
-        .flags = MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD,
-        .handler = handle_evaluate,
-    },
-    {
-        .name = "time-execution",
-        .title = "Time an evaluation",
-        .description = "Evaluate like evaluate-lisp and report wall, run and GC time, bytes consed "
-                       "and page faults.",
-        .input_schema =
-            SCHEMA_OBJECT("\"code\"", SCHEMA_CODE, SCHEMA_PACKAGE, SCHEMA_TIMEOUT, SCHEMA_SESSION),
-        .output_schema = SCHEMA_EVALUATION_BRIEF,
-        .flags = MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD,
-        .handler = handle_time,
-    },
-    {
-        .name = "compile-form",
-        .title = "Compile without running",
-        .description = "Compile forms and report type conflicts, undefined names, style warnings "
-                       "and notes. Runs in a throw-away copy: the session does not change.",
-        .input_schema =
-            SCHEMA_OBJECT("\"code\"", SCHEMA_CODE, SCHEMA_PACKAGE, SCHEMA_TIMEOUT, SCHEMA_SESSION),
-        .output_schema =
-            "{\"type\":\"object\",\"required\":[\"ok\"],\"properties\":{\"ok\":{\"type\":"
-            "\"boolean\"},\"session\":{\"type\":\"string\"},\"forms\":{\"type\":\"integer\"},"
-            "\"warnings\":" SCHEMA_OBJECTS ",\"notes\":" SCHEMA_OBJECTS
-            ",\"errors\":" SCHEMA_OBJECTS "," SCHEMA_TIMING "," SCHEMA_CONDITION "}}",
-        .flags = MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT,
-        .handler = handle_compile,
-    },
-    {
-        .name = "configure-limits",
-        .title = "Show or change limits",
-        .description = "Show or change a session's limits; arguments left out stay as they are.",
-        .input_schema = SCHEMA_OBJECT(
-            "", SCHEMA_INTEGER("timeout", "seconds per call, 0 = none, at most 86400"),
-            SCHEMA_INTEGER("max-output", "characters per stream, 1 to 4000000"),
-            SCHEMA_INTEGER("max-memory", "MB of live data, at least 64"),
-            SCHEMA_INTEGER("max-frames", "frames shown with an error, 1 to 1000"),
-            SCHEMA_INTEGER("snapshots", "snapshots kept, 1 to 256"), SCHEMA_SESSION),
-        .output_schema = SCHEMA_RESULT("\"limits\":{\"type\":\"object\"},"),
-        .flags = MCP_TOOL_IDEMPOTENT,
-        .handler = handle_limits,
-    },
+static const struct tool evaluate_tools[] = {
+    {"evaluate-lisp", MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD, handle_evaluate},
+    {"time-execution", MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD, handle_time},
+    {"compile-form", MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_compile},
+    {"configure-limits", MCP_TOOL_IDEMPOTENT, handle_limits},
 };
 
 void tools_register_evaluate(struct tools *tools)

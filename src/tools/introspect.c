@@ -5,7 +5,6 @@
 #include "base/array.h"
 #include "tools/result/result_structured.h"
 #include "tools/result/result_text.h"
-#include "tools/schema.h"
 #include "tools/session_call.h"
 
 // Fills the parts all of these share: the structured copy of the agent's members, the failure's text
@@ -296,54 +295,16 @@ static void handle_macroexpand(struct mcp_call *call, void *data)
     session_call_submit(data, call, &request, render_expansion);
 }
 
-#define NAME_SCHEMA SCHEMA_STRING("name", "symbol, may carry a package prefix")
-#define CLASS_SCHEMA SCHEMA_STRING("class", "class name")
-#define FOUND_SCHEMA "\"found\":{\"type\":\"boolean\"},\"message\":{\"type\":\"string\"},"
 #define READ_ONLY (MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT)
 
-static const struct mcp_tool introspection_tools[] = {
-    {"describe-symbol", "Describe a symbol",
-     "Kind, arglist, value, documentation and source of a symbol.",
-     SCHEMA_OBJECT("\"name\"", NAME_SCHEMA, SCHEMA_PACKAGE, SCHEMA_SESSION),
-     SCHEMA_RESULT(FOUND_SCHEMA "\"symbol\":{\"type\":\"string\"},\"kind\":{\"type\":\"string\"},"),
-     READ_ONLY, handle_symbol, NULL},
-    {"apropos-search", "Search symbols", "Symbols whose names contain a text.",
-     SCHEMA_OBJECT("\"pattern\"", SCHEMA_STRING("pattern", "substring, any case"), SCHEMA_PACKAGE,
-                   "\"type\":{\"type\":\"string\",\"enum\":[\"function\",\"macro\",\"variable\","
-                   "\"class\",\"generic-function\"]}",
-                   SCHEMA_SESSION),
-     SCHEMA_RESULT("\"matches\":" SCHEMA_OBJECTS ",\"total\":{\"type\":\"integer\"},"), READ_ONLY,
-     handle_apropos, NULL},
-    {"who-calls", "Callers of a function", "Functions that call the named one.",
-     SCHEMA_OBJECT("\"name\"", NAME_SCHEMA, SCHEMA_PACKAGE, SCHEMA_SESSION),
-     SCHEMA_RESULT(FOUND_SCHEMA "\"symbol\":{\"type\":\"string\"},\"callers\":" SCHEMA_STRINGS
-                                ",\"total\":{\"type\":\"integer\"},"),
-     READ_ONLY, handle_callers, NULL},
-    {"who-references", "Users of a variable", "Code that reads, binds or sets a variable.",
-     SCHEMA_OBJECT("\"name\"", NAME_SCHEMA, SCHEMA_PACKAGE, SCHEMA_SESSION),
-     SCHEMA_RESULT(FOUND_SCHEMA "\"symbol\":{\"type\":\"string\"},\"references\":" SCHEMA_STRINGS
-                                ",\"total\":{\"type\":\"integer\"},"),
-     READ_ONLY, handle_references, NULL},
-    {"macroexpand-form", "Expand a macro", "Expand a form in a throw-away copy of the session.",
-     SCHEMA_OBJECT("\"form\"", SCHEMA_STRING("form", "one form"),
-                   SCHEMA_BOOLEAN("full", "expand until no macro is left"), SCHEMA_PACKAGE,
-                   SCHEMA_TIMEOUT, SCHEMA_SESSION),
-     SCHEMA_RESULT("\"form\":{\"type\":\"string\"},\"expansion\":{\"type\":\"string\"},"
-                   "\"expanded\":{\"type\":"
-                   "\"boolean\"},"),
-     READ_ONLY, handle_macroexpand, NULL},
-    {"class-info", "Describe a class",
-     "Superclasses, subclasses, precedence list and slots of a class.",
-     SCHEMA_OBJECT("\"class\"", CLASS_SCHEMA, SCHEMA_PACKAGE, SCHEMA_SESSION),
-     SCHEMA_RESULT(FOUND_SCHEMA "\"class\":{\"type\":\"string\"},\"direct_slots\":" SCHEMA_OBJECTS
-                                ","),
-     READ_ONLY, handle_class, NULL},
-    {"find-methods", "Methods on a class", "Methods specialized on a class.",
-     SCHEMA_OBJECT("\"class\"", CLASS_SCHEMA, SCHEMA_PACKAGE,
-                   SCHEMA_BOOLEAN("include-inherited", "also those of superclasses"),
-                   SCHEMA_SESSION),
-     SCHEMA_RESULT(FOUND_SCHEMA "\"class\":{\"type\":\"string\"},\"methods\":" SCHEMA_OBJECTS ","),
-     READ_ONLY, handle_methods, NULL},
+static const struct tool introspection_tools[] = {
+    {"describe-symbol", READ_ONLY, handle_symbol},
+    {"apropos-search", READ_ONLY, handle_apropos},
+    {"who-calls", READ_ONLY, handle_callers},
+    {"who-references", READ_ONLY, handle_references},
+    {"macroexpand-form", READ_ONLY, handle_macroexpand},
+    {"class-info", READ_ONLY, handle_class},
+    {"find-methods", READ_ONLY, handle_methods},
 };
 
 void tools_register_introspect(struct tools *tools)

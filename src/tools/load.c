@@ -12,7 +12,6 @@
 #include "base/path.h"
 #include "tools/result/result_structured.h"
 #include "tools/result/result_text.h"
-#include "tools/schema.h"
 #include "tools/session_call.h"
 
 static void fill_evaluation(struct mcp_call *call, const struct session_reply *reply,
@@ -349,41 +348,12 @@ static void handle_memory(struct mcp_call *call, void *data)
     session_call_submit(data, call, &request, render_memory);
 }
 
-static const struct mcp_tool load_tools[] = {
-    {"load-file", "Load a Lisp file",
-     "Evaluate a file's forms in the session; errors name path and line.",
-     SCHEMA_OBJECT("\"path\"",
-                   SCHEMA_STRING("path", "file, relative to the server's working directory"),
-                   SCHEMA_PACKAGE, SCHEMA_BOOLEAN("compile", "compile-file first"), SCHEMA_TIMEOUT,
-                   SCHEMA_SESSION),
-     SCHEMA_EVALUATION_BRIEF, MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD, handle_load_file, NULL},
-    {"load-system", "Load an ASDF system",
-     "Load a system, also one of the server's working directory; it is loaded again after a reset.",
-     SCHEMA_OBJECT("\"system\"", SCHEMA_STRING("system", "ASDF system name"), SCHEMA_TIMEOUT,
-                   SCHEMA_SESSION),
-     SCHEMA_EVALUATION_BRIEF, MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD, handle_load_system, NULL},
-    {"describe-system", "Describe an ASDF system",
-     "Version, description, dependencies and components of a system.",
-     SCHEMA_OBJECT("\"system\"", SCHEMA_STRING("system", "ASDF system name"), SCHEMA_SESSION),
-     SCHEMA_RESULT("\"found\":{\"type\":\"boolean\"},\"name\":{\"type\":\"string\"},"),
-     MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_describe_system, NULL},
-    {"profile-code", "Profile an evaluation", "Evaluate under SBCL's statistical profiler.",
-     SCHEMA_OBJECT(
-         "\"code\"", SCHEMA_CODE, SCHEMA_PACKAGE,
-         "\"mode\":{\"type\":\"string\",\"enum\":[\"cpu\",\"time\",\"alloc\"]}",
-         SCHEMA_INTEGER("max-samples", "default 1000"),
-         "\"sample-interval\":{\"type\":\"number\",\"description\":\"seconds, default 0.01\"}",
-         "\"report-type\":{\"type\":\"string\",\"enum\":[\"flat\",\"graph\"]}", SCHEMA_TIMEOUT,
-         SCHEMA_SESSION),
-     SCHEMA_EVALUATION_BRIEF, MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD, handle_profile, NULL},
-    {"memory-report", "Memory of a session",
-     "Heap, collections, and memory of every process of the session.",
-     SCHEMA_OBJECT(
-         "", "\"verbosity\":{\"type\":\"string\",\"enum\":[\"minimal\",\"default\",\"detailed\"]}",
-         SCHEMA_BOOLEAN("gc-first", "collect garbage before measuring"), SCHEMA_SESSION),
-     SCHEMA_RESULT("\"live_bytes\":{\"type\":\"integer\"},\"heap_bytes\":{\"type\":"
-                   "\"integer\"},"),
-     MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_memory, NULL},
+static const struct tool load_tools[] = {
+    {"load-file", MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD, handle_load_file},
+    {"load-system", MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD, handle_load_system},
+    {"describe-system", MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_describe_system},
+    {"profile-code", MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD, handle_profile},
+    {"memory-report", MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_memory},
 };
 
 void tools_register_load(struct tools *tools)

@@ -9,7 +9,6 @@
 #include "tools/program/named_memory.h"
 #include "tools/program/program_step.h"
 #include "tools/result/result_structured.h"
-#include "tools/schema.h"
 #include "tools/session_call.h"
 #include "value/text/json.h"
 
@@ -394,43 +393,9 @@ static void handle_list(struct mcp_call *call, void *data)
     toolbox_begin(tools->toolbox, tools->sessions, mcp_call_region(call), &wish, on_listed, call);
 }
 
-#define SCHEMA_OBJECT_OF(name, description) \
-    "\"" name "\":{\"type\":\"object\",\"description\":\"" description "\"}"
-
-static const struct mcp_tool program_tools[] = {
-    {
-        .name = "run-program",
-        .title = "Run a program",
-        .description = "Run a sandboxed program in PTC-Lisp, a small Clojure: ctx/x reads the "
-                       "context, (tool/name {:k v}) calls a tool, the last value is the result.",
-        .input_schema =
-            SCHEMA_OBJECT("\"source\"", SCHEMA_STRING("source", "the program"),
-                          SCHEMA_OBJECT_OF("context", "read as ctx/name"),
-                          "\"memory\":{\"type\":[\"object\",\"string\"],\"description\":\"it, or "
-                          "the name of a kept one\"}",
-                          "\"tools\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},"
-                          "\"description\":\"default all\"}",
-                          SCHEMA_STRING("signature", "e.g. (n :int) -> {sum :float}"),
-                          "\"validation\":{\"type\":\"string\",\"enum\":[\"enabled\",\"warn_only\","
-                          "\"disabled\",\"strict\"]}",
-                          SCHEMA_OBJECT_OF("limits", "timeout ms, max_memory bytes, …")),
-        .output_schema = "{\"type\":\"object\",\"required\":[\"ok\"],\"properties\":{\"ok\":{"
-                         "\"type\":\"boolean\"},"
-                         "\"printed\":{\"type\":[\"string\",\"null\"]},\"fail\":{"
-                         "\"type\":[\"object\",\"null\"]}," SCHEMA_ERROR "}}",
-        .flags = MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD,
-        .handler = handle_run,
-    },
-    {
-        .name = "list-program-tools",
-        .title = "Tools of programs",
-        .description =
-            "Names, signatures and descriptions of the tools that run-program's programs can call.",
-        .input_schema = SCHEMA_OBJECT("", ""),
-        .output_schema = SCHEMA_RESULT("\"tools\":" SCHEMA_OBJECTS ","),
-        .flags = MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT,
-        .handler = handle_list,
-    },
+static const struct tool program_tools[] = {
+    {"run-program", MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD, handle_run},
+    {"list-program-tools", MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_list},
 };
 
 void tools_register_program(struct tools *tools)

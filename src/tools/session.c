@@ -4,7 +4,6 @@
 #include "base/array.h"
 #include "tools/result/result_structured.h"
 #include "tools/result/result_text.h"
-#include "tools/schema.h"
 #include "tools/session_call.h"
 
 enum { ASK_BEFORE_RESET_FROM = 10 };  // evaluations that a reset would set aside
@@ -235,74 +234,12 @@ static void handle_close(struct mcp_call *call, void *data)
     tool_reply(call, &result);
 }
 
-static const struct mcp_tool session_tools[] = {
-    {
-        .name = "list-definitions",
-        .title = "What the session has defined",
-        .description =
-            "Functions, variables, macros, classes, packages and systems that the session "
-            "has beyond a fresh image.",
-        .input_schema = SCHEMA_OBJECT("",
-                                      "\"type\":{\"type\":\"string\",\"enum\":[\"all\","
-                                      "\"functions\",\"variables\",\"macros\",\"classes\"]}",
-                                      SCHEMA_PACKAGE, SCHEMA_SESSION),
-        .output_schema =
-            SCHEMA_RESULT("\"functions\":" SCHEMA_OBJECTS ",\"variables\":" SCHEMA_OBJECTS
-                          ",\"macros\":" SCHEMA_OBJECTS ",\"classes\":" SCHEMA_STRINGS
-                          ",\"packages\":" SCHEMA_STRINGS ",\"systems\":" SCHEMA_STRINGS ","),
-        .flags = MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT,
-        .handler = handle_definitions,
-    },
-    {
-        .name = "reset-session",
-        .title = "Reset a session",
-        .description = "Start the session afresh; the state before it can be rolled back to.",
-        .input_schema = SCHEMA_OBJECT(
-            "", SCHEMA_BOOLEAN("confirm", "reset without asking the user"), SCHEMA_SESSION),
-        .output_schema = SCHEMA_RESULT("\"undo\":{\"type\":\"integer\"},"),
-        .flags = MCP_TOOL_DESTRUCTIVE | MCP_TOOL_IDEMPOTENT,
-        .handler = handle_reset,
-    },
-    {
-        .name = "rollback-session",
-        .title = "Undo evaluations",
-        .description =
-            "Return to the state after an earlier evaluation, by snapshot number or number "
-            "of evaluations to undo. Newer snapshots stay, so one can go forward again.",
-        .input_schema = SCHEMA_OBJECT("", SCHEMA_INTEGER("to", "snapshot number"),
-                                      SCHEMA_INTEGER("steps", "evaluations to undo, default 1"),
-                                      SCHEMA_SESSION),
-        .output_schema =
-            SCHEMA_RESULT("\"snapshot\":{\"type\":\"integer\"},\"undone\":{\"type\":\"array\","
-                          "\"items\":{\"type\":\"integer\"}},\"lost_threads\":" SCHEMA_STRINGS ","),
-        .flags = MCP_TOOL_DESTRUCTIVE | MCP_TOOL_IDEMPOTENT,
-        .handler = handle_rollback,
-    },
-    {
-        .name = "session-info",
-        .title = "State of a session",
-        .description =
-            "State, package, memory, threads, limits, snapshots, frozen errors; all sessions.",
-        .input_schema = SCHEMA_OBJECT("", SCHEMA_SESSION),
-        .output_schema = SCHEMA_RESULT("\"state\":{\"type\":\"string\"},\"package\":{\"type\":"
-                                       "\"string\"},\"pid\":{\"type\":\"integer\"},"
-                                       "\"evaluations\":{\"type\":\"integer\"},\"errors\":{"
-                                       "\"type\":\"integer\"},\"limits\":{\"type\":"
-                                       "\"object\"},\"snapshots\":" SCHEMA_OBJECTS
-                                       ",\"frozen\":{\"type\":\"array\",\"items\":{\"type\":"
-                                       "\"integer\"}},\"sessions\":" SCHEMA_STRINGS ","),
-        .flags = MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT,
-        .handler = handle_info,
-    },
-    {
-        .name = "close-session",
-        .title = "Close a session",
-        .description = "End all processes of a session and forget everything about it.",
-        .input_schema = SCHEMA_OBJECT("", SCHEMA_SESSION),
-        .output_schema = SCHEMA_RESULT("\"sessions\":" SCHEMA_STRINGS ","),
-        .flags = MCP_TOOL_DESTRUCTIVE | MCP_TOOL_IDEMPOTENT,
-        .handler = handle_close,
-    },
+static const struct tool session_tools[] = {
+    {"list-definitions", MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_definitions},
+    {"reset-session", MCP_TOOL_DESTRUCTIVE | MCP_TOOL_IDEMPOTENT, handle_reset},
+    {"rollback-session", MCP_TOOL_DESTRUCTIVE | MCP_TOOL_IDEMPOTENT, handle_rollback},
+    {"session-info", MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_info},
+    {"close-session", MCP_TOOL_DESTRUCTIVE | MCP_TOOL_IDEMPOTENT, handle_close},
 };
 
 void tools_register_session(struct tools *tools)

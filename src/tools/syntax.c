@@ -4,7 +4,6 @@
 #include "base/utf8.h"
 #include "lisp_syntax/lisp_syntax.h"
 #include "tools/result/result_text.h"
-#include "tools/schema.h"
 #include "tools/session_call.h"
 
 static const char *describe_problem(enum syntax_problem problem)
@@ -109,21 +108,9 @@ static void handle_match(struct mcp_call *call, void *data)
     tool_reply(call, &result);
 }
 
-#define POSITION_SCHEMA "\"line\":{\"type\":\"integer\"},\"column\":{\"type\":\"integer\"},"
-
-static const struct mcp_tool syntax_tools[] = {
-    {"validate-syntax", "Check parentheses and strings",
-     "Is the code complete? Scans without reading or running.",
-     SCHEMA_OBJECT("\"code\"", SCHEMA_CODE),
-     SCHEMA_RESULT(
-         "\"valid\":{\"type\":\"boolean\"},\"forms\":{\"type\":\"integer\"}," POSITION_SCHEMA),
-     MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_validate, NULL},
-    {"match-paren", "Find the matching parenthesis",
-     "The partner of the parenthesis at a position.",
-     SCHEMA_OBJECT("\"code\",\"line\",\"column\"", SCHEMA_CODE, SCHEMA_INTEGER("line", "1-based"),
-                   SCHEMA_INTEGER("column", "1-based")),
-     SCHEMA_RESULT("\"found\":{\"type\":\"boolean\"}," POSITION_SCHEMA),
-     MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_match, NULL},
+static const struct tool syntax_tools[] = {
+    {"validate-syntax", MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_validate},
+    {"match-paren", MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_match},
 };
 
 void tools_register_syntax(struct tools *tools)

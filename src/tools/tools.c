@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/assert.h"
 #include "tools/context_tools.h"
+#include "tools/schemas/tool_schemas.h"
 
 // A small set for every turn of a conversation; the rest is there on request.
 static const char *const core_tools[] = {
@@ -21,7 +23,7 @@ static bool listed(const char *names, const char *name)
     return false;
 }
 
-bool tools_selected(const struct tools *tools, const char *name)
+static bool is_selected(const struct tools *tools, const char *name)
 {
     if (strcmp(tools->selection, "full") == 0)
         return true;
@@ -33,19 +35,36 @@ bool tools_selected(const struct tools *tools, const char *name)
     return false;
 }
 
-void tools_add(struct tools *tools, const struct mcp_tool *tool)
+static const struct tool_schema *find_schema(const char *name)
 {
-    if (!tools_selected(tools, tool->name))
-        return;
-    struct mcp_tool registered = *tool;
-    registered.data = tools;
-    mcp_server_add_tool(tools->server, &registered);
+    for (const struct tool_schema *schema = tool_schemas; schema->name; schema++)
+        if (strcmp(schema->name, name) == 0)
+            return schema;
+    return NULL;
 }
 
-void tools_add_all(struct tools *tools, const struct mcp_tool *table, size_t count)
+void tools_add(struct tools *tools, const struct tool *tool, void *data)
+{
+    if (!is_selected(tools, tool->name))
+        return;
+    const struct tool_schema *schema = find_schema(tool->name);
+    CHECK(schema);
+    mcp_server_add_tool(tools->server, &(struct mcp_tool){
+                                           .name = tool->name,
+                                           .title = schema->title,
+                                           .description = schema->description,
+                                           .input_schema = schema->input,
+                                           .output_schema = schema->output,
+                                           .flags = tool->flags,
+                                           .handler = tool->handler,
+                                           .data = data,
+                                       });
+}
+
+void tools_add_all(struct tools *tools, const struct tool *table, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        tools_add(tools, &table[i]);
+        tools_add(tools, &table[i], tools);
 }
 
 // Every name of an explicit selection must exist.
@@ -97,27 +116,4 @@ bool tools_register(struct tools *tools, struct error *error)
 void tools_release(struct tools *tools)
 {
     context_tools_free(tools->context);
-}
-
-const char *tools_instructions(void)
-{
-    return "Cadre is a live Common Lisp (SBCL) that cannot be lost. evaluate-lisp runs forms in a "
-           "persistent session: definitions stay between calls, every value and all output come "
-           "back. "
-           "A crash, hang or heap exhaustion undoes that one call and nothing else. Sessions are "
-           "named "
-           "by the argument `session` (default main) and start on first use.\n"
-           "When an evaluation fails you get the condition type, message, backtrace and restarts, "
-           "and "
-           "the process is frozen at the error: inspect-frame shows a frame's variables, "
-           "eval-in-frame "
-           "evaluates with them, invoke-restart continues (give `code` with a corrected defun to "
-           "fix and "
-           "retry; `adopt`: true keeps the outcome). get-backtrace shows all frames.\n"
-           "rollback-session undoes evaluations, reset-session starts afresh, session-info lists "
-           "snapshots. compile-form checks code without running it; macroexpand-form, "
-           "describe-symbol, "
-           "apropos-search, who-calls and class-info look around; validate-syntax finds a missing "
-           "parenthesis. Calls stop after 30 s unless `timeout` (seconds) says otherwise; "
-           "configure-limits changes limits.";
 }

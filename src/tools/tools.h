@@ -47,17 +47,21 @@ bool tools_register(struct tools *tools, struct error *error);
 // After the server stopped, before the store is freed.
 void tools_release(struct tools *tools);
 
-// True if the selection takes the tool.
-bool tools_selected(const struct tools *tools, const char *name);
-// Registers one tool if it is selected; handler data is `tools`.
-void tools_add(struct tools *tools, const struct mcp_tool *tool);
+// A tool as its family lists it; schemas/NAME.json has what clients are told about it.
+struct tool {
+    const char *name;
+    unsigned flags;  // enum mcp_tool_flags
+    mcp_handler_fn *handler;
+};
 
-// A table of them.
-void tools_add_all(struct tools *tools, const struct mcp_tool *table, size_t count);
-#define TOOLS_ADD_ALL(tools, table) tools_add_all(tools, table, COUNT_OF(table))
+// Registers one tool if the selection has it.
+void tools_add(struct tools *tools, const struct tool *tool, void *data);
+// A table of tools whose data is `tools`.
+void tools_add_all(struct tools *tools, const struct tool *table, size_t count);
+#define TOOLS_ADD_ALL(tools, table) tools_add_all(tools, table, sizeof(table) / sizeof(*(table)))
 
-// What the model is told when it connects.
-const char *tools_instructions(void);
+extern const char tools_instructions[];  // instructions.md: what the model is told first
+extern const char tools_guide[];         // guide.md: the usage guide
 
 void tools_register_metrics(struct tools *tools);
 void tools_register_evaluate(struct tools *tools);

@@ -1,8 +1,9 @@
 // The other Lisp tools: compile-form, time-execution, introspection, files and systems, syntax.
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
+import Ajv from 'ajv/dist/2020.js';
 import { expectResult, temporaryDirectory, titleOf, useServer } from './support.mjs';
 
 const directory = temporaryDirectory();
@@ -15,6 +16,21 @@ function table(name, rows) {
     }
   });
 }
+
+describe('schemas', () => {
+  const server = useServer();
+  const folder = path.join(import.meta.dirname, '../../src/tools/schemas');
+  test('every file is the schema of a tool', () => {
+    const names = readdirSync(folder).filter((name) => name.endsWith('.json')).map((name) => name.slice(0, -5));
+    assert.deepEqual(server.tools.map(({ name }) => name).sort(), names.sort());
+  });
+  test('all schemas are valid under the meta-schema', () => {
+    const ajv = new Ajv();
+    for (const { name, inputSchema, outputSchema } of server.tools)
+      for (const schema of [inputSchema, outputSchema])
+        assert.ok(ajv.validateSchema(schema), `${name}: ${ajv.errorsText(ajv.errors)}`);
+  });
+});
 
 table('compile-form', [
   ['compile-form', { code: '(+ 1 2)' }, 'Compilation successful.\nNo warnings or notes.'],

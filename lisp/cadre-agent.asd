@@ -52,7 +52,7 @@
                (:file "introspect")
                (:file "profile")
                (:file "functions")
-               (:file "rehearsal")
+               (:file "warmup")
                (:file "probes")
                (:file "main")
                (:file "image"))

@@ -61,7 +61,7 @@ refuses what is no Lisp object."
 (defun frame-below (stack-frame)
   (ignore-errors (sb-di:frame-down stack-frame)))
 
-(defun take-raw-frames (top count)
+(defun collect-raw-frames (top count)
   "At most COUNT raw frames from TOP outward, and the stack frame after them, or NIL at the form
 loop."
   (loop with frames = '()
@@ -102,13 +102,13 @@ frames there are between FROM and them."
   (let* ((start (stack-frame-pointer from))
          (count (count-frame-pointers start *form-frame-pointer*)))
     (if (<= count wanted)
-        (values (take-raw-frames from (+ wanted 10)) 0)
+        (values (collect-raw-frames from (+ wanted 10)) 0)
         (let* ((skipped (- count wanted))
                (before (nth-frame-pointer start (1- skipped)))
                (caller (sap-ref-word (int-sap before) 0))
                (return-address (sap-ref-word (int-sap before) 8))
                (stack-frame (calling-frame caller return-address from)))
-          (values (take-raw-frames stack-frame (+ wanted 10)) skipped)))))
+          (values (collect-raw-frames stack-frame (+ wanted 10)) skipped)))))
 
 ;;; Foreign functions need not keep a frame pointer, and a stop that arrives in one then finds no
 ;;; Lisp frame. The stack is searched for the first saved frame pointer that leads to the form loop.
@@ -359,7 +359,7 @@ counts as SB-IMPL's."
   (and (member (frame-name frame) '(prin1 princ))
        (typep (second (frame-arguments frame)) 'bounded-stream)))
 
-(defun tidy-phase (frames)
+(defun filter-by-phase (frames)
   "While a form is read or a value printed, the reader's and the printer's own functions say
 nothing. READ itself is shown with the text of the form."
   (let ((call (and (in-main-thread-p) *call*)))
@@ -403,11 +403,11 @@ when NAME is not found near."
 
 (defun collect-frames (top condition)
   "Frames from the stack frame TOP outward by the rules, numbered; and the depth of the whole."
-  (multiple-value-bind (raw rest) (take-raw-frames top (+ +first-frames+ +last-frames+ 100))
+  (multiple-value-bind (raw rest) (collect-raw-frames top (+ +first-frames+ +last-frames+ 100))
     (if (null rest)
         (let* ((frames (number-frames
                         (name-outermost
-                         (tidy-phase
+                         (filter-by-phase
                           (drop-unfinished-top (filter-frames raw condition) condition)))))
                (depth (length frames)))
           (values (if (> depth (+ +first-frames+ +last-frames+))

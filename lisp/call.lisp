@@ -77,13 +77,13 @@
   (let ((exit *exit-in-progress*))
     (find-if #'integerp (if (listp exit) exit (list exit)))))
 
-(defun say-farewell ()
+(defun announce-exit ()
   "The stack is being unwound past the agent: the code ends its process. Say so and be gone before
 exit hooks and waiting for threads can delay it; the effects are rolled back anyway."
   (let* ((announced (announced-exit-code))
          (code (or announced 1)))
     (flush-streams)
-    (send-message +farewell+ 0
+    (send-message +exiting+ 0
                   (object "exit_code" (logand code 255)
                           "reason" (if announced "exit" "terminated")))
     (exit-now code)))
@@ -103,12 +103,12 @@ exit hooks and waiting for threads can delay it; the effects are rolled back any
                                 (sb-ext:compiler-note #'record-compiler-note)
                                 (sb-c:compiler-error #'record-compiler-error))
                    (setf (call-stoppable call) t)
-                   (obey-early-stop call)
+                   (apply-early-stop call)
                    (multiple-value-prog1 (funcall function)
                      (setf (call-stoppable call) :over)))))
            (setf completed t
                  (call-stoppable call) :over))
-      (unless completed (say-farewell)))))
+      (unless completed (announce-exit)))))
 
 (defun prepare-call (call)
   (repair-descriptors)
@@ -178,7 +178,7 @@ it came in: a copy of a post-mortem resumes in the middle of FUNCTION and answer
     (without-interrupts                 ; a timer that fails now would look like a sick image
       (finish-call call)
       (send-message +result+ (call-number call)
-                    (result-object call members timing (take-thread-errors)))
+                    (result-object call members timing (detach-thread-errors)))
       (setf *call* nil))))
 
 ;;; --- state of the session -----------------------------------------------------------------------

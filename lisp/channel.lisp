@@ -21,8 +21,8 @@
              `(progn ,@(loop for (name code) on pairs by #'cddr
                              collect `(defconstant ,name ,code)))))
   (define-types
-    +request+ 1 +snap+ 2 +adopt+ 3 +offsets+ 4 +quit+ 5 +attention+ 6
-    +hello+ 16 +result+ 17 +snapped+ 18 +snap-failed+ 19 +woke+ 20 +farewell+ 21
+    +request+ 1 +snap+ 2 +adopt+ 3 +offsets+ 4 +quit+ 5 +prewake+ 6
+    +hello+ 16 +result+ 17 +snapped+ 18 +snap-failed+ 19 +woke+ 20 +exiting+ 21
     +frames+ 22 +adopted+ 23 +wake-failed+ 24))
 
 (defglobal *channel* +main-channel+)
@@ -122,11 +122,11 @@ the room left at the start or the end of the frame already sent: one buffer, no 
   (plusp (c-call "recv" long (int *channel*) (unsigned-long 0) (unsigned-long 0)
                  (int #x62))))          ; MSG_PEEK, MSG_TRUNC (so the size counts), MSG_DONTWAIT
 
-(defconstant +attention-microseconds+ 200)
+(defconstant +spin-microseconds+ 200)
 
-(defun pay-attention ()
+(defun spin-for-request ()
   "A request is being read and will be here before this process could fall asleep and wake up."
-  (loop with end = (+ (monotonic-microseconds) +attention-microseconds+)
+  (loop with end = (+ (monotonic-microseconds) +spin-microseconds+)
         until (or (message-waiting-p) (> (monotonic-microseconds) end))))
 
 (defun drain-channel ()

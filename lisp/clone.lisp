@@ -136,11 +136,11 @@ descriptor that it has closed."
                  (stop-listening)
                  (return value)))
             ((and (= signal +wake-signal+) (logtest value +closed-mark+))
-             (give-up-descriptor (logxor value +closed-mark+)))
+             (disconnect-descriptor (logxor value +closed-mark+)))
             ((minusp (c-call "kill" int (int *supervisor-pid*) (int 0)))
              (exit-now 0))))))
 
-(defun follow-supervisor ()
+(defun die-with-supervisor ()
   "Make sure that this clone does not outlive the supervisor. A sibling is its child and asks for
 SIGKILL, which came too late if the supervisor died before. A child by plain fork cannot, because
 its parent is the head, which it must outlive; parked, it looks now and then, working, it finds
@@ -173,7 +173,7 @@ value. Every signal is blocked meanwhile: nothing may run in a process that stan
   "Make this clone of a parked process a working one and say so. Timers come last: one that is due
 may end the process, which must not look like a snapshot that cannot be woken."
   (let ((from *registered-pid*) (unscheduled 0))
-    (follow-supervisor)
+    (die-with-supervisor)
     (leave-process-group)
     (register-process)
     (setf *channel* (if (= value +wake-as-copy+) +aux-channel+ +main-channel+))
@@ -202,7 +202,7 @@ may end the process, which must not look like a snapshot that cannot be woken."
   "Unschedule all timers; how many there were."
   (length (ignore-errors (mapc #'sb-ext:unschedule-timer (sb-ext:list-all-timers)))))
 
-(defun let-reply-pass (kind)
+(defun yield-to-reply (kind)
   "A snapshot is taken after the reply, a post-mortem before it: its own affairs can wait."
   (when (string= kind "postmortem")
     (c-call "usleep" int (unsigned-int 2000))))
@@ -216,15 +216,15 @@ has been woken; or NIL and the reason why there is none."
                               (mapcar #'thread-label threads))))
     (when (and threads (not *thread-recipe-works*))
       (return-from freeze (values nil "threads are running")))
-    (note-connections descriptors)
+    (record-connections descriptors)
     (let ((pid (if threads (clone-with-threads) (clone-process))))
       (cond ((plusp pid) pid)
             ((minusp pid) (values nil (sb-int:strerror (errno))))
             (t
-             (follow-supervisor)
+             (die-with-supervisor)
              (leave-process-group)
              (register-process)
-             (let-reply-pass kind)
+             (yield-to-reply kind)
              (when *decommit-works* (release-free-pages))
              (park parked)
              :woken)))))

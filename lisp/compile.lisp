@@ -38,7 +38,7 @@ each."
              (funcall function form :current-index index)
              (incf (call-forms call)))))
 
-(defun compile-from-text ()
+(defun install-text-compiler ()
   "Let the file compiler take the forms of a *TEXT-COMPILATION* from its text. Files that the code
 compiles meanwhile are read as ever."
   (encapsulate-form-reader

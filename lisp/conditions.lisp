@@ -151,7 +151,7 @@
                '("evaluate" "load-file" "load-system" "profile" "invoke-restart" "call-function")
                :test #'string=)))
 
-(defun leave-frozen (call error condition frames restarts)
+(defun freeze-and-end-call (call error condition frames restarts)
   "Leave a post-mortem behind, then end the call with ERROR. In a copy of the post-mortem this
 serves debugging requests instead, and returns only for a restart that means going on."
   (flush-streams)                       ; or every copy would print what is in the buffers again
@@ -190,8 +190,8 @@ serves debugging requests instead, and returns only for a restart that means goi
       (let ((restarts (compute-restarts condition)))
         (setf (call-error-name call)
               (and (typep condition 'cell-error) (ignore-errors (cell-error-name condition))))
-        (leave-frozen call (condition-error condition frames depth restarts call)
-                      condition frames restarts)))))
+        (freeze-and-end-call call (condition-error condition frames depth restarts call)
+                             condition frames restarts)))))
 
 (defun capture-abort (call)
   "User code invoked Cadre's ABORT restart."

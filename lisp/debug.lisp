@@ -24,18 +24,18 @@ more must not do it to what has the name by now."
       (detach-file stream)))
   (apply original stream arguments))
 
-(defun keep-files ()
+(defun protect-frozen-files ()
   (setf *frozen-descriptors* (open-descriptors))
   (sb-int:encapsulate 'close 'cadre #'close-keeping-file))
 
-(defun own-files ()
+(defun release-frozen-files ()
   "This process is the session from now on, and what it does to files is meant."
   (setf *frozen-descriptors* '())
   (sb-int:unencapsulate 'close 'cadre))
 
 (defun debug-loop (call condition frames restarts)
   "Serve requests about the frozen error. Returns never, or by a restart."
-  (keep-files)
+  (protect-frozen-files)
   (setf *situation* (make-situation call condition frames restarts)
         *call* nil)
   (loop
@@ -200,8 +200,8 @@ variables that are not alive."
   (setf (call-phase call) "inspect")
   (current-situation)
   (multiple-value-bind (raw rest)
-      (take-raw-frames (frames-below (sb-di:top-frame) 'debug-loop)
-                       (max 1 (min 1000 (integer-member request "max" 1000))))
+      (collect-raw-frames (frames-below (sb-di:top-frame) 'debug-loop)
+                          (max 1 (min 1000 (integer-member request "max" 1000))))
     (list "frames" (frame-objects (number-frames raw))
           "depth" (+ (length raw)
                      (if rest

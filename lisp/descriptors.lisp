@@ -66,7 +66,7 @@ with its buffers at a place the file is no longer at."
 ;;; for its end, and a port be in use, until the last snapshot with it is gone.
 
 (defconstant +closed-mark+ #x40000000)  ; in the value of a wake signal: the rest is a descriptor
-(defconstant +closing-patience+ 100000) ; microseconds
+(defconstant +closing-timeout+ 100000) ; microseconds
 
 (defglobal *parked-connections* '())    ; (descriptor device inode), as of the last clone
 (declaim (type list *parked-connections*))
@@ -87,7 +87,7 @@ with its buffers at a place the file is no longer at."
     (multiple-value-bind (now-device now-inode) (file-identity fd)
       (and (eql device now-device) (eql inode now-inode)))))
 
-(defun take-closed-connections ()
+(defun detach-closed-connections ()
   "Those of *PARKED-CONNECTIONS* that are not open any more, for one of the threads that ask."
   (loop
     (let* ((before *parked-connections*)
@@ -126,7 +126,7 @@ with its buffers at a place the file is no longer at."
                        append (loop for connection in connections
                                     when (held-by-p pid connection)
                                       collect (cons pid connection))))
-        (end (+ (monotonic-microseconds) +closing-patience+)))
+        (end (+ (monotonic-microseconds) +closing-timeout+)))
     (loop for (pid fd) in holders
           do (c-call "sigqueue" int (int pid) (int +wake-signal+)
                      (unsigned-long (logior +closed-mark+ fd))))
@@ -139,35 +139,35 @@ with its buffers at a place the file is no longer at."
   "True in the process that is the session, and neither in a copy nor in a child of user code."
   (and (= *channel* +main-channel+) (= (process-id) *registered-pid*)))
 
-(defun follow-closing ()
+(defun propagate-closing ()
   "Close in the parked clones what this process has closed since they were made."
   (when (and *parked-connections* (head-p))
     (without-interrupts
-      (let ((closed (take-closed-connections)))
+      (let ((closed (detach-closed-connections)))
         (when closed (ignore-errors (close-in-clones closed)))))))
 
-(defun close-everywhere (original &rest arguments)
+(defun close-and-propagate (original &rest arguments)
   (multiple-value-prog1 (apply original arguments)
-    (follow-closing)))
+    (propagate-closing)))
 
-(defun watch-closing ()
+(defun encapsulate-closing ()
   "The ways in which Lisp code closes descriptors at once; foreign code's are found at the next
 clone. Sockets have one of their own, in a module that may have been loaded since the last clone."
   (dolist (name (list* 'sb-unix:unix-close 'sb-posix:close
                        (let ((sockets (find-package "SB-BSD-SOCKETS")))
                          (and sockets (list (find-symbol "SOCKET-CLOSE" sockets))))))
     (unless (sb-int:encapsulated-p name 'cadre)
-      (sb-int:encapsulate name 'cadre #'close-everywhere))))
+      (sb-int:encapsulate name 'cadre #'close-and-propagate))))
 
-(defun note-connections (descriptors)
+(defun record-connections (descriptors)
   "Before a clone is made, which will share DESCRIPTORS. What a copy closes counts when it has been
 adopted."
   (when (head-p)
-    (follow-closing)
+    (propagate-closing)
     (when (setf *parked-connections* (open-connections descriptors))
-      (watch-closing))))
+      (encapsulate-closing))))
 
-(defun give-up-descriptor (fd)
+(defun disconnect-descriptor (fd)
   "In a parked clone: put a dead connection in the place of FD. The number stays taken, so that a
 stream of the image that has it never reads or writes what is opened later."
   (with-alien ((ends (array int 2)))
@@ -189,4 +189,4 @@ stream of the image that has it never reads or writes what is opened later."
   "In a parked clone of a state that is no longer current: free the addresses of its sockets."
   (loop for (fd) in *parked-connections*
         when (and (eq (file-type fd) :socket) (not (connected-p fd)))
-          do (give-up-descriptor fd)))
+          do (disconnect-descriptor fd)))

@@ -23,17 +23,17 @@ them is ended and never started again."
                         (let ((*error-output* (make-broadcast-stream)))
                           (apply original arguments)))))
 
-(defun take-over-debugger ()
+(defun install-debugger ()
   (sb-int:encapsulate 'invoke-debugger 'cadre #'enter-debugger))
 
-(defun know-loaded-files ()
+(defun track-loaded-files ()
   "A file that is loaded while load-file evaluates another is its own source."
   (sb-int:encapsulate 'load 'cadre
                       (lambda (original &rest arguments)
                         (with-source-file (nil)
                           (apply original arguments)))))
 
-(defun warm-up ()
+(defun warm-up-image ()
   "Use what the first evaluation would otherwise have to prepare: generic functions get their
 dispatch functions here and not in every worker."
   (setf *call* (make-call))
@@ -48,13 +48,13 @@ dispatch functions here and not in every worker."
   (remove-finalizer-thread)             ; before the other probes, which clone
   (run-probes)
   (silence-compiler)
-  (compile-from-text)
+  (install-text-compiler)
   (probe-file-compiler)
-  (know-loaded-files)
-  (count-dry-runs)
-  (take-over-debugger)
+  (track-loaded-files)
+  (bound-dry-runs)
+  (install-debugger)
   (guard-timers)
-  (warm-up)
+  (warm-up-image)
   (setf *package* (find-package "COMMON-LISP-USER"))
   (record-fresh-image)
   (sb-ext:lock-package "CADRE-AGENT"))

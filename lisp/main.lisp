@@ -43,7 +43,7 @@ one of which could keep all of it."
                                    "clone_us" (- (monotonic-microseconds) collected)
                                    "finalizers" (pending-finalizer-count)
                                    "state" (session-state)))
-             (rehearse))
+             (warm-up-head))
             (t
              (send-message +snap-failed+ message (object "number" number "reason" reason)))))))
 
@@ -51,7 +51,7 @@ one of which could keep all of it."
   "A copy is adopted: the old head is gone, from now on this process reads MAIN."
   (setf *channel* +main-channel+)
   (drain-channel)
-  (own-files)
+  (release-frozen-files)
   (send-message +adopted+ 0 (object "pid" *registered-pid* "state" (session-state))))
 
 ;;; --- the loop -----------------------------------------------------------------------------------
@@ -59,8 +59,8 @@ one of which could keep all of it."
 (defun next-message ()
   "Wait for a message. Timers of the user may run meanwhile, in this thread."
   (multiple-value-bind (type number request) (receive-message)
-    (loop while (eql type +attention+)
-          do (pay-attention)
+    (loop while (eql type +prewake+)
+          do (spin-for-request)
              (setf (values type number request) (receive-message)))
     (values type number request)))
 
@@ -85,8 +85,8 @@ one of which could keep all of it."
   (let ((hook *debugger-hook*))
     (when hook
       (let ((*debugger-hook* nil)) (funcall hook condition hook))))
-  (cond ((not (in-main-thread-p)) (end-thread-with condition))
-        ((and *in-timer* (not (typep condition 'sb-ext:timeout))) (end-timer-with condition))
+  (cond ((not (in-main-thread-p)) (abort-thread-after condition))
+        ((and *in-timer* (not (typep condition 'sb-ext:timeout))) (abort-timer-after condition))
         ((and *call* (eq (call-stoppable *call*) t)) (capture-condition condition))
         (t (agent-failure condition))))
 
@@ -130,7 +130,7 @@ is built. PROCLAIM and not RESTRICT-COMPILER-POLICY: the user's declarations win
   (register-descriptors)
   (find-tid-address-offset)
   (use-huge-pages)
-  (part-core)
+  (remap-clean-core-pages)
   (limit-thread-stacks)
   (set-home)
   (set-user-policy)
@@ -138,7 +138,7 @@ is built. PROCLAIM and not RESTRICT-COMPILER-POLICY: the user's declarations win
   (install-streams)
   (send-message +hello+ 0 (hello))
   (unwind-protect (message-loop)
-    (say-farewell)))                    ; the loop ends only when something ends the process
+    (announce-exit)))                    ; the loop ends only when something ends the process
 
 (defconstant +thread-stack-bytes+ (* 8 1024 1024))
 

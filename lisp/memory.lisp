@@ -123,7 +123,7 @@ writable mapping of a file."
     (or (logbitp 6 flags)               ; swapped
         (and (logbitp 7 flags) (not (logbitp 5 flags)))))) ; present, and not the file's
 
-(defun map-unwritten-stretches (function entries)
+(defun map-clean-stretches (function entries)
   "Call FUNCTION with first page and number of pages of each long stretch nobody wrote to."
   (declare (type octets entries) (type function function))
   (loop with count of-type index = (floor (length entries) 8)
@@ -134,31 +134,31 @@ writable mapping of a file."
                (funcall function start (- page start)))
              (setf start (1+ page)))))
 
-(defun map-file-again (fd address size offset)
+(defun remap-file (fd address size offset)
   (c-call "mmap" unsigned-long (unsigned-long address) (unsigned-long size)
           (int 7)                       ; readable, writable, executable, as it is now
           (int #x12)                    ; MAP_PRIVATE | MAP_FIXED
           (int fd) (long offset)))
 
-(defun part-mapping (start end offset inode path)
+(defun remap-clean-pages (start end offset inode path)
   (let ((fd (open-to-read path)))
     (unless (minusp fd)
       (when (eql inode (nth-value 1 (file-identity fd))) ; else the core was replaced on disk
         (without-gcing
           (let ((entries (page-entries start end)))
             (when entries
-              (map-unwritten-stretches
+              (map-clean-stretches
                (lambda (page count)
                  (let ((distance (* page +page-size+)))
-                   (map-file-again fd (+ start distance) (* count +page-size+)
-                                   (+ offset distance))))
+                   (remap-file fd (+ start distance) (* count +page-size+)
+                               (+ offset distance))))
                entries)))))
       (c-call "close" int (int fd)))))
 
-(defun part-core ()
+(defun remap-clean-core-pages ()
   "Once, at start. In a single thread: nothing writes between the look and the mapping."
   (with-open-file (stream "/proc/self/maps" :external-format :latin-1 :if-does-not-exist nil)
     (loop for line = (and stream (read-line stream nil))
           while line
           do (multiple-value-bind (start end offset inode path) (parse-mapping line)
-               (when start (part-mapping start end offset inode path))))))
+               (when start (remap-clean-pages start end offset inode path))))))

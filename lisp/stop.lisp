@@ -63,8 +63,8 @@ taking the next request, and only a hard stop ends it."
 ;;; On a busy machine the stop may arrive before its request has been read, or after it has been
 ;;; answered. A queued signal carries the number of the request it is meant for.
 
-(defglobal *stop-early* 0)              ; number of a request to be stopped when it begins
-(declaim (type (unsigned-byte 32) *stop-early*))
+(defglobal *early-stop* 0)              ; number of a request to be stopped when it begins
+(declaim (type (unsigned-byte 32) *early-stop*))
 
 (defun stop-number (information)
   "Number of the request to stop, or NIL when the signal carries none."
@@ -82,8 +82,8 @@ it; the stack stays alive in the post-mortem, where CONTINUE simply returns from
       (cond ((and call (or (null number) (= number (call-number call))))
              (case (call-stoppable call)
                ((t) (stop-call call context))
-               ((nil) (setf *stop-early* (call-number call)))))
-            (number (setf *stop-early* number))))))
+               ((nil) (setf *early-stop* (call-number call)))))
+            (number (setf *early-stop* number))))))
 
 (defun stop-call (call context)
   (setf (call-timed-out call) t)
@@ -99,10 +99,10 @@ it; the stack stays alive in the post-mortem, where CONTINUE simply returns from
         (when (call-compiled-file call) (locate-in-compiled-file call frames))
         (let ((error (timeout-error call (soft-message call) frames depth restarts)))
           (with-interrupts
-            (leave-frozen call error nil frames restarts)))))))
+            (freeze-and-end-call call error nil frames restarts)))))))
 
-(defun obey-early-stop (call)
-  (when (= *stop-early* (call-number call))
+(defun apply-early-stop (call)
+  (when (= *early-stop* (call-number call))
     (setf (call-timed-out call) t
           (call-error call) (timeout-error call (text (timeout-message call) (string #\Newline)
                                                       "It had not begun.")

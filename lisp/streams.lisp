@@ -158,7 +158,7 @@ types, because it looks at every character that is printed."
 
 (defclass dry-run-stream (sb-gray:fundamental-character-output-stream) ())
 
-(defun count-dry-run (count)
+(defun add-dry-run-characters (count)
   (let ((stream *dry-run-for*))
     (when stream
       (with-slots (dry-run ceiling) stream
@@ -166,16 +166,16 @@ types, because it looks at every character that is printed."
           (throw stream :stopped))))))
 
 (defmethod sb-gray:stream-write-char ((stream dry-run-stream) character)
-  (count-dry-run 1)
+  (add-dry-run-characters 1)
   character)
 
 (defmethod sb-gray:stream-write-string ((stream dry-run-stream) string &optional (start 0) end)
-  (count-dry-run (- (or end (length string)) start))
+  (add-dry-run-characters (- (or end (length string)) start))
   string)
 
 (defmethod sb-gray:stream-line-column ((stream dry-run-stream)) nil)
 
-(defun count-dry-runs ()
+(defun bound-dry-runs ()
   "Once, when the core is built."
   (set-circularity-stream (make-broadcast-stream (make-instance 'dry-run-stream))))
 

@@ -177,7 +177,7 @@ the failure of CALL will tell it, or when the file is gone."
          for directory = (ignore-errors (asdf "SYSTEM-SOURCE-DIRECTORY" name))
          when directory collect (native-namestring directory))))
 
-(defun know-directories (names)
+(defun restore-directories (names)
   "NAMES, in a request to load a system again, is where those of the state before a reset were."
   (when names (setf *system-directories* (map 'list #'directory-pathname names))))
 
@@ -225,7 +225,7 @@ the failure of CALL will tell it, or when the file is gone."
 (define-operation "load-system" (call request)
   (let ((name (string-downcase (required-string request "system"))))
     (setf (call-form-number call) 1)
-    (know-directories (member-of request "directories"))
+    (restore-directories (member-of request "directories"))
     (evaluate-form call `(load-named-system ,name))
     (pushnew name *loaded-systems* :test #'string=)
     (let ((system (asdf "FIND-SYSTEM" name)))

@@ -13,7 +13,7 @@
   (when (< (length *thread-errors*) +thread-error-limit+)
     (sb-ext:atomic-push error *thread-errors*)))
 
-(defun take-thread-errors ()
+(defun detach-thread-errors ()
   (let ((errors *thread-errors*))
     (setf *thread-errors* '())
     (and errors (coerce (reverse errors) 'simple-vector))))
@@ -24,13 +24,13 @@
     (append (condition-error condition frames depth '() nil)
             (list "thread" name "kind" kind "phase" "evaluate"))))
 
-(declaim (notinline end-thread-with))
-(defun end-thread-with (condition)
+(declaim (notinline abort-thread-after))
+(defun abort-thread-after (condition)
   "CONDITION is unhandled in a thread of the user: it ends that thread, and nothing else."
   (handler-case
       (add-thread-error (thread-error-object condition "thread"
                                              (thread-label sb-thread:*current-thread*)
-                                             'end-thread-with))
+                                             'abort-thread-after))
     (serious-condition () nil))
   (sb-thread:abort-thread))
 
@@ -68,7 +68,7 @@ image unknown: then the session is rolled back."
         (handler-bind ((serious-condition
                          (lambda (condition)
                            (unless (or (evaluating-p) (typep condition 'sb-ext:timeout))
-                             (end-timer-with condition)))))
+                             (abort-timer-after condition)))))
           (funcall function))))))
 
 (defun guard-timers ()
@@ -77,9 +77,10 @@ image unknown: then the session is rolled back."
                       (lambda (original function &rest options)
                         (apply original (guarded-timer-function function) options))))
 
-(declaim (notinline end-timer-with))
-(defun end-timer-with (condition)
-  (ignore-errors (add-thread-error (thread-error-object condition "timer" "timer" 'end-timer-with)))
+(declaim (notinline abort-timer-after))
+(defun abort-timer-after (condition)
+  (ignore-errors
+   (add-thread-error (thread-error-object condition "timer" "timer" 'abort-timer-after)))
   (throw *timer-end* nil))
 
 ;;; --- finalizers ---------------------------------------------------------------------------------

@@ -1,21 +1,22 @@
-;;;; The rehearsal: the work of a small call, done once more after each snapshot.
+;;;; Warm-up: a dummy evaluation after each snapshot.
 ;;;;
-;;;; A clone leaves every page of the head to be copied at its first write, and a collection leaves
-;;;; caches empty and pages protected. A call that finds them so takes several times as long as one
-;;;; that does not. So the head goes through the motions of a call while nobody waits. Nothing of
-;;;; it can be seen: no user code runs, nothing is sent, and variables are only set to themselves.
+;;;; A clone makes the first write to each page of the head a copy-on-write fault, and a collection
+;;;; leaves caches empty and pages protected. The first call after them would take several times as
+;;;; long as the next. So the head runs a small call for itself, off the request path. It has no
+;;;; visible effect: no user code runs, nothing is sent, and variables are only set to themselves.
 
 (in-package "CADRE-AGENT")
 
 (defconstant +populated-bytes+ (* 512 1024)) ; more than a small call allocates
 
-(defglobal *rehearsal-request*
+(defglobal *warm-up-request*
     (json-text (object "op" "evaluate" "code" "(+ 1 2)"
                        "limits" (object "timeout" 30 "max_output" 1000 "max_memory" 1024))))
-(defglobal *rehearsal-writer* (make-writer))
+(defglobal *warm-up-writer* (make-writer))
 
-(defun rehearse-call ()
-  (let* ((request (parse-payload *rehearsal-request* 0 (length *rehearsal-request*)))
+(defun warm-up-call ()
+  "All of a small evaluation but the guard and the sending of its result."
+  (let* ((request (parse-payload *warm-up-request* 0 (length *warm-up-request*)))
          (call (make-request-call 0 request)))
     (setf *call* call)
     (find-operation call)               ; looking up writes, too
@@ -26,9 +27,9 @@
            (members (append (value-members call values) (evaluation-members call))))
       (health-problem)
       (write-json (result-object call members (timing-since (call-clocks call)) nil)
-                  *rehearsal-writer*))))
+                  *warm-up-writer*))))
 
-(defun rehearse-definition ()
+(defun warm-up-compiler ()
   "The compiler has pages of its own to write to. The name is in no package, since ours is locked."
   (populate-type-caches)
   (let ((*macroexpand-hook* 'funcall)
@@ -36,9 +37,9 @@
         (sb-ext:*evaluator-mode* :compile))
     (handler-bind ((warning #'muffle-warning)
                    (sb-ext:compiler-note #'muffle-warning))
-      (eval '(defun #:rehearsed (a b) "Adds." (list (+ a b) (length b)))))))
+      (eval '(defun #:warm (a b) "Adds." (list (+ a b) (length b)))))))
 
-(defun call-unseen (function)
+(defun call-in-standard-environment (function)
   "Call FUNCTION in the standard environment: reader macros, print settings and symbols of the user
 (who may have shadowed any) have no part in it, and a failure is left for the next call to meet and
 report."
@@ -54,16 +55,16 @@ report."
   "What every evaluation sets."
   (setf + + ++ ++ +++ +++ - - / / // // /// /// * * ** ** *** ***
         (aref *incoming* 0) 0
-        (writer-fill *rehearsal-writer*) 0))
+        (writer-fill *warm-up-writer*) 0))
 
-(defun rehearse ()
+(defun warm-up-head ()
   "The rare work first: the processor's caches are left to the frequent one."
   (without-interrupts                   ; a timer of the user would run as part of it
     ;; A thread may hold the compiler's lock as long as it likes.
     (unless (or (message-waiting-p) (user-threads))
-      (call-unseen #'rehearse-definition))
+      (call-in-standard-environment #'warm-up-compiler))
     (unless (message-waiting-p)         ; whoever waits already is better served at once
       (populate-unfilled-pages +populated-bytes+))
     (touch-variables)
-    (call-unseen #'rehearse-call)
+    (call-in-standard-environment #'warm-up-call)
     (setf *call* nil)))

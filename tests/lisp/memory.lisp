@@ -21,7 +21,7 @@
 
 (defun stretches (entries)
   (let ((found '()))
-    (map-unwritten-stretches (lambda (page count) (push (list page count) found)) entries)
+    (map-clean-stretches (lambda (page count) (push (list page count) found)) entries)
     (nreverse found)))
 
 (defconstant +absent+ 0)

@@ -4,6 +4,7 @@
 //   sections    the numbers behind it: `docs/reference/language.md 8.9, 8.10` needs both headings
 //   links       every relative link of a Markdown file, with its anchor
 //   paths       every path of the tree in a Markdown file: `src/session/channel.c`, `tests/fault/`
+//   functions   every C function in a Markdown file: `region_alloc()`
 //
 // A path may be a folder and may have alternatives {a,b} and wildcards *. Quoted names in code are
 // data of a test, code blocks of Markdown are examples; both are skipped. Prints each citation that
@@ -166,6 +167,22 @@ function checkPaths(file, line, number) {
   }
 }
 
+// --- functions ----------------------------------------------------------------------------------
+
+const FUNCTION = /`([a-z][a-z0-9]*_[a-z0-9_]+)\(\)`/g;
+const functions = new Set();
+
+function readFunctions(files) {
+  for (const file of files.filter((name) => /^(src|include)\/.*\.[ch]$/.test(name)))
+    for (const [, name] of readFileSync(path.join(ROOT, file), 'utf8').matchAll(/\b([a-z]\w*)\(/g))
+      functions.add(name);
+}
+
+function checkFunctions(file, line, number) {
+  for (const [, name] of line.matchAll(FUNCTION))
+    verdict(functions.has(name), file, number, `no function ${name}()`);
+}
+
 // --- main ------------------------------------------------------------------------------------------
 
 const listing = spawnSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '-z'], {
@@ -182,6 +199,7 @@ const OTHER = /^fuzz\/corpus|^scripts\/check-citations|node_modules|package-lock
 const files = listing.stdout
   .split('\0')
   .filter((file) => CITING.test(file) && !OTHER.test(file) && existsSync(path.join(ROOT, file)));
+readFunctions(files);
 for (const file of files) {
   const isDocument = file.endsWith('.md');
   const text = readFileSync(path.join(ROOT, file), 'utf8');
@@ -190,6 +208,7 @@ for (const file of files) {
     if (!isDocument) return;
     checkLinks(file, line, index + 1);
     checkPaths(file, line, index + 1);
+    checkFunctions(file, line, index + 1);
   });
 }
 console.log(`${passed} passed, ${failed} failed`);

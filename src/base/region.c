@@ -198,7 +198,7 @@ static struct region_block *add_block(struct region *region)
     return block;
 }
 
-static struct region_slab *take_empty_slab(struct region *region)
+static struct region_slab *detach_empty_slab(struct region *region)
 {
     struct region_slab *slab = region->spare;
     if (slab) {
@@ -263,7 +263,7 @@ static struct region_slab *slab_with_room(struct region *region, size_t class)
     while ((slab = region->partial[class]) && slab_is_full(slab))
         remove_partial(region, slab);
     if (!slab) {
-        slab = take_empty_slab(region);
+        slab = detach_empty_slab(region);
         *slab = (struct region_slab){.class = (uint32_t) class};
         slab->fresh = (char *)slab + region_round(sizeof(*slab));
         push_partial(region, slab);

@@ -112,7 +112,7 @@ int session_find_core_builder(char **ret_path)
     return 0;
 }
 
-static unsigned heap_of(const struct session_config *config)
+static unsigned region_tables_of(const struct session_config *config)
 {
     return config->heap_mb ? config->heap_mb : CORE_DEFAULT_HEAP_MB;
 }
@@ -152,7 +152,7 @@ static char *cached_core(const struct session_config *config)
         return NULL;
     uint64_t mark = file_mark(sbcl, directory_mark(sources));
     CLEANUP_FREE char *name =
-        memory_format("cadre-%016llx-%u.core", (unsigned long long)mark, heap_of(config));
+        memory_format("cadre-%016llx-%u.core", (unsigned long long)mark, region_tables_of(config));
     return config->cache_directory ? memory_format("%s/%s", config->cache_directory, name)
                                    : path_in_cache(name);
 }
@@ -161,7 +161,8 @@ int session_find_core(const struct session_config *config, char **ret_path)
 {
     if (config->core)
         return give_path(memory_copy_string(config->core), ret_path);
-    if (heap_of(config) == CORE_DEFAULT_HEAP_MB && give_path(shipped_core(), ret_path) == 0)
+    if (region_tables_of(config) == CORE_DEFAULT_HEAP_MB &&
+        give_path(shipped_core(), ret_path) == 0)
         return 0;
     char *cached = cached_core(config);
     return cached ? give_path(cached, ret_path) : -ENOENT;
@@ -181,7 +182,7 @@ int core_build_plan(const struct session_config *config, struct core_build *ret_
         core_build_release(&build);
         return result;
     }
-    snprintf(build.heap, sizeof(build.heap), "%u", heap_of(config));
+    snprintf(build.heap, sizeof(build.heap), "%u", region_tables_of(config));
     *ret_build = build;
     return 0;
 }

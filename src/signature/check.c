@@ -39,8 +39,8 @@ struct checker {
     struct region *region;
     bool coerce;
     bool strict;
-    struct lines errors;
-    struct lines warnings;
+    struct problems errors;
+    struct problems warnings;
 };
 
 static void report_mismatch(struct checker *checker, const struct place *place,
@@ -50,7 +50,7 @@ static void report_mismatch(struct checker *checker, const struct place *place,
     struct description description;
     snprintf(before, sizeof(before), "expected %s, got ", signature_kind_word(expected));
     describe_value(&description, actual);
-    lines_add(&checker->errors, place, before, description_span(&description), "");
+    problems_add(&checker->errors, place, before, description_span(&description), "");
 }
 
 static void report_coercion(struct checker *checker, const struct place *place,
@@ -60,12 +60,12 @@ static void report_coercion(struct checker *checker, const struct place *place,
     struct description description;
     snprintf(after, sizeof(after), " to %s", signature_kind_word(kind));
     describe_value(&description, from);
-    lines_add(&checker->warnings, place, "coerced ", description_span(&description), after);
+    problems_add(&checker->warnings, place, "coerced ", description_span(&description), after);
 }
 
 static void report_text(struct checker *checker, const struct place *place, const char *text)
 {
-    lines_add(&checker->errors, place, text, SPAN(""), "");
+    problems_add(&checker->errors, place, text, SPAN(""), "");
 }
 
 // --- the walk -----------------------------------------------------------------------------------
@@ -187,8 +187,8 @@ static bool check_field(struct checker *checker, const struct signature_field *f
     if (match->spellings == 1)
         return check_value(checker, &field->type, match->item, &place, ret_replacement);
     if (!field->type.optional)
-        lines_add(&checker->errors, &place, "missing, expected ",
-                  span_from(signature_kind_word(field->type.kind)), "");
+        problems_add(&checker->errors, &place, "missing, expected ",
+                     span_from(signature_kind_word(field->type.kind)), "");
     return false;
 }
 
@@ -242,8 +242,8 @@ static struct checker checker_start(struct region *region, enum signature_mode m
         .region = region,
         .coerce = inputs && mode != SIGNATURE_STRICT,
         .strict = mode == SIGNATURE_STRICT,
-        .errors = lines_start(region),
-        .warnings = lines_start(region),
+        .errors = problems_start(region),
+        .warnings = problems_start(region),
     };
 }
 
@@ -251,8 +251,8 @@ static struct signature_check checker_finish(struct checker *checker, enum signa
                                              value result)
 {
     struct region *region = checker->region;
-    value errors = lines_finish(&checker->errors, "errors");
-    value warnings = lines_finish(&checker->warnings, "coercions");
+    value errors = problems_finish(&checker->errors, "errors");
+    value warnings = problems_finish(&checker->warnings, "coercions");
     if (mode == SIGNATURE_WARN_ONLY) {
         for (size_t i = 0; i < vector_count(errors); i++)
             warnings = vector_push(region, warnings, value_retain(vector_at(errors, i)));

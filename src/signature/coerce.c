@@ -11,15 +11,15 @@
 
 static struct span trim(struct span text)
 {
-    enum { BYTES_PER_LOOK = 4096 };
+    enum { BYTES_PER_BATCH = 4096 };
     size_t start = 0, end = text.length;
     while (start < end && ascii_is_space(text.data[start])) {
-        if (++start % BYTES_PER_LOOK == 0)
-            fuel_spend(BYTES_PER_LOOK / PIECE_BYTES_PER_UNIT);
+        if (++start % BYTES_PER_BATCH == 0)
+            fuel_spend(BYTES_PER_BATCH / CHUNK_BYTES_PER_UNIT);
     }
     while (end > start && ascii_is_space(text.data[end - 1])) {
-        if (--end % BYTES_PER_LOOK == 0)
-            fuel_spend(BYTES_PER_LOOK / PIECE_BYTES_PER_UNIT);
+        if (--end % BYTES_PER_BATCH == 0)
+            fuel_spend(BYTES_PER_BATCH / CHUNK_BYTES_PER_UNIT);
     }
     return (struct span){text.data + start, end - start};
 }
@@ -32,25 +32,25 @@ static size_t skip_sign(struct span text, size_t i)
 static bool is_integer_text(struct span text)
 {
     size_t start = skip_sign(text, 0);
-    return start < text.length && pieces_skip_digits(text, start) == text.length;
+    return start < text.length && chunks_skip_digits(text, start) == text.length;
 }
 
 // [+-] digits [. digits] [e [+-] digits], as programs write numbers.
 static bool is_number_text(struct span text)
 {
     size_t start = skip_sign(text, 0);
-    size_t i = pieces_skip_digits(text, start);
+    size_t i = chunks_skip_digits(text, start);
     if (i == start)
         return false;
     if (i < text.length && text.data[i] == '.') {
         start = i + 1;
-        i = pieces_skip_digits(text, start);
+        i = chunks_skip_digits(text, start);
         if (i == start)
             return false;
     }
     if (i < text.length && (text.data[i] == 'e' || text.data[i] == 'E')) {
         start = skip_sign(text, i + 1);
-        i = pieces_skip_digits(text, start);
+        i = chunks_skip_digits(text, start);
         if (i == start)
             return false;
     }

@@ -103,7 +103,7 @@ static void skip_space(struct parser *parser)
         parser->position++;
 }
 
-static struct span take_name(struct parser *parser)
+static struct span parse_name(struct parser *parser)
 {
     size_t start = parser->position;
     if (!at_end(parser) && field_name_starts_with(peek(parser))) {
@@ -121,7 +121,7 @@ static bool parse_field(struct parser *parser, struct field_list *list)
 {
     accept(parser, ':');
     size_t start = parser->position;
-    struct span name = take_name(parser);
+    struct span name = parse_name(parser);
     if (name.length == 0)
         return fail_expected(parser, "a field name");
     struct field_node *node = field_list_add(list, parser->arena, name);
@@ -170,7 +170,7 @@ static bool parse_primitive(struct parser *parser, struct signature_type *ret_ty
 {
     size_t start = parser->position;
     parser->position++;
-    struct span name = take_name(parser);
+    struct span name = parse_name(parser);
     for (size_t i = 0; i < COUNT_OF(primitives); i++) {
         if (span_equal_text(name, primitives[i].name)) {
             ret_type->kind = primitives[i].kind;

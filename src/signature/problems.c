@@ -31,38 +31,38 @@ static size_t place_write(const struct place *place, char *text, size_t size)
     return length + (size_t)snprintf(text + length, size - length, "%s[%zu]", root, place->index);
 }
 
-struct lines lines_start(struct region *region)
+struct problems problems_start(struct region *region)
 {
-    return (struct lines){.region = region, .texts = vector_new(region, 0)};
+    return (struct problems){.region = region, .texts = vector_new(region, 0)};
 }
 
 // The line is written in the region: a full region leaves by a jump, and nothing may be lost then.
-void lines_add(struct lines *lines, const struct place *place, const char *before,
-               struct span about, const char *after)
+void problems_add(struct problems *problems, const struct place *place, const char *before,
+                  struct span about, const char *after)
 {
-    if (vector_count(lines->texts) >= SIGNATURE_MAX_LINES) {
-        lines->left_out++;
+    if (vector_count(problems->texts) >= SIGNATURE_MAX_LINES) {
+        problems->left_out++;
         return;
     }
     size_t size = place_size(place) + strlen(": ") + strlen(before) + about.length + strlen(after);
-    char *line = region_alloc(lines->region, size);
+    char *line = region_alloc(problems->region, size);
     size_t length = place_write(place, line, size);
     length += (size_t)snprintf(line + length, size - length, "%s: %s", length > 0 ? "" : "return",
                                before);
     memcpy(line + length, about.data, about.length);
     length += about.length;
     length += (size_t)snprintf(line + length, size - length, "%s", after);
-    value text = value_string(lines->region, (struct span){line, length});
-    region_return(lines->region, line, size);
-    lines->texts = vector_push(lines->region, lines->texts, text);
+    value text = value_string(problems->region, (struct span){line, length});
+    region_return(problems->region, line, size);
+    problems->texts = vector_push(problems->region, problems->texts, text);
 }
 
-value lines_finish(struct lines *lines, const char *what)
+value problems_finish(struct problems *problems, const char *what)
 {
-    if (lines->left_out > 0) {
+    if (problems->left_out > 0) {
         value rest =
-            value_string_format(lines->region, "%zu more %s left out", lines->left_out, what);
-        lines->texts = vector_push(lines->region, lines->texts, rest);
+            value_string_format(problems->region, "%zu more %s left out", problems->left_out, what);
+        problems->texts = vector_push(problems->region, problems->texts, rest);
     }
-    return lines->texts;
+    return problems->texts;
 }

@@ -15,15 +15,15 @@ struct place {
 
 #define PLACE_ANY_INDEX ((size_t)-1)
 
-struct lines {
+struct problems {
     struct region *region;
     value texts;
-    size_t left_out;  // lines over SIGNATURE_MAX_LINES
+    size_t left_out;  // problems over SIGNATURE_MAX_LINES
 };
 
-struct lines lines_start(struct region *region);
+struct problems problems_start(struct region *region);
 // "<place>: <before><about><after>"
-void lines_add(struct lines *lines, const struct place *place, const char *before,
-               struct span about, const char *after);
+void problems_add(struct problems *problems, const struct place *place, const char *before,
+                  struct span about, const char *after);
 // The vector of texts, owned by the caller; a last line says how many `what` did not fit.
-value lines_finish(struct lines *lines, const char *what);
+value problems_finish(struct problems *problems, const char *what);

@@ -14,7 +14,7 @@ struct reader {
     value root;  // where references start
     size_t types;
     unsigned depth;
-    struct lines lost;
+    struct problems lost;
     struct error *error;
 };
 
@@ -41,7 +41,7 @@ static bool fail_memory(struct reader *reader)
 static bool become_any(struct reader *reader, const struct place *place, struct span what,
                        struct signature_type *ret_type)
 {
-    lines_add(&reader->lost, place, "", what, " became :any");
+    problems_add(&reader->lost, place, "", what, " became :any");
     *ret_type = (struct signature_type){.kind = SIGNATURE_ANY};
     return true;
 }
@@ -79,7 +79,7 @@ static void report_rest(struct reader *reader, value schema, const struct place 
         bool allows_all = span_equal(name, SPAN("additionalProperties")) &&
                           item.tag == VALUE_BOOLEAN && item.boolean;
         if (!is_annotation(name) && !is_listed(name, handled) && !allows_all)
-            lines_add(&reader->lost, place, "", name, message);
+            problems_add(&reader->lost, place, "", name, message);
     }
 }
 
@@ -127,8 +127,8 @@ static bool read_property(struct reader *reader, struct field_list *list, struct
 {
     struct place place = {.parent = at.place, .name = name};
     if (!field_name_is_valid(name)) {
-        lines_add(&reader->lost, &place, "the name cannot be a field and is not checked", SPAN(""),
-                  "");
+        problems_add(&reader->lost, &place, "the name cannot be a field and is not checked",
+                     SPAN(""), "");
         return true;
     }
     struct field_node *node = field_list_add(list, reader->arena, name);
@@ -182,8 +182,8 @@ static bool read_fields(struct reader *reader, value schema, struct at at,
         return true;
     if (!duplicate)
         return fail_memory(reader);
-    lines_add(&reader->lost, at.place, "two fields are spelled ", duplicate->field.name,
-              "; no field is checked");
+    problems_add(&reader->lost, at.place, "two fields are spelled ", duplicate->field.name,
+                 "; no field is checked");
     *ret_fields = (struct signature_fields){0};
     return true;
 }
@@ -404,10 +404,10 @@ bool signature_from_schema(struct arena *arena, struct region *region, value inp
     struct signature *signature = arena_alloc_zero(arena, sizeof(*signature));
     if (!signature)
         return fail_memory(&reader);
-    reader.lost = lines_start(region);
+    reader.lost = problems_start(region);
     if (!read_inputs(&reader, input, signature) || !read_output(&reader, output, signature))
         return false;
     *ret_signature = signature;
-    *ret_lost = lines_finish(&reader.lost, "losses");
+    *ret_lost = problems_finish(&reader.lost, "losses");
     return true;
 }

@@ -3,12 +3,12 @@
 static void on_exhausted(void *data, size_t size)
 {
     (void)size;
-    longjmp(((struct guard *)data)->jump, 1);
+    longjmp(((struct allocation_guard *)data)->jump, 1);
 }
 
 static void on_empty(void *data);
 
-static void install(struct guard *guard)
+static void install(struct allocation_guard *guard)
 {
     region_on_exhausted(guard->region, on_exhausted, guard);
     if (guard->outer_fuel) {
@@ -19,13 +19,13 @@ static void install(struct guard *guard)
 
 static void on_empty(void *data)
 {
-    struct guard *guard = data;
-    guard_leave(guard);
+    struct allocation_guard *guard = data;
+    allocation_guard_leave(guard);
     fuel.handler(fuel.data);
     install(guard);
 }
 
-void guard_enter(struct guard *guard, struct region *region)
+void allocation_guard_enter(struct allocation_guard *guard, struct region *region)
 {
     guard->region = region;
     guard->outer_exhausted = region->exhausted;
@@ -35,7 +35,7 @@ void guard_enter(struct guard *guard, struct region *region)
     install(guard);
 }
 
-void guard_leave(struct guard *guard)
+void allocation_guard_leave(struct allocation_guard *guard)
 {
     region_on_exhausted(guard->region, guard->outer_exhausted, guard->outer_exhausted_data);
     fuel.handler = guard->outer_fuel;

@@ -3,8 +3,8 @@
 // may jump out for good, so the guard steps aside while it runs.
 //
 //     if (setjmp(guard.jump)) …out of memory…
-//     else { guard_enter(&guard, region); …read… }
-//     guard_leave(&guard);
+//     else { allocation_guard_enter(&guard, region); …read… }
+//     allocation_guard_leave(&guard);
 #pragma once
 
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 #include "base/region.h"
 #include "value/fuel.h"
 
-struct guard {
+struct allocation_guard {
     jmp_buf jump;
     struct region *region;
     region_exhausted_fn *outer_exhausted;
@@ -21,5 +21,5 @@ struct guard {
     void *outer_fuel_data;
 };
 
-void guard_enter(struct guard *guard, struct region *region);
-void guard_leave(struct guard *guard);
+void allocation_guard_enter(struct allocation_guard *guard, struct region *region);
+void allocation_guard_leave(struct allocation_guard *guard);

@@ -10,58 +10,58 @@
 #include "value/fuel.h"
 
 enum {
-    PIECE_BYTES = 1 << 18,
-    PIECE_BYTES_PER_UNIT = 64,
+    CHUNK_BYTES = 1 << 18,
+    CHUNK_BYTES_PER_UNIT = 64,
 };
 
-static inline size_t piece_of(size_t left)
+static inline size_t chunk_size(size_t left)
 {
-    return left < PIECE_BYTES ? left : PIECE_BYTES;
+    return left < CHUNK_BYTES ? left : CHUNK_BYTES;
 }
 
 // The size of the next piece of what is left; spends the fuel for it.
-static inline size_t piece_next(size_t left)
+static inline size_t chunk_next(size_t left)
 {
-    size_t piece = piece_of(left);
-    fuel_spend(piece / PIECE_BYTES_PER_UNIT);
+    size_t piece = chunk_size(left);
+    fuel_spend(piece / CHUNK_BYTES_PER_UNIT);
     return piece;
 }
 
-static inline void pieces_copy(void *to, const void *from, size_t size)
+static inline void chunks_copy(void *to, const void *from, size_t size)
 {
     for (size_t done = 0, piece; done < size; done += piece) {
-        piece = piece_next(size - done);
+        piece = chunk_next(size - done);
         memcpy((char *)to + done, (const char *)from + done, piece);
     }
 }
 
-static inline int pieces_compare(const void *a, const void *b, size_t size)
+static inline int chunks_compare(const void *a, const void *b, size_t size)
 {
     int order = 0;
     for (size_t done = 0, piece; done < size && order == 0; done += piece) {
-        piece = piece_next(size - done);
+        piece = chunk_next(size - done);
         order = memcmp((const char *)a + done, (const char *)b + done, piece);
     }
     return order;
 }
 
-static inline uint64_t pieces_hash(struct span text, uint64_t seed)
+static inline uint64_t chunks_hash(struct span text, uint64_t seed)
 {
     size_t done = 0;
-    while (text.length - done > PIECE_BYTES) {
-        seed = hash_bytes(text.data + done, piece_next(text.length - done), seed);
-        done += PIECE_BYTES;
+    while (text.length - done > CHUNK_BYTES) {
+        seed = hash_bytes(text.data + done, chunk_next(text.length - done), seed);
+        done += CHUNK_BYTES;
     }
-    fuel_spend((text.length - done) / PIECE_BYTES_PER_UNIT);
+    fuel_spend((text.length - done) / CHUNK_BYTES_PER_UNIT);
     return hash_bytes(text.data + done, text.length - done, seed);
 }
 
 // utf8_valid_prefix() of a long text.
-static inline size_t pieces_valid_prefix(struct span text)
+static inline size_t chunks_valid_prefix(struct span text)
 {
     size_t done = 0;
     while (done < text.length) {
-        size_t piece = piece_next(text.length - done);
+        size_t piece = chunk_next(text.length - done);
         if (done + piece < text.length)
             piece = utf8_cut(text.data + done, piece);
         size_t valid = utf8_valid_prefix(text.data + done, piece);
@@ -73,13 +73,13 @@ static inline size_t pieces_valid_prefix(struct span text)
 }
 
 // Where the decimal digits that begin at `at` end.
-static inline size_t pieces_skip_digits(struct span text, size_t at)
+static inline size_t chunks_skip_digits(struct span text, size_t at)
 {
-    enum { DIGITS_PER_LOOK = 4096, DIGITS_PER_UNIT = 16 };
+    enum { DIGITS_PER_BATCH = 4096, DIGITS_PER_UNIT = 16 };
     size_t start = at;
     while (at < text.length && (unsigned char)(text.data[at] - '0') < 10) {
-        if ((++at - start) % DIGITS_PER_LOOK == 0)
-            fuel_spend(DIGITS_PER_LOOK / DIGITS_PER_UNIT);
+        if ((++at - start) % DIGITS_PER_BATCH == 0)
+            fuel_spend(DIGITS_PER_BATCH / DIGITS_PER_UNIT);
     }
     return at;
 }

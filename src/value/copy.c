@@ -8,7 +8,7 @@
 #include "value/text/text.h"
 #include "value/worklist.h"
 
-enum { FIRST_FRAMES = 16, FREEZE_BATCH = 1024 };
+enum { FIRST_FRAMES = 16, IMMORTAL_BATCH = 1024 };
 
 // --- copying ------------------------------------------------------------------------------------
 
@@ -16,7 +16,7 @@ enum { FIRST_FRAMES = 16, FREEZE_BATCH = 1024 };
 // rows.
 struct copier {
     struct region *to;
-    struct work work;
+    struct worklist work;
     const struct shape *from_shape;
     struct shape *to_shape;
 };
@@ -49,7 +49,7 @@ static value copy_bytes(struct region *to, value v)
 {
     size_t size = object_size(v.object);
     struct object *copy = region_alloc(to, size);
-    pieces_copy(copy, v.object, size);
+    chunks_copy(copy, v.object, size);
     copy->references = 1;
     v.object = copy;
     return v;
@@ -135,7 +135,7 @@ static void push_copy(struct copier *copier, value v)
         for (size_t i = 0; i < count; i++)
             children[i] = value_nil();  // what cannot be completed must still be releasable
     }
-    *(struct frame *)work_push(&copier->work) = frame;
+    *(struct frame *)worklist_push(&copier->work) = frame;
 }
 
 static void add_copy(struct frame *frame, struct region *to, value copy)
@@ -174,28 +174,28 @@ static bool next_source(const struct frame *frame, value *ret_value)
         *ret_value = children[frame->index];
         return true;
     }
-    if (frame->index >= part_count(frame->part, frame->source))
+    if (frame->index >= entries_count(frame->part, frame->source))
         return false;
-    *ret_value =
-        frame->has_key ? part_item(frame->part, frame->index) : part_key(frame->part, frame->index);
+    *ret_value = frame->has_key ? entries_item(frame->part, frame->index)
+                                : entries_key(frame->part, frame->index);
     return true;
 }
 
 // Goes on with the next sub-node, if the part on top has one.
-static bool push_sub_node(struct work *work)
+static bool push_sub_node(struct worklist *work)
 {
-    struct frame *frame = work_top(work);
+    struct frame *frame = worklist_top(work);
     if (frame->source.tag == VALUE_FUNCTION)
         return false;
-    size_t child = frame->index - part_count(frame->part, frame->source);
-    if (child >= part_children(frame->part))
+    size_t child = frame->index - entries_count(frame->part, frame->source);
+    if (child >= entries_child_count(frame->part))
         return false;
     frame->index++;
     struct frame node = {.source = frame->source,
                          .built = frame->built,
                          .part = node_children((const struct node *)frame->part)[child],
                          .is_node = true};
-    *(struct frame *)work_push(work) = node;
+    *(struct frame *)worklist_push(work) = node;
     return true;
 }
 
@@ -212,11 +212,11 @@ static value finish_copy(struct region *to, const struct frame *frame)
 // Takes the finished collection off the list and gives it to the one below it.
 static value pop_copy(struct copier *copier)
 {
-    struct frame *frame = work_top(&copier->work);
+    struct frame *frame = worklist_top(&copier->work);
     bool is_node = frame->is_node;
     value done = is_node ? frame->built : finish_copy(copier->to, frame);
-    work_pop(&copier->work);
-    frame = work_top(&copier->work);
+    worklist_pop(&copier->work);
+    frame = worklist_top(&copier->work);
     if (frame && is_node)
         frame->built = done;
     else if (frame)
@@ -230,11 +230,11 @@ value value_copy(struct region *to, value v)
         return copy_leaf(to, v);
     struct frame first[FIRST_FRAMES];
     struct copier copier = {.to = to};
-    work_init(&copier.work, first, sizeof(first), sizeof(struct frame));
+    worklist_init(&copier.work, first, sizeof(first), sizeof(struct frame));
     push_copy(&copier, v);
     value done = value_nil();
     while (copier.work.count) {
-        struct frame *frame = work_top(&copier.work);
+        struct frame *frame = worklist_top(&copier.work);
         value next;
         fuel_spend(1);
         if (next_source(frame, &next)) {
@@ -246,7 +246,7 @@ value value_copy(struct region *to, value v)
             done = pop_copy(&copier);
         }
     }
-    work_release(&copier.work);
+    worklist_release(&copier.work);
     return done;
 }
 
@@ -255,9 +255,9 @@ value value_copy(struct region *to, value v)
 // Makes one object immortal; true: it was not, and its inside is still to be done.
 static bool make_object_immortal(struct object *object)
 {
-    if (object->references == OBJECT_LASTING)
+    if (object->references == OBJECT_IMMORTAL)
         return false;
-    object->references = OBJECT_LASTING;
+    object->references = OBJECT_IMMORTAL;
     return true;
 }
 
@@ -302,12 +302,12 @@ static struct list inside_of(struct object *object)
         return (struct list){.values = collision->entries,
                              .count = (size_t)collision->count * object->stride};
     }
-    case OBJECT_INDEXED: {
-        struct indexed *indexed = (struct indexed *)object;
-        return (struct list){.values = indexed->entries,
-                             .count = indexed_values(indexed),
-                             .children = &indexed->trie,
-                             .child_count = indexed->trie != NULL};
+    case OBJECT_HASH_TABLE: {
+        struct hash_table *table = (struct hash_table *)object;
+        return (struct list){.values = table->entries,
+                             .count = hash_table_values(table),
+                             .children = &table->trie,
+                             .child_count = table->trie != NULL};
     }
     case OBJECT_NODE: {
         struct node *node = (struct node *)object;
@@ -324,11 +324,11 @@ static struct list inside_of(struct object *object)
     }
 }
 
-static void push_object(struct work *work, struct object *object)
+static void push_object(struct worklist *work, struct object *object)
 {
     // Narrow shapes are immortal from the start, but not their keys.
     if (make_object_immortal(object) || object->kind == OBJECT_SHAPE)
-        *(struct object **)work_push(work) = object;
+        *(struct object **)worklist_push(work) = object;
 }
 
 void value_make_immortal(value v)
@@ -336,22 +336,22 @@ void value_make_immortal(value v)
     if (!value_is_counted(v))
         return;
     struct object *first[FIRST_FRAMES];
-    struct work work;
-    work_init(&work, first, sizeof(first), sizeof(struct object *));
+    struct worklist work;
+    worklist_init(&work, first, sizeof(first), sizeof(struct object *));
     push_object(&work, v.object);
     while (work.count) {
-        struct object *object = *(struct object **)work_top(&work);
-        work_pop(&work);
+        struct object *object = *(struct object **)worklist_top(&work);
+        worklist_pop(&work);
         struct list list = inside_of(object);
         fuel_spend(1);
         for (size_t i = 0; i < list.count; i++) {
-            if (i % FREEZE_BATCH == FREEZE_BATCH - 1)
-                fuel_spend(FREEZE_BATCH);
+            if (i % IMMORTAL_BATCH == IMMORTAL_BATCH - 1)
+                fuel_spend(IMMORTAL_BATCH);
             if (value_is_counted(list.values[i]))
                 push_object(&work, list.values[i].object);
         }
         for (size_t i = 0; i < list.child_count; i++)
             push_object(&work, list.children[i]);
     }
-    work_release(&work);
+    worklist_release(&work);
 }

@@ -16,7 +16,7 @@ static bool text_equal(value a, value b)
         return false;
     if (a.pointer == b.pointer)
         return true;
-    return pieces_compare(value_text(a).data, value_text(b).data, a.aux) == 0;
+    return chunks_compare(value_text(a).data, value_text(b).data, a.aux) == 0;
 }
 
 static bool foreign_equal(value a, value b)
@@ -45,7 +45,7 @@ static bool scalar_equal(value a, value b, bool strict)
     }
 }
 
-enum answer { DIFFERENT, EQUAL, LOOK_INSIDE };
+enum answer { DIFFERENT, EQUAL, UNDECIDED };
 
 static enum answer compare_outside(value a, value b, bool strict)
 {
@@ -61,7 +61,7 @@ static enum answer compare_outside(value a, value b, bool strict)
     // NaN is not equal to itself, so that only identity may be told from the pointers.
     if (a.aux == 0 || (strict && a.object == b.object))
         return EQUAL;
-    return LOOK_INSIDE;
+    return UNDECIDED;
 }
 
 // A part of `a` (the whole, or a node of its trie) whose entries are looked for in `b`.
@@ -73,16 +73,17 @@ struct frame {
     bool strict;
 };
 
-static void push_part(struct work *work, value a, value b, const struct object *part, bool strict)
+static void push_part(struct worklist *work, value a, value b, const struct object *part,
+                      bool strict)
 {
-    struct frame *frame = work_push(work);
+    struct frame *frame = worklist_push(work);
     *frame = (struct frame){.a = a, .b = b, .part = part, .strict = strict};
 }
 
-static bool check(struct work *work, value a, value b, bool strict)
+static bool check(struct worklist *work, value a, value b, bool strict)
 {
     enum answer answer = compare_outside(a, b, strict);
-    if (answer == LOOK_INSIDE)
+    if (answer == UNDECIDED)
         push_part(work, a, b, a.object, strict);
     return answer != DIFFERENT;
 }
@@ -114,13 +115,13 @@ static size_t count_candidates(value b, value key, value *ret_key, value *ret_it
 }
 
 // The same in a table with an index: only the entries in the key's place come into question.
-static bool find_indexed(value b, value key, value *ret_key, value *ret_item)
+static bool find_in_hash_table(value b, value key, value *ret_key, value *ret_item)
 {
     uint64_t hash = value_hash(key);
-    struct indexed_probe probe = indexed_probe((const struct indexed *)b.object, key);
+    struct hash_table_probe probe = hash_table_probe((const struct hash_table *)b.object, key);
     struct table_entry entry;
     bool found = false;
-    while (indexed_probe_next(&probe, &entry)) {
+    while (hash_table_probe_next(&probe, &entry)) {
         if (entry.key.tag != key.tag || entry.key.aux != key.aux || value_hash(entry.key) != hash)
             continue;
         if (found && value_identical(*ret_key, key))
@@ -137,8 +138,8 @@ static bool find_indexed(value b, value key, value *ret_key, value *ret_item)
 static bool find_collection(value b, value key, value *ret_key, value *ret_item)
 {
     uint64_t hash;
-    if (b.object->kind == OBJECT_INDEXED)
-        return find_indexed(b, key, ret_key, ret_item);
+    if (b.object->kind == OBJECT_HASH_TABLE)
+        return find_in_hash_table(b, key, ret_key, ret_item);
     if (b.object->kind == OBJECT_NODE) {
         hash = value_hash(key);
         const struct object *last;
@@ -186,15 +187,15 @@ static bool find_entry(value b, value key, value *ret_key, value *ret_item)
     return found;
 }
 
-static bool check_entry(struct work *work, const struct frame *frame)
+static bool check_entry(struct worklist *work, const struct frame *frame)
 {
-    value key = part_key(frame->part, frame->index);
+    value key = entries_key(frame->part, frame->index);
     if (frame->a.tag == VALUE_VECTOR)
         return check(work, key, vector_items(frame->b)[frame->index], frame->strict);
     value other_key, other_item;
     value b = frame->b;
     bool strict = frame->strict;
-    value item = frame->a.tag == VALUE_MAP ? part_item(frame->part, frame->index) : value_nil();
+    value item = frame->a.tag == VALUE_MAP ? entries_item(frame->part, frame->index) : value_nil();
     bool is_map = frame->a.tag == VALUE_MAP;
     if (is_map && frame->part->kind == OBJECT_RECORD && b.object->kind == OBJECT_RECORD &&
         record_of(b)->shape == ((const struct record *)frame->part)->shape)
@@ -210,34 +211,34 @@ static bool check_entry(struct work *work, const struct frame *frame)
 static __attribute__((noinline)) bool compare_inside(value a, value b, bool strict)
 {
     struct frame first[FIRST_FRAMES];
-    struct work work;
-    work_init(&work, first, sizeof(first), sizeof(struct frame));
+    struct worklist work;
+    worklist_init(&work, first, sizeof(first), sizeof(struct frame));
     push_part(&work, a, b, a.object, strict);
     bool equal = true;
     while (equal && work.count) {
-        struct frame *top = work_top(&work);
+        struct frame *top = worklist_top(&work);
         struct frame frame = *top;
-        size_t count = part_count(frame.part, frame.a);
+        size_t count = entries_count(frame.part, frame.a);
         fuel_spend(1);
         top->index++;
         if (frame.index < count) {
             equal = check_entry(&work, &frame);
-        } else if (frame.index - count < part_children(frame.part)) {
+        } else if (frame.index - count < entries_child_count(frame.part)) {
             const struct object *child =
                 node_children((const struct node *)frame.part)[frame.index - count];
             push_part(&work, frame.a, frame.b, child, frame.strict);
         } else {
-            work_pop(&work);
+            worklist_pop(&work);
         }
     }
-    work_release(&work);
+    worklist_release(&work);
     return equal;
 }
 
 bool value_equal(value a, value b)
 {
     enum answer answer = compare_outside(a, b, false);
-    return answer == LOOK_INSIDE ? compare_inside(a, b, false) : answer == EQUAL;
+    return answer == UNDECIDED ? compare_inside(a, b, false) : answer == EQUAL;
 }
 
 bool value_identical(value a, value b)
@@ -247,5 +248,5 @@ bool value_identical(value a, value b)
     if (a.tag == VALUE_INTEGER)
         return a.integer == b.integer;
     enum answer answer = compare_outside(a, b, true);
-    return answer == LOOK_INSIDE ? compare_inside(a, b, true) : answer == EQUAL;
+    return answer == UNDECIDED ? compare_inside(a, b, true) : answer == EQUAL;
 }

@@ -30,7 +30,7 @@ static inline uint64_t mix(enum value_tag tag, uint64_t payload)
 
 uint64_t hash_name(enum value_tag tag, struct span name)
 {
-    return pieces_hash(name, seed() + tag) & hash_mask;
+    return chunks_hash(name, seed() + tag) & hash_mask;
 }
 
 static uint64_t hash_float(double number)
@@ -61,7 +61,7 @@ static uint64_t hash_scalar(value v)
         const struct bignum *bignum = bignum_of(v);
         size_t limbs = (size_t)(bignum->size < 0 ? -bignum->size : bignum->size);
         struct span bytes = {(const char *)bignum->limbs, limbs * sizeof(mp_limb_t)};
-        return pieces_hash(bytes, seed() + VALUE_BIGNUM + (bignum->size < 0));
+        return chunks_hash(bytes, seed() + VALUE_BIGNUM + (bignum->size < 0));
     }
     case VALUE_KEYWORD:
         if (!(v.flags & VALUE_BORROWED))
@@ -88,9 +88,9 @@ struct frame {
     bool is_node;  // a sub-node: its sum is added to that of its parent
 };
 
-static void push_part(struct work *work, value v, const struct object *part, bool is_node)
+static void push_part(struct worklist *work, value v, const struct object *part, bool is_node)
 {
-    struct frame *frame = work_push(work);
+    struct frame *frame = worklist_push(work);
     *frame = (struct frame){.v = v, .part = part, .is_node = is_node};
 }
 
@@ -113,16 +113,16 @@ static void add_hash(struct frame *frame, uint64_t hash)
 }
 
 // The next value of the part to be hashed; false: there is none left (or a sub-node was pushed).
-static bool next_value(struct work *work, struct frame *frame, value *ret_value)
+static bool next_value(struct worklist *work, struct frame *frame, value *ret_value)
 {
-    size_t count = part_count(frame->part, frame->v);
+    size_t count = entries_count(frame->part, frame->v);
     if (frame->index < count) {
-        *ret_value = frame->has_key ? part_item(frame->part, frame->index)
-                                    : part_key(frame->part, frame->index);
+        *ret_value = frame->has_key ? entries_item(frame->part, frame->index)
+                                    : entries_key(frame->part, frame->index);
         return true;
     }
     size_t child = frame->index - count;
-    if (child < part_children(frame->part)) {
+    if (child < entries_child_count(frame->part)) {
         frame->index++;
         push_part(work, frame->v, node_children((const struct node *)frame->part)[child], true);
     }
@@ -132,12 +132,12 @@ static bool next_value(struct work *work, struct frame *frame, value *ret_value)
 static __attribute__((noinline)) uint64_t hash_collection(value v)
 {
     struct frame first[FIRST_FRAMES];
-    struct work work;
-    work_init(&work, first, sizeof(first), sizeof(struct frame));
+    struct worklist work;
+    worklist_init(&work, first, sizeof(first), sizeof(struct frame));
     push_part(&work, v, v.object, false);
     uint64_t hash = 0;
     while (work.count) {
-        struct frame *frame = work_top(&work);
+        struct frame *frame = worklist_top(&work);
         size_t depth = work.count;
         value next;
         fuel_spend(1);
@@ -154,14 +154,14 @@ static __attribute__((noinline)) uint64_t hash_collection(value v)
         bool is_node = frame->is_node;
         if (!is_node)
             hash = hash_u64(hash + frame->v.aux, seed() + frame->v.tag);
-        work_pop(&work);
-        frame = work_top(&work);
+        worklist_pop(&work);
+        frame = worklist_top(&work);
         if (frame && is_node)
             frame->sum += hash;
         else if (frame)
             add_hash(frame, hash);
     }
-    work_release(&work);
+    worklist_release(&work);
     return hash;
 }
 

@@ -6,28 +6,28 @@
 
 enum { FIRST_BUCKETS = 16 };
 
-struct heap *heap_make(struct region *region)
+struct region_tables *region_tables_make(struct region *region)
 {
-    struct heap *heap = region_alloc_zero(region, sizeof(*heap));
-    region->attached[ATTACHED_HEAP] = heap;
-    return heap;
+    struct region_tables *tables = region_alloc_zero(region, sizeof(*tables));
+    region->attached[ATTACHED_TABLES] = tables;
+    return tables;
 }
 
-static void grow_table(struct region *region, struct heap *heap)
+static void grow_table(struct region *region, struct region_tables *tables)
 {
-    uint32_t buckets = heap->keyword_buckets ? heap->keyword_buckets * 2 : FIRST_BUCKETS;
+    uint32_t buckets = tables->keyword_buckets ? tables->keyword_buckets * 2 : FIRST_BUCKETS;
     struct keyword **table = region_alloc_zero(region, buckets * sizeof(struct keyword *));
-    for (uint32_t i = 0; i < heap->keyword_buckets; i++) {
-        for (struct keyword *keyword = heap->keywords[i], *next; keyword; keyword = next) {
+    for (uint32_t i = 0; i < tables->keyword_buckets; i++) {
+        for (struct keyword *keyword = tables->keywords[i], *next; keyword; keyword = next) {
             next = keyword->next;
             struct keyword **bucket = &table[keyword->hash & (buckets - 1)];
             keyword->next = *bucket;
             *bucket = keyword;
         }
     }
-    region_return(region, heap->keywords, heap->keyword_buckets * sizeof(struct keyword *));
-    heap->keywords = table;
-    heap->keyword_buckets = buckets;
+    region_return(region, tables->keywords, tables->keyword_buckets * sizeof(struct keyword *));
+    tables->keywords = table;
+    tables->keyword_buckets = buckets;
 }
 
 static value keyword_value(struct keyword *keyword)
@@ -37,11 +37,11 @@ static value keyword_value(struct keyword *keyword)
 
 value value_keyword(struct region *region, struct span name)
 {
-    struct heap *heap = heap_of(region);
-    if (heap->keyword_count >= heap->keyword_buckets)
-        grow_table(region, heap);
+    struct region_tables *tables = region_tables_of(region);
+    if (tables->keyword_count >= tables->keyword_buckets)
+        grow_table(region, tables);
     uint64_t hash = hash_name(VALUE_KEYWORD, name);
-    struct keyword **bucket = &heap->keywords[hash & (heap->keyword_buckets - 1)];
+    struct keyword **bucket = &tables->keywords[hash & (tables->keyword_buckets - 1)];
     for (struct keyword *keyword = *bucket; keyword; keyword = keyword->next) {
         if (keyword->hash == hash && keyword->length == name.length &&
             memcmp(keyword->name, name.data, name.length) == 0) {
@@ -60,16 +60,16 @@ value value_keyword(struct region *region, struct span name)
     if (name.length)
         memcpy(keyword->name, name.data, name.length);
     *bucket = keyword;
-    heap->keyword_count++;
+    tables->keyword_count++;
     return keyword_value(keyword);
 }
 
 void keyword_forget(struct region *region, struct keyword *keyword)
 {
-    struct heap *heap = heap_of(region);
-    struct keyword **link = &heap->keywords[keyword->hash & (heap->keyword_buckets - 1)];
+    struct region_tables *tables = region_tables_of(region);
+    struct keyword **link = &tables->keywords[keyword->hash & (tables->keyword_buckets - 1)];
     while (*link != keyword)
         link = &(*link)->next;
     *link = keyword->next;
-    heap->keyword_count--;
+    tables->keyword_count--;
 }

@@ -86,7 +86,7 @@ struct flat {
 // A map whose keys are integers, each one more than the one before, is dense: it has no index, and
 // only its items are stored. As long as these are 64-bit integers as well it is packed: they are
 // stored without their tags, in half the space.
-struct indexed {
+struct hash_table {
     struct object header;
     uint32_t used;  // entries
     uint32_t capacity;
@@ -101,39 +101,39 @@ struct indexed {
     value entries[];
 };
 
-static inline bool indexed_is_dense(const struct indexed *table)
+static inline bool hash_table_is_dense(const struct hash_table *table)
 {
     return !table->index;
 }
-static inline bool indexed_is_packed(const struct indexed *table)
+static inline bool hash_table_is_packed(const struct hash_table *table)
 {
-    return indexed_is_dense(table) && table->is_packed;
+    return hash_table_is_dense(table) && table->is_packed;
 }
-static inline int64_t *packed_items(const struct indexed *table)
+static inline int64_t *packed_items(const struct hash_table *table)
 {
     return (int64_t *)table->entries;
 }
-static inline size_t indexed_width(const struct indexed *table)  // bytes per entry
+static inline size_t hash_table_width(const struct hash_table *table)  // bytes per entry
 {
-    if (indexed_is_packed(table))
+    if (hash_table_is_packed(table))
         return sizeof(int64_t);
-    return (indexed_is_dense(table) ? 1 : table->header.stride) * sizeof(value);
+    return (hash_table_is_dense(table) ? 1 : table->header.stride) * sizeof(value);
 }
-static inline size_t indexed_values(const struct indexed *table)  // in `entries`
+static inline size_t hash_table_values(const struct hash_table *table)  // in `entries`
 {
-    return indexed_is_packed(table) ? 0 : table->used * indexed_width(table) / sizeof(value);
+    return hash_table_is_packed(table) ? 0 : table->used * hash_table_width(table) / sizeof(value);
 }
-static inline value indexed_key(const struct indexed *table, size_t i)
+static inline value hash_table_key(const struct hash_table *table, size_t i)
 {
-    if (indexed_is_dense(table))
+    if (hash_table_is_dense(table))
         return value_integer((int64_t)((uint64_t)table->first + i));
     return table->entries[i * table->header.stride];
 }
-static inline value indexed_item(const struct indexed *table, size_t i)  // of a map
+static inline value hash_table_item(const struct hash_table *table, size_t i)  // of a map
 {
-    if (indexed_is_packed(table))
+    if (hash_table_is_packed(table))
         return value_integer(packed_items(table)[i]);
-    return table->entries[indexed_is_dense(table) ? i : i * 2 + 1];
+    return table->entries[hash_table_is_dense(table) ? i : i * 2 + 1];
 }
 
 // A node of a hash trie in which entries lie before sub-nodes (CHAMP). Which of the 32 places hold

@@ -68,9 +68,9 @@ size_t object_size(const struct object *object)
         const struct flat *flat = (const struct flat *)object;
         return sizeof(*flat) + (size_t)flat->capacity * object->stride * sizeof(value);
     }
-    case OBJECT_INDEXED: {
-        const struct indexed *indexed = (const struct indexed *)object;
-        return sizeof(*indexed) + indexed->capacity * indexed_width(indexed);
+    case OBJECT_HASH_TABLE: {
+        const struct hash_table *table = (const struct hash_table *)object;
+        return sizeof(*table) + table->capacity * hash_table_width(table);
     }
     case OBJECT_NODE: return node_size((const struct node *)object);
     case OBJECT_COLLISION: {
@@ -144,10 +144,10 @@ static void release_children(struct region *region, struct object *object)
         release_values(region, flat->entries, (size_t)flat->used * object->stride);
         break;
     }
-    case OBJECT_INDEXED: {
-        struct indexed *indexed = (struct indexed *)object;
-        release_values(region, indexed->entries, indexed_values(indexed));
-        indexed_release(region, indexed);
+    case OBJECT_HASH_TABLE: {
+        struct hash_table *table = (struct hash_table *)object;
+        release_values(region, table->entries, hash_table_values(table));
+        hash_table_release(region, table);
         break;
     }
     case OBJECT_NODE: release_node(region, (struct node *)object); break;
@@ -168,7 +168,7 @@ static void release_children(struct region *region, struct object *object)
     }
 }
 
-static void take_apart(struct region *region, struct object *object)
+static void dismantle(struct region *region, struct object *object)
 {
     release_children(region, object);
     size_t size = object_size(object);
@@ -191,7 +191,7 @@ void object_free(struct region *region, struct object *object)
         return;
     region->attached[ATTACHED_FREEING] = region;
     while ((object = pop_dead(region))) {
-        take_apart(region, object);
+        dismantle(region, object);
         fuel_spend(1);
     }
     region->attached[ATTACHED_FREEING] = NULL;

@@ -1,7 +1,7 @@
 // The layout of what values point to. For value/ itself and for layers that must be fast or that
 // bring their own objects (functions, regexes); everybody else uses value.h.
 //
-// An object begins with its reference count and kind. A count of OBJECT_LASTING is never changed:
+// An object begins with its reference count and kind. A count of OBJECT_IMMORTAL is never changed:
 // the object lives as long as its region, may be referred to from other regions and read from other
 // threads. A count that would overflow becomes immortal by itself.
 //
@@ -21,16 +21,16 @@ enum object_kind {
     OBJECT_STRING_SLICE,
     OBJECT_KEYWORD,
     OBJECT_VECTOR,
-    OBJECT_RECORD,     // map: shape and slots
-    OBJECT_FLAT,       // small map or set without a shape
-    OBJECT_INDEXED,    // large map or set with one owner
-    OBJECT_NODE,       // node of a large map or set that is or was shared
-    OBJECT_COLLISION,  // entries with one hash
+    OBJECT_RECORD,      // map: shape and slots
+    OBJECT_FLAT,        // small map or set without a shape
+    OBJECT_HASH_TABLE,  // large map or set with one owner
+    OBJECT_NODE,        // node of a large map or set that is or was shared
+    OBJECT_COLLISION,   // entries with one hash
     OBJECT_SHAPE,
     OBJECT_FOREIGN,  // of another layer: struct foreign
 };
 
-enum { OBJECT_LASTING = UINT32_MAX };
+enum { OBJECT_IMMORTAL = UINT32_MAX };
 
 struct object {
     uint32_t references;  // of a dead object: low half of the link
@@ -48,7 +48,7 @@ static inline bool object_is_unique(const struct object *object)
 
 static inline void object_retain(struct object *object)
 {
-    if (object->references != OBJECT_LASTING)
+    if (object->references != OBJECT_IMMORTAL)
         object->references++;
 }
 
@@ -56,7 +56,7 @@ void object_free(struct region *region, struct object *object);  // references a
 
 static inline void object_release(struct region *region, struct object *object)
 {
-    if (object->references != OBJECT_LASTING && --object->references == 0)
+    if (object->references != OBJECT_IMMORTAL && --object->references == 0)
         object_free(region, object);
 }
 

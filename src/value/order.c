@@ -21,7 +21,7 @@ static int compare_keys_at(value a, value b, unsigned depth);
 static int compare_spans(struct span left, struct span right)
 {
     size_t common = left.length < right.length ? left.length : right.length;
-    int order = pieces_compare(left.data, right.data, common);
+    int order = chunks_compare(left.data, right.data, common);
     if (order == 0)
         order = (left.length > right.length) - (left.length < right.length);
     return (order > 0) - (order < 0);
@@ -66,8 +66,8 @@ enum value_order value_compare(value a, value b)
     if (a.tag != VALUE_VECTOR || b.tag != VALUE_VECTOR)
         return compare_scalars(a, b);
     struct pair first[FIRST_FRAMES];
-    struct work work;
-    work_init(&work, first, sizeof(first), sizeof(struct pair));
+    struct worklist work;
+    worklist_init(&work, first, sizeof(first), sizeof(struct pair));
     enum value_order order = VALUE_SAME;
     for (;;) {
         if (a.tag == VALUE_VECTOR && b.tag == VALUE_VECTOR) {
@@ -75,22 +75,22 @@ enum value_order value_compare(value a, value b)
                 order = a.aux < b.aux ? VALUE_LESS : VALUE_GREATER;
                 break;
             }
-            *(struct pair *)work_push(&work) = (struct pair){.a = a, .b = b, .count = a.aux};
+            *(struct pair *)worklist_push(&work) = (struct pair){.a = a, .b = b, .count = a.aux};
         } else {
             order = compare_scalars(a, b);
             if (order != VALUE_SAME)
                 break;
         }
         struct pair *top;
-        while ((top = work_top(&work)) && top->index == top->count)
-            work_pop(&work);
+        while ((top = worklist_top(&work)) && top->index == top->count)
+            worklist_pop(&work);
         if (!top)
             break;
         a = vector_items(top->a)[top->index];
         b = vector_items(top->b)[top->index++];
         fuel_spend(1);
     }
-    work_release(&work);
+    worklist_release(&work);
     return order;
 }
 
@@ -175,10 +175,10 @@ static int compare_sorting(void *data, const value *a, const value *b)
 }
 
 // The keys or members in key order, in memory of the work list. Two arrays: the second is scratch.
-static const value *sorted_keys(const struct work *work, value v, unsigned depth)
+static const value *sorted_keys(const struct worklist *work, value v, unsigned depth)
 {
     fuel_spend(v.aux);
-    value *keys = work_alloc(work, 2 * (size_t)v.aux * sizeof(value));
+    value *keys = worklist_alloc(work, 2 * (size_t)v.aux * sizeof(value));
     struct map_cursor cursor = map_iterate(v);
     value ignored;
     for (size_t i = 0; i < v.aux; i++)
@@ -191,7 +191,7 @@ static const value *sorted_keys(const struct work *work, value v, unsigned depth
     return keys;
 }
 
-static void push_collections(struct work *work, value a, value b, unsigned depth)
+static void push_collections(struct worklist *work, value a, value b, unsigned depth)
 {
     struct pair pair = {.a = a, .b = b, .count = a.aux};
     if (a.tag == VALUE_MAP)
@@ -200,18 +200,18 @@ static void push_collections(struct work *work, value a, value b, unsigned depth
         pair.a_keys = sorted_keys(work, a, depth);
         pair.b_keys = sorted_keys(work, b, depth);
     }
-    *(struct pair *)work_push(work) = pair;
+    *(struct pair *)worklist_push(work) = pair;
 }
 
-static void pop_collections(struct work *work)
+static void pop_collections(struct worklist *work)
 {
-    struct pair *pair = work_top(work);
+    struct pair *pair = worklist_top(work);
     size_t size = 2 * (size_t)pair->a.aux * sizeof(value);
     if (pair->a_keys) {
-        work_return(work, (void *)(uintptr_t)pair->a_keys, size);
-        work_return(work, (void *)(uintptr_t)pair->b_keys, size);
+        worklist_return(work, (void *)(uintptr_t)pair->a_keys, size);
+        worklist_return(work, (void *)(uintptr_t)pair->b_keys, size);
     }
-    work_pop(work);
+    worklist_pop(work);
 }
 
 static void next_pair(struct pair *pair, value *ret_a, value *ret_b)
@@ -238,13 +238,13 @@ static int compare_keys_at(value a, value b, unsigned depth)
     if (!inside)
         return order;
     struct pair first[FIRST_FRAMES];
-    struct work work;
-    work_init(&work, first, sizeof(first), sizeof(struct pair));
+    struct worklist work;
+    worklist_init(&work, first, sizeof(first), sizeof(struct pair));
     for (;;) {
         if (inside)
             push_collections(&work, a, b, depth);
         struct pair *top;
-        while ((top = work_top(&work)) && top->index == top->count)
+        while ((top = worklist_top(&work)) && top->index == top->count)
             pop_collections(&work);
         if (!top)
             break;
@@ -256,7 +256,7 @@ static int compare_keys_at(value a, value b, unsigned depth)
     }
     while (work.count)
         pop_collections(&work);
-    work_release(&work);
+    worklist_release(&work);
     return order;
 }
 

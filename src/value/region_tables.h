@@ -4,7 +4,7 @@
 
 #include "value/layout.h"
 
-struct heap {
+struct region_tables {
     struct keyword **keywords;  // buckets; chains through keyword.next
     uint32_t keyword_buckets;   // power of two
     uint32_t keyword_count;
@@ -16,13 +16,13 @@ struct heap {
 };
 
 // Slots of region.attached.
-enum { ATTACHED_HEAP, ATTACHED_DEAD, ATTACHED_FREEING, ATTACHED_SHARED_SHAPES };
+enum { ATTACHED_TABLES, ATTACHED_DEAD, ATTACHED_FREEING, ATTACHED_SHARED_SHAPES };
 
-struct heap *heap_make(struct region *region);
-static inline struct heap *heap_of(struct region *region)
+struct region_tables *region_tables_make(struct region *region);
+static inline struct region_tables *region_tables_of(struct region *region)
 {
-    struct heap *heap = region->attached[ATTACHED_HEAP];
-    return heap ? heap : heap_make(region);
+    struct region_tables *tables = region->attached[ATTACHED_TABLES];
+    return tables ? tables : region_tables_make(region);
 }
 
 void keyword_forget(struct region *region, struct keyword *keyword);  // takes it off the table

@@ -5,21 +5,21 @@
 #include "base/memory.h"
 #include "value/fuel.h"
 
-void work_init(struct work *work, void *first, size_t first_size, size_t frame_size)
+void worklist_init(struct worklist *work, void *first, size_t first_size, size_t frame_size)
 {
-    *work = (struct work){.frames = first,
-                          .first = first,
-                          .frame_size = frame_size,
-                          .capacity = first_size / frame_size,
-                          .region = fuel.region};
+    *work = (struct worklist){.frames = first,
+                              .first = first,
+                              .frame_size = frame_size,
+                              .capacity = first_size / frame_size,
+                              .region = fuel.region};
 }
 
-void *work_alloc(const struct work *work, size_t size)
+void *worklist_alloc(const struct worklist *work, size_t size)
 {
     return work->region ? region_alloc(work->region, size) : memory_alloc(size);
 }
 
-void work_return(const struct work *work, void *pointer, size_t size)
+void worklist_return(const struct worklist *work, void *pointer, size_t size)
 {
     if (work->region)
         region_return(work->region, pointer, size);
@@ -27,23 +27,23 @@ void work_return(const struct work *work, void *pointer, size_t size)
         memory_free(pointer);
 }
 
-static void return_frames(struct work *work)
+static void return_frames(struct worklist *work)
 {
     if (work->frames != work->first)
-        work_return(work, work->frames, work->capacity * work->frame_size);
+        worklist_return(work, work->frames, work->capacity * work->frame_size);
 }
 
-void work_grow(struct work *work)
+void worklist_grow(struct worklist *work)
 {
     size_t capacity = work->capacity * 2;
-    char *frames = work_alloc(work, capacity * work->frame_size);
+    char *frames = worklist_alloc(work, capacity * work->frame_size);
     memcpy(frames, work->frames, work->count * work->frame_size);
     return_frames(work);
     work->frames = frames;
     work->capacity = capacity;
 }
 
-void work_release(struct work *work)
+void worklist_release(struct worklist *work)
 {
     return_frames(work);
     work->frames = NULL;

@@ -7,7 +7,7 @@
 
 #include "base/region.h"
 
-struct work {
+struct worklist {
     char *frames;
     size_t frame_size;
     size_t count;
@@ -16,26 +16,26 @@ struct work {
     char *first;
 };
 
-void work_init(struct work *work, void *first, size_t first_size, size_t frame_size);
-void work_release(struct work *work);
-void work_grow(struct work *work);
+void worklist_init(struct worklist *work, void *first, size_t first_size, size_t frame_size);
+void worklist_release(struct worklist *work);
+void worklist_grow(struct worklist *work);
 
 // A new frame on top, not initialised. Pointers to other frames become invalid.
-static inline void *work_push(struct work *work)
+static inline void *worklist_push(struct worklist *work)
 {
     if (work->count == work->capacity)
-        work_grow(work);
+        worklist_grow(work);
     return work->frames + work->count++ * work->frame_size;
 }
-static inline void *work_top(const struct work *work)  // NULL when empty
+static inline void *worklist_top(const struct worklist *work)  // NULL when empty
 {
     return work->count ? work->frames + (work->count - 1) * work->frame_size : NULL;
 }
-static inline void work_pop(struct work *work)
+static inline void worklist_pop(struct worklist *work)
 {
     work->count--;
 }
 
 // Temporary memory by the same rule.
-void *work_alloc(const struct work *work, size_t size);
-void work_return(const struct work *work, void *pointer, size_t size);
+void *worklist_alloc(const struct worklist *work, size_t size);
+void worklist_return(const struct worklist *work, void *pointer, size_t size);

@@ -105,8 +105,8 @@ value function_from_builtin(const struct builtin *builtin);
 
 // --- composed functions: comp, partial, juxt, constantly, all-of, … -----------------------------
 // `parts` are what the function was made of (borrowed); arguments are consumed.
-typedef value composed_fn(struct run *run, const value *parts, size_t part_count, value *arguments,
-                          size_t count);
+typedef value composed_fn(struct run *run, const value *parts, size_t entries_count,
+                          value *arguments, size_t count);
 struct composed_type {
     const char *name;  // "comp", for error messages
     composed_fn *call;
@@ -115,7 +115,7 @@ struct composed_type {
 };
 // Consumes the parts (not the array). The type is a static const of the builtin's file.
 value function_compose(struct run *run, const struct composed_type *type, const value *parts,
-                       size_t part_count);
+                       size_t entries_count);
 
 // --- sequences: class S -------------------------------------------------------------------------
 // Iterates nil, vector, string (characters), map ([k v] in key order), set (key order).

@@ -151,7 +151,7 @@ static value plain_text(struct formatter *formatter, value v)
 {
     struct sink sink;
     sink_to_region(&sink, formatter->run->region);
-    value_print_plain(&sink, v);
+    value_print_unquoted(&sink, v);
     return sink_string(&sink);
 }
 

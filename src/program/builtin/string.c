@@ -28,7 +28,7 @@ static void write_plain(struct run *run, struct sink *sink, value v)
         return;
     }
     size_t before = sink->length;
-    value_print_plain(sink, v);
+    value_print_unquoted(sink, v);
     run_spend(run, 1 + (sink->length - before) / 256);
 }
 

@@ -99,7 +99,7 @@ bool string_search_last(struct run *run, value string, value part, size_t from, 
 
 // --- white space ----------------------------------------------------------------------------------
 
-enum { SPACES_PER_TICK = 64 };
+enum { SPACES_PER_BATCH = 64 };
 
 static bool is_space(uint32_t c)
 {
@@ -112,8 +112,8 @@ size_t text_skip_space(struct run *run, struct span text)
 {
     size_t offset = 0;
     while (offset < text.length) {
-        if (offset % SPACES_PER_TICK == 0)
-            run_spend(run, SPACES_PER_TICK / 16);
+        if (offset % SPACES_PER_BATCH == 0)
+            run_spend(run, SPACES_PER_BATCH / 16);
         uint32_t code_point;
         size_t taken = utf8_decode(text.data + offset, text.length - offset, &code_point);
         if (!is_space(code_point))
@@ -127,8 +127,8 @@ size_t text_skip_space_back(struct run *run, struct span text)
 {
     size_t end = text.length;
     while (end > 0) {
-        if ((text.length - end) % SPACES_PER_TICK == 0)
-            run_spend(run, SPACES_PER_TICK / 16);
+        if ((text.length - end) % SPACES_PER_BATCH == 0)
+            run_spend(run, SPACES_PER_BATCH / 16);
         size_t start = end - 1;
         while (start > 0 && ((unsigned char)text.data[start] & 0xC0) == 0x80)
             start--;
@@ -143,7 +143,7 @@ size_t text_skip_space_back(struct run *run, struct span text)
 
 // --- numbers --------------------------------------------------------------------------------------
 
-enum { ZEROS_PER_LOOK = 4096, ZEROS_PER_UNIT = 16 };
+enum { ZEROS_PER_BATCH = 4096, ZEROS_PER_UNIT = 16 };
 
 bool text_read_integer(struct span text, int64_t *ret_number)
 {
@@ -156,8 +156,8 @@ bool text_read_integer(struct span text, int64_t *ret_number)
     int64_t number = 0;
     for (; i < text.length; i++) {
         int digit = text.data[i] - '0';
-        if (i % ZEROS_PER_LOOK == 0)  // only zeros can be many
-            fuel_spend(ZEROS_PER_LOOK / ZEROS_PER_UNIT);
+        if (i % ZEROS_PER_BATCH == 0)  // only zeros can be many
+            fuel_spend(ZEROS_PER_BATCH / ZEROS_PER_UNIT);
         if (!ascii_is_digit(text.data[i]) || __builtin_mul_overflow(number, 10, &number) ||
             __builtin_sub_overflow(number, digit, &number))
             return false;
@@ -172,12 +172,12 @@ bool text_read_integer(struct span text, int64_t *ret_number)
 static bool is_float_text(struct span text)
 {
     size_t i = text.length > 0 && (text.data[0] == '-' || text.data[0] == '+') ? 1 : 0;
-    size_t end = pieces_skip_digits(text, i);
+    size_t end = chunks_skip_digits(text, i);
     if (end == i)
         return false;
     i = end;
     if (i < text.length && text.data[i] == '.') {
-        end = pieces_skip_digits(text, i + 1);
+        end = chunks_skip_digits(text, i + 1);
         if (end == i + 1)
             return false;
         i = end;
@@ -186,7 +186,7 @@ static bool is_float_text(struct span text)
         i++;
         if (i < text.length && (text.data[i] == '-' || text.data[i] == '+'))
             i++;
-        end = pieces_skip_digits(text, i);
+        end = chunks_skip_digits(text, i);
         if (end == i)
             return false;
         i = end;

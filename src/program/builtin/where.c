@@ -90,10 +90,10 @@ static bool holds(struct run *run, enum where_operator operator, value x, value 
 }
 
 // parts: operator, path, operand
-static value call_where(struct run *run, const value *parts, size_t part_count, value *arguments,
+static value call_where(struct run *run, const value *parts, size_t entries_count, value *arguments,
                         size_t count)
 {
-    (void)part_count;
+    (void)entries_count;
     (void)count;
     value x = run_key(run, parts[1], arguments[0]);
     bool yes = holds(run, (enum where_operator)parts[0].integer, x, parts[2]);

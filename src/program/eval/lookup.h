@@ -23,7 +23,7 @@ static inline bool lookup_find(struct lookup *lookup, value map, value *ret_item
     size_t slot;
     if (shape && shape_slot_flexible(shape, lookup->key, &slot)) {
         // Wide shapes are counted and may go; only immortal ones are remembered.
-        if (shape->header.references == OBJECT_LASTING) {
+        if (shape->header.references == OBJECT_IMMORTAL) {
             lookup->shape = shape;
             lookup->slot = (uint32_t)slot;
         }

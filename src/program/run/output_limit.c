@@ -28,7 +28,7 @@ struct measured {
 };
 
 struct measure {
-    struct work work;
+    struct worklist work;
     size_t size;
     size_t most;
     bool has_long_number;
@@ -67,7 +67,7 @@ static size_t scalar_bytes(value v)
 
 static void push_part(struct measure *measure, value v, const struct object *part)
 {
-    struct measured *top = work_push(&measure->work);
+    struct measured *top = worklist_push(&measure->work);
     *top = (struct measured){.v = v, .part = part};
 }
 
@@ -110,20 +110,20 @@ static size_t count_elements(struct measure *measure, const value *items, size_t
 static void count_part(struct measure *measure)
 {
     size_t depth = measure->work.count;
-    struct measured *top = work_top(&measure->work);
+    struct measured *top = worklist_top(&measure->work);
     value v = top->v;
     const struct object *part = top->part;
-    size_t entries = part_count(part, v), first = top->entry, entry = first;
+    size_t entries = entries_count(part, v), first = top->entry, entry = first;
     size_t end = entries - first < PORTION ? entries : first + PORTION;
     if (v.tag == VALUE_VECTOR)
         entry += count_elements(measure, vector_items(v) + first, end - first);
     while (entry < end && measure->work.count == depth) {
         size_t at = entry++;
         if (v.tag == VALUE_MAP) {
-            count_value(measure, part_key(part, at));
-            count_value(measure, part_item(part, at));
+            count_value(measure, entries_key(part, at));
+            count_value(measure, entries_item(part, at));
         } else {
-            count_value(measure, part_key(part, at));
+            count_value(measure, entries_key(part, at));
         }
     }
     fuel_spend(1 + (entry - first) / 4);
@@ -131,21 +131,21 @@ static void count_part(struct measure *measure)
     top->entry = entry;
     if (entry < entries || measure->work.count > depth)
         return;
-    if (top->child < part_children(part))
+    if (top->child < entries_child_count(part))
         push_part(measure, v, node_children((const struct node *)part)[top->child++]);
     else
-        work_pop(&measure->work);
+        worklist_pop(&measure->work);
 }
 
 static struct measure measure_text(value v, size_t most)
 {
     struct measured first[FIRST_FRAMES];
     struct measure measure = {.most = most};
-    work_init(&measure.work, first, sizeof(first), sizeof(struct measured));
+    worklist_init(&measure.work, first, sizeof(first), sizeof(struct measured));
     count_value(&measure, v);
     while (measure.work.count && measure.size <= measure.most)
         count_part(&measure);
-    work_release(&measure.work);
+    worklist_release(&measure.work);
     return measure;
 }
 

@@ -7,7 +7,7 @@
 #include "value/collection/trie.h"
 
 // Elements of a vector, entries of a map, members of a set, not counting sub-nodes.
-static inline size_t part_count(const struct object *part, value v)
+static inline size_t entries_count(const struct object *part, value v)
 {
     switch (part->kind) {
     case OBJECT_NODE: return node_entry_count((const struct node *)part);
@@ -16,30 +16,30 @@ static inline size_t part_count(const struct object *part, value v)
     }
 }
 
-static inline size_t part_children(const struct object *part)
+static inline size_t entries_child_count(const struct object *part)
 {
     return part->kind == OBJECT_NODE ? node_child_count((const struct node *)part) : 0;
 }
 
 // Entry number i: the key or member or element, and in maps the item.
-static inline value part_key(const struct object *part, size_t i)
+static inline value entries_key(const struct object *part, size_t i)
 {
     switch (part->kind) {
     case OBJECT_VECTOR: return ((const struct vector *)part)->items[i];
     case OBJECT_RECORD: return ((const struct record *)part)->shape->keys[i];
     case OBJECT_FLAT: return ((const struct flat *)part)->entries[i * part->stride];
-    case OBJECT_INDEXED: return indexed_key((const struct indexed *)part, i);
+    case OBJECT_HASH_TABLE: return hash_table_key((const struct hash_table *)part, i);
     case OBJECT_NODE: return ((const struct node *)part)->entries[i * part->stride];
     default: return ((const struct collision *)part)->entries[i * part->stride];
     }
 }
 
-static inline value part_item(const struct object *part, size_t i)
+static inline value entries_item(const struct object *part, size_t i)
 {
     switch (part->kind) {
     case OBJECT_RECORD: return ((const struct record *)part)->slots[i];
     case OBJECT_FLAT: return ((const struct flat *)part)->entries[i * 2 + 1];
-    case OBJECT_INDEXED: return indexed_item((const struct indexed *)part, i);
+    case OBJECT_HASH_TABLE: return hash_table_item((const struct hash_table *)part, i);
     case OBJECT_NODE: return ((const struct node *)part)->entries[i * 2 + 1];
     default: return ((const struct collision *)part)->entries[i * 2 + 1];
     }

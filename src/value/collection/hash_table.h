@@ -4,40 +4,40 @@
 
 #include "value/collection/table.h"
 
-bool indexed_find(const struct indexed *table, value key, struct table_entry *ret_entry);
-struct table_entry indexed_entry(const struct indexed *table, size_t i);
+bool hash_table_find(const struct hash_table *table, value key, struct table_entry *ret_entry);
+struct table_entry hash_table_entry(const struct hash_table *table, size_t i);
 // `count` entries at `entries`, all different; consumes them.
-struct indexed *indexed_from(struct region *region, unsigned stride, const value *entries,
-                             size_t count);
+struct hash_table *hash_table_from(struct region *region, unsigned stride, const value *entries,
+                                   size_t count);
 // Adds or replaces, as table_put() does. A table that is shared stays as it is: the result is a
 // trie.
-struct object *indexed_put(struct region *region, struct indexed *table, const value *items,
-                           bool *ret_added);
+struct object *hash_table_put(struct region *region, struct hash_table *table, const value *items,
+                              bool *ret_added);
 // The entries as a trie; consumes the table. It is kept beside a shared table for the next time.
-struct object *indexed_to_trie(struct region *region, struct indexed *table);
-void indexed_release(struct region *region, struct indexed *table);  // all that it refers to
+struct object *hash_table_to_trie(struct region *region, struct hash_table *table);
+void hash_table_release(struct region *region, struct hash_table *table);  // all that it refers to
 
 // The entries in whose place the key may be, one after another; false at the end.
-struct indexed_probe {
-    const struct indexed *table;
+struct hash_table_probe {
+    const struct hash_table *table;
     uint32_t hash;
     size_t slot;
 };
-struct indexed_probe indexed_probe(const struct indexed *table, value key);
-bool indexed_probe_next(struct indexed_probe *probe, struct table_entry *ret_entry);
+struct hash_table_probe hash_table_probe(const struct hash_table *table, value key);
+bool hash_table_probe_next(struct hash_table_probe *probe, struct table_entry *ret_entry);
 
 // The table of a map, when it is dense and can be changed in place; otherwise NULL.
-static inline struct indexed *dense_own(value map)
+static inline struct hash_table *dense_own(value map)
 {
-    struct indexed *table = (struct indexed *)map.object;
-    bool is_own = table->header.kind == OBJECT_INDEXED && object_is_unique(&table->header) &&
-                  indexed_is_dense(table) && !table->trie;
+    struct hash_table *table = (struct hash_table *)map.object;
+    bool is_own = table->header.kind == OBJECT_HASH_TABLE && object_is_unique(&table->header) &&
+                  hash_table_is_dense(table) && !table->trie;
     return is_own ? table : NULL;
 }
 
 // Adds an item, which is consumed, to such a table; false when there is no room, the key is not the
 // next one or the item does not fit. The map's value is to get the new count.
-static inline bool dense_add(struct indexed *table, value key, value item)
+static inline bool dense_add(struct hash_table *table, value key, value item)
 {
     if (table->used == table->capacity || key.tag != VALUE_INTEGER ||
         (uint64_t)key.integer - (uint64_t)table->first != table->used)
@@ -55,7 +55,7 @@ static inline bool dense_add(struct indexed *table, value key, value item)
 // that. Consumes the item, and the map is changed in place.
 static inline bool dense_append(value *map, value key, value item)
 {
-    struct indexed *table = dense_own(*map);
+    struct hash_table *table = dense_own(*map);
     if (!table || !dense_add(table, key, item))
         return false;
     map->aux = table->used;

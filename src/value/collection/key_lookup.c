@@ -14,7 +14,7 @@ static value name_value(enum value_tag tag, struct span name)
                    .text = name.data};
 }
 
-static bool find_underscored(flexible_probe_fn *probe, const void *container, value key,
+static bool find_underscored(key_probe_fn *probe, const void *container, value key,
                              enum value_tag other, struct span name, char *copy, void *ret_found)
 {
     for (size_t i = 0; i < name.length; i++)
@@ -24,7 +24,7 @@ static bool find_underscored(flexible_probe_fn *probe, const void *container, va
            probe(container, name_value(other, spelling), ret_found);
 }
 
-bool flexible_find(flexible_probe_fn *probe, const void *container, value key, void *ret_found)
+bool key_lookup(key_probe_fn *probe, const void *container, value key, void *ret_found)
 {
     if (probe(container, key, ret_found))
         return true;
@@ -58,7 +58,7 @@ static bool probe_map(const void *container, value key, void *ret_found)
 bool map_find_entry_flexible(value map, value key, value *ret_key, value *ret_item)
 {
     struct entry entry;
-    if (!flexible_find(probe_map, &map, key, &entry))
+    if (!key_lookup(probe_map, &map, key, &entry))
         return false;
     *ret_key = entry.key;
     *ret_item = entry.item;

@@ -4,11 +4,11 @@
 
 #include "value/value.h"
 
-typedef bool flexible_probe_fn(const void *container, value key, void *ret_found);
+typedef bool key_probe_fn(const void *container, value key, void *ret_found);
 
 // Calls `probe` with each spelling until one is found. The keys it is given may be borrowed names
 // that are not interned: they may be compared and hashed but not kept.
-bool flexible_find(flexible_probe_fn *probe, const void *container, value key, void *ret_found);
+bool key_lookup(key_probe_fn *probe, const void *container, value key, void *ret_found);
 
 // The item of a key in a map by flexible lookup; borrowed.
 bool map_find_flexible(value map, value key, value *ret_item);

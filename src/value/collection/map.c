@@ -8,7 +8,7 @@
 #include "value/region_tables.h"
 
 static struct record empty_record = {
-    .header = {.references = OBJECT_LASTING, .kind = OBJECT_RECORD}, .shape = &shape_empty};
+    .header = {.references = OBJECT_IMMORTAL, .kind = OBJECT_RECORD}, .shape = &shape_empty};
 
 static value map_value(struct object *object, size_t count)
 {

@@ -14,7 +14,7 @@ enum {
     SHARED_KEY_MAX = 64,  // bytes; the memory of shared shapes has an end
 };
 
-struct shape shape_empty = {.header = {.references = OBJECT_LASTING, .kind = OBJECT_SHAPE}};
+struct shape shape_empty = {.header = {.references = OBJECT_IMMORTAL, .kind = OBJECT_SHAPE}};
 
 static bool index_find(const struct shape *shape, value key, size_t *ret_slot)
 {
@@ -55,7 +55,7 @@ static bool find_in_shape(const void *container, value key, void *ret_slot)
 
 bool shape_slot_flexible(const struct shape *shape, value key, size_t *ret_slot)
 {
-    return flexible_find(find_in_shape, shape, key, ret_slot);
+    return key_lookup(find_in_shape, shape, key, ret_slot);
 }
 
 // --- making -------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ static void order_insert(struct shape *shape, const struct shape *parent, uint8_
     shape->order = order;
 }
 
-static bool key_is_plain(value key)
+static bool key_is_unescaped(value key)
 {
     if (key.tag != VALUE_STRING)
         return false;
@@ -142,7 +142,7 @@ static bool key_is_plain(value key)
 
 static void set_head(struct shape *shape, value key)
 {
-    if (!key_is_plain(key))
+    if (!key_is_unescaped(key))
         return;
     struct span text = value_text(key);
     unsigned char bytes[8] = {0}, mask[8] = {0};
@@ -155,21 +155,21 @@ static void set_head(struct shape *shape, value key)
     memcpy(&shape->head_mask, mask, sizeof(mask));
 }
 
-static void grow_table(struct region *region, struct heap *heap)
+static void grow_table(struct region *region, struct region_tables *tables)
 {
-    uint32_t buckets = heap->shape_buckets ? heap->shape_buckets * 2 : FIRST_BUCKETS;
+    uint32_t buckets = tables->shape_buckets ? tables->shape_buckets * 2 : FIRST_BUCKETS;
     struct shape **table = region_alloc_zero(region, buckets * sizeof(struct shape *));
-    for (uint32_t i = 0; i < heap->shape_buckets; i++) {
-        for (struct shape *shape = heap->shapes[i], *next; shape; shape = next) {
+    for (uint32_t i = 0; i < tables->shape_buckets; i++) {
+        for (struct shape *shape = tables->shapes[i], *next; shape; shape = next) {
             next = shape->next;
             struct shape **bucket = &table[shape->hash & (buckets - 1)];
             shape->next = *bucket;
             *bucket = shape;
         }
     }
-    region_return(region, heap->shapes, heap->shape_buckets * sizeof(struct shape *));
-    heap->shapes = table;
-    heap->shape_buckets = buckets;
+    region_return(region, tables->shapes, tables->shape_buckets * sizeof(struct shape *));
+    tables->shapes = table;
+    tables->shape_buckets = buckets;
 }
 
 static uint64_t transition_hash(const struct shape *shape, value key)
@@ -177,25 +177,25 @@ static uint64_t transition_hash(const struct shape *shape, value key)
     return hash_combine(value_hash(key), (uintptr_t)shape);
 }
 
-static struct shape *transition_find(struct heap *heap, const struct shape *shape, value key,
-                                     uint64_t hash)
+static struct shape *transition_find(struct region_tables *tables, const struct shape *shape,
+                                     value key, uint64_t hash)
 {
-    if (!heap->shape_buckets)
+    if (!tables->shape_buckets)
         return NULL;
-    struct shape *next = heap->shapes[hash & (heap->shape_buckets - 1)];
+    struct shape *next = tables->shapes[hash & (tables->shape_buckets - 1)];
     while (next && !(next->hash == hash && next->parent == shape &&
                      value_identical(next->keys[next->count - 1], key)))
         next = next->next;
     return next;
 }
 
-static struct shape *shape_make(struct region *region, struct heap *heap,
+static struct shape *shape_make(struct region *region, struct region_tables *tables,
                                 const struct shape *parent, value key, uint64_t hash)
 {
-    if (heap->shape_count >= heap->shape_buckets)
-        grow_table(region, heap);
+    if (tables->shape_count >= tables->shape_buckets)
+        grow_table(region, tables);
     struct shape *shape = shape_alloc(region, parent->count + 1, true);
-    shape->header.references = OBJECT_LASTING;
+    shape->header.references = OBJECT_IMMORTAL;
     shape->hash = hash;
     shape->parent = parent;
     set_head(shape, key);
@@ -203,10 +203,10 @@ static struct shape *shape_make(struct region *region, struct heap *heap,
         shape->keys[i] = value_retain(parent->keys[i]);
     shape->keys[parent->count] = value_retain(key);
     order_insert(shape, parent, shape_complete(shape));
-    struct shape **bucket = &heap->shapes[hash & (heap->shape_buckets - 1)];
+    struct shape **bucket = &tables->shapes[hash & (tables->shape_buckets - 1)];
     shape->next = *bucket;
     *bucket = shape;
-    heap->shape_count++;
+    tables->shape_count++;
     return shape;
 }
 
@@ -217,27 +217,28 @@ void shapes_share(struct region *region, struct region *shared)
     region->attached[ATTACHED_SHARED_SHAPES] = shared;
 }
 
-// The heap of the region that the successors of this shape are shared in; NULL: they are not. A
+// The tables of the region that the successors of this shape are shared in; NULL: they are not. A
 // immortal map may come from a region that shares its shapes with others than this one does.
-static struct heap *shared_heap(const struct region *region, const struct shape *shape)
+static struct region_tables *shared_tables(const struct region *region, const struct shape *shape)
 {
     struct region *shared = region->attached[ATTACHED_SHARED_SHAPES];
-    return shared && (shape->shared == shared || shape->count == 0) ? heap_of(shared) : NULL;
+    return shared && (shape->shared == shared || shape->count == 0) ? region_tables_of(shared)
+                                                                    : NULL;
 }
 
 // Keywords belong to their region, and a key of a client's may be of any length.
-static bool may_be_shared(const struct heap *heap, const struct shape *parent, value key)
+static bool may_be_shared(const struct region_tables *tables, const struct shape *parent, value key)
 {
     return key.tag == VALUE_STRING && key.aux <= SHARED_KEY_MAX && parent->count < SHAPE_NARROW &&
-           heap->shape_count < SHAPES_MAX;
+           tables->shape_count < SHAPES_MAX;
 }
 
-static struct shape *shape_make_shared(struct region *shared, struct heap *heap,
+static struct shape *shape_make_shared(struct region *shared, struct region_tables *tables,
                                        const struct shape *parent, value key, uint64_t hash)
 {
     value immortal = value_string(shared, value_text(key));
     value_make_immortal(immortal);
-    struct shape *shape = shape_make(shared, heap, parent, immortal, hash);
+    struct shape *shape = shape_make(shared, tables, parent, immortal, hash);
     shape->shared = shared;
     return shape;
 }
@@ -247,9 +248,9 @@ static struct shape *shape_make_shared(struct region *shared, struct heap *heap,
 struct shape *shape_successor(struct region *region, const struct shape *shape, value key)
 {
     uint64_t hash = transition_hash(shape, key);
-    struct heap *shared = shared_heap(region, shape);
+    struct region_tables *shared = shared_tables(region, shape);
     struct shape *known = shared ? transition_find(shared, shape, key, hash) : NULL;
-    return known ? known : transition_find(heap_of(region), shape, key, hash);
+    return known ? known : transition_find(region_tables_of(region), shape, key, hash);
 }
 
 struct shape *shape_extend(struct region *region, const struct shape *shape, value key)
@@ -258,14 +259,14 @@ struct shape *shape_extend(struct region *region, const struct shape *shape, val
     if (known)
         return known;
     uint64_t hash = transition_hash(shape, key);
-    struct heap *shared = shared_heap(region, shape);
+    struct region_tables *shared = shared_tables(region, shape);
     if (shared && may_be_shared(shared, shape, key))
         return shape_make_shared(region->attached[ATTACHED_SHARED_SHAPES], shared, shape, key,
                                  hash);
-    struct heap *heap = heap_of(region);
-    if (shape->count >= SHAPE_NARROW || heap->shape_count >= SHAPES_MAX)
+    struct region_tables *tables = region_tables_of(region);
+    if (shape->count >= SHAPE_NARROW || tables->shape_count >= SHAPES_MAX)
         return NULL;
-    return shape_make(region, heap, shape, key, hash);
+    return shape_make(region, tables, shape, key, hash);
 }
 
 struct shape *shape_new_wide(struct region *region, const value *keys, size_t count)

@@ -43,9 +43,9 @@ static void merge(const struct sort *sort, const value *from, size_t left, size_
         *taken += stride;
         to += stride;
     }
-    pieces_copy(to, a, (size_t)(a_end - a) * sizeof(value));
+    chunks_copy(to, a, (size_t)(a_end - a) * sizeof(value));
     to += a_end - a;
-    pieces_copy(to, b, (size_t)(b_end - b) * sizeof(value));
+    chunks_copy(to, b, (size_t)(b_end - b) * sizeof(value));
 }
 
 void sort_entries(value *entries, size_t count, size_t stride, value *scratch,
@@ -71,7 +71,7 @@ void sort_entries(value *entries, size_t count, size_t stride, value *scratch,
         to = swapped;
     }
     if (from != entries)
-        pieces_copy(entries, from, count * stride * sizeof(value));
+        chunks_copy(entries, from, count * stride * sizeof(value));
 }
 
 static int compare_keys(void *data, const value *a, const value *b)

@@ -21,10 +21,10 @@ static size_t entries_size(value v)
     return 2 * (size_t)v.aux * stride_of(v) * sizeof(value);
 }
 
-static value *sorted_entries(const struct work *work, value v)
+static value *sorted_copy(const struct worklist *work, value v)
 {
     size_t stride = stride_of(v);
-    value *entries = work_alloc(work, entries_size(v));
+    value *entries = worklist_alloc(work, entries_size(v));
     struct map_cursor cursor = map_iterate(v);
     fuel_spend(v.aux);
     for (size_t i = 0; i < v.aux; i++) {
@@ -37,27 +37,28 @@ static value *sorted_entries(const struct work *work, value v)
     return entries;
 }
 
-void sorted_start(struct sorted *sorted, const struct work *work, value v)
+void sorted_entries_start(struct sorted_entries *sorted, const struct worklist *work, value v)
 {
-    *sorted = (struct sorted){.v = v};
+    *sorted = (struct sorted_entries){.v = v};
     if (v.tag == VALUE_VECTOR || v.aux == 0)
         return;
     const struct shape *shape = v.tag == VALUE_MAP ? map_shape(v) : NULL;
     if (shape && shape->order)
         sorted->order = shape->order;
     else
-        sorted->entries = sorted_entries(work, v);
+        sorted->entries = sorted_copy(work, v);
 }
 
-void sorted_start_inserted(struct sorted *sorted, const struct work *work, value v)
+void sorted_entries_start_inserted(struct sorted_entries *sorted, const struct worklist *work,
+                                   value v)
 {
     if (v.tag == VALUE_MAP && v.object->kind != OBJECT_NODE)
-        *sorted = (struct sorted){.v = v};
+        *sorted = (struct sorted_entries){.v = v};
     else
-        sorted_start(sorted, work, v);
+        sorted_entries_start(sorted, work, v);
 }
 
-bool sorted_next(struct sorted *sorted)
+bool sorted_entries_next(struct sorted_entries *sorted)
 {
     if (sorted->index >= sorted->v.aux)
         return false;
@@ -68,15 +69,15 @@ bool sorted_next(struct sorted *sorted)
         sorted->item = sorted->entries[index * stride + stride - 1];
     } else {
         size_t place = sorted->order ? sorted->order[index] : index;
-        sorted->key = part_key(sorted->v.object, place);
+        sorted->key = entries_key(sorted->v.object, place);
         if (sorted->v.tag == VALUE_MAP)
-            sorted->item = part_item(sorted->v.object, place);
+            sorted->item = entries_item(sorted->v.object, place);
     }
     return true;
 }
 
-void sorted_end(struct sorted *sorted, const struct work *work)
+void sorted_entries_end(struct sorted_entries *sorted, const struct worklist *work)
 {
     if (sorted->entries)
-        work_return(work, sorted->entries, entries_size(sorted->v));
+        worklist_return(work, sorted->entries, entries_size(sorted->v));
 }

@@ -5,7 +5,7 @@
 #include "value/value.h"
 #include "value/worklist.h"
 
-struct sorted {
+struct sorted_entries {
     value v;
     value key;  // current entry: element, member or key
     value item;
@@ -14,8 +14,9 @@ struct sorted {
     value *entries;        // sorted copy, `stride` values per entry, then as much scratch; or NULL
 };
 
-void sorted_start(struct sorted *sorted, const struct work *work, value v);
+void sorted_entries_start(struct sorted_entries *sorted, const struct worklist *work, value v);
 // In insertion order where the collection knows it, else in key order.
-void sorted_start_inserted(struct sorted *sorted, const struct work *work, value v);
-bool sorted_next(struct sorted *sorted);  // fills key and item
-void sorted_end(struct sorted *sorted, const struct work *work);
+void sorted_entries_start_inserted(struct sorted_entries *sorted, const struct worklist *work,
+                                   value v);
+bool sorted_entries_next(struct sorted_entries *sorted);  // fills key and item
+void sorted_entries_end(struct sorted_entries *sorted, const struct worklist *work);

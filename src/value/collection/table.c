@@ -8,9 +8,9 @@
 #include "value/fuel.h"
 
 struct flat table_empty_map = {
-    .header = {.references = OBJECT_LASTING, .kind = OBJECT_FLAT, .stride = 2}};
+    .header = {.references = OBJECT_IMMORTAL, .kind = OBJECT_FLAT, .stride = 2}};
 struct flat table_empty_set = {
-    .header = {.references = OBJECT_LASTING, .kind = OBJECT_FLAT, .stride = 1}};
+    .header = {.references = OBJECT_IMMORTAL, .kind = OBJECT_FLAT, .stride = 1}};
 
 static size_t flat_size(unsigned stride, size_t capacity)
 {
@@ -35,8 +35,8 @@ static struct table_entry entry_at(const value *entry, unsigned stride)
 bool table_find(const struct object *table, value key, struct table_entry *ret_entry)
 {
     const value *entry;
-    if (table->kind == OBJECT_INDEXED)
-        return indexed_find((const struct indexed *)table, key, ret_entry);
+    if (table->kind == OBJECT_HASH_TABLE)
+        return hash_table_find((const struct hash_table *)table, key, ret_entry);
     if (table->kind == OBJECT_FLAT)
         entry = flat_find((const struct flat *)table, key);
     else
@@ -70,11 +70,11 @@ static struct flat *flat_own(struct region *region, struct flat *flat, size_t ca
     return copy;
 }
 
-static struct indexed *flat_to_indexed(struct region *region, struct flat *flat)
+static struct hash_table *flat_to_hash_table(struct region *region, struct flat *flat)
 {
     flat = flat_own(region, flat, 0);
     unsigned stride = flat->header.stride;
-    struct indexed *table = indexed_from(region, stride, flat->entries, flat->used);
+    struct hash_table *table = hash_table_from(region, stride, flat->entries, flat->used);
     region_return(region, flat, flat_size(stride, flat->capacity));
     return table;
 }
@@ -98,7 +98,7 @@ static struct object *flat_put(struct region *region, struct flat *flat, const v
     }
     if (flat->used == TABLE_FLAT) {
         bool added;
-        return indexed_put(region, flat_to_indexed(region, flat), items, &added);
+        return hash_table_put(region, flat_to_hash_table(region, flat), items, &added);
     }
     size_t capacity = flat->capacity;
     if (flat->used >= capacity) {
@@ -117,8 +117,8 @@ struct object *table_put(struct region *region, struct object *table, const valu
 {
     if (table->kind == OBJECT_FLAT)
         return flat_put(region, (struct flat *)table, items, ret_added);
-    if (table->kind == OBJECT_INDEXED)
-        return indexed_put(region, (struct indexed *)table, items, ret_added);
+    if (table->kind == OBJECT_HASH_TABLE)
+        return hash_table_put(region, (struct hash_table *)table, items, ret_added);
     return trie_put(region, table, table->stride, items, ret_added);
 }
 
@@ -157,8 +157,8 @@ struct object *table_remove(struct region *region, struct object *table, value k
     if (table->kind == OBJECT_FLAT)
         return flat_remove(region, (struct flat *)table, key, ret_removed);
     unsigned stride = table->stride;
-    if (table->kind == OBJECT_INDEXED)
-        table = indexed_to_trie(region, (struct indexed *)table);
+    if (table->kind == OBJECT_HASH_TABLE)
+        table = hash_table_to_trie(region, (struct hash_table *)table);
     table = trie_remove(region, table, key, ret_removed);
     return table ? table : table_empty(stride);
 }
@@ -173,7 +173,7 @@ struct map_cursor table_iterate(value v)
 bool table_next(struct map_cursor *cursor, struct table_entry *ret_entry)
 {
     const struct object *table = cursor->map.object;
-    if (table->kind != OBJECT_FLAT && table->kind != OBJECT_INDEXED) {
+    if (table->kind != OBJECT_FLAT && table->kind != OBJECT_HASH_TABLE) {
         const value *entry = trie_next(cursor);
         if (entry)
             *ret_entry = entry_at(entry, table->stride);
@@ -186,6 +186,6 @@ bool table_next(struct map_cursor *cursor, struct table_entry *ret_entry)
         *ret_entry =
             entry_at(((const struct flat *)table)->entries + i * table->stride, table->stride);
     else
-        *ret_entry = indexed_entry((const struct indexed *)table, i);
+        *ret_entry = hash_table_entry((const struct hash_table *)table, i);
     return true;
 }

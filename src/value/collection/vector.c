@@ -7,7 +7,7 @@
 enum { COPY_PER_UNIT = 4, COPY_BATCH = 1024, VECTOR_MAX = UINT32_MAX / 16 };
 
 static struct vector empty_vector = {
-    .header = {.references = OBJECT_LASTING, .kind = OBJECT_VECTOR}, .items = empty_vector.own};
+    .header = {.references = OBJECT_IMMORTAL, .kind = OBJECT_VECTOR}, .items = empty_vector.own};
 
 static value vector_value(struct vector *vector, size_t count)
 {
@@ -42,7 +42,7 @@ value vector_from(struct region *region, const value *items, size_t count)
     if (count == 0)
         return vector_value(&empty_vector, 0);
     struct vector *vector = vector_reserve(region, count);
-    pieces_copy(vector->own, items, count * sizeof(value));
+    chunks_copy(vector->own, items, count * sizeof(value));
     vector->used = (uint32_t)count;
     return vector_value(vector, count);
 }

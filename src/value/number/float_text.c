@@ -25,7 +25,7 @@ static const double POWERS[EXACT_POWERS] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  
                                             1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                             1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-static locale_t plain_locale(void)
+static locale_t c_locale(void)
 {
     static locale_t locale;  // made once; two threads at once make two, and one is kept
     locale_t known = __atomic_load_n(&locale, __ATOMIC_ACQUIRE);
@@ -42,7 +42,7 @@ static locale_t plain_locale(void)
 
 static double read_terminated(const char *text)
 {
-    return strtod_l(text, NULL, plain_locale());
+    return strtod_l(text, NULL, c_locale());
 }
 
 bool float_from_decimal(uint64_t digits, size_t decimals, double *ret_number)
@@ -151,7 +151,7 @@ double float_read(struct span text)
 
 size_t float_print(char *text, size_t size, char style, int places, double number)
 {
-    locale_t before = uselocale(plain_locale());
+    locale_t before = uselocale(c_locale());
     int length = style == 'e' ? snprintf(text, size, "%.*e", places, number)
                               : snprintf(text, size, "%.*f", places, number);
     uselocale(before);

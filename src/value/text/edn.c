@@ -29,7 +29,7 @@ struct reader {
     size_t capacity;
     value pending;  // read, not yet in a collection; what an early end must release
     struct level first[FIRST_LEVELS];
-    struct guard guard;
+    struct allocation_guard guard;
 };
 
 static bool fail(struct reader *reader, size_t at, enum error_code code, const char *message)
@@ -232,16 +232,16 @@ bool edn_read(struct region *region, struct span text, const struct edn_options 
     reader.digits_most = options && options->any_integer ? SIZE_MAX : LITERAL_DIGITS_MAX;
     reader.levels = reader.first;
     reader.capacity = FIRST_LEVELS;
-    size_t valid = pieces_valid_prefix(text);
+    size_t valid = chunks_valid_prefix(text);
     if (valid < text.length)
         return fail(&reader, valid, ERROR_ENCODING, "invalid UTF-8");
     if (setjmp(reader.guard.jump)) {
-        guard_leave(&reader.guard);
+        allocation_guard_leave(&reader.guard);
         return error_set(error, ERROR_MEMORY, "not enough memory for the text");
     }
-    guard_enter(&reader.guard, region);
+    allocation_guard_enter(&reader.guard, region);
     bool ok = read_form(&reader);
-    guard_leave(&reader.guard);
+    allocation_guard_leave(&reader.guard);
     if (ok) {
         *ret_value = reader.pending;
         reader.pending = value_nil();

@@ -21,7 +21,7 @@ static const char *wrong(const struct number *number, const char *at, enum error
 
 static const char *skip_digits(const char *p, const char *end)
 {
-    return p + pieces_skip_digits((struct span){p, (size_t)(end - p)}, 0);
+    return p + chunks_skip_digits((struct span){p, (size_t)(end - p)}, 0);
 }
 
 // Reads digits onto a number as long as it can fit 64 bits and skips the others.

@@ -52,7 +52,7 @@ struct reader {
     size_t level_capacity;
     value first_values[FIRST_VALUES];
     struct level first_levels[FIRST_LEVELS];
-    struct guard guard;
+    struct allocation_guard guard;
 };
 
 // --- errors -------------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ static void release_all(struct reader *reader)
 static value settle(const struct reader *reader, value v)
 {
     if (reader->options.immortal && value_is_counted(v))
-        v.object->references = OBJECT_LASTING;
+        v.object->references = OBJECT_IMMORTAL;
     return v;
 }
 
@@ -151,7 +151,7 @@ static const char *read_string_slow(struct reader *reader, const char *at, value
     if (string.escaped)
         v = json_unescape(reader->region, text);
     else
-        v = json_plain_string(reader->region, text, string.simple, reader->options.borrow);
+        v = json_unescaped_string(reader->region, text, string.simple, reader->options.borrow);
     *ret_value = settle(reader, v);
     return p;
 }
@@ -340,7 +340,7 @@ static bool shape_fits(const struct reader *reader, const struct shape *shape, c
 {
     if (!shape || shape->count != count)
         return false;
-    if (reader->options.immortal && shape->header.references != OBJECT_LASTING)
+    if (reader->options.immortal && shape->header.references != OBJECT_IMMORTAL)
         return false;
     for (size_t i = 0; i < count; i++)
         if (!value_identical(shape->keys[i], pairs[2 * i]))
@@ -361,11 +361,11 @@ static struct shape *make_wide_shape(struct reader *reader, const value *pairs, 
         return NULL;
     }
     settle(reader, (value){.tag = VALUE_MAP, .object = &shape->header});
-    struct heap *heap = heap_of(region);
+    struct region_tables *tables = region_tables_of(region);
     if (count <= WIDE_KEPT) {
-        if (heap->wide)
-            object_release(region, &heap->wide->header);
-        heap->wide = shape;
+        if (tables->wide)
+            object_release(region, &tables->wide->header);
+        tables->wide = shape;
         object_retain(&shape->header);
     }
     return shape;
@@ -378,7 +378,7 @@ static value wide_record(struct reader *reader, const value *pairs, size_t count
     struct region *region = reader->region;
     size_t size = count * sizeof(value);
     value *column = region_alloc(region, size);
-    struct shape *shape = heap_of(region)->wide;
+    struct shape *shape = region_tables_of(region)->wide;
     if (shape_fits(reader, shape, pairs, count))
         object_retain(&shape->header);
     else
@@ -466,7 +466,7 @@ static const char *open_level(struct reader *reader, const char *at, enum level_
         first_hint = outer->kind == LEVEL_RECORD ? &outer->shape->inner_hint : outer->first_hint;
     }
     if (!first_hint && kind == LEVEL_RECORD)
-        first_hint = &heap_of(learner(reader))->hint;
+        first_hint = &region_tables_of(learner(reader))->hint;
     reader->top = &reader->levels[reader->depth++];
     *reader->top = (struct level){
         .kind = kind, .base = reader->count, .shape = &shape_empty, .first_hint = first_hint};
@@ -575,10 +575,10 @@ bool json_read(struct region *region, struct span text, const struct json_option
     if (setjmp(reader.guard.jump)) {
         ok = error_set(error, ERROR_MEMORY, "not enough memory for the JSON text");
     } else {
-        guard_enter(&reader.guard, region);
+        allocation_guard_enter(&reader.guard, region);
         ok = read_text(&reader, ret_value);
     }
-    guard_leave(&reader.guard);
+    allocation_guard_leave(&reader.guard);
     release_all(&reader);
     return ok;
 }

@@ -44,10 +44,10 @@ const char *json_scan_string(const char *p, const char *end, struct json_string 
     const char *start = p;
     *ret_string = (struct json_string){.simple = true};
     for (;;) {
-        const char *stop = p + piece_of((size_t)(end - p));
+        const char *stop = p + chunk_size((size_t)(end - p));
         p = json_find_special(p, stop);
         if (p == stop && stop < end) {
-            fuel_spend(PIECE_BYTES / PIECE_BYTES_PER_UNIT);
+            fuel_spend(CHUNK_BYTES / CHUNK_BYTES_PER_UNIT);
             continue;
         }
         if (p == end)
@@ -80,7 +80,7 @@ const char *json_scan_string(const char *p, const char *end, struct json_string 
     return p + 1;
 }
 
-value json_plain_string(struct region *region, struct span text, bool simple, bool borrow)
+value json_unescaped_string(struct region *region, struct span text, bool simple, bool borrow)
 {
     // Control characters are escaped in JSON, so there is no carriage return: ASCII is simple.
     if (!borrow || text.length > STRING_MAX)
@@ -129,7 +129,7 @@ value json_unescape(struct region *region, struct span text)
     while (p < end) {
         const char *backslash = memchr(p, '\\', (size_t)(end - p));
         size_t plain = (size_t)((backslash ? backslash : end) - p);
-        pieces_copy(out, p, plain);
+        chunks_copy(out, p, plain);
         out += plain;
         p += plain;
         if (!backslash)

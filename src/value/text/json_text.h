@@ -47,7 +47,7 @@ struct json_string {
 // `p` is behind the opening quote. Returns the position behind the closing one, or of the problem.
 const char *json_scan_string(const char *p, const char *end, struct json_string *ret_string);
 
-value json_plain_string(struct region *region, struct span text, bool simple, bool borrow);
+value json_unescaped_string(struct region *region, struct span text, bool simple, bool borrow);
 value json_unescape(struct region *region, struct span text);  // text was scanned
 
 struct json_problem {

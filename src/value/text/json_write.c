@@ -11,13 +11,13 @@
 enum { FIRST_FRAMES = 8, INDENT = 2 };
 
 struct frame {
-    struct sorted entries;
+    struct sorted_entries entries;
     value renamed;  // maps whose keys are of several kinds: the map from names, owned; else nil
 };
 
 struct writer {
     struct sink sink;
-    struct work work;
+    struct worklist work;
     unsigned flags;
     bool strict;
     struct error *error;
@@ -68,7 +68,7 @@ static void write_string(struct sink *sink, struct span text)
 {
     sink_byte(sink, '"');
     for (size_t done = 0, piece; done < text.length; done += piece) {
-        piece = piece_next(text.length - done);
+        piece = chunk_next(text.length - done);
         write_escaped(sink, (struct span){text.data + done, piece});
     }
     sink_byte(sink, '"');
@@ -147,10 +147,10 @@ static value name_of_key(struct writer *writer, struct region *region, value key
 static value rename_keys(struct writer *writer, value map)
 {
     struct region *region = scratch_region(writer);
-    struct sorted entries;
+    struct sorted_entries entries;
     value renamed = map_new(region);
-    sorted_start(&entries, &writer->work, map);
-    while (sorted_next(&entries)) {
+    sorted_entries_start(&entries, &writer->work, map);
+    while (sorted_entries_next(&entries)) {
         value name = name_of_key(writer, region, entries.key), present;
         if (map_find(renamed, name, &present)) {
             value_release(region, name);
@@ -162,7 +162,7 @@ static value rename_keys(struct writer *writer, value map)
         }
         fuel_spend(1);
     }
-    sorted_end(&entries, &writer->work);
+    sorted_entries_end(&entries, &writer->work);
     return renamed;
 }
 
@@ -191,19 +191,19 @@ static void open_collection(struct writer *writer, value v)
     value renamed = value_nil();
     if (v.tag == VALUE_MAP && !keys_are_uniform(v))
         renamed = v = rename_keys(writer, v);
-    struct frame *frame = work_push(&writer->work);
+    struct frame *frame = worklist_push(&writer->work);
     frame->renamed = renamed;
     if (v.tag == VALUE_SET || (writer->flags & JSON_SORTED))
-        sorted_start(&frame->entries, &writer->work, v);
+        sorted_entries_start(&frame->entries, &writer->work, v);
     else
-        sorted_start_inserted(&frame->entries, &writer->work, v);
+        sorted_entries_start_inserted(&frame->entries, &writer->work, v);
 }
 
 static void close_collection(struct writer *writer)
 {
-    struct frame frame = *(struct frame *)work_top(&writer->work);
-    sorted_end(&frame.entries, &writer->work);
-    work_pop(&writer->work);
+    struct frame frame = *(struct frame *)worklist_top(&writer->work);
+    sorted_entries_end(&frame.entries, &writer->work);
+    worklist_pop(&writer->work);
     if (frame.entries.v.aux)
         new_line(writer);
     sink_byte(&writer->sink, frame.entries.v.tag == VALUE_MAP ? '}' : ']');
@@ -251,10 +251,10 @@ static void write_scalar(struct writer *writer, value v)
 // The next value inside the collection on top; false: it is complete.
 static bool next_inside(struct writer *writer, value *ret_value)
 {
-    struct frame *frame = work_top(&writer->work);
-    struct sorted *entries = &frame->entries;
+    struct frame *frame = worklist_top(&writer->work);
+    struct sorted_entries *entries = &frame->entries;
     bool first = entries->index == 0;
-    if (!sorted_next(entries))
+    if (!sorted_entries_next(entries))
         return false;
     if (!first)
         sink_byte(&writer->sink, ',');
@@ -277,7 +277,7 @@ static bool is_too_deep(const struct writer *writer)
 static void write_value(struct writer *writer, value v)
 {
     struct frame first[FIRST_FRAMES];
-    work_init(&writer->work, first, sizeof(first), sizeof(struct frame));
+    worklist_init(&writer->work, first, sizeof(first), sizeof(struct frame));
     for (;;) {
         if (value_is_collection(v) && !is_too_deep(writer))
             open_collection(writer, v);
@@ -291,7 +291,7 @@ static void write_value(struct writer *writer, value v)
     }
     while (writer->work.count)
         close_collection(writer);
-    work_release(&writer->work);
+    worklist_release(&writer->work);
     if (writer->own_region)
         region_free(writer->region);
 }

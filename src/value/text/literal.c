@@ -61,7 +61,7 @@ static size_t skip_exponent(struct span text, size_t at)
     size_t digits = at + 1;
     if (digits < text.length && (text.data[digits] == '+' || text.data[digits] == '-'))
         digits++;
-    size_t end = pieces_skip_digits(text, digits);
+    size_t end = chunks_skip_digits(text, digits);
     return end > digits ? end : at;
 }
 
@@ -69,9 +69,9 @@ struct literal literal_number(struct region *region, struct span text, size_t di
                               value *ret_value)
 {
     size_t digits = text.data[0] == '-';
-    size_t whole = pieces_skip_digits(text, digits), end = whole;
+    size_t whole = chunks_skip_digits(text, digits), end = whole;
     if (end + 1 < text.length && text.data[end] == '.' && ascii_is_digit(text.data[end + 1]))
-        end = pieces_skip_digits(text, end + 1);
+        end = chunks_skip_digits(text, end + 1);
     end = skip_exponent(text, end);
     struct literal literal = token_ending(text, end, "invalid number");
     if (literal.problem)
@@ -140,7 +140,7 @@ struct literal literal_string(struct region *region, struct span text, value *re
     size_t quote = find_quote(text, &escapes);
     if (quote == text.length)
         return wrong(0, "string is not closed");
-    fuel_spend(quote / PIECE_BYTES_PER_UNIT);
+    fuel_spend(quote / CHUNK_BYTES_PER_UNIT);
     struct span raw = {text.data + 1, quote - 1};
     if (!escapes) {
         *ret_value = value_string(region, raw);

@@ -40,7 +40,7 @@ void print_string(struct sink *sink, struct span text)
 {
     sink_byte(sink, '"');
     for (size_t done = 0, piece; done < text.length; done += piece) {
-        piece = piece_next(text.length - done);
+        piece = chunk_next(text.length - done);
         print_escaped(sink, (struct span){text.data + done, piece});
     }
     sink_byte(sink, '"');
@@ -113,30 +113,30 @@ static void print_scalar(struct sink *sink, value v)
 }
 
 struct frame {
-    struct sorted entries;
+    struct sorted_entries entries;
     bool item;  // the key of the entry is written, the item comes next
 };
 
-static void open_collection(struct work *work, struct sink *sink, value v)
+static void open_collection(struct worklist *work, struct sink *sink, value v)
 {
-    struct frame *frame = work_push(work);
+    struct frame *frame = worklist_push(work);
     frame->item = false;
-    sorted_start(&frame->entries, work, v);
+    sorted_entries_start(&frame->entries, work, v);
     sink_text(sink, v.tag == VALUE_VECTOR ? "[" : v.tag == VALUE_MAP ? "{" : "#{");
 }
 
-static void close_collection(struct work *work, struct sink *sink)
+static void close_collection(struct worklist *work, struct sink *sink)
 {
-    struct frame *frame = work_top(work);
+    struct frame *frame = worklist_top(work);
     sink_byte(sink, frame->entries.v.tag == VALUE_VECTOR ? ']' : '}');
-    sorted_end(&frame->entries, work);
-    work_pop(work);
+    sorted_entries_end(&frame->entries, work);
+    worklist_pop(work);
 }
 
 // The next value to write inside the collection on top; false: it is complete.
 static bool next_inside(struct frame *frame, struct sink *sink, value *ret_value)
 {
-    struct sorted *entries = &frame->entries;
+    struct sorted_entries *entries = &frame->entries;
     if (frame->item) {
         frame->item = false;
         sink_byte(sink, ' ');
@@ -144,7 +144,7 @@ static bool next_inside(struct frame *frame, struct sink *sink, value *ret_value
         return true;
     }
     bool first = entries->index == 0;
-    if (!sorted_next(entries))
+    if (!sorted_entries_next(entries))
         return false;
     if (!first)
         sink_byte(sink, ' ');
@@ -160,19 +160,19 @@ void value_print_to(struct sink *sink, value v)
         return;
     }
     struct frame first[FIRST_FRAMES];
-    struct work work;
-    work_init(&work, first, sizeof(first), sizeof(struct frame));
+    struct worklist work;
+    worklist_init(&work, first, sizeof(first), sizeof(struct frame));
     open_collection(&work, sink, v);
     while (work.count) {
         fuel_spend(1);
-        if (!next_inside(work_top(&work), sink, &v))
+        if (!next_inside(worklist_top(&work), sink, &v))
             close_collection(&work, sink);
         else if (value_is_collection(v))
             open_collection(&work, sink, v);
         else
             print_scalar(sink, v);
     }
-    work_release(&work);
+    worklist_release(&work);
 }
 
 void value_print(struct buffer *buffer, value v)
@@ -191,7 +191,7 @@ value value_printed(struct region *region, value v)
     return sink_string(&sink);
 }
 
-void value_print_plain(struct sink *sink, value v)
+void value_print_unquoted(struct sink *sink, value v)
 {
     switch ((enum value_tag)v.tag) {
     case VALUE_NIL: break;

@@ -10,7 +10,7 @@ void value_print_to(struct sink *sink, value v);
 value value_printed(struct region *region, value v);  // as a string; looks at v
 
 // As `str` does: nil is empty, strings, regexes and symbols are raw, special floats are words.
-void value_print_plain(struct sink *sink, value v);
+void value_print_unquoted(struct sink *sink, value v);
 
 void print_string(struct sink *sink, struct span text);  // quoted and escaped
 void print_number(struct sink *sink, value v);

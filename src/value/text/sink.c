@@ -37,7 +37,7 @@ static char *grow_string(struct sink *sink, size_t size)
     if (wanted > STRING_MAX)
         wanted = need <= STRING_MAX ? STRING_MAX : SIZE_MAX / 4;  // the region refuses the latter
     size_t new_size = region_round(sizeof(*string) + wanted);
-    fuel_spend(sink->length / PIECE_BYTES_PER_UNIT);
+    fuel_spend(sink->length / CHUNK_BYTES_PER_UNIT);
     string = region_resize(sink->region, string, sizeof(*string) + string->capacity, new_size);
     string->capacity = (uint32_t)(new_size - sizeof(*string));
     sink->string = string;

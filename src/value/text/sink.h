@@ -43,7 +43,7 @@ static inline void sink_span(struct sink *sink, struct span text)
 {
     char *room = sink_room(sink, text.length);
     if (room) {
-        pieces_copy(room, text.data, text.length);
+        chunks_copy(room, text.data, text.length);
         sink->length += text.length;
     }
 }

@@ -37,7 +37,7 @@ static bool text_is_simple(struct span text)
 static uint8_t text_flags(struct span text)
 {
     for (size_t done = 0, piece; done < text.length; done += piece) {
-        piece = piece_next(text.length - done);
+        piece = chunk_next(text.length - done);
         if (!text_is_simple((struct span){text.data + done, piece}))
             return 0;
     }
@@ -100,7 +100,7 @@ value string_finish(struct region *region, struct string *string, size_t length)
 static value string_copy(struct region *region, struct span text, uint8_t tag, uint8_t flags)
 {
     struct string *string = string_reserve(region, text.length);
-    pieces_copy(string->bytes, text.data, text.length);
+    chunks_copy(string->bytes, text.data, text.length);
     string->length = (uint32_t)text.length;
     return (value){
         .tag = tag, .flags = flags, .aux = (uint32_t)text.length, .object = &string->header};
@@ -279,11 +279,11 @@ static struct string *room_behind(struct region *region, value a, size_t extra)
         return string;
     }
     if (own && string->length == a.aux && need <= string->capacity &&
-        string->header.references != OBJECT_LASTING)
+        string->header.references != OBJECT_IMMORTAL)
         return string;
     struct span text = value_text(a);
     struct string *copy = string_reserve(region, need);
-    pieces_copy(copy->bytes, text.data, text.length);
+    chunks_copy(copy->bytes, text.data, text.length);
     value_release(region, a);
     return copy;
 }
@@ -292,7 +292,7 @@ static value append_bytes(struct region *region, value a, struct span text, bool
 {
     uint8_t flags = simple && string_is_simple(a) ? VALUE_SIMPLE : 0;
     struct string *string = room_behind(region, a, text.length);
-    pieces_copy(string->bytes + a.aux, text.data, text.length);
+    chunks_copy(string->bytes + a.aux, text.data, text.length);
     string->length = a.aux + (uint32_t)text.length;
     return (value){
         .tag = VALUE_STRING, .flags = flags, .aux = string->length, .object = &string->header};

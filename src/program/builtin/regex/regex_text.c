@@ -137,7 +137,7 @@ static void write_replacement(struct regex_scan *scan, value replacement, struct
         value text = run_call1(run, replacement, regex_scan_match(scan));
         // Another pattern may have been compiled by the function.
         scan->regex = regex_compile(run, scan->self, scan->pattern);
-        value_print_plain(sink, text);
+        value_print_unquoted(sink, text);
         value_release(run->region, text);
     }
     run_spend(run, 1 + (sink->length - before) / 256);

@@ -19,7 +19,7 @@ static void tear_down(void)
     region_free(region);
 }
 
-TestSuite(value_indexed, .init = set_up, .fini = tear_down);
+TestSuite(value_hash_table, .init = set_up, .fini = tear_down);
 
 static value key_of(int64_t i)
 {
@@ -46,10 +46,10 @@ static void check_item(value map, int64_t i, int64_t expected)
     value_release(region, key);
 }
 
-Test(value_indexed, one_owner_is_changed_in_place)
+Test(value_hash_table, one_owner_is_changed_in_place)
 {
     value map = big_map(MANY);
-    cr_assert_eq(map.object->kind, OBJECT_INDEXED);
+    cr_assert_eq(map.object->kind, OBJECT_HASH_TABLE);
     struct object *before = map.object;
     map = map_put(region, map, key_of(7), value_integer(-7));
     cr_assert_eq(map.object, before);
@@ -62,7 +62,7 @@ Test(value_indexed, one_owner_is_changed_in_place)
     cr_assert_eq(region->live, 0, "%zu bytes are left", region->live);
 }
 
-Test(value_indexed, a_shared_map_stays_as_it_is)
+Test(value_hash_table, a_shared_map_stays_as_it_is)
 {
     value base = big_map(MANY);
     for (int64_t round = 0; round < 50; round++) {
@@ -75,13 +75,13 @@ Test(value_indexed, a_shared_map_stays_as_it_is)
         value_release(region, other);
     }
     base = map_put(region, base, key_of(0), value_integer(-9));
-    cr_assert_eq(base.object->kind, OBJECT_INDEXED);
+    cr_assert_eq(base.object->kind, OBJECT_HASH_TABLE);
     check_item(base, 0, -9);
     value_release(region, base);
     cr_assert_eq(region->live, 0, "%zu bytes are left", region->live);
 }
 
-Test(value_indexed, removing_leaves_the_others)
+Test(value_hash_table, removing_leaves_the_others)
 {
     value map = big_map(MANY);
     for (int64_t i = 0; i < MANY; i += 2)
@@ -95,23 +95,23 @@ Test(value_indexed, removing_leaves_the_others)
     value_release(region, map);
 }
 
-Test(value_indexed, equal_to_the_same_entries_in_another_form)
+Test(value_hash_table, equal_to_the_same_entries_in_another_form)
 {
-    value indexed = big_map(MANY), shared = big_map(MANY - 1);
+    value table = big_map(MANY), shared = big_map(MANY - 1);
     value trie = map_put(region, value_retain(shared), key_of(MANY - 1), value_integer(MANY - 1));
     cr_assert_eq(trie.object->kind, OBJECT_NODE);
-    cr_assert(value_identical(indexed, trie));
-    cr_assert(value_identical(trie, indexed));
-    cr_assert_eq(value_hash(indexed), value_hash(trie));
-    cr_assert_eq(value_compare_keys(indexed, trie), 0);
-    cr_assert(value_equal(indexed, big_map(MANY)));
-    cr_assert(!value_equal(indexed, shared));
+    cr_assert(value_identical(table, trie));
+    cr_assert(value_identical(trie, table));
+    cr_assert_eq(value_hash(table), value_hash(trie));
+    cr_assert_eq(value_compare_keys(table, trie), 0);
+    cr_assert(value_equal(table, big_map(MANY)));
+    cr_assert(!value_equal(table, shared));
     trie = map_put(region, trie, key_of(2), value_nil());
-    cr_assert(!value_equal(indexed, trie));
-    cr_assert(!value_equal(trie, indexed));
+    cr_assert(!value_equal(table, trie));
+    cr_assert(!value_equal(trie, table));
 }
 
-Test(value_indexed, integers_that_pile_up_end_in_a_trie)
+Test(value_hash_table, integers_that_pile_up_end_in_a_trie)
 {
     value map = map_new(region);
     for (int64_t i = 0; i < MANY; i++)
@@ -125,7 +125,7 @@ Test(value_indexed, integers_that_pile_up_end_in_a_trie)
     }
 }
 
-Test(value_indexed, sets_copies_and_lasting_maps)
+Test(value_hash_table, sets_copies_and_lasting_maps)
 {
     value set = set_new(region);
     for (int64_t i = 0; i < 2 * MANY; i++)
@@ -160,8 +160,8 @@ static value dense_map(int64_t first, int64_t count)
 
 static bool is_dense(value map)
 {
-    return map.object->kind == OBJECT_INDEXED &&
-           indexed_is_dense((const struct indexed *)map.object);
+    return map.object->kind == OBJECT_HASH_TABLE &&
+           hash_table_is_dense((const struct hash_table *)map.object);
 }
 
 static void check_dense(value map, int64_t first, int64_t count)
@@ -177,7 +177,7 @@ static void check_dense(value map, int64_t first, int64_t count)
     }
 }
 
-Test(value_indexed, integers_in_order_need_no_index)
+Test(value_hash_table, integers_in_order_need_no_index)
 {
     static const int64_t firsts[] = {0, 1, -100, INT64_MIN, INT64_MAX - 50};
     for (size_t i = 0; i < COUNT_OF(firsts); i++) {
@@ -194,7 +194,7 @@ Test(value_indexed, integers_in_order_need_no_index)
     }
 }
 
-Test(value_indexed, another_key_ends_the_order)
+Test(value_hash_table, another_key_ends_the_order)
 {
     value keys[] = {value_integer(-1), value_integer(MANY + 1), value_float(1.0),
                     value_string_text(region, "k"), vector_new(region, 0)};
@@ -215,7 +215,7 @@ Test(value_indexed, another_key_ends_the_order)
     cr_assert_eq(region->live, 0, "%zu bytes are left", region->live);
 }
 
-Test(value_indexed, a_shared_dense_map_stays_as_it_is)
+Test(value_hash_table, a_shared_dense_map_stays_as_it_is)
 {
     value base = dense_map(5, MANY);
     for (int64_t round = 0; round < 20; round++) {
@@ -234,7 +234,7 @@ Test(value_indexed, a_shared_dense_map_stays_as_it_is)
     cr_assert_eq(region->live, 0, "%zu bytes are left", region->live);
 }
 
-Test(value_indexed, a_dense_map_equals_the_same_entries_in_another_form)
+Test(value_hash_table, a_dense_map_equals_the_same_entries_in_another_form)
 {
     value dense = dense_map(0, MANY), shared = dense_map(0, MANY - 1), reversed = map_new(region);
     char text[32];
@@ -257,7 +257,7 @@ Test(value_indexed, a_dense_map_equals_the_same_entries_in_another_form)
     cr_assert(!value_equal(dense, odd) && !value_equal(odd, dense));
 }
 
-Test(value_indexed, dense_maps_are_walked_copied_and_made_immortal)
+Test(value_hash_table, dense_maps_are_walked_copied_and_made_immortal)
 {
     value map = dense_map(-7, MANY), key, item;
     struct map_cursor cursor = map_iterate(map);
@@ -283,7 +283,7 @@ Test(value_indexed, dense_maps_are_walked_copied_and_made_immortal)
 
 static bool is_packed(value map)
 {
-    return is_dense(map) && indexed_is_packed((const struct indexed *)map.object);
+    return is_dense(map) && hash_table_is_packed((const struct hash_table *)map.object);
 }
 
 static value packed_map(struct region *in, int64_t count)
@@ -306,7 +306,7 @@ static void check_packed(value map, int64_t count, int64_t first, int64_t end)
     }
 }
 
-Test(value_indexed, integers_are_packed_until_another_item_comes)
+Test(value_hash_table, integers_are_packed_until_another_item_comes)
 {
     static const int64_t places[] = {0, MANY / 2, MANY - 1, MANY};
     for (size_t i = 0; i < COUNT_OF(places); i++) {
@@ -327,7 +327,7 @@ Test(value_indexed, integers_are_packed_until_another_item_comes)
     cr_assert_eq(region->live, 0, "%zu bytes are left", region->live);
 }
 
-Test(value_indexed, a_packed_map_takes_another_key_or_is_shared)
+Test(value_hash_table, a_packed_map_takes_another_key_or_is_shared)
 {
     value map = packed_map(region, MANY);
     map = map_put(region, map, value_integer(7), value_integer(INT64_MIN + 7));
@@ -344,7 +344,7 @@ Test(value_indexed, a_packed_map_takes_another_key_or_is_shared)
     cr_assert_eq(region->live, 0, "%zu bytes are left", region->live);
 }
 
-Test(value_indexed, packed_maps_are_compared_copied_and_made_immortal)
+Test(value_hash_table, packed_maps_are_compared_copied_and_made_immortal)
 {
     value map = packed_map(region, MANY);
     struct region *other = region_new(SIZE_MAX);

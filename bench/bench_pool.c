@@ -23,7 +23,9 @@ struct run {
 
 static void on_tool(void *data, struct program_call *call, struct span name, struct span arguments)
 {
-    (void)data, (void)name, (void)arguments;
+    (void)data;
+    (void)name;
+    (void)arguments;
     program_call_reply(call, true, SPAN("1"));
 }
 

@@ -16,7 +16,8 @@ enum { PACKET_MAX = 4096, FRAMES_AT_ONCE = 64 };
 
 static void on_message(void *data, struct channel *channel, const struct channel_message *message)
 {
-    (void)data, (void)channel;
+    (void)data;
+    (void)channel;
     CHECK(message->sender == getpid());
     CHECK(message->payload.length <= SESSION_MESSAGE_MAX);
     if (message->type == CHANNEL_GARBAGE)

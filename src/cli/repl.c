@@ -375,7 +375,8 @@ static void command_quit(struct repl *repl, char *arguments)
 
 static void command_show_help(struct repl *repl, char *arguments)
 {
-    (void)repl, (void)arguments;
+    (void)repl;
+    (void)arguments;
     fputs(command_help, stdout);
 }
 

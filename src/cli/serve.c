@@ -201,7 +201,8 @@ static void on_transport_end(void *data)
 
 static void on_signal(evutil_socket_t number, short events, void *data)
 {
-    (void)number, (void)events;
+    (void)number;
+    (void)events;
     struct server *server = data;
     mcp_server_shutdown(server->mcp, SHUTDOWN_GRACE_MS);
 }

@@ -45,7 +45,8 @@ static void on_reply(void *data, const struct session_reply *reply)
 
 static void on_interrupt(evutil_socket_t number, short events, void *data)
 {
-    (void)number, (void)events;
+    (void)number;
+    (void)events;
     struct pending_call *call = data;
     session_interrupt(call->lisp->sessions, call->ticket);
 }

@@ -121,7 +121,7 @@ void call_cancel(struct mcp_call *call)
 
 void call_stop(struct mcp_call *call)
 {
-    struct buffer out CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer out;
     buffer_init(&out, MCP_OUTPUT_LIMIT);
     jsonrpc_write_error(&out, MESSAGE_ID_GIVEN, span_from(call->id), MCP_SERVER_STOPPING,
                         SPAN("The server is stopping: this request was interrupted"), SPAN(""));
@@ -239,7 +239,7 @@ void mcp_call_progress(struct mcp_call *call, double progress, double total, con
     call->progress = progress;
     call->progress_ms = now;
 
-    struct buffer params CLEANUP_BUFFER, out CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer params, out;
     buffer_init(&params, MCP_OUTPUT_LIMIT);
     buffer_init(&out, MCP_OUTPUT_LIMIT);
     json_put_raw(&params, "progressToken", span_from(call->progress_token));
@@ -270,7 +270,7 @@ void mcp_call_log(struct mcp_call *call, enum mcp_log_level level, const char *l
 {
     if (!call->exchange || call->log_level < 0 || (int)level < call->log_level)
         return;
-    struct buffer params CLEANUP_BUFFER, out CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer params, out;
     buffer_init(&params, MCP_OUTPUT_LIMIT);
     buffer_init(&out, MCP_OUTPUT_LIMIT);
     json_put_text(&params, "level", log_level_names[level]);
@@ -305,9 +305,10 @@ static void call_finish(struct mcp_call *call, struct buffer *message, int statu
 
 static void on_delayed_reply(evutil_socket_t fd, short what, void *data)
 {
-    (void)fd, (void)what;
+    (void)fd;
+    (void)what;
     struct mcp_call *call = data;
-    struct buffer message CLEANUP_BUFFER = call->delayed;
+    CLEANUP_BUFFER struct buffer message = call->delayed;
     call->delayed = (struct buffer){0};
     call->progress_ms = 0;  // the delay is over
     call_finish(call, &message, call->delayed_status);
@@ -340,7 +341,7 @@ static void write_result(struct mcp_call *call, struct buffer *out, const struct
 
 void call_finish_result(struct mcp_call *call, const struct buffer *members)
 {
-    struct buffer out CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer out;
     buffer_init(&out, MCP_OUTPUT_LIMIT);
     if (!call->task) {
         buffer_append_text(&out, "{\"jsonrpc\":\"2.0\"");
@@ -366,7 +367,7 @@ void call_finish_error(struct mcp_call *call, int code, const char *message, str
                        int status)
 {
     metrics_count_call(call->server, call, true);
-    struct buffer out CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer out;
     buffer_init(&out, MCP_OUTPUT_LIMIT);
     if (call->task) {
         buffer_append_byte(&out, '{');

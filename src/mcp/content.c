@@ -124,7 +124,7 @@ static void write_tool_result(struct mcp_call *call, struct buffer *out, struct 
 static void reply_tool_result(struct mcp_call *call, struct span text, value structured,
                               bool is_error)
 {
-    struct buffer members CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer members;
     buffer_init(&members, MCP_OUTPUT_LIMIT - ENVELOPE_MAX);
     write_tool_result(call, &members, text, structured, is_error);
     if (members.failed) {
@@ -190,7 +190,7 @@ static void reply_contents(struct mcp_call *call, const char *mime_type, const c
                            struct span text)
 {
     CHECK(call->state == CALL_RUNNING && call->resource);
-    struct buffer members CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer members;
     buffer_init(&members, MCP_OUTPUT_LIMIT);
     buffer_append_text(&members, "\"contents\":[{");
     json_put_text(&members, "uri", call->target);
@@ -216,7 +216,7 @@ void mcp_call_reply_blob(struct mcp_call *call, const char *mime_type, struct sp
 
 void mcp_call_reply_not_found(struct mcp_call *call)
 {
-    struct buffer data CLEANUP_BUFFER, message CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer data, message;
     buffer_init(&data, MCP_OUTPUT_LIMIT);
     buffer_init(&message, ERROR_MESSAGE_SIZE);
     buffer_append_byte(&data, '{');
@@ -233,7 +233,7 @@ void mcp_call_reply_not_found(struct mcp_call *call)
 void mcp_call_reply_prompt(struct mcp_call *call)
 {
     CHECK(call->state == CALL_RUNNING);
-    struct buffer members CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer members;
     buffer_init(&members, MCP_OUTPUT_LIMIT);
     const struct prompt_entry *entry = registry_find_prompt(call->server, span_from(call->target));
     json_put_text(&members, "description", entry->prompt.description);
@@ -251,7 +251,7 @@ void mcp_call_reply_prompt(struct mcp_call *call)
 void mcp_call_reply_completion(struct mcp_call *call)
 {
     CHECK(call->state == CALL_RUNNING);
-    struct buffer members CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer members;
     buffer_init(&members, MCP_OUTPUT_LIMIT);
     size_t total = vector_count(call->content);
     size_t sent = total < COMPLETIONS_MAX ? total : COMPLETIONS_MAX;

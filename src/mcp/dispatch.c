@@ -133,7 +133,7 @@ enum era_choice era_choose(const struct message *message, const char *version_he
 void dispatch_refuse(struct exchange *exchange, int status, enum message_id_form form, value id,
                      int code, const char *text)
 {
-    struct buffer out CLEANUP_BUFFER, id_json CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer out, id_json;
     buffer_init(&out, MCP_OUTPUT_LIMIT);
     buffer_init(&id_json, MCP_OUTPUT_LIMIT);
     if (form == MESSAGE_ID_GIVEN)

@@ -20,7 +20,7 @@ enum { MESSAGE_ID_MAX = 4096 };
 
 static bool is_short(value number)
 {
-    struct buffer text CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer text;
     buffer_init(&text, MESSAGE_ID_MAX);
     json_write(&text, number, 0, NULL);
     return !text.failed;
@@ -148,7 +148,7 @@ void json_write_bytes(struct buffer *out, struct span bytes)
         json_write_string(out, bytes);
         return;
     }
-    struct buffer clean CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer clean;
     buffer_init(&clean, out->limit);
     append_clean(&clean, bytes);
     if (clean.failed)
@@ -161,7 +161,7 @@ value json_bytes_value(struct region *region, struct span bytes)
 {
     if (utf8_is_valid(bytes.data, bytes.length))
         return value_string(region, bytes);
-    struct buffer clean CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer clean;
     buffer_init(&clean, BUFFER_DEFAULT_LIMIT);
     append_clean(&clean, bytes);
     return value_string(region, buffer_span(&clean));
@@ -169,7 +169,7 @@ value json_bytes_value(struct region *region, struct span bytes)
 
 const char *json_region_text(struct region *region, value v)
 {
-    struct buffer text CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer text;
     buffer_init(&text, BUFFER_DEFAULT_LIMIT);
     json_write(&text, v, 0, NULL);
     char *copy = region_alloc(region, text.length + 1);

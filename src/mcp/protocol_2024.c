@@ -47,7 +47,7 @@ void method_initialize(struct mcp_call *call)
     peer->initialized = true;
     call->version = peer->version;
 
-    struct buffer members CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer members;
     buffer_init(&members, MCP_OUTPUT_LIMIT);
     json_put_text(&members, "protocolVersion", version_names[peer->version]);
     json_name(&members, "capabilities");
@@ -144,7 +144,8 @@ static void fail_asking(struct mcp_call *call, const char *reason)
 
 static void on_no_answer(evutil_socket_t fd, short what, void *data)
 {
-    (void)fd, (void)what;
+    (void)fd;
+    (void)what;
     fail_asking(data, "The client did not answer within 60 seconds.");
 }
 
@@ -174,7 +175,7 @@ static void send_client_request(struct mcp_call *call, const char *key, value re
     pending->key = key;
     TAILQ_INSERT_TAIL(&call->peer->requests, pending, link);
 
-    struct buffer out CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer out;
     buffer_init(&out, MCP_OUTPUT_LIMIT);
     buffer_append_text(&out, "{\"jsonrpc\":\"2.0\"");
     json_put_text(&out, "id", pending->id);

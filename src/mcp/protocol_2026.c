@@ -35,7 +35,7 @@ static bool check_required_meta(struct mcp_call *call)
     }
     if (has_version && has_capabilities)
         return true;
-    struct buffer data CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer data;
     buffer_init(&data, ERROR_MESSAGE_SIZE);
     buffer_append_text(&data, "{\"missing\":[");
     if (!has_version)
@@ -56,7 +56,7 @@ static bool check_version(struct mcp_call *call, struct span version)
 {
     if (span_equal_text(version, version_names[VERSION_2026_07_28]))
         return true;
-    struct buffer data CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer data;
     buffer_init(&data, MCP_OUTPUT_LIMIT / 2);
     buffer_append_text(&data, "{\"supported\":[\"2026-07-28\"]");
     json_put_span(&data, "requested", version);
@@ -124,7 +124,7 @@ void modern_write_capabilities(const struct mcp_server *server, struct buffer *o
 
 void method_discover(struct mcp_call *call)
 {
-    struct buffer members CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer members;
     buffer_init(&members, MCP_OUTPUT_LIMIT);
     json_put_raw(&members, "supportedVersions", SPAN("[\"2026-07-28\"]"));
     json_name(&members, "capabilities");
@@ -168,7 +168,7 @@ bool modern_read_input(struct mcp_call *call)
 
 void modern_ask(struct mcp_call *call)
 {
-    struct buffer members CLEANUP_BUFFER, state CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer members, state;
     buffer_init(&members, MCP_OUTPUT_LIMIT);
     buffer_init(&state, STATE_LIMIT);
     call->round++;

@@ -57,7 +57,7 @@ void state_keeper_set_token(struct state_keeper *keeper, const char *token)
 // The parameters without what changes from round to round.
 static void hash_params(struct mcp_call *call, char hex[crypto_hash_sha256_BYTES * 2 + 1])
 {
-    struct buffer text CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer text;
     buffer_init(&text, BUFFER_DEFAULT_LIMIT);
     value kept = map_new(call->region), name, item;
     struct map_cursor cursor = map_iterate(call->params);
@@ -88,7 +88,7 @@ void state_sign(struct mcp_call *call, struct buffer *out)
     sodium_bin2hex(nonce_hex, sizeof(nonce_hex), nonce, sizeof(nonce));
     hash_params(call, params_hash);
 
-    struct buffer payload CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer payload;
     buffer_init(&payload, STATE_TEXT_MAX);
     buffer_append_byte(&payload, '{');
     json_put_integer(&payload, "version", STATE_VERSION);

@@ -71,7 +71,8 @@ static void flush(struct mcp_stdio *stdio)
 
 static void on_writable(evutil_socket_t fd, short what, void *data)
 {
-    (void)fd, (void)what;
+    (void)fd;
+    (void)what;
     flush(data);
     check_end(data);
 }
@@ -224,7 +225,8 @@ static void take_end_of_input(struct mcp_stdio *stdio)
 
 static void on_readable(evutil_socket_t fd, short what, void *data)
 {
-    (void)fd, (void)what;
+    (void)fd;
+    (void)what;
     struct mcp_stdio *stdio = data;
     CHECK(buffer_reserve(&stdio->input, READ_SIZE));
     ssize_t n = read(stdio->in, stdio->input.data + stdio->input.length, READ_SIZE);
@@ -248,7 +250,8 @@ static int64_t time_left(const struct mcp_stdio *stdio)
 
 static void on_end(evutil_socket_t fd, short what, void *data)
 {
-    (void)fd, (void)what;
+    (void)fd;
+    (void)what;
     struct mcp_stdio *stdio = data;
     if (stdio->ending && !stdio->ended && !stdio->calls_stopped && time_left(stdio) <= 0) {
         stdio->calls_stopped = true;

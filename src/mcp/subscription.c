@@ -27,7 +27,7 @@ static bool list_can_change(const struct mcp_server *server, enum mcp_list list)
 
 static void listener_send(struct mcp_call *call, const char *method, const struct buffer *members)
 {
-    struct buffer params CLEANUP_BUFFER, out CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer params, out;
     buffer_init(&params, MCP_OUTPUT_LIMIT);
     buffer_init(&out, MCP_OUTPUT_LIMIT);
     if (members)
@@ -42,7 +42,8 @@ static void listener_send(struct mcp_call *call, const char *method, const struc
 
 static bool is_any(struct mcp_call *call, struct span text)
 {
-    (void)call, (void)text;
+    (void)call;
+    (void)text;
     return true;
 }
 
@@ -118,7 +119,7 @@ void method_listen(struct mcp_call *call)
     if (server->info.tasks && (call->client_can & CLIENT_TASKS))
         call->listen_tasks = tasks;
 
-    struct buffer agreed CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer agreed;
     buffer_init(&agreed, AGREED_MAX);
     write_agreed(call, &agreed);
     if (agreed.failed) {
@@ -135,7 +136,7 @@ void method_listen(struct mcp_call *call)
 void listener_end(struct mcp_call *call)
 {
     if (call->peer) {  // stdio
-        struct buffer params CLEANUP_BUFFER, out CLEANUP_BUFFER;
+        CLEANUP_BUFFER struct buffer params, out;
         buffer_init(&params, MCP_OUTPUT_LIMIT);
         buffer_init(&out, MCP_OUTPUT_LIMIT);
         json_put_raw(&params, "requestId", span_from(call->id));
@@ -170,7 +171,7 @@ void listener_notify_task(struct mcp_server *server, const char *task_id,
 
 static void peer_notify(struct peer *peer, const char *method, const struct buffer *members)
 {
-    struct buffer out CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer out;
     buffer_init(&out, MCP_OUTPUT_LIMIT);
     jsonrpc_write_call(&out, NULL, method, members);
     if (!out.failed)
@@ -195,7 +196,7 @@ void mcp_notify_list_changed(struct mcp_server *server, enum mcp_list list)
 
 void mcp_notify_resource_updated(struct mcp_server *server, const char *uri)
 {
-    struct buffer members CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer members;
     buffer_init(&members, MCP_OUTPUT_LIMIT);
     json_put_text(&members, "uri", uri);
     struct mcp_call *call, *next;

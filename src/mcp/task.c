@@ -81,7 +81,7 @@ static void set_status(struct mcp_server *server, struct task *task, const char 
 {
     task->status = status;
     task->updated_ms = clock_unix_ms();
-    struct buffer members CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer members;
     buffer_init(&members, MCP_OUTPUT_LIMIT);
     write_task(task, &members, true);
     listener_notify_task(server, task->id, &members);
@@ -99,7 +99,8 @@ static void task_free(struct mcp_server *server, struct task *task)
 
 static void on_sweep(evutil_socket_t fd, short what, void *data)
 {
-    (void)fd, (void)what;
+    (void)fd;
+    (void)what;
     struct mcp_server *server = data;
     int64_t now = clock_unix_ms();
     struct task *task, *next;
@@ -161,7 +162,7 @@ bool mcp_call_become_task(struct mcp_call *call)
         !call->tool || server->task_count == MCP_TASKS_MAX)
         return false;
     struct task *task = task_new(server);
-    struct buffer out CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer out;
     buffer_init(&out, MCP_OUTPUT_LIMIT);
     write_created(call, task, &out);
 
@@ -254,7 +255,7 @@ void method_task_get(struct mcp_call *call)
     struct task *task = find_task(call);
     if (!task)
         return;
-    struct buffer members CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer members;
     buffer_init(&members, MCP_OUTPUT_LIMIT);
     write_task(task, &members, true);
     call_finish_result(call, &members);

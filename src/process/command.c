@@ -188,7 +188,8 @@ static void give_up(struct command *command, const char *problem, int64_t limit,
 
 static void on_exit_event(evutil_socket_t fd, short what, void *data)
 {
-    (void)fd, (void)what;
+    (void)fd;
+    (void)what;
     struct command *command = data;
     if (!process_reap(&command->process, &command->exit))
         return;
@@ -199,7 +200,8 @@ static void on_exit_event(evutil_socket_t fd, short what, void *data)
 
 static void on_deadline(evutil_socket_t fd, short what, void *data)
 {
-    (void)fd, (void)what;
+    (void)fd;
+    (void)what;
     struct command *command = data;
     give_up(command, "it took longer than its time limit of", command->timeout_ms,
             "ms (timeout_ms)");

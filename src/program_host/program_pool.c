@@ -192,7 +192,8 @@ static void worker_fail(struct program_worker *worker, const char *reason)
 
 static void on_watchdog(evutil_socket_t fd, short what, void *data)
 {
-    (void)fd, (void)what;
+    (void)fd;
+    (void)what;
     struct program_worker *worker = data;
     worker_fail(worker, worker->ready ? "timeout" : "the worker did not start");
 }
@@ -272,7 +273,8 @@ static void on_readable(struct bufferevent *channel, void *data)
 
 static void on_channel_event(struct bufferevent *channel, short what, void *data)
 {
-    (void)channel, (void)what;
+    (void)channel;
+    (void)what;
     worker_fail(data, "the worker process ended");
 }
 

@@ -199,7 +199,8 @@ static void on_resolved(void *data, value tools)
 
 static void on_deadline(evutil_socket_t fd, short what, void *data)
 {
-    (void)fd, (void)what;
+    (void)fd;
+    (void)what;
     struct program_task *task = data;
     mcp_call_on_cancel(task->call, NULL, NULL);
     reply_timeout(task, false, "a session did not describe its tools within");

@@ -25,7 +25,8 @@ static void delay_free(struct delay *delay)
 
 static void on_time(evutil_socket_t fd, short what, void *data)
 {
-    (void)fd, (void)what;
+    (void)fd;
+    (void)what;
     struct delay *delay = data;
     struct mcp_call *call = delay->call;
     mcp_handler_fn *next = delay->next;

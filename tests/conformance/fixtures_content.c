@@ -55,7 +55,7 @@ struct span argument_text(struct mcp_call *call, const char *name)
 
 const char *json_text(struct mcp_call *call, value v)
 {
-    struct buffer text CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer text;
     buffer_init(&text, BUFFER_DEFAULT_LIMIT);
     json_write(&text, v, 0, NULL);
     char *copy = region_alloc(mcp_call_region(call), text.length + 1);

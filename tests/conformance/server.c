@@ -29,7 +29,8 @@ static void on_end(void *data)
 
 static void on_signal(evutil_socket_t number, short what, void *data)
 {
-    (void)number, (void)what;
+    (void)number;
+    (void)what;
     struct program *program = data;
     mcp_server_shutdown(program->server, GRACE_MS);
 }

@@ -166,7 +166,7 @@ Test(mcp, long_values_are_cut_between_characters)
 
 static void expect_header(const char *raw, const char *expected)
 {
-    struct buffer text CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer text;
     buffer_init(&text, 1024);
     bool ok = header_decode(span_from(raw), &text);
     cr_expect_eq(ok, expected != NULL, "%s", raw);
@@ -267,7 +267,7 @@ Test(mcp, metrics_are_written_by_family)
     mcp_metric_add(mcp_server_add_metric(server, MCP_COUNTER, "a_total", "k=\"2\"", "An a"), 2);
     cr_expect_eq(mcp_server_add_metric(server, MCP_COUNTER, "a_total", "k=\"1\"", "An a"), a);
     mcp_metric_observe(mcp_server_add_metric(server, MCP_HISTOGRAM, "c", NULL, "A c"), 0.3);
-    struct buffer text CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer text;
     buffer_init(&text, 1 << 20);
     metrics_write(server->metrics, &text);
     const char *start = "# HELP a_total An a\n# TYPE a_total counter\na_total{k=\"1\"} 0\n"

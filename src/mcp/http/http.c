@@ -23,7 +23,7 @@ static void send_metrics(struct mcp_http *http, struct reply *reply)
     mcp_metric_set(http->connections_gauge, (double)http->watch_count);
     mcp_metric_set(http->sessions_gauge, (double)http->session_count);
     mcp_metric_set(http->calls_gauge, (double)http->server->call_count);
-    struct buffer text CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer text;
     buffer_init(&text, MCP_OUTPUT_LIMIT);
     metrics_write(http->server->metrics, &text);
     struct span body = buffer_span(&text);
@@ -117,7 +117,8 @@ static bool has_output(const struct mcp_http *http)
 
 static void on_tick(evutil_socket_t fd, short what, void *data)
 {
-    (void)fd, (void)what;
+    (void)fd;
+    (void)what;
     struct mcp_http *http = data;
     watch_sweep(http);
     http_session_sweep(http);

@@ -72,7 +72,7 @@ static bool read_header(struct mcp_call *call, const char *name, struct buffer *
 
 static bool compare(struct mcp_call *call, const char *name, struct span body)
 {
-    struct buffer text CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer text;
     buffer_init(&text, HEADER_VALUE_MAX);
     if (!read_header(call, name, &text))
         return false;
@@ -126,7 +126,7 @@ static bool check_parameter(struct mcp_call *call, const struct tool_header *hea
                             header->name);
         return true;
     }
-    struct buffer text CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer text;
     buffer_init(&text, HEADER_VALUE_MAX);
     if (!read_header(call, header->name, &text))
         return false;

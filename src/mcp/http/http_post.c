@@ -180,7 +180,8 @@ void post_drop_all(struct mcp_http *http)
 
 static void on_patience_over(evutil_socket_t fd, short what, void *data)
 {
-    (void)fd, (void)what;
+    (void)fd;
+    (void)what;
     struct http_exchange *post = data;
     if (!is_streaming(post) && post->reply)
         start_stream(post, SSE_RETRY_MS);

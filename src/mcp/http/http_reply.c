@@ -25,7 +25,7 @@ static void write_refusal(struct buffer *body, const struct refusal *refusal)
 // the client as well.
 static void refuse_early(struct watch *watch, const struct refusal *refusal)
 {
-    struct buffer body CLEANUP_BUFFER, answer CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer body, answer;
     buffer_init(&body, 4096);
     buffer_init(&answer, 4096);
     write_refusal(&body, refusal);
@@ -252,7 +252,7 @@ void reply_send(struct reply *reply, int status, const char *content_type, const
 
 void reply_refuse(struct reply *reply, const struct refusal *refusal)
 {
-    struct buffer body CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer body;
     buffer_init(&body, 4096);
     write_refusal(&body, refusal);
     if (refusal->header)
@@ -280,7 +280,8 @@ static void send_chunk(struct reply *reply, struct evbuffer *chunk)
 
 static void on_silence(evutil_socket_t fd, short what, void *data)
 {
-    (void)fd, (void)what;
+    (void)fd;
+    (void)what;
     struct evbuffer *chunk = evbuffer_new();
     CHECK(chunk && evbuffer_add(chunk, ":\n\n", 3) == 0);
     send_chunk(data, chunk);

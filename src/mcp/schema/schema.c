@@ -28,7 +28,7 @@ static void write_place(struct buffer *out, const struct schema_place *place)
 
 static bool fail(struct error *error, const struct schema_place *place, const char *what)
 {
-    struct buffer path CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer path;
     buffer_init(&path, BUFFER_DEFAULT_LIMIT);
     write_place(&path, place);
     if (path.length > PATH_MAX_LENGTH)
@@ -48,7 +48,7 @@ static bool fail_member(struct error *error, const struct schema_place *place, c
 static bool fail_value(struct error *error, const struct schema_place *place, value instance,
                        const char *expected)
 {
-    struct buffer shown CLEANUP_BUFFER, what CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer shown, what;
     buffer_init(&shown, BUFFER_DEFAULT_LIMIT);
     buffer_init(&what, BUFFER_DEFAULT_LIMIT);
     if (value_is_map(instance))
@@ -68,7 +68,7 @@ static bool fail_value(struct error *error, const struct schema_place *place, va
 static bool fail_type(struct error *error, const struct schema_place *place, value instance,
                       unsigned types)
 {
-    struct buffer expected CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer expected;
     buffer_init(&expected, BUFFER_DEFAULT_LIMIT);
     for (unsigned i = 0; i < SCHEMA_TYPES; i++)
         if (types & (1U << i))
@@ -80,7 +80,7 @@ static bool fail_type(struct error *error, const struct schema_place *place, val
 static bool fail_options(struct error *error, const struct schema_place *place, value instance,
                          value options)
 {
-    struct buffer expected CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer expected;
     buffer_init(&expected, PATH_MAX_LENGTH);
     buffer_append_text(&expected, "one of ");
     for (size_t i = 0; i < vector_count(options); i++) {
@@ -95,7 +95,7 @@ static bool fail_options(struct error *error, const struct schema_place *place, 
 static bool fail_bound(struct error *error, const struct schema_place *place, value instance,
                        const char *which, value bound)
 {
-    struct buffer expected CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer expected;
     buffer_init(&expected, PATH_MAX_LENGTH);
     buffer_append_text(&expected, which);
     json_write(&expected, bound, 0, NULL);

@@ -46,7 +46,7 @@ static bool fail_unknown_name(const struct schema *schema, struct span name, str
         return error_set(error, ERROR_INVALID,
                          "Invalid params: unknown parameter '%.*s' (did you mean '%.*s'?)", shown,
                          name.data, (int)best.length, best.data);
-    struct buffer known CLEANUP_BUFFER;
+    CLEANUP_BUFFER struct buffer known;
     buffer_init(&known, ERROR_MESSAGE_SIZE);
     for (size_t i = 0; i < schema->member_count; i++)
         buffer_append_format(&known, "%s%.*s", i ? ", " : "", (int)schema->members[i].name.length,

@@ -78,18 +78,24 @@ value builtin_compare(struct run *run, const struct builtin *self, value *argume
 
 value builtin_not(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
-    (void)run, (void)self, (void)count;
+    (void)run;
+    (void)self;
+    (void)count;
     return value_boolean(!value_is_true(arguments[0]));
 }
 
 value builtin_boolean(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
-    (void)run, (void)self, (void)count;
+    (void)run;
+    (void)self;
+    (void)count;
     return value_boolean(value_is_true(arguments[0]));
 }
 
 value builtin_identity(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
-    (void)run, (void)self, (void)count;
+    (void)run;
+    (void)self;
+    (void)count;
     return arguments[0];
 }

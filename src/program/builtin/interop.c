@@ -48,21 +48,30 @@ value builtin_math_round(struct run *run, const struct builtin *self, value *arg
 value builtin_positive_infinity(struct run *run, const struct builtin *self, value *arguments,
                                 size_t count)
 {
-    (void)run, (void)self, (void)arguments, (void)count;
+    (void)run;
+    (void)self;
+    (void)arguments;
+    (void)count;
     return value_float((double)INFINITY);
 }
 
 value builtin_negative_infinity(struct run *run, const struct builtin *self, value *arguments,
                                 size_t count)
 {
-    (void)run, (void)self, (void)arguments, (void)count;
+    (void)run;
+    (void)self;
+    (void)arguments;
+    (void)count;
     return value_float(-(double)INFINITY);
 }
 
 value builtin_not_a_number(struct run *run, const struct builtin *self, value *arguments,
                            size_t count)
 {
-    (void)run, (void)self, (void)arguments, (void)count;
+    (void)run;
+    (void)self;
+    (void)arguments;
+    (void)count;
     return value_float((double)NAN);
 }
 
@@ -132,7 +141,10 @@ value builtin_boolean_parse(struct run *run, const struct builtin *self, value *
 value builtin_current_time(struct run *run, const struct builtin *self, value *arguments,
                            size_t count)
 {
-    (void)run, (void)self, (void)arguments, (void)count;
+    (void)run;
+    (void)self;
+    (void)arguments;
+    (void)count;
     return value_integer(clock_unix_ms());
 }
 

@@ -21,7 +21,8 @@ static value parse(struct run *run, struct span text)
 value builtin_json_parse_string(struct run *run, const struct builtin *self, value *arguments,
                                 size_t count)
 {
-    (void)self, (void)count;
+    (void)self;
+    (void)count;
     if (arguments[0].tag != VALUE_STRING)
         return value_nil();
     return parse(run, value_text(arguments[0]));
@@ -35,7 +36,8 @@ static bool is_blank_line(struct run *run, struct span line)
 value builtin_json_parse_lines(struct run *run, const struct builtin *self, value *arguments,
                                size_t count)
 {
-    (void)self, (void)count;
+    (void)self;
+    (void)count;
     if (arguments[0].tag != VALUE_STRING)
         return value_nil();
     struct span text = value_text(arguments[0]);

@@ -34,7 +34,9 @@ static bool is_character(value v)
     value builtin_is_##name(struct run *run, const struct builtin *self, value *arguments, \
                             size_t count)                                                  \
     {                                                                                      \
-        (void)run, (void)self, (void)count;                                                \
+        (void)run;                                                                         \
+        (void)self;                                                                        \
+        (void)count;                                                                       \
         value v = arguments[0];                                                            \
         return value_boolean(test);                                                        \
     }
@@ -82,7 +84,8 @@ value builtin_type(struct run *run, const struct builtin *self, value *arguments
         [VALUE_FUNCTION] = "function", [VALUE_REGEX] = "regex",    [VALUE_SYMBOL] = "symbol",
         [VALUE_VAR] = "var",
     };
-    (void)self, (void)count;
+    (void)self;
+    (void)count;
     const char *name = names[arguments[0].tag];
     return name ? value_keyword(run->region, span_from(name)) : value_nil();
 }

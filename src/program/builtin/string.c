@@ -196,7 +196,9 @@ value builtin_lower_case(struct run *run, const struct builtin *self, value *arg
 value builtin_parse_long(struct run *run, const struct builtin *self, value *arguments,
                          size_t count)
 {
-    (void)run, (void)self, (void)count;
+    (void)run;
+    (void)self;
+    (void)count;
     int64_t number;
     if (arguments[0].tag != VALUE_STRING || !text_read_integer(value_text(arguments[0]), &number))
         return value_nil();
@@ -206,7 +208,8 @@ value builtin_parse_long(struct run *run, const struct builtin *self, value *arg
 value builtin_parse_double(struct run *run, const struct builtin *self, value *arguments,
                            size_t count)
 {
-    (void)self, (void)count;
+    (void)self;
+    (void)count;
     double number;
     if (arguments[0].tag != VALUE_STRING)
         return value_nil();
@@ -219,7 +222,9 @@ value builtin_parse_double(struct run *run, const struct builtin *self, value *a
 value builtin_parse_boolean(struct run *run, const struct builtin *self, value *arguments,
                             size_t count)
 {
-    (void)run, (void)self, (void)count;
+    (void)run;
+    (void)self;
+    (void)count;
     if (arguments[0].tag != VALUE_STRING)
         return value_nil();
     struct span text = value_text(arguments[0]);

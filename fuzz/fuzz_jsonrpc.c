@@ -58,7 +58,7 @@ static void take(struct peer *peer, struct span line, size_t *answers)
     dispatch_text(peer->server, &exchange->base, peer, line);
 }
 
-// --- a server with one of everything ------------------------------------------------------------
+// --- a server with one of everything -------------------------------------------------------------
 
 static void answer_tool(struct mcp_call *call, void *data)
 {

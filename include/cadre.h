@@ -49,7 +49,7 @@ typedef struct cadre_call cadre_call;
 
 CADRE_API const char *cadre_version(void);
 
-/* --- values: what programs and tools exchange, to be looked at ------------------------------------ */
+/* --- values: what programs and tools exchange, to be looked at -------------------------------- */
 
 /* Belongs to the step or call it came from. */
 typedef struct cadre_value {
@@ -85,7 +85,7 @@ CADRE_API bool cadre_value_get(cadre_value map, const char *name, cadre_value *r
 typedef bool cadre_entry_fn(void *user, cadre_value key, cadre_value value);
 CADRE_API void cadre_value_each(cadre_value collection, cadre_entry_fn *function, void *user);
 
-/* --- tools ------------------------------------------------------------------------------------------ */
+/* --- tools ------------------------------------------------------------------------------------ */
 
 /* Answers one call: gives a result with one of the cadre_call_return functions and returns true, or
  * explains itself with cadre_call_fail and returns false. What was said last counts: a result that was
@@ -120,7 +120,7 @@ CADRE_API bool cadre_call_return_boolean(cadre_call *call, bool truth);
 CADRE_API bool cadre_call_return_nil(cadre_call *call);
 CADRE_API bool cadre_call_fail(cadre_call *call, const char *text); /* always false */
 
-/* --- inputs ----------------------------------------------------------------------------------------- */
+/* --- inputs ----------------------------------------------------------------------------------- */
 
 CADRE_API cadre_inputs *cadre_inputs_new(void);
 CADRE_API void cadre_inputs_free(cadre_inputs *inputs);
@@ -141,7 +141,7 @@ CADRE_API bool cadre_inputs_set_signature(cadre_inputs *inputs, const char *text
 CADRE_API bool cadre_inputs_set_validation(cadre_inputs *inputs, const char *mode);
 CADRE_API const char *cadre_inputs_error(const cadre_inputs *inputs);
 
-/* --- programs and steps ----------------------------------------------------------------------------- */
+/* --- programs and steps ----------------------------------------------------------------------- */
 
 /* Parses and analyses; host may be NULL. The limits on source, nesting and symbols and the functions in
  * memory are those of `inputs`, which may be NULL. NULL only when memory is short: a wrong program is compiled to one

@@ -46,7 +46,7 @@ struct command_call {
     struct context_options *options;
 };
 
-// --- output -------------------------------------------------------------------------------------
+// --- output --------------------------------------------------------------------------------------
 
 static void write_span(struct span text)
 {
@@ -111,7 +111,7 @@ static bool operate(struct command_call *call, enum context_operation operation,
     return ret_result->ok;
 }
 
-// --- arguments shared by the commands -----------------------------------------------------------
+// --- arguments shared by the commands ------------------------------------------------------------
 
 static value filter_arguments(struct command_call *call)
 {
@@ -133,7 +133,7 @@ static value filter_arguments(struct command_call *call)
     return arguments;
 }
 
-// --- add ----------------------------------------------------------------------------------------
+// --- add -----------------------------------------------------------------------------------------
 
 static bool is_utf8(struct command_call *call, struct span text, const char *what)
 {
@@ -280,7 +280,7 @@ static int command_add(struct command_call *call)
     return add_new(call);
 }
 
-// --- the other commands -------------------------------------------------------------------------
+// --- the other commands --------------------------------------------------------------------------
 
 static int print(struct command_call *call, enum context_operation operation, value arguments)
 {
@@ -395,7 +395,7 @@ static int command_set(struct command_call *call)
     return print_settings(call);
 }
 
-// --- the command line ---------------------------------------------------------------------------
+// --- the command line ----------------------------------------------------------------------------
 
 enum {
     FILTER_OPTIONS = CONTEXT_OPTION_TYPES | CONTEXT_OPTION_LIMIT,

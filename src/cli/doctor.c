@@ -53,7 +53,7 @@ static void report(struct findings *findings, enum verdict verdict, const char *
     putchar('\n');
 }
 
-// --- the machine --------------------------------------------------------------------------------
+// --- the machine ---------------------------------------------------------------------------------
 
 // The bracketed word of "always [madvise] never".
 static void read_huge_pages(char *mode, size_t size)
@@ -116,7 +116,7 @@ static void check_limits(struct findings *findings)
         close(descriptor);
 }
 
-// --- Lisp ---------------------------------------------------------------------------------------
+// --- Lisp ----------------------------------------------------------------------------------------
 
 static bool check_lisp_files(struct findings *findings, const struct session_config *config)
 {
@@ -198,7 +198,7 @@ static void check_evaluation(struct findings *findings, const struct session_con
     lisp_release(&lisp);
 }
 
-// --- the command --------------------------------------------------------------------------------
+// --- the command ---------------------------------------------------------------------------------
 
 static int print_client(const char *name)
 {

@@ -55,7 +55,7 @@ struct repl {
     bool failed;  // the last evaluation: the exit status when input is not a terminal
 };
 
-// --- requests -----------------------------------------------------------------------------------
+// --- requests ------------------------------------------------------------------------------------
 
 static void note_state(struct repl *repl, const struct session_reply *reply)
 {
@@ -128,7 +128,7 @@ static void evaluate(struct repl *repl, struct span code)
     repl->current = current_snapshot(repl);
 }
 
-// --- commands -----------------------------------------------------------------------------------
+// --- commands ------------------------------------------------------------------------------------
 
 static void print_state_change(void *data, const struct session_reply *reply)
 {
@@ -414,7 +414,7 @@ static bool run_command(struct repl *repl, struct span input)
     return true;
 }
 
-// --- completion ---------------------------------------------------------------------------------
+// --- completion ----------------------------------------------------------------------------------
 
 struct completion {
     size_t typed;
@@ -463,7 +463,7 @@ static void complete(void *data, struct span word, struct buffer *insertion, str
     lisp_call(&repl->lisp, &request, take_completions, &completion);
 }
 
-// --- the loop -----------------------------------------------------------------------------------
+// --- the loop ------------------------------------------------------------------------------------
 
 // One complete input: a command, or lines until the forms in them are complete.
 static enum line_result read_input(struct repl *repl, struct buffer *input)

@@ -94,7 +94,7 @@ static const struct option long_options[] = {
     {0},
 };
 
-// --- reading arguments --------------------------------------------------------------------------
+// --- reading arguments ---------------------------------------------------------------------------
 
 static bool read_values(struct run_arguments *arguments, const char *path, value *ret_value)
 {
@@ -268,7 +268,7 @@ static enum parsed parse_arguments(struct run_arguments *arguments, int argc, ch
     return read_source(arguments, argc, argv) ? PARSED_RUN : PARSED_WRONG;
 }
 
-// --- running ------------------------------------------------------------------------------------
+// --- running -------------------------------------------------------------------------------------
 
 static bool print_step(const struct step *step, const value *id)
 {

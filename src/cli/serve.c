@@ -69,7 +69,7 @@ struct server {
     struct mcp_http *http;
 };
 
-// --- options ------------------------------------------------------------------------------------
+// --- options -------------------------------------------------------------------------------------
 
 static bool add_name(const char **names, const char *name)
 {
@@ -191,7 +191,7 @@ static int parse_options(int argc, char **argv, struct serve_options *options)
     return 0;
 }
 
-// --- transports ---------------------------------------------------------------------------------
+// --- transports ----------------------------------------------------------------------------------
 
 static void on_transport_end(void *data)
 {
@@ -260,7 +260,7 @@ static int start_transport(struct server *server, const struct serve_options *op
     return failed < 0 ? EXIT_FAILURE : 0;
 }
 
-// --- the server ---------------------------------------------------------------------------------
+// --- the server ----------------------------------------------------------------------------------
 
 static int build_server(struct server *server, const struct serve_options *options)
 {

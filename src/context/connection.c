@@ -65,7 +65,7 @@ static const char *const statement_texts[STATEMENT_LAST] = {
     [STATEMENT_DATA_VERSION] = "PRAGMA data_version",
 };
 
-// --- errors -------------------------------------------------------------------------------------
+// --- errors --------------------------------------------------------------------------------------
 
 bool connection_fail(struct connection *connection, int result, struct context_error *error)
 {
@@ -90,7 +90,7 @@ static bool fail_system(struct connection *connection, const char *what, int cau
                         what, strerror(cause));
 }
 
-// --- the file -----------------------------------------------------------------------------------
+// --- the file ------------------------------------------------------------------------------------
 
 static char *default_path(void)
 {
@@ -135,7 +135,7 @@ static bool provide_file(struct connection *connection, struct context_error *er
     return true;
 }
 
-// --- set-up -------------------------------------------------------------------------------------
+// --- set-up --------------------------------------------------------------------------------------
 
 // Short waits with a deadline: a commit takes well under a millisecond, SQLite's own handler would
 // sleep many times that and let writers starve.
@@ -327,7 +327,7 @@ void connection_release(struct connection *connection)
     memory_free(connection->path);
 }
 
-// --- statements ---------------------------------------------------------------------------------
+// --- statements ----------------------------------------------------------------------------------
 
 sqlite3_stmt *connection_statement(struct connection *connection, enum statement which,
                                    struct context_error *error)

@@ -18,7 +18,7 @@ enum {
     CONTEXT_PREVIEW_CHARACTERS = 80,
 };
 
-// --- errors -------------------------------------------------------------------------------------
+// --- errors --------------------------------------------------------------------------------------
 
 enum context_code {
     CONTEXT_INVALID_TYPE,
@@ -50,7 +50,7 @@ const char *context_code_name(enum context_code code);  // "invalid-type"
 bool context_fail(struct context_error *error, enum context_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-// --- types --------------------------------------------------------------------------------------
+// --- types ---------------------------------------------------------------------------------------
 
 enum context_type {
     CONTEXT_CODE,
@@ -66,7 +66,7 @@ const char *context_type_name(enum context_type type);     // "repl-history"
 const char *context_type_heading(enum context_type type);  // "Repl-History"
 bool context_type_from_name(struct span name, enum context_type *ret_type);
 
-// --- the item -----------------------------------------------------------------------------------
+// --- the item ------------------------------------------------------------------------------------
 
 struct context_item {
     int64_t number;
@@ -89,7 +89,7 @@ value context_item_value(struct region *region, const struct context_item *item)
 value context_item_metadata(struct region *region, const struct context_item *item);  // map or nil
 struct context_item context_item_copy(struct region *region, const struct context_item *item);
 
-// --- checks, before anything is stored ----------------------------------------------------------
+// --- checks, before anything is stored -----------------------------------------------------------
 
 // A checked item that has no number yet. Its spans live in the region of the check.
 struct context_draft {

@@ -22,7 +22,7 @@ static const struct {
 
 enum { STANDARD_KEY_COUNT = COUNT_OF(standard_keys) };
 
-// --- checks -------------------------------------------------------------------------------------
+// --- checks --------------------------------------------------------------------------------------
 
 static bool check_string(value metadata, const char *name, struct context_error *error)
 {
@@ -65,7 +65,7 @@ bool metadata_check(value metadata, struct context_error *error)
     return true;
 }
 
-// --- near-misses --------------------------------------------------------------------------------
+// --- near-misses ---------------------------------------------------------------------------------
 
 enum { SQUASHED_SIZE = 32 };  // longer keys are near to nothing
 

@@ -43,7 +43,7 @@ static void append_id(struct buffer *text, int64_t number)
     buffer_append_text(text, id);
 }
 
-// --- add ----------------------------------------------------------------------------------------
+// --- add -----------------------------------------------------------------------------------------
 
 static void put_added(struct call *call, const struct context_added *added, value warnings)
 {
@@ -144,7 +144,7 @@ static bool add(struct call *call)
                               "INV-004: id and timestamp are assigned by the store; got \"id\"");
 }
 
-// --- list ---------------------------------------------------------------------------------------
+// --- list ----------------------------------------------------------------------------------------
 
 struct listing {
     struct call *call;
@@ -286,7 +286,7 @@ static bool list(struct call *call)
     return true;
 }
 
-// --- remove, clear, render ----------------------------------------------------------------------
+// --- remove, clear, render -----------------------------------------------------------------------
 
 static bool remove_item(struct call *call)
 {
@@ -349,7 +349,7 @@ static bool render(struct call *call)
     return true;
 }
 
-// --- the call -----------------------------------------------------------------------------------
+// --- the call ------------------------------------------------------------------------------------
 
 static struct context_result fail(struct call *call)
 {

@@ -33,7 +33,7 @@ bool context_style_from_name(struct span name, enum context_style *ret_style)
     return true;
 }
 
-// --- lines --------------------------------------------------------------------------------------
+// --- lines ---------------------------------------------------------------------------------------
 
 static bool is_control(uint32_t code_point)
 {
@@ -110,7 +110,7 @@ void context_append_preview(struct buffer *buffer, struct span content)
         buffer_append_text(buffer, "…");
 }
 
-// --- blocks -------------------------------------------------------------------------------------
+// --- blocks --------------------------------------------------------------------------------------
 
 static size_t fence_length(struct span content)
 {
@@ -241,7 +241,7 @@ static void append_block(struct buffer *buffer, const struct block *block, enum 
     buffer_append_byte(buffer, '\n');
 }
 
-// --- the budget ---------------------------------------------------------------------------------
+// --- the budget ----------------------------------------------------------------------------------
 
 enum { NOTICE_SIZE = 96, MARK_SIZE = 96 };
 

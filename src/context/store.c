@@ -48,7 +48,7 @@ bool context_store_poll(struct context_store *store)
     return changed;
 }
 
-// --- rows ---------------------------------------------------------------------------------------
+// --- rows ----------------------------------------------------------------------------------------
 
 // Borrows from the row. The table's constraints make sure of all this; a file may come from anywhere.
 static bool item_from_row(struct context_store *store, sqlite3_stmt *statement,
@@ -126,7 +126,7 @@ static bool read_number(struct context_store *store, enum statement which, int64
     return statement && connection_number(&store->connection, statement, ret_number, error);
 }
 
-// --- adding -------------------------------------------------------------------------------------
+// --- adding --------------------------------------------------------------------------------------
 
 static bool insert(struct context_store *store, const struct context_item *item,
                    int64_t *ret_number, struct context_error *error)
@@ -270,7 +270,7 @@ bool context_store_add(struct context_store *store, struct region *region,
     return true;
 }
 
-// --- changing -----------------------------------------------------------------------------------
+// --- changing ------------------------------------------------------------------------------------
 
 bool context_store_remove(struct context_store *store, struct region *region, int64_t number,
                           struct context_item *ret_removed, int64_t *ret_count,
@@ -368,7 +368,7 @@ bool context_store_clear(struct context_store *store, unsigned types, bool inclu
     return true;
 }
 
-// --- reading ------------------------------------------------------------------------------------
+// --- reading -------------------------------------------------------------------------------------
 
 bool context_store_get(struct context_store *store, struct region *region, int64_t number,
                        struct context_item *ret_item, struct context_error *error)

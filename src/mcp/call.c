@@ -128,7 +128,7 @@ void call_stop(struct mcp_call *call)
     call_end(call, buffer_span(&out), 503);
 }
 
-// --- what handlers see --------------------------------------------------------------------------
+// --- what handlers see ---------------------------------------------------------------------------
 
 struct mcp_server *mcp_call_server(struct mcp_call *call)
 {
@@ -214,7 +214,7 @@ void mcp_call_close_stream(struct mcp_call *call, unsigned retry_ms)
         call->exchange->ops->close_early(call->exchange, retry_ms);
 }
 
-// --- notifications ------------------------------------------------------------------------------
+// --- notifications -------------------------------------------------------------------------------
 
 void call_notify(struct mcp_call *call, struct buffer *message)
 {
@@ -280,7 +280,7 @@ void mcp_call_log(struct mcp_call *call, enum mcp_log_level level, const char *l
     call_notify(call, &out);
 }
 
-// --- finishing: the one response ------------------------------------------------------------------------------------
+// --- finishing: the one response -----------------------------------------------------------------
 
 static void on_delayed_reply(evutil_socket_t fd, short what, void *data);
 

@@ -90,7 +90,7 @@ void mcp_call_add_completion(struct mcp_call *call, struct span text)
     block_add(call, json_bytes_value(call->region, text));
 }
 
-// --- tools --------------------------------------------------------------------------------------
+// --- tools ---------------------------------------------------------------------------------------
 
 // Part of a result may come from a process that user code has broken.
 static bool follows_schema(struct mcp_call *call, value structured, struct error *error)
@@ -184,7 +184,7 @@ void mcp_call_reply_missing_capability(struct mcp_call *call, const char *capabi
     call_finish_error(call, MCP_MISSING_CAPABILITY, message, span_from(form ? form : data), 400);
 }
 
-// --- resources ----------------------------------------------------------------------------------
+// --- resources -----------------------------------------------------------------------------------
 
 static void reply_contents(struct mcp_call *call, const char *mime_type, const char *member,
                            struct span text)
@@ -228,7 +228,7 @@ void mcp_call_reply_not_found(struct mcp_call *call)
                       data.failed ? SPAN("") : buffer_span(&data), 200);
 }
 
-// --- prompts, completion, errors ----------------------------------------------------------------
+// --- prompts, completion, errors -----------------------------------------------------------------
 
 void mcp_call_reply_prompt(struct mcp_call *call)
 {

@@ -18,7 +18,7 @@ bool version_find_legacy(struct span name, enum version *ret_version)
     return false;
 }
 
-// --- methods ------------------------------------------------------------------------------------
+// --- methods -------------------------------------------------------------------------------------
 
 static bool has_tools(const struct mcp_server *server)
 {
@@ -102,7 +102,7 @@ static void refuse_unknown_method(struct mcp_call *call, struct span name)
                       call_is_modern(call) ? 404 : 200);
 }
 
-// --- era ----------------------------------------------------------------------------------------
+// --- era -----------------------------------------------------------------------------------------
 
 static bool has_modern_envelope(const struct message *message)
 {
@@ -128,7 +128,7 @@ enum era_choice era_choose(const struct message *message, const char *version_he
     return legacy_header ? ERA_LEGACY : ERA_MODERN;
 }
 
-// --- single messages ----------------------------------------------------------------------------
+// --- single messages -----------------------------------------------------------------------------
 
 void dispatch_refuse(struct exchange *exchange, int status, enum message_id_form form, value id,
                      int code, const char *text)
@@ -245,7 +245,7 @@ void dispatch_legacy(struct mcp_server *server, struct exchange *exchange, struc
     server_region_give(server, region);
 }
 
-// --- batches ------------------------------------------------------------------------------------
+// --- batches -------------------------------------------------------------------------------------
 
 static const char *batch_problem(const struct peer *peer, value batch)
 {
@@ -291,7 +291,7 @@ void dispatch_batch(struct mcp_server *server, struct exchange *exchange, struct
     exchange_finish(exchange, (struct span){NULL, 0}, 200);
 }
 
-// --- text ---------------------------------------------------------------------------------------
+// --- text ----------------------------------------------------------------------------------------
 
 struct region *dispatch_read(struct mcp_server *server, struct exchange *exchange,
                              enum message_id_form refusal_id, struct span text, value *ret_whole)

@@ -52,7 +52,7 @@ void exchange_finish(struct exchange *exchange, struct span message, int status)
     exchange->ops->write(exchange, messages, exchange->response_count, exchange->status);
 }
 
-// --- peers --------------------------------------------------------------------------------------
+// --- peers ---------------------------------------------------------------------------------------
 
 void peer_init(struct peer *peer, struct mcp_server *server,
                void (*send)(struct peer *peer, struct span message))

@@ -57,7 +57,7 @@ enum client_capability {
 };
 unsigned client_capabilities_read(value capabilities, enum version version);
 
-// --- registry -----------------------------------------------------------------------------------
+// --- registry ------------------------------------------------------------------------------------
 
 enum { TOOL_HEADER_DEPTH = 8 };
 
@@ -193,7 +193,7 @@ void exchange_notify(struct exchange *exchange, struct span message);
 // transport writes the responses and the exchange is gone.
 void exchange_finish(struct exchange *exchange, struct span message, int status);
 
-// --- peer ---------------------------------------------------------------------------------------
+// --- peer ----------------------------------------------------------------------------------------
 
 struct client_request {  // a request of ours that the client has not answered
     TAILQ_ENTRY(client_request) link;
@@ -224,7 +224,7 @@ void peer_init(struct peer *peer, struct mcp_server *server,
 void peer_release(struct peer *peer);
 struct mcp_call *peer_find_call(struct peer *peer, struct span id_json);
 
-// --- call ---------------------------------------------------------------------------------------
+// --- call ----------------------------------------------------------------------------------------
 
 enum call_state {
     CALL_RUNNING,    // the handler owes a reply
@@ -318,7 +318,7 @@ void call_notify(struct mcp_call *call, struct buffer *message);
 bool log_level_find(struct span name, enum mcp_log_level *ret_level);
 struct span call_param_text(const struct mcp_call *call, const char *name);  // {NULL, 0}: no string
 
-// --- methods ------------------------------------------------------------------------------------
+// --- methods -------------------------------------------------------------------------------------
 
 struct method {
     const char *name;
@@ -353,7 +353,7 @@ void method_task_get(struct mcp_call *call);
 void method_task_update(struct mcp_call *call);
 void method_task_cancel(struct mcp_call *call);
 
-// --- dispatch -----------------------------------------------------------------------------------
+// --- dispatch ------------------------------------------------------------------------------------
 
 enum era_choice { ERA_LEGACY, ERA_MODERN, ERA_HEADER_CONFLICT };
 // version_header may be NULL.
@@ -390,7 +390,7 @@ void legacy_take_response(struct peer *peer, const struct message *message);
 
 void server_write_info(const struct mcp_server *server, struct buffer *out);
 
-// --- subscriptions, tasks, states, metrics ------------------------------------------------------
+// --- subscriptions, tasks, states, metrics -------------------------------------------------------
 
 void listener_end(struct mcp_call *call);  // the response of a server that stops
 

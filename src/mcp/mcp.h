@@ -40,7 +40,7 @@ enum {
     MCP_DEPTH_LIMIT = 128,
 };
 
-// --- the server ---------------------------------------------------------------------------------
+// --- the server ----------------------------------------------------------------------------------
 
 struct mcp_server_info {
     const char *name;   // "cadre"
@@ -74,7 +74,7 @@ void mcp_server_set_prewake(struct mcp_server *server, mcp_prewake_fn *prewake, 
 void mcp_server_shutdown(struct mcp_server *server, unsigned grace_ms);
 size_t mcp_server_active_calls(const struct mcp_server *server);
 
-// --- tools --------------------------------------------------------------------------------------
+// --- tools ---------------------------------------------------------------------------------------
 
 typedef void mcp_handler_fn(struct mcp_call *call, void *data);
 
@@ -109,7 +109,7 @@ void mcp_server_add_tool(struct mcp_server *server, const struct mcp_tool *tool)
 // For `--tools a,b`: true if registered.
 bool mcp_server_has_tool(const struct mcp_server *server, const char *name);
 
-// --- resources ----------------------------------------------------------------------------------
+// --- resources -----------------------------------------------------------------------------------
 
 struct mcp_resource {
     const char *uri;  // of a template: RFC 6570 level 1, e.g. "context://items/{id}"
@@ -132,7 +132,7 @@ typedef void mcp_lister_fn(struct mcp_resource_list *list, void *data);
 void mcp_server_add_lister(struct mcp_server *server, mcp_lister_fn *lister, void *data);
 void mcp_resource_list_add(struct mcp_resource_list *list, const struct mcp_resource *resource);
 
-// --- prompts and completion ---------------------------------------------------------------------
+// --- prompts and completion ----------------------------------------------------------------------
 
 struct mcp_prompt_argument {
     const char *name;
@@ -166,7 +166,7 @@ struct mcp_completer {
 
 void mcp_server_add_completer(struct mcp_server *server, const struct mcp_completer *completer);
 
-// --- change notifications, to every client that asked for them ----------------------------------
+// --- change notifications, to every client that asked for them -----------------------------------
 
 enum mcp_list { MCP_LIST_TOOLS, MCP_LIST_RESOURCES, MCP_LIST_PROMPTS, MCP_LIST_COUNT };
 
@@ -178,7 +178,7 @@ typedef void mcp_subscription_fn(struct span uri, void *data);
 void mcp_server_visit_subscriptions(const struct mcp_server *server, mcp_subscription_fn *visit,
                                     void *data);
 
-// --- the call: what a handler sees --------------------------------------------------------------
+// --- the call: what a handler sees ---------------------------------------------------------------
 
 enum mcp_era { MCP_ERA_LEGACY, MCP_ERA_MODERN };
 
@@ -198,7 +198,7 @@ bool mcp_call_client_can(const struct mcp_call *call, const char *capability);
 void mcp_call_set_data(struct mcp_call *call, void *data);
 void *mcp_call_data(const struct mcp_call *call);
 
-// --- while it runs ------------------------------------------------------------------------------
+// --- while it runs -------------------------------------------------------------------------------
 
 // True after the client cancelled, disconnected (modern HTTP) or the task was cancelled. The
 // handler still must reply once.
@@ -227,7 +227,7 @@ enum mcp_log_level {
 // To the client, at or above the level it asked for. logger may be NULL.
 void mcp_call_log(struct mcp_call *call, enum mcp_log_level level, const char *logger, value data);
 
-// --- asking the client --------------------------------------------------------------------------
+// --- asking the client ---------------------------------------------------------------------------
 // A handler that needs answers asks for each with mcp_call_need*(). If one returns false it may ask
 // for more, then calls mcp_call_ask() and returns: it is run again, from its beginning, with all
 // answers given so far. So a handler must have no side effects before its last need. A client that
@@ -246,14 +246,14 @@ void mcp_call_ask(struct mcp_call *call);
 void mcp_call_set_state(struct mcp_call *call, value state);
 value mcp_call_state(const struct mcp_call *call);  // nil in the first run
 
-// --- tasks --------------------------------------------------------------------------------------
+// --- tasks ---------------------------------------------------------------------------------------
 
 // Answers the request with a task now, if the client declared the extension; the reply of the
 // handler then becomes the task's result. False, and nothing happens, where that is not possible.
 bool mcp_call_become_task(struct mcp_call *call);
 bool mcp_call_is_task(const struct mcp_call *call);
 
-// --- content blocks -----------------------------------------------------------------------------
+// --- content blocks ------------------------------------------------------------------------------
 // Collected by the call; a reply sends its own text first, then these in order.
 
 void mcp_call_add_text(struct mcp_call *call, struct span text);
@@ -298,7 +298,7 @@ enum {
 // retry_ms. Nothing happens on other transports and versions.
 void mcp_call_close_stream(struct mcp_call *call, unsigned retry_ms);
 
-// --- metrics (Prometheus text on /metrics) ------------------------------------------------------
+// --- metrics (Prometheus text on /metrics) -------------------------------------------------------
 
 struct mcp_metric;
 enum mcp_metric_kind { MCP_COUNTER, MCP_GAUGE, MCP_HISTOGRAM };
@@ -314,7 +314,7 @@ void mcp_metric_observe(struct mcp_metric *metric, double seconds);
 typedef void mcp_collect_fn(void *data);
 void mcp_server_add_collector(struct mcp_server *server, mcp_collect_fn *collect, void *data);
 
-// --- transports ---------------------------------------------------------------------------------
+// --- transports ----------------------------------------------------------------------------------
 
 typedef void mcp_end_fn(void *data);
 

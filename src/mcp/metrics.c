@@ -106,7 +106,7 @@ void mcp_metric_observe(struct mcp_metric *metric, double seconds)
             metric->buckets[i]++;
 }
 
-// --- writing ------------------------------------------------------------------------------------
+// --- writing -------------------------------------------------------------------------------------
 
 static void write_sample(struct buffer *out, const struct mcp_metric *metric, const char *suffix,
                          const char *more, double amount)

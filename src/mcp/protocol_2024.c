@@ -73,7 +73,7 @@ void method_set_level(struct mcp_call *call)
                                        "warning, error, critical, alert, emergency");
 }
 
-// --- subscriptions ------------------------------------------------------------------------------
+// --- subscriptions -------------------------------------------------------------------------------
 
 static bool check_subscription_uri(struct mcp_call *call, struct span uri)
 {
@@ -130,7 +130,7 @@ void method_unsubscribe(struct mcp_call *call)
     call_finish_result(call, NULL);
 }
 
-// --- requests to the client ---------------------------------------------------------------------
+// --- requests to the client ----------------------------------------------------------------------
 
 static void fail_asking(struct mcp_call *call, const char *reason)
 {

@@ -79,7 +79,7 @@ bool modern_check(struct mcp_call *call, struct span method)
     return read_log_level(call);
 }
 
-// --- discovery ----------------------------------------------------------------------------------
+// --- discovery -----------------------------------------------------------------------------------
 
 void server_write_info(const struct mcp_server *server, struct buffer *out)
 {
@@ -133,7 +133,7 @@ void method_discover(struct mcp_call *call)
     call_finish_result(call, &members);
 }
 
-// --- asking: multi round-trip requests ----------------------------------------------------------
+// --- asking: multi round-trip requests -----------------------------------------------------------
 
 static bool input_error(struct mcp_call *call, const char *message)
 {

@@ -24,7 +24,7 @@ const char *registry_text(struct mcp_server *server, const char *text)
     return copy;
 }
 
-// --- the server ---------------------------------------------------------------------------------
+// --- the server ----------------------------------------------------------------------------------
 
 struct mcp_server *mcp_server_new(struct event_base *base, const struct mcp_server_info *info)
 {
@@ -147,7 +147,7 @@ void server_region_give(struct mcp_server *server, struct region *region)
     server->spare[server->spare_count++] = region;
 }
 
-// --- tools --------------------------------------------------------------------------------------
+// --- tools ---------------------------------------------------------------------------------------
 
 static bool is_tool_name(const char *name)
 {
@@ -243,7 +243,7 @@ bool mcp_server_has_tool(const struct mcp_server *server, const char *name)
     return registry_find_tool(server, span_from(name)) != NULL;
 }
 
-// --- resources ----------------------------------------------------------------------------------
+// --- resources -----------------------------------------------------------------------------------
 
 static void add_resource(struct mcp_server *server, struct resource_entries *list,
                          const struct mcp_resource *resource)
@@ -376,7 +376,7 @@ bool registry_knows_uri(const struct mcp_server *server, struct region *region, 
            registry_match_template(server, region, uri, &ignored);
 }
 
-// --- prompts and completers ---------------------------------------------------------------------
+// --- prompts and completers ----------------------------------------------------------------------
 
 void mcp_server_add_prompt(struct mcp_server *server, const struct mcp_prompt *prompt)
 {

@@ -49,7 +49,7 @@ struct stdio_exchange {
 
 static void check_end(struct mcp_stdio *stdio);
 
-// --- output -------------------------------------------------------------------------------------
+// --- output --------------------------------------------------------------------------------------
 
 static void flush(struct mcp_stdio *stdio)
 {
@@ -134,7 +134,7 @@ static void stdio_write(struct exchange *exchange, const struct span *messages, 
 
 static const struct exchange_ops stdio_ops = {.notify = stdio_notify, .write = stdio_write};
 
-// --- input --------------------------------------------------------------------------------------
+// --- input ---------------------------------------------------------------------------------------
 
 static struct exchange *exchange_open(struct mcp_stdio *stdio)
 {
@@ -241,7 +241,7 @@ static void on_readable(evutil_socket_t fd, short what, void *data)
         event_active(stdio->read_event, EV_READ, 0);
 }
 
-// --- the end ------------------------------------------------------------------------------------
+// --- the end -------------------------------------------------------------------------------------
 
 static int64_t time_left(const struct mcp_stdio *stdio)
 {
@@ -297,7 +297,7 @@ static void stdio_shutdown(struct transport *transport, unsigned grace_ms)
     stop_reading((struct mcp_stdio *)transport, grace_ms);
 }
 
-// --- set-up -------------------------------------------------------------------------------------
+// --- set-up --------------------------------------------------------------------------------------
 
 // Moves a descriptor out of the way and puts another file in its place.
 static int take_descriptor(int fd, int replacement)

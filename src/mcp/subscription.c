@@ -23,7 +23,7 @@ static bool list_can_change(const struct mcp_server *server, enum mcp_list list)
     }
 }
 
-// --- subscriptions/listen -----------------------------------------------------------------------
+// --- subscriptions/listen ------------------------------------------------------------------------
 
 static void listener_send(struct mcp_call *call, const char *method, const struct buffer *members)
 {
@@ -167,7 +167,7 @@ void listener_notify_task(struct mcp_server *server, const char *task_id,
     }
 }
 
-// --- to everybody -------------------------------------------------------------------------------
+// --- to everybody --------------------------------------------------------------------------------
 
 static void peer_notify(struct peer *peer, const char *method, const struct buffer *members)
 {

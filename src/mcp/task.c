@@ -87,7 +87,7 @@ static void set_status(struct mcp_server *server, struct task *task, const char 
     listener_notify_task(server, task->id, &members);
 }
 
-// --- life ---------------------------------------------------------------------------------------
+// --- life ----------------------------------------------------------------------------------------
 
 static void task_free(struct mcp_server *server, struct task *task)
 {
@@ -232,7 +232,7 @@ void task_ask(struct mcp_call *call)
     set_status(call->server, task, "input_required");
 }
 
-// --- methods ------------------------------------------------------------------------------------
+// --- methods -------------------------------------------------------------------------------------
 
 // The task a request names; NULL when it was answered already.
 static struct task *find_task(struct mcp_call *call)

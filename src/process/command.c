@@ -88,7 +88,7 @@ static void command_free(struct command *command)
     memory_free(command);
 }
 
-// --- its end ------------------------------------------------------------------------------------
+// --- its end -------------------------------------------------------------------------------------
 
 // It leads its own kernel session and process group.
 static void kill_group(struct command *command)
@@ -243,7 +243,7 @@ static void on_input(evutil_socket_t fd, short what, void *data)
         close_stream(command, STDIN_FILENO);
 }
 
-// --- starting -----------------------------------------------------------------------------------
+// --- starting ------------------------------------------------------------------------------------
 
 static _Noreturn void run_child(const char *const *argv, const int ends[STANDARD_STREAMS],
                                 char *entry, pid_t parent)

@@ -27,7 +27,7 @@ struct data_tool {
     int64_t delay_ms;
 };
 
-// --- behaviour ----------------------------------------------------------------------------------
+// --- behaviour -----------------------------------------------------------------------------------
 
 static void sleep_until(int64_t moment_ns)
 {
@@ -88,7 +88,7 @@ static bool find_part(value record, const char *name, value *ret_part)
     return map_find_flexible(record, value_string_borrow(NULL, span_from(name)), ret_part);
 }
 
-// --- reading ------------------------------------------------------------------------------------
+// --- reading -------------------------------------------------------------------------------------
 
 static bool refuse(struct diagnostic *diagnostic, struct span name, const char *why)
 {

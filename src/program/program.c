@@ -10,7 +10,7 @@
 #include "program/run/step.h"
 #include "value/collection/key_lookup.h"
 
-// --- compiling ----------------------------------------------------------------------------------
+// --- compiling -----------------------------------------------------------------------------------
 
 static bool compile_into(struct program *program, const struct compile_options *options,
                          struct diagnostic *diagnostic)
@@ -72,7 +72,7 @@ void program_release(struct program *program)
     }
 }
 
-// --- undefined names ----------------------------------------------------------------------------
+// --- undefined names -----------------------------------------------------------------------------
 
 enum { LISTED_NAMES = 32, SUGGESTED_NAMES = 8 };  // of the undefined ones, the first
 

@@ -65,7 +65,7 @@ struct program_pool {
     LIST_HEAD(, program_worker) workers;
 };
 
-// --- messages -----------------------------------------------------------------------------------
+// --- messages ------------------------------------------------------------------------------------
 
 // Written at once as far as the worker takes it; the channel's buffer would wait for the loop.
 static void send_message(struct program_worker *worker, uint32_t type, struct span payload)
@@ -91,7 +91,7 @@ static void set_watchdog(struct program_worker *worker, int64_t milliseconds)
     evtimer_add(worker->watchdog, &limit);
 }
 
-// --- runs ---------------------------------------------------------------------------------------
+// --- runs ----------------------------------------------------------------------------------------
 
 // The calls still open belong to their tools from now on; their replies will be dropped.
 static void run_free(struct program_run *run)
@@ -150,7 +150,7 @@ static void dispatch(struct program_pool *pool)
     }
 }
 
-// --- the life of a worker -----------------------------------------------------------------------
+// --- the life of a worker ------------------------------------------------------------------------
 
 static void worker_free(struct program_worker *worker)
 {
@@ -332,7 +332,7 @@ static void worker_start(struct program_pool *pool)
     set_watchdog(worker, START_MS);
 }
 
-// --- interface ----------------------------------------------------------------------------------
+// --- interface -----------------------------------------------------------------------------------
 
 struct program_pool *program_pool_new(struct event_base *base, const char *program)
 {

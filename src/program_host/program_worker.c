@@ -48,7 +48,7 @@ struct worker {
     struct waiting_call *waiting;
 };
 
-// --- messages -----------------------------------------------------------------------------------
+// --- messages ------------------------------------------------------------------------------------
 
 static bool write_all(int descriptor, const char *data, size_t length)
 {
@@ -142,7 +142,7 @@ static void drop_message(struct worker *worker, struct span payload)
     buffer_consume(&worker->input, HEADER_SIZE + payload.length);
 }
 
-// --- calls of remote tools ----------------------------------------------------------------------
+// --- calls of remote tools -----------------------------------------------------------------------
 
 // {"call":7,… : the number stands first, because the server writes it so.
 static int64_t answered_number(struct span payload)
@@ -262,7 +262,7 @@ static bool call_remote(void *data, struct span name, struct tool_call *call)
     return ok;
 }
 
-// --- runs ---------------------------------------------------------------------------------------
+// --- runs ----------------------------------------------------------------------------------------
 
 static void answer(struct worker *worker, const struct step *step, size_t max_step_bytes, bool keep)
 {

@@ -76,7 +76,7 @@ void channel_release(struct channel *channel)
     *channel = (struct channel){.fd = -1, .worker_fd = -1};
 }
 
-// --- sending ----------------------------------------------------------------------------------------
+// --- sending -------------------------------------------------------------------------------------
 
 // All numbers on the wire are little-endian, as is every machine SBCL's agent was written for.
 static void append_header(struct buffer *buffer, const uint32_t header[4])
@@ -150,7 +150,7 @@ void channel_forget_incoming(struct channel *channel)
     channel->incoming_sender = 0;
 }
 
-// --- receiving --------------------------------------------------------------------------------------
+// --- receiving -----------------------------------------------------------------------------------
 
 static void deliver(struct channel *channel, pid_t sender, uint32_t type, uint32_t number,
                     struct span payload)

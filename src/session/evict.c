@@ -19,7 +19,7 @@ static size_t count_of(const struct session *session, enum worker_role role)
     return count;
 }
 
-// --- who goes -------------------------------------------------------------------------------------------
+// --- who goes ------------------------------------------------------------------------------------
 
 static struct worker *next_postmortem(struct worker *worker)
 {
@@ -99,7 +99,7 @@ static struct worker *next_for_memory(struct session *session)
     return victim ? victim : oldest_snapshot(session);
 }
 
-// --- memory ---------------------------------------------------------------------------------------------
+// --- memory --------------------------------------------------------------------------------------
 
 // Reading the memory of a process takes about 0.1 ms: only some at a time, in turn; those never
 // measured first.
@@ -141,7 +141,7 @@ static uint64_t parked_kb(const struct session *session)
     return sum;
 }
 
-// --- eviction -------------------------------------------------------------------------------------------
+// --- eviction ------------------------------------------------------------------------------------
 
 static void evict_by_memory(struct session *session)
 {

@@ -12,7 +12,7 @@ static bool contains(struct span text, const char *part)
     return memmem(text.data, text.length, part, strlen(part)) != NULL;
 }
 
-// --- texts ----------------------------------------------------------------------------------------------
+// --- texts ---------------------------------------------------------------------------------------
 
 void failure_format_seconds(int64_t seconds, char *text, size_t size)
 {

@@ -117,7 +117,7 @@ value session_info(struct session_manager *manager, const char *name, bool measu
     return parked_vectors(session, measure, region, map);
 }
 
-// --- limits -------------------------------------------------------------------------------------------------
+// --- limits --------------------------------------------------------------------------------------
 
 int session_limits_get(struct session_manager *manager, const char *name,
                        struct session_limits *ret_limits)
@@ -149,7 +149,7 @@ unsigned session_heap_mb(struct session_manager *manager)
     return manager->config.heap_mb;
 }
 
-// --- errors -------------------------------------------------------------------------------------------------
+// --- errors --------------------------------------------------------------------------------------
 
 static value error_map(struct session *session, const struct record *record, struct region *region)
 {

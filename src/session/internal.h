@@ -223,7 +223,7 @@ struct session_manager {
     struct process guardian;
 };
 
-// --- manager.c --------------------------------------------------------------------------------------
+// --- manager.c -----------------------------------------------------------------------------------
 struct session *manager_find(struct session_manager *manager, const char *name);
 struct region *manager_take_region(struct session_manager *manager);
 void manager_return_region(struct session_manager *manager, struct region *region);
@@ -231,13 +231,13 @@ bool manager_knows_pid(struct session_manager *manager, pid_t pid);
 void manager_start_guardian(struct session_manager *manager);
 void session_unlink_closed(struct session *session);  // all its processes are gone: frees it
 
-// --- near.c -----------------------------------------------------------------------------------------
+// --- near.c --------------------------------------------------------------------------------------
 uint64_t near_first_ticket(void);  // for look_from of a new manager
 void near_answer_came(const struct session *session, const struct job *job);
 // Processors are few or busy: the answer to the next request will not be looked for.
 bool near_is_crowded(const struct session_manager *manager);
 
-// --- worker.c ---------------------------------------------------------------------------------------
+// --- worker.c ------------------------------------------------------------------------------------
 // NULL when the process cannot be entered (it is gone).
 struct worker *worker_add(struct session *session, pid_t pid, enum worker_role role);
 // A process announced by a worker: believed only when it is an unknown process of this session.
@@ -255,7 +255,7 @@ void session_kill_leftovers(struct session *session);
 // to be reaped. Returns how many still live.
 unsigned session_reap_orphans(struct session *session);
 
-// --- session.c --------------------------------------------------------------------------------------
+// --- session.c -----------------------------------------------------------------------------------
 struct session *session_new(struct session_manager *manager, const char *name);
 void session_free(struct session *session);
 int session_open(struct session *session);
@@ -276,7 +276,7 @@ void session_reload_systems(struct session *session);
 // Members of messages, which may be missing or of any type.
 pid_t message_pid(value message, const char *name);  // 0 = none
 
-// --- job.c ------------------------------------------------------------------------------------------
+// --- job.c ---------------------------------------------------------------------------------------
 struct job *job_new(struct session_manager *manager, const struct session_request *request);
 struct job *job_new_system(const char *name, const char *directories);
 void job_free(struct session_manager *manager, struct job *job);
@@ -291,7 +291,7 @@ int64_t job_elapsed_ms(const struct job *job);
 void job_progress(const struct session *session, const struct job *job,
                   struct session_progress *ret_progress);
 
-// --- reply.c ----------------------------------------------------------------------------------------
+// --- reply.c -------------------------------------------------------------------------------------
 // Both answer (unless cancelled or internal) and free; a refusal is answered from the loop.
 void job_refuse(struct session_manager *manager, struct job *job, const char *code,
                 const char *format, ...) __attribute__((format(printf, 4, 5)));
@@ -300,7 +300,7 @@ void manager_answer_refused(struct session_manager *manager);
 void session_take_thread_errors(struct session *session, struct region *region, value result);
 void session_take_thread_error(struct session *session, struct region *region, value error);
 
-// --- lineage.c --------------------------------------------------------------------------------------
+// --- lineage.c -----------------------------------------------------------------------------------
 void lineage_set_parent(struct session *session, int64_t number, int64_t parent);
 int64_t lineage_parent(const struct session *session, int64_t number);  // -1 = none
 bool lineage_has_ancestor(const struct session *session, int64_t number, int64_t ancestor);
@@ -308,14 +308,14 @@ bool lineage_has_ancestor(const struct session *session, int64_t number, int64_t
 value lineage_undone(const struct session *session, struct region *region, int64_t from,
                      int64_t to);
 
-// --- snapshot.c -------------------------------------------------------------------------------------
+// --- snapshot.c ----------------------------------------------------------------------------------
 void snapshot_begin(struct session *session, int64_t number, const char *code);
 
-// --- evict.c ----------------------------------------------------------------------------------------
+// --- evict.c -------------------------------------------------------------------------------------
 void snapshot_evict(struct session *session);
 void postmortem_evict(struct session *session);
 
-// --- actions, by file, and what they share ------------------------------------------------------------
+// --- actions, by file, and what they share -------------------------------------------------------
 // close.c
 session_action_fn action_ignore, action_close_timer;
 void session_begin_close(struct session *session);

@@ -75,7 +75,7 @@ struct region *job_region(struct session_manager *manager, struct job *job)
     return job->region;
 }
 
-// --- the queue ------------------------------------------------------------------------------------------
+// --- the queue -----------------------------------------------------------------------------------
 
 void job_enqueue(struct session *session, struct job *job)
 {
@@ -123,7 +123,7 @@ bool job_remove_queued(struct session *session, uint64_t ticket)
     return false;
 }
 
-// --- running --------------------------------------------------------------------------------------------
+// --- running -------------------------------------------------------------------------------------
 
 static void on_progress(evutil_socket_t fd, short what, void *data)
 {

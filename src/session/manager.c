@@ -20,7 +20,7 @@
 
 enum { REAP_SECONDS = 2, FREE_WAIT_MS = 2000, DEFAULT_SESSIONS = 8, DEFAULT_QUEUE = 64 };
 
-// --- life ---------------------------------------------------------------------------------------------
+// --- life ----------------------------------------------------------------------------------------
 
 static void on_refused(evutil_socket_t fd, short what, void *data)
 {
@@ -96,7 +96,7 @@ void manager_start_guardian(struct session_manager *manager)
     event_add(manager->reap_timer, &(struct timeval){.tv_sec = REAP_SECONDS});
 }
 
-// --- the end --------------------------------------------------------------------------------------------
+// --- the end -------------------------------------------------------------------------------------
 
 static void wait_for_exit(struct process *process, int64_t until_ms)
 {
@@ -178,7 +178,7 @@ void session_manager_free(struct session_manager *manager)
     memory_free(manager);
 }
 
-// --- regions: one is kept warm for the next request -----------------------------------------------------------
+// --- regions: one is kept warm for the next request ----------------------------------------------
 
 struct region *manager_take_region(struct session_manager *manager)
 {
@@ -202,7 +202,7 @@ void manager_return_region(struct session_manager *manager, struct region *regio
     manager->spare_region = region;
 }
 
-// --- finding ------------------------------------------------------------------------------------------------
+// --- finding -------------------------------------------------------------------------------------
 
 static bool session_has_pid(const struct session *session, pid_t pid)
 {
@@ -285,7 +285,7 @@ value session_names(struct session_manager *manager, struct region *region)
     return names;
 }
 
-// --- closing ------------------------------------------------------------------------------------------------
+// --- closing -------------------------------------------------------------------------------------
 
 int session_close(struct session_manager *manager, const char *name)
 {
@@ -314,7 +314,7 @@ void session_unlink_closed(struct session *session)
     session_free(session);
 }
 
-// --- requests -----------------------------------------------------------------------------------------------
+// --- requests ------------------------------------------------------------------------------------
 
 static void refuse_unknown(struct session_manager *manager, struct job *job)
 {

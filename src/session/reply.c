@@ -18,7 +18,7 @@ static value put_text(struct region *region, value map, const char *name, const 
     return map_put_text(region, map, name, value_string_text(region, text));
 }
 
-// --- refusals -----------------------------------------------------------------------------------------
+// --- refusals ------------------------------------------------------------------------------------
 
 static void answer_refused(struct session_manager *manager, struct job *job)
 {
@@ -84,7 +84,7 @@ void job_refuse(struct session_manager *manager, struct job *job, const char *co
     event_active(manager->refused_event, EV_TIMEOUT, 0);
 }
 
-// --- errors -------------------------------------------------------------------------------------------
+// --- errors --------------------------------------------------------------------------------------
 
 static bool text_is(value text, const char *expected)
 {
@@ -167,7 +167,7 @@ static void touch_last_error(struct session *session, const struct job *job, int
         session->history.last_error = 0;
 }
 
-// --- threads and finalizers that ended by an error --------------------------------------------------------
+// --- threads and finalizers that ended by an error -----------------------------------------------
 
 static void add_late_error(struct buffer *lines, value error, int64_t id)
 {
@@ -206,7 +206,7 @@ void session_take_thread_errors(struct session *session, struct region *region, 
         session_take_thread_error(session, region, vector_at(errors, i));
 }
 
-// --- the parts of a reply -----------------------------------------------------------------------------------
+// --- the parts of a reply ------------------------------------------------------------------------
 
 struct reply_texts {
     struct buffer output;

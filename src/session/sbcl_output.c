@@ -140,7 +140,7 @@ struct span runtime_text_reason(struct span errors)
     return known_reason.length > 0 ? known_reason : other_reason;
 }
 
-// --- the runtime's own backtrace -------------------------------------------------------------------
+// --- the runtime's own backtrace -----------------------------------------------------------------
 
 enum { FRAMES_MAX = 1000 };
 

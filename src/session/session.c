@@ -22,7 +22,7 @@ enum {
     STATE_NAMES_MAX = 256,
 };
 
-// --- events -------------------------------------------------------------------------------------------
+// --- events --------------------------------------------------------------------------------------
 
 static void on_timer(evutil_socket_t fd, short what, void *data)
 {
@@ -83,7 +83,7 @@ void session_break_protocol(struct session *session, struct worker *worker)
     process_signal(&worker->process, SIGKILL);
 }
 
-// --- life ---------------------------------------------------------------------------------------------
+// --- life ----------------------------------------------------------------------------------------
 
 struct session *session_new(struct session_manager *manager, const char *name)
 {
@@ -175,7 +175,7 @@ void session_set_timer(struct session *session, int64_t milliseconds)
     event_add(session->timer, &time);
 }
 
-// --- what is told with the next reply -------------------------------------------------------------------
+// --- what is told with the next reply ------------------------------------------------------------
 
 enum { NOTICE_MAX = 1023 };  // bytes
 
@@ -194,7 +194,7 @@ void session_notice(struct session *session, const char *format, ...)
     session->notices[session->notice_count++] = text;
 }
 
-// --- messages -------------------------------------------------------------------------------------------
+// --- messages ------------------------------------------------------------------------------------
 
 bool session_read(struct session *session, struct region *region, struct span text,
                   value *ret_value)
@@ -247,7 +247,7 @@ uint32_t session_send(struct session *session, struct channel *channel, uint32_t
     return number;
 }
 
-// --- systems ------------------------------------------------------------------------------------------------
+// --- systems -------------------------------------------------------------------------------------
 
 static bool system_is_loaded(const struct session *session, const char *name)
 {
@@ -269,7 +269,7 @@ void session_reload_systems(struct session *session)
     }
 }
 
-// --- members of messages, which may be missing or of any type ----------------------------------------------
+// --- members of messages, which may be missing or of any type ------------------------------------
 
 pid_t message_pid(value message, const char *name)
 {

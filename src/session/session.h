@@ -38,7 +38,7 @@ enum {
     SESSION_MESSAGE_MAX = 64 << 20,  // bytes of an answer as JSON
 };
 
-// --- limits (configure-limits) ----------------------------------------------------------------------
+// --- limits (configure-limits) -------------------------------------------------------------------
 
 struct session_limits {
     int64_t timeout;     // seconds per call, 0 = none; 0..86400
@@ -55,7 +55,7 @@ void session_limits_fit(struct session_limits *limits, unsigned heap_mb);
 bool session_limits_check(const struct session_limits *limits, unsigned heap_mb,
                           struct error *error);
 
-// --- the manager ------------------------------------------------------------------------------------
+// --- the manager ---------------------------------------------------------------------------------
 
 // What messages tell the user to turn to; "" = nothing. NULL: the tool of the MCP server.
 struct session_advice {
@@ -85,7 +85,7 @@ int session_manager_new(struct event_base *base, const struct session_config *co
 // Kills and reaps every process; pending requests are dropped without a reply.
 void session_manager_free(struct session_manager *manager);
 
-// --- requests ---------------------------------------------------------------------------------------
+// --- requests ------------------------------------------------------------------------------------
 
 enum session_request_kind {
     // In the head. Numbered, followed by a snapshot; a failure gets an error record and becomes the
@@ -149,7 +149,7 @@ void session_cancel(struct session_manager *manager, uint64_t ticket);
 // As the deadline, but now: the reply comes with the error code "interrupted". For Ctrl-C.
 void session_interrupt(struct session_manager *manager, uint64_t ticket);
 
-// --- replies ----------------------------------------------------------------------------------------
+// --- replies -------------------------------------------------------------------------------------
 
 struct session_output {
     struct span text;  // all of it, or beginning, the line "[truncated: …]", and end
@@ -190,7 +190,7 @@ struct session_reply {
     int64_t elapsed_us;  // from the start of the run to the reply
 };
 
-// --- records: never wait ----------------------------------------------------------------------------
+// --- records: never wait -------------------------------------------------------------------------
 
 bool session_name_valid(struct span name);
 bool session_exists(struct session_manager *manager, const char *name);
@@ -236,7 +236,7 @@ bool session_progress(struct session_manager *manager, uint64_t ticket,
 // again before each look.
 bool session_answer_is_near(struct session_manager *manager);
 
-// --- the core (also for `cadre doctor`) -------------------------------------------------------------
+// --- the core (also for `cadre doctor`) ----------------------------------------------------------
 
 // Path of the SBCL that would be run, from the configuration or PATH. -ENOENT: none.
 int session_find_sbcl(const struct session_config *config, char **ret_path);

@@ -29,7 +29,7 @@ enum {
 // control stacks of 64 MB. This is what caps foreign allocation.
 enum { FOREIGN_MB = 400 + 32 * 66, EXIT_NO_START = 97 };
 
-// --- in the child, between fork and exec: only async-signal-safe calls --------------------------------
+// --- in the child, between fork and exec: only async-signal-safe calls ---------------------------
 
 static void child_fail(const char *what)
 {
@@ -108,7 +108,7 @@ static void child_descriptors(const struct spawn_worker *worker)
         child_fail("cannot close descriptors");
 }
 
-// --- in the server ------------------------------------------------------------------------------------
+// --- in the server -------------------------------------------------------------------------------
 
 // The environment with `entry` in place of one of the same name; the strings are shared.
 static char **environment_with(const char *entry)

@@ -160,7 +160,7 @@ struct worker *worker_find_postmortem(struct session *session, int64_t error)
     return NULL;
 }
 
-// --- what user code left behind -----------------------------------------------------------------------
+// --- what user code left behind ------------------------------------------------------------------
 
 struct leftovers {
     struct session *session;
@@ -211,7 +211,7 @@ void session_kill_all(struct session *session)
         kill_since(session, 0);
 }
 
-// --- orphans --------------------------------------------------------------------------------------------
+// --- orphans -------------------------------------------------------------------------------------
 
 struct orphans {
     struct session *session;

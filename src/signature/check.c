@@ -33,7 +33,7 @@ bool signature_mode_from_name(struct span name, enum signature_mode *ret_mode)
     return false;
 }
 
-// --- lines --------------------------------------------------------------------------------------
+// --- lines ---------------------------------------------------------------------------------------
 
 struct checker {
     struct region *region;
@@ -68,7 +68,7 @@ static void report_text(struct checker *checker, const struct place *place, cons
     problems_add(&checker->errors, place, text, SPAN(""), "");
 }
 
-// --- the walk -----------------------------------------------------------------------------------
+// --- the walk ------------------------------------------------------------------------------------
 
 // Checks one value, borrowed. True when a coercion replaced it: *ret_replacement is then owned.
 static bool check_value(struct checker *checker, const struct signature_type *type, value v,
@@ -234,7 +234,7 @@ static bool check_value(struct checker *checker, const struct signature_type *ty
     return false;
 }
 
-// --- entry --------------------------------------------------------------------------------------
+// --- entry ---------------------------------------------------------------------------------------
 
 static struct checker checker_start(struct region *region, enum signature_mode mode, bool inputs)
 {

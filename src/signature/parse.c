@@ -23,7 +23,7 @@ static const struct {
     {"any", SIGNATURE_ANY},       {"map", SIGNATURE_MAP},
 };
 
-// --- positions and characters -------------------------------------------------------------------
+// --- positions and characters --------------------------------------------------------------------
 
 static void position_of(const struct parser *parser, size_t offset, unsigned *ret_line,
                         unsigned *ret_column)
@@ -113,7 +113,7 @@ static struct span parse_name(struct parser *parser)
     return (struct span){parser->text.data + start, parser->position - start};
 }
 
-// --- grammar ------------------------------------------------------------------------------------
+// --- grammar -------------------------------------------------------------------------------------
 
 static bool parse_type(struct parser *parser, struct signature_type *ret_type);
 

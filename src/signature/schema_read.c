@@ -46,7 +46,7 @@ static bool become_any(struct reader *reader, const struct place *place, struct 
     return true;
 }
 
-// --- keywords that say nothing, or nothing a signature can say ----------------------------------
+// --- keywords that say nothing, or nothing a signature can say -----------------------------------
 
 static bool is_listed(struct span name, const char *const *list)
 {
@@ -83,7 +83,7 @@ static void report_rest(struct reader *reader, value schema, const struct place 
     }
 }
 
-// --- kinds --------------------------------------------------------------------------------------
+// --- kinds ---------------------------------------------------------------------------------------
 
 static bool is_keyword_pattern(value schema)
 {
@@ -219,7 +219,7 @@ static bool read_kind(struct reader *reader, value schema, struct at at, struct 
     return become_any(reader, at.place, SPAN("type"), ret_type);
 }
 
-// --- which kind ---------------------------------------------------------------------------------
+// --- which kind ----------------------------------------------------------------------------------
 
 // "type": a name, or names of which one may be "null".
 static bool read_type(struct reader *reader, value schema, value type, struct at at,

@@ -72,7 +72,7 @@ bool signature_parse(struct arena *arena, struct span text, const struct signatu
 void signature_render(struct buffer *buffer, const struct signature *signature);
 void signature_render_type(struct buffer *buffer, const struct signature_type *type);
 
-// --- checking -----------------------------------------------------------------------------------
+// --- checking ------------------------------------------------------------------------------------
 
 enum signature_mode {
     SIGNATURE_ENABLED,    // coerce inputs with warnings, fail on errors
@@ -100,7 +100,7 @@ struct signature_check signature_check_output(const struct signature *signature,
                                               enum signature_mode mode, struct region *region,
                                               value v);
 
-// --- JSON Schema (2020-12) ----------------------------------------------------------------------
+// --- JSON Schema (2020-12) -----------------------------------------------------------------------
 
 // An object schema of the inputs; of any object when the signature has no input list.
 value signature_input_schema(const struct signature *signature, struct region *region);

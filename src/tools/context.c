@@ -30,7 +30,7 @@ struct context_tools {
     size_t touched_count;
 };
 
-// --- tools --------------------------------------------------------------------------------------
+// --- tools ---------------------------------------------------------------------------------------
 
 static void handle_tool(struct mcp_call *call, void *data)
 {
@@ -56,7 +56,7 @@ static const struct tool context_tools[OPERATIONS] = {
                                   handle_tool},
 };
 
-// --- notifications ------------------------------------------------------------------------------
+// --- notifications -------------------------------------------------------------------------------
 
 static void schedule(struct event *event, long milliseconds)
 {
@@ -124,7 +124,7 @@ static void poll_store(evutil_socket_t descriptor, short events, void *data)
     }
 }
 
-// --- registration -------------------------------------------------------------------------------
+// --- registration --------------------------------------------------------------------------------
 
 static void register_tools(struct tools *tools, struct context_tools *context)
 {

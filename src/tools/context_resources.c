@@ -8,7 +8,7 @@
 #include "context/operation.h"
 #include "value/text/json.h"
 
-// --- resources ----------------------------------------------------------------------------------
+// --- resources -----------------------------------------------------------------------------------
 
 static void reply_json(struct mcp_call *call, value v)
 {
@@ -96,7 +96,7 @@ static const struct mcp_resource item_template = {
     .handler = read_item,
 };
 
-// --- completion ---------------------------------------------------------------------------------
+// --- completion ----------------------------------------------------------------------------------
 
 struct numbers {
     struct region *region;
@@ -160,7 +160,7 @@ static void complete_types(struct mcp_call *call, void *data)
     mcp_call_reply_completion(call);
 }
 
-// --- prompt -------------------------------------------------------------------------------------
+// --- prompt --------------------------------------------------------------------------------------
 
 // Prompt arguments are strings: "5" is the number 5; other text stays, for the message to show.
 static value number_from_text(struct span text)
@@ -252,7 +252,7 @@ static const struct mcp_prompt prompt = {
     .handler = handle_prompt,
 };
 
-// --- registration -------------------------------------------------------------------------------
+// --- registration --------------------------------------------------------------------------------
 
 static void register_resources(struct mcp_server *server, struct context_store *store)
 {

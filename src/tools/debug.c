@@ -13,7 +13,7 @@ static bool read_target(struct mcp_call *call, int64_t *ret_error)
     return tool_integer(call, "error", 0, 1, INT64_MAX, ret_error);
 }
 
-// --- inspect-frame ------------------------------------------------------------------------------
+// --- inspect-frame -------------------------------------------------------------------------------
 
 static void render_object(struct buffer *text, value object)
 {
@@ -83,7 +83,7 @@ static void render_inspection(const struct session_call *run, const struct sessi
     result->structured = map;
 }
 
-// --- eval-in-frame ------------------------------------------------------------------------------
+// --- eval-in-frame -------------------------------------------------------------------------------
 
 static void render_frame_evaluation(const struct session_call *run,
                                     const struct session_reply *reply, struct tool_result *result)
@@ -126,7 +126,7 @@ static void handle_eval(struct mcp_call *call, void *data)
     submit_in_frame(data, call, "eval-in-frame", names, render_frame_evaluation);
 }
 
-// --- invoke-restart -----------------------------------------------------------------------------
+// --- invoke-restart ------------------------------------------------------------------------------
 
 static const char *discarded_text(const struct session_reply *reply, bool adopt)
 {

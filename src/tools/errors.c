@@ -46,7 +46,7 @@ static void handle_describe(struct mcp_call *call, void *data)
     tool_reply(call, &result);
 }
 
-// --- get-backtrace ------------------------------------------------------------------------------
+// --- get-backtrace -------------------------------------------------------------------------------
 
 struct view {
     int64_t offset;
@@ -226,7 +226,7 @@ static void handle_backtrace(struct mcp_call *call, void *data)
     tool_reply(call, &result);
 }
 
-// --- list-errors --------------------------------------------------------------------------------
+// --- list-errors ---------------------------------------------------------------------------------
 
 static value summary_of(struct region *region, value error)
 {

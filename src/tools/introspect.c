@@ -56,7 +56,7 @@ static void append_indented(struct buffer *text, const char *indent, struct span
     }
 }
 
-// --- symbols ------------------------------------------------------------------------------------
+// --- symbols -------------------------------------------------------------------------------------
 
 static void render_symbol(const struct session_call *run, const struct session_reply *reply,
                           struct tool_result *result)
@@ -139,7 +139,7 @@ static void render_references(const struct session_call *run, const struct sessi
                  "No references found for ");
 }
 
-// --- classes ------------------------------------------------------------------------------------
+// --- classes -------------------------------------------------------------------------------------
 
 static void append_class_list(struct buffer *text, value result, const char *member,
                               const char *heading)
@@ -240,7 +240,7 @@ static void render_expansion(const struct session_call *run, const struct sessio
         buffer_append_text(text, "\n\n(Form is not a macro call)");
 }
 
-// --- handlers -----------------------------------------------------------------------------------
+// --- handlers ------------------------------------------------------------------------------------
 
 static void query(struct tools *tools, struct mcp_call *call, const char *op,
                   const char *const *names, tool_render_fn *render)

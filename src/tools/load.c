@@ -20,7 +20,7 @@ static void fill_evaluation(struct mcp_call *call, const struct session_reply *r
     result->structured = structure_evaluation(mcp_call_region(call), reply);
 }
 
-// --- load-file ----------------------------------------------------------------------------------
+// --- load-file -----------------------------------------------------------------------------------
 
 static void render_loaded(const struct session_call *run, const struct session_reply *reply,
                           struct tool_result *result)
@@ -106,7 +106,7 @@ static void handle_load_file(struct mcp_call *call, void *data)
     session_call_submit(data, call, &request, render_loaded);
 }
 
-// --- systems ------------------------------------------------------------------------------------
+// --- systems -------------------------------------------------------------------------------------
 
 static void render_system_loaded(const struct session_call *run, const struct session_reply *reply,
                                  struct tool_result *result)
@@ -192,7 +192,7 @@ static void handle_describe_system(struct mcp_call *call, void *data)
     session_call_submit(data, call, &request, render_system);
 }
 
-// --- profile-code -------------------------------------------------------------------------------
+// --- profile-code --------------------------------------------------------------------------------
 
 static void render_profile(const struct session_call *run, const struct session_reply *reply,
                            struct tool_result *result)
@@ -261,7 +261,7 @@ static void handle_profile(struct mcp_call *call, void *data)
     session_call_submit(data, call, &request, render_profile);
 }
 
-// --- memory-report ------------------------------------------------------------------------------
+// --- memory-report -------------------------------------------------------------------------------
 
 static void append_megabytes(struct buffer *text, const char *label, double bytes)
 {

@@ -66,7 +66,7 @@ static void task_free(struct program_task *task)
         task_begin(next);
 }
 
-// --- the end of a run ---------------------------------------------------------------------------
+// --- the end of a run ----------------------------------------------------------------------------
 
 static value error_of(struct region *region, value fail)
 {
@@ -166,7 +166,7 @@ static void on_cancel(struct mcp_call *call, void *data)
     mcp_call_reply_failure(call, "cancelled", "The call was cancelled.");
 }
 
-// --- starting -----------------------------------------------------------------------------------
+// --- starting ------------------------------------------------------------------------------------
 
 static void on_resolved(void *data, value tools)
 {
@@ -348,7 +348,7 @@ static void handle_run(struct mcp_call *call, void *data)
         task_begin(task);
 }
 
-// --- list-program-tools -------------------------------------------------------------------------
+// --- list-program-tools --------------------------------------------------------------------------
 
 static void on_listed(void *data, value tools)
 {

@@ -8,7 +8,7 @@
 
 enum { ASK_BEFORE_RESET_FROM = 10 };  // evaluations that a reset would set aside
 
-// --- list-definitions ---------------------------------------------------------------------------
+// --- list-definitions ----------------------------------------------------------------------------
 
 static void render_definition(struct buffer *text, value item)
 {
@@ -71,7 +71,7 @@ static void handle_definitions(struct mcp_call *call, void *data)
     session_call_submit(data, call, &request, render_definitions);
 }
 
-// --- reset-session ------------------------------------------------------------------------------
+// --- reset-session -------------------------------------------------------------------------------
 
 static void render_reset(const struct session_call *run, const struct session_reply *reply,
                          struct tool_result *result)
@@ -137,7 +137,7 @@ static void handle_reset(struct mcp_call *call, void *data)
     session_call_submit(data, call, &request, render_reset);
 }
 
-// --- rollback-session ---------------------------------------------------------------------------
+// --- rollback-session ----------------------------------------------------------------------------
 
 static void render_rolled_back(const struct session_call *run, const struct session_reply *reply,
                                struct tool_result *result)
@@ -172,7 +172,7 @@ static void handle_rollback(struct mcp_call *call, void *data)
         session_call_submit(data, call, &request, render_rolled_back);
 }
 
-// --- session-info -------------------------------------------------------------------------------
+// --- session-info --------------------------------------------------------------------------------
 
 static void render_other_sessions(struct tools *tools, struct mcp_call *call, const char *shown,
                                   value names, struct buffer *text)
@@ -216,7 +216,7 @@ static void handle_info(struct mcp_call *call, void *data)
     tool_reply(call, &result);
 }
 
-// --- close-session ------------------------------------------------------------------------------
+// --- close-session -------------------------------------------------------------------------------
 
 static void handle_close(struct mcp_call *call, void *data)
 {

@@ -63,7 +63,7 @@ bool session_call_render_failure(struct mcp_call *call, const struct session_rep
     return !reply->ok;
 }
 
-// --- truncation ---------------------------------------------------------------------------------
+// --- truncation ----------------------------------------------------------------------------------
 // One reply holds MCP_OUTPUT_LIMIT bytes. A session may be allowed to print more: the rest is cut
 // off, in the text and in the structured form, and both say so.
 
@@ -135,7 +135,7 @@ static void truncate_result(struct mcp_call *call, struct tool_result *result)
         truncate_member(mcp_call_region(call), result, members[i]);
 }
 
-// --- the request --------------------------------------------------------------------------------
+// --- the request ---------------------------------------------------------------------------------
 
 static void count_metrics(struct tools *tools, const struct session_reply *reply)
 {

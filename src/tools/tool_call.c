@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "tools/result/result_text.h"
 
-// --- arguments ----------------------------------------------------------------------------------
+// --- arguments -----------------------------------------------------------------------------------
 
 // The call's region outlives every use of the text.
 static const char *copy_text(struct mcp_call *call, struct span text)
@@ -64,7 +64,7 @@ bool tool_integer(struct mcp_call *call, const char *name, int64_t fallback, int
     return true;
 }
 
-// --- results ------------------------------------------------------------------------------------
+// --- results -------------------------------------------------------------------------------------
 
 void tool_reply(struct mcp_call *call, struct tool_result *result)
 {

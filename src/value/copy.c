@@ -10,7 +10,7 @@
 
 enum { FIRST_FRAMES = 16, IMMORTAL_BATCH = 1024 };
 
-// --- copying ------------------------------------------------------------------------------------
+// --- copying -------------------------------------------------------------------------------------
 
 // What all of one copying shares: where to, and the shape translated last, for records come in
 // rows.
@@ -250,7 +250,7 @@ value value_copy(struct region *to, value v)
     return done;
 }
 
-// --- freezing -----------------------------------------------------------------------------------
+// --- freezing ------------------------------------------------------------------------------------
 
 // Makes one object immortal; true: it was not, and its inside is still to be done.
 static bool make_object_immortal(struct object *object)

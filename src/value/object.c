@@ -7,7 +7,7 @@
 
 enum { RELEASE_BATCH = 1024 };  // values released between two looks at the fuel
 
-// --- the list of dead objects, linked through 48 bits of their headers --------------------------
+// --- the list of dead objects, linked through 48 bits of their headers ---------------------------
 
 static void push_dead(struct region *region, struct object *object)
 {
@@ -28,7 +28,7 @@ static struct object *pop_dead(struct region *region)
     return object;
 }
 
-// --- sizes --------------------------------------------------------------------------------------
+// --- sizes ---------------------------------------------------------------------------------------
 
 static size_t node_size(const struct node *node)
 {
@@ -83,7 +83,7 @@ size_t object_size(const struct object *object)
     UNREACHABLE();
 }
 
-// --- taking apart -------------------------------------------------------------------------------
+// --- taking apart --------------------------------------------------------------------------------
 
 static void release_values(struct region *region, value *values, size_t count)
 {

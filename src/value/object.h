@@ -67,7 +67,7 @@ static inline struct object object_header(enum object_kind kind)
 
 size_t object_size(const struct object *object);  // bytes in the region, header included
 
-// --- objects of other layers --------------------------------------------------------------------
+// --- objects of other layers ---------------------------------------------------------------------
 struct object_type {
     size_t (*size)(const struct object *object);  // bytes, header included
     // The values inside, as one array; NULL function = none.

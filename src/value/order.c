@@ -32,7 +32,7 @@ static int compare_text(value a, value b)
     return compare_spans(value_text(a), value_text(b));
 }
 
-// --- natural order ------------------------------------------------------------------------------
+// --- natural order -------------------------------------------------------------------------------
 
 // Values that are not both vectors.
 static enum value_order compare_scalars(value a, value b)
@@ -94,7 +94,7 @@ enum value_order value_compare(value a, value b)
     return order;
 }
 
-// --- key order ----------------------------------------------------------------------------------
+// --- key order -----------------------------------------------------------------------------------
 
 static int kind_rank(value v)
 {

@@ -69,7 +69,7 @@ typedef struct value {
 
 _Static_assert(sizeof(value) == 16, "a value fits two registers");
 
-// --- scalars ------------------------------------------------------------------------------------
+// --- scalars -------------------------------------------------------------------------------------
 static inline value value_nil(void)
 {
     return (value){.tag = VALUE_NIL};
@@ -110,7 +110,7 @@ static inline bool value_is_map(value v)
     return v.tag == VALUE_MAP;
 }
 
-// --- ownership ----------------------------------------------------------------------------------
+// --- ownership -----------------------------------------------------------------------------------
 static inline bool value_is_counted(value v)  // the payload is an object
 {
     return v.tag >= VALUE_BIGNUM && !(v.flags & VALUE_BORROWED);
@@ -135,7 +135,7 @@ void value_make_immortal(value v);
 // it and serve no other thread. That is at most about 2 MB. region_clear() ends it.
 void shapes_share(struct region *region, struct region *shared);
 
-// --- strings and keywords -----------------------------------------------------------------------
+// --- strings and keywords ------------------------------------------------------------------------
 value value_string(struct region *region, struct span text);         // copies; text must be UTF-8
 value value_string_borrow(struct region *region, struct span text);  // text outlives the region
 value value_string_repair(struct region *region, struct span text);  // invalid bytes: U+FFFD
@@ -148,7 +148,7 @@ value value_var(struct region *region, struct span name);     // #'name
 // Bytes of a string, name of a keyword, symbol or var, source of a regex.
 struct span value_text(value v);
 
-// --- vectors ------------------------------------------------------------------------------------
+// --- vectors -------------------------------------------------------------------------------------
 value vector_new(struct region *region, size_t capacity);
 size_t vector_count(value vector);
 value vector_at(value vector, size_t index);  // borrowed; index < count
@@ -158,7 +158,7 @@ value vector_slice(struct region *region, value vector, size_t start, size_t end
 const value *vector_items(value vector);  // the elements as one array, borrowed
 value vector_from(struct region *region, const value *items, size_t count);  // consumes the items
 
-// --- maps ---------------------------------------------------------------------------------------
+// --- maps ----------------------------------------------------------------------------------------
 // Any value can be a key, compared by key identity (docs/reference/language.md 1.2). Up to 32
 // entries, and in objects read from JSON of any size until an entry is added or removed, iteration
 // is in insertion order; larger maps have an arbitrary order. Key order is what map_sorted_keys()
@@ -194,7 +194,7 @@ value map_sorted_keys(struct region *region,
 
 // Flexible lookup of programs is in value/collection/key_lookup.h, shapes for inline caches in value/collection/shape.h.
 
-// --- sets ---------------------------------------------------------------------------------------
+// --- sets ----------------------------------------------------------------------------------------
 value set_new(struct region *region);
 size_t set_count(value set);
 bool set_has(value set, value item);
@@ -204,7 +204,7 @@ struct map_cursor set_iterate(value set);
 bool set_next(struct map_cursor *cursor, value *ret_item);
 value set_sorted(struct region *region, value set);  // vector in key order (borrows)
 
-// --- comparing ----------------------------------------------------------------------------------
+// --- comparing -----------------------------------------------------------------------------------
 // Long comparisons charge fuel through the region's fuel (value/fuel.h), so that they can be
 // stopped.
 bool value_equal(value a, value b);        // = of programs: numbers by value across kinds

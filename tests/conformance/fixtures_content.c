@@ -23,7 +23,7 @@
     "\"required\":[\"phone\"]},\"else\":{\"required\":[\"email\"]},\"additionalProperties\":"      \
     "false}"
 
-// --- helpers ------------------------------------------------------------------------------------
+// --- helpers -------------------------------------------------------------------------------------
 
 void fixtures_add_tool(struct mcp_server *server, const char *name, const char *description,
                        const char *input_schema, unsigned flags, mcp_handler_fn *handler)
@@ -68,7 +68,7 @@ static void reply_blocks(struct mcp_call *call)
     mcp_call_reply(call, (struct span){NULL, 0}, value_nil(), false);
 }
 
-// --- content ------------------------------------------------------------------------------------
+// --- content -------------------------------------------------------------------------------------
 
 static void simple_text(struct mcp_call *call, void *data)
 {
@@ -120,7 +120,7 @@ static void json_schema(struct mcp_call *call, void *data)
     reply_text(call, "JSON Schema 2020-12 tool called");
 }
 
-// --- progress and logging -----------------------------------------------------------------------
+// --- progress and logging ------------------------------------------------------------------------
 
 static void progress_step_3(struct mcp_call *call, void *data)
 {
@@ -169,7 +169,7 @@ static void logging_step_1(struct mcp_call *call, void *data)
     delay(call, 50, logging_step_2);
 }
 
-// --- others -------------------------------------------------------------------------------------
+// --- others --------------------------------------------------------------------------------------
 
 static void reconnection_end(struct mcp_call *call, void *data)
 {

@@ -43,7 +43,7 @@ static struct span action_of(value answer)
     return map_get_string(answer, "action");
 }
 
-// --- legacy -------------------------------------------------------------------------------------
+// --- legacy --------------------------------------------------------------------------------------
 
 static void sampling(struct mcp_call *call, void *data)
 {
@@ -116,7 +116,7 @@ static void elicitation_enums(struct mcp_call *call, void *data)
         "{\"const\":\"value3\",\"title\":\"Third Choice\"}]}}},\"required\":[]}");
 }
 
-// --- modern -------------------------------------------------------------------------------------
+// --- modern --------------------------------------------------------------------------------------
 
 static void missing_capability(struct mcp_call *call, void *data)
 {

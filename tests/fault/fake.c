@@ -68,7 +68,7 @@ static void wait_for_rest(struct fake *fake, const char *where)
     check(at_rest(fake), "%s: still %s", where, session_state_name(state_of(fake)));
 }
 
-// --- at random ------------------------------------------------------------------------------------------
+// --- at random -----------------------------------------------------------------------------------
 
 static const char *const behaviours[] = {
     "get",
@@ -185,7 +185,7 @@ static void run_random(long count, unsigned long seed, const char *worker)
     fake_close(&fake);
 }
 
-// --- cell by cell ---------------------------------------------------------------------------------------
+// --- cell by cell --------------------------------------------------------------------------------
 
 static void wait_for_state(struct fake *fake, enum session_state state)
 {
@@ -365,7 +365,7 @@ static void run_cells(const char *worker)
     run_closing(worker);
 }
 
-// --- starts ---------------------------------------------------------------------------------------------
+// --- starts --------------------------------------------------------------------------------------
 
 static void run_starts(const char *worker)
 {

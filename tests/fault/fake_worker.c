@@ -96,7 +96,7 @@ static void send_garbage(long kind, uint32_t number)
     }
 }
 
-// --- clones ---------------------------------------------------------------------------------------------
+// --- clones --------------------------------------------------------------------------------------
 
 static pid_t make_clone(void)
 {
@@ -208,7 +208,7 @@ static void take_snapshot(uint32_t number, long snapshot)
         send_message(SNAPPED, number, text);
 }
 
-// --- requests -------------------------------------------------------------------------------------------
+// --- requests ------------------------------------------------------------------------------------
 
 static void on_interrupt(int signal)
 {

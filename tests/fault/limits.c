@@ -46,7 +46,7 @@ static void call(struct driver *driver, enum session_request_kind kind, const ch
     region_free(region);
 }
 
-// --- requests -------------------------------------------------------------------------------------------
+// --- requests ------------------------------------------------------------------------------------
 
 static void queue_and_cancel(struct driver *driver)
 {
@@ -167,7 +167,7 @@ static void progress(struct driver *driver)
     region_free(region);
 }
 
-// --- limits ---------------------------------------------------------------------------------------------
+// --- limits --------------------------------------------------------------------------------------
 
 static void output_limit(struct driver *driver)
 {
@@ -265,7 +265,7 @@ static void eviction_by_memory(void)
     driver_close(&driver);
 }
 
-// --- rollback and reset ---------------------------------------------------------------------------------
+// --- rollback and reset --------------------------------------------------------------------------
 
 static void rollback_and_reset(struct driver *driver)
 {
@@ -326,7 +326,7 @@ static void systems_come_back(struct driver *driver)
     expect(driver, "(not (null (find-package \"SB-MD5\")))", "T");
 }
 
-// --- copies and frozen errors ---------------------------------------------------------------------------
+// --- copies and frozen errors --------------------------------------------------------------------
 
 static void copies(struct driver *driver)
 {
@@ -410,7 +410,7 @@ static void history(struct driver *driver)
     check(strcmp(answer.code, "no-error") == 0, "no error: %s", answer.code);
 }
 
-// --- finalizers -----------------------------------------------------------------------------------------
+// --- finalizers ----------------------------------------------------------------------------------
 
 static void finalizers(struct driver *driver)
 {
@@ -442,7 +442,7 @@ static void finalizers(struct driver *driver)
           "error in a finalizer: %s", answer.errors);
 }
 
-// --- several sessions -----------------------------------------------------------------------------------
+// --- several sessions ----------------------------------------------------------------------------
 
 static void parallel(struct driver *driver)
 {
@@ -481,7 +481,7 @@ static void parallel(struct driver *driver)
     driver_run_for(driver, 300);
 }
 
-// --- the end of the server ------------------------------------------------------------------------------
+// --- the end of the server -----------------------------------------------------------------------
 
 static bool is_alive(pid_t pid)
 {

@@ -219,7 +219,7 @@ static void run_row(struct driver *driver, const struct row *row)
     check_state(driver, row->name);
 }
 
-// --- rows that take more than one call ------------------------------------------------------------------
+// --- rows that take more than one call -----------------------------------------------------------
 
 static void idle_kill(struct driver *driver)
 {

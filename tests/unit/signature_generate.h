@@ -16,7 +16,7 @@ static inline size_t pick(struct generator *generator, size_t count)
     return (size_t)(generator->state >> 33) % count;
 }
 
-// --- signatures ---------------------------------------------------------------------------------
+// --- signatures ----------------------------------------------------------------------------------
 
 static inline void generate_type(struct generator *generator, struct buffer *text, int depth);
 
@@ -61,7 +61,7 @@ static inline void generate_signature(struct generator *generator, struct buffer
     generate_type(generator, text, 0);
 }
 
-// --- values -------------------------------------------------------------------------------------
+// --- values --------------------------------------------------------------------------------------
 
 static inline value generate_key(struct generator *generator, struct span name)
 {
@@ -109,7 +109,7 @@ static inline value generate_value(struct generator *generator, const struct sig
     return map;
 }
 
-// --- one wrong place ----------------------------------------------------------------------------
+// --- one wrong place -----------------------------------------------------------------------------
 
 static inline void append_field(struct buffer *place, struct span name)
 {

@@ -305,7 +305,7 @@ Test(context_store, tells_changes)
     context_test_end(&test);
 }
 
-// --- the file -----------------------------------------------------------------------------------
+// --- the file ------------------------------------------------------------------------------------
 
 Test(context_store, is_opened_on_first_use_and_private)
 {

@@ -84,7 +84,7 @@ Test(decimal, rounding)
     cr_assert(isnan(decimal_round((double)NAN, 2)));
 }
 
-// --- locales: a host may have chosen one with a decimal comma ------------------------------------------
+// --- locales: a host may have chosen one with a decimal comma ------------------------------------
 
 // Makes a locale "comma" in a folder of its own and chooses it; false when that cannot be done here.
 static bool choose_comma(char *folder)

@@ -57,7 +57,7 @@ static const char *printed(value v)
     return buffer_text(&text);
 }
 
-// --- reading ------------------------------------------------------------------------------------
+// --- reading -------------------------------------------------------------------------------------
 
 Test(json, values_are_read)
 {
@@ -320,7 +320,7 @@ Test(json, immortal_values_are_not_counted)
     region_free(other);
 }
 
-// --- shapes that regions share --------------------------------------------------------------------
+// --- shapes that regions share -------------------------------------------------------------------
 
 static value read_message(struct region *shared, const char *text)
 {
@@ -488,7 +488,7 @@ Test(json, what_is_shared_has_an_end)
     region_free(shared);
 }
 
-// --- writing ------------------------------------------------------------------------------------
+// --- writing -------------------------------------------------------------------------------------
 
 Test(json, values_without_json_form_follow_the_table)
 {
@@ -567,7 +567,7 @@ Test(json, generate_string_refuses_what_has_no_form)
     }
 }
 
-// --- there and back -----------------------------------------------------------------------------
+// --- there and back ------------------------------------------------------------------------------
 
 static value random_json(unsigned depth)
 {
@@ -620,7 +620,7 @@ Test(json, every_value_makes_the_round_trip)
     }
 }
 
-// --- limits -------------------------------------------------------------------------------------
+// --- limits --------------------------------------------------------------------------------------
 
 static const char *const RICH =
     "[{\"id\":1,\"name\":\"a long enough string\",\"big\":123456789012345678901234567890,"

@@ -33,7 +33,7 @@ static value parse(const char *text)
     return parsed;
 }
 
-// --- schema -------------------------------------------------------------------------------------
+// --- schema --------------------------------------------------------------------------------------
 
 static const struct schema *compile(const char *text)
 {
@@ -162,7 +162,7 @@ Test(mcp, long_values_are_cut_between_characters)
     cr_expect_str_eq(error.message + strlen(error.message) - 3, "…");
 }
 
-// --- headers ------------------------------------------------------------------------------------
+// --- headers -------------------------------------------------------------------------------------
 
 static void expect_header(const char *raw, const char *expected)
 {
@@ -190,7 +190,7 @@ Test(mcp, header_values_decode_strictly)
     expect_header("=?base64?/w==?=", NULL);       // not UTF-8
 }
 
-// --- templates ----------------------------------------------------------------------------------
+// --- templates -----------------------------------------------------------------------------------
 
 static void read_nothing(struct mcp_call *call, void *data)
 {
@@ -228,7 +228,7 @@ Test(mcp, templates_match_and_decode)
     event_base_free(base);
 }
 
-// --- messages -----------------------------------------------------------------------------------
+// --- messages ------------------------------------------------------------------------------------
 
 Test(mcp, messages_are_told_apart)
 {
@@ -255,7 +255,7 @@ Test(mcp, messages_are_told_apart)
                      cases[i].text);
 }
 
-// --- metrics ------------------------------------------------------------------------------------
+// --- metrics -------------------------------------------------------------------------------------
 
 Test(mcp, metrics_are_written_by_family)
 {

@@ -21,7 +21,7 @@
 #include "session/worker_data.h"
 #include "value/text/json.h"
 
-// --- capture --------------------------------------------------------------------------------------------
+// --- capture -------------------------------------------------------------------------------------
 
 struct capture_fixture {
     struct event_base *base;
@@ -142,7 +142,7 @@ Test(session_capture, last_bytes_begin_within_a_character)
     capture_close(&fixture);
 }
 
-// --- channel --------------------------------------------------------------------------------------------
+// --- channel -------------------------------------------------------------------------------------
 
 struct inbox {
     unsigned messages, garbage;
@@ -251,7 +251,7 @@ Test(session_channel, long_messages_wait_for_the_reader)
     event_base_free(base);
 }
 
-// --- classification -------------------------------------------------------------------------------------
+// --- classification ------------------------------------------------------------------------------
 
 static struct failure classify(struct failure_facts facts)
 {
@@ -415,7 +415,7 @@ Test(session_classify, the_stack_of_a_dying_runtime)
     region_free(region);
 }
 
-// --- what comes from a worker ---------------------------------------------------------------------------
+// --- what comes from a worker --------------------------------------------------------------------
 
 static value read_json(struct region *region, const char *text)
 {
@@ -460,7 +460,7 @@ Test(session_record, history_keeps_the_last_twenty)
     region_free(region);
 }
 
-// --- lineage --------------------------------------------------------------------------------------------
+// --- lineage -------------------------------------------------------------------------------------
 
 Test(session_lineage, undone_evaluations)
 {
@@ -485,7 +485,7 @@ Test(session_lineage, undone_evaluations)
     region_free(region);
 }
 
-// --- results ------------------------------------------------------------------------------------------------
+// --- results -------------------------------------------------------------------------------------
 
 static bool well_formed(const char *format, const char *name)
 {
@@ -561,7 +561,7 @@ Test(session_result, what_is_inside)
         cr_assert_not(well_formed(bad[i], ""), "%s", bad[i]);
 }
 
-// --- attention --------------------------------------------------------------------------------------------
+// --- attention -----------------------------------------------------------------------------------
 
 // Frames of attention that reached the head.
 static int alerts(struct session *session)
@@ -602,7 +602,7 @@ Test(session_attention, only_an_idle_head_and_not_again_and_again)
     event_base_free(base);
 }
 
-// --- eviction -------------------------------------------------------------------------------------------
+// --- eviction ------------------------------------------------------------------------------------
 
 enum { SNAPSHOTS = 16, POSTMORTEMS = 2, SIZE_MB = 10 };
 
@@ -750,7 +750,7 @@ Test(session_evict, by_number_the_oldest_but_not_the_current_one_nor_its_parent)
     buffer_release(&session->lineage);
 }
 
-// --- names and limits -----------------------------------------------------------------------------------
+// --- names and limits ----------------------------------------------------------------------------
 
 Test(session_names, valid)
 {

@@ -45,7 +45,7 @@ static const char *printed(value v)
     return buffer_text(&text);
 }
 
-// --- strings ------------------------------------------------------------------------------------
+// --- strings -------------------------------------------------------------------------------------
 
 Test(value, strings_are_counted_and_cut_by_cluster)
 {
@@ -171,7 +171,7 @@ Test(value, keywords_are_interned_and_freed)
     region_free(other);
 }
 
-// --- vectors ------------------------------------------------------------------------------------
+// --- vectors -------------------------------------------------------------------------------------
 
 Test(value, vectors_with_one_owner_are_changed_in_place)
 {
@@ -237,7 +237,7 @@ Test(value, a_vector_can_hold_itself_without_a_cycle)
     cr_assert_eq(region->live, 0);
 }
 
-// --- copies -------------------------------------------------------------------------------------
+// --- copies --------------------------------------------------------------------------------------
 
 Test(value, copies_are_equal_and_independent)
 {
@@ -296,7 +296,7 @@ Test(value, releasing_gives_everything_back)
     }
 }
 
-// --- deep nesting -------------------------------------------------------------------------------
+// --- deep nesting --------------------------------------------------------------------------------
 
 enum { DEEP = 200000 };  // more than any C stack could take
 
@@ -371,7 +371,7 @@ Test(value, deep_keys_with_neighbours_do_not_recurse)
     fuel = (struct fuel){0};
 }
 
-// --- fuel and failing allocations ---------------------------------------------------------------
+// --- fuel and failing allocations ----------------------------------------------------------------
 
 static jmp_buf escape;
 

@@ -147,7 +147,7 @@ Test(value_hash_table, sets_copies_and_lasting_maps)
     check_item(changed, 1, -1);
 }
 
-// --- keys one after another: no index, and no keys ---------------------------------------------------
+// --- keys one after another: no index, and no keys -----------------------------------------------
 
 static value dense_map(int64_t first, int64_t count)
 {
@@ -279,7 +279,7 @@ Test(value_hash_table, dense_maps_are_walked_copied_and_made_immortal)
     cr_assert(map_find(changed, value_integer(0), &item) && value_is_nil(item));
 }
 
-// --- packed: a dense map of integers --------------------------------------------------------------
+// --- packed: a dense map of integers -------------------------------------------------------------
 
 static bool is_packed(value map)
 {

@@ -33,7 +33,7 @@ static const char *printed(value v)
     return buffer_text(&text);
 }
 
-// --- against a model ----------------------------------------------------------------------------
+// --- against a model -----------------------------------------------------------------------------
 
 enum { MODEL_KEYS = 400 };
 
@@ -197,7 +197,7 @@ Test(value_map, numbers_that_share_their_place_are_found_in_time)
     cr_assert_lt(clock_now_ms() - start, 5000);  // a search through all entries takes minutes
 }
 
-// --- records ------------------------------------------------------------------------------------
+// --- records -------------------------------------------------------------------------------------
 
 Test(value_map, records_with_the_same_keys_share_a_shape)
 {
@@ -286,7 +286,7 @@ Test(value_map, flexible_lookup_follows_the_specification)
     cr_assert_not(map_find_flexible(map, value_integer(77), &item));
 }
 
-// --- laws ---------------------------------------------------------------------------------------
+// --- laws ----------------------------------------------------------------------------------------
 
 enum { SAMPLES = 180 };
 

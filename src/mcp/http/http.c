@@ -16,7 +16,7 @@
 
 enum { TOKEN_MIN = 16, TOKEN_MAX = 4096 };
 
-// --- requests -----------------------------------------------------------------------------------
+// --- requests ------------------------------------------------------------------------------------
 
 static void send_metrics(struct mcp_http *http, struct reply *reply)
 {
@@ -91,7 +91,7 @@ static void on_request(struct evhttp_request *request, void *data)
     }
 }
 
-// --- the end ------------------------------------------------------------------------------------
+// --- the end -------------------------------------------------------------------------------------
 
 static void finish(struct mcp_http *http)
 {
@@ -184,7 +184,7 @@ void mcp_http_free(struct mcp_http *http)
     memory_free(http);
 }
 
-// --- set-up -------------------------------------------------------------------------------------
+// --- set-up --------------------------------------------------------------------------------------
 
 static bool is_loopback(const char *address)
 {
@@ -366,7 +366,7 @@ const char *mcp_http_url(const struct mcp_http *http)
     return http->url;
 }
 
-// --- the token file -----------------------------------------------------------------------------
+// --- the token file ------------------------------------------------------------------------------
 
 static bool parse_token(const char *path, char *text, size_t length, char **ret_token,
                         struct error *error)

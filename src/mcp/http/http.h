@@ -106,7 +106,7 @@ bool guard_is_host_name(const char *text);  // as in a Host header, without a po
 bool guard_check(struct mcp_http *http, struct evhttp_request *request, struct refusal *refusal);
 bool guard_check_content(struct evhttp_request *request, bool is_post, struct refusal *refusal);
 
-// --- reply --------------------------------------------------------------------------------------
+// --- reply ---------------------------------------------------------------------------------------
 
 struct reply {
     TAILQ_ENTRY(reply) link;
@@ -131,7 +131,7 @@ void reply_stream(struct reply *reply);  // starts the SSE answer
 // id may be NULL; retry_ms 0 = none. An empty message makes an event without content.
 void reply_event(struct reply *reply, const char *id, unsigned retry_ms, struct span message);
 
-// --- legacy sessions ----------------------------------------------------------------------------
+// --- legacy sessions -----------------------------------------------------------------------------
 
 struct stored_event {
     STAILQ_ENTRY(stored_event) link;
@@ -179,7 +179,7 @@ void stream_send(struct stream *stream, struct span message);
 void stream_finish(struct stream *stream);  // the stream may be gone afterwards
 void stream_detach(struct stream *stream);  // its connection is closed; it may be continued
 
-// --- POST ---------------------------------------------------------------------------------------
+// --- POST ----------------------------------------------------------------------------------------
 
 struct http_exchange {
     struct exchange base;

@@ -34,7 +34,7 @@ static bool refuse_method(struct refusal *refusal, const char *allowed)
     return false;
 }
 
-// --- names --------------------------------------------------------------------------------------
+// --- names ---------------------------------------------------------------------------------------
 
 static bool same_name(struct span name, const char *allowed)
 {
@@ -164,7 +164,7 @@ enum head_check guard_check_head(struct evbuffer *input, struct refusal *refusal
     return HEAD_GOOD;
 }
 
-// --- the rest -----------------------------------------------------------------------------------
+// --- the rest ------------------------------------------------------------------------------------
 
 // evhttp and a proxy in front of it must agree on where a request ends. What they could read
 // differently is refused, and the connection closed with what may follow on it.

@@ -89,7 +89,7 @@ bool headers_check_version(struct mcp_call *call, struct span version)
     return compare(call, "MCP-Protocol-Version", version);
 }
 
-// --- Mcp-Param-* --------------------------------------------------------------------------------
+// --- Mcp-Param-* ---------------------------------------------------------------------------------
 
 static value argument_at(value arguments, const struct tool_header *header)
 {

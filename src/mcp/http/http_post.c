@@ -20,7 +20,7 @@ static void post_free(struct http_exchange *post)
     memory_free(post);
 }
 
-// --- the way back -------------------------------------------------------------------------------
+// --- the way back --------------------------------------------------------------------------------
 
 static void start_stream(struct http_exchange *post, unsigned retry_ms)
 {
@@ -127,7 +127,7 @@ static const struct exchange_ops post_ops = {
     .close_early = post_close_early,
 };
 
-// --- the client goes away -----------------------------------------------------------------------
+// --- the client goes away ------------------------------------------------------------------------
 
 static struct mcp_call *find_call(struct mcp_server *server, const struct exchange *exchange)
 {
@@ -187,7 +187,7 @@ static void on_patience_over(evutil_socket_t fd, short what, void *data)
         start_stream(post, SSE_RETRY_MS);
 }
 
-// --- the way in ---------------------------------------------------------------------------------
+// --- the way in ----------------------------------------------------------------------------------
 
 static struct http_exchange *post_open(struct mcp_http *http, struct reply *reply)
 {

@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "mcp/http/http.h"
 
-// --- connections --------------------------------------------------------------------------------
+// --- connections ---------------------------------------------------------------------------------
 
 static void write_refusal(struct buffer *body, const struct refusal *refusal)
 {
@@ -158,7 +158,7 @@ void watch_free_all(struct mcp_http *http)
         watch_free(http, TAILQ_FIRST(&http->watches));
 }
 
-// --- replies ------------------------------------------------------------------------------------
+// --- replies -------------------------------------------------------------------------------------
 
 static void set_timeouts(struct watch *watch, int read_s)
 {
@@ -262,7 +262,7 @@ void reply_refuse(struct reply *reply, const struct refusal *refusal)
     reply_send(reply, refusal->status, "application/json", &text, 1);
 }
 
-// --- server-sent events -------------------------------------------------------------------------
+// --- server-sent events --------------------------------------------------------------------------
 
 static void send_chunk(struct reply *reply, struct evbuffer *chunk)
 {

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "mcp/http/http.h"
 
-// --- streams ------------------------------------------------------------------------------------
+// --- streams -------------------------------------------------------------------------------------
 
 static void drop_first_event(struct stream *stream)
 {
@@ -148,7 +148,7 @@ static void resume(struct stream *stream, struct reply *reply, unsigned after)
         stream_finish(stream);
 }
 
-// --- GET ----------------------------------------------------------------------------------------
+// --- GET -----------------------------------------------------------------------------------------
 
 static void refuse_get(struct reply *reply, int status, const char *message)
 {
@@ -200,7 +200,7 @@ void http_session_take_get(struct http_session *session, struct reply *reply,
     resume(stream, reply, stream->sent);
 }
 
-// --- sessions -----------------------------------------------------------------------------------
+// --- sessions ------------------------------------------------------------------------------------
 
 static void peer_send(struct peer *peer, struct span message)
 {

@@ -10,7 +10,7 @@
 
 enum { PATH_MAX_LENGTH = 200, SHOWN_MAX = 60 };
 
-// --- messages -----------------------------------------------------------------------------------
+// --- messages ------------------------------------------------------------------------------------
 
 // Longer paths are cut.
 static void write_place(struct buffer *out, const struct schema_place *place)
@@ -102,7 +102,7 @@ static bool fail_bound(struct error *error, const struct schema_place *place, va
     return fail_value(error, place, instance, buffer_text(&expected));
 }
 
-// --- members ------------------------------------------------------------------------------------
+// --- members -------------------------------------------------------------------------------------
 
 const struct schema_member *schema_member_find(const struct schema *schema, struct span name,
                                                size_t *hint)
@@ -171,7 +171,7 @@ static bool check_items(const struct schema *schema, const struct schema_place *
     return true;
 }
 
-// --- single values ------------------------------------------------------------------------------
+// --- single values -------------------------------------------------------------------------------
 
 static unsigned types_of(value instance)
 {

@@ -33,7 +33,7 @@ char *cadre_copy_text(struct span text)
     return copy;
 }
 
-// --- programs and steps -------------------------------------------------------------------------
+// --- programs and steps --------------------------------------------------------------------------
 
 struct cadre_program {
     struct program *program;  // NULL: it is wrong

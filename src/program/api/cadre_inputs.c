@@ -114,7 +114,7 @@ bool cadre_inputs_set_memory(cadre_inputs *inputs, const char *json, size_t leng
     return inputs && set_map(inputs, &inputs->memory, json, length);
 }
 
-// --- saved memory -------------------------------------------------------------------------------
+// --- saved memory --------------------------------------------------------------------------------
 
 // Makes a memory of an object that saved_memory_write() has written.
 static bool restore_memory(struct input_map *map, value saved, struct error *error)
@@ -157,7 +157,7 @@ struct span input_map_definitions(const struct input_map *memory)
     return memory && memory->definitions ? span_from(memory->definitions) : (struct span){0};
 }
 
-// --- options and signature ----------------------------------------------------------------------
+// --- options and signature -----------------------------------------------------------------------
 
 bool cadre_inputs_set_option(cadre_inputs *inputs, const char *name, int64_t number)
 {

@@ -3,7 +3,7 @@
 #include "program/builtin/numeric.h"
 #include "program/builtin/support.h"
 
-// --- sums -----------------------------------------------------------------------------------------
+// --- sums ----------------------------------------------------------------------------------------
 
 // The sum of the items or of their keys, and how many there were without nil.
 static value sum_numbers(struct run *run, const struct builtin *self, value *arguments,
@@ -50,7 +50,7 @@ value builtin_avg(struct run *run, const struct builtin *self, value *arguments,
     return numeric_divide(run, self, total, value_integer(counted));
 }
 
-// --- extremes -------------------------------------------------------------------------------------
+// --- extremes ------------------------------------------------------------------------------------
 
 struct extreme {
     struct run *run;
@@ -169,7 +169,7 @@ value builtin_max_key(struct run *run, const struct builtin *self, value *argume
     return extreme_key(run, self, arguments, count, true);
 }
 
-// --- groups ---------------------------------------------------------------------------------------
+// --- groups --------------------------------------------------------------------------------------
 
 // A map from each key to the element of `groups` with its number; consumes both vectors.
 static value map_from_groups(struct run *run, value keys, value groups)

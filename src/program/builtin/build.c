@@ -2,7 +2,7 @@
 #include "program/builtin/numeric.h"
 #include "program/builtin/support.h"
 
-// --- joining --------------------------------------------------------------------------------------
+// --- joining -------------------------------------------------------------------------------------
 
 static void add_items(struct run *run, const struct builtin *self, unsigned place, value *vector,
                       value source)
@@ -134,7 +134,7 @@ value builtin_into(struct run *run, const struct builtin *self, value *arguments
     }
 }
 
-// --- conversions ----------------------------------------------------------------------------------
+// --- conversions ---------------------------------------------------------------------------------
 
 value builtin_vector(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
@@ -174,7 +174,7 @@ value builtin_empty(struct run *run, const struct builtin *self, value *argument
     }
 }
 
-// --- counting -------------------------------------------------------------------------------------
+// --- counting ------------------------------------------------------------------------------------
 
 value builtin_count_items(struct run *run, const struct builtin *self, value *arguments,
                           size_t count)

@@ -59,7 +59,7 @@ static inline bool builtin_accepts(const struct builtin *builtin, size_t count)
            !((builtin->flags & BUILTIN_ODD) && count % 2 == 0);
 }
 
-// --- calling back -------------------------------------------------------------------------------
+// --- calling back --------------------------------------------------------------------------------
 // F: closure, builtin, composed function, tool, keyword, map, set (docs/reference/language.md 6).
 bool run_is_callable(value f);
 // type_error unless F; `argument` is its 1-based position.
@@ -103,7 +103,7 @@ value run_key(struct run *run, value key, value item);
 const struct builtin *function_builtin(value f);
 value function_from_builtin(const struct builtin *builtin);
 
-// --- composed functions: comp, partial, juxt, constantly, all-of, … -----------------------------
+// --- composed functions: comp, partial, juxt, constantly, all-of, … ------------------------------
 // `parts` are what the function was made of (borrowed); arguments are consumed.
 typedef value composed_fn(struct run *run, const value *parts, size_t entries_count,
                           value *arguments, size_t count);
@@ -117,7 +117,7 @@ struct composed_type {
 value function_compose(struct run *run, const struct composed_type *type, const value *parts,
                        size_t entries_count);
 
-// --- sequences: class S -------------------------------------------------------------------------
+// --- sequences: class S --------------------------------------------------------------------------
 // Iterates nil, vector, string (characters), map ([k v] in key order), set (key order).
 //     struct sequence items;
 //     sequence_start(run, self, 2, &items, arguments[1]);   // consumes; type_error unless S
@@ -147,7 +147,7 @@ bool value_is_seqable(value v);
 value sequence_vector(struct run *run, const struct builtin *self, unsigned argument, value v);
 size_t sequence_count(struct run *run, value v);  // items of a seqable value; borrows
 
-// --- errors -------------------------------------------------------------------------------------
+// --- errors --------------------------------------------------------------------------------------
 // type_error "map: argument 2 must be a sequence, got int 5 (hint)"; hint may be NULL.
 _Noreturn void run_type_error(struct run *run, const struct builtin *self, unsigned argument,
                               const char *wanted, value got, const char *hint);
@@ -160,6 +160,6 @@ _Noreturn void builtin_fail(struct run *run, const struct builtin *self, enum fa
 enum { DESCRIBE_SIZE = 360 };
 const char *value_describe(value v, char text[DESCRIBE_SIZE]);
 
-// --- what the builtins' side provides to the interpreter (regex.h) ------------------------------
+// --- what the builtins' side provides to the interpreter (regex.h) -------------------------------
 // bool regex_check(struct span pattern, struct error *error);     analysis of a literal #"…"
 // value regex_new(struct run *run, struct span pattern);          value of the literal; checked before

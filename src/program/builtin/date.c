@@ -48,7 +48,7 @@ static int month_length(int year, int month)
     return month == 2 && leap ? 29 : lengths[month - 1];
 }
 
-// --- reading --------------------------------------------------------------------------------------
+// --- reading -------------------------------------------------------------------------------------
 
 static bool take_byte(struct span *text, char byte)
 {
@@ -152,7 +152,7 @@ static int64_t divide_down(int64_t dividend, int64_t divisor)
     return dividend % divisor < 0 ? quotient - 1 : quotient;
 }
 
-// --- dates ----------------------------------------------------------------------------------------
+// --- dates ---------------------------------------------------------------------------------------
 
 enum date_result date_parse(struct span text, int64_t *ret_epoch_day)
 {
@@ -179,7 +179,7 @@ void date_write(int64_t epoch_day, char text[DATE_TEXT_SIZE])
              (unsigned)date.month % 100u, (unsigned)date.day % 100u);
 }
 
-// --- instants -------------------------------------------------------------------------------------
+// --- instants ------------------------------------------------------------------------------------
 
 enum date_result instant_parse(struct span text, struct instant *ret_instant)
 {

@@ -2,7 +2,7 @@
 #include "program/builtin/support.h"
 #include "value/collection/key_lookup.h"
 
-// --- taking apart ---------------------------------------------------------------------------------
+// --- taking apart --------------------------------------------------------------------------------
 
 static void argument_map(struct run *run, const struct builtin *self, const value *arguments,
                          unsigned place, bool nil_too)
@@ -88,7 +88,7 @@ value builtin_val(struct run *run, const struct builtin *self, value *arguments,
     return entry_part(run, self, arguments[0], 1);
 }
 
-// --- transforming ---------------------------------------------------------------------------------
+// --- transforming --------------------------------------------------------------------------------
 
 static void argument_map_and_function(struct run *run, const struct builtin *self,
                                       const value *arguments)
@@ -183,7 +183,7 @@ value builtin_reduce_kv(struct run *run, const struct builtin *self, value *argu
     return result;
 }
 
-// --- making ---------------------------------------------------------------------------------------
+// --- making --------------------------------------------------------------------------------------
 
 value builtin_zipmap(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {

@@ -29,7 +29,7 @@ struct formatter {
     size_t next;  // argument to be taken
 };
 
-// --- reading a directive --------------------------------------------------------------------------
+// --- reading a directive -------------------------------------------------------------------------
 
 static size_t read_number(struct formatter *formatter, struct span text, size_t *offset)
 {
@@ -105,7 +105,7 @@ static struct directive read_directive(struct formatter *formatter, struct span 
     return directive;
 }
 
-// --- writing --------------------------------------------------------------------------------------
+// --- writing -------------------------------------------------------------------------------------
 
 static void write_repeated(struct sink *sink, char byte, size_t count)
 {
@@ -185,7 +185,7 @@ static void write_number(struct formatter *formatter, const struct directive *di
     value_release(run->region, body);
 }
 
-// --- conversions ----------------------------------------------------------------------------------
+// --- conversions ---------------------------------------------------------------------------------
 
 static value take_argument(struct formatter *formatter)
 {

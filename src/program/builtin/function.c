@@ -9,7 +9,7 @@ static void release_all(struct run *run, const value *values, size_t count)
         value_release(run->region, values[i]);
 }
 
-// --- apply ----------------------------------------------------------------------------------------
+// --- apply ---------------------------------------------------------------------------------------
 
 value builtin_apply_spread(struct run *run, const struct builtin *self, value *arguments,
                            size_t count)
@@ -31,7 +31,7 @@ value builtin_apply_spread(struct run *run, const struct builtin *self, value *a
     return result;
 }
 
-// --- comp, partial, juxt --------------------------------------------------------------------------
+// --- comp, partial, juxt -------------------------------------------------------------------------
 
 static value call_comp(struct run *run, const value *parts, size_t entries_count, value *arguments,
                        size_t count)
@@ -96,7 +96,7 @@ value builtin_juxt(struct run *run, const struct builtin *self, value *arguments
     return function_compose(run, &juxt_type, arguments, count);
 }
 
-// --- complement, constantly, fnil -----------------------------------------------------------------
+// --- complement, constantly, fnil ----------------------------------------------------------------
 
 static value call_complement(struct run *run, const value *parts, size_t entries_count,
                              value *arguments, size_t count)
@@ -152,7 +152,7 @@ value builtin_fnil(struct run *run, const struct builtin *self, value *arguments
     return function_compose(run, &fnil_type, arguments, count);
 }
 
-// --- predicates -----------------------------------------------------------------------------------
+// --- predicates ----------------------------------------------------------------------------------
 
 static value call_every_pred(struct run *run, const value *parts, size_t entries_count,
                              value *arguments, size_t count)

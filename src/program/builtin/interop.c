@@ -8,7 +8,7 @@
 #include "program/builtin/support.h"
 #include "program/builtin/text_search.h"
 
-// --- Math, Double, Integer, Long, Boolean, System -------------------------------------------------
+// --- Math, Double, Integer, Long, Boolean, System ------------------------------------------------
 
 static double argument_double(struct run *run, const struct builtin *self, const value *arguments)
 {
@@ -148,7 +148,7 @@ value builtin_current_time(struct run *run, const struct builtin *self, value *a
     return value_integer(clock_unix_ms());
 }
 
-// --- dates and instants ---------------------------------------------------------------------------
+// --- dates and instants --------------------------------------------------------------------------
 
 static void check_date(struct run *run, const struct builtin *self, enum date_result result,
                        value text)
@@ -291,7 +291,7 @@ value builtin_to_days(struct run *run, const struct builtin *self, value *argume
     return integer_quotient(run->region, duration, value_integer(DAY_MILLISECONDS));
 }
 
-// --- methods of strings ---------------------------------------------------------------------------
+// --- methods of strings --------------------------------------------------------------------------
 
 value builtin_method_index_of(struct run *run, const struct builtin *self, value *arguments,
                               size_t count)

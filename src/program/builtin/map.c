@@ -2,7 +2,7 @@
 #include "program/builtin/support.h"
 #include "value/collection/key_lookup.h"
 
-// --- looking --------------------------------------------------------------------------------------
+// --- looking -------------------------------------------------------------------------------------
 
 // The character of a string at an index; owned.
 static bool find_character(struct run *run, value string, value key, value *ret_item)
@@ -132,7 +132,7 @@ value builtin_contains(struct run *run, const struct builtin *self, value *argum
     }
 }
 
-// --- writing --------------------------------------------------------------------------------------
+// --- writing -------------------------------------------------------------------------------------
 
 // Sets one key or index; consumes all three. `container` is a map, nil or vector.
 static value put_item(struct run *run, const struct builtin *self, value container, value key,
@@ -283,7 +283,7 @@ value builtin_dissoc(struct run *run, const struct builtin *self, value *argumen
     return result;
 }
 
-// --- merging --------------------------------------------------------------------------------------
+// --- merging -------------------------------------------------------------------------------------
 
 static bool is_nothing(value v)
 {

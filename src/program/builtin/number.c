@@ -20,7 +20,7 @@ static void release_all(struct run *run, const value *arguments, size_t count)
         value_release(run->region, arguments[i]);
 }
 
-// --- + - * / --------------------------------------------------------------------------------------
+// --- + - * / -------------------------------------------------------------------------------------
 
 typedef value numeric_fn(struct run *run, const struct builtin *self, value a, value b);
 
@@ -87,7 +87,7 @@ value builtin_decrement(struct run *run, const struct builtin *self, value *argu
     return numeric_subtract(run, self, arguments[0], value_integer(1));
 }
 
-// --- quot, rem, mod -------------------------------------------------------------------------------
+// --- quot, rem, mod ------------------------------------------------------------------------------
 
 // Checks a division. True when a float takes part: then *ret_x and *ret_y are the operands, and the
 // arguments are released.
@@ -147,7 +147,7 @@ value builtin_modulo(struct run *run, const struct builtin *self, value *argumen
     return value_float(result);
 }
 
-// --- size and rounding ----------------------------------------------------------------------------
+// --- size and rounding ---------------------------------------------------------------------------
 
 value builtin_absolute(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
@@ -224,7 +224,7 @@ value builtin_round(struct run *run, const struct builtin *self, value *argument
     return round_by(run, self, arguments[0], round);
 }
 
-// --- conversions ----------------------------------------------------------------------------------
+// --- conversions ---------------------------------------------------------------------------------
 
 static value code_point_of(struct run *run, const struct builtin *self, value string)
 {
@@ -285,7 +285,7 @@ value builtin_power(struct run *run, const struct builtin *self, value *argument
     return value_float(isnan(result) ? (double)NAN : result);
 }
 
-// --- bits -----------------------------------------------------------------------------------------
+// --- bits ----------------------------------------------------------------------------------------
 
 static void argument_integers(struct run *run, const struct builtin *self, const value *arguments,
                               size_t count)

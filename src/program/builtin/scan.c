@@ -17,7 +17,7 @@ static value part_of(struct run *run, value string, size_t start, size_t end)
     return string_cut(run->region, value_retain(string), start, end);
 }
 
-// --- searching ------------------------------------------------------------------------------------
+// --- searching -----------------------------------------------------------------------------------
 
 value builtin_starts_with(struct run *run, const struct builtin *self, value *arguments,
                           size_t count)
@@ -66,7 +66,7 @@ value builtin_last_index_of(struct run *run, const struct builtin *self, value *
     return value_integer((int64_t)index);
 }
 
-// --- splitting ------------------------------------------------------------------------------------
+// --- splitting -----------------------------------------------------------------------------------
 
 static value split_characters(struct run *run, value string, size_t limit)
 {
@@ -138,7 +138,7 @@ value builtin_split_lines(struct run *run, const struct builtin *self, value *ar
     return vector_slice(run->region, lines, 0, kept);
 }
 
-// --- replacing ------------------------------------------------------------------------------------
+// --- replacing -----------------------------------------------------------------------------------
 
 // The replacement between all characters and at both ends.
 static value replace_everywhere(struct run *run, value string, struct span replacement)

@@ -1,7 +1,7 @@
 #include "program/builtin/builtins.h"
 #include "program/builtin/support.h"
 
-// --- cutting by count -----------------------------------------------------------------------------
+// --- cutting by count ----------------------------------------------------------------------------
 
 // The items start … end (clamped to the count) of a seqable value as a vector; consumes it.
 static value cut_items(struct run *run, const struct builtin *self, unsigned place, value v,
@@ -103,7 +103,7 @@ value builtin_nthnext(struct run *run, const struct builtin *self, value *argume
     return nil_when_empty(builtin_nthrest(run, self, arguments, count));
 }
 
-// --- single items ---------------------------------------------------------------------------------
+// --- single items --------------------------------------------------------------------------------
 
 // An owned item of a positional value, which is borrowed; nil when there is none.
 static value item_at(struct run *run, value v, size_t index)
@@ -207,7 +207,7 @@ value builtin_nth(struct run *run, const struct builtin *self, value *arguments,
     return arguments[0].tag == VALUE_STRING && value_is_nil(item) ? value_retain(otherwise) : item;
 }
 
-// --- vectors only ---------------------------------------------------------------------------------
+// --- vectors only --------------------------------------------------------------------------------
 
 static void argument_vector(struct run *run, const struct builtin *self, const value *arguments,
                             bool nil_too)

@@ -2,7 +2,7 @@
 #include "program/builtin/key_index.h"
 #include "program/builtin/support.h"
 
-// --- rearranging ----------------------------------------------------------------------------------
+// --- rearranging ---------------------------------------------------------------------------------
 
 value builtin_reverse(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
@@ -119,7 +119,7 @@ value builtin_interpose(struct run *run, const struct builtin *self, value *argu
     return result;
 }
 
-// --- groups ---------------------------------------------------------------------------------------
+// --- groups --------------------------------------------------------------------------------------
 
 static size_t argument_size(struct run *run, const struct builtin *self, value *arguments,
                             unsigned place)
@@ -256,7 +256,7 @@ value builtin_combinations(struct run *run, const struct builtin *self, value *a
     return result;
 }
 
-// --- flatten --------------------------------------------------------------------------------------
+// --- flatten -------------------------------------------------------------------------------------
 
 // A place in a vector that is being walked; the walk keeps its own stack because nesting is bounded
 // by memory only.

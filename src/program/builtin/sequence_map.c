@@ -1,7 +1,7 @@
 #include "program/builtin/builtins.h"
 #include "program/builtin/support.h"
 
-// --- filter, remove -------------------------------------------------------------------------------
+// --- filter, remove ------------------------------------------------------------------------------
 
 // Moves the wanted items of an unshared vector to its front.
 static value filter_in_place(struct run *run, value f, value vector, value *items, bool wanted)
@@ -54,7 +54,7 @@ value builtin_remove(struct run *run, const struct builtin *self, value *argumen
     return filter_items(run, self, arguments, false);
 }
 
-// --- map ------------------------------------------------------------------------------------------
+// --- map -----------------------------------------------------------------------------------------
 
 static value map_one(struct run *run, const struct builtin *self, value f, value source)
 {
@@ -202,7 +202,7 @@ value builtin_keep(struct run *run, const struct builtin *self, value *arguments
     return result;
 }
 
-// --- reduce ---------------------------------------------------------------------------------------
+// --- reduce --------------------------------------------------------------------------------------
 
 static value reduce_nothing(struct run *run, value f)
 {
@@ -231,7 +231,7 @@ value builtin_reduce(struct run *run, const struct builtin *self, value *argumen
     return accumulator;
 }
 
-// --- tests ----------------------------------------------------------------------------------------
+// --- tests ---------------------------------------------------------------------------------------
 
 value builtin_some(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
@@ -286,7 +286,7 @@ value builtin_not_every(struct run *run, const struct builtin *self, value *argu
     return value_boolean(any_item(run, self, arguments, false));
 }
 
-// --- prefixes -------------------------------------------------------------------------------------
+// --- prefixes ------------------------------------------------------------------------------------
 
 // All items as a vector; *ret_length gets the length of the prefix on which f is true.
 static value measure_prefix(struct run *run, const struct builtin *self, value *arguments,

@@ -28,7 +28,7 @@ struct sorter {
     const value *keys;
 };
 
-// --- comparators ----------------------------------------------------------------------------------
+// --- comparators ---------------------------------------------------------------------------------
 
 static bool keyword_is(value v, const char *name)
 {
@@ -107,7 +107,7 @@ static bool goes_before(struct sorter *sorter, const struct sort_entry *b,
     return called_goes_before(sorter, right, left);
 }
 
-// --- prefixes -------------------------------------------------------------------------------------
+// --- prefixes ------------------------------------------------------------------------------------
 
 static uint64_t integer_prefix(int64_t number)
 {
@@ -166,7 +166,7 @@ static void fill_entries(struct sorter *sorter, struct sort_entry *entries, size
     run_spend(sorter->run, count / 4);
 }
 
-// --- merge sort -----------------------------------------------------------------------------------
+// --- merge sort ----------------------------------------------------------------------------------
 
 enum { RUN_LENGTH = 8 };
 

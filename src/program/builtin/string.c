@@ -5,7 +5,7 @@
 #include "value/text/literal.h"
 #include "value/text/print.h"
 
-// --- making ---------------------------------------------------------------------------------------
+// --- making --------------------------------------------------------------------------------------
 
 enum { SLICE = 256 * 1024 };  // bytes copied between two looks at the clock
 
@@ -111,7 +111,7 @@ value builtin_join(struct run *run, const struct builtin *self, value *arguments
     return sink_string(&sink);
 }
 
-// --- cutting --------------------------------------------------------------------------------------
+// --- cutting -------------------------------------------------------------------------------------
 
 value builtin_subs(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
@@ -175,7 +175,7 @@ value builtin_is_blank(struct run *run, const struct builtin *self, value *argum
     return value_boolean(text_skip_space(run, text) == text.length);
 }
 
-// --- converting -----------------------------------------------------------------------------------
+// --- converting ----------------------------------------------------------------------------------
 
 value builtin_upper_case(struct run *run, const struct builtin *self, value *arguments,
                          size_t count)

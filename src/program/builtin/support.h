@@ -7,7 +7,7 @@
 #include "value/number/number.h"
 #include "value/text/text.h"
 
-// --- arguments ------------------------------------------------------------------------------------
+// --- arguments -----------------------------------------------------------------------------------
 // Each checks one argument by its 0-based place and raises type_error unless it fits.
 
 // An integer, huge ones clamped to 64 bits: right for counts and positions.
@@ -24,7 +24,7 @@ void argument_positional(struct run *run, const struct builtin *self, const valu
 void argument_positional_or_map(struct run *run, const struct builtin *self, const value *arguments,
                                 unsigned place);
 
-// --- vectors --------------------------------------------------------------------------------------
+// --- vectors -------------------------------------------------------------------------------------
 
 // The elements of a vector that nobody else can see, to be changed in place; NULL when it is shared.
 static inline value *vector_own_items(value v)
@@ -105,7 +105,7 @@ static inline bool sequence_step(struct sequence *sequence, value *ret_item)
 // The first `count` items of an array as a vector; each is retained.
 value vector_copy_items(struct run *run, const value *items, size_t count);
 
-// --- maps -----------------------------------------------------------------------------------------
+// --- maps ----------------------------------------------------------------------------------------
 
 // The item of a key, owned. When the map has no other owner nil is left in its place, so that an item
 // without other owners can be changed in place before it is put back. False when there is none.
@@ -113,7 +113,7 @@ bool map_take(struct run *run, value *map, value key, value *ret_item);
 // Puts all entries of `other` into `map`; consumes both.
 value map_put_all(struct run *run, value map, value other);
 
-// --- calls ----------------------------------------------------------------------------------------
+// --- calls ---------------------------------------------------------------------------------------
 
 // Calls f with two lists of arguments one behind the other. Consumes the values (not the arrays),
 // borrows f.

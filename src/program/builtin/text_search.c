@@ -8,7 +8,7 @@
 #include "value/chunks.h"
 #include "value/number/float_text.h"
 
-// --- searching ------------------------------------------------------------------------------------
+// --- searching -----------------------------------------------------------------------------------
 
 size_t text_find(struct run *run, struct span text, struct span part, size_t start)
 {
@@ -97,7 +97,7 @@ bool string_search_last(struct run *run, value string, value part, size_t from, 
     return found;
 }
 
-// --- white space ----------------------------------------------------------------------------------
+// --- white space ---------------------------------------------------------------------------------
 
 enum { SPACES_PER_BATCH = 64 };
 
@@ -141,7 +141,7 @@ size_t text_skip_space_back(struct run *run, struct span text)
     return end;
 }
 
-// --- numbers --------------------------------------------------------------------------------------
+// --- numbers -------------------------------------------------------------------------------------
 
 enum { ZEROS_PER_BATCH = 4096, ZEROS_PER_UNIT = 16 };
 

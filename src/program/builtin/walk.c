@@ -52,7 +52,7 @@ value builtin_walk(struct run *run, const struct builtin *self, value *arguments
     return result;
 }
 
-// --- prewalk, postwalk ----------------------------------------------------------------------------
+// --- prewalk, postwalk ---------------------------------------------------------------------------
 
 struct walk_level {
     uint8_t tag;  // kind of the collection being rebuilt
@@ -156,7 +156,7 @@ value builtin_postwalk(struct run *run, const struct builtin *self, value *argum
     return walk_start(run, self, arguments, false);
 }
 
-// --- tree-seq -------------------------------------------------------------------------------------
+// --- tree-seq ------------------------------------------------------------------------------------
 
 value builtin_tree_seq(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {

@@ -97,7 +97,7 @@ static struct expression *analyze_collection(struct analysis *analysis, const st
     return &list->base;
 }
 
-// --- calls --------------------------------------------------------------------------------------
+// --- calls ---------------------------------------------------------------------------------------
 
 static struct expression *analyze_keyword_call(struct analysis *analysis, const struct form *form)
 {
@@ -215,7 +215,7 @@ struct expression *analyze(struct analysis *analysis, const struct form *form, b
     __builtin_unreachable();
 }
 
-// --- the whole program --------------------------------------------------------------------------
+// --- the whole program ---------------------------------------------------------------------------
 
 // Marks the names that def, defn and defonce define anywhere.
 static void mark_definitions(const struct form *form)

@@ -48,7 +48,7 @@ void scope_leave(struct analysis *analysis, struct scope *scope)
     analysis->function->next_slot = scope->first_slot;
 }
 
-// --- patterns -----------------------------------------------------------------------------------
+// --- patterns ------------------------------------------------------------------------------------
 
 static struct pattern *pattern_new(struct analysis *analysis, enum pattern_kind kind,
                                    const struct form *form)
@@ -249,7 +249,7 @@ struct pattern *analyze_pattern(struct analysis *analysis, struct scope *scope,
     }
 }
 
-// --- let, loop ----------------------------------------------------------------------------------
+// --- let, loop -----------------------------------------------------------------------------------
 
 struct binding_step *analyze_steps(struct analysis *analysis, struct scope *scope,
                                    const struct form *vector, const char *op)
@@ -346,7 +346,7 @@ struct expression *analyze_recur(struct analysis *analysis, const struct form *f
     return &recur->base;
 }
 
-// --- for, doseq ---------------------------------------------------------------------------------
+// --- for, doseq ----------------------------------------------------------------------------------
 
 static void analyze_modifier(struct analysis *analysis, struct scope *scope, struct clause *clause,
                              const struct form *name, const struct form *part, const char *op)

@@ -159,7 +159,7 @@ struct expression *analyze_fn(struct analysis *analysis, const struct form *form
     return fn_expression(analysis, code, form);
 }
 
-// --- #( … ) -------------------------------------------------------------------------------------
+// --- #( … ) --------------------------------------------------------------------------------------
 
 struct placeholders {
     struct pointer_list symbols;
@@ -281,7 +281,7 @@ struct expression *analyze_short_fn(struct analysis *analysis, const struct form
     return fn_expression(analysis, code, form);
 }
 
-// --- def ----------------------------------------------------------------------------------------
+// --- def -----------------------------------------------------------------------------------------
 
 static struct expression *def_expression(struct analysis *analysis, const struct form *form,
                                          const char *op, bool once)

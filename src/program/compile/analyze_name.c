@@ -18,7 +18,7 @@ static struct expression *indexed(struct analysis *analysis, enum expression_kin
     return &expression->base;
 }
 
-// --- locals -------------------------------------------------------------------------------------
+// --- locals --------------------------------------------------------------------------------------
 
 // Makes a binding of an outer function known in `function`, through every function between.
 static struct binding *capture(struct analysis *analysis, struct function_scope *function,
@@ -60,7 +60,7 @@ static struct expression *analyze_local(struct analysis *analysis, const struct 
     return indexed(analysis, kinds[binding->kind], binding->index, form);
 }
 
-// --- qualified names ----------------------------------------------------------------------------
+// --- qualified names -----------------------------------------------------------------------------
 
 bool symbol_is_qualified(const struct symbol *symbol)
 {
@@ -328,7 +328,7 @@ struct expression *analyze_gone_tool(struct analysis *analysis, struct span name
     return &exit->base;
 }
 
-// --- plain names --------------------------------------------------------------------------------
+// --- plain names ---------------------------------------------------------------------------------
 
 bool symbol_is_placeholder(const struct symbol *symbol)
 {

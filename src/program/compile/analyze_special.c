@@ -19,7 +19,7 @@ static void check_parts(struct analysis *analysis, const struct form *form, size
                   least, highest, count);
 }
 
-// --- branching ----------------------------------------------------------------------------------
+// --- branching -----------------------------------------------------------------------------------
 
 static struct expression *if_new(struct analysis *analysis, const struct form *form,
                                  struct expression *test, struct expression *then,
@@ -194,7 +194,7 @@ static struct expression *analyze_bind_if(struct analysis *analysis, const struc
     return &expression->base;
 }
 
-// --- others -------------------------------------------------------------------------------------
+// --- others --------------------------------------------------------------------------------------
 
 static struct expression *analyze_tool_by_name(struct analysis *analysis, const struct form *form)
 {

@@ -113,7 +113,7 @@ void pointer_list_push(struct compilation *compilation, struct pointer_list *lis
     list->items[list->count++] = item;
 }
 
-// --- symbols ------------------------------------------------------------------------------------
+// --- symbols -------------------------------------------------------------------------------------
 
 static enum special special_find(struct span name)
 {

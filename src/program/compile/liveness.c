@@ -15,7 +15,7 @@ static void walk_list(struct expression **items, size_t count, struct slot_set *
         walk(items[i], live);
 }
 
-// --- bindings -----------------------------------------------------------------------------------
+// --- bindings ------------------------------------------------------------------------------------
 
 static void walk_pattern(struct pattern *pattern, struct slot_set *live)
 {
@@ -89,7 +89,7 @@ static void walk_for(struct expression_for *loop, struct slot_set *live)
     }
 }
 
-// --- branches -----------------------------------------------------------------------------------
+// --- branches ------------------------------------------------------------------------------------
 
 static void walk_if(struct expression_if *branch, struct slot_set *live)
 {
@@ -175,7 +175,7 @@ static void walk_thread(struct expression_thread *thread, struct slot_set *live)
     walk(thread->start, live);
 }
 
-// --- functions and calls ------------------------------------------------------------------------
+// --- functions and calls -------------------------------------------------------------------------
 
 static void walk_code(struct code *code)
 {

@@ -81,7 +81,7 @@ static void check_separated(struct reader *reader, const char *start, const char
     }
 }
 
-// --- atoms --------------------------------------------------------------------------------------
+// --- atoms ---------------------------------------------------------------------------------------
 
 static struct form *read_float(struct reader *reader, const char *start)
 {
@@ -285,7 +285,7 @@ static struct form *read_symbol(struct reader *reader)
     return form;
 }
 
-// --- collections --------------------------------------------------------------------------------
+// --- collections ---------------------------------------------------------------------------------
 
 static void enter(struct reader *reader, const char *position)
 {

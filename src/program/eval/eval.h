@@ -129,14 +129,14 @@ static inline bool order_accepts(uint8_t accepts, int64_t a, int64_t b)
     return accepts >> ((a >= b) + (a > b)) & 1;
 }
 
-// --- loops (eval_round.c) ---------------------------------------------------------
+// --- loops (eval_round.c) ------------------------------------------------------------------------
 
 // The value of a body that may end in recur: each recur jumps back to its start. `jumps` were made
 // before.
 value rounds_run(const struct expression *body, struct frame *frame, struct run *run,
                  int64_t jumps);
 
-// --- functions (function.c) ---------------------------------------------------------------------
+// --- functions (function.c) ----------------------------------------------------------------------
 extern const struct object_type closure_type;
 extern const struct object_type composed_type;
 extern const struct object_type tool_type;

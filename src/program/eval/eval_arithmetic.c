@@ -26,7 +26,7 @@ static __attribute__((noinline)) bool apply2_test(const struct expression_builti
     return value_is_true(apply2(call, run, a, b));
 }
 
-// --- arithmetic ---------------------------------------------------------------------------------
+// --- arithmetic ----------------------------------------------------------------------------------
 
 // Each operation in three versions: any operands; a local and a constant; two locals. The last two
 // look into the slots and fall back to the first unless they find 64-bit integers.
@@ -124,7 +124,7 @@ static value fast_dec(const struct expression *expression, struct frame *frame, 
     return fast_step(expression, frame, run, -1);
 }
 
-// --- comparison ---------------------------------------------------------------------------------
+// --- comparison ----------------------------------------------------------------------------------
 
 #define COMPARISON(name, operator)                                                               \
     static bool test_##name(const struct expression *expression, struct frame *frame,            \
@@ -262,7 +262,7 @@ static value eval_from_test(const struct expression *expression, struct frame *f
     return value_boolean(evaluate_test(expression, frame, run));
 }
 
-// --- selection ----------------------------------------------------------------------------------
+// --- selection -----------------------------------------------------------------------------------
 
 static bool is_local(const struct expression *expression)
 {

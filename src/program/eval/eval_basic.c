@@ -72,7 +72,7 @@ value eval_memory(const struct expression *expression, struct frame *frame, stru
     return memory_read(run, frame->instance->constants[name]);
 }
 
-// --- branches -----------------------------------------------------------------------------------
+// --- branches ------------------------------------------------------------------------------------
 
 bool test_any(const struct expression *expression, struct frame *frame, struct run *run)
 {
@@ -223,7 +223,7 @@ value eval_bind_if(const struct expression *expression, struct frame *frame, str
     return evaluate(branch->then, frame, run);
 }
 
-// --- bindings -----------------------------------------------------------------------------------
+// --- bindings ------------------------------------------------------------------------------------
 
 value eval_let(const struct expression *expression, struct frame *frame, struct run *run)
 {
@@ -269,7 +269,7 @@ value eval_thread_cond(const struct expression *expression, struct frame *frame,
     return v;
 }
 
-// --- collections --------------------------------------------------------------------------------
+// --- collections ---------------------------------------------------------------------------------
 
 value eval_vector(const struct expression *expression, struct frame *frame, struct run *run)
 {
@@ -308,7 +308,7 @@ value eval_where(const struct expression *expression, struct frame *frame, struc
                            value_retain(frame->instance->constants[where->field]), operand);
 }
 
-// --- memory, leaving ----------------------------------------------------------------------------
+// --- memory, leaving -----------------------------------------------------------------------------
 
 value eval_def(const struct expression *expression, struct frame *frame, struct run *run)
 {

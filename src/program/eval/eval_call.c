@@ -8,7 +8,7 @@
 
 enum { FEW_ARGUMENTS = 6 };
 
-// --- functions ----------------------------------------------------------------------------------
+// --- functions -----------------------------------------------------------------------------------
 
 // Any callable, any number of arguments.
 static __attribute__((noinline)) value call_generic(const struct expression_call *call, value f,
@@ -124,7 +124,7 @@ value eval_function(const struct expression *expression, struct frame *frame, st
     return (value){.tag = VALUE_FUNCTION, .object = &closure->foreign.header};
 }
 
-// --- builtins -----------------------------------------------------------------------------------
+// --- builtins ------------------------------------------------------------------------------------
 
 // An argument read where it is: local, constant or capture.
 static inline value peek(const struct expression *expression, struct frame *frame)
@@ -235,7 +235,7 @@ value eval_range(const struct expression *expression, struct frame *frame, struc
     return range_lazy(run, call->builtin, arguments, call->count);
 }
 
-// --- keywords -----------------------------------------------------------------------------------
+// --- keywords ------------------------------------------------------------------------------------
 
 // (:k x) where x is a local that stays, a constant or a capture.
 value eval_keyword_slot(const struct expression *expression, struct frame *frame, struct run *run)
@@ -273,7 +273,7 @@ value eval_call_keyword(const struct expression *expression, struct frame *frame
     return item;
 }
 
-// --- tools --------------------------------------------------------------------------------------
+// --- tools ---------------------------------------------------------------------------------------
 
 // The argument map of (tool/t :k v …), whose values lie in a vector.
 static value pairs_map(struct run *run, const char *tool, value pairs)

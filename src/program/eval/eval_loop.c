@@ -8,7 +8,7 @@
 static void bind_rest(struct run *run, struct frame *frame, const struct pattern *pattern,
                       value rest);
 
-// --- loop, recur --------------------------------------------------------------------------------
+// --- loop, recur ---------------------------------------------------------------------------------
 
 value eval_loop(const struct expression *expression, struct frame *frame, struct run *run)
 {
@@ -71,7 +71,7 @@ void closure_bind_parameters(struct run *run, struct frame *frame, const struct 
     }
 }
 
-// --- for, doseq ---------------------------------------------------------------------------------
+// --- for, doseq ----------------------------------------------------------------------------------
 
 struct comprehension {
     const struct expression_for *loop;
@@ -148,7 +148,7 @@ value eval_for(const struct expression *expression, struct frame *frame, struct 
     return comprehension.result;
 }
 
-// --- patterns -----------------------------------------------------------------------------------
+// --- patterns ------------------------------------------------------------------------------------
 
 // The place of a failure is that of the pattern; the call evaluated last may be anywhere.
 static _Noreturn void fail_pattern(struct run *run, const struct pattern *pattern,

@@ -103,7 +103,7 @@ static inline bool evaluate_test(const struct expression *expression, struct fra
     return expression->test(expression, frame, run);
 }
 
-// --- patterns: what a binding binds (docs/reference/language.md 5) ----------------------------
+// --- patterns: what a binding binds (docs/reference/language.md 5) -------------------------------
 enum pattern_kind { PATTERN_SLOT, PATTERN_VECTOR, PATTERN_MAP };
 
 struct pattern_entry {  // of a map pattern
@@ -129,7 +129,7 @@ struct binding_step {  // pattern ← value
     struct expression *value;
 };
 
-// --- functions ------------------------------------------------------------------------------------
+// --- functions -----------------------------------------------------------------------------------
 struct capture {
     bool from_capture;  // of the enclosing function's captures, otherwise of its slots
     bool from_self;     // the enclosing function itself
@@ -153,7 +153,7 @@ struct code {  // what all closures of one fn have in common
     uint32_t offset;
 };
 
-// --- the kinds ------------------------------------------------------------------------------------
+// --- the kinds -----------------------------------------------------------------------------------
 struct expression_immediate {
     struct expression base;
     value value;
@@ -325,7 +325,7 @@ struct expression_tool {
     struct expression **items;
 };
 
-// --- running ----------------------------------------------------------------------------------------
+// --- running -------------------------------------------------------------------------------------
 struct instance {  // of one program in one run
     const struct program *program;
     value *constants;

@@ -26,7 +26,7 @@ struct tool_object {
     const char *name;
 };
 
-// --- objects ------------------------------------------------------------------------------------
+// --- objects -------------------------------------------------------------------------------------
 
 static size_t closure_size(const struct object *object)
 {
@@ -146,7 +146,7 @@ void run_check_callable(struct run *run, const struct builtin *self, unsigned ar
         run_type_error(run, self, argument, "a function", f, NULL);
 }
 
-// --- closures -----------------------------------------------------------------------------------
+// --- closures ------------------------------------------------------------------------------------
 
 static _Noreturn void fail_closure_arity(struct run *run, const struct code *code, size_t count)
 {
@@ -205,7 +205,7 @@ static value closure_call(struct run *run, struct closure *closure, value *argum
     return call.result;
 }
 
-// --- the others ---------------------------------------------------------------------------------
+// --- the others ----------------------------------------------------------------------------------
 
 value builtin_apply(struct run *run, const struct builtin *builtin, value *arguments, size_t count)
 {
@@ -381,7 +381,7 @@ value run_call_on(struct run *run, value f, value item)
     return run_call1(run, f, value_retain(item));
 }
 
-// --- key functions ------------------------------------------------------------------------------
+// --- key functions -------------------------------------------------------------------------------
 
 void run_check_key(struct run *run, const struct builtin *self, unsigned argument, value key)
 {

@@ -28,7 +28,7 @@ static uint64_t range_count(int64_t start, int64_t end, int64_t step)
     return (distance - 1) / stride + 1;
 }
 
-// --- walked through -------------------------------------------------------------------------------
+// --- walked through ------------------------------------------------------------------------------
 
 static size_t range_object_size(const struct object *object)
 {
@@ -68,7 +68,7 @@ static value range_new(struct run *run, int64_t start, int64_t step, uint64_t co
     return (value){.tag = VALUE_RANGE, .object = &range->foreign.header};
 }
 
-// --- range ----------------------------------------------------------------------------------------
+// --- range ---------------------------------------------------------------------------------------
 
 static bool range_is_over(value number, value end, int direction)
 {

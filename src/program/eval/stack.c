@@ -36,7 +36,7 @@ struct switch_call {
     struct stack_piece *piece;
 };
 
-// --- switching ----------------------------------------------------------------------------------
+// --- switching -----------------------------------------------------------------------------------
 
 #if defined(__x86_64__)
 __asm__(".text\n"
@@ -108,7 +108,7 @@ static void arrive(void *data)
 #endif
 }
 
-// --- pieces -------------------------------------------------------------------------------------
+// --- pieces --------------------------------------------------------------------------------------
 
 static void piece_free(struct run *run, struct stack_piece *piece)
 {
@@ -208,7 +208,7 @@ void stack_call_host(struct run *run, stack_fn *function, void *data)
     piece_free(run, piece);
 }
 
-// --- jumps --------------------------------------------------------------------------------------
+// --- jumps ---------------------------------------------------------------------------------------
 
 struct stack_piece *stack_mark(const struct run *run)
 {

@@ -40,7 +40,7 @@ void run_options_default(struct run_options *options)
     run_limits_default(&options->limits);
 }
 
-// --- setting by name ----------------------------------------------------------------------------
+// --- setting by name -----------------------------------------------------------------------------
 
 static bool refuse(struct diagnostic *diagnostic, const char *why, struct span name,
                    const char *wanted)

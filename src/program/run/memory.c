@@ -117,7 +117,7 @@ void memory_fail_unbound(struct run *run, uint32_t global)
               name.data);
 }
 
-// --- the contract -------------------------------------------------------------------------------
+// --- the contract --------------------------------------------------------------------------------
 
 enum { ENTRY_UNITS = 5 };  // of fuel: finding and putting an entry of a large map
 

@@ -26,7 +26,7 @@ enum {
     VALUE_FUEL_PORTION = 50000,  // the same inside value/, whose units are smaller
 };
 
-// --- leaving ------------------------------------------------------------------------------------
+// --- leaving -------------------------------------------------------------------------------------
 
 void run_leave(struct run *run)
 {
@@ -117,7 +117,7 @@ void run_fail_value(struct run *run, value v)
     run_raise(run, FAIL, "fail", "fail");
 }
 
-// --- time and memory ----------------------------------------------------------------------------
+// --- time and memory -----------------------------------------------------------------------------
 
 static uint64_t units_spent(const struct run *run)
 {
@@ -176,7 +176,7 @@ static void memory_exhausted(void *data, size_t size)
                     message);
 }
 
-// --- set-up -------------------------------------------------------------------------------------
+// --- set-up --------------------------------------------------------------------------------------
 
 static value path_value(struct run *run, const struct form *form)
 {
@@ -236,7 +236,7 @@ static void take_history(struct run_state *state, value history)
         state->history[i] = i < count ? vector_at(history, count - 1 - i) : value_nil();
 }
 
-// --- the end ------------------------------------------------------------------------------------
+// --- the end -------------------------------------------------------------------------------------
 
 // Rounds every float, at any depth; consumes.
 static value round_floats(struct run *run, value v, unsigned places);
@@ -304,7 +304,7 @@ static value round_floats(struct run *run, value v, unsigned places)
     return v.tag == VALUE_MAP ? round_map(run, v, places) : round_set(run, v, places);
 }
 
-// --- running ------------------------------------------------------------------------------------
+// --- running -------------------------------------------------------------------------------------
 
 struct execution {
     const struct program_inputs *inputs;

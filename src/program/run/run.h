@@ -38,7 +38,7 @@ struct run {
         *regexes;  // compiled patterns, NULL until needed; regex_cache_free() at the end
 };
 
-// --- leaving ------------------------------------------------------------------------------------
+// --- leaving -------------------------------------------------------------------------------------
 // `op` is the operation, builtin or tool the failure belongs to, or NULL; it is copied. The message
 // is one line; it must not hold whole user values (value_describe cuts them).
 _Noreturn void run_raise(struct run *run, enum failure_kind kind, const char *op,
@@ -57,7 +57,7 @@ _Noreturn void run_fail_value(struct run *run, value v);
 // Leaves the run with state->failure filled in.
 _Noreturn void run_leave(struct run *run);
 
-// --- fuel ---------------------------------------------------------------------------------------
+// --- fuel ----------------------------------------------------------------------------------------
 void run_refill(struct run *run);  // looks at the clock, raises TIMEOUT
 
 // n units of work inside a builtin.
@@ -68,7 +68,7 @@ static inline void run_spend(struct run *run, size_t n)
         run_refill(run);
 }
 
-// --- the whole run ------------------------------------------------------------------------------
+// --- the whole run -------------------------------------------------------------------------------
 // program_run() without the check of names.
 void run_execute(struct program *program, const struct program_inputs *inputs,
                  struct step *ret_step);

@@ -10,7 +10,7 @@
 #include "value/text/literal.h"
 #include "value/text/print.h"
 
-// --- source of functions ------------------------------------------------------------------------
+// --- source of functions -------------------------------------------------------------------------
 
 static bool is_open(char c)
 {
@@ -144,7 +144,7 @@ static void write_definition(struct buffer *buffer, struct span source, value na
     buffer_append_byte(buffer, '\n');
 }
 
-// --- values -------------------------------------------------------------------------------------
+// --- values --------------------------------------------------------------------------------------
 
 // Data that a run made may go beyond what literals of programs may hold.
 static const struct edn_options data_options = {.max_depth = 100000, .any_integer = true};
@@ -192,7 +192,7 @@ static bool write_name(struct buffer *buffer, value name)
     return write_literal(buffer, value_string_borrow(NULL, text));
 }
 
-// --- values that only a program can write ------------------------------------------------------
+// --- values that only a program can write --------------------------------------------------------
 
 enum {
     DEFINED_LITERALS = 100000
@@ -238,7 +238,7 @@ static bool is_from_definitions(const struct step *step, struct span definitions
            memmem(definitions.data, definitions.length, text.data, text.length) != NULL;
 }
 
-// --- writing ------------------------------------------------------------------------------------
+// --- writing -------------------------------------------------------------------------------------
 
 static void write_entry(const struct step *step, value name, value v, struct buffer *data,
                         struct buffer *definitions, struct buffer *lost, struct buffer *lost_names)
@@ -308,7 +308,7 @@ void saved_memory_write(const struct step *step, struct span definitions_before,
     buffer->failed = buffer->failed || data.failed || definitions.failed;
 }
 
-// --- definitions put before a program -----------------------------------------------------------
+// --- definitions put before a program ------------------------------------------------------------
 
 struct definitions_prefix saved_memory_prepend(struct buffer *source, struct span definitions,
                                                struct span program)

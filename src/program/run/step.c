@@ -44,7 +44,7 @@ struct span step_message(const struct step *step)
     return (struct span){step->failure.message, utf8_valid_prefix(step->failure.message, length)};
 }
 
-// --- JSON ---------------------------------------------------------------------------------------
+// --- JSON ----------------------------------------------------------------------------------------
 
 static void write_key(struct buffer *buffer, const char *name)
 {
@@ -262,7 +262,7 @@ void step_write_json(const struct step *step, struct buffer *buffer, const value
     buffer_append_byte(buffer, '}');
 }
 
-// --- for a person -------------------------------------------------------------------------------
+// --- for a person --------------------------------------------------------------------------------
 
 // As wide as the text on a terminal.
 static void write_blank(struct buffer *buffer, struct span text)

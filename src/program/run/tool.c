@@ -26,7 +26,7 @@ const char *tool_name(struct run *run, uint32_t tool)
     return run->state->program->tools->tools[tool].name;
 }
 
-// --- argument conversion ------------------------------------------------------------------------
+// --- argument conversion -------------------------------------------------------------------------
 
 struct conversion {
     struct run *run;
@@ -137,7 +137,7 @@ static value convert_arguments(struct run *run, const struct tool *tool, value a
     return converted;
 }
 
-// --- cache --------------------------------------------------------------------------------------
+// --- cache ---------------------------------------------------------------------------------------
 
 // Whole floats as integers, so that 1 and 1.0 are one key. Borrows.
 static value normalize(struct run *run, value v)
@@ -169,7 +169,7 @@ static value cache_key(struct run *run, uint32_t tool, value arguments)
     return vector_from(run->region, parts, 2);
 }
 
-// --- ledger -------------------------------------------------------------------------------------
+// --- ledger --------------------------------------------------------------------------------------
 
 void ledger_add(struct run *run, struct ledger *ledger, struct ledger_entry entry)
 {
@@ -209,7 +209,7 @@ static void ledger_set_result(struct run *run, struct ledger_entry *entry, value
     buffer_release(json);
 }
 
-// --- the call -----------------------------------------------------------------------------------
+// --- the call ------------------------------------------------------------------------------------
 
 static void call_exhausted(void *data, size_t size)
 {

@@ -83,7 +83,7 @@ struct name_list;
 void tool_names(const struct tool_table *table, struct name_list *list);  // sorted
 void tool_suggest(const struct tool_table *table, struct span name, struct diagnostic *diagnostic);
 
-// --- in a run -----------------------------------------------------------------------------------
+// --- in a run ------------------------------------------------------------------------------------
 struct ledger_entry {
     uint32_t tool;
     bool cached;

@@ -43,7 +43,7 @@ static void finish_job(struct session *session)
     job_finish(session, job);
 }
 
-// --- adoption -------------------------------------------------------------------------------------------
+// --- adoption ------------------------------------------------------------------------------------
 
 static bool wants_adoption(const struct job *job)
 {
@@ -97,7 +97,7 @@ static enum session_state adopted(struct session *session, const struct channel_
     return STATE_HOUSEKEEPING;
 }
 
-// --- messages -------------------------------------------------------------------------------------------
+// --- messages ------------------------------------------------------------------------------------
 
 static enum session_state copy_woke(struct session *session, const struct channel_message *message)
 {
@@ -167,7 +167,7 @@ enum session_state action_copy_message(struct session *session, const struct ses
     return STATE_COPY;
 }
 
-// --- stopping -------------------------------------------------------------------------------------------
+// --- stopping ------------------------------------------------------------------------------------
 
 static enum session_state soft_stop(struct session *session)
 {
@@ -208,7 +208,7 @@ enum session_state action_copy_timer(struct session *session, const struct sessi
     return STATE_COPY;
 }
 
-// --- ends -----------------------------------------------------------------------------------------------
+// --- ends ----------------------------------------------------------------------------------------
 
 enum session_state action_copy_exit(struct session *session, const struct session_event *event)
 {

@@ -9,7 +9,7 @@
 
 static void interrupt_finalizers(struct session *session);
 
-// --- requests by kind -----------------------------------------------------------------------------------
+// --- requests by kind ----------------------------------------------------------------------------
 
 static enum session_state begin_in_head(struct session *session, struct job *job)
 {
@@ -176,7 +176,7 @@ enum session_state action_take_request(struct session *session, const struct ses
     UNREACHABLE();
 }
 
-// --- finalizers -----------------------------------------------------------------------------------------
+// --- finalizers ----------------------------------------------------------------------------------
 
 void session_begin_finalizers(struct session *session)
 {
@@ -251,7 +251,7 @@ enum session_state action_idle_exit(struct session *session, const struct sessio
     return session_begin_wake(session, session->current);
 }
 
-// --- a request is about to come ------------------------------------------------------------------------------
+// --- a request is about to come ------------------------------------------------------------------
 
 // False alarms must not fill the socket of a head that does not read: one in a while is enough.
 void session_alert_head(struct session *session)

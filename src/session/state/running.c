@@ -10,7 +10,7 @@
 #include "session/worker_data.h"
 #include "value/text/json.h"
 
-// --- results --------------------------------------------------------------------------------------------
+// --- results -------------------------------------------------------------------------------------
 
 static void remember_directories(struct session *session, value directories)
 {
@@ -132,7 +132,7 @@ enum session_state action_frames(struct session *session, const struct session_e
     return STATE_STOPPING;
 }
 
-// --- the three stages -------------------------------------------------------------------------------------
+// --- the three stages ----------------------------------------------------------------------------
 
 // Time is over and the head has not even read the request: something else keeps it, as a rule a timer
 // of the user, which SBCL runs in the main thread with interrupts off. The request is innocent, so the
@@ -177,7 +177,7 @@ enum session_state action_kill(struct session *session, const struct session_eve
     return STATE_STOPPING;
 }
 
-// --- the end of the process -------------------------------------------------------------------------------
+// --- the end of the process ----------------------------------------------------------------------
 
 void session_classify_exit(struct session *session, struct job *job,
                            const struct process_exit *exit, bool killed_by_us)

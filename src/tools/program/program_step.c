@@ -69,7 +69,7 @@ void program_step_render(struct buffer *text, value step)
     buffer_append_span(text, map_get_string(step, "printed"));
 }
 
-// --- the Step of a run that could not answer ----------------------------------------------------
+// --- the Step of a run that could not answer -----------------------------------------------------
 
 static value late_failure(struct region *region, const struct late_step *late)
 {

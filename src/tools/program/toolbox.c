@@ -75,7 +75,7 @@ bool toolbox_needs_host(const struct toolbox *toolbox)
     return false;
 }
 
-// --- reading ------------------------------------------------------------------------------------
+// --- reading -------------------------------------------------------------------------------------
 
 static const char *copy_text(struct toolbox *toolbox, struct span text)
 {

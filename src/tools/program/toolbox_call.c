@@ -45,7 +45,7 @@ static struct pending *begin(const struct toolbox_tool *tool, struct program_cal
     return pending;
 }
 
-// --- Lisp functions -----------------------------------------------------------------------------
+// --- Lisp functions ------------------------------------------------------------------------------
 
 // Failures of programs are one line.
 static void put_on_one_line(struct buffer *text)
@@ -125,7 +125,7 @@ static void call_lisp(const struct toolbox_tool *tool, struct session_manager *s
     region_free(region);
 }
 
-// --- commands -----------------------------------------------------------------------------------
+// --- commands ------------------------------------------------------------------------------------
 
 // The output must be one JSON value; it is passed on as it was written.
 static void reply_output(struct program_call *call, struct span output)

@@ -36,7 +36,7 @@ static bool is_allowed(value allowed, const char *name)
     return false;
 }
 
-// --- signature from a Lisp function -------------------------------------------------------------
+// --- signature from a Lisp function --------------------------------------------------------------
 
 static const char *signature_type(struct span type)
 {
@@ -90,7 +90,7 @@ static bool write_signature(struct buffer *text, value description)
     return true;
 }
 
-// --- what is known of a function ----------------------------------------------------------------
+// --- what is known of a function -----------------------------------------------------------------
 
 // Where a session stands. What changes a function changes the evaluation or the process.
 struct place {
@@ -160,7 +160,7 @@ static void remember_failure(const struct toolbox_tool *tool, value error)
     memo->problem = take_text(&problem);
 }
 
-// --- one tool after the other -------------------------------------------------------------------
+// --- one tool after the other --------------------------------------------------------------------
 
 static value put_text(struct region *region, value map, const char *name, const char *text)
 {

@@ -36,7 +36,7 @@ static uint32_t place_hash(value key)
     return short_hash(key.tag == VALUE_INTEGER ? (uint64_t)key.integer : value_hash(key));
 }
 
-// --- the index ----------------------------------------------------------------------------------
+// --- the index -----------------------------------------------------------------------------------
 
 static void place(struct hash_table *table, uint32_t hash, uint32_t number)
 {
@@ -135,7 +135,7 @@ bool hash_table_probe_next(struct hash_table_probe *probe, struct table_entry *r
     return true;
 }
 
-// --- changing -----------------------------------------------------------------------------------
+// --- changing ------------------------------------------------------------------------------------
 
 static struct hash_table *table_new(struct region *region, unsigned stride, size_t width,
                                     size_t capacity)

@@ -31,7 +31,7 @@ size_t map_count(value map)
     return map.aux;
 }
 
-// --- finding ------------------------------------------------------------------------------------
+// --- finding -------------------------------------------------------------------------------------
 
 bool map_find_entry(value map, value key, value *ret_key, value *ret_item)
 {
@@ -105,7 +105,7 @@ value map_get_item(value map, const char *name, size_t index)
     return vector_at(map_get(map, name), index);
 }
 
-// --- records ------------------------------------------------------------------------------------
+// --- records -------------------------------------------------------------------------------------
 
 static size_t record_size(const struct shape *shape)
 {
@@ -228,7 +228,7 @@ value map_remove(struct region *region, value map, value key)
     return count ? map_value(table, count) : map_new(region);
 }
 
-// --- iterating ----------------------------------------------------------------------------------
+// --- iterating -----------------------------------------------------------------------------------
 
 struct map_cursor map_iterate(value map)
 {

@@ -58,7 +58,7 @@ bool shape_slot_flexible(const struct shape *shape, value key, size_t *ret_slot)
     return key_lookup(find_in_shape, shape, key, ret_slot);
 }
 
-// --- making -------------------------------------------------------------------------------------
+// --- making --------------------------------------------------------------------------------------
 
 static void index_add(const struct shape *shape, uint32_t *index, uint32_t slot)
 {
@@ -210,7 +210,7 @@ static struct shape *shape_make(struct region *region, struct region_tables *tab
     return shape;
 }
 
-// --- shapes that regions share ------------------------------------------------------------------
+// --- shapes that regions share -------------------------------------------------------------------
 
 void shapes_share(struct region *region, struct region *shared)
 {
@@ -243,7 +243,7 @@ static struct shape *shape_make_shared(struct region *shared, struct region_tabl
     return shape;
 }
 
-// --- successors ---------------------------------------------------------------------------------
+// --- successors ----------------------------------------------------------------------------------
 
 struct shape *shape_successor(struct region *region, const struct shape *shape, value key)
 {

@@ -25,7 +25,7 @@ static size_t index_of(uint32_t map, uint32_t bit)
     return bits_count(map & (bit - 1));
 }
 
-// --- finding ------------------------------------------------------------------------------------
+// --- finding -------------------------------------------------------------------------------------
 
 static const value *collision_find(const struct collision *collision, value key)
 {
@@ -63,7 +63,7 @@ const value *trie_find(const struct object *trie, value key, uint64_t hash)
     return collision_find((const struct collision *)last, key);
 }
 
-// --- changing a node ----------------------------------------------------------------------------
+// --- changing a node -----------------------------------------------------------------------------
 
 // The object for changing, `size` bytes large (not below its size now). Consumes the old one.
 static struct object *own(struct region *region, struct object *object, size_t size)
@@ -183,7 +183,7 @@ static struct node *child_to_entry(struct region *region, struct node *node, uin
                      parts.children);
 }
 
-// --- putting ------------------------------------------------------------------------------------
+// --- putting -------------------------------------------------------------------------------------
 
 static struct node *node_new(struct region *region, unsigned stride, size_t entries,
                              size_t children)
@@ -296,7 +296,7 @@ struct object *trie_put(struct region *region, struct object *trie, unsigned str
     return trie;
 }
 
-// --- removing -----------------------------------------------------------------------------------
+// --- removing ------------------------------------------------------------------------------------
 
 static void release_entry(struct region *region, const value *entry, unsigned stride)
 {
@@ -389,7 +389,7 @@ struct object *trie_remove(struct region *region, struct object *trie, value key
     return *ret_removed ? node_remove(region, trie, key, hash, 0) : trie;
 }
 
-// --- iterating ----------------------------------------------------------------------------------
+// --- iterating -----------------------------------------------------------------------------------
 
 const value *trie_next(struct map_cursor *cursor)
 {

@@ -82,7 +82,7 @@ bool integer_is_odd(value a)
     return limbs.count && limbs.data[0] & 1;
 }
 
-// --- adding -------------------------------------------------------------------------------------
+// --- adding --------------------------------------------------------------------------------------
 
 // |a| + |b|, or their difference with the sign of the larger one.
 static value add_magnitudes(struct region *region, const struct limbs *a, const struct limbs *b)
@@ -155,7 +155,7 @@ value integer_negate(struct region *region, value a)
     return integer_subtract(region, value_integer(0), a);
 }
 
-// --- multiplying and dividing -------------------------------------------------------------------
+// --- multiplying and dividing --------------------------------------------------------------------
 
 value integer_multiply(struct region *region, value a, value b)
 {

@@ -147,7 +147,7 @@ bool integer_test_bit(value a, uint64_t bit)
     return limbs.negative ? set != has_low_bits(&limbs, bit) : set;
 }
 
-// --- doubles ------------------------------------------------------------------------------------
+// --- doubles -------------------------------------------------------------------------------------
 
 value integer_from_double(struct region *region, double number)
 {

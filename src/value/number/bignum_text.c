@@ -13,7 +13,7 @@ enum {
     PRODUCTS_PER_UNIT = 128,
 };
 
-// --- from text ----------------------------------------------------------------------------------
+// --- from text -----------------------------------------------------------------------------------
 
 static void spend_piece(size_t limbs)
 {
@@ -89,7 +89,7 @@ value value_integer_from_text(struct region *region, struct span text)
     return value_integer(negative ? -number : number);
 }
 
-// --- to text ------------------------------------------------------------------------------------
+// --- to text -------------------------------------------------------------------------------------
 
 size_t integer_text_size(value a)
 {

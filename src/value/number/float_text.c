@@ -53,7 +53,7 @@ bool float_from_decimal(uint64_t digits, size_t decimals, double *ret_number)
     return true;
 }
 
-// --- long texts -----------------------------------------------------------------------------------
+// --- long texts ----------------------------------------------------------------------------------
 
 // A number of many digits on its way to a shorter one that is rounded to the same double.
 struct shortened {
@@ -147,7 +147,7 @@ double float_read(struct span text)
     return read_terminated(copy);
 }
 
-// --- to text ------------------------------------------------------------------------------------
+// --- to text -------------------------------------------------------------------------------------
 
 size_t float_print(char *text, size_t size, char style, int places, double number)
 {

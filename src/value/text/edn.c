@@ -55,7 +55,7 @@ static void skip_space(struct reader *reader)
     }
 }
 
-// --- collections --------------------------------------------------------------------------------
+// --- collections ---------------------------------------------------------------------------------
 
 static bool open_level(struct reader *reader, value collection, size_t opener)
 {
@@ -118,7 +118,7 @@ static bool close_level(struct reader *reader, char closer)
     return true;
 }
 
-// --- scalars ------------------------------------------------------------------------------------
+// --- scalars -------------------------------------------------------------------------------------
 
 static bool read_word(struct reader *reader, struct span text)
 {
@@ -167,7 +167,7 @@ static bool read_scalar(struct reader *reader)
     return true;
 }
 
-// --- the loop -----------------------------------------------------------------------------------
+// --- the loop ------------------------------------------------------------------------------------
 
 // Reads one token. *ret_complete: `pending` holds a whole value.
 static bool read_token(struct reader *reader, bool *ret_complete)

@@ -55,7 +55,7 @@ struct reader {
     struct allocation_guard guard;
 };
 
-// --- errors -------------------------------------------------------------------------------------
+// --- errors --------------------------------------------------------------------------------------
 
 static const char *fail_at(struct reader *reader, const char *at, enum error_code code,
                            const char *what)
@@ -76,7 +76,7 @@ static const char *unexpected(struct reader *reader, const char *at, const char 
     return fail_at(reader, at, ERROR_SYNTAX, message);
 }
 
-// --- memory -------------------------------------------------------------------------------------
+// --- memory --------------------------------------------------------------------------------------
 
 static void grow_values(struct reader *reader)
 {
@@ -137,7 +137,7 @@ static value settle(const struct reader *reader, value v)
     return v;
 }
 
-// --- scalars ------------------------------------------------------------------------------------
+// --- scalars -------------------------------------------------------------------------------------
 
 static const char *read_string_slow(struct reader *reader, const char *at, value *ret_value)
 {
@@ -205,7 +205,7 @@ static const char *read_scalar(struct reader *reader, const char *p, value *ret_
     }
 }
 
-// --- objects ------------------------------------------------------------------------------------
+// --- objects -------------------------------------------------------------------------------------
 
 static inline const char *skip_space(const char *p, const char *end)
 {
@@ -452,7 +452,7 @@ static const char *close_level(struct reader *reader, const char *at, value *ret
     return at;
 }
 
-// --- the loop -----------------------------------------------------------------------------------
+// --- the loop ------------------------------------------------------------------------------------
 
 static const char *open_level(struct reader *reader, const char *at, enum level_kind kind)
 {

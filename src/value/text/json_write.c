@@ -27,7 +27,7 @@ struct writer {
     bool own_region;
 };
 
-// --- strings ------------------------------------------------------------------------------------
+// --- strings -------------------------------------------------------------------------------------
 
 static const char *escape_of(unsigned char byte, char buffer[8])
 {
@@ -94,7 +94,7 @@ void json_write_string(struct buffer *buffer, struct span text)
     sink_end(&sink);
 }
 
-// --- keys of several kinds ----------------------------------------------------------------------
+// --- keys of several kinds -----------------------------------------------------------------------
 
 static struct region *scratch_region(struct writer *writer)
 {
@@ -166,7 +166,7 @@ static value rename_keys(struct writer *writer, value map)
     return renamed;
 }
 
-// --- values -------------------------------------------------------------------------------------
+// --- values --------------------------------------------------------------------------------------
 
 static void new_line(struct writer *writer)
 {

@@ -51,7 +51,7 @@ static struct literal token_ending(struct span text, size_t length, const char *
     return token(length);
 }
 
-// --- numbers ------------------------------------------------------------------------------------
+// --- numbers -------------------------------------------------------------------------------------
 
 // The end of the exponent that begins at `at`; `at` itself when there is none.
 static size_t skip_exponent(struct span text, size_t at)
@@ -105,7 +105,7 @@ struct literal literal_special_float(struct span text, value *ret_value)
     return wrong(0, "invalid ## literal");
 }
 
-// --- strings and characters ---------------------------------------------------------------------
+// --- strings and characters ----------------------------------------------------------------------
 
 static char escaped(char c)
 {

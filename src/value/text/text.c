@@ -192,7 +192,7 @@ struct span value_text(value v)
     }
 }
 
-// --- cutting ------------------------------------------------------------------------------------
+// --- cutting -------------------------------------------------------------------------------------
 
 static value string_share(struct region *region, value string, struct span part)
 {
@@ -257,7 +257,7 @@ value string_from_code_point(struct region *region, uint32_t code_point)
     return value_string(region, (struct span){bytes, length});
 }
 
-// --- joining ------------------------------------------------------------------------------------
+// --- joining -------------------------------------------------------------------------------------
 
 // The string object of `a` with room for `extra` bytes behind the a.aux bytes that `a` sees.
 static struct string *room_behind(struct region *region, value a, size_t extra)
@@ -321,7 +321,7 @@ value string_append_text(struct region *region, value a, struct span text)
     return append_bytes(region, a, text, text_flags(text) & VALUE_SIMPLE);
 }
 
-// --- characters ---------------------------------------------------------------------------------
+// --- characters ----------------------------------------------------------------------------------
 
 size_t character_end(struct span text, size_t offset)
 {

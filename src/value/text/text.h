@@ -12,7 +12,7 @@ static inline bool string_is_simple(value string)
     return string.flags & VALUE_SIMPLE;
 }
 
-// --- characters ---------------------------------------------------------------------------------
+// --- characters ----------------------------------------------------------------------------------
 size_t string_count(value string);
 // The offset behind the character that begins at `offset` < length.
 size_t character_end(struct span text, size_t offset);
@@ -21,7 +21,7 @@ size_t string_offset(value string, size_t index);
 // The number of the character that begins at `offset`; false when none begins there.
 bool string_index(value string, size_t offset, size_t *ret_index);
 
-// --- cutting and joining ------------------------------------------------------------------------
+// --- cutting and joining -------------------------------------------------------------------------
 // Bytes start … end of the string, which is consumed. Long parts share the memory.
 value string_cut(struct region *region, value string, size_t start, size_t end);
 // Characters start … end, both clamped.

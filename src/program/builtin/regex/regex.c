@@ -13,7 +13,7 @@ enum {
     JIT_PATTERN_LIMIT = 8 * 1024,  // larger compiled patterns take too long to translate
 };
 
-// --- the value ------------------------------------------------------------------------------------
+// --- the value -----------------------------------------------------------------------------------
 
 struct regex_object {
     struct foreign base;
@@ -56,7 +56,7 @@ value regex_new(struct run *run, struct span pattern)
     return (value){.tag = VALUE_REGEX, .object = &regex->base.header};
 }
 
-// --- memory ---------------------------------------------------------------------------------------
+// --- memory --------------------------------------------------------------------------------------
 
 // PCRE2 frees without telling the size, so each block is preceded by it.
 enum { BLOCK_HEAD = 16 };
@@ -129,7 +129,7 @@ void regex_cache_free(struct run *run)
     region_return(cache->region, cache, sizeof(struct regex_cache));
 }
 
-// --- compiling ------------------------------------------------------------------------------------
+// --- compiling -----------------------------------------------------------------------------------
 
 static struct regex *cache_find(struct regex_cache *cache, value pattern)
 {

@@ -6,7 +6,7 @@
 #include "base/ascii.h"
 #include "base/memory.h"
 
-// --- translation ----------------------------------------------------------------------------------
+// --- translation ---------------------------------------------------------------------------------
 
 struct translation {
     char text[REGEX_MAX_PATTERN * 2];  // \uHHHH grows from 6 to at most 8 bytes
@@ -77,7 +77,7 @@ static void translate(struct span pattern, struct translation *out)
     }
 }
 
-// --- compilation ----------------------------------------------------------------------------------
+// --- compilation ---------------------------------------------------------------------------------
 
 static uint32_t compile_options(unsigned variant)
 {

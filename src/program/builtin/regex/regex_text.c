@@ -6,7 +6,7 @@
 #include "program/builtin/support.h"
 #include "value/text/print.h"
 
-// --- scanning -------------------------------------------------------------------------------------
+// --- scanning ------------------------------------------------------------------------------------
 
 void regex_scan_start(struct run *run, const struct builtin *self, value pattern, value string,
                       struct regex_scan *ret_scan)
@@ -78,7 +78,7 @@ value regex_scan_match(struct regex_scan *scan)
     return match;
 }
 
-// --- splitting ------------------------------------------------------------------------------------
+// --- splitting -----------------------------------------------------------------------------------
 
 value regex_split(struct run *run, const struct builtin *self, value pattern, value string,
                   size_t limit)
@@ -102,7 +102,7 @@ value regex_split(struct run *run, const struct builtin *self, value pattern, va
     return fields;
 }
 
-// --- replacing ------------------------------------------------------------------------------------
+// --- replacing -----------------------------------------------------------------------------------
 
 // Writes the replacement with its $n filled in.
 static void expand(struct regex_scan *scan, struct span replacement, struct sink *sink)

@@ -92,7 +92,7 @@ struct tool_job {
     bool ok;
 };
 
-// --- isolation: each branch sees the memory as it was ---------------------------------------------
+// --- isolation: each branch sees the memory as it was --------------------------------------------
 
 static struct branch_state branch_begin(struct run *run)
 {
@@ -129,7 +129,7 @@ static void branch_merge(struct run *run, struct branch_state *branch)
     branch_drop(run, branch);
 }
 
-// --- one after the other --------------------------------------------------------------------------
+// --- one after the other -------------------------------------------------------------------------
 
 // Prints and ledger of the branch are the outer ones; memory is put back after each.
 static value run_in_order(struct run *run, const struct group *group)
@@ -160,7 +160,7 @@ static value run_in_order(struct run *run, const struct group *group)
     return results;
 }
 
-// --- taking turns ---------------------------------------------------------------------------------
+// --- taking turns --------------------------------------------------------------------------------
 
 static void context_save(struct run *run, struct context *context)
 {
@@ -471,7 +471,7 @@ void parallel_release(struct run *run)
     run->state->parallel = NULL;
 }
 
-// --- tools ----------------------------------------------------------------------------------------
+// --- tools ---------------------------------------------------------------------------------------
 
 static void run_job(struct pool_job *job)
 {
@@ -534,7 +534,7 @@ void parallel_finished(struct run *run)
         forget_key(run, parallel->current->turn);
 }
 
-// --- the builtins ---------------------------------------------------------------------------------
+// --- the builtins --------------------------------------------------------------------------------
 
 static value run_branches(struct run *run, struct group *group)
 {

@@ -58,7 +58,7 @@ struct tool {
 void tools_add(struct tools *tools, const struct tool *tool, void *data);
 // A table of tools whose data is `tools`.
 void tools_add_all(struct tools *tools, const struct tool *table, size_t count);
-#define TOOLS_ADD_ALL(tools, table) tools_add_all(tools, table, sizeof(table) / sizeof(*(table)))
+#define TOOLS_ADD_ALL(tools, table) tools_add_all(tools, table, COUNT_OF(table))
 
 extern const char tools_instructions[];  // instructions.md: what the model is told first
 extern const char tools_guide[];         // guide.md: the usage guide

@@ -34,7 +34,6 @@ struct mcp_call *call_new(struct mcp_server *server, struct exchange *exchange, 
         call->params = map_new(region);
     call->started_ns = clock_now_ns();
     call->arguments = map_new(region);
-    call->context = value_nil();
     call->content = vector_new(region, 0);
     call->answers = map_new(region);
     call->pending = map_new(region);
@@ -140,21 +139,6 @@ struct region *mcp_call_region(struct mcp_call *call)
     return call->region;
 }
 
-enum mcp_era mcp_call_era(const struct mcp_call *call)
-{
-    return call_is_modern(call) ? MCP_ERA_MODERN : MCP_ERA_LEGACY;
-}
-
-const char *mcp_call_version(const struct mcp_call *call)
-{
-    return version_names[call->version];
-}
-
-const char *mcp_call_target(const struct mcp_call *call)
-{
-    return call->target;
-}
-
 value mcp_call_arguments(const struct mcp_call *call)
 {
     return call->arguments;
@@ -163,11 +147,6 @@ value mcp_call_arguments(const struct mcp_call *call)
 value mcp_call_argument(const struct mcp_call *call, const char *name)
 {
     return map_get(call->arguments, name);
-}
-
-value mcp_call_context(const struct mcp_call *call, const char *name)
-{
-    return map_get(call->context, name);
 }
 
 bool mcp_call_client_can(const struct mcp_call *call, const char *capability)
@@ -197,11 +176,6 @@ void *mcp_call_data(const struct mcp_call *call)
     return call->data;
 }
 
-bool mcp_call_is_cancelled(const struct mcp_call *call)
-{
-    return call->cancelled;
-}
-
 void mcp_call_on_cancel(struct mcp_call *call, mcp_handler_fn *on_cancel, void *data)
 {
     call->on_cancel = on_cancel;
@@ -222,14 +196,14 @@ void call_notify(struct mcp_call *call, struct buffer *message)
         exchange_notify(call->exchange, buffer_span(message));
 }
 
-bool mcp_call_wants_progress(const struct mcp_call *call)
+static bool wants_progress(const struct mcp_call *call)
 {
     return call->progress_token && call->exchange;
 }
 
 void mcp_call_progress(struct mcp_call *call, double progress, double total, const char *message)
 {
-    if (!mcp_call_wants_progress(call) || !(progress > call->progress) || !isfinite(progress))
+    if (!wants_progress(call) || !(progress > call->progress) || !isfinite(progress))
         return;
     int64_t now = clock_now_ms();
     bool at_once = call->tool && (call->tool->tool.flags & MCP_TOOL_PROGRESS_AT_ONCE);

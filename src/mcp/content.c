@@ -72,19 +72,6 @@ void mcp_call_add_resource(struct mcp_call *call, const char *uri, const char *m
     block_add(call, map_put_text(call->region, block_new(call, "resource"), "resource", resource));
 }
 
-void mcp_call_add_resource_link(struct mcp_call *call, const char *uri, const char *name,
-                                const char *description, const char *mime_type)
-{
-    if (call->version < VERSION_2025_06_18) {
-        mcp_call_add_text(call, span_from(uri));
-        return;
-    }
-    value block = block_put(call, block_new(call, "resource_link"), "uri", uri);
-    block = block_put(call, block, "name", name);
-    block = block_put(call, block, "description", description);
-    block_add(call, block_put(call, block, "mimeType", mime_type));
-}
-
 void mcp_call_add_completion(struct mcp_call *call, struct span text)
 {
     block_add(call, json_bytes_value(call->region, text));

@@ -27,8 +27,7 @@ static bool has_tools(const struct mcp_server *server)
 
 static bool has_resources(const struct mcp_server *server)
 {
-    return !STAILQ_EMPTY(&server->resources) || !STAILQ_EMPTY(&server->templates) ||
-           !STAILQ_EMPTY(&server->listers);
+    return !STAILQ_EMPTY(&server->resources) || !STAILQ_EMPTY(&server->templates);
 }
 
 static bool has_subscribe(const struct mcp_server *server)

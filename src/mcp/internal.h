@@ -82,12 +82,6 @@ struct resource_entry {
 };
 STAILQ_HEAD(resource_entries, resource_entry);
 
-struct lister_entry {
-    STAILQ_ENTRY(lister_entry) link;
-    mcp_lister_fn *lister;
-    void *data;
-};
-
 struct prompt_entry {
     STAILQ_ENTRY(prompt_entry) link;
     struct mcp_prompt prompt;
@@ -115,7 +109,6 @@ struct mcp_server {
     STAILQ_HEAD(tool_entry_head, tool_entry) tools;
     struct resource_entries resources;
     struct resource_entries templates;
-    STAILQ_HEAD(lister_entry_head, lister_entry) listers;
     STAILQ_HEAD(prompt_entry_head, prompt_entry) prompts;
     STAILQ_HEAD(completer_entry_head, completer_entry) completers;
     unsigned generation[MCP_LIST_COUNT + 1];  // the last one is that of the templates
@@ -254,7 +247,6 @@ struct mcp_call {
 
     const char *target;
     value arguments;
-    value context;
     mcp_handler_fn *handler;
     void *handler_data;
     const struct tool_entry *tool;

@@ -126,12 +126,6 @@ void mcp_server_add_resource(struct mcp_server *server, const struct mcp_resourc
 void mcp_server_add_template(struct mcp_server *server,
                              const struct mcp_resource *resource_template);
 
-// Resources that come and go are listed by a function; reading them goes through a template.
-struct mcp_resource_list;
-typedef void mcp_lister_fn(struct mcp_resource_list *list, void *data);
-void mcp_server_add_lister(struct mcp_server *server, mcp_lister_fn *lister, void *data);
-void mcp_resource_list_add(struct mcp_resource_list *list, const struct mcp_resource *resource);
-
 // --- prompts and completion ----------------------------------------------------------------------
 
 struct mcp_prompt_argument {
@@ -154,9 +148,8 @@ struct mcp_prompt {
 void mcp_server_add_prompt(struct mcp_server *server, const struct mcp_prompt *prompt);
 
 // Completes one argument of a prompt (reference = its name) or one variable of a template
-// (reference = its URI template). Asks mcp_call_argument(call, "value") for what was typed so far,
-// and mcp_call_context(call, name) for the arguments already given; adds values with
-// mcp_call_add_completion() and ends with mcp_call_reply_completion().
+// (reference = its URI template). Asks mcp_call_argument(call, "value") for the text typed so far,
+// adds values with mcp_call_add_completion() and ends with mcp_call_reply_completion().
 struct mcp_completer {
     const char *reference;
     const char *argument;
@@ -180,18 +173,12 @@ void mcp_server_visit_subscriptions(const struct mcp_server *server, mcp_subscri
 
 // --- the call: what a handler sees ---------------------------------------------------------------
 
-enum mcp_era { MCP_ERA_LEGACY, MCP_ERA_MODERN };
-
 struct mcp_server *mcp_call_server(struct mcp_call *call);
 // Lives as long as the call. Its limit is lifted after the request was read: bound what you build.
 struct region *mcp_call_region(struct mcp_call *call);
-enum mcp_era mcp_call_era(const struct mcp_call *call);
-const char *mcp_call_version(const struct mcp_call *call);  // "2025-11-25"
-const char *mcp_call_target(const struct mcp_call *call);  // name of the tool or prompt, or the URI
 // Arguments of a tool or prompt, variables of a URI template: a map, never nil.
 value mcp_call_arguments(const struct mcp_call *call);
 value mcp_call_argument(const struct mcp_call *call, const char *name);  // nil when absent
-value mcp_call_context(const struct mcp_call *call, const char *name);   // completion only
 // "elicitation", "sampling", "roots", or "tasks" for the tasks extension.
 bool mcp_call_client_can(const struct mcp_call *call, const char *capability);
 // Free for the handler's use; NULL at first.
@@ -200,18 +187,15 @@ void *mcp_call_data(const struct mcp_call *call);
 
 // --- while it runs -------------------------------------------------------------------------------
 
-// True after the client cancelled, disconnected (modern HTTP) or the task was cancelled. The
-// handler still must reply once.
-bool mcp_call_is_cancelled(const struct mcp_call *call);
-// Called at most once, from the loop, never from within a library function the handler called. The
-// handler may reply from it. NULL takes the callback back.
+// Called when the client cancelled, disconnected (2026 protocol over HTTP) or cancelled the task: at
+// most once, from the loop, never from within a library function the handler called. The handler
+// still must reply once and may do so from here. NULL removes the callback.
 void mcp_call_on_cancel(struct mcp_call *call, mcp_handler_fn *on_cancel, void *data);
 
 #define MCP_NO_TOTAL (-1.0)
 // Sent only if the client gave a token, if it is larger than the one before and not too soon after
 // it: call as often as convenient. message may be NULL.
 void mcp_call_progress(struct mcp_call *call, double progress, double total, const char *message);
-bool mcp_call_wants_progress(const struct mcp_call *call);
 
 enum mcp_log_level {
     MCP_LOG_DEBUG,
@@ -261,8 +245,6 @@ void mcp_call_add_image(struct mcp_call *call, const char *mime_type, struct spa
 void mcp_call_add_audio(struct mcp_call *call, const char *mime_type, struct span base64);
 void mcp_call_add_resource(struct mcp_call *call, const char *uri, const char *mime_type,
                            struct span text);
-void mcp_call_add_resource_link(struct mcp_call *call, const char *uri, const char *name,
-                                const char *description, const char *mime_type);
 void mcp_call_add_completion(struct mcp_call *call, struct span text);
 
 // --- replies: exactly one per run of the handler -------------------------------------------------

@@ -158,9 +158,6 @@ void method_completion(struct mcp_call *call)
         call_finish_params_error(call, "Invalid params: argument must have a name and a value");
         return;
     }
-    value context = map_get(call->params, "context");
-    if (value_is_map(context))
-        call->context = map_get(context, "arguments");
     call->arguments = argument;
     call->target = keep_text(call, reference);
     const struct completer_entry *entry =

@@ -130,15 +130,6 @@ static void write_resource(struct page *page, const struct mcp_resource *resourc
     buffer_append_byte(out, '}');
 }
 
-struct mcp_resource_list {
-    struct page *page;
-};
-
-void mcp_resource_list_add(struct mcp_resource_list *list, const struct mcp_resource *resource)
-{
-    write_resource(list->page, resource, "uri");
-}
-
 void method_resources_list(struct mcp_call *call)
 {
     struct page page;
@@ -147,10 +138,6 @@ void method_resources_list(struct mcp_call *call)
     const struct resource_entry *entry;
     STAILQ_FOREACH (entry, &call->server->resources, link)
         write_resource(&page, &entry->resource, "uri");
-    struct mcp_resource_list list = {&page};
-    const struct lister_entry *lister;
-    STAILQ_FOREACH (lister, &call->server->listers, link)
-        lister->lister(&list, lister->data);
     page_end(call, &page);
 }
 

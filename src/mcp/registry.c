@@ -41,7 +41,6 @@ struct mcp_server *mcp_server_new(struct event_base *base, const struct mcp_serv
     STAILQ_INIT(&server->tools);
     STAILQ_INIT(&server->resources);
     STAILQ_INIT(&server->templates);
-    STAILQ_INIT(&server->listers);
     STAILQ_INIT(&server->prompts);
     STAILQ_INIT(&server->completers);
     TAILQ_INIT(&server->calls);
@@ -268,14 +267,6 @@ void mcp_server_add_template(struct mcp_server *server,
                              const struct mcp_resource *resource_template)
 {
     add_resource(server, &server->templates, resource_template);
-}
-
-void mcp_server_add_lister(struct mcp_server *server, mcp_lister_fn *lister, void *data)
-{
-    struct lister_entry *entry = registry_alloc(server, sizeof(*entry));
-    entry->lister = lister;
-    entry->data = data;
-    STAILQ_INSERT_TAIL(&server->listers, entry, link);
 }
 
 static const struct resource_entry *find_resource(const struct resource_entries *list,

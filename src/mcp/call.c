@@ -57,7 +57,7 @@ struct mcp_call *call_new(struct mcp_server *server, struct exchange *exchange, 
 
 void call_free(struct mcp_call *call)
 {
-    legacy_forget(call);
+    protocol_2024_cancel_questions(call);
     if (call->state == CALL_LISTENING) {
         TAILQ_REMOVE(&call->server->listeners, call, link);
     } else {
@@ -71,7 +71,7 @@ void call_free(struct mcp_call *call)
     if (call->timer)
         event_free(call->timer);
     buffer_release(&call->delayed);
-    server_region_give(call->server, call->region);
+    server_region_release(call->server, call->region);
     memory_free(call);
 }
 
@@ -292,21 +292,21 @@ static void write_result(struct mcp_call *call, struct buffer *out, const struct
 {
     buffer_append_byte(out, '{');
     bool has_type = members && span_starts_with(buffer_span(members), SPAN("\"resultType\":"));
-    if (call_is_modern(call) && !has_type)
+    if (call_is_2026(call) && !has_type)
         json_put_text(out, "resultType", "complete");
     if (members) {
         json_comma(out);
         json_append_part(out, members);
     }
-    if (call_is_modern(call)) {
+    if (call_is_2026(call)) {
         if (call->method->ttl_ms >= 0 && !has_type) {
             json_put_integer(out, "ttlMs", call->method->ttl_ms);
             json_put_text(out, "cacheScope", call->method->cache_public ? "public" : "private");
         }
         buffer_append_text(out, ",\"_meta\":{");
         if (call->state == CALL_LISTENING)
-            json_put_raw(out, "io.modelcontextprotocol/subscriptionId", span_from(call->id));
-        json_name(out, "io.modelcontextprotocol/serverInfo");
+            json_put_raw(out, META_PREFIX "subscriptionId", span_from(call->id));
+        json_name(out, META_PREFIX "serverInfo");
         server_write_info(call->server, out);
         buffer_append_byte(out, '}');
     }

@@ -155,7 +155,7 @@ void mcp_call_reply_failure(struct mcp_call *call, const char *code, const char 
 
 void mcp_call_reply_missing_capability(struct mcp_call *call, const char *capability)
 {
-    if (!call_is_modern(call)) {
+    if (!call_is_2026(call)) {
         mcp_call_reply_failure(call, "missing-capability",
                                "This needs a client that declares the capability '%s'.",
                                capability);
@@ -210,7 +210,7 @@ void mcp_call_reply_not_found(struct mcp_call *call)
     json_put_text(&data, "uri", call->target);
     buffer_append_byte(&data, '}');
     buffer_append_format(&message, "Resource not found: %s", call->target);
-    call_finish_error(call, call_is_modern(call) ? MCP_INVALID_PARAMS : MCP_LEGACY_NOT_FOUND,
+    call_finish_error(call, call_is_2026(call) ? MCP_INVALID_PARAMS : MCP_RESOURCE_NOT_FOUND,
                       message.failed ? "Resource not found" : buffer_text(&message),
                       data.failed ? SPAN("") : buffer_span(&data), 200);
 }

@@ -1,4 +1,5 @@
-// From a message to its method: the era, the method table, requests, notifications and batches.
+// From a message to its method: the choice of the protocol, the method table, requests,
+// notifications and batches.
 #include "base/array.h"
 #include "mcp/internal.h"
 #include "value/text/json.h"
@@ -7,9 +8,9 @@ const char *const version_names[VERSION_COUNT] = {
     "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28",
 };
 
-bool version_find_legacy(struct span name, enum version *ret_version)
+bool version_find_2024(struct span name, enum version *ret_version)
 {
-    for (enum version v = 0; v <= VERSION_LATEST_LEGACY; v++) {
+    for (enum version v = 0; v <= VERSION_LAST_OF_2024; v++) {
         if (span_equal_text(name, version_names[v])) {
             *ret_version = v;
             return true;
@@ -55,7 +56,7 @@ static bool has_tasks(const struct mcp_server *server)
     return server->info.tasks;
 }
 
-enum { BOTH = METHOD_LEGACY | METHOD_MODERN, MINUTE_MS = 60000 };
+enum { BOTH = METHOD_2024 | METHOD_2026, MINUTE_MS = 60000 };
 
 static const struct method methods[] = {
     {"tools/call", BOTH, has_tools, method_tools_call, "name", -1, false, true},
@@ -67,25 +68,27 @@ static const struct method methods[] = {
     {"prompts/get", BOTH, has_prompts, method_prompts_get, "name", -1, false, true},
     {"prompts/list", BOTH, has_prompts, method_prompts_list, NULL, 5 * MINUTE_MS, true, false},
     {"completion/complete", BOTH, has_completers, method_completion, NULL, -1, false, false},
-    {"server/discover", METHOD_MODERN, NULL, method_discover, NULL, 60 * MINUTE_MS, true, false},
-    {"subscriptions/listen", METHOD_MODERN, NULL, method_listen, NULL, -1, false, false},
-    {"tasks/get", METHOD_MODERN, has_tasks, method_task_get, "taskId", -1, false, false},
-    {"tasks/update", METHOD_MODERN, has_tasks, method_task_update, "taskId", -1, false, false},
-    {"tasks/cancel", METHOD_MODERN, has_tasks, method_task_cancel, "taskId", -1, false, false},
-    {"initialize", METHOD_LEGACY, NULL, method_initialize, NULL, -1, false, false},
-    {"ping", METHOD_LEGACY, NULL, method_ping, NULL, -1, false, false},
-    {"logging/setLevel", METHOD_LEGACY, has_logging, method_set_level, NULL, -1, false, false},
-    {"resources/subscribe", METHOD_LEGACY, has_subscribe, method_subscribe, NULL, -1, false, false},
-    {"resources/unsubscribe", METHOD_LEGACY, has_subscribe, method_unsubscribe, NULL, -1, false,
+    {"server/discover", METHOD_2026, NULL, method_discover, NULL, 60 * MINUTE_MS, true, false},
+    {"subscriptions/listen", METHOD_2026, NULL, method_listen, NULL, -1, false, false},
+    {"tasks/get", METHOD_2026, has_tasks, method_task_get, "taskId", -1, false, false},
+    {"tasks/update", METHOD_2026, has_tasks, method_task_update, "taskId", -1, false, false},
+    {"tasks/cancel", METHOD_2026, has_tasks, method_task_cancel, "taskId", -1, false, false},
+    {"initialize", METHOD_2024, NULL, method_initialize, NULL, -1, false, false},
+    {"ping", METHOD_2024, NULL, method_ping, NULL, -1, false, false},
+    {"logging/setLevel", METHOD_2024, has_logging, method_set_level, NULL, -1, false, false},
+    {"resources/subscribe", METHOD_2024, has_subscribe, method_subscribe, NULL, -1, false, false},
+    {"resources/unsubscribe", METHOD_2024, has_subscribe, method_unsubscribe, NULL, -1, false,
      false},
 };
 
-const struct method *method_find(const struct mcp_server *server, struct span name, unsigned era)
+const struct method *method_find(const struct mcp_server *server, struct span name,
+                                 unsigned protocol)
 {
     for (size_t i = 0; i < COUNT_OF(methods); i++) {
         const struct method *method = &methods[i];
         if (span_equal_text(name, method->name))
-            return (method->versions & era) && (!method->available || method->available(server))
+            return (method->protocols & protocol) &&
+                           (!method->available || method->available(server))
                        ? method
                        : NULL;
     }
@@ -98,33 +101,31 @@ static void refuse_unknown_method(struct mcp_call *call, struct span name)
     int shown = name.length > 100 ? 100 : (int)name.length;
     snprintf(message, sizeof(message), "Method not found: %.*s", shown, name.data);
     call_finish_error(call, MCP_METHOD_NOT_FOUND, message, SPAN(""),
-                      call_is_modern(call) ? 404 : 200);
+                      call_is_2026(call) ? 404 : 200);
 }
 
-// --- era -----------------------------------------------------------------------------------------
+// --- protocol ------------------------------------------------------------------------------------
 
-static bool has_modern_envelope(const struct message *message)
+static bool has_2026_envelope(const struct message *message)
 {
     value ignored;
     if (!value_is_map(message->params))
         return false;
     value meta = map_get(message->params, "_meta");
-    return value_is_map(meta) &&
-           map_find_text(meta, "io.modelcontextprotocol/protocolVersion", &ignored);
+    return value_is_map(meta) && map_find_text(meta, META_PREFIX "protocolVersion", &ignored);
 }
 
-enum era_choice era_choose(const struct message *message, const char *version_header)
+enum protocol_choice protocol_choose(const struct message *message, const char *version_header)
 {
     enum version ignored;
-    bool legacy_header =
-        !version_header || version_find_legacy(span_from(version_header), &ignored);
+    bool is_2024_header = !version_header || version_find_2024(span_from(version_header), &ignored);
     if (message->kind == MESSAGE_RESPONSE)
-        return legacy_header ? ERA_LEGACY : ERA_MODERN;
-    if (has_modern_envelope(message))
-        return ERA_MODERN;
+        return is_2024_header ? PROTOCOL_2024 : PROTOCOL_2026;
+    if (has_2026_envelope(message))
+        return PROTOCOL_2026;
     if (message->kind == MESSAGE_REQUEST && span_equal_text(message->method, "initialize"))
-        return legacy_header ? ERA_LEGACY : ERA_HEADER_CONFLICT;
-    return legacy_header ? ERA_LEGACY : ERA_MODERN;
+        return is_2024_header ? PROTOCOL_2024 : PROTOCOL_HEADER_CONFLICT;
+    return is_2024_header ? PROTOCOL_2024 : PROTOCOL_2026;
 }
 
 // --- single messages -----------------------------------------------------------------------------
@@ -141,16 +142,16 @@ void dispatch_refuse(struct exchange *exchange, int status, enum message_id_form
     exchange_finish(exchange, buffer_span(&out), status);
 }
 
-static void refuse_invalid(struct exchange *exchange, const struct message *message, bool modern)
+static void refuse_invalid(struct exchange *exchange, const struct message *message, bool is_2026)
 {
     enum message_id_form form = message->has_id ? MESSAGE_ID_GIVEN
-                                : modern        ? MESSAGE_ID_ABSENT
+                                : is_2026       ? MESSAGE_ID_ABSENT
                                                 : MESSAGE_ID_NULL;
     dispatch_refuse(exchange, 400, form, message->id, MCP_INVALID_REQUEST, message->problem);
 }
 
-static void take_notification(struct peer *peer, struct region *region,
-                              const struct message *message)
+static void handle_cancelled(struct peer *peer, struct region *region,
+                             const struct message *message)
 {
     value id;
     if (!peer || !span_equal_text(message->method, "notifications/cancelled") ||
@@ -177,8 +178,8 @@ static bool check_id(struct exchange *exchange, struct peer *peer, struct region
     return !problem;
 }
 
-void dispatch_modern(struct mcp_server *server, struct exchange *exchange, struct peer *peer,
-                     struct region *region, const struct message *message)
+void dispatch_2026(struct mcp_server *server, struct exchange *exchange, struct peer *peer,
+                   struct region *region, const struct message *message)
 {
     if (message->kind == MESSAGE_RESPONSE) {
         struct message refused = *message;
@@ -187,32 +188,31 @@ void dispatch_modern(struct mcp_server *server, struct exchange *exchange, struc
     } else if (message->kind == MESSAGE_INVALID) {
         refuse_invalid(exchange, message, true);
     } else if (message->kind == MESSAGE_NOTIFICATION) {
-        take_notification(peer, region, message);
+        handle_cancelled(peer, region, message);
         exchange_finish(exchange, (struct span){NULL, 0}, 202);
     } else if (check_id(exchange, peer, region, message)) {
         struct mcp_call *call = call_new(server, exchange, peer, region, message);
         call->version = VERSION_2026_07_28;
-        if (!modern_check(call, message->method))
+        if (!protocol_2026_check(call, message->method))
             return;
-        call->method = method_find(server, message->method, METHOD_MODERN);
+        call->method = method_find(server, message->method, METHOD_2026);
         if (!call->method)
             refuse_unknown_method(call, message->method);
-        else if (!call->method->may_ask || modern_read_input(call))
+        else if (!call->method->may_ask || protocol_2026_read_input(call))
             call->method->run(call);
         return;
     }
-    server_region_give(server, region);
+    server_region_release(server, region);
 }
 
-static void start_legacy_call(struct mcp_server *server, struct exchange *exchange,
-                              struct peer *peer, struct region *region,
-                              const struct message *message)
+static void start_2024_call(struct mcp_server *server, struct exchange *exchange, struct peer *peer,
+                            struct region *region, const struct message *message)
 {
     struct mcp_call *call = call_new(server, exchange, peer, region, message);
     call->version = peer->version;
     call->client_can = peer->client_can;
     call->log_level = (int)peer->log_level;
-    call->method = method_find(server, message->method, METHOD_LEGACY);
+    call->method = method_find(server, message->method, METHOD_2024);
     bool before = call->method &&
                   (call->method->run == method_initialize || call->method->run == method_ping);
     if (!peer->initialized && !before)
@@ -226,22 +226,22 @@ static void start_legacy_call(struct mcp_server *server, struct exchange *exchan
         call->method->run(call);
 }
 
-void dispatch_legacy(struct mcp_server *server, struct exchange *exchange, struct peer *peer,
-                     struct region *region, const struct message *message)
+void dispatch_2024(struct mcp_server *server, struct exchange *exchange, struct peer *peer,
+                   struct region *region, const struct message *message)
 {
     if (message->kind == MESSAGE_INVALID) {
         refuse_invalid(exchange, message, false);
     } else if (message->kind == MESSAGE_RESPONSE) {
-        legacy_take_response(peer, message);
+        protocol_2024_handle_response(peer, message);
         exchange_finish(exchange, (struct span){NULL, 0}, 202);
     } else if (message->kind == MESSAGE_NOTIFICATION) {
-        take_notification(peer, region, message);
+        handle_cancelled(peer, region, message);
         exchange_finish(exchange, (struct span){NULL, 0}, 202);
     } else if (check_id(exchange, peer, region, message)) {
-        start_legacy_call(server, exchange, peer, region, message);
+        start_2024_call(server, exchange, peer, region, message);
         return;
     }
-    server_region_give(server, region);
+    server_region_release(server, region);
 }
 
 // --- batches -------------------------------------------------------------------------------------
@@ -259,7 +259,7 @@ static const char *batch_problem(const struct peer *peer, value batch)
             return "Invalid Request: the batch holds something that is not a message";
         if (message.kind == MESSAGE_REQUEST && span_equal_text(message.method, "initialize"))
             return "Invalid Request: initialize cannot be part of a batch";
-        if (has_modern_envelope(&message))
+        if (has_2026_envelope(&message))
             return "Invalid Request: 2026-07-28 has no batches";
     }
     return NULL;
@@ -271,7 +271,7 @@ void dispatch_batch(struct mcp_server *server, struct exchange *exchange, struct
     const char *problem = batch_problem(peer, batch);
     if (problem) {
         dispatch_refuse(exchange, 400, MESSAGE_ID_NULL, value_nil(), MCP_INVALID_REQUEST, problem);
-        server_region_give(server, region);
+        server_region_release(server, region);
         return;
     }
     size_t count = vector_count(batch);
@@ -279,14 +279,14 @@ void dispatch_batch(struct mcp_server *server, struct exchange *exchange, struct
     exchange->open = count + 1;  // itself, until all messages were looked at
     exchange->status = 202;
     for (size_t i = 0; i < count; i++) {
-        struct region *own = server_region_take(server);
+        struct region *own = server_region_acquire(server);
         struct message message = message_classify(value_copy(own, vector_at(batch, i)));
         region_set_limit(own, SIZE_MAX);
         if (message.kind == MESSAGE_REQUEST)
             exchange->status = 200;
-        dispatch_legacy(server, exchange, peer, own, &message);
+        dispatch_2024(server, exchange, peer, own, &message);
     }
-    server_region_give(server, region);
+    server_region_release(server, region);
     exchange_finish(exchange, (struct span){NULL, 0}, 200);
 }
 
@@ -297,7 +297,7 @@ struct region *dispatch_read(struct mcp_server *server, struct exchange *exchang
 {
     if (server->prewake)  // before parsing: the worker wakes up in parallel
         server->prewake(server->prewake_data);
-    struct region *region = server_region_take(server);
+    struct region *region = server_region_acquire(server);
     struct error error;
     if (jsonrpc_read(region, text, ret_whole, &error)) {
         region_set_limit(region, SIZE_MAX);  // it was for the client
@@ -305,7 +305,7 @@ struct region *dispatch_read(struct mcp_server *server, struct exchange *exchang
     }
     char problem[ERROR_MESSAGE_SIZE + 16];
     snprintf(problem, sizeof(problem), "Parse error: %s", error.message);
-    server_region_give(server, region);
+    server_region_release(server, region);
     dispatch_refuse(exchange, 400, refusal_id, value_nil(), MCP_PARSE_ERROR, problem);
     return NULL;
 }
@@ -322,8 +322,8 @@ void dispatch_text(struct mcp_server *server, struct exchange *exchange, struct 
         return;
     }
     struct message message = message_classify(whole);
-    if (era_choose(&message, NULL) == ERA_MODERN)
-        dispatch_modern(server, exchange, peer, region, &message);
+    if (protocol_choose(&message, NULL) == PROTOCOL_2026)
+        dispatch_2026(server, exchange, peer, region, &message);
     else
-        dispatch_legacy(server, exchange, peer, region, &message);
+        dispatch_2024(server, exchange, peer, region, &message);
 }

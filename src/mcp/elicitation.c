@@ -1,5 +1,5 @@
-// What a handler needs to ask the client. The eras differ in how the question travels
-// (era_modern.c, era_legacy.c, task.c); handlers do not see it.
+// Questions of a handler to the client: elicitation, sampling, roots. How a question is sent depends
+// on the protocol (protocol_2024.c, protocol_2026.c, task.c); handlers do not see the difference.
 #include "base/array.h"
 #include "base/assert.h"
 #include "mcp/internal.h"
@@ -68,10 +68,10 @@ void mcp_call_ask(struct mcp_call *call)
     }
     if (call->task)
         task_ask(call);
-    else if (call_is_modern(call))
-        modern_ask(call);
+    else if (call_is_2026(call))
+        protocol_2026_ask(call);
     else
-        legacy_ask(call);
+        protocol_2024_ask(call);
 }
 
 void mcp_call_set_state(struct mcp_call *call, value state)

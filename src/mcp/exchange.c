@@ -1,4 +1,5 @@
-// Exchanges (the way back for the answers to one message or batch) and peers (legacy clients).
+// Exchanges (the way back for the responses to one message or batch) and peers (clients of the 2024
+// protocol).
 #include "base/assert.h"
 #include "base/memory.h"
 #include "mcp/internal.h"
@@ -60,7 +61,7 @@ void peer_init(struct peer *peer, struct mcp_server *server,
     *peer = (struct peer){
         .server = server,
         .send = send,
-        .version = VERSION_LATEST_LEGACY,
+        .version = VERSION_LAST_OF_2024,
         .log_level = MCP_LOG_INFO,
     };
     TAILQ_INIT(&peer->calls);

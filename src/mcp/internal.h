@@ -1,10 +1,13 @@
-// Private to src/mcp: the structures behind mcp.h and what its files offer each other.
+// Private to src/mcp: the structures behind mcp.h and the functions its files offer each other.
 //
 //   server   owns everything
-//   peer     what is remembered about one legacy client: a stdio channel or an HTTP session
-//   exchange one incoming message or batch, and the way back for its answers; of the transport
-//   call     one request: owns its region, belongs to one exchange until answered or cancelled
-//   task     what a call becomes when it is answered before its work is done
+//   peer     the state kept for one client of the 2024 protocol: a stdio channel or an HTTP session
+//   exchange one incoming message or batch and the way back for its responses; made by a transport
+//   call     one request: owns its region, belongs to one exchange until finished or cancelled
+//   task     a call that goes on after its request was answered
+//
+// Two generations of the protocol: 2024 = versions 2024-11-05 to 2025-11-25, opened by initialize,
+// with state per client (protocol_2024.c); 2026 = version 2026-07-28, stateless (protocol_2026.c).
 #pragma once
 
 #include <event2/event.h>
@@ -22,14 +25,16 @@ enum {
     MCP_TASKS_MAX = 256,
     MCP_BATCH_MAX = 100,
     MCP_REGION_LIMIT = 512 << 20,  // values of one incoming message
-    MCP_SPARE_REGIONS = 16,        // kept warm for messages to come
-    MCP_SPARE_BYTES = 1 << 20,     // of a region that is worth keeping
-    MCP_FLUSH_MS = 200,            // for the last answers of a server that ends
+    MCP_SPARE_REGIONS = 16,        // kept for the next messages
+    MCP_SPARE_BYTES = 1 << 20,     // a region that grew larger is not kept
+    MCP_FLUSH_MS = 200,            // to write the last responses of a server that ends
 };
+
+#define META_PREFIX "io.modelcontextprotocol/"  // of the protocol's own names in _meta
 
 // Codes that handlers do not use; the common ones are in mcp.h.
 enum {
-    MCP_LEGACY_NOT_FOUND = -32002,
+    MCP_RESOURCE_NOT_FOUND = -32002,  // 2024 protocol
     MCP_HEADER_MISMATCH = -32020,
     MCP_MISSING_CAPABILITY = -32021,
     MCP_UNSUPPORTED_VERSION = -32022,
@@ -42,12 +47,10 @@ enum version {
     VERSION_2025_03_26,
     VERSION_2025_06_18,
     VERSION_2025_11_25,
-    VERSION_LATEST_LEGACY = VERSION_2025_11_25,
+    VERSION_LAST_OF_2024 = VERSION_2025_11_25,
     VERSION_2026_07_28,
     VERSION_COUNT,
 };
-extern const char *const version_names[VERSION_COUNT];
-bool version_find_legacy(struct span name, enum version *ret_version);
 
 enum client_capability {
     CLIENT_ELICITATION = 1,
@@ -55,9 +58,8 @@ enum client_capability {
     CLIENT_ROOTS = 4,
     CLIENT_TASKS = 8,
 };
-unsigned client_capabilities_read(value capabilities, enum version version);
 
-// --- registry ------------------------------------------------------------------------------------
+// --- registry.c: registered tools, resources, prompts and completers -----------------------------
 
 enum { TOOL_HEADER_DEPTH = 8 };
 
@@ -92,6 +94,25 @@ struct completer_entry {
     struct mcp_completer completer;
 };
 
+const struct tool_entry *registry_find_tool(const struct mcp_server *server, struct span name);
+const struct prompt_entry *registry_find_prompt(const struct mcp_server *server, struct span name);
+const struct resource_entry *registry_find_resource(const struct mcp_server *server,
+                                                    struct span uri);
+const struct resource_entry *registry_find_template(const struct mcp_server *server,
+                                                    struct span uri_template);
+// The template that matches the URI; *ret_variables is a map of its variables, in the region.
+const struct resource_entry *registry_match_template(const struct mcp_server *server,
+                                                     struct region *region, struct span uri,
+                                                     value *ret_variables);
+// Is it a resource, or one that a template makes?
+bool registry_knows_uri(const struct mcp_server *server, struct region *region, struct span uri);
+const struct completer_entry *registry_find_completer(const struct mcp_server *server,
+                                                      struct span reference, struct span argument);
+const char *registry_text(struct mcp_server *server, const char *text);  // copy, NULL stays NULL
+void *registry_alloc(struct mcp_server *server, size_t size);
+
+// --- server.c: the server, its transports and the regions of its messages ------------------------
+
 struct transport {
     TAILQ_ENTRY(transport) link;
     void (*shutdown)(struct transport *transport, unsigned grace_ms);
@@ -121,7 +142,7 @@ struct mcp_server {
     struct event *task_sweep;
     TAILQ_HEAD(transport_head, transport) transports;
     struct metrics *metrics;
-    struct state_keeper *states;
+    struct request_states *states;
     mcp_prewake_fn *prewake;  // may be NULL
     void *prewake_data;
     struct region *shapes;  // of the messages (shapes_share)
@@ -130,31 +151,18 @@ struct mcp_server {
     bool stopping;
 };
 
-// The last one cancels what still runs.
+// Removing the last one cancels all running calls.
 void server_remove_transport(struct mcp_server *server, struct transport *transport);
-// Tells the clients of all running calls that the server ends.
+// Ends all running calls with an error: the server is stopping.
 void server_stop_calls(struct mcp_server *server);
-struct region *server_region_take(struct mcp_server *server);
-void server_region_give(struct mcp_server *server, struct region *region);
+// Regions are reused, so a small request allocates nothing from the system.
+struct region *server_region_acquire(struct mcp_server *server);
+void server_region_release(struct mcp_server *server, struct region *region);
+// JSON objects: serverInfo and capabilities.
+void server_write_info(const struct mcp_server *server, struct buffer *out);
+void server_write_capabilities(const struct mcp_server *server, struct buffer *out, bool is_2026);
 
-const struct tool_entry *registry_find_tool(const struct mcp_server *server, struct span name);
-const struct prompt_entry *registry_find_prompt(const struct mcp_server *server, struct span name);
-const struct resource_entry *registry_find_resource(const struct mcp_server *server,
-                                                    struct span uri);
-const struct resource_entry *registry_find_template(const struct mcp_server *server,
-                                                    struct span uri_template);
-// The template that matches the URI; its variables go into *ret_variables, a map in the region.
-const struct resource_entry *registry_match_template(const struct mcp_server *server,
-                                                     struct region *region, struct span uri,
-                                                     value *ret_variables);
-// Is it a resource, or one that a template makes?
-bool registry_knows_uri(const struct mcp_server *server, struct region *region, struct span uri);
-const struct completer_entry *registry_find_completer(const struct mcp_server *server,
-                                                      struct span reference, struct span argument);
-const char *registry_text(struct mcp_server *server, const char *text);  // copy, NULL stays NULL
-void *registry_alloc(struct mcp_server *server, size_t size);
-
-// --- exchange: one incoming message and the way back ---------------------------------------------
+// --- exchange.c: exchanges and peers -------------------------------------------------------------
 
 struct exchange;
 
@@ -163,17 +171,17 @@ struct exchange_ops {
     void (*notify)(struct exchange *exchange, struct span message);
     // Writes the `count` responses, perhaps none, and frees the exchange.
     void (*write)(struct exchange *exchange, const struct span *messages, size_t count, int status);
-    // Value of an HTTP header and how often it is there; NULL on stdio.
+    // The value of an HTTP header and how many there are; NULL on stdio.
     const char *(*header)(struct exchange *exchange, const char *name, size_t *ret_count);
-    // Optional: ends the connection, the client comes back for the answer.
+    // Optional: closes the connection; the client reconnects for the response.
     void (*close_early)(struct exchange *exchange, unsigned retry_ms);
 };
 
 struct exchange {
     const struct exchange_ops *ops;
-    size_t open;  // calls that will still end
+    size_t open;  // calls not finished yet
     bool is_batch;
-    int status;               // HTTP status of the answer
+    int status;               // HTTP status of the response
     struct buffer responses;  // of a batch, one after the other
     size_t ends[MCP_BATCH_MAX];
     size_t response_count;
@@ -185,8 +193,6 @@ void exchange_notify(struct exchange *exchange, struct span message);
 // Finishes one call of the exchange with its response (empty: none). When it was the last one, the
 // transport writes the responses and the exchange is gone.
 void exchange_finish(struct exchange *exchange, struct span message, int status);
-
-// --- peer ----------------------------------------------------------------------------------------
 
 struct client_request {  // a request of ours that the client has not answered
     TAILQ_ENTRY(client_request) link;
@@ -213,14 +219,14 @@ struct peer {
 
 void peer_init(struct peer *peer, struct mcp_server *server,
                void (*send)(struct peer *peer, struct span message));
-// Running calls go on without it.
+// Its running calls continue without a peer.
 void peer_release(struct peer *peer);
 struct mcp_call *peer_find_call(struct peer *peer, struct span id_json);
 
-// --- call ----------------------------------------------------------------------------------------
+// --- call.c: one request -------------------------------------------------------------------------
 
 enum call_state {
-    CALL_RUNNING,    // the handler owes a reply
+    CALL_RUNNING,    // the handler has not replied yet
     CALL_ASKING,     // waiting for the client's answers
     CALL_DELAYED,    // finished; the response is delayed a moment after the last progress
     CALL_LISTENING,  // an open subscriptions/listen
@@ -233,8 +239,8 @@ struct mcp_call {
     TAILQ_ENTRY(mcp_call) link;       // server->calls or server->listeners
     TAILQ_ENTRY(mcp_call) peer_link;  // peer->calls
     struct mcp_server *server;
-    struct peer *peer;          // NULL: modern HTTP, or the session is gone
-    struct exchange *exchange;  // NULL once answered or cancelled
+    struct peer *peer;          // NULL: 2026 over HTTP, or the session is gone
+    struct exchange *exchange;  // NULL once finished or cancelled
     struct region *region;
     enum call_state state;
     enum version version;
@@ -264,7 +270,7 @@ struct mcp_call {
 
     value content;  // vector of blocks, or of completions
 
-    unsigned round;   // how often the client was asked
+    unsigned turn;    // how often the client was asked
     value answers;    // key -> result
     value pending;    // key -> {"method", "params"}
     unsigned needed;  // client_capability bits of what is pending
@@ -282,20 +288,20 @@ struct mcp_call {
     value listen_tasks;
 };
 
-static inline bool call_is_modern(const struct mcp_call *call)
+static inline bool call_is_2026(const struct mcp_call *call)
 {
     return call->version == VERSION_2026_07_28;
 }
 
-// Takes the region over. The id must be a valid one.
+// The call owns the region from here on. The id of the message must be valid.
 struct mcp_call *call_new(struct mcp_server *server, struct exchange *exchange, struct peer *peer,
                           struct region *region, const struct message *message);
 void call_free(struct mcp_call *call);
 void call_run_handler(struct mcp_call *call);  // the call may be gone afterwards
 void call_set_timer(struct mcp_call *call, int64_t ms, event_callback_fn callback);
-// Cancels: no message for this call leaves any more. The call may be gone afterwards.
+// Cancels: no message for this call is sent any more. The call may be gone afterwards.
 void call_cancel(struct mcp_call *call);
-void call_stop(struct mcp_call *call);  // the same, and the client is told that the server ends
+void call_stop(struct mcp_call *call);  // the same, with an error response: the server is stopping
 
 // The way out: mcp_call_reply*() -> call_finish_*() -> exchange_finish() -> exchange_ops.write.
 // Each of these sends the one response of a call, which is gone afterwards. `members` are the
@@ -310,11 +316,16 @@ void call_notify(struct mcp_call *call, struct buffer *message);
 bool log_level_find(struct span name, enum mcp_log_level *ret_level);
 struct span call_param_text(const struct mcp_call *call, const char *name);  // {NULL, 0}: no string
 
-// --- methods -------------------------------------------------------------------------------------
+// --- dispatch.c: from a message to its method ----------------------------------------------------
+
+extern const char *const version_names[VERSION_COUNT];
+bool version_find_2024(struct span name, enum version *ret_version);
+
+enum { METHOD_2024 = 1, METHOD_2026 = 2 };
 
 struct method {
     const char *name;
-    unsigned versions;                                   // METHOD_LEGACY | METHOD_MODERN
+    unsigned protocols;                                  // METHOD_2024 | METHOD_2026
     bool (*available)(const struct mcp_server *server);  // NULL = always
     void (*run)(struct mcp_call *call);
     const char *header_name;  // parameter that Mcp-Name repeats
@@ -322,85 +333,98 @@ struct method {
     bool cache_public;
     bool may_ask;
 };
-enum { METHOD_LEGACY = 1, METHOD_MODERN = 2 };
 
-const struct method *method_find(const struct mcp_server *server, struct span name, unsigned era);
+const struct method *method_find(const struct mcp_server *server, struct span name,
+                                 unsigned protocol);
 
-void method_tools_list(struct mcp_call *call);
-void method_tools_call(struct mcp_call *call);
-void method_resources_list(struct mcp_call *call);
-void method_templates_list(struct mcp_call *call);
-void method_resources_read(struct mcp_call *call);
-void method_prompts_list(struct mcp_call *call);
-void method_prompts_get(struct mcp_call *call);
-void method_completion(struct mcp_call *call);
-void method_discover(struct mcp_call *call);
-void method_listen(struct mcp_call *call);
-void method_initialize(struct mcp_call *call);
-void method_ping(struct mcp_call *call);
-void method_set_level(struct mcp_call *call);
-void method_subscribe(struct mcp_call *call);
-void method_unsubscribe(struct mcp_call *call);
-void method_task_get(struct mcp_call *call);
-void method_task_update(struct mcp_call *call);
-void method_task_cancel(struct mcp_call *call);
-
-// --- dispatch ------------------------------------------------------------------------------------
-
-enum era_choice { ERA_LEGACY, ERA_MODERN, ERA_HEADER_CONFLICT };
+enum protocol_choice { PROTOCOL_2024, PROTOCOL_2026, PROTOCOL_HEADER_CONFLICT };
 // version_header may be NULL.
-enum era_choice era_choose(const struct message *message, const char *version_header);
+enum protocol_choice protocol_choose(const struct message *message, const char *version_header);
 
-// One single message of a known era. Consumes the region. Errors and answers leave through the
+// One message of a known protocol. Consumes the region. Responses and errors leave through the
 // exchange, which must be open for one call.
-void dispatch_modern(struct mcp_server *server, struct exchange *exchange, struct peer *peer,
-                     struct region *region, const struct message *message);
-void dispatch_legacy(struct mcp_server *server, struct exchange *exchange, struct peer *peer,
-                     struct region *region, const struct message *message);
-// An array under a legacy peer. Consumes the region.
+void dispatch_2024(struct mcp_server *server, struct exchange *exchange, struct peer *peer,
+                   struct region *region, const struct message *message);
+void dispatch_2026(struct mcp_server *server, struct exchange *exchange, struct peer *peer,
+                   struct region *region, const struct message *message);
+// An array of messages, which only the 2024 protocol has. Consumes the region.
 void dispatch_batch(struct mcp_server *server, struct exchange *exchange, struct peer *peer,
                     struct region *region, value batch);
-// Reads the text of one message or batch. Returns the region of its values, or NULL: then the
-// exchange was answered, with the id in this form.
+// Parses the text of one message or batch. Returns the region of its values, or NULL: then the
+// exchange is finished, with the id in this form.
 struct region *dispatch_read(struct mcp_server *server, struct exchange *exchange,
                              enum message_id_form refusal_id, struct span text, value *ret_whole);
 // The text of one message or batch on a channel without headers.
 void dispatch_text(struct mcp_server *server, struct exchange *exchange, struct peer *peer,
                    struct span text);
-// Answers the exchange with an error that belongs to no call.
+// Finishes the exchange with an error that belongs to no call.
 void dispatch_refuse(struct exchange *exchange, int status, enum message_id_form form, value id,
                      int code, const char *text);
 
-bool modern_check(struct mcp_call *call, struct span method);  // false: answered
-void modern_write_capabilities(const struct mcp_server *server, struct buffer *out, bool modern);
-bool modern_read_input(struct mcp_call *call);  // false: answered
-void modern_ask(struct mcp_call *call);
+// --- methods_list.c: tools/list and the other lists ----------------------------------------------
 
-void legacy_ask(struct mcp_call *call);
-void legacy_forget(struct mcp_call *call);  // the call no longer waits for the client
-void legacy_take_response(struct peer *peer, const struct message *message);
+void method_tools_list(struct mcp_call *call);
+void method_resources_list(struct mcp_call *call);
+void method_templates_list(struct mcp_call *call);
+void method_prompts_list(struct mcp_call *call);
 
-void server_write_info(const struct mcp_server *server, struct buffer *out);
+// --- methods_call.c: the methods that run handlers -----------------------------------------------
 
-// --- subscriptions, tasks, states, metrics -------------------------------------------------------
+void method_tools_call(struct mcp_call *call);
+void method_resources_read(struct mcp_call *call);
+void method_prompts_get(struct mcp_call *call);
+void method_completion(struct mcp_call *call);
 
+// --- protocol_2024.c: initialize, subscriptions, requests to the client --------------------------
+
+void method_initialize(struct mcp_call *call);
+void method_ping(struct mcp_call *call);
+void method_set_level(struct mcp_call *call);
+void method_subscribe(struct mcp_call *call);
+void method_unsubscribe(struct mcp_call *call);
+// The client_capability bits of a capabilities object, of both protocols.
+unsigned client_capabilities_read(value capabilities, enum version version);
+void protocol_2024_ask(struct mcp_call *call);
+void protocol_2024_cancel_questions(struct mcp_call *call);
+void protocol_2024_handle_response(struct peer *peer, const struct message *message);
+
+// --- protocol_2026.c: metadata of each request, server/discover, input_required ------------------
+
+// Both return false when they have finished the call with an error.
+bool protocol_2026_check(struct mcp_call *call, struct span method);
+bool protocol_2026_read_input(struct mcp_call *call);
+void protocol_2026_ask(struct mcp_call *call);
+void method_discover(struct mcp_call *call);
+
+// --- subscription.c: subscriptions/listen and change notifications -------------------------------
+
+void method_listen(struct mcp_call *call);
 void listener_end(struct mcp_call *call);  // the response of a server that stops
-
-void task_finish(struct mcp_call *call, struct span result);       // whole result object
-void task_finish_error(struct mcp_call *call, struct span error);  // {"code":…,"message":…}
-void task_ask(struct mcp_call *call);
-void task_drop_all(struct mcp_server *server);
 void listener_notify_task(struct mcp_server *server, const char *task_id,
                           const struct buffer *members);
 
-struct state_keeper *state_keeper_new(void);
-void state_keeper_free(struct state_keeper *keeper);
-void state_keeper_set_token(struct state_keeper *keeper, const char *token);
+// --- task.c: the tasks extension -----------------------------------------------------------------
+
+void method_task_get(struct mcp_call *call);
+void method_task_update(struct mcp_call *call);
+void method_task_cancel(struct mcp_call *call);
+void task_finish(struct mcp_call *call, struct span result);       // whole result object
+void task_finish_error(struct mcp_call *call, struct span error);  // {"code":…,"message":…}
+void task_ask(struct mcp_call *call);
+void task_free_all(struct mcp_server *server);
+
+// --- request_state.c: requestState, signed -------------------------------------------------------
+
+struct request_states *request_states_new(void);
+void request_states_free(struct request_states *states);
+void request_states_set_token(struct request_states *states, const char *token);
 // Appends the signed text of this call's state.
-void state_sign(struct mcp_call *call, struct buffer *out);
-// Checks a text the client sent back and fills round, answers and handler_state. Each text is good
-// once.
-bool state_verify(struct mcp_call *call, struct span text);
+void request_state_sign(struct mcp_call *call, struct buffer *out);
+// Checks a text that the client sent back and sets turn, answers and handler_state. Each text is
+// accepted once.
+bool request_state_verify(struct mcp_call *call, struct span text);
+
+// --- metrics.c: counters for /metrics ------------------------------------------------------------
 
 struct metrics *metrics_new(void);
 void metrics_free(struct metrics *metrics);

@@ -1,19 +1,20 @@
 // The Model Context Protocol as a library: a registry of tools, resources, prompts and completers,
-// one dispatcher for both protocol eras, and two transports (stdio and Streamable HTTP). It knows
-// nothing of what the tools do.
+// one dispatcher for both protocol generations, and two transports (stdio and Streamable HTTP). It
+// knows nothing of what the tools do.
 //
-// Life of a request: a transport reads a message, the dispatcher picks the era and the method,
-// checks the parameters and hands a `struct mcp_call` to the registered handler. The handler runs
-// on the loop thread and must not block. It answers at once or later, with exactly one
+// Life of a request: a transport reads a message, the dispatcher chooses the protocol and the
+// method, checks the parameters and passes a `struct mcp_call` to the registered handler. The
+// handler runs on the loop thread and must not block. It replies at once or later, with exactly one
 // mcp_call_reply*() (or mcp_call_ask()) per run of the handler. The call and all values of its
-// region stay valid until then, also when the client cancelled or went away: the answer is then
-// thrown away by the library.
+// region stay valid until then, also when the client has cancelled or disconnected: the library
+// then discards the reply.
 //
-// Eras: *legacy* = 2024-11-05 … 2025-11-25, opened by initialize; *modern* = 2026-07-28, stateless.
-// Handlers see the difference only if they ask. The library adds resultType, _meta, caching hints
-// and HTTP statuses; it replaces content blocks that the client's version does not know.
+// Protocol generations: *2024* = versions 2024-11-05 to 2025-11-25, opened by initialize; *2026* =
+// version 2026-07-28, stateless. Handlers are the same for both: the library adds resultType,
+// _meta, caching hints and HTTP statuses, and replaces content blocks that the client's version
+// does not know.
 //
-// Ownership: the server owns copies of all that is registered (strings included). `data` pointers
+// Ownership: the server copies everything registered (strings included). `data` pointers
 // belong to the caller and must outlive the server. Values given to a reply live in the call's
 // region and are consumed. Texts are borrowed for the duration of the function.
 //
@@ -40,14 +41,14 @@ enum {
     MCP_DEPTH_LIMIT = 128,
 };
 
-// --- the server ----------------------------------------------------------------------------------
+// --- server.c: the server ------------------------------------------------------------------------
 
 struct mcp_server_info {
     const char *name;   // "cadre"
     const char *title;  // "Cadre"
     const char *version;
     const char *instructions;  // for the model, at most 1500 characters; NULL = none
-    bool tools_change;         // the lists really can change after start-up: advertises listChanged
+    bool tools_change;         // the list can change after start-up: advertises listChanged
     bool resources_change;
     bool prompts_change;
     bool subscribe;  // resources can be subscribed to
@@ -55,8 +56,7 @@ struct mcp_server_info {
     bool tasks;      // some handler calls mcp_call_become_task()
 };
 
-// What a list contains (tools, resources, prompts, completions) is advertised because it is
-// registered.
+// Capabilities (tools, resources, prompts, completions) are advertised when one is registered.
 struct mcp_server *mcp_server_new(struct event_base *base, const struct mcp_server_info *info);
 // All transports must have ended. Calls still open are dropped: their handlers must not reply
 // later.
@@ -68,13 +68,12 @@ void mcp_server_free(struct mcp_server *server);
 typedef void mcp_prewake_fn(void *data);
 void mcp_server_set_prewake(struct mcp_server *server, mcp_prewake_fn *prewake, void *data);
 
-// Stops taking work: transports answer open subscriptions, refuse new requests, let running ones
-// finish for at most grace_ms and then report their end through their on_end function. May be
-// called twice.
+// Stops accepting work: transports end open subscriptions, refuse new requests, let running ones
+// finish for at most grace_ms and then call their on_end function. May be called twice.
 void mcp_server_shutdown(struct mcp_server *server, unsigned grace_ms);
 size_t mcp_server_active_calls(const struct mcp_server *server);
 
-// --- tools ---------------------------------------------------------------------------------------
+// --- registry.c: tools ---------------------------------------------------------------------------
 
 typedef void mcp_handler_fn(struct mcp_call *call, void *data);
 
@@ -83,8 +82,7 @@ enum mcp_tool_flags {
     MCP_TOOL_DESTRUCTIVE = 2,  // destructiveHint
     MCP_TOOL_IDEMPOTENT = 4,   // idempotentHint
     MCP_TOOL_OPEN_WORLD = 8,   // openWorldHint
-    // The library checks only that all argument names are known; the handler checks the rest
-    // itself.
+    // The library checks only that all argument names are known; the handler checks the rest.
     MCP_TOOL_NAMES_ONLY = 16,
     // Progress is sent as the handler emits it, not first after 1 s and at most twice a second.
     MCP_TOOL_PROGRESS_AT_ONCE = 32,
@@ -109,7 +107,7 @@ void mcp_server_add_tool(struct mcp_server *server, const struct mcp_tool *tool)
 // For `--tools a,b`: true if registered.
 bool mcp_server_has_tool(const struct mcp_server *server, const char *name);
 
-// --- resources -----------------------------------------------------------------------------------
+// --- registry.c: resources -----------------------------------------------------------------------
 
 struct mcp_resource {
     const char *uri;  // of a template: RFC 6570 level 1, e.g. "context://items/{id}"
@@ -126,7 +124,7 @@ void mcp_server_add_resource(struct mcp_server *server, const struct mcp_resourc
 void mcp_server_add_template(struct mcp_server *server,
                              const struct mcp_resource *resource_template);
 
-// --- prompts and completion ----------------------------------------------------------------------
+// --- registry.c: prompts and completion ----------------------------------------------------------
 
 struct mcp_prompt_argument {
     const char *name;
@@ -159,22 +157,18 @@ struct mcp_completer {
 
 void mcp_server_add_completer(struct mcp_server *server, const struct mcp_completer *completer);
 
-// --- change notifications, to every client that asked for them -----------------------------------
+// --- subscription.c: change notifications to clients that asked for them -------------------------
 
-enum mcp_list { MCP_LIST_TOOLS, MCP_LIST_RESOURCES, MCP_LIST_PROMPTS, MCP_LIST_COUNT };
-
-void mcp_notify_list_changed(struct mcp_server *server, enum mcp_list list);
 void mcp_notify_resource_updated(struct mcp_server *server, const char *uri);
-// Every URI that some client is subscribed to, once per subscription: for those who must look for
-// changes themselves and need not while nobody waits for them.
+// Visits every URI that a client is subscribed to, once per subscription, so that a source without
+// events is polled only for these.
 typedef void mcp_subscription_fn(struct span uri, void *data);
 void mcp_server_visit_subscriptions(const struct mcp_server *server, mcp_subscription_fn *visit,
                                     void *data);
 
-// --- the call: what a handler sees ---------------------------------------------------------------
+// --- call.c: a call, as its handler sees it ------------------------------------------------------
 
-struct mcp_server *mcp_call_server(struct mcp_call *call);
-// Lives as long as the call. Its limit is lifted after the request was read: bound what you build.
+// Lives as long as the call. It has no limit after the request was parsed: bound what you build.
 struct region *mcp_call_region(struct mcp_call *call);
 // Arguments of a tool or prompt, variables of a URI template: a map, never nil.
 value mcp_call_arguments(const struct mcp_call *call);
@@ -185,11 +179,9 @@ bool mcp_call_client_can(const struct mcp_call *call, const char *capability);
 void mcp_call_set_data(struct mcp_call *call, void *data);
 void *mcp_call_data(const struct mcp_call *call);
 
-// --- while it runs -------------------------------------------------------------------------------
-
-// Called when the client cancelled, disconnected (2026 protocol over HTTP) or cancelled the task: at
-// most once, from the loop, never from within a library function the handler called. The handler
-// still must reply once and may do so from here. NULL removes the callback.
+// Called when the client cancelled, disconnected (2026 over HTTP) or cancelled the task: at most
+// once, from the loop, never from within a library function the handler called. The handler still
+// must reply once and may do so from here. NULL removes the callback.
 void mcp_call_on_cancel(struct mcp_call *call, mcp_handler_fn *on_cancel, void *data);
 
 #define MCP_NO_TOTAL (-1.0)
@@ -197,25 +189,11 @@ void mcp_call_on_cancel(struct mcp_call *call, mcp_handler_fn *on_cancel, void *
 // it: call as often as convenient. message may be NULL.
 void mcp_call_progress(struct mcp_call *call, double progress, double total, const char *message);
 
-enum mcp_log_level {
-    MCP_LOG_DEBUG,
-    MCP_LOG_INFO,
-    MCP_LOG_NOTICE,
-    MCP_LOG_WARNING,
-    MCP_LOG_ERROR,
-    MCP_LOG_CRITICAL,
-    MCP_LOG_ALERT,
-    MCP_LOG_EMERGENCY,
-    MCP_LOG_LEVEL_COUNT,
-};
-// To the client, at or above the level it asked for. logger may be NULL.
-void mcp_call_log(struct mcp_call *call, enum mcp_log_level level, const char *logger, value data);
-
-// --- asking the client ---------------------------------------------------------------------------
+// --- elicitation.c: asking the client ------------------------------------------------------------
 // A handler that needs answers asks for each with mcp_call_need*(). If one returns false it may ask
-// for more, then calls mcp_call_ask() and returns: it is run again, from its beginning, with all
-// answers given so far. So a handler must have no side effects before its last need. A client that
-// did not declare the capability makes mcp_call_ask() end the call with the right error: ask
+// for more, then calls mcp_call_ask() and returns. It runs again, from its beginning, with all
+// answers given so far, so it must have no side effects before its last need. If the client did not
+// declare the capability, mcp_call_ask() ends the call with the right error: check
 // mcp_call_client_can() first where there is another way.
 
 // *ret_answer is the client's result, e.g. {"action":"accept","content":{…}}. `params` is a map.
@@ -225,48 +203,37 @@ bool mcp_call_need(struct mcp_call *call, const char *key, const char *method, v
 bool mcp_call_need_form(struct mcp_call *call, const char *key, const char *message,
                         const char *schema, value *ret_answer);
 void mcp_call_ask(struct mcp_call *call);
-// A note to the next run of the same handler, signed and bound to this request (modern) or kept
-// (legacy).
-void mcp_call_set_state(struct mcp_call *call, value state);
-value mcp_call_state(const struct mcp_call *call);  // nil in the first run
 
-// --- tasks ---------------------------------------------------------------------------------------
+// --- task.c: tasks -------------------------------------------------------------------------------
 
-// Answers the request with a task now, if the client declared the extension; the reply of the
-// handler then becomes the task's result. False, and nothing happens, where that is not possible.
+// Answers the request with a task now, if the client declared the extension; the handler's reply
+// then becomes the result of the task. False, and without effect, where that is not possible.
 bool mcp_call_become_task(struct mcp_call *call);
 bool mcp_call_is_task(const struct mcp_call *call);
 
-// --- content blocks ------------------------------------------------------------------------------
+// --- content.c: content blocks -------------------------------------------------------------------
 // Collected by the call; a reply sends its own text first, then these in order.
 
 void mcp_call_add_text(struct mcp_call *call, struct span text);
-void mcp_call_add_image(struct mcp_call *call, const char *mime_type, struct span base64);
-void mcp_call_add_audio(struct mcp_call *call, const char *mime_type, struct span base64);
-void mcp_call_add_resource(struct mcp_call *call, const char *uri, const char *mime_type,
-                           struct span text);
 void mcp_call_add_completion(struct mcp_call *call, struct span text);
 
-// --- replies: exactly one per run of the handler -------------------------------------------------
+// --- content.c: replies, exactly one per run of the handler --------------------------------------
 
 // The result of a tool. text {NULL, 0} = no text block. structured: a map valid under the tool's
-// outputSchema, or nil for a tool without one; debug builds abort on one that is not valid.
-// Invalid UTF-8 in text is replaced by U+FFFD.
+// outputSchema, or nil for a tool without one; one that is not valid becomes a failure
+// "malformed-result". Invalid UTF-8 in text is replaced by U+FFFD.
 void mcp_call_reply(struct mcp_call *call, struct span text, value structured, bool is_error);
 // The same with {"ok":false,"error":{"code":…,"message":…}} and the message as text.
 void mcp_call_reply_failure(struct mcp_call *call, const char *code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-// The content of a resource, as text or as bytes. mime_type NULL = that of the registration.
+// The content of a resource. mime_type NULL = that of the registration.
 void mcp_call_reply_text(struct mcp_call *call, const char *mime_type, struct span text);
-void mcp_call_reply_blob(struct mcp_call *call, const char *mime_type, struct span bytes);
 void mcp_call_reply_not_found(struct mcp_call *call);
 void mcp_call_reply_prompt(struct mcp_call *call);  // the blocks, each as a message of the user
 void mcp_call_reply_completion(struct mcp_call *call);
-// A JSON-RPC error. For tools only where the protocol wants one; failures of the domain are
-// results.
+// A JSON-RPC error. For tools only where the protocol demands one; a tool that fails replies with a
+// failure.
 void mcp_call_reply_error(struct mcp_call *call, int code, const char *message);
-// -32021 in the modern era, an error result in the legacy era.
-void mcp_call_reply_missing_capability(struct mcp_call *call, const char *capability);
 
 enum {
     MCP_PARSE_ERROR = -32700,
@@ -276,11 +243,7 @@ enum {
     MCP_INTERNAL_ERROR = -32603,
 };
 
-// Closes the SSE stream of a 2025-11-25 call early; the client comes back for the answer after
-// retry_ms. Nothing happens on other transports and versions.
-void mcp_call_close_stream(struct mcp_call *call, unsigned retry_ms);
-
-// --- metrics (Prometheus text on /metrics) -------------------------------------------------------
+// --- metrics.c: metrics (Prometheus text on /metrics) --------------------------------------------
 
 struct mcp_metric;
 enum mcp_metric_kind { MCP_COUNTER, MCP_GAUGE, MCP_HISTOGRAM };
@@ -296,18 +259,19 @@ void mcp_metric_observe(struct mcp_metric *metric, double seconds);
 typedef void mcp_collect_fn(void *data);
 void mcp_server_add_collector(struct mcp_server *server, mcp_collect_fn *collect, void *data);
 
-// --- transports ----------------------------------------------------------------------------------
+// --- stdio.c: the stdio transport ----------------------------------------------------------------
 
 typedef void mcp_end_fn(void *data);
 
-// Takes over descriptors 0 and 1 (they then lead to /dev/null and standard error, so that no
-// library or child can disturb the protocol) and serves the one client behind them. on_end is
-// called once, after end of input or mcp_server_shutdown(), when all is written: the caller then
-// leaves its loop.
+// Serves the one client on descriptors 0 and 1. The transport moves them away and puts /dev/null
+// and standard error in their place, so that no library or child can disturb the protocol. on_end
+// is called once, after end of input or mcp_server_shutdown(), when everything is written.
 struct mcp_stdio;
 int mcp_stdio_start(struct mcp_server *server, mcp_end_fn *on_end, void *data,
                     struct mcp_stdio **ret_stdio);
 void mcp_stdio_free(struct mcp_stdio *stdio);
+
+// --- http/http.c: the HTTP transport -------------------------------------------------------------
 
 struct mcp_http_options {
     const char *address;  // "127.0.0.1"; any other than 127.0.0.0/8 and ::1 needs a token
@@ -329,3 +293,48 @@ void mcp_http_free(struct mcp_http *http);
 const char *mcp_http_url(const struct mcp_http *http);  // "http://127.0.0.1:7433/mcp"
 // Reads a token file: regular, not readable by group or others, one line of 16 … 4096 characters.
 bool mcp_token_read(const char *path, char **ret_token, struct error *error);
+
+// What follows is used by the fixtures of tests/conformance only; no tool of Cadre calls it.
+
+// --- call.c: for the conformance fixtures only ---------------------------------------------------
+
+struct mcp_server *mcp_call_server(struct mcp_call *call);
+
+enum mcp_log_level {
+    MCP_LOG_DEBUG,
+    MCP_LOG_INFO,
+    MCP_LOG_NOTICE,
+    MCP_LOG_WARNING,
+    MCP_LOG_ERROR,
+    MCP_LOG_CRITICAL,
+    MCP_LOG_ALERT,
+    MCP_LOG_EMERGENCY,
+    MCP_LOG_LEVEL_COUNT,
+};
+// To the client, at or above the level it asked for. logger may be NULL.
+void mcp_call_log(struct mcp_call *call, enum mcp_log_level level, const char *logger, value data);
+// Closes the SSE stream of a 2025-11-25 call early; the client reconnects for the response after
+// retry_ms. No effect on other transports and versions.
+void mcp_call_close_stream(struct mcp_call *call, unsigned retry_ms);
+
+// --- content.c: for the conformance fixtures only ------------------------------------------------
+
+void mcp_call_add_image(struct mcp_call *call, const char *mime_type, struct span base64);
+void mcp_call_add_audio(struct mcp_call *call, const char *mime_type, struct span base64);
+void mcp_call_add_resource(struct mcp_call *call, const char *uri, const char *mime_type,
+                           struct span text);
+void mcp_call_reply_blob(struct mcp_call *call, const char *mime_type, struct span bytes);
+// Error -32021 in the 2026 protocol, an error result in the 2024 protocol.
+void mcp_call_reply_missing_capability(struct mcp_call *call, const char *capability);
+
+// --- elicitation.c: for the conformance fixtures only --------------------------------------------
+
+// A value for the next run of the same handler: sent to the client, signed and bound to this
+// request (2026), or kept here (2024).
+void mcp_call_set_state(struct mcp_call *call, value state);
+value mcp_call_state(const struct mcp_call *call);  // nil in the first run
+
+// --- subscription.c: for the conformance fixtures only -------------------------------------------
+
+enum mcp_list { MCP_LIST_TOOLS, MCP_LIST_RESOURCES, MCP_LIST_PROMPTS, MCP_LIST_COUNT };
+void mcp_notify_list_changed(struct mcp_server *server, enum mcp_list list);

@@ -4,7 +4,7 @@
 #include "mcp/internal.h"
 #include "mcp/schema/schema.h"
 
-static const char *keep_text(struct mcp_call *call, struct span text)
+static const char *copy_text(struct mcp_call *call, struct span text)
 {
     char *copy = region_alloc(call->region, text.length + 1);
     memcpy(copy, text.data, text.length);
@@ -26,7 +26,7 @@ static void refuse_name(struct mcp_call *call, const char *kind, struct span nam
 }
 
 // Notes the parameter `arguments`, if there is one, in the call; false when it was refused.
-static bool take_arguments(struct mcp_call *call)
+static bool read_arguments(struct mcp_call *call)
 {
     value arguments;
     if (!map_find_text(call->params, "arguments", &arguments))
@@ -47,7 +47,7 @@ void method_tools_call(struct mcp_call *call)
         refuse_name(call, "tool", name);
         return;
     }
-    if (!take_arguments(call))
+    if (!read_arguments(call))
         return;
     call->arguments = schema_integers(entry->input_schema, call->region, call->arguments);
     call->tool = entry;
@@ -71,7 +71,7 @@ void method_resources_read(struct mcp_call *call)
         call_finish_params_error(call, "Invalid params: uri must be a string");
         return;
     }
-    call->target = keep_text(call, uri);
+    call->target = copy_text(call, uri);
     call->resource = registry_find_resource(call->server, uri);
     if (!call->resource)
         call->resource = registry_match_template(call->server, call->region, uri, &call->arguments);
@@ -114,7 +114,7 @@ void method_prompts_get(struct mcp_call *call)
         refuse_name(call, "prompt", name);
         return;
     }
-    if (!take_arguments(call))
+    if (!read_arguments(call))
         return;
     if (!check_prompt_arguments(call, &entry->prompt))
         return;
@@ -159,7 +159,7 @@ void method_completion(struct mcp_call *call)
         return;
     }
     call->arguments = argument;
-    call->target = keep_text(call, reference);
+    call->target = copy_text(call, reference);
     const struct completer_entry *entry =
         registry_find_completer(call->server, reference, value_text(name));
     if (!entry) {

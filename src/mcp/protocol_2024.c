@@ -1,4 +1,5 @@
-// The legacy eras, 2024-11-05 to 2025-11-25: a handshake, state per client, requests to the client.
+// The 2024 protocol (versions 2024-11-05 to 2025-11-25): the initialize handshake, state per client,
+// requests to the client.
 #include <sodium.h>
 
 #include "base/assert.h"
@@ -21,7 +22,7 @@ unsigned client_capabilities_read(value capabilities, enum version version)
         bits |= CLIENT_ROOTS;
     value extensions = map_get(capabilities, "extensions");
     if (version == VERSION_2026_07_28 && value_is_map(extensions) &&
-        map_find_text(extensions, "io.modelcontextprotocol/tasks", &ignored))
+        map_find_text(extensions, META_PREFIX "tasks", &ignored))
         bits |= CLIENT_TASKS;
     return bits;
 }
@@ -41,8 +42,8 @@ void method_initialize(struct mcp_call *call)
                                        "capabilities (object) and clientInfo (object)");
         return;
     }
-    peer->version = VERSION_LATEST_LEGACY;
-    version_find_legacy(value_text(version), &peer->version);
+    peer->version = VERSION_LAST_OF_2024;
+    version_find_2024(value_text(version), &peer->version);
     peer->client_can = client_capabilities_read(capabilities, peer->version);
     peer->initialized = true;
     call->version = peer->version;
@@ -51,7 +52,7 @@ void method_initialize(struct mcp_call *call)
     buffer_init(&members, MCP_OUTPUT_LIMIT);
     json_put_text(&members, "protocolVersion", version_names[peer->version]);
     json_name(&members, "capabilities");
-    modern_write_capabilities(call->server, &members, false);
+    server_write_capabilities(call->server, &members, false);
     json_name(&members, "serverInfo");
     server_write_info(call->server, &members);
     json_put_text(&members, "instructions", call->server->info.instructions);
@@ -134,7 +135,7 @@ void method_unsubscribe(struct mcp_call *call)
 
 static void fail_asking(struct mcp_call *call, const char *reason)
 {
-    legacy_forget(call);
+    protocol_2024_cancel_questions(call);
     call->state = CALL_RUNNING;  // as if the handler had said it
     if (call->tool)
         mcp_call_reply_failure(call, "no-answer", "%s", reason);
@@ -149,7 +150,7 @@ static void on_no_answer(evutil_socket_t fd, short what, void *data)
     fail_asking(data, "The client did not answer within 60 seconds.");
 }
 
-void legacy_forget(struct mcp_call *call)
+void protocol_2024_cancel_questions(struct mcp_call *call)
 {
     if (call->state != CALL_ASKING || !call->peer)
         return;
@@ -185,14 +186,14 @@ static void send_client_request(struct mcp_call *call, const char *key, value re
     call_notify(call, &out);
 }
 
-void legacy_ask(struct mcp_call *call)
+void protocol_2024_ask(struct mcp_call *call)
 {
     if (!call->peer || !call->exchange) {
         fail_asking(call, "The client is gone.");
         return;
     }
     call->state = CALL_ASKING;
-    call->round++;
+    call->turn++;
     call->unanswered = map_count(call->pending);
     call_set_timer(call, CLIENT_ANSWER_MS, on_no_answer);
     struct map_cursor cursor = map_iterate(call->pending);
@@ -206,7 +207,7 @@ void legacy_ask(struct mcp_call *call)
     }
 }
 
-void legacy_take_response(struct peer *peer, const struct message *message)
+void protocol_2024_handle_response(struct peer *peer, const struct message *message)
 {
     if (!message->has_id || !value_is_string(message->id))
         return;

@@ -1,11 +1,9 @@
-// The modern era, 2026-07-28: every request carries its own metadata, nothing is remembered.
-// Questions to the client are answers of their own kind; the client repeats the request with what
-// was asked for.
+// The 2026 protocol (version 2026-07-28): stateless, every request carries its own metadata. A
+// question to the client is a result of type input_required; the client repeats the request with
+// the answers.
 #include "base/assert.h"
 #include "mcp/http/http_headers.h"
 #include "mcp/internal.h"
-
-#define META_PREFIX "io.modelcontextprotocol/"
 
 enum { STATE_LIMIT = 64 << 10 };
 
@@ -66,7 +64,7 @@ static bool check_version(struct mcp_call *call, struct span version)
     return false;
 }
 
-bool modern_check(struct mcp_call *call, struct span method)
+bool protocol_2026_check(struct mcp_call *call, struct span method)
 {
     if (!check_required_meta(call))
         return false;
@@ -81,54 +79,13 @@ bool modern_check(struct mcp_call *call, struct span method)
 
 // --- discovery -----------------------------------------------------------------------------------
 
-void server_write_info(const struct mcp_server *server, struct buffer *out)
-{
-    buffer_append_byte(out, '{');
-    json_put_text(out, "name", server->info.name);
-    json_put_text(out, "title", server->info.title);
-    json_put_text(out, "version", server->info.version);
-    buffer_append_byte(out, '}');
-}
-
-static bool offers(const struct mcp_server *server, const char *method, unsigned era)
-{
-    return method_find(server, span_from(method), era) != NULL;
-}
-
-void modern_write_capabilities(const struct mcp_server *server, struct buffer *out, bool modern)
-{
-    unsigned era = modern ? METHOD_MODERN : METHOD_LEGACY;
-    const struct span changes = SPAN("{\"listChanged\":true}"), plain = SPAN("{}");
-    buffer_append_byte(out, '{');
-    if (offers(server, "tools/list", era))
-        json_put_raw(out, "tools", server->info.tools_change ? changes : plain);
-    if (offers(server, "resources/list", era)) {
-        json_name(out, "resources");
-        buffer_append_byte(out, '{');
-        if (server->info.resources_change)
-            json_put_boolean(out, "listChanged", true);
-        if (server->info.subscribe)
-            json_put_boolean(out, "subscribe", true);
-        buffer_append_byte(out, '}');
-    }
-    if (offers(server, "prompts/list", era))
-        json_put_raw(out, "prompts", server->info.prompts_change ? changes : plain);
-    if (offers(server, "completion/complete", era))
-        json_put_raw(out, "completions", plain);
-    if (server->info.logging)
-        json_put_raw(out, "logging", plain);
-    if (modern && server->info.tasks)
-        json_put_raw(out, "extensions", SPAN("{\"" META_PREFIX "tasks\":{}}"));
-    buffer_append_byte(out, '}');
-}
-
 void method_discover(struct mcp_call *call)
 {
     CLEANUP_BUFFER struct buffer members;
     buffer_init(&members, MCP_OUTPUT_LIMIT);
     json_put_raw(&members, "supportedVersions", SPAN("[\"2026-07-28\"]"));
     json_name(&members, "capabilities");
-    modern_write_capabilities(call->server, &members, true);
+    server_write_capabilities(call->server, &members, true);
     json_put_text(&members, "instructions", call->server->info.instructions);
     call_finish_result(call, &members);
 }
@@ -141,7 +98,7 @@ static bool input_error(struct mcp_call *call, const char *message)
     return false;
 }
 
-bool modern_read_input(struct mcp_call *call)
+bool protocol_2026_read_input(struct mcp_call *call)
 {
     value responses, state, key, answer;
     bool has_responses = map_find_text(call->params, "inputResponses", &responses);
@@ -155,7 +112,7 @@ bool modern_read_input(struct mcp_call *call)
                                    "Invalid params: each of inputResponses must be an object");
     }
     if (map_find_text(call->params, "requestState", &state) &&
-        (!value_is_string(state) || !state_verify(call, value_text(state))))
+        (!value_is_string(state) || !request_state_verify(call, value_text(state))))
         return input_error(call, "Invalid requestState");
     if (!has_responses)
         return true;
@@ -166,13 +123,13 @@ bool modern_read_input(struct mcp_call *call)
     return true;
 }
 
-void modern_ask(struct mcp_call *call)
+void protocol_2026_ask(struct mcp_call *call)
 {
     CLEANUP_BUFFER struct buffer members, state;
     buffer_init(&members, MCP_OUTPUT_LIMIT);
     buffer_init(&state, STATE_LIMIT);
-    call->round++;
-    state_sign(call, &state);
+    call->turn++;
+    request_state_sign(call, &state);
     if (state.failed) {
         call_finish_error(call, MCP_RESULT_TOO_LARGE, "The answers given so far are too large",
                           SPAN(""), 200);

@@ -6,7 +6,7 @@
 #include "mcp/internal.h"
 #include "mcp/schema/schema.h"
 
-enum { REGISTRY_LIMIT = 64 << 20, TEMPLATE_VARIABLE_MAX = 4096 };
+enum { TEMPLATE_VARIABLE_MAX = 4096 };
 
 void *registry_alloc(struct mcp_server *server, size_t size)
 {
@@ -22,128 +22,6 @@ const char *registry_text(struct mcp_server *server, const char *text)
     const char *copy = arena_copy_text(&server->arena, span_from(text));
     CHECK(copy);
     return copy;
-}
-
-// --- the server ----------------------------------------------------------------------------------
-
-struct mcp_server *mcp_server_new(struct event_base *base, const struct mcp_server_info *info)
-{
-    struct mcp_server *server = memory_alloc_zero(sizeof(*server));
-    server->base = base;
-    arena_init(&server->arena, REGISTRY_LIMIT);
-    server->schemas = region_new(REGISTRY_LIMIT);
-    server->shapes = region_new(SIZE_MAX);
-    server->info = *info;
-    server->info.name = registry_text(server, info->name);
-    server->info.title = registry_text(server, info->title);
-    server->info.version = registry_text(server, info->version);
-    server->info.instructions = registry_text(server, info->instructions);
-    STAILQ_INIT(&server->tools);
-    STAILQ_INIT(&server->resources);
-    STAILQ_INIT(&server->templates);
-    STAILQ_INIT(&server->prompts);
-    STAILQ_INIT(&server->completers);
-    TAILQ_INIT(&server->calls);
-    TAILQ_INIT(&server->listeners);
-    TAILQ_INIT(&server->peers);
-    TAILQ_INIT(&server->tasks);
-    TAILQ_INIT(&server->transports);
-    server->metrics = metrics_new();
-    server->states = state_keeper_new();
-    return server;
-}
-
-void mcp_server_free(struct mcp_server *server)
-{
-    if (!server)
-        return;
-    CHECK(TAILQ_EMPTY(&server->transports) && TAILQ_EMPTY(&server->peers));
-    while (!TAILQ_EMPTY(&server->calls))
-        call_free(TAILQ_FIRST(&server->calls));
-    while (!TAILQ_EMPTY(&server->listeners))
-        call_free(TAILQ_FIRST(&server->listeners));
-    task_drop_all(server);
-    state_keeper_free(server->states);
-    metrics_free(server->metrics);
-    for (size_t i = 0; i < server->spare_count; i++)
-        region_free(server->spare[i]);
-    region_free(server->shapes);
-    region_free(server->schemas);
-    arena_release(&server->arena);
-    memory_free(server);
-}
-
-void mcp_server_shutdown(struct mcp_server *server, unsigned grace_ms)
-{
-    if (!server->stopping) {
-        server->stopping = true;
-        struct mcp_call *call, *next;
-        for (call = TAILQ_FIRST(&server->listeners); call; call = next) {
-            next = TAILQ_NEXT(call, link);
-            listener_end(call);
-        }
-    }
-    struct transport *transport, *next;
-    for (transport = TAILQ_FIRST(&server->transports); transport; transport = next) {
-        next = TAILQ_NEXT(transport, link);
-        transport->shutdown(transport, grace_ms);
-    }
-}
-
-static void end_calls(struct mcp_server *server, void (*end)(struct mcp_call *call), bool all)
-{
-    struct mcp_call *call = TAILQ_FIRST(&server->calls);
-    while (call) {
-        bool chosen = !call->cancelled && (all || (call->exchange && call->state != CALL_DELAYED));
-        struct mcp_call *next = TAILQ_NEXT(call, link);
-        if (chosen)
-            end(call);
-        call = chosen ? TAILQ_FIRST(&server->calls) : next;  // the end of one may be that of others
-    }
-}
-
-void server_stop_calls(struct mcp_server *server)
-{
-    end_calls(server, call_stop, false);
-}
-
-void server_remove_transport(struct mcp_server *server, struct transport *transport)
-{
-    TAILQ_REMOVE(&server->transports, transport, link);
-    // Nobody is left to hear an answer. Tasks, which belong to no client, are told too.
-    if (TAILQ_EMPTY(&server->transports))
-        end_calls(server, call_cancel, true);
-}
-
-size_t mcp_server_active_calls(const struct mcp_server *server)
-{
-    return server->call_count;
-}
-
-void mcp_server_set_prewake(struct mcp_server *server, mcp_prewake_fn *prewake, void *data)
-{
-    server->prewake = prewake;
-    server->prewake_data = data;
-}
-
-// Regions are kept warm: a small request then allocates nothing from the system.
-struct region *server_region_take(struct mcp_server *server)
-{
-    struct region *region =
-        server->spare_count ? server->spare[--server->spare_count] : region_new(MCP_REGION_LIMIT);
-    region_set_limit(region, MCP_REGION_LIMIT);
-    shapes_share(region, server->shapes);
-    return region;
-}
-
-void server_region_give(struct mcp_server *server, struct region *region)
-{
-    if (server->spare_count == MCP_SPARE_REGIONS || region->peak > MCP_SPARE_BYTES) {
-        region_free(region);
-        return;
-    }
-    region_clear(region);
-    server->spare[server->spare_count++] = region;
 }
 
 // --- tools ---------------------------------------------------------------------------------------

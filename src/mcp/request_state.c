@@ -1,4 +1,4 @@
-// requestState: what a multi round-trip request has to remember between its rounds, carried by the
+// requestState: what a multi round-trip request has to remember between its turns, carried by the
 // client. base64url(payload) "." base64url(HMAC-SHA256(key, payload)); the key lives as long as the
 // process. The payload binds the state to the method, the parameters and the bearer token, and says
 // when it ends. Each state is good once.
@@ -21,25 +21,25 @@ enum {
     BASE64 = sodium_base64_VARIANT_URLSAFE_NO_PADDING,
 };
 
-struct state_keeper {
+struct request_states {
     unsigned char key[crypto_auth_hmacsha256_KEYBYTES];
     char token_hash[crypto_hash_sha256_BYTES * 2 + 1];
     char used[USED_MAX][NONCE_SIZE * 2 + 1];  // nonces, the oldest overwritten first
     size_t next;
 };
 
-struct state_keeper *state_keeper_new(void)
+struct request_states *request_states_new(void)
 {
     CHECK(sodium_init() >= 0);
-    struct state_keeper *keeper = memory_alloc_zero(sizeof(*keeper));
-    randombytes_buf(keeper->key, sizeof(keeper->key));
-    return keeper;
+    struct request_states *states = memory_alloc_zero(sizeof(*states));
+    randombytes_buf(states->key, sizeof(states->key));
+    return states;
 }
 
-void state_keeper_free(struct state_keeper *keeper)
+void request_states_free(struct request_states *states)
 {
-    sodium_memzero(keeper->key, sizeof(keeper->key));
-    memory_free(keeper);
+    sodium_memzero(states->key, sizeof(states->key));
+    memory_free(states);
 }
 
 static void hash_hex(struct span text, char hex[crypto_hash_sha256_BYTES * 2 + 1])
@@ -49,12 +49,12 @@ static void hash_hex(struct span text, char hex[crypto_hash_sha256_BYTES * 2 + 1
     sodium_bin2hex(hex, crypto_hash_sha256_BYTES * 2 + 1, hash, sizeof(hash));
 }
 
-void state_keeper_set_token(struct state_keeper *keeper, const char *token)
+void request_states_set_token(struct request_states *states, const char *token)
 {
-    hash_hex(span_from(token), keeper->token_hash);
+    hash_hex(span_from(token), states->token_hash);
 }
 
-// The parameters without what changes from round to round.
+// The parameters without what changes from turn to turn.
 static void hash_params(struct mcp_call *call, char hex[crypto_hash_sha256_BYTES * 2 + 1])
 {
     CLEANUP_BUFFER struct buffer text;
@@ -79,9 +79,9 @@ static void append_base64(struct buffer *out, const void *data, size_t length)
     buffer_append_text(out, text);
 }
 
-void state_sign(struct mcp_call *call, struct buffer *out)
+void request_state_sign(struct mcp_call *call, struct buffer *out)
 {
-    struct state_keeper *keeper = call->server->states;
+    struct request_states *states = call->server->states;
     unsigned char nonce[NONCE_SIZE], mac[crypto_auth_hmacsha256_BYTES];
     char nonce_hex[NONCE_SIZE * 2 + 1], params_hash[crypto_hash_sha256_BYTES * 2 + 1];
     randombytes_buf(nonce, sizeof(nonce));
@@ -93,11 +93,11 @@ void state_sign(struct mcp_call *call, struct buffer *out)
     buffer_append_byte(&payload, '{');
     json_put_integer(&payload, "version", STATE_VERSION);
     json_put_integer(&payload, "expires", clock_unix_seconds() + STATE_LIFE_S);
-    json_put_integer(&payload, "round", call->round);
+    json_put_integer(&payload, "turn", call->turn);
     json_put_text(&payload, "nonce", nonce_hex);
     json_put_text(&payload, "method", call->method->name);
     json_put_text(&payload, "params", params_hash);
-    json_put_text(&payload, "token", keeper->token_hash);
+    json_put_text(&payload, "token", states->token_hash);
     json_put_value(&payload, "answers", call->answers);
     json_put_value(&payload, "state", call->handler_state);
     buffer_append_byte(&payload, '}');
@@ -105,14 +105,14 @@ void state_sign(struct mcp_call *call, struct buffer *out)
         out->failed = true;
         return;
     }
-    crypto_auth_hmacsha256(mac, (const unsigned char *)payload.data, payload.length, keeper->key);
+    crypto_auth_hmacsha256(mac, (const unsigned char *)payload.data, payload.length, states->key);
     append_base64(out, payload.data, payload.length);
     buffer_append_byte(out, '.');
     append_base64(out, mac, sizeof(mac));
 }
 
 // The payload behind a text whose signature is ours.
-static bool open_payload(struct state_keeper *keeper, struct region *region, struct span text,
+static bool open_payload(struct request_states *states, struct region *region, struct span text,
                          value *ret_payload)
 {
     const char *dot = memchr(text.data, '.', text.length);
@@ -127,39 +127,39 @@ static bool open_payload(struct state_keeper *keeper, struct region *region, str
         sodium_base642bin(mac, sizeof(mac), dot + 1, text.length - length - 1, NULL, &mac_length,
                           NULL, BASE64) ||
         mac_length != crypto_auth_hmacsha256_BYTES ||
-        crypto_auth_hmacsha256_verify(mac, payload, payload_length, keeper->key) != 0)
+        crypto_auth_hmacsha256_verify(mac, payload, payload_length, states->key) != 0)
         return false;
     struct error error;
     return jsonrpc_read(region, (struct span){(const char *)payload, payload_length}, ret_payload,
                         &error);
 }
 
-static bool use_once(struct state_keeper *keeper, struct span nonce)
+static bool use_once(struct request_states *states, struct span nonce)
 {
     for (size_t i = 0; i < USED_MAX; i++)
-        if (span_equal_text(nonce, keeper->used[i]))
+        if (span_equal_text(nonce, states->used[i]))
             return false;
-    char *used = keeper->used[keeper->next++ % USED_MAX];
-    snprintf(used, sizeof(keeper->used[0]), "%.*s", (int)nonce.length, nonce.data);
+    char *used = states->used[states->next++ % USED_MAX];
+    snprintf(used, sizeof(states->used[0]), "%.*s", (int)nonce.length, nonce.data);
     return true;
 }
 
-bool state_verify(struct mcp_call *call, struct span text)
+bool request_state_verify(struct mcp_call *call, struct span text)
 {
-    struct state_keeper *keeper = call->server->states;
+    struct request_states *states = call->server->states;
     char params_hash[crypto_hash_sha256_BYTES * 2 + 1];
     value payload;
-    if (!open_payload(keeper, call->region, text, &payload))
+    if (!open_payload(states, call->region, text, &payload))
         return false;
     hash_params(call, params_hash);
     if (map_get(payload, "version").integer != STATE_VERSION ||
         map_get(payload, "expires").integer < clock_unix_seconds() ||
         !span_equal_text(value_text(map_get(payload, "method")), call->method->name) ||
         !span_equal_text(value_text(map_get(payload, "params")), params_hash) ||
-        !span_equal_text(value_text(map_get(payload, "token")), keeper->token_hash) ||
-        !use_once(keeper, value_text(map_get(payload, "nonce"))))
+        !span_equal_text(value_text(map_get(payload, "token")), states->token_hash) ||
+        !use_once(states, value_text(map_get(payload, "nonce"))))
         return false;
-    call->round = (unsigned)map_get(payload, "round").integer;
+    call->turn = (unsigned)map_get(payload, "turn").integer;
     call->answers = value_retain(map_get(payload, "answers"));
     call->handler_state = value_retain(map_get(payload, "state"));
     return true;

@@ -158,7 +158,7 @@ static bool is_blank(struct span line)
     return true;
 }
 
-static void take_line(struct mcp_stdio *stdio, struct span line)
+static void read_line(struct mcp_stdio *stdio, struct span line)
 {
     if (line.length > 0 && line.data[line.length - 1] == '\r')
         line.length--;
@@ -171,7 +171,7 @@ static void take_line(struct mcp_stdio *stdio, struct span line)
     dispatch_text(stdio->server, exchange_open(stdio), &stdio->peer, line);
 }
 
-static void take_lines(struct mcp_stdio *stdio)
+static void read_lines(struct mcp_stdio *stdio)
 {
     struct buffer *input = &stdio->input;
     size_t start = 0;
@@ -182,7 +182,7 @@ static void take_lines(struct mcp_stdio *stdio)
         if (stdio->skipping)
             stdio->skipping = false;
         else
-            take_line(stdio, (struct span){input->data + start, end - start});
+            read_line(stdio, (struct span){input->data + start, end - start});
         start = stdio->scanned = end + 1;
     }
     buffer_consume(input, start);
@@ -215,10 +215,10 @@ static void stop_reading(struct mcp_stdio *stdio, int64_t grace_ms)
     check_end(stdio);
 }
 
-static void take_end_of_input(struct mcp_stdio *stdio)
+static void handle_end_of_input(struct mcp_stdio *stdio)
 {
     if (stdio->input.length > 0 && !stdio->skipping)  // a last line without its newline
-        take_line(stdio, buffer_span(&stdio->input));
+        read_line(stdio, buffer_span(&stdio->input));
     buffer_release(&stdio->input);
     stop_reading(stdio, EOF_GRACE_MS);
 }
@@ -232,9 +232,9 @@ static void on_readable(evutil_socket_t fd, short what, void *data)
     ssize_t n = read(stdio->in, stdio->input.data + stdio->input.length, READ_SIZE);
     if (n > 0) {
         stdio->input.length += (size_t)n;
-        take_lines(stdio);
+        read_lines(stdio);
     } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-        take_end_of_input(stdio);
+        handle_end_of_input(stdio);
         return;
     }
     if (!stdio->polled && !stdio->ending)
@@ -300,7 +300,7 @@ static void stdio_shutdown(struct transport *transport, unsigned grace_ms)
 // --- set-up --------------------------------------------------------------------------------------
 
 // Moves a descriptor out of the way and puts another file in its place.
-static int take_descriptor(int fd, int replacement)
+static int move_descriptor(int fd, int replacement)
 {
     int moved = fcntl(fd, F_DUPFD_CLOEXEC, 3);
     if (moved < 0)
@@ -313,16 +313,16 @@ static int take_descriptor(int fd, int replacement)
     return moved;
 }
 
-static int take_descriptors(int *ret_in, int *ret_out)
+static int move_descriptors(int *ret_in, int *ret_out)
 {
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (null < 0)
         return -errno;
-    int in = take_descriptor(STDIN_FILENO, null);
+    int in = move_descriptor(STDIN_FILENO, null);
     close(null);
     if (in < 0)
         return in;
-    int out = take_descriptor(STDOUT_FILENO, STDERR_FILENO);
+    int out = move_descriptor(STDOUT_FILENO, STDERR_FILENO);
     if (out < 0) {
         close(in);
         return out;
@@ -347,7 +347,7 @@ int mcp_stdio_start(struct mcp_server *server, mcp_end_fn *on_end_function, void
                     struct mcp_stdio **ret_stdio)
 {
     int in = -1, out = -1;
-    int code = take_descriptors(&in, &out);
+    int code = move_descriptors(&in, &out);
     if (code < 0)
         return code;
     signal(SIGPIPE, SIG_IGN);

@@ -1,5 +1,5 @@
-// Change notifications: to modern clients through the streams of subscriptions/listen, to legacy
-// clients through their channel or session.
+// Change notifications: to clients of the 2026 protocol through the streams of subscriptions/listen,
+// to those of the 2024 protocol through their channel or session.
 #include "base/assert.h"
 #include "mcp/internal.h"
 
@@ -34,7 +34,7 @@ static void listener_send(struct mcp_call *call, const char *method, const struc
         json_append_part(&params, members);
     json_name(&params, "_meta");
     buffer_append_byte(&params, '{');
-    json_put_raw(&params, "io.modelcontextprotocol/subscriptionId", span_from(call->id));
+    json_put_raw(&params, META_PREFIX "subscriptionId", span_from(call->id));
     buffer_append_byte(&params, '}');
     jsonrpc_write_call(&out, NULL, method, &params);
     call_notify(call, &out);
@@ -123,7 +123,7 @@ void method_listen(struct mcp_call *call)
     buffer_init(&agreed, AGREED_MAX);
     write_agreed(call, &agreed);
     if (agreed.failed) {
-        call_finish_params_error(call, "Invalid params: these notifications are too large a wish");
+        call_finish_params_error(call, "Invalid params: the subscription request is too large");
         return;
     }
     call->state = CALL_LISTENING;

@@ -120,7 +120,7 @@ static void start_sweep(struct mcp_server *server)
     event_add(server->task_sweep, &(struct timeval){.tv_sec = TASK_SWEEP_S});
 }
 
-void task_drop_all(struct mcp_server *server)
+void task_free_all(struct mcp_server *server)
 {
     while (!TAILQ_EMPTY(&server->tasks))
         task_free(server, TAILQ_FIRST(&server->tasks));
@@ -148,7 +148,7 @@ static void write_created(struct mcp_call *call, const struct task *task, struct
     buffer_append_text(out, ",\"result\":{\"resultType\":\"task\"");
     write_task(task, out, false);
     buffer_append_text(out, ",\"_meta\":{");
-    json_name(out, "io.modelcontextprotocol/serverInfo");
+    json_name(out, META_PREFIX "serverInfo");
     server_write_info(call->server, out);
     buffer_append_text(out, "}}}");
 }
@@ -228,7 +228,7 @@ void task_ask(struct mcp_call *call)
     }
     call->unanswered = task->question_count;
     call->state = CALL_ASKING;
-    call->round++;
+    call->turn++;
     set_status(call->server, task, "input_required");
 }
 
@@ -261,7 +261,7 @@ void method_task_get(struct mcp_call *call)
     call_finish_result(call, &members);
 }
 
-static void take_answers(struct task *task, value responses)
+static void store_answers(struct task *task, value responses)
 {
     struct mcp_call *work = task->call;
     for (size_t i = 0; i < task->question_count; i++) {
@@ -297,7 +297,7 @@ void method_task_update(struct mcp_call *call)
     struct mcp_call *work = task->call;
     bool asking = work && work->state == CALL_ASKING;
     if (asking)
-        take_answers(task, responses);
+        store_answers(task, responses);
     bool go_on = asking && work->unanswered == 0;
     if (go_on) {
         work->state = CALL_RUNNING;

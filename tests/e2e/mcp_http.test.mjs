@@ -282,7 +282,7 @@ describe('requestState', () => {
     const other = await ask({ name: 'test_input_required_result_tampered_state', arguments: {} });
     const state = await fresh();
     const [payload, mac] = state.split('.');
-    const forged = Buffer.from(Buffer.from(payload, 'base64url').toString().replace('"round":1', '"round":2')).toString('base64url');
+    const forged = Buffer.from(Buffer.from(payload, 'base64url').toString().replace('"turn":1', '"turn":2')).toString('base64url');
     for (const requestState of [other.result.requestState, state.slice(0, -3), state + 'x', `${payload}.`, payload,
       `${forged}.${mac}`, '', '.', 'x.y', 5, null])
       assert.equal((await ask({ name: tool, arguments: {}, inputResponses: answers, requestState })).error?.code, -32602, `${requestState}`);

@@ -20,7 +20,7 @@ enum { TOKEN_MIN = 16, TOKEN_MAX = 4096 };
 
 static void send_metrics(struct mcp_http *http, struct reply *reply)
 {
-    mcp_metric_set(http->connections_gauge, (double)http->watch_count);
+    mcp_metric_set(http->connections_gauge, (double)http->connection_count);
     mcp_metric_set(http->sessions_gauge, (double)http->session_count);
     mcp_metric_set(http->calls_gauge, (double)http->server->call_count);
     CLEANUP_BUFFER struct buffer text;
@@ -30,7 +30,7 @@ static void send_metrics(struct mcp_http *http, struct reply *reply)
     reply_send(reply, 200, "text/plain; version=0.0.4; charset=utf-8", &body, 1);
 }
 
-static void take_delete(struct mcp_http *http, struct reply *reply)
+static void handle_delete(struct mcp_http *http, struct reply *reply)
 {
     bool given;
     struct http_session *session = http_session_find(http, reply->request, &given);
@@ -46,7 +46,7 @@ static void take_delete(struct mcp_http *http, struct reply *reply)
     }
 }
 
-static void take_get(struct mcp_http *http, struct reply *reply)
+static void handle_get(struct mcp_http *http, struct reply *reply)
 {
     bool given;
     struct refusal refusal;
@@ -57,10 +57,10 @@ static void take_get(struct mcp_http *http, struct reply *reply)
     else if (!session)
         reply_refuse(reply,
                      &(struct refusal){.status = 404, .message = "Unknown or expired session"});
-    else if (!guard_check_content(reply->request, false, &refusal))
+    else if (!access_check_content(reply->request, false, &refusal))
         reply_refuse(reply, &refusal);
     else
-        http_session_take_get(session, reply, http_header(reply->request, "Last-Event-ID", NULL));
+        http_session_handle_get(session, reply, http_header(reply->request, "Last-Event-ID", NULL));
 }
 
 static void on_request(struct evhttp_request *request, void *data)
@@ -68,7 +68,7 @@ static void on_request(struct evhttp_request *request, void *data)
     struct mcp_http *http = data;
     struct reply *reply = reply_open(http, request);
     struct refusal refusal;
-    if (!guard_check(http, request, &refusal)) {
+    if (!access_check(http, request, &refusal)) {
         reply_refuse(reply, &refusal);
         return;
     }
@@ -77,17 +77,17 @@ static void on_request(struct evhttp_request *request, void *data)
         reply_send(reply, http->ending ? 503 : 200, "text/plain", &SPAN("ok\n"), 1);
     } else if (strcmp(path, "/metrics") == 0) {
         send_metrics(http, reply);
-    } else if (http->ending || reply->watch->refused) {
+    } else if (http->ending || reply->connection->refused) {
         const char *reason = http->ending ? "The server is stopping" : "Too many connections";
         reply_refuse(reply, &(struct refusal){503, reason, "Retry-After", "1"});
     } else if (evhttp_request_get_command(request) == EVHTTP_REQ_DELETE) {
-        take_delete(http, reply);
+        handle_delete(http, reply);
     } else if (evhttp_request_get_command(request) == EVHTTP_REQ_GET) {
-        take_get(http, reply);
-    } else if (!guard_check_content(request, true, &refusal)) {
+        handle_get(http, reply);
+    } else if (!access_check_content(request, true, &refusal)) {
         reply_refuse(reply, &refusal);
     } else {
-        post_take(http, reply);
+        post_handle(http, reply);
     }
 }
 
@@ -108,9 +108,9 @@ void http_check_end(struct mcp_http *http)
 
 static bool has_output(const struct mcp_http *http)
 {
-    const struct watch *watch;
-    TAILQ_FOREACH (watch, &http->watches, link)
-        if (evbuffer_get_length(bufferevent_get_output(watch->buffer)) > 0)
+    const struct connection *connection;
+    TAILQ_FOREACH (connection, &http->connections, link)
+        if (evbuffer_get_length(bufferevent_get_output(connection->buffer)) > 0)
             return true;
     return false;
 }
@@ -120,7 +120,7 @@ static void on_tick(evutil_socket_t fd, short what, void *data)
     (void)fd;
     (void)what;
     struct mcp_http *http = data;
-    watch_sweep(http);
+    connection_sweep(http);
     http_session_sweep(http);
     if (!http->ending || http->ended)
         return;
@@ -163,14 +163,14 @@ void mcp_http_free(struct mcp_http *http)
     if (!http)
         return;
     http->ending = http->ended = true;
-    post_drop_all(http);
+    exchange_cancel_all(http);
     while (!TAILQ_EMPTY(&http->sessions))
         http_session_free(TAILQ_FIRST(&http->sessions));
     server_remove_transport(http->server, &http->transport);
-    watch_silence_all(http);
+    connection_disable_all(http);
     if (http->evhttp)
         evhttp_free(http->evhttp);
-    watch_free_all(http);
+    connection_free_all(http);
     if (http->tick)
         event_free(http->tick);
     for (char **host = http->allow_hosts; *host; host++)
@@ -207,7 +207,7 @@ static bool is_origin(const char *text)
 static bool check_names(const struct mcp_http_options *options, struct error *error)
 {
     for (const char *const *host = options->allow_hosts; host && *host; host++)
-        if (!guard_is_host_name(*host))
+        if (!access_is_host_name(*host))
             return error_set(error, ERROR_INVALID,
                              "--allow-host takes a name without a port; got '%s'", *host);
     for (const char *const *origin = options->allow_origins; origin && *origin; origin++)
@@ -288,13 +288,13 @@ static void configure(struct mcp_http *http)
                                            EVHTTP_REQ_PUT | EVHTTP_REQ_DELETE | EVHTTP_REQ_OPTIONS |
                                            EVHTTP_REQ_TRACE | EVHTTP_REQ_CONNECT |
                                            EVHTTP_REQ_PATCH);
-    evhttp_set_bevcb(evhttp, watch_new_buffer, http);
+    evhttp_set_bevcb(evhttp, connection_new_buffer, http);
     evhttp_set_gencb(evhttp, on_request, http);
     struct mcp_server *server = http->server;
     http->connections_gauge = mcp_server_add_metric(server, MCP_GAUGE, "mcp_http_connections", NULL,
                                                     "Open HTTP connections");
     http->sessions_gauge = mcp_server_add_metric(server, MCP_GAUGE, "mcp_http_sessions", NULL,
-                                                 "Protocol sessions of legacy clients");
+                                                 "Sessions of clients that sent initialize");
     http->calls_gauge = mcp_server_add_metric(server, MCP_GAUGE, "mcp_calls_active", NULL,
                                               "Requests being worked on");
     http->refused_counter =
@@ -327,9 +327,9 @@ static struct mcp_http *http_new(struct mcp_server *server, const struct mcp_htt
         http->has_token = true;
         crypto_hash_sha256(http->token_hash, (const unsigned char *)options->token,
                            strlen(options->token));
-        state_keeper_set_token(server->states, options->token);
+        request_states_set_token(server->states, options->token);
     }
-    TAILQ_INIT(&http->watches);
+    TAILQ_INIT(&http->connections);
     TAILQ_INIT(&http->replies);
     TAILQ_INIT(&http->exchanges);
     TAILQ_INIT(&http->sessions);

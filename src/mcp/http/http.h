@@ -1,10 +1,9 @@
-// Private to the HTTP transport: the server, connections, replies, legacy sessions and their
-// streams.
+// Private to the HTTP transport: the server, connections, replies, sessions and their streams.
 //
-//   watch    one TCP connection, from accept to close: limits and time-outs
-//   reply    the answer to one HTTP request, JSON or SSE; told when the client goes away
-//   session  a legacy protocol session (Mcp-Session-Id): a peer and its streams
-//   stream   the events of one legacy SSE stream, kept for clients that come back
+//   connection  one TCP connection, from accept to close: limits and time-outs
+//   reply       the answer to one HTTP request, JSON or SSE; notified when the client closes
+//   session     a session of the 2024 protocol (Mcp-Session-Id): a peer and its streams
+//   stream      the events of one SSE stream of a session, kept for clients that reconnect
 #pragma once
 
 #include <event2/buffer.h>
@@ -37,16 +36,7 @@ enum {
     STREAMS_PER_SESSION = 64,
 };
 
-struct watch {
-    TAILQ_ENTRY(watch) link;
-    struct mcp_http *http;
-    struct bufferevent *buffer;  // one reference of ours
-    enum { WATCH_READING, WATCH_BUSY, WATCH_IDLE, WATCH_DRAINING } phase;
-    int64_t since_ms;
-    bool head_seen;  // of the request being read
-    bool refused;    // over the limit: answered with 503
-    bool tuned;
-};
+// --- http.c: the transport -----------------------------------------------------------------------
 
 struct http_session;
 struct http_exchange;
@@ -65,8 +55,8 @@ struct mcp_http {
     char **allow_origins;
     size_t max_connections, max_sessions;
     int64_t session_idle_ms;
-    TAILQ_HEAD(watch_head, watch) watches;
-    size_t watch_count;
+    TAILQ_HEAD(connection_head, connection) connections;
+    size_t connection_count;
     TAILQ_HEAD(reply_head, reply) replies;
     TAILQ_HEAD(http_exchange_head, http_exchange) exchanges;
     struct http_session_list sessions;
@@ -79,16 +69,35 @@ struct mcp_http {
     struct mcp_metric *connections_gauge, *sessions_gauge, *calls_gauge, *refused_counter;
 };
 
+// Finishes the transport, from the event loop, when it is ending and has nothing left to write.
 void http_check_end(struct mcp_http *http);
-struct watch *watch_find(struct mcp_http *http, struct evhttp_request *request);
-struct bufferevent *watch_new_buffer(struct event_base *base, void *data);  // data: the server
-// Forgets closed connections and closes those that take too long.
-void watch_sweep(struct mcp_http *http);
-// Before evhttp closes their descriptors under them.
-void watch_silence_all(struct mcp_http *http);
-void watch_free_all(struct mcp_http *http);
 
-// --- guard: what a request must satisfy before its body is looked at -----------------------------
+// --- http_connection.c: TCP connections ----------------------------------------------------------
+
+struct connection {
+    TAILQ_ENTRY(connection) link;
+    struct mcp_http *http;
+    struct bufferevent *buffer;  // one reference of ours
+    enum { CONNECTION_READING, CONNECTION_BUSY, CONNECTION_IDLE, CONNECTION_DRAINING } phase;
+    int64_t since_ms;
+    bool head_seen;     // of the request being read
+    bool refused;       // over the limit: every request gets 503
+    bool has_no_delay;  // TCP_NODELAY is set
+};
+
+struct bufferevent *connection_new_buffer(struct event_base *base, void *data);  // data: mcp_http
+struct connection *connection_find(struct mcp_http *http, struct evhttp_request *request);
+// A request is being worked on: input is read, to notice a close, but not parsed.
+void connection_set_busy(struct connection *connection);
+// The request is done: evhttp reads the next one.
+void connection_set_idle(struct connection *connection);
+// Frees closed connections and closes those that take too long.
+void connection_sweep(struct mcp_http *http);
+// Stops all events, before evhttp closes the descriptors.
+void connection_disable_all(struct mcp_http *http);
+void connection_free_all(struct mcp_http *http);
+
+// --- http_access.c: checks before the body of a request is parsed --------------------------------
 
 struct refusal {
     int status;
@@ -96,26 +105,28 @@ struct refusal {
     const char *header;  // one more header, "Allow" or "WWW-Authenticate", or NULL
     const char *header_value;
 };
-// Looks at what a client sends before evhttp does: evhttp would read a body of any announced length
-// to its end before it refuses it.
+void refusal_write(const struct refusal *refusal, struct buffer *out);
+// Checks the head of a request before evhttp reads it: evhttp would read a body of any announced
+// length to its end before it refuses it.
 enum head_check { HEAD_PARTIAL, HEAD_GOOD, HEAD_REFUSED };
-enum head_check guard_check_head(struct evbuffer *input, struct refusal *refusal);
+enum head_check access_check_head(struct evbuffer *input, struct refusal *refusal);
+// The first header of this name, or NULL; ret_count may be NULL.
 const char *http_header(struct evhttp_request *request, const char *name, size_t *ret_count);
-bool guard_is_host_name(const char *text);  // as in a Host header, without a port
-// True: go on. Checks Host, Origin, target and token.
-bool guard_check(struct mcp_http *http, struct evhttp_request *request, struct refusal *refusal);
-bool guard_check_content(struct evhttp_request *request, bool is_post, struct refusal *refusal);
+bool access_is_host_name(const char *text);  // as in a Host header, without a port
+// False: refused. Checks Host, Origin, target and token.
+bool access_check(struct mcp_http *http, struct evhttp_request *request, struct refusal *refusal);
+bool access_check_content(struct evhttp_request *request, bool is_post, struct refusal *refusal);
 
-// --- reply ---------------------------------------------------------------------------------------
+// --- http_reply.c: answers to HTTP requests ------------------------------------------------------
 
 struct reply {
     TAILQ_ENTRY(reply) link;
     struct mcp_http *http;
     struct evhttp_request *request;
-    struct watch *watch;
+    struct connection *connection;
     bool streaming;
     bool gone;                             // the client closed the connection
-    void (*on_gone)(struct reply *reply);  // not called by functions of this file
+    void (*on_gone)(struct reply *reply);  // never called from reply_*()
     void *owner;
     struct event *keep_alive;
 };
@@ -131,7 +142,7 @@ void reply_stream(struct reply *reply);  // starts the SSE answer
 // id may be NULL; retry_ms 0 = none. An empty message makes an event without content.
 void reply_event(struct reply *reply, const char *id, unsigned retry_ms, struct span message);
 
-// --- legacy sessions -----------------------------------------------------------------------------
+// --- http_session.c: sessions of the 2024 protocol and their streams -----------------------------
 
 struct stored_event {
     STAILQ_ENTRY(stored_event) link;
@@ -145,11 +156,11 @@ struct stream {
     struct http_session *session;  // NULL once the session is gone
     unsigned id;                   // 0 = the GET stream
     unsigned next_number;
-    unsigned sent;  // number of the latest event that went out
+    unsigned sent;  // number of the latest event that was sent
     bool has_ids;
     bool finished;
     int64_t finished_ms;
-    struct reply *reply;  // NULL while nobody listens
+    struct reply *reply;  // NULL while no client listens
     STAILQ_HEAD(stored_event_head, stored_event) events;
     size_t event_count, event_bytes;
 };
@@ -171,28 +182,28 @@ void http_session_free(struct http_session *session);
 struct http_session *http_session_find(struct mcp_http *http, struct evhttp_request *request,
                                        bool *ret_given);
 void http_session_sweep(struct mcp_http *http);
-void http_session_take_get(struct http_session *session, struct reply *reply,
-                           const char *last_event_id);
+void http_session_handle_get(struct http_session *session, struct reply *reply,
+                             const char *last_event_id);
 
 struct stream *stream_new(struct http_session *session, struct reply *reply, unsigned retry_ms);
 void stream_send(struct stream *stream, struct span message);
 void stream_finish(struct stream *stream);  // the stream may be gone afterwards
-void stream_detach(struct stream *stream);  // its connection is closed; it may be continued
+void stream_detach(struct stream *stream);  // its connection is closed; it may be resumed
 
-// --- POST ----------------------------------------------------------------------------------------
+// --- http_post.c: exchanges opened by POST -------------------------------------------------------
 
 struct http_exchange {
     struct exchange base;
     TAILQ_ENTRY(http_exchange) link;
     struct mcp_http *http;
-    struct http_session *session;  // NULL: modern, or the session was deleted
-    struct reply *reply;           // NULL: the client went away, or is served by the stream
+    struct http_session *session;  // NULL: 2026, or the session was deleted
+    struct reply *reply;           // NULL: the client is gone, or the stream serves it
     struct stream *stream;
-    bool modern;
+    bool is_2026;
     bool opens_session;
-    struct event *patience;  // starts SSE
+    struct event *sse_timer;  // when it fires, the answer becomes a stream
 };
 
-void post_take(struct mcp_http *http, struct reply *reply);
-void post_forget_session(struct http_session *session);
-void post_drop_all(struct mcp_http *http);
+void post_handle(struct mcp_http *http, struct reply *reply);
+void exchange_detach_session(struct http_session *session);
+void exchange_cancel_all(struct mcp_http *http);

@@ -1,5 +1,5 @@
-// Who may ask, and how: Host and Origin against DNS rebinding, the bearer token, the form of the
-// request. Everything here is decided before the body is looked at.
+// Access checks: Host and Origin against DNS rebinding, the bearer token, the form of the request.
+// All of them are made before the body is parsed.
 #include <sodium.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -26,6 +26,12 @@ static bool refuse(struct refusal *refusal, int status, const char *message)
 {
     *refusal = (struct refusal){.status = status, .message = message};
     return false;
+}
+
+void refusal_write(const struct refusal *refusal, struct buffer *out)
+{
+    jsonrpc_write_error(out, MESSAGE_ID_ABSENT, SPAN(""), MCP_INVALID_REQUEST,
+                        span_from(refusal->message), SPAN(""));
 }
 
 static bool refuse_method(struct refusal *refusal, const char *allowed)
@@ -56,7 +62,7 @@ static bool split_host(const char *text, struct span *ret_name)
     return true;
 }
 
-bool guard_is_host_name(const char *text)
+bool access_is_host_name(const char *text)
 {
     struct span name;
     return text[strcspn(text, " \t/")] == '\0' && split_host(text, &name) &&
@@ -141,7 +147,7 @@ static bool announces_too_much(const char *head)
     return false;
 }
 
-enum head_check guard_check_head(struct evbuffer *input, struct refusal *refusal)
+enum head_check access_check_head(struct evbuffer *input, struct refusal *refusal)
 {
     char head[HTTP_HEADER_BYTES + 1];
     size_t length = head_length(input);
@@ -235,7 +241,7 @@ static const char *target_path(struct evhttp_request *request)
     return path ? path : "";
 }
 
-bool guard_check(struct mcp_http *http, struct evhttp_request *request, struct refusal *refusal)
+bool access_check(struct mcp_http *http, struct evhttp_request *request, struct refusal *refusal)
 {
     if (!check_shape(request, refusal) || !check_names(http, request, refusal))
         return false;
@@ -266,7 +272,7 @@ static bool lists_type(const char *accept, const char *type)
     return false;
 }
 
-bool guard_check_content(struct evhttp_request *request, bool is_post, struct refusal *refusal)
+bool access_check_content(struct evhttp_request *request, bool is_post, struct refusal *refusal)
 {
     const char *type = http_header(request, "Content-Type", NULL);
     if (is_post && (!type || strncasecmp(type, "application/json", 16) != 0 ||

@@ -1,5 +1,5 @@
-// The headers that repeat parts of a modern request, so that proxies need not read bodies. All must
-// be there, once, and agree with the body.
+// The headers that repeat parts of a request of the 2026 protocol, so that proxies need not read
+// bodies. Each must be present once and agree with the body.
 #include <sodium.h>
 #include <stdarg.h>
 #include <strings.h>
@@ -122,8 +122,7 @@ static bool check_parameter(struct mcp_call *call, const struct tool_header *hea
     const char *raw = call->exchange->ops->header(call->exchange, header->name, &count);
     if (value_is_nil(argument)) {
         if (raw)
-            return mismatch(call, "Header mismatch: %s is there but its argument is not",
-                            header->name);
+            return mismatch(call, "Header mismatch: %s given without its argument", header->name);
         return true;
     }
     CLEANUP_BUFFER struct buffer text;
@@ -163,7 +162,7 @@ bool headers_check(struct mcp_call *call, struct span method)
         return true;
     if (!compare(call, "Mcp-Method", method))
         return false;
-    const struct method *known = method_find(call->server, method, METHOD_MODERN);
+    const struct method *known = method_find(call->server, method, METHOD_2026);
     if (!known || !known->header_name)
         return true;
     struct span name = call_param_text(call, known->header_name);

@@ -14,8 +14,8 @@ static struct http_exchange *upcast(struct exchange *exchange)
 static void post_free(struct http_exchange *post)
 {
     TAILQ_REMOVE(&post->http->exchanges, post, link);
-    if (post->patience)
-        event_free(post->patience);
+    if (post->sse_timer)
+        event_free(post->sse_timer);
     exchange_release(&post->base);
     memory_free(post);
 }
@@ -146,7 +146,7 @@ static struct mcp_call *find_call(struct mcp_server *server, const struct exchan
 static void on_post_gone(struct reply *reply)
 {
     struct http_exchange *post = reply->owner;
-    if (post->modern) {
+    if (post->is_2026) {
         call_cancel(find_call(post->http->server, &post->base));
         return;
     }
@@ -156,7 +156,7 @@ static void on_post_gone(struct reply *reply)
     reply_end(reply);
 }
 
-void post_forget_session(struct http_session *session)
+void exchange_detach_session(struct http_session *session)
 {
     struct http_exchange *post;
     TAILQ_FOREACH (post, &session->http->exchanges, link) {
@@ -171,14 +171,14 @@ void post_forget_session(struct http_session *session)
     }
 }
 
-void post_drop_all(struct mcp_http *http)
+void exchange_cancel_all(struct mcp_http *http)
 {
     struct http_exchange *post;
     while ((post = TAILQ_FIRST(&http->exchanges)))
         call_cancel(find_call(http->server, &post->base));
 }
 
-static void on_patience_over(evutil_socket_t fd, short what, void *data)
+static void on_sse_timer(evutil_socket_t fd, short what, void *data)
 {
     (void)fd;
     (void)what;
@@ -201,12 +201,12 @@ static struct http_exchange *post_open(struct mcp_http *http, struct reply *repl
     return post;
 }
 
-static void wait_for_answer(struct http_exchange *post)
+static void start_sse_timer(struct http_exchange *post)
 {
-    post->patience = evtimer_new(post->http->server->base, on_patience_over, post);
-    CHECK(post->patience);
+    post->sse_timer = evtimer_new(post->http->server->base, on_sse_timer, post);
+    CHECK(post->sse_timer);
     struct timeval delay = timeval_from_ms(SSE_AFTER_MS);
-    evtimer_add(post->patience, &delay);
+    evtimer_add(post->sse_timer, &delay);
 }
 
 static void refuse(struct http_exchange *post, const struct message *message, int status,
@@ -217,7 +217,7 @@ static void refuse(struct http_exchange *post, const struct message *message, in
                     has_id ? message->id : value_nil(), MCP_INVALID_REQUEST, text);
 }
 
-// The session a legacy message belongs to; NULL when it was refused.
+// The session that a message of the 2024 protocol belongs to; NULL when the message was refused.
 static struct http_session *find_session(struct http_exchange *post, const struct message *message)
 {
     bool given;
@@ -239,44 +239,44 @@ static struct http_session *find_session(struct http_exchange *post, const struc
     return session;
 }
 
-static void take_legacy(struct http_exchange *post, struct region *region, value whole,
-                        const struct message *message)
+static void dispatch_in_session(struct http_exchange *post, struct region *region, value whole,
+                                const struct message *message)
 {
     struct mcp_server *server = post->http->server;
     struct http_session *session = find_session(post, message);
     if (!session) {  // refused, and the exchange is gone
-        server_region_give(server, region);
+        server_region_release(server, region);
         return;
     }
     post->session = session;
-    wait_for_answer(post);
+    start_sse_timer(post);
     if (message)
-        dispatch_legacy(server, &post->base, &post->session->peer, region, message);
+        dispatch_2024(server, &post->base, &post->session->peer, region, message);
     else
         dispatch_batch(server, &post->base, &post->session->peer, region, whole);
 }
 
-static void take_message(struct http_exchange *post, struct region *region, value whole)
+static void dispatch_single(struct http_exchange *post, struct region *region, value whole)
 {
     struct mcp_server *server = post->http->server;
     struct message message = message_classify(whole);
     const char *version = http_header(post->reply->request, "MCP-Protocol-Version", NULL);
-    switch (era_choose(&message, version)) {
-    case ERA_MODERN:
-        post->modern = true;
-        wait_for_answer(post);
-        dispatch_modern(server, &post->base, NULL, region, &message);
+    switch (protocol_choose(&message, version)) {
+    case PROTOCOL_2026:
+        post->is_2026 = true;
+        start_sse_timer(post);
+        dispatch_2026(server, &post->base, NULL, region, &message);
         return;
-    case ERA_LEGACY: take_legacy(post, region, whole, &message); return;
-    case ERA_HEADER_CONFLICT:
+    case PROTOCOL_2024: dispatch_in_session(post, region, whole, &message); return;
+    case PROTOCOL_HEADER_CONFLICT:
         dispatch_refuse(&post->base, 400, MESSAGE_ID_GIVEN, message.id, MCP_HEADER_MISMATCH,
                         "Header mismatch: initialize belongs to the versions before 2026-07-28");
-        server_region_give(server, region);
+        server_region_release(server, region);
         return;
     }
 }
 
-void post_take(struct mcp_http *http, struct reply *reply)
+void post_handle(struct mcp_http *http, struct reply *reply)
 {
     struct http_exchange *post = post_open(http, reply);
     struct evbuffer *input = evhttp_request_get_input_buffer(reply->request);
@@ -284,16 +284,16 @@ void post_take(struct mcp_http *http, struct reply *reply)
     struct span text = {(const char *)evbuffer_pullup(input, -1), length};
     const char *version = http_header(reply->request, "MCP-Protocol-Version", NULL);
     enum version ignored;
-    bool is_legacy = !version || version_find_legacy(span_from(version), &ignored);
+    bool is_2024 = !version || version_find_2024(span_from(version), &ignored);
     value whole;
     struct region *region =
-        dispatch_read(http->server, &post->base, is_legacy ? MESSAGE_ID_NULL : MESSAGE_ID_ABSENT,
+        dispatch_read(http->server, &post->base, is_2024 ? MESSAGE_ID_NULL : MESSAGE_ID_ABSENT,
                       text.data ? text : SPAN(""), &whole);
     if (!region)
         return;
     evbuffer_drain(input, length);
     if (value_is_vector(whole))
-        take_legacy(post, region, whole, NULL);
+        dispatch_in_session(post, region, whole, NULL);
     else
-        take_message(post, region, whole);
+        dispatch_single(post, region, whole);
 }

@@ -1,6 +1,6 @@
-// Legacy protocol sessions and their streams. A session holds what initialize agreed on and nothing
-// else. A stream keeps its latest events, so that a client whose connection broke can come back for
-// the rest.
+// Sessions of the 2024 protocol and their streams. A session holds the result of initialize and
+// nothing else. A stream keeps its latest events, so that a client whose connection broke can
+// reconnect and receive the rest.
 #include <sodium.h>
 
 #include "base/assert.h"
@@ -183,8 +183,8 @@ static void continue_stream(struct http_session *session, struct reply *reply,
     resume(stream, reply, number);
 }
 
-void http_session_take_get(struct http_session *session, struct reply *reply,
-                           const char *last_event_id)
+void http_session_handle_get(struct http_session *session, struct reply *reply,
+                             const char *last_event_id)
 {
     if (last_event_id) {
         continue_stream(session, reply, last_event_id);
@@ -264,7 +264,7 @@ static void stream_close(struct stream *stream)
 void http_session_free(struct http_session *session)
 {
     struct mcp_http *http = session->http;
-    post_forget_session(session);
+    exchange_detach_session(session);
     struct stream *stream;
     while ((stream = TAILQ_FIRST(&session->streams)))
         stream_close(stream);

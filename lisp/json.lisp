@@ -11,6 +11,8 @@
 (in-package "CADRE-AGENT")
 
 (defconstant +maximum-depth+ 512)
+(defconstant +first-printable+ 32)      ; lower codes are control characters
+(defconstant +delete+ 127)              ; the last code of ASCII
 
 (define-condition json-error (error)
   ((reason :initarg :reason :reader json-error-reason))
@@ -87,10 +89,10 @@
   "A character that may not stand in a JSON string as it is."
   (declare (type (unsigned-byte 8) code))
   (flet ((hexadecimal (digit) (char-code (schar "0123456789abcdef" digit))))
-    (write-octet 92 writer)
-    (case code
-      ((34 92) (write-octet code writer))
-      (10 (write-octet 110 writer))
+    (write-octet (octet #\\) writer)
+    (case (code-char code)
+      ((#\" #\\) (write-octet code writer))
+      (#\Newline (write-octet (octet #\n) writer))
       (t (write-ascii "u00" writer)
          (write-octet (hexadecimal (ash code -4)) writer)
          (write-octet (hexadecimal (logand code 15)) writer)))))
@@ -101,33 +103,35 @@
   (macrolet ((write-characters (type)
                `(loop for character across (the ,type string)
                       for code = (char-code character)
-                      do (cond ((or (< code 32) (= code 34) (= code 92) (= code 127))
+                      do (cond ((or (< code +first-printable+)
+                                    (= code (octet #\")) (= code (octet #\\))
+                                    (= code +delete+))
                                 (write-escaped code writer))
-                               ((< code 127) (write-octet code writer))
+                               ((< code +delete+) (write-octet code writer))
                                (t (write-code-point code writer))))))
-    (write-octet 34 writer)
+    (write-octet (octet #\") writer)
     (etypecase string
       (simple-base-string (write-characters simple-base-string))
       ((simple-array character (*)) (write-characters (simple-array character (*))))
       (string (let ((string (coerce string '(simple-array character (*)))))
                 (write-characters (simple-array character (*))))))
-    (write-octet 34 writer)))
+    (write-octet (octet #\") writer)))
 
 (defun write-json-integer (integer writer)
   (cond ((minusp integer)
-         (write-octet 45 writer)
+         (write-octet (octet #\-) writer)
          (write-json-integer (- integer) writer))
         ((typep integer 'fixnum) (write-digits integer writer))
         (t
          (multiple-value-bind (rest digit) (truncate integer 10)
            (write-json-integer rest writer)
-           (write-octet (+ 48 digit) writer)))))
+           (write-octet (+ (octet #\0) digit) writer)))))
 
 (defun write-digits (integer writer)
   (declare (type (and fixnum unsigned-byte) integer) (optimize speed))
   (multiple-value-bind (rest digit) (truncate integer 10)
     (when (plusp rest) (write-digits rest writer))
-    (write-octet (+ 48 digit) writer)))
+    (write-octet (+ (octet #\0) digit) writer)))
 
 (defun write-json-float (float writer)
   "Shortest digits that read back as FLOAT; infinities and NaN have no JSON and become null."
@@ -135,15 +139,15 @@
          (write-ascii "null" writer))
         ((zerop float) (write-ascii (if (minusp (float-sign float)) "-0.0" "0.0") writer))
         (t
-         (when (minusp float) (write-octet 45 writer))
+         (when (minusp float) (write-octet (octet #\-) writer))
          (multiple-value-bind (position digits) (shortest-digits (abs float))
            (write-octet (char-code (char digits 0)) writer)
-           (write-octet 46 writer)
+           (write-octet (octet #\.) writer)
            (if (= (length digits) 1)
-               (write-octet 48 writer)
+               (write-octet (octet #\0) writer)
                (write-ascii (coerce (subseq digits 1) 'simple-string) writer))
            (unless (= position 1)
-             (write-octet 101 writer)
+             (write-octet (octet #\e) writer)
              (write-json-integer (1- position) writer))))))
 
 (defun write-json (value writer)
@@ -153,22 +157,22 @@
     (float (write-json-float (coerce value 'double-float) writer))
     (keyword (write-ascii (ecase value (:true "true") (:false "false") (:null "null")) writer))
     (cons
-     (write-octet 123 writer)
+     (write-octet (octet #\{) writer)
      (loop with first = t
            for (name member) on (cdr value) by #'cddr
            when member
-             do (if first (setf first nil) (write-octet 44 writer))
+             do (if first (setf first nil) (write-octet (octet #\,) writer))
                 (write-json-string name writer)
-                (write-octet 58 writer)
+                (write-octet (octet #\:) writer)
                 (write-json member writer))
-     (write-octet 125 writer))
+     (write-octet (octet #\}) writer))
     (simple-vector
-     (write-octet 91 writer)
+     (write-octet (octet #\[) writer)
      (loop for element across value
            for first = t then nil
-           do (unless first (write-octet 44 writer))
+           do (unless first (write-octet (octet #\,) writer))
               (write-json element writer))
-     (write-octet 93 writer))))
+     (write-octet (octet #\]) writer))))
 
 (defun json-text (value)
   "VALUE as octets, for tests and for messages outside the channel."
@@ -196,7 +200,8 @@
 
 (defun skip-json-space (source)
   (declare (type source source) (optimize speed))
-  (loop while (member (peek-octet source) '(32 10 13 9)) do (incf (source-position source))))
+  (loop while (member (code-char (peek-octet source)) '(#\Space #\Newline #\Return #\Tab))
+        do (incf (source-position source))))
 
 (defun expect (text source)
   (declare (type source source))
@@ -217,8 +222,8 @@
     (cond ((<= #xdc00 code #xdfff) #xfffd)
           ((not (<= #xd800 code #xdbff)) code)
           ((and (< (1+ (source-position source)) (source-end source))
-                (= (aref (source-octets source) (source-position source)) 92)
-                (= (aref (source-octets source) (1+ (source-position source))) 117))
+                (= (aref (source-octets source) (source-position source)) (octet #\\))
+                (= (aref (source-octets source) (1+ (source-position source))) (octet #\u)))
            (let ((mark (source-position source)))
              (incf (source-position source) 2)
              (let ((low (read-hex4 source)))
@@ -254,8 +259,11 @@ of another kind."
          (start (source-position source))
          (end (loop for index of-type index from start below (source-end source)
                     for octet = (aref octets index)
-                    do (cond ((= octet 34) (return index))
-                             ((or (< octet 32) (= octet 92) (> octet 127)) (return nil))))))
+                    do (cond ((= octet (octet #\")) (return index))
+                             ((or (< octet +first-printable+)
+                                  (= octet (octet #\\))
+                                  (> octet +delete+))
+                              (return nil))))))
     (when end
       (let ((text (make-string (- end start))))
         (loop for to of-type index from 0
@@ -268,7 +276,21 @@ of another kind."
   "After the opening quote."
   (or (read-plain-string source) (read-any-string source)))
 
+(defun read-escape (source)
+  "Code point of an escape, after the backslash."
+  (let ((letter (next-octet source)))
+    (case (code-char letter)
+      (#\n (octet #\Newline))
+      (#\t (octet #\Tab))
+      (#\r (octet #\Return))
+      (#\b (octet #\Backspace))
+      (#\f (octet #\Page))
+      ((#\" #\\ #\/) letter)
+      (#\u (read-escaped-code-point source))
+      (t (json-fail "bad escape")))))
+
 (defun read-any-string (source)
+  "A string with escapes or characters beyond ASCII, after the opening quote."
   (declare (type source source) (optimize speed))
   (let* ((size 64) (text (make-string size)) (fill 0))
     (declare (type index size fill) (type (simple-array character (*)) text))
@@ -284,16 +306,10 @@ of another kind."
       (loop
         (when (>= (source-position source) (source-end source)) (json-fail "unterminated string"))
         (let ((octet (next-octet source)))
-          (cond ((= octet 34) (return (subseq text 0 fill)))
-                ((= octet 92)
-                 (add (let ((letter (next-octet source)))
-                        (case (code-char letter)
-                          (#\n 10) (#\t 9) (#\r 13) (#\b 8) (#\f 12)
-                          ((#\" #\\ #\/) letter)
-                          (#\u (read-escaped-code-point source))
-                          (t (json-fail "bad escape"))))))
-                ((< octet 32) (json-fail "control character in string"))
-                ((< octet 128) (add octet))
+          (cond ((= octet (octet #\")) (return (subseq text 0 fill)))
+                ((= octet (octet #\\)) (add (read-escape source)))
+                ((< octet +first-printable+) (json-fail "control character in string"))
+                ((<= octet +delete+) (add octet))
                 (t (add (read-utf8-rest octet source)))))))))
 
 (defconstant +plain-digits+ 18)         ; they fit into a fixnum
@@ -306,16 +322,16 @@ of another kind."
          (end (min (source-end source) (+ start +plain-digits+)))
          (value 0)
          (behind (loop for index of-type index from start below end
-                       for digit = (- (aref octets index) 48)
-                       while (<= 0 digit 9)
+                       for digit = (octet-digit (aref octets index))
+                       while digit
                        do (setf value (+ (* 10 value) digit))
                        finally (return index))))
     (declare (type index start end behind) (type (integer 0 #.(1- (expt 10 18))) value))
     (setf (source-position source) behind)
     (cond ((or (= behind start)
-               (member (peek-octet source) '(46 69 101))  ; a float
-               (<= 48 (peek-octet source) 57)             ; more digits
-               (and (= 48 (aref octets start)) (> behind (1+ start))))
+               (member (code-char (peek-octet source)) '(#\. #\E #\e)) ; a float
+               (octet-digit (peek-octet source))                      ; more digits
+               (and (= (octet #\0) (aref octets start)) (> behind (1+ start))))
            (setf (source-position source) start)
            nil)
           (t value))))
@@ -323,39 +339,50 @@ of another kind."
 (defun read-json-number (source)
   (or (read-plain-integer source) (read-any-number source)))
 
+(defun read-digits (source)
+  "Value and number of the decimal digits that follow, of which there must be one."
+  (loop with value = 0
+        for digit = (octet-digit (peek-octet source))
+        while digit
+        count t into count
+        do (incf (source-position source))
+           (setf value (+ (* 10 value) digit))
+        finally (if (zerop count)
+                    (json-fail "digit expected")
+                    (return (values value count)))))
+
+(defun read-integer-part (source)
+  (let ((leading-zero (= (peek-octet source) (octet #\0))))
+    (multiple-value-bind (value count) (read-digits source)
+      (when (and leading-zero (> count 1)) (json-fail "leading zero"))
+      value)))
+
+(defun read-exponent (source)
+  "Value of the exponent, after the E."
+  (let ((sign (case (code-char (peek-octet source))
+                (#\- (next-octet source) -1)
+                (#\+ (next-octet source) 1)
+                (t 1))))
+    (* sign (read-digits source))))
+
 (defun read-any-number (source)
-  (let ((negative (and (= (peek-octet source) 45) (next-octet source))))
-    (flet ((digits ()
-             (loop with value = 0
-                   for octet = (peek-octet source)
-                   while (<= 48 octet 57)
-                   count t into count
-                   do (incf (source-position source))
-                      (setf value (+ (* 10 value) (- octet 48)))
-                   finally (if (zerop count)
-                               (json-fail "digit expected")
-                               (return (values value count))))))
-      (let ((leading-zero (= (peek-octet source) 48)))
-        (multiple-value-bind (integer count) (digits)
-          (when (and leading-zero (> count 1)) (json-fail "leading zero"))
-          (let ((fraction 0) (fraction-count 0) (exponent 0) (floating nil))
-            (when (= (peek-octet source) 46)
-              (next-octet source)
-              (setf floating t)
-              (multiple-value-setq (fraction fraction-count) (digits)))
-            (when (member (peek-octet source) '(69 101))
-              (next-octet source)
-              (setf floating t)
-              (let ((sign (case (peek-octet source)
-                            (45 (next-octet source) -1)
-                            (43 (next-octet source) 1)
-                            (t 1))))
-                (setf exponent (* sign (digits)))))
-            (let ((value (if floating
-                             (decimal-float (+ fraction (* integer (expt 10 fraction-count)))
-                                            (- exponent fraction-count))
-                             integer)))
-              (if negative (- value) value))))))))
+  "A number with a sign, a fraction or an exponent, or with many digits."
+  (let* ((negative (and (= (peek-octet source) (octet #\-)) (next-octet source)))
+         (integer (read-integer-part source))
+         (fraction 0) (fraction-count 0) (exponent 0) (floating nil))
+    (when (= (peek-octet source) (octet #\.))
+      (next-octet source)
+      (setf floating t)
+      (multiple-value-setq (fraction fraction-count) (read-digits source)))
+    (when (member (code-char (peek-octet source)) '(#\E #\e))
+      (next-octet source)
+      (setf floating t
+            exponent (read-exponent source)))
+    (let ((value (if floating
+                     (decimal-float (+ fraction (* integer (expt 10 fraction-count)))
+                                    (- exponent fraction-count))
+                     integer)))
+      (if negative (- value) value))))
 
 (defun decimal-float (mantissa exponent)
   "MANTISSA * 10^EXPONENT as a double, rightly rounded; out of range is refused."
@@ -391,7 +418,7 @@ of another kind."
     (next-octet source)
     (skip-json-space source)
     (let ((members '()))
-      (if (= (peek-octet source) 125)
+      (if (= (peek-octet source) (octet #\}))
           (next-octet source)
           (loop
             (skip-json-space source)
@@ -401,9 +428,9 @@ of another kind."
             (expect ":" source)
             (push (read-json-value source) members)
             (skip-json-space source)
-            (case (next-octet source)
-              (44)
-              (125 (return))
+            (case (code-char (next-octet source))
+              (#\,)
+              (#\} (return))
               (t (json-fail "comma or brace expected")))))
       (cons :object (nreverse members)))))
 
@@ -412,14 +439,14 @@ of another kind."
     (next-octet source)
     (skip-json-space source)
     (let ((elements '()))
-      (if (= (peek-octet source) 93)
+      (if (= (peek-octet source) (octet #\]))
           (next-octet source)
           (loop
             (push (read-json-value source) elements)
             (skip-json-space source)
-            (case (next-octet source)
-              (44)
-              (93 (return))
+            (case (code-char (next-octet source))
+              (#\,)
+              (#\] (return))
               (t (json-fail "comma or bracket expected")))))
       (coerce (nreverse elements) 'simple-vector))))
 

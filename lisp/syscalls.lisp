@@ -29,7 +29,18 @@
 (deftype index () '(integer 0 #.(ash most-positive-fixnum -2)))
 
 (defun make-octets (size)
+  "SIZE octets of any value."
   (make-array size :element-type '(unsigned-byte 8)))
+
+(defmacro octet (character)
+  "The octet that is the ASCII CHARACTER, as a constant."
+  (char-code character))
+
+(declaim (inline octet-digit))
+(defun octet-digit (octet)
+  "Value of the decimal digit OCTET; NIL when it is no digit."
+  (declare (type (unsigned-byte 8) octet))
+  (and (<= (octet #\0) octet (octet #\9)) (- octet (octet #\0))))
 
 (declaim (inline errno))
 (defun errno () (get-errno))

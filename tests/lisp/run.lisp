@@ -13,9 +13,9 @@
 ;; What the compiler prints is shown only when it fails.
 (let ((output (make-string-output-stream)))
   (handler-bind ((error (lambda (condition)
-                          (write-string (get-output-stream-string output))
-                          (format t "~A~%" condition)
-                          (sb-ext:exit :code 1 :abort t))))
+                          (write-string (get-output-stream-string output) sb-sys:*stdout*)
+                          (format sb-sys:*stdout* "~A~%" condition)
+                          (sb-ext:exit :code 1))))
     (let ((*standard-output* output) (*error-output* output))
       (asdf:load-system "cadre-agent/tests"))))
 

@@ -28,6 +28,7 @@
   :components ((:file "package")
                (:file "syscalls")
                (:file "sbcl")
+               (:file "state")
                (:file "json")
                (:file "channel")
                (:file "streams")

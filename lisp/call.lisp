@@ -44,9 +44,6 @@
   ;; clocks at its start
   (clocks nil))
 
-(defglobal *main-thread* nil)
-(defglobal *supervisor-pid* 0)
-
 (defglobal *call* nil)                  ; the call of the main thread, NIL while idle
 (declaim (type (or null call) *call*))
 
@@ -54,7 +51,7 @@
 
 (defglobal *call-end* (list :call-end)) ; catch tag no user code can name
 
-(defun in-main-thread-p () (eq sb-thread:*current-thread* *main-thread*))
+(defun in-main-thread-p () (eq sb-thread:*current-thread* (agent-main-thread *agent*)))
 
 ;;; --- clocks -------------------------------------------------------------------------------------
 

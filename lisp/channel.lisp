@@ -25,15 +25,12 @@
     +hello+ 16 +result+ 17 +snapped+ 18 +snap-failed+ 19 +woke+ 20 +exiting+ 21
     +frames+ 22 +adopted+ 23 +wake-failed+ 24))
 
-(defglobal *channel* +main-channel+)
-(defglobal *registered-pid* 0)
-(defglobal *channel-inodes* '())        ; alist: descriptor → inode at start
 (defglobal *outgoing* (make-writer))
 (defglobal *incoming* (make-octets (+ +header-size+ +payload-limit+)))
-(declaim (type octets *incoming*) (type fixnum *channel* *registered-pid*))
+(declaim (type octets *incoming*))
 
 (defun register-process ()
-  (setf *registered-pid* (process-id)))
+  (setf (agent-registered-pid *agent*) (process-id)))
 
 (defun register-channels ()
   "Remember what the channel descriptors are; true when both are open."
@@ -41,12 +38,12 @@
         for inode = (nth-value 1 (file-identity fd))
         always inode
         do (close-on-exec fd)
-           (push (cons fd inode) *channel-inodes*)))
+           (push (cons fd inode) (agent-channel-inodes *agent*))))
 
 (defun check-channel ()
-  (unless (= (process-id) *registered-pid*) (exit-now 0))
-  (unless (eql (nth-value 1 (file-identity *channel*))
-               (cdr (assoc *channel* *channel-inodes*)))
+  (unless (= (process-id) (agent-registered-pid *agent*)) (exit-now 0))
+  (unless (eql (nth-value 1 (file-identity (agent-channel *agent*)))
+               (cdr (assoc (agent-channel *agent*) (agent-channel-inodes *agent*))))
     (exit-now +exit-channel-lost+)))
 
 (declaim (inline (setf u32-at) u32-at))
@@ -69,7 +66,7 @@
   (declare (type octets octets) (type index start end))
   (with-pinned-objects (octets)
     (loop
-      (let ((sent (c-call "send" long (int *channel*)
+      (let ((sent (c-call "send" long (int (agent-channel *agent*))
                           (system-area-pointer (sap+ (vector-sap octets) start))
                           (unsigned-long (- end start)) (int #x4000)))) ; MSG_NOSIGNAL
         (cond ((>= sent 0) (return))
@@ -109,7 +106,7 @@ the room left at the start or the end of the frame already sent: one buffer, no 
   "Length of the next packet in *INCOMING*, or NIL when there is none and FLAGS say not to wait."
   (loop
     (let ((size (with-pinned-objects (*incoming*)
-                  (c-call "recv" long (int *channel*)
+                  (c-call "recv" long (int (agent-channel *agent*))
                           (system-area-pointer (vector-sap *incoming*))
                           (unsigned-long (length *incoming*)) (int flags)))))
       (cond ((plusp size) (return size))
@@ -119,7 +116,7 @@ the room left at the start or the end of the frame already sent: one buffer, no 
             (t (exit-now +exit-channel-lost+))))))
 
 (defun message-waiting-p ()
-  (plusp (c-call "recv" long (int *channel*) (unsigned-long 0) (unsigned-long 0)
+  (plusp (c-call "recv" long (int (agent-channel *agent*)) (unsigned-long 0) (unsigned-long 0)
                  (int #x62))))          ; MSG_PEEK, MSG_TRUNC (so the size counts), MSG_DONTWAIT
 
 (defconstant +spin-microseconds+ 200)

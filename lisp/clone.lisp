@@ -49,7 +49,7 @@ pthread_kill of the main thread (and with it SBCL's stop-the-world) fails after 
 ;;; --- threads ------------------------------------------------------------------------------------
 
 (defun user-threads ()
-  (remove *main-thread* (sb-thread:list-all-threads)))
+  (remove (agent-main-thread *agent*) (sb-thread:list-all-threads)))
 
 (defun thread-label (thread)
   (let ((name (sb-thread:thread-name thread)))
@@ -131,13 +131,13 @@ descriptor that it has closed."
     (let ((signal (wait-for-wake-signal))
           (sender (u32-at *signal-information* 16)) ; si_pid
           (value (u32-at *signal-information* 24))) ; si_value
-      (cond ((and (= signal +wake-signal+) (= sender *supervisor-pid*))
+      (cond ((and (= signal +wake-signal+) (= sender (agent-supervisor-pid *agent*)))
              (if (= value +wake-to-stop-listening+)
                  (stop-listening)
                  (return value)))
             ((and (= signal +wake-signal+) (logtest value +closed-mark+))
              (disconnect-descriptor (logxor value +closed-mark+)))
-            ((minusp (c-call "kill" int (int *supervisor-pid*) (int 0)))
+            ((minusp (c-call "kill" int (int (agent-supervisor-pid *agent*)) (int 0)))
              (exit-now 0))))))
 
 (defun die-with-supervisor ()
@@ -147,10 +147,14 @@ its parent is the head, which it must outlive; parked, it looks now and then, wo
 its channel closed."
   (when (clones-are-siblings-p)
     (die-with-parent)
-    (unless (= (parent-process-id) *supervisor-pid*) (exit-now 0))))
+    (unless (= (parent-process-id) (agent-supervisor-pid *agent*)) (exit-now 0))))
 
 (defstruct (parked (:constructor make-parked (kind number offsets threads)))
   kind number offsets threads)
+
+(defun choose-channel (value)
+  "The channel of a process that was woken with VALUE."
+  (setf (agent-channel *agent*) (if (= value +wake-as-copy+) +aux-channel+ +main-channel+)))
 
 (defun park (parked)
   "Wait to be woken, again and again; returns only in a clone of this process, with the wake
@@ -164,7 +168,7 @@ value. Every signal is blocked meanwhile: nothing may run in a process that stan
              (wake-up parked value)
              (return value))
             ((minusp pid)
-             (setf *channel* (if (= value +wake-as-copy+) +aux-channel+ +main-channel+))
+             (choose-channel value)
              (send-message +wake-failed+ 0
                            (object "pid" (process-id)
                                    "reason" "the process could not clone itself")))))))
@@ -172,17 +176,17 @@ value. Every signal is blocked meanwhile: nothing may run in a process that stan
 (defun wake-up (parked value)
   "Make this clone of a parked process a working one and say so. Timers come last: one that is due
 may end the process, which must not look like a snapshot that cannot be woken."
-  (let ((from *registered-pid*) (unscheduled 0))
+  (let ((from (agent-registered-pid *agent*)) (unscheduled 0))
     (die-with-supervisor)
     (leave-process-group)
     (register-process)
-    (setf *channel* (if (= value +wake-as-copy+) +aux-channel+ +main-channel+))
+    (choose-channel value)
     (restore-offsets (parked-offsets parked))
     (when (= value +wake-without-finalizers+) (discard-pending-finalizers))
     (when (= value +wake-without-timers+) (setf unscheduled (discard-timers)))
     (drain-channel)
     (send-message +woke+ 0
-                  (object "pid" *registered-pid*
+                  (object "pid" (agent-registered-pid *agent*)
                           "from" from
                           "kind" (parked-kind parked)
                           "number" (parked-number parked)

@@ -9,34 +9,31 @@
 (defstruct (situation (:constructor make-situation (call condition frames restarts)))
   call condition frames restarts)
 
-(defglobal *situation* nil)             ; of a copy of a post-mortem, until a restart is taken
-
-(defglobal *frozen-descriptors* '())    ; open when the error was frozen
-
 (defun close-keeping-file (original stream &rest arguments)
   "Unwinding closes files that were being written with :ABORT, which deletes them; without it the
 renamed original may be deleted. The session did its part when it unwound; a try that comes by once
 more must not do it to what has the name by now."
   (let ((descriptor (and (typep stream 'fd-stream) (open-stream-p stream)
                          (fd-stream-fd stream))))
-    (when (member descriptor *frozen-descriptors*)
-      (setf *frozen-descriptors* (remove descriptor *frozen-descriptors*))
+    (when (member descriptor (agent-frozen-descriptors *agent*))
+      (setf (agent-frozen-descriptors *agent*)
+            (remove descriptor (agent-frozen-descriptors *agent*)))
       (detach-file stream)))
   (apply original stream arguments))
 
 (defun protect-frozen-files ()
-  (setf *frozen-descriptors* (open-descriptors))
+  (setf (agent-frozen-descriptors *agent*) (open-descriptors))
   (sb-int:encapsulate 'close 'cadre #'close-keeping-file))
 
 (defun release-frozen-files ()
   "This process is the session from now on, and what it does to files is meant."
-  (setf *frozen-descriptors* '())
+  (setf (agent-frozen-descriptors *agent*) '())
   (sb-int:unencapsulate 'close 'cadre))
 
 (defun debug-loop (call condition frames restarts)
   "Serve requests about the frozen error. Returns never, or by a restart."
   (protect-frozen-files)
-  (setf *situation* (make-situation call condition frames restarts)
+  (setf (agent-situation *agent*) (make-situation call condition frames restarts)
         *call* nil)
   (loop
     (multiple-value-bind (type number request) (receive-message)
@@ -48,7 +45,7 @@ more must not do it to what has the name by now."
         (#.+quit+ (exit-now 0))))))
 
 (defun current-situation ()
-  (or *situation* (fail "protocol" "This process holds no frozen error.")))
+  (or (agent-situation *agent*) (fail "protocol" "This process holds no frozen error.")))
 
 ;;; --- frames and their variables -----------------------------------------------------------------
 
@@ -432,13 +429,13 @@ variables that are not alive."
           (call-timed-out call) nil
           (call-stoppable call) t)
     (prepare-call call)
-    (setf *situation* nil
+    (setf (agent-situation *agent*) nil
           *call* call)))
 
 (defun perform-restart (number request)
   "Evaluate what the request brings, then take the restart in the frozen call."
   (let ((attempt (make-request-call number request))
-        (call (situation-call *situation*)))
+        (call (situation-call (agent-situation *agent*))))
     (setf *call* attempt
           (call-freezing attempt) nil)
     (prepare-call attempt)

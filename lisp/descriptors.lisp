@@ -40,8 +40,9 @@
   (loop with number = nil
         for octet = (aref *directory-buffer* position)
         until (zerop octet)
-        do (unless (<= 48 octet 57) (return nil))
-           (setf number (+ (* 10 (or number 0)) (- octet 48)))
+        do (let ((digit (octet-digit octet)))
+             (unless digit (return nil))
+             (setf number (+ (* 10 (or number 0)) digit)))
            (incf position)
         finally (return number)))
 
@@ -68,9 +69,6 @@ with its buffers at a place the file is no longer at."
 (defconstant +closed-mark+ #x40000000)  ; in the value of a wake signal: the rest is a descriptor
 (defconstant +closing-timeout+ 100000) ; microseconds
 
-(defglobal *parked-connections* '())    ; (descriptor device inode), as of the last clone
-(declaim (type list *parked-connections*))
-
 (defun file-type (fd)
   (case (ash (or (nth-value 2 (file-identity fd)) 0) -12)
     (#o14 :socket)
@@ -88,20 +86,21 @@ with its buffers at a place the file is no longer at."
       (and (eql device now-device) (eql inode now-inode)))))
 
 (defun detach-closed-connections ()
-  "Those of *PARKED-CONNECTIONS* that are not open any more, for one of the threads that ask."
+  "Parked connections that are not open any more. Of threads that ask at once, one gets them."
   (loop
-    (let* ((before *parked-connections*)
+    (let* ((before (agent-parked-connections *agent*))
            (closed (remove-if #'still-open-p before)))
       (when (or (null closed)
-                (eq before (sb-ext:compare-and-swap (symbol-value '*parked-connections*)
+                (eq before (sb-ext:compare-and-swap (agent-parked-connections *agent*)
                                                     before (set-difference before closed))))
         (return closed)))))
 
 (defun sibling-processes ()
   "Process ids of the supervisor's children; all parked clones are among them."
-  (let ((fd (open-to-read (text "/proc/" *supervisor-pid* "/task/" *supervisor-pid* "/children")))
-        (octets (make-octets 4096))
-        (pids '()) (pid nil))
+  (let* ((supervisor (agent-supervisor-pid *agent*))
+         (fd (open-to-read (text "/proc/" supervisor "/task/" supervisor "/children")))
+         (octets (make-octets 4096))
+         (pids '()) (pid nil))
     (loop
       (let ((size (with-pinned-objects (octets)
                     (c-call "read" long (int fd) (system-area-pointer (vector-sap octets))
@@ -109,8 +108,9 @@ with its buffers at a place the file is no longer at."
         (unless (plusp size) (return))
         (loop for octet across octets
               repeat size
-              do (cond ((<= 48 octet 57) (setf pid (+ (* 10 (or pid 0)) (- octet 48))))
-                       (pid (push (shiftf pid nil) pids)))))) ; each has a space behind it
+              do (let ((digit (octet-digit octet)))
+                   (cond (digit (setf pid (+ (* 10 (or pid 0)) digit)))
+                         (pid (push (shiftf pid nil) pids))))))) ; each has a space behind it
     (c-call "close" int (int fd))
     pids))
 
@@ -137,11 +137,11 @@ with its buffers at a place the file is no longer at."
 
 (defun head-p ()
   "True in the process that is the session, and neither in a copy nor in a child of user code."
-  (and (= *channel* +main-channel+) (= (process-id) *registered-pid*)))
+  (and (= (agent-channel *agent*) +main-channel+) (= (process-id) (agent-registered-pid *agent*))))
 
 (defun propagate-closing ()
   "Close in the parked clones what this process has closed since they were made."
-  (when (and *parked-connections* (head-p))
+  (when (and (agent-parked-connections *agent*) (head-p))
     (without-interrupts
       (let ((closed (detach-closed-connections)))
         (when closed (ignore-errors (close-in-clones closed)))))))
@@ -164,7 +164,7 @@ clone. Sockets have one of their own, in a module that may have been loaded sinc
 adopted."
   (when (head-p)
     (propagate-closing)
-    (when (setf *parked-connections* (open-connections descriptors))
+    (when (setf (agent-parked-connections *agent*) (open-connections descriptors))
       (encapsulate-closing))))
 
 (defun disconnect-descriptor (fd)
@@ -187,6 +187,6 @@ stream of the image that has it never reads or writes what is opened later."
 
 (defun stop-listening ()
   "In a parked clone of a state that is no longer current: free the addresses of its sockets."
-  (loop for (fd) in *parked-connections*
+  (loop for (fd) in (agent-parked-connections *agent*)
         when (and (eq (file-type fd) :socket) (not (connected-p fd)))
           do (disconnect-descriptor fd)))

@@ -220,8 +220,6 @@ the type says so."
 
 (defstruct tool-file path version problem)
 
-(defglobal *tool-files* '())
-
 (defun file-version (path)
   "What changes with the file; its date alone is only as fine as a second."
   (ignore-errors
@@ -229,7 +227,7 @@ the type says so."
      (list (file-write-date stream) (file-length stream)))))
 
 (defun find-tool-file (path)
-  (find path *tool-files* :key #'tool-file-path :test #'string=))
+  (find path (agent-tool-files *agent*) :key #'tool-file-path :test #'string=))
 
 (defun load-is-due-p (path)
   "False when the file as it is now was loaded already: once more would only repeat its effects."
@@ -239,8 +237,9 @@ the type says so."
 (define-operation "load-tool-file" (call request)
   (let* ((path (required-string request "path"))
          (file (make-tool-file :path path :version (file-version path))))
-    (setf *tool-files* (cons file (remove path *tool-files* :key #'tool-file-path
-                                                            :test #'string=)))
+    (setf (agent-tool-files *agent*)
+          (cons file (remove path (agent-tool-files *agent*) :key #'tool-file-path
+                                                             :test #'string=)))
     (unwind-protect (evaluate-file call request path)
       (when (call-error call)
         (setf (tool-file-problem file) (member-of (call-error call) "message"))))))

@@ -391,7 +391,7 @@
   (list "live_bytes" (sb-kernel:dynamic-usage)
         "heap_bytes" (sb-ext:dynamic-space-size)
         "nursery_bytes" (sb-ext:bytes-consed-between-gcs)
-        "gc_count" *collection-count*
+        "gc_count" (agent-collection-count *agent*)
         "gc_us" (third (read-clocks))
         "generations" (ignore-errors (generation-objects))))
 

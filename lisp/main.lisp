@@ -6,11 +6,6 @@
 
 ;;; --- snapshots ----------------------------------------------------------------------------------
 
-(defglobal *idle-offsets* '())          ; file offsets at the last SNAP
-
-(defglobal *live-bytes* 0)              ; after the last full collection
-(declaim (type word *live-bytes*))
-
 (defun collect-garbage ()
   "Before a clone: what is garbage now would stay in the snapshot. Hooks are not run, they are
 user code and nothing has been asked of it. Garbage in older generations, such as a stopped runaway
@@ -21,9 +16,9 @@ one of which could keep all of it."
     (sb-sys:scrub-control-stack)
     (sb-ext:gc)
     (when (> (sb-kernel:dynamic-usage)
-             (+ (* 2 *live-bytes*) (floor (sb-ext:dynamic-space-size) 10)))
+             (+ (* 2 (agent-live-bytes *agent*)) (floor (sb-ext:dynamic-space-size) 10)))
       (sb-ext:gc :full t)
-      (setf *live-bytes* (sb-kernel:dynamic-usage)))
+      (setf (agent-live-bytes *agent*) (sb-kernel:dynamic-usage)))
     (setf *after-gc-hooks* hooks)))
 
 (defun take-snapshot (message request)
@@ -33,7 +28,7 @@ one of which could keep all of it."
          (collected (progn (collect-garbage) (monotonic-microseconds))))
     (repair-descriptors)
     (run-system-finalizers)
-    (setf *idle-offsets* (record-offsets))
+    (setf (agent-idle-offsets *agent*) (record-offsets))
     (multiple-value-bind (pid reason) (freeze "snapshot" number)
       (cond ((eq pid :woken))
             (pid
@@ -49,10 +44,10 @@ one of which could keep all of it."
 
 (defun become-head ()
   "A copy is adopted: the old head is gone, from now on this process reads MAIN."
-  (setf *channel* +main-channel+)
+  (setf (agent-channel *agent*) +main-channel+)
   (drain-channel)
   (release-frozen-files)
-  (send-message +adopted+ 0 (object "pid" *registered-pid* "state" (session-state))))
+  (send-message +adopted+ 0 (object "pid" (agent-registered-pid *agent*) "state" (session-state))))
 
 ;;; --- the loop -----------------------------------------------------------------------------------
 
@@ -71,7 +66,7 @@ one of which could keep all of it."
         (#.+request+ (perform-request number request))
         (#.+snap+ (take-snapshot number request))
         (#.+adopt+ (become-head))
-        (#.+offsets+ (restore-offsets *idle-offsets*))
+        (#.+offsets+ (restore-offsets (agent-idle-offsets *agent*)))
         (#.+quit+ (exit-now 0))))))
 
 ;;; --- unhandled conditions -----------------------------------------------------------------------
@@ -120,8 +115,9 @@ is built. PROCLAIM and not RESTRICT-COMPILER-POLICY: the user's declarations win
 
 (defun main ()
   "Entry of the saved core."
-  (setf *main-thread* sb-thread:*current-thread*
-        *supervisor-pid* (parent-process-id))
+  (setf (agent-main-thread *agent*) sb-thread:*current-thread*
+        (agent-supervisor-pid *agent*) (parent-process-id)
+        (agent-channel *agent*) +main-channel+)
   (block-wake-signal)
   (name-process "cadre-lisp")
   (die-with-parent)
@@ -149,7 +145,7 @@ the user with as much would take the address space of the whole session."
 
 (defun hello ()
   (object "protocol" +protocol-version+
-          "pid" *registered-pid*
+          "pid" (agent-registered-pid *agent*)
           "sbcl" (lisp-implementation-version)
           "heap_bytes" (sb-ext:dynamic-space-size)
           "probes" (probe-objects)

@@ -48,7 +48,7 @@ taking the next request, and only a hard stop ends it."
 
 (defun sent-by-supervisor-p (information)
   "INFORMATION is the siginfo_t; user code may signal its own process, which does not count."
-  (= (sap-ref-32 information 16) *supervisor-pid*))
+  (= (sap-ref-32 information 16) (agent-supervisor-pid *agent*)))
 
 (defun interrupted-frame (context)
   "The innermost frame of what the signal interrupted."
@@ -62,9 +62,6 @@ taking the next request, and only a hard stop ends it."
 
 ;;; On a busy machine the stop may arrive before its request has been read, or after it has been
 ;;; answered. A queued signal carries the number of the request it is meant for.
-
-(defglobal *early-stop* 0)              ; number of a request to be stopped when it begins
-(declaim (type (unsigned-byte 32) *early-stop*))
 
 (defun stop-number (information)
   "Number of the request to stop, or NIL when the signal carries none."
@@ -82,8 +79,8 @@ it; the stack stays alive in the post-mortem, where CONTINUE simply returns from
       (cond ((and call (or (null number) (= number (call-number call))))
              (case (call-stoppable call)
                ((t) (stop-call call context))
-               ((nil) (setf *early-stop* (call-number call)))))
-            (number (setf *early-stop* number))))))
+               ((nil) (setf (agent-early-stop *agent*) (call-number call)))))
+            (number (setf (agent-early-stop *agent*) number))))))
 
 (defun stop-call (call context)
   (setf (call-timed-out call) t)
@@ -102,7 +99,7 @@ it; the stack stays alive in the post-mortem, where CONTINUE simply returns from
             (freeze-and-end-call call error nil frames restarts)))))))
 
 (defun apply-early-stop (call)
-  (when (= *early-stop* (call-number call))
+  (when (= (agent-early-stop *agent*) (call-number call))
     (setf (call-timed-out call) t
           (call-error call) (timeout-error call (text (timeout-message call) (string #\Newline)
                                                       "It had not begun.")
@@ -144,34 +141,28 @@ it; the stack stays alive in the post-mortem, where CONTINUE simply returns from
 
 ;;; --- heap limit ---------------------------------------------------------------------------------
 
-(defglobal *heap-check-at* 0)           ; bytes of usage below which nothing is checked
-(declaim (type word *heap-check-at*))
-(defglobal *checking-heap* nil)
-
-(defglobal *collection-count* 0)        ; collections seen, for the memory report
-(declaim (type fixnum *collection-count*))
-
 (defun heap-limit-bytes (call) (* (call-max-memory call) 1024 1024))
 
 (defun install-heap-limit ()
   "Before each call, because *AFTER-GC-HOOKS* is the user's too."
-  (setf *heap-check-at* 0)
+  (setf (agent-heap-check-at *agent*) 0)
   (pushnew 'check-heap-limit *after-gc-hooks*))
 
 (defun check-heap-limit ()
   "After a collection: stop the call when live data exceed its limit. Only live data count, so a
 full collection comes first; the next check waits until usage has grown by a quarter."
-  (incf *collection-count*)
+  (incf (agent-collection-count *agent*))
   (let ((call *call*))
-    (when (and call (eq (call-stoppable call) t) (not *checking-heap*) (in-main-thread-p))
+    (when (and call (eq (call-stoppable call) t)
+               (not (agent-checking-heap *agent*)) (in-main-thread-p))
       (let ((limit (heap-limit-bytes call)))
-        (when (> (sb-kernel:dynamic-usage) (max limit *heap-check-at*))
-          (setf *checking-heap* t)
+        (when (> (sb-kernel:dynamic-usage) (max limit (agent-heap-check-at *agent*)))
+          (setf (agent-checking-heap *agent*) t)
           (sb-ext:gc :full t)
-          (setf *checking-heap* nil)
+          (setf (agent-checking-heap *agent*) nil)
           (if (> (sb-kernel:dynamic-usage) limit)
               (stop-for-heap call)
-              (setf *heap-check-at* (next-heap-check limit))))))))
+              (setf (agent-heap-check-at *agent*) (next-heap-check limit))))))))
 
 (defun next-heap-check (limit)
   "When usage has grown by a quarter of the limit, but while a collection can still copy it all."

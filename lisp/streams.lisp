@@ -12,10 +12,8 @@
 (defconstant +spare-output+ 243)
 (defconstant +spare-error+ 244)
 
-(defglobal *standard-files* '())        ; what 0, 1 and 2 are: their (device inode)
-
 (defun register-descriptors ()
-  (setf *standard-files*
+  (setf (agent-standard-files *agent*)
         (loop for spare from +spare-null+ to +spare-error+
               do (close-on-exec spare)
               collect (multiple-value-list (file-identity spare)))))
@@ -28,7 +26,7 @@ output would be lost and nobody told: that is a process without its channel."
              (and (eql device (first file)) (eql inode (second file))))))
     (loop for fd from 0
           for spare from +spare-null+
-          for file in *standard-files*
+          for file in (agent-standard-files *agent*)
           do (cond ((not (intact-p spare file))
                     (unless (intact-p fd file) (exit-now +exit-channel-lost+))
                     (duplicate-onto fd spare)

@@ -150,8 +150,6 @@ the failure of CALL will tell it, or when the file is gone."
 
 ;;; --- where systems are --------------------------------------------------------------------------
 
-(defglobal *system-directories* '())    ; of the systems that were loaded before a reset
-
 (defun directory-pathname (name)
   (sb-ext:parse-native-namestring name nil #p"" :as-directory t))
 
@@ -160,7 +158,7 @@ the failure of CALL will tell it, or when the file is gone."
 (defun system-file-nearby (name)
   "The definition of the system NAME in the working directory, or where systems were before a reset."
   (let ((file (sb-ext:parse-native-namestring (text (subseq name 0 (position #\/ name)) ".asd"))))
-    (loop for directory in (cons (working-directory) *system-directories*)
+    (loop for directory in (cons (working-directory) (agent-system-directories *agent*))
             thereis (probe-file (merge-pathnames file directory)))))
 
 (defun search-nearby ()
@@ -179,13 +177,11 @@ the failure of CALL will tell it, or when the file is gone."
 
 (defun restore-directories (names)
   "NAMES, in a request to load a system again, is where those of the state before a reset were."
-  (when names (setf *system-directories* (map 'list #'directory-pathname names))))
+  (when names (setf (agent-system-directories *agent*) (map 'list #'directory-pathname names))))
 
 ;;; --- systems ------------------------------------------------------------------------------------
 
-(defglobal *loaded-systems* '())        ; names, in order of loading by load-system
-
-(defun loaded-systems () *loaded-systems*)
+(defun loaded-systems () (agent-loaded-systems *agent*))
 
 (defun asdf-function (name)
   (or (find-symbol name "ASDF") (error "ASDF has no function ~A." name)))
@@ -227,7 +223,7 @@ the failure of CALL will tell it, or when the file is gone."
     (setf (call-form-number call) 1)
     (restore-directories (member-of request "directories"))
     (evaluate-form call `(load-named-system ,name))
-    (pushnew name *loaded-systems* :test #'string=)
+    (pushnew name (agent-loaded-systems *agent*) :test #'string=)
     (let ((system (asdf "FIND-SYSTEM" name)))
       (list* "system" (asdf "COMPONENT-NAME" system)
              "version" (system-version system)

@@ -6,16 +6,13 @@
 
 (defconstant +thread-error-limit+ 20)
 
-(defglobal *thread-errors* '())         ; error objects, newest first, for the next RESULT
-(declaim (type list *thread-errors*))
-
 (defun add-thread-error (error)
-  (when (< (length *thread-errors*) +thread-error-limit+)
-    (sb-ext:atomic-push error *thread-errors*)))
+  (when (< (length (agent-thread-errors *agent*)) +thread-error-limit+)
+    (sb-ext:atomic-push error (agent-thread-errors *agent*))))
 
 (defun detach-thread-errors ()
-  (let ((errors *thread-errors*))
-    (setf *thread-errors* '())
+  (let ((errors (agent-thread-errors *agent*)))
+    (setf (agent-thread-errors *agent*) '())
     (and errors (coerce (reverse errors) 'simple-vector))))
 
 (defun thread-error-object (condition kind name caller)

@@ -44,9 +44,9 @@
          '()))
 
 (define-test "loading: the agent is not started"
-  (check *main-thread* nil)
-  (check *registered-pid* 0)
-  (check *channel-inodes* '())
+  (check (agent-main-thread *agent*) nil)
+  (check (agent-registered-pid *agent*) 0)
+  (check (agent-channel-inodes *agent*) '())
   (check *captured-output* nil)
   (check *probes* '()))
 

@@ -4,6 +4,6 @@
 
 (define-test "stop: a call that is stopped before it begins has no form yet"
   (check (let ((call (make-call :number 7 :timeout 1)))
-           (setf *early-stop* 7)
+           (setf (agent-early-stop *agent*) 7)
            (catch *call-end* (apply-early-stop call))
            (and (search "It had not begun." (member-of (call-error call) "message")) t))))

@@ -1,11 +1,7 @@
 // The contract between the interpreter and the builtins (docs/reference/language.md 8 and 9).
 //
-// Tables. Family f has two files: builtins_f.c with the functions and builtins_f.def with one row per
-// name:
-//     BUILTIN("filter", builtin_filter, 2, 2, 0, "(filter f coll)", "Items for which f is true.")
-// The .def files are listed in builtins.def and nowhere else. builtin_table[] is made from them, and
-// so is (by a generator, at build time) a perfect hash over the names: a run starts with no set-up
-// work. Several rows may name one function (aliases); it is told its row as `self`.
+// builtins.def has one row per name; builtins.h declares the functions, family by family. A function
+// is given its row as `self`, because several rows may name one function (aliases).
 //
 // Calling. The interpreter has checked the arity before it calls. A builtin *consumes* its arguments:
 // it owns arguments[0 … count-1] and must move each into its result or release it, so that a
@@ -45,7 +41,8 @@ struct builtin {
     const char *doc;        // one line, ends with a full stop
 };
 
-extern const struct builtin builtin_table[];
+// --- builtin_table.c: the table ---
+extern const struct builtin builtin_table[];  // in the order of builtins.def
 extern const size_t builtin_count;
 
 // The row of a name as written (`map`, `json/parse-string`, `.plusDays`), or NULL.
@@ -59,7 +56,7 @@ static inline bool builtin_accepts(const struct builtin *builtin, size_t count)
            !((builtin->flags & BUILTIN_ODD) && count % 2 == 0);
 }
 
-// --- calling back --------------------------------------------------------------------------------
+// --- ../eval/function.c: calling back ---
 // F: closure, builtin, composed function, tool, keyword, map, set (docs/reference/language.md 6).
 bool run_is_callable(value f);
 // type_error unless F; `argument` is its 1-based position.
@@ -67,23 +64,6 @@ void run_check_callable(struct run *run, const struct builtin *self, unsigned ar
 
 // Calls F. Borrows f, consumes the arguments, returns an owned value. Not callable: NOT_CALLABLE.
 value run_call(struct run *run, value f, value *arguments, size_t count);
-value run_call1(struct run *run, value f, value a);
-value run_call2(struct run *run, value f, value a, value b);
-// The same function with the same number of arguments again and again: what a call of a closure needs
-// is prepared once. Borrows f, which must live as long.
-struct sequence;
-enum { CALLER_FRAME = 7 };  // values; the frame of a small closure
-struct caller {
-    struct run *run;
-    value f;
-    const void *site;
-    const struct code *code;    // of a closure whose calls are prepared, or NULL
-    value frame[CALLER_FRAME];  // struct frame
-};
-void caller_start(struct caller *caller, struct run *run, value f, uint32_t count);
-value caller_call1(struct caller *caller, value a);
-value caller_call2(struct caller *caller, value a, value b);
-
 // (f item) where the item stays the caller's: the fast way for predicates and key functions.
 value run_call_on(struct run *run, value f, value item);
 static inline bool run_test(struct run *run, value f, value item)
@@ -103,10 +83,10 @@ value run_key(struct run *run, value key, value item);
 const struct builtin *function_builtin(value f);
 value function_from_builtin(const struct builtin *builtin);
 
-// --- composed functions: comp, partial, juxt, constantly, all-of, … ------------------------------
+// Composed functions: comp, partial, juxt, constantly, all-of, …
 // `parts` are what the function was made of (borrowed); arguments are consumed.
-typedef value composed_fn(struct run *run, const value *parts, size_t entries_count,
-                          value *arguments, size_t count);
+typedef value composed_fn(struct run *run, const value *parts, size_t part_count, value *arguments,
+                          size_t count);
 struct composed_type {
     const char *name;  // "comp", for error messages
     composed_fn *call;
@@ -115,9 +95,27 @@ struct composed_type {
 };
 // Consumes the parts (not the array). The type is a static const of the builtin's file.
 value function_compose(struct run *run, const struct composed_type *type, const value *parts,
-                       size_t entries_count);
+                       size_t part_count);
 
-// --- sequences: class S --------------------------------------------------------------------------
+// --- ../eval/caller.c: calling often ---
+value run_call1(struct run *run, value f, value a);
+value run_call2(struct run *run, value f, value a, value b);
+// The same function with the same number of arguments again and again: what a call of a closure needs
+// is prepared once. Borrows f, which must live as long.
+struct sequence;
+enum { CALLER_FRAME = 7 };  // values; the frame of a small closure
+struct caller {
+    struct run *run;
+    value f;
+    const void *site;
+    const struct code *code;    // of a closure whose calls are prepared, or NULL
+    value frame[CALLER_FRAME];  // struct frame
+};
+void caller_start(struct caller *caller, struct run *run, value f, uint32_t count);
+value caller_call1(struct caller *caller, value a);
+value caller_call2(struct caller *caller, value a, value b);
+
+// --- ../eval/sequence.c: sequences, class S ---
 // Iterates nil, vector, string (characters), map ([k v] in key order), set (key order).
 //     struct sequence items;
 //     sequence_start(run, self, 2, &items, arguments[1]);   // consumes; type_error unless S
@@ -147,7 +145,7 @@ bool value_is_seqable(value v);
 value sequence_vector(struct run *run, const struct builtin *self, unsigned argument, value v);
 size_t sequence_count(struct run *run, value v);  // items of a seqable value; borrows
 
-// --- errors --------------------------------------------------------------------------------------
+// --- ../eval/sequence.c: errors ---
 // type_error "map: argument 2 must be a sequence, got int 5 (hint)"; hint may be NULL.
 _Noreturn void run_type_error(struct run *run, const struct builtin *self, unsigned argument,
                               const char *wanted, value got, const char *hint);
@@ -159,7 +157,3 @@ _Noreturn void builtin_fail(struct run *run, const struct builtin *self, enum fa
 // "int 7", `string "abc"`, "vector", at most 80 characters of it.
 enum { DESCRIBE_SIZE = 360 };
 const char *value_describe(value v, char text[DESCRIBE_SIZE]);
-
-// --- what the builtins' side provides to the interpreter (regex.h) -------------------------------
-// bool regex_check(struct span pattern, struct error *error);     analysis of a literal #"…"
-// value regex_new(struct run *run, struct span pattern);          value of the literal; checked before

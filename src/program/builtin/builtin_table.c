@@ -1,10 +1,8 @@
-// All builtins in one table, found by a perfect hash that the build computes (generate_hash.c).
-#include <string.h>
+// All builtins in one table, in the order of builtins.def, and an index of it by name.
+#include <stdlib.h>
 
 #include "base/array.h"
-#include "program/builtin/builtin_hash_function.h"
 #include "program/builtin/builtins.h"
-#include "program/builtin_hash.h"
 
 const struct builtin builtin_table[] = {
 #define BUILTIN(name, function, least, highest, flags, signature, doc) \
@@ -13,14 +11,28 @@ const struct builtin builtin_table[] = {
 #undef BUILTIN
 };
 
-const size_t builtin_count = COUNT_OF(builtin_table);
+enum { COUNT = COUNT_OF(builtin_table) };
+const size_t builtin_count = COUNT;
+
+// Rows in the order of their names, sorted by the build (sort_rows.sh).
+static const uint16_t by_name[COUNT] = {
+#include "program/builtin/builtin_order.inc"
+};
+
+static int compare_name(const void *key, const void *row)
+{
+    const struct span *name = key;
+    const char *other = builtin_table[*(const uint16_t *)row].name;
+    for (size_t i = 0; i < name->length; i++) {
+        int difference = (unsigned char)name->data[i] - (unsigned char)other[i];
+        if (difference || !other[i])
+            return difference ? difference : 1;
+    }
+    return other[name->length] ? -1 : 0;
+}
 
 const struct builtin *builtin_find(struct span name)
 {
-    uint32_t bucket = builtin_hash(name.data, name.length, 0) % BUILTIN_BUCKETS;
-    uint32_t place = builtin_hash(name.data, name.length, builtin_seeds[bucket]) % BUILTIN_PLACES;
-    uint16_t index = builtin_places[place];
-    if (index == BUILTIN_NO_PLACE || !span_equal_text(name, builtin_table[index].name))
-        return NULL;
-    return &builtin_table[index];
+    const uint16_t *row = bsearch(&name, by_name, COUNT, sizeof(by_name[0]), compare_name);
+    return row ? &builtin_table[*row] : NULL;
 }

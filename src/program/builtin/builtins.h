@@ -1,12 +1,308 @@
-// The functions of all builtins, declared from their rows.
+// The functions of all builtins, by the file that defines them. Their names in the language are in
+// builtins.def. Written by hand and not derived from there, so that a changed row recompiles only
+// builtin_table.c.
 #pragma once
 
 #include "program/builtin/builtin.h"
 
-// Aliases name one function in several rows.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wredundant-decls"
-#define BUILTIN(name, function, least, highest, flags, signature, doc) builtin_fn function;
-#include "program/builtin/builtins.def"
-#undef BUILTIN
-#pragma GCC diagnostic pop
+// --- number.c: numbers ---
+builtin_fn builtin_add;
+builtin_fn builtin_multiply;
+builtin_fn builtin_subtract;
+builtin_fn builtin_divide;
+builtin_fn builtin_increment;
+builtin_fn builtin_decrement;
+builtin_fn builtin_quotient;
+builtin_fn builtin_remainder;
+builtin_fn builtin_modulo;
+builtin_fn builtin_absolute;
+builtin_fn builtin_maximum;
+builtin_fn builtin_minimum;
+builtin_fn builtin_floor;
+builtin_fn builtin_ceiling;
+builtin_fn builtin_truncate;
+builtin_fn builtin_round;
+builtin_fn builtin_int;
+builtin_fn builtin_float;
+builtin_fn builtin_square_root;
+builtin_fn builtin_power;
+builtin_fn builtin_bit_and;
+builtin_fn builtin_bit_or;
+builtin_fn builtin_bit_xor;
+builtin_fn builtin_bit_and_not;
+builtin_fn builtin_bit_not;
+builtin_fn builtin_bit_shift_left;
+builtin_fn builtin_bit_shift_right;
+builtin_fn builtin_bit_set;
+builtin_fn builtin_bit_clear;
+builtin_fn builtin_bit_flip;
+builtin_fn builtin_bit_test;
+
+// --- compare.c ---
+builtin_fn builtin_equal;
+builtin_fn builtin_not_equal;
+builtin_fn builtin_less;
+builtin_fn builtin_greater;
+builtin_fn builtin_less_or_equal;
+builtin_fn builtin_greater_or_equal;
+builtin_fn builtin_compare;
+builtin_fn builtin_not;
+builtin_fn builtin_boolean;
+builtin_fn builtin_identity;
+
+// --- predicate.c: predicates ---
+builtin_fn builtin_is_nil;
+builtin_fn builtin_is_some;
+builtin_fn builtin_is_true;
+builtin_fn builtin_is_false;
+builtin_fn builtin_is_boolean;
+builtin_fn builtin_is_number;
+builtin_fn builtin_is_integer;
+builtin_fn builtin_is_float;
+builtin_fn builtin_is_nat_int;
+builtin_fn builtin_is_pos_int;
+builtin_fn builtin_is_neg_int;
+builtin_fn builtin_is_zero;
+builtin_fn builtin_is_pos;
+builtin_fn builtin_is_neg;
+builtin_fn builtin_is_even;
+builtin_fn builtin_is_odd;
+builtin_fn builtin_is_infinite;
+builtin_fn builtin_is_nan;
+builtin_fn builtin_is_string;
+builtin_fn builtin_is_char;
+builtin_fn builtin_is_keyword;
+builtin_fn builtin_is_vector;
+builtin_fn builtin_is_map;
+builtin_fn builtin_is_set;
+builtin_fn builtin_is_collection;
+builtin_fn builtin_is_associative;
+builtin_fn builtin_is_counted;
+builtin_fn builtin_is_indexed;
+builtin_fn builtin_is_seqable;
+builtin_fn builtin_is_function;
+builtin_fn builtin_is_callable;
+builtin_fn builtin_is_regex;
+builtin_fn builtin_is_never;
+builtin_fn builtin_type;
+
+// --- sequence_map.c: sequences ---
+builtin_fn builtin_filter;
+builtin_fn builtin_remove;
+builtin_fn builtin_map;
+builtin_fn builtin_mapcat;
+builtin_fn builtin_map_indexed;
+builtin_fn builtin_keep_indexed;
+builtin_fn builtin_keep;
+builtin_fn builtin_reduce;
+builtin_fn builtin_some;
+builtin_fn builtin_every;
+builtin_fn builtin_not_any;
+builtin_fn builtin_not_every;
+builtin_fn builtin_take_while;
+builtin_fn builtin_drop_while;
+builtin_fn builtin_split_with;
+
+// --- sequence_access.c: sequences ---
+builtin_fn builtin_take;
+builtin_fn builtin_drop;
+builtin_fn builtin_take_last;
+builtin_fn builtin_drop_last;
+builtin_fn builtin_split_at;
+builtin_fn builtin_nthrest;
+builtin_fn builtin_nthnext;
+builtin_fn builtin_first;
+builtin_fn builtin_second;
+builtin_fn builtin_last;
+builtin_fn builtin_rest;
+builtin_fn builtin_next;
+builtin_fn builtin_butlast;
+builtin_fn builtin_ffirst;
+builtin_fn builtin_nfirst;
+builtin_fn builtin_nnext;
+builtin_fn builtin_nth;
+builtin_fn builtin_subvec;
+builtin_fn builtin_peek;
+builtin_fn builtin_pop;
+
+// --- ../eval/range.c ---
+builtin_fn builtin_range;
+
+// --- build.c ---
+builtin_fn builtin_concat;
+builtin_fn builtin_cons;
+builtin_fn builtin_conj;
+builtin_fn builtin_into;
+builtin_fn builtin_vector;
+builtin_fn builtin_vec;
+builtin_fn builtin_seq;
+builtin_fn builtin_empty;
+builtin_fn builtin_count_items;
+builtin_fn builtin_is_empty;
+builtin_fn builtin_not_empty;
+
+// --- sequence_combine.c: sequences ---
+builtin_fn builtin_reverse;
+builtin_fn builtin_distinct;
+builtin_fn builtin_dedupe;
+builtin_fn builtin_interleave;
+builtin_fn builtin_interpose;
+builtin_fn builtin_partition;
+builtin_fn builtin_partition_all;
+builtin_fn builtin_partition_by;
+builtin_fn builtin_combinations;
+builtin_fn builtin_flatten;
+builtin_fn builtin_zip;
+
+// --- order.c ---
+builtin_fn builtin_sort;
+builtin_fn builtin_sort_by;
+
+// --- aggregate.c: aggregation ---
+builtin_fn builtin_sum;
+builtin_fn builtin_avg;
+builtin_fn builtin_min_by;
+builtin_fn builtin_max_by;
+builtin_fn builtin_min_key;
+builtin_fn builtin_max_key;
+builtin_fn builtin_group_by;
+builtin_fn builtin_distinct_by;
+builtin_fn builtin_frequencies;
+builtin_fn builtin_pluck;
+
+// --- map.c: maps ---
+builtin_fn builtin_get;
+builtin_fn builtin_get_in;
+builtin_fn builtin_find_entry;
+builtin_fn builtin_contains;
+builtin_fn builtin_assoc;
+builtin_fn builtin_assoc_in;
+builtin_fn builtin_update;
+builtin_fn builtin_update_in;
+builtin_fn builtin_dissoc;
+builtin_fn builtin_merge;
+builtin_fn builtin_merge_with;
+
+// --- entries.c ---
+builtin_fn builtin_select_keys;
+builtin_fn builtin_keys;
+builtin_fn builtin_vals;
+builtin_fn builtin_entries;
+builtin_fn builtin_key;
+builtin_fn builtin_val;
+builtin_fn builtin_update_vals;
+builtin_fn builtin_update_keys;
+builtin_fn builtin_reduce_kv;
+builtin_fn builtin_zipmap;
+builtin_fn builtin_hash_map;
+
+// --- set.c: sets ---
+builtin_fn builtin_set;
+builtin_fn builtin_hash_set;
+builtin_fn builtin_union;
+builtin_fn builtin_intersection;
+builtin_fn builtin_difference;
+builtin_fn builtin_disj;
+builtin_fn builtin_are_distinct;
+
+// --- function.c: functions on functions ---
+builtin_fn builtin_apply_spread;
+builtin_fn builtin_comp;
+builtin_fn builtin_partial;
+builtin_fn builtin_juxt;
+builtin_fn builtin_complement;
+builtin_fn builtin_constantly;
+builtin_fn builtin_every_pred;
+builtin_fn builtin_some_fn;
+builtin_fn builtin_fnil;
+builtin_fn builtin_all_of;
+builtin_fn builtin_any_of;
+builtin_fn builtin_none_of;
+
+// --- string.c: strings ---
+builtin_fn builtin_str;
+builtin_fn builtin_pr_str;
+builtin_fn builtin_subs;
+builtin_fn builtin_join;
+builtin_fn builtin_trim;
+builtin_fn builtin_triml;
+builtin_fn builtin_trimr;
+builtin_fn builtin_trim_newline;
+builtin_fn builtin_is_blank;
+builtin_fn builtin_upper_case;
+builtin_fn builtin_lower_case;
+builtin_fn builtin_parse_long;
+builtin_fn builtin_parse_double;
+builtin_fn builtin_parse_boolean;
+builtin_fn builtin_name;
+builtin_fn builtin_keyword;
+
+// --- scan.c ---
+builtin_fn builtin_split;
+builtin_fn builtin_split_lines;
+builtin_fn builtin_starts_with;
+builtin_fn builtin_ends_with;
+builtin_fn builtin_includes;
+builtin_fn builtin_index_of;
+builtin_fn builtin_last_index_of;
+builtin_fn builtin_replace;
+
+// --- format.c: formatted text ---
+builtin_fn builtin_format;
+
+// --- regex/regex_builtins.c: regular expressions ---
+builtin_fn builtin_re_pattern;
+builtin_fn builtin_re_find;
+builtin_fn builtin_re_matches;
+builtin_fn builtin_re_seq;
+builtin_fn builtin_re_split;
+builtin_fn builtin_extract;
+builtin_fn builtin_extract_int;
+
+// --- json.c: json ---
+builtin_fn builtin_json_parse_string;
+builtin_fn builtin_json_parse_lines;
+builtin_fn builtin_json_generate_string;
+
+// --- walk.c: nested data ---
+builtin_fn builtin_tree_seq;
+builtin_fn builtin_walk;
+builtin_fn builtin_prewalk;
+builtin_fn builtin_postwalk;
+
+// --- interop.c: java-style names ---
+builtin_fn builtin_math_floor;
+builtin_fn builtin_math_ceil;
+builtin_fn builtin_math_round;
+builtin_fn builtin_positive_infinity;
+builtin_fn builtin_negative_infinity;
+builtin_fn builtin_not_a_number;
+builtin_fn builtin_double_parse;
+builtin_fn builtin_integer_parse;
+builtin_fn builtin_long_parse;
+builtin_fn builtin_boolean_parse;
+builtin_fn builtin_current_time;
+builtin_fn builtin_date_parse;
+builtin_fn builtin_instant_parse;
+builtin_fn builtin_duration_between;
+builtin_fn builtin_plus_days;
+builtin_fn builtin_minus_days;
+builtin_fn builtin_to_epoch_day;
+builtin_fn builtin_to_epoch_milli;
+builtin_fn builtin_is_before;
+builtin_fn builtin_is_after;
+builtin_fn builtin_to_millis;
+builtin_fn builtin_to_days;
+builtin_fn builtin_method_index_of;
+builtin_fn builtin_method_last_index_of;
+builtin_fn builtin_method_length;
+builtin_fn builtin_method_substring;
+
+// --- ../run/parallel/parallel.c ---
+builtin_fn builtin_pmap;
+builtin_fn builtin_pcalls;
+
+// --- ../run/output.c ---
+builtin_fn builtin_println;
+builtin_fn builtin_apropos;
+builtin_fn builtin_doc;

@@ -38,7 +38,7 @@ struct builtin {
     uint8_t highest;  // arguments, or BUILTIN_ANY
     uint16_t flags;
     const char *signature;  // "(filter f coll)"
-    const char *doc;        // one line, ends with a full stop
+    const char *doc;        // one sentence
 };
 
 // --- builtin_table.c: the table ---

@@ -5,7 +5,7 @@
 
 #include "program/builtin/builtin.h"
 
-// --- number.c: numbers ---
+// --- number.c: numbers, comparison, logic ---
 builtin_fn builtin_add;
 builtin_fn builtin_multiply;
 builtin_fn builtin_subtract;
@@ -37,8 +37,6 @@ builtin_fn builtin_bit_set;
 builtin_fn builtin_bit_clear;
 builtin_fn builtin_bit_flip;
 builtin_fn builtin_bit_test;
-
-// --- compare.c ---
 builtin_fn builtin_equal;
 builtin_fn builtin_not_equal;
 builtin_fn builtin_less;
@@ -86,7 +84,7 @@ builtin_fn builtin_is_regex;
 builtin_fn builtin_is_never;
 builtin_fn builtin_type;
 
-// --- sequence_map.c: sequences ---
+// --- sequence_map.c: a function over every item ---
 builtin_fn builtin_filter;
 builtin_fn builtin_remove;
 builtin_fn builtin_map;
@@ -103,7 +101,7 @@ builtin_fn builtin_take_while;
 builtin_fn builtin_drop_while;
 builtin_fn builtin_split_with;
 
-// --- sequence_access.c: sequences ---
+// --- sequence_access.c: parts and single items ---
 builtin_fn builtin_take;
 builtin_fn builtin_drop;
 builtin_fn builtin_take_last;
@@ -125,10 +123,10 @@ builtin_fn builtin_subvec;
 builtin_fn builtin_peek;
 builtin_fn builtin_pop;
 
-// --- ../eval/range.c ---
+// --- ../eval/range.c: range ---
 builtin_fn builtin_range;
 
-// --- build.c ---
+// --- sequence_combine.c: making, adding, rearranging ---
 builtin_fn builtin_concat;
 builtin_fn builtin_cons;
 builtin_fn builtin_conj;
@@ -140,10 +138,7 @@ builtin_fn builtin_empty;
 builtin_fn builtin_count_items;
 builtin_fn builtin_is_empty;
 builtin_fn builtin_not_empty;
-
-// --- sequence_combine.c: sequences ---
 builtin_fn builtin_reverse;
-builtin_fn builtin_distinct;
 builtin_fn builtin_dedupe;
 builtin_fn builtin_interleave;
 builtin_fn builtin_interpose;
@@ -154,7 +149,7 @@ builtin_fn builtin_combinations;
 builtin_fn builtin_flatten;
 builtin_fn builtin_zip;
 
-// --- order.c ---
+// --- sort.c: sorting ---
 builtin_fn builtin_sort;
 builtin_fn builtin_sort_by;
 
@@ -166,6 +161,7 @@ builtin_fn builtin_max_by;
 builtin_fn builtin_min_key;
 builtin_fn builtin_max_key;
 builtin_fn builtin_group_by;
+builtin_fn builtin_distinct;
 builtin_fn builtin_distinct_by;
 builtin_fn builtin_frequencies;
 builtin_fn builtin_pluck;
@@ -182,8 +178,6 @@ builtin_fn builtin_update_in;
 builtin_fn builtin_dissoc;
 builtin_fn builtin_merge;
 builtin_fn builtin_merge_with;
-
-// --- entries.c ---
 builtin_fn builtin_select_keys;
 builtin_fn builtin_keys;
 builtin_fn builtin_vals;
@@ -236,8 +230,6 @@ builtin_fn builtin_parse_double;
 builtin_fn builtin_parse_boolean;
 builtin_fn builtin_name;
 builtin_fn builtin_keyword;
-
-// --- scan.c ---
 builtin_fn builtin_split;
 builtin_fn builtin_split_lines;
 builtin_fn builtin_starts_with;
@@ -259,7 +251,7 @@ builtin_fn builtin_re_split;
 builtin_fn builtin_extract;
 builtin_fn builtin_extract_int;
 
-// --- json.c: json ---
+// --- json.c: JSON ---
 builtin_fn builtin_json_parse_string;
 builtin_fn builtin_json_parse_lines;
 builtin_fn builtin_json_generate_string;
@@ -270,7 +262,7 @@ builtin_fn builtin_walk;
 builtin_fn builtin_prewalk;
 builtin_fn builtin_postwalk;
 
-// --- interop.c: java-style names ---
+// --- interop.c: Java-style names ---
 builtin_fn builtin_math_floor;
 builtin_fn builtin_math_ceil;
 builtin_fn builtin_math_round;
@@ -298,11 +290,11 @@ builtin_fn builtin_method_last_index_of;
 builtin_fn builtin_method_length;
 builtin_fn builtin_method_substring;
 
-// --- ../run/parallel/parallel.c ---
+// --- ../run/parallel/parallel.c: pmap, pcalls ---
 builtin_fn builtin_pmap;
 builtin_fn builtin_pcalls;
 
-// --- ../run/output.c ---
+// --- ../run/output.c: println, apropos, doc ---
 builtin_fn builtin_println;
 builtin_fn builtin_apropos;
 builtin_fn builtin_doc;

@@ -1,3 +1,4 @@
+// Formatted text: format (docs/reference/language.md 8.9).
 #include <math.h>
 
 #include "base/ascii.h"

@@ -1,3 +1,4 @@
+// Functions on functions: apply, comp, partial, juxt, … (docs/reference/language.md 7, 8.8).
 #include <string.h>
 
 #include "program/builtin/builtins.h"

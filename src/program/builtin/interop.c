@@ -1,3 +1,4 @@
+// Java-style names: Math/…, LocalDate/…, methods of strings (docs/reference/language.md 9).
 #include <math.h>
 #include <strings.h>
 

@@ -1,3 +1,4 @@
+// JSON: json/parse-string, json/parse-lines, json/generate-string (docs/reference/language.md 8.11).
 #include "value/text/json.h"
 #include "program/builtin/builtins.h"
 #include "program/builtin/support.h"

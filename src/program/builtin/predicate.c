@@ -1,3 +1,4 @@
+// Predicates: one argument, any value; and type (docs/reference/language.md 8.3).
 #include <math.h>
 
 #include "program/builtin/builtins.h"

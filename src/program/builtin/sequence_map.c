@@ -1,3 +1,4 @@
+// Sequences: a function over every item (docs/reference/language.md 8.4).
 #include "program/builtin/builtins.h"
 #include "program/builtin/support.h"
 

@@ -1,3 +1,4 @@
+// Sets (docs/reference/language.md 8.8).
 #include "program/builtin/builtins.h"
 #include "program/builtin/support.h"
 

@@ -1,11 +1,18 @@
-#include "program/builtin/sort.h"
-
+// Sorting: stable, by precomputed keys, interruptible, with comparisons that may raise
+// (docs/reference/language.md 8.5).
 #include <math.h>
 #include <string.h>
 
 #include "program/builtin/builtins.h"
 #include "program/builtin/numeric.h"
 #include "program/builtin/support.h"
+
+// How two keys are compared.
+struct comparator {
+    bool natural;     // natural order, otherwise by calling f
+    bool descending;  // natural order only
+    value f;          // borrowed
+};
 
 // Sorting moves these, not the items. The prefix orders most keys without looking at them.
 struct sort_entry {
@@ -35,8 +42,9 @@ static bool keyword_is(value v, const char *name)
     return v.tag == VALUE_KEYWORD && span_equal_text(value_text(v), name);
 }
 
-struct comparator comparator_from(struct run *run, const struct builtin *self, unsigned argument,
-                                  value cmp)
+// What the argument `cmp` of sort and sort-by says; type_error when it says nothing.
+static struct comparator comparator_from(struct run *run, const struct builtin *self,
+                                         unsigned argument, value cmp)
 {
     const struct builtin *builtin = function_builtin(cmp);
     builtin_fn *function = builtin ? builtin->function : NULL;
@@ -230,8 +238,10 @@ static value reorder(struct run *run, value items, const struct sort_entry *orde
     return result;
 }
 
-value sort_items(struct run *run, const struct builtin *self, value items, value keys,
-                 struct comparator comparator)
+// The items in the order of their keys; `keys` has as many elements as `items` and may be the same
+// vector. Consumes items, borrows keys.
+static value sort_items(struct run *run, const struct builtin *self, value items, value keys,
+                        struct comparator comparator)
 {
     size_t count = vector_count(items);
     if (count < 2)
@@ -246,5 +256,46 @@ value sort_items(struct run *run, const struct builtin *self, value items, value
     value result = reorder(run, items, order, count);
     region_return(run->region, entries, size);
     region_return(run->region, space, size);
+    return result;
+}
+
+// --- sort, sort-by -------------------------------------------------------------------------------
+
+value builtin_sort(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    struct comparator comparator = {.natural = true};
+    unsigned place = (unsigned)count - 1;
+    if (count == 2)
+        comparator = comparator_from(run, self, 1, arguments[0]);
+    argument_positional_or_map(run, self, arguments, place);
+    value items = sequence_vector(run, self, place + 1, arguments[place]);
+    value result = sort_items(run, self, items, items, comparator);
+    if (count == 2)
+        value_release(run->region, arguments[0]);
+    return result;
+}
+
+value builtin_sort_by(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    value key = arguments[0], source = arguments[count - 1];
+    run_check_key(run, self, 1, key);
+    if (!value_is_seqable(source))
+        run_type_error(run, self, (unsigned)count, "a collection", source,
+                       "the collection is the last argument: (sort-by key cmp? coll)");
+    struct comparator comparator = {.natural = true};
+    if (count == 3)
+        comparator = comparator_from(run, self, 2, arguments[1]);
+    value items = sequence_vector(run, self, (unsigned)count, source);
+    size_t total = vector_count(items);
+    value keys = vector_new(run->region, total);
+    for (size_t i = 0; i < total; i++) {
+        run_spend(run, 1);
+        vector_add(run, &keys, run_key(run, key, vector_at(items, i)));
+    }
+    value result = sort_items(run, self, items, keys, comparator);
+    value_release(run->region, keys);
+    if (count == 3)
+        value_release(run->region, arguments[1]);
+    value_release(run->region, key);
     return result;
 }

@@ -1,9 +1,13 @@
+// Strings: making, cutting, converting, searching, splitting, replacing
+// (docs/reference/language.md 8.9).
 #include "program/builtin/builtins.h"
+#include "program/builtin/regex/regex_builtins.h"
 #include "program/builtin/support.h"
 #include "program/builtin/text_case.h"
 #include "program/builtin/text_search.h"
 #include "value/text/literal.h"
 #include "value/text/print.h"
+#include "value/text/sink.h"
 
 // --- making --------------------------------------------------------------------------------------
 
@@ -260,4 +264,226 @@ value builtin_keyword(struct run *run, const struct builtin *self, value *argume
     value keyword = value_keyword(run->region, value_text(v));
     value_release(run->region, v);
     return keyword;
+}
+
+static void argument_two_strings(struct run *run, const struct builtin *self,
+                                 const value *arguments)
+{
+    argument_string(run, self, arguments, 0);
+    argument_string(run, self, arguments, 1);
+}
+
+// Bytes start … end of a string, which is borrowed.
+static value part_of(struct run *run, value string, size_t start, size_t end)
+{
+    return string_cut(run->region, value_retain(string), start, end);
+}
+
+// --- searching -----------------------------------------------------------------------------------
+
+value builtin_starts_with(struct run *run, const struct builtin *self, value *arguments,
+                          size_t count)
+{
+    (void)count;
+    argument_two_strings(run, self, arguments);
+    return value_boolean(span_starts_with(value_text(arguments[0]), value_text(arguments[1])));
+}
+
+value builtin_ends_with(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    argument_two_strings(run, self, arguments);
+    struct span text = value_text(arguments[0]), part = value_text(arguments[1]);
+    if (part.length > text.length)
+        return value_boolean(false);
+    struct span end = {text.data + text.length - part.length, part.length};
+    return value_boolean(span_equal(end, part));
+}
+
+value builtin_includes(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    argument_two_strings(run, self, arguments);
+    struct span text = value_text(arguments[0]), part = value_text(arguments[1]);
+    return value_boolean(part.length == 0 || text_find(run, text, part, 0) != SIZE_MAX);
+}
+
+value builtin_index_of(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    argument_two_strings(run, self, arguments);
+    size_t from = count == 3 ? argument_count(run, self, arguments, 2) : 0, index;
+    if (!string_search(run, arguments[0], arguments[1], from, &index))
+        return value_nil();
+    return value_integer((int64_t)index);
+}
+
+value builtin_last_index_of(struct run *run, const struct builtin *self, value *arguments,
+                            size_t count)
+{
+    argument_two_strings(run, self, arguments);
+    int64_t from = count == 3 ? argument_integer(run, self, arguments, 2) : INT64_MAX;
+    size_t index;
+    if (from < 0 || !string_search_last(run, arguments[0], arguments[1], (size_t)from, &index))
+        return value_nil();
+    return value_integer((int64_t)index);
+}
+
+// --- splitting -----------------------------------------------------------------------------------
+
+static value split_characters(struct run *run, value string, size_t limit)
+{
+    struct span text = value_text(string);
+    value fields = vector_new(run->region, 0);
+    size_t start = 0;
+    while (start < text.length && (limit == 0 || vector_count(fields) + 1 < limit)) {
+        size_t end = string_is_simple(string) ? start + 1 : character_end(text, start);
+        vector_add(run, &fields, part_of(run, string, start, end));
+        start = end;
+        run_spend(run, 1);
+    }
+    if (start < text.length || vector_count(fields) == 0)
+        vector_add(run, &fields, part_of(run, string, start, text.length));
+    return fields;
+}
+
+static value split_text(struct run *run, value string, struct span separator, size_t limit)
+{
+    struct span text = value_text(string);
+    value fields = vector_new(run->region, 0);
+    size_t start = 0;
+    while (limit == 0 || vector_count(fields) + 1 < limit) {
+        size_t found = text_find(run, text, separator, start);
+        if (found == SIZE_MAX)
+            break;
+        vector_add(run, &fields, part_of(run, string, start, found));
+        start = found + separator.length;
+    }
+    vector_add(run, &fields, part_of(run, string, start, text.length));
+    return fields;
+}
+
+value builtin_split(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    value separator = arguments[1];
+    argument_string(run, self, arguments, 0);
+    size_t limit = count == 3 ? argument_count(run, self, arguments, 2) : 0;
+    if (separator.tag == VALUE_REGEX)
+        return regex_split(run, self, separator, arguments[0], limit);
+    if (separator.tag != VALUE_STRING)
+        run_type_error(run, self, 2, "a string or regex", separator, NULL);
+    if (value_text(separator).length == 0)
+        return split_characters(run, arguments[0], limit);
+    return split_text(run, arguments[0], value_text(separator), limit);
+}
+
+value builtin_split_lines(struct run *run, const struct builtin *self, value *arguments,
+                          size_t count)
+{
+    (void)count;
+    argument_string(run, self, arguments, 0);
+    struct span text = value_text(arguments[0]);
+    value lines = vector_new(run->region, 0);
+    size_t kept = 0;  // lines up to the last one that is not empty
+    for (size_t start = 0; start <= text.length;) {
+        size_t found = text_find(run, text, SPAN("\n"), start);
+        size_t next = found == SIZE_MAX ? text.length + 1 : found + 1;
+        size_t end = found == SIZE_MAX ? text.length : found;
+        if (found != SIZE_MAX && end > start && text.data[end - 1] == '\r')
+            end--;
+        vector_add(run, &lines, part_of(run, arguments[0], start, end));
+        if (end > start)
+            kept = vector_count(lines);
+        start = next;
+    }
+    if (text.length == 0)
+        kept = 1;
+    return vector_slice(run->region, lines, 0, kept);
+}
+
+// --- replacing -----------------------------------------------------------------------------------
+
+// The replacement between all characters and at both ends.
+static value replace_everywhere(struct run *run, value string, struct span replacement)
+{
+    struct span text = value_text(string);
+    struct sink sink;
+    sink_to_region(&sink, run->region);
+    sink_span(&sink, replacement);
+    for (size_t start = 0; start < text.length;) {
+        size_t end = string_is_simple(string) ? start + 1 : character_end(text, start);
+        sink_span(&sink, (struct span){text.data + start, end - start});
+        sink_span(&sink, replacement);
+        run_spend(run, 1 + replacement.length / 256);
+        start = end;
+    }
+    return sink_string(&sink);
+}
+
+static value replace_text(struct run *run, value string, struct span part, struct span replacement)
+{
+    struct span text = value_text(string);
+    size_t found = text_find(run, text, part, 0);
+    if (found == SIZE_MAX)
+        return value_retain(string);
+    struct sink sink;
+    sink_to_region(&sink, run->region);
+    size_t done = 0;
+    for (; found != SIZE_MAX; found = text_find(run, text, part, done)) {
+        sink_span(&sink, (struct span){text.data + done, found - done});
+        sink_span(&sink, replacement);
+        run_spend(run, replacement.length / 256);
+        done = found + part.length;
+    }
+    sink_span(&sink, (struct span){text.data + done, text.length - done});
+    return sink_string(&sink);
+}
+
+static value replace_in_string(struct run *run, const struct builtin *self, value *arguments)
+{
+    value string = arguments[0], pattern = arguments[1], replacement = arguments[2];
+    argument_string(run, self, arguments, 0);
+    if (pattern.tag == VALUE_REGEX) {
+        if (replacement.tag != VALUE_STRING && !run_is_callable(replacement))
+            run_type_error(run, self, 3, "a string or function", replacement, NULL);
+        return regex_replace(run, self, pattern, string, replacement);
+    }
+    if (pattern.tag != VALUE_STRING)
+        run_type_error(run, self, 2, "a string or regex", pattern, NULL);
+    argument_string(run, self, arguments, 2);
+    if (value_text(pattern).length == 0)
+        return replace_everywhere(run, string, value_text(replacement));
+    return replace_text(run, string, value_text(pattern), value_text(replacement));
+}
+
+// (replace map-or-vector coll)
+static value replace_items(struct run *run, const struct builtin *self, value *arguments)
+{
+    value table = arguments[0], item, found;
+    if (table.tag != VALUE_MAP && table.tag != VALUE_VECTOR)
+        run_type_error(run, self, 1, "a map or vector", table,
+                       table.tag == VALUE_STRING ? "(replace s pattern replacement)" : NULL);
+    struct sequence items;
+    value result = vector_new(run->region, 0);
+    sequence_borrow(run, self, 2, &items, arguments[1]);
+    while (sequence_step(&items, &item)) {
+        bool present = false;
+        if (table.tag == VALUE_MAP) {
+            present = map_find(table, item, &found);
+        } else if (item.tag == VALUE_INTEGER && item.integer >= 0 &&
+                   (uint64_t)item.integer < vector_count(table)) {
+            found = vector_at(table, (size_t)item.integer);
+            present = true;
+        }
+        if (present)
+            value_release(run->region, item);
+        vector_add(run, &result, present ? value_retain(found) : item);
+    }
+    sequence_end(&items);
+    return result;
+}
+
+value builtin_replace(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    return count == 3 ? replace_in_string(run, self, arguments)
+                      : replace_items(run, self, arguments);
 }

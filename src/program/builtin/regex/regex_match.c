@@ -1,3 +1,4 @@
+// Searching a text with a compiled pattern in bounded time; the course is described in regex.h.
 #include "program/builtin/regex/regex_cache.h"
 
 enum {

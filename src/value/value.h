@@ -43,6 +43,12 @@ enum value_tag {
     VALUE_TAG_COUNT,
 };
 
+// Reserved for the evaluator; no other code sees such a value.
+enum {
+    VALUE_RECUR = VALUE_TAG_COUNT,  // what recur gives to its loop (program/eval/expression.h)
+    VALUE_RANGE,                    // a range that is iterated, not made (program/eval/range.h)
+};
+
 enum value_flags {
     // The payload is not an object that is counted. Strings, symbols, vars: `text` points to the
     // bytes. Functions: `pointer` is what the function is identified by, its text is #<builtin>.

@@ -34,11 +34,11 @@ value builtin_apply_spread(struct run *run, const struct builtin *self, value *a
 
 // --- comp, partial, juxt -------------------------------------------------------------------------
 
-static value call_comp(struct run *run, const value *parts, size_t entries_count, value *arguments,
+static value call_comp(struct run *run, const value *parts, size_t part_count, value *arguments,
                        size_t count)
 {
-    value result = run_call(run, parts[entries_count - 1], arguments, count);
-    for (size_t i = entries_count - 1; i-- > 0;)
+    value result = run_call(run, parts[part_count - 1], arguments, count);
+    for (size_t i = part_count - 1; i-- > 0;)
         result = run_call1(run, parts[i], result);
     return result;
 }
@@ -53,12 +53,12 @@ value builtin_comp(struct run *run, const struct builtin *self, value *arguments
     return function_compose(run, &comp_type, arguments, count);
 }
 
-static value call_partial(struct run *run, const value *parts, size_t entries_count,
-                          value *arguments, size_t count)
+static value call_partial(struct run *run, const value *parts, size_t part_count, value *arguments,
+                          size_t count)
 {
-    for (size_t i = 1; i < entries_count; i++)
+    for (size_t i = 1; i < part_count; i++)
         value_retain(parts[i]);
-    return run_call_joined(run, parts[0], parts + 1, entries_count - 1, arguments, count);
+    return run_call_joined(run, parts[0], parts + 1, part_count - 1, arguments, count);
 }
 
 static const struct composed_type partial_type = {"partial", call_partial, 0, BUILTIN_ANY};
@@ -79,11 +79,11 @@ static value call_with_copies(struct run *run, value f, const value *arguments, 
     return run_call_joined(run, f, arguments, count, NULL, 0);
 }
 
-static value call_juxt(struct run *run, const value *parts, size_t entries_count, value *arguments,
+static value call_juxt(struct run *run, const value *parts, size_t part_count, value *arguments,
                        size_t count)
 {
-    value result = vector_new(run->region, entries_count);
-    for (size_t i = 0; i < entries_count; i++)
+    value result = vector_new(run->region, part_count);
+    for (size_t i = 0; i < part_count; i++)
         vector_add(run, &result, call_with_copies(run, parts[i], arguments, count));
     release_all(run, arguments, count);
     return result;
@@ -99,10 +99,10 @@ value builtin_juxt(struct run *run, const struct builtin *self, value *arguments
 
 // --- complement, constantly, fnil ----------------------------------------------------------------
 
-static value call_complement(struct run *run, const value *parts, size_t entries_count,
+static value call_complement(struct run *run, const value *parts, size_t part_count,
                              value *arguments, size_t count)
 {
-    (void)entries_count;
+    (void)part_count;
     value answer = run_call(run, parts[0], arguments, count);
     bool truth = value_is_true(answer);
     value_release(run->region, answer);
@@ -118,10 +118,10 @@ value builtin_complement(struct run *run, const struct builtin *self, value *arg
     return function_compose(run, &complement_type, arguments, count);
 }
 
-static value call_constantly(struct run *run, const value *parts, size_t entries_count,
+static value call_constantly(struct run *run, const value *parts, size_t part_count,
                              value *arguments, size_t count)
 {
-    (void)entries_count;
+    (void)part_count;
     release_all(run, arguments, count);
     return value_retain(parts[0]);
 }
@@ -135,10 +135,10 @@ value builtin_constantly(struct run *run, const struct builtin *self, value *arg
     return function_compose(run, &constantly_type, arguments, count);
 }
 
-static value call_fnil(struct run *run, const value *parts, size_t entries_count, value *arguments,
+static value call_fnil(struct run *run, const value *parts, size_t part_count, value *arguments,
                        size_t count)
 {
-    for (size_t i = 0; i + 1 < entries_count && i < count; i++) {
+    for (size_t i = 0; i + 1 < part_count && i < count; i++) {
         if (value_is_nil(arguments[i]))
             arguments[i] = value_retain(parts[i + 1]);
     }
@@ -155,11 +155,11 @@ value builtin_fnil(struct run *run, const struct builtin *self, value *arguments
 
 // --- predicates ----------------------------------------------------------------------------------
 
-static value call_every_pred(struct run *run, const value *parts, size_t entries_count,
+static value call_every_pred(struct run *run, const value *parts, size_t part_count,
                              value *arguments, size_t count)
 {
     bool all = true;
-    for (size_t i = 0; all && i < entries_count; i++) {
+    for (size_t i = 0; all && i < part_count; i++) {
         for (size_t j = 0; all && j < count; j++)
             all = run_test(run, parts[i], arguments[j]);
     }
@@ -176,11 +176,11 @@ value builtin_every_pred(struct run *run, const struct builtin *self, value *arg
     return function_compose(run, &every_pred_type, arguments, count);
 }
 
-static value call_some_fn(struct run *run, const value *parts, size_t entries_count,
-                          value *arguments, size_t count)
+static value call_some_fn(struct run *run, const value *parts, size_t part_count, value *arguments,
+                          size_t count)
 {
     value answer = value_nil();
-    for (size_t i = 0; !value_is_true(answer) && i < entries_count; i++) {
+    for (size_t i = 0; !value_is_true(answer) && i < part_count; i++) {
         for (size_t j = 0; !value_is_true(answer) && j < count; j++)
             answer = run_call_on(run, parts[i], arguments[j]);
     }
@@ -197,35 +197,34 @@ value builtin_some_fn(struct run *run, const struct builtin *self, value *argume
 }
 
 // all-of, any-of and none-of look for the first part whose truth is `truth`.
-static bool any_part(struct run *run, const value *parts, size_t entries_count, value item,
-                     bool truth)
+static bool any_part(struct run *run, const value *parts, size_t part_count, value item, bool truth)
 {
     bool found = false;
-    for (size_t i = 0; !found && i < entries_count; i++)
+    for (size_t i = 0; !found && i < part_count; i++)
         found = run_test(run, parts[i], item) == truth;
     value_release(run->region, item);
     return found;
 }
 
-static value call_all_of(struct run *run, const value *parts, size_t entries_count,
-                         value *arguments, size_t count)
+static value call_all_of(struct run *run, const value *parts, size_t part_count, value *arguments,
+                         size_t count)
 {
     (void)count;
-    return value_boolean(!any_part(run, parts, entries_count, arguments[0], false));
+    return value_boolean(!any_part(run, parts, part_count, arguments[0], false));
 }
 
-static value call_any_of(struct run *run, const value *parts, size_t entries_count,
-                         value *arguments, size_t count)
+static value call_any_of(struct run *run, const value *parts, size_t part_count, value *arguments,
+                         size_t count)
 {
     (void)count;
-    return value_boolean(any_part(run, parts, entries_count, arguments[0], true));
+    return value_boolean(any_part(run, parts, part_count, arguments[0], true));
 }
 
-static value call_none_of(struct run *run, const value *parts, size_t entries_count,
-                          value *arguments, size_t count)
+static value call_none_of(struct run *run, const value *parts, size_t part_count, value *arguments,
+                          size_t count)
 {
     (void)count;
-    return value_boolean(!any_part(run, parts, entries_count, arguments[0], true));
+    return value_boolean(!any_part(run, parts, part_count, arguments[0], true));
 }
 
 static const struct composed_type all_of_type = {"all-of", call_all_of, 1, 1};

@@ -345,8 +345,7 @@ struct frame {
     value slots[];
 };
 
-// What recur gives to its loop; never seen by anybody else.
-enum { VALUE_RECUR = VALUE_TAG_COUNT };
+// What recur gives to its loop.
 static inline value value_recur(void)
 {
     return (value){.tag = VALUE_RECUR};

@@ -105,14 +105,14 @@ static value function_value(struct foreign *foreign, const struct object_type *t
 }
 
 value function_compose(struct run *run, const struct composed_type *type, const value *parts,
-                       size_t entries_count)
+                       size_t part_count)
 {
     struct composed *composed =
-        region_alloc(run->region, sizeof(*composed) + entries_count * sizeof(value));
+        region_alloc(run->region, sizeof(*composed) + part_count * sizeof(value));
     composed->type = type;
-    composed->count = entries_count;
-    if (entries_count)
-        memcpy(composed->parts, parts, entries_count * sizeof(value));
+    composed->count = part_count;
+    if (part_count)
+        memcpy(composed->parts, parts, part_count * sizeof(value));
     return function_value(&composed->foreign, &composed_type);
 }
 

@@ -6,8 +6,6 @@
 #include "program/builtin/builtin.h"
 #include "value/object.h"
 
-enum { VALUE_RANGE = VALUE_TAG_COUNT + 1 };
-
 struct range {
     struct foreign foreign;
     int64_t start;

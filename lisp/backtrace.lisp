@@ -25,6 +25,7 @@
 ;;; --- collecting ---------------------------------------------------------------------------------
 
 (defun raw-frame (stack-frame)
+  "The frame STACK-FRAME, as SBCL describes it; its name alone when that fails."
   (handler-case
       (multiple-value-bind (name arguments information) (stack-frame-call stack-frame)
         (make-frame name (if (listp arguments) arguments '()) information stack-frame))
@@ -34,6 +35,7 @@
                   '() '() stack-frame))))
 
 (defun frame-function-name (stack-frame)
+  "Name of the function in STACK-FRAME."
   (sb-di:debug-fun-name (sb-di:frame-debug-fun stack-frame)))
 
 (defun form-loop-frame-p (stack-frame)
@@ -59,6 +61,7 @@ refuses what is no Lisp object."
   frame)
 
 (defun frame-below (stack-frame)
+  "The stack frame that called STACK-FRAME, or NIL."
   (ignore-errors (sb-di:frame-down stack-frame)))
 
 (defun collect-raw-frames (top count)
@@ -76,12 +79,13 @@ loop."
                                      stack-frame)))))
 
 ;;; Walking two million frames with FRAME-DOWN takes seconds. Below the first frames the saved
-;;; frame pointers are followed instead, and only the last frames are looked at again.
+;;; frame pointers are followed instead, and only the outermost frames are read again.
 
 (defglobal *form-frame-pointer* 0)      ; of the active RUN-FORM
 (declaim (type word *form-frame-pointer*))
 
 (defun count-frame-pointers (start end)
+  "How many saved frame pointers lead from START to END."
   (declare (type word start end) (optimize speed))
   (loop with pointer of-type word = start
         for count of-type fixnum from 0
@@ -91,6 +95,7 @@ loop."
         finally (return count)))
 
 (defun nth-frame-pointer (start count)
+  "The frame pointer COUNT calls outward from START."
   (declare (type word start) (type fixnum count))
   (loop repeat count
         do (setf start (sap-ref-word (int-sap start) 0)))
@@ -114,9 +119,11 @@ frames there are between FROM and them."
 ;;; Lisp frame. The stack is searched for the first saved frame pointer that leads to the form loop.
 
 (defun lisp-address-p (word)
+  "True for an address in Lisp code."
   (and (> word 4096) (code-at word) t))
 
 (defun leads-to-form-loop-p (pointer end)
+  "True when saved frame pointers lead from POINTER to END."
   (loop repeat 1000
         do (cond ((= pointer end) (return t))
                  ((> pointer end) (return nil)))
@@ -139,6 +146,7 @@ frames there are between FROM and them."
 ;;; stop that arrives in one would show the caller's caller.
 
 (defun assembly-address-p (word)
+  "True for an address in an assembly routine."
   (eq (code-at word) sb-fasl:*assembler-routines*))
 
 (defun assembly-caller-frame (registers stack-pointer)
@@ -180,6 +188,7 @@ when none was. REGISTERS, the signal's context, still hold that function's varia
 (defparameter *method-names* '("METHOD" "FAST-METHOD" "SLOW-METHOD"))
 
 (defun local-name-p (name)
+  "True for the name of a local function."
   (member (first name) '(flet labels lambda)))
 
 (defun base-name (name)
@@ -196,8 +205,8 @@ when that is a file."
   (second (member key list)))
 
 (defun part-name-p (name)
-  "True for the name of a method, or of a local function, which may be in one: who wrote it is not
-told by the name of the function it is part of."
+  "True for the name of a method, or of a local function, which may be in one. Whether the user
+wrote it does not follow from the function it is part of."
   (and (consp name)
        (or (local-name-p name)
            (member (symbol-name (first name)) *method-names* :test #'string=))))
@@ -210,30 +219,37 @@ counts as SB-IMPL's."
           ((and base (symbol-package base)) (package-name (symbol-package base))))))
 
 (defun system-package-p (package)
+  "True for the name of a package of Lisp itself."
   (and package
        (or (string= package "COMMON-LISP")
            (and (> (length package) 3) (string= "SB-" package :end2 3)))))
 
 (defun evaluator-name-p (name)
+  "True for the name of a function of SBCL's evaluator."
   (and (symbolp name) (system-package-p (name-package name))
        (member (symbol-name name) *evaluator-functions* :test #'string=)))
 
 (defun own-name-p (name)
+  "True for the name of a function of the agent."
   (equal (name-package name) "CADRE-AGENT"))
 
 (defun evaluator-frame-p (frame)
+  "True for EVAL and what it calls."
   (let ((name (frame-name frame))) (or (eq name 'eval) (evaluator-name-p name))))
 
 (defun internal-name-p (name)
+  "True for the name of a function of SBCL that users do not know."
   (or (and (stringp name) (string/= name "undefined function"))
       (eq name 'sb-ext:package-lock-violation)
       (let ((package (name-package name)))
         (and package (member package *internal-packages* :test #'string=)))))
 
 (defun frame-location (frame)
+  "Code location of FRAME, or of the compiled form in it."
   (sb-di:frame-code-location (or (frame-form-frame frame) (frame-stack-frame frame))))
 
 (defun frame-debug-source (frame)
+  "Debug source of FRAME."
   (sb-di:code-location-debug-source (frame-location frame)))
 
 (defun system-source-p (frame)
@@ -247,6 +263,7 @@ counts as SB-IMPL's."
   (and (part-name-p (frame-name frame)) (not (system-source-p frame))))
 
 (defun internal-frame-p (frame)
+  "True for a frame of SBCL that users do not know."
   (and (internal-name-p (frame-name frame)) (not (user-part-p frame))))
 
 (defun system-frame-p (frame)
@@ -263,6 +280,8 @@ counts as SB-IMPL's."
        (or (stringp (frame-name below)) (system-frame-p below))))
 
 (defun rename-frame (frame below condition)
+  "Give FRAME the name under which the user called it: undefined functions, arithmetic, ERROR in
+RESTART-CASE."
   (let ((name (frame-name frame)))
     (cond ((equal name "undefined function")
            (when (typep condition 'undefined-function)
@@ -281,6 +300,7 @@ counts as SB-IMPL's."
   frame)
 
 (defun drop-internal-top (frames)
+  "FRAMES without those in which SBCL and the agent handle the condition."
   (loop while (and frames
                    (let ((frame (first frames)))
                      (or (internal-frame-p frame)
@@ -290,6 +310,7 @@ counts as SB-IMPL's."
   frames)
 
 (defun dropped-everywhere-p (frame)
+  "True for frames that are never shown."
   (let ((name (frame-name frame)))
     (or (stringp name)
         (own-name-p name)
@@ -323,9 +344,11 @@ counts as SB-IMPL's."
     (nreverse result)))
 
 (defun entry-point-p (frame)
+  "True for the frame of an entry point, which calls the main function of the same name."
   (intersection (frame-information frame) '(:external :more :optional)))
 
 (defun merge-frames (frames)
+  "FRAMES with entry points and renamed primitives merged into what they call."
   (loop with result = '()
         for frame in frames
         do (let ((above (first result)))
@@ -337,6 +360,7 @@ counts as SB-IMPL's."
         finally (return (nreverse result))))
 
 (defun filter-frames (raw condition &key (top t))
+  "The frames to show of RAW; TOP is false when the innermost ones are not among them."
   (let ((frames (join-form-frames
                  (loop for (frame below) on raw
                        collect (rename-frame frame below condition)))))
@@ -360,8 +384,8 @@ counts as SB-IMPL's."
        (typep (second (frame-arguments frame)) 'bounded-stream)))
 
 (defun filter-by-phase (frames)
-  "While a form is read or a value printed, the reader's and the printer's own functions say
-nothing. READ itself is shown with the text of the form."
+  "While a form is read or a value printed, leave out the functions of the reader and the printer.
+READ itself is shown with the text of the form."
   (let ((call (and (in-main-thread-p) *call*)))
     (cond ((null call) frames)
           ((and (string= (call-phase call) "read") (call-source call))
@@ -385,6 +409,7 @@ nothing. READ itself is shown with the text of the form."
       frames))
 
 (defun number-frames (frames &optional (start 0))
+  "Give FRAMES their numbers, from START."
   (loop for frame in frames
         for number from start
         do (setf (frame-number frame) number))
@@ -434,6 +459,7 @@ when NAME is not found near."
     (t (text "#<" (type-label object) ">"))))
 
 (defun plain-list (list depth)
+  "LIST without printers of the user."
   (let ((parts (loop for rest = list then (cdr rest)
                      for count from 0
                      while (and (consp rest) (< count 8))
@@ -445,15 +471,18 @@ when NAME is not found near."
     (format nil "(~{~A~^ ~})" parts)))
 
 (defun argument-text (object)
+  "An argument of a frame, on one line."
   (one-line (cond ((eq object :invalid-value-for-unescaped-register-storage)
                    "#<unavailable argument>")
                   (*plain-arguments* (plain-argument object))
                   (t (printed object :limit 200)))))
 
 (defun frame-name-text (frame)
+  "Name of FRAME as text."
   (one-line (printed (frame-name frame) :length nil :level nil :limit +frame-text-limit+)))
 
 (defun frame-argument-texts (frame)
+  "The first arguments of FRAME as texts."
   (let* ((arguments (frame-arguments frame))
          (shown (loop for argument in arguments
                       repeat +frame-argument-limit+
@@ -463,6 +492,7 @@ when NAME is not found near."
         shown)))
 
 (defun call-text (name argument-texts)
+  "A call as people write it."
   (cut (format nil "(~A~{ ~A~})" name argument-texts) +frame-text-limit+))
 
 (defun frame-source (frame)
@@ -473,6 +503,7 @@ when NAME is not found near."
      (list (location-source-form (frame-location frame))))))
 
 (defun frame-object (frame)
+  "JSON of FRAME."
   (let* ((name (frame-name-text frame))
          (arguments (frame-argument-texts frame))
          (source (and (not *plain-arguments*) (not (eq (frame-name frame) 'eval))
@@ -486,4 +517,5 @@ when NAME is not found near."
                                                             :length 10 :level 6))))))
 
 (defun frame-objects (frames)
+  "JSON of FRAMES."
   (map 'simple-vector #'frame-object frames))

@@ -51,17 +51,21 @@
 
 (defglobal *call-end* (list :call-end)) ; catch tag no user code can name
 
-(defun in-main-thread-p () (eq sb-thread:*current-thread* (agent-main-thread *agent*)))
+(defun in-main-thread-p ()
+  "True in the thread that runs the evaluations."
+  (eq sb-thread:*current-thread* (agent-main-thread *agent*)))
 
 ;;; --- clocks -------------------------------------------------------------------------------------
 
 (defun read-clocks ()
+  "Real time, processor time, time of collections in microseconds; bytes allocated; page faults."
   (multiple-value-bind (cpu faults) (process-usage)
     (list (monotonic-microseconds) cpu
           (round (* sb-ext:*gc-run-time* (/ 1000000 internal-time-units-per-second)))
           (sb-ext:get-bytes-consed) faults)))
 
 (defun timing-since (clocks)
+  "Object with what has been used since CLOCKS."
   (destructuring-bind (real run gc bytes faults) (mapcar #'- (read-clocks) clocks)
     (flet ((count-up (value) (max 0 value)))
       (object "real_us" (count-up real) "run_us" (count-up run) "gc_us" (count-up gc)
@@ -75,8 +79,8 @@
     (find-if #'integerp (if (listp exit) exit (list exit)))))
 
 (defun announce-exit ()
-  "The stack is being unwound past the agent: the code ends its process. Say so and be gone before
-exit hooks and waiting for threads can delay it; the effects are rolled back anyway."
+  "The stack is being unwound past the agent, so the code ends its process. Send the exit notice and
+leave before exit hooks and waiting threads can delay it; the effects are rolled back anyway."
   (let* ((announced (announced-exit-code))
          (code (or announced 1)))
     (flush-streams)
@@ -86,6 +90,7 @@ exit hooks and waiting for threads can delay it; the effects are rolled back any
     (exit-now code)))
 
 (defun end-call (&optional value)
+  "Leave the call by its catch tag. Cleanup forms of the user run."
   (throw *call-end* value))
 
 (defun guarded (call function)
@@ -108,6 +113,7 @@ exit hooks and waiting for threads can delay it; the effects are rolled back any
       (unless completed (announce-exit)))))
 
 (defun prepare-call (call)
+  "Before the guard: give the call its streams, limits and clocks."
   (repair-descriptors)
   (install-streams)
   (install-heap-limit)
@@ -137,13 +143,16 @@ exit hooks and waiting for threads can delay it; the effects are rolled back any
                                  " failed); its effects were discarded.")))))))
 
 (defun ensure-live-package ()
+  "Leave a package that the user has deleted."
   (unless (package-name *package*)
     (setf *package* (session-package))))
 
 (defun unusable-p (call)
+  "True when the health check after CALL failed."
   (equal "unusable" (member-of (call-rollback call) "cause")))
 
 (defun result-object (call members timing thread-errors)
+  "Payload of the RESULT of CALL, with the operation's MEMBERS."
   (let* ((members (cond ((unusable-p call)
                          (failure-members call)) ; MEMBERS were made by what is broken
                         ((or (call-error call) (null members))
@@ -171,8 +180,9 @@ it came in: a copy of a post-mortem resumes in the middle of FUNCTION and answer
   (answer-call call (guarded call function)))
 
 (defun answer-call (call members)
+  "Send the RESULT of CALL, whose operation returned MEMBERS."
   (let ((timing (timing-since (call-clocks call))))
-    (without-interrupts                 ; a timer that fails now would look like a sick image
+    (without-interrupts                 ; a timer that fails now would fail the health check
       (finish-call call)
       (send-message +result+ (call-number call)
                     (result-object call members timing (detach-thread-errors)))
@@ -186,6 +196,7 @@ it came in: a copy of a post-mortem resumes in the middle of FUNCTION and answer
           (package-nicknames package) :initial-value (package-name package)))
 
 (defun session-state ()
+  "What the supervisor shows of the session in every answer."
   (let ((package (session-package)))
     (object "package" (package-name package)
             "package_label" (package-label package)

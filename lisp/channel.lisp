@@ -30,6 +30,7 @@
 (declaim (type octets *incoming*))
 
 (defun register-process ()
+  "Remember which process this is."
   (setf (agent-registered-pid *agent*) (process-id)))
 
 (defun register-channels ()
@@ -41,6 +42,8 @@
            (push (cons fd inode) (agent-channel-inodes *agent*))))
 
 (defun check-channel ()
+  "End the process when it is a child that user code forked, or when the channel is no longer the
+socket it was."
   (unless (= (process-id) (agent-registered-pid *agent*)) (exit-now 0))
   (unless (eql (nth-value 1 (file-identity (agent-channel *agent*)))
                (cdr (assoc (agent-channel *agent*) (agent-channel-inodes *agent*))))
@@ -48,6 +51,7 @@
 
 (declaim (inline (setf u32-at) u32-at))
 (defun (setf u32-at) (value octets index)
+  "Write a little-endian word."
   (declare (type octets octets) (type index index) (type (unsigned-byte 32) value))
   (setf (aref octets index) (ldb (byte 8 0) value)
         (aref octets (+ index 1)) (ldb (byte 8 8) value)
@@ -56,6 +60,7 @@
   value)
 
 (defun u32-at (octets index)
+  "Read a little-endian word."
   (declare (type octets octets) (type index index))
   (logior (aref octets index)
           (ash (aref octets (+ index 1)) 8)
@@ -63,6 +68,7 @@
           (ash (aref octets (+ index 3)) 24)))
 
 (defun send-packet (octets start end)
+  "Send the octets from START to END as one packet. Without a channel the process ends."
   (declare (type octets octets) (type index start end))
   (with-pinned-objects (octets)
     (loop
@@ -99,35 +105,39 @@ the room left at the start or the end of the frame already sent: one buffer, no 
     (setf (writer-octets writer) (make-octets 4096))))
 
 (defun oversized-error ()
+  "Error object in place of an answer that is too large."
   (object "code" "protocol" "message" "The answer is larger than the channel carries."
           "frames" #()))
 
 (defun receive-packet (flags)
-  "Length of the next packet in *INCOMING*, or NIL when there is none and FLAGS say not to wait."
+  "Length of the next packet in *INCOMING*, or NIL when there is none and FLAGS say not to wait. The
+process ends with the supervisor."
   (loop
     (let ((size (with-pinned-objects (*incoming*)
                   (c-call "recv" long (int (agent-channel *agent*))
                           (system-area-pointer (vector-sap *incoming*))
                           (unsigned-long (length *incoming*)) (int flags)))))
       (cond ((plusp size) (return size))
-            ((zerop size) (exit-now 0)) ; the supervisor is gone
+            ((zerop size) (exit-now 0)) ; the supervisor has closed it
             ((= (errno) +eintr+))
             ((= (errno) +eagain+) (return nil))
             (t (exit-now +exit-channel-lost+))))))
 
 (defun message-waiting-p ()
+  "True when a packet is there to be read."
   (plusp (c-call "recv" long (int (agent-channel *agent*)) (unsigned-long 0) (unsigned-long 0)
                  (int #x62))))          ; MSG_PEEK, MSG_TRUNC (so the size counts), MSG_DONTWAIT
 
 (defconstant +spin-microseconds+ 200)
 
 (defun spin-for-request ()
-  "A request is being read and will be here before this process could fall asleep and wake up."
+  "Poll for the request that the supervisor is reading: it arrives sooner than this process could go
+to sleep and wake up."
   (loop with end = (+ (monotonic-microseconds) +spin-microseconds+)
         until (or (message-waiting-p) (> (monotonic-microseconds) end))))
 
 (defun drain-channel ()
-  "Forget messages meant for a process that died before it read them."
+  "Drop messages meant for a process that died before it read them."
   (loop while (receive-packet #x40))) ; MSG_DONTWAIT
 
 (defun receive-message ()
@@ -156,6 +166,7 @@ the room left at the start or the end of the frame already sent: one buffer, no 
             (return (values type number (parse-payload all 0 (length all))))))))))
 
 (defun parse-payload (octets start length)
+  "The JSON object in LENGTH octets from START; :MALFORMED when it is none."
   (if (zerop length)
       (object)
       (let ((source (make-source octets (+ start length))))

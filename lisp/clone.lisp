@@ -3,7 +3,7 @@
 ;;;; A session is a family of sibling processes, all children of the supervisor. FREEZE is the one
 ;;;; entrance: the caller goes on, the child stays behind as it is at that moment, parked. A parked
 ;;;; process is never used up: when it is woken it clones itself again, parks again, and the clone
-;;;; returns from FREEZE as if time had stood still.
+;;;; returns from FREEZE in the state of that moment.
 
 (in-package "CADRE-AGENT")
 
@@ -25,6 +25,7 @@ pthread_kill of the main thread (and with it SBCL's stop-the-world) fails after 
                 when (= (sap-ref-32 (int-sap self) offset) tid) return offset))))
 
 (defun clones-are-siblings-p ()
+  "True when clones can be children of the supervisor."
   (and *clone-parent-works* *tid-address-offset*))
 
 (defun clone-process ()
@@ -39,6 +40,7 @@ pthread_kill of the main thread (and with it SBCL's stop-the-world) fails after 
       (c-call "fork" int)))
 
 (defun clone-sibling ()
+  "The clone system call: the child has our parent, and its thread id where glibc keeps it."
   (system-call +sys-clone+
                (logior #x8000           ; CLONE_PARENT
                        #x01000000       ; CLONE_CHILD_SETTID
@@ -49,13 +51,16 @@ pthread_kill of the main thread (and with it SBCL's stop-the-world) fails after 
 ;;; --- threads ------------------------------------------------------------------------------------
 
 (defun user-threads ()
+  "All threads but the one of the agent."
   (remove (agent-main-thread *agent*) (sb-thread:list-all-threads)))
 
 (defun thread-label (thread)
+  "Name of THREAD."
   (let ((name (sb-thread:thread-name thread)))
     (if (stringp name) name "anonymous")))
 
 (defun unmap (start end)
+  "Give back the memory from START to END."
   (c-call "munmap" int (unsigned-long start) (unsigned-long (- (logandc2 end 4095) start))))
 
 (defun release-stacks (structure)
@@ -125,7 +130,7 @@ that the child's heap has no half-filled allocation region. A raw clone dies at 
                   ((* (array long 2)) (addr patience)))))))
 
 (defun wait-for-wake-up ()
-  "Value sent with the supervisor's next wake signal. The same signal from the head tells of a
+  "Value sent with the supervisor's next wake signal. The head sends the same signal with a
 descriptor that it has closed."
   (loop
     (let ((signal (wait-for-wake-signal))
@@ -143,7 +148,7 @@ descriptor that it has closed."
 (defun die-with-supervisor ()
   "Make sure that this clone does not outlive the supervisor. A sibling is its child and asks for
 SIGKILL, which came too late if the supervisor died before. A child by plain fork cannot, because
-its parent is the head, which it must outlive; parked, it looks now and then, working, it finds
+its parent is the head, which it must outlive; parked, it checks once a second; working, it finds
 its channel closed."
   (when (clones-are-siblings-p)
     (die-with-parent)
@@ -157,8 +162,8 @@ its channel closed."
   (setf (agent-channel *agent*) (if (= value +wake-as-copy+) +aux-channel+ +main-channel+)))
 
 (defun park (parked)
-  "Wait to be woken, again and again; returns only in a clone of this process, with the wake
-value. Every signal is blocked meanwhile: nothing may run in a process that stands still."
+  "Wait to be woken, again and again; returns only in a clone of this process, with the wake value.
+Every signal is blocked, because nothing may run in a parked process."
   (change-signal-mask +sig-setmask+ *deferred-signals* *saved-mask*)
   (loop
     (let ((value (wait-for-wake-up))
@@ -174,8 +179,8 @@ value. Every signal is blocked meanwhile: nothing may run in a process that stan
                                    "reason" "the process could not clone itself")))))))
 
 (defun wake-up (parked value)
-  "Make this clone of a parked process a working one and say so. Timers come last: one that is due
-may end the process, which must not look like a snapshot that cannot be woken."
+  "Make this clone of a parked process a working one and report it. Timers come last: one that is
+due may end the process, which must not be taken for a snapshot that cannot be woken."
   (let ((from (agent-registered-pid *agent*)) (unscheduled 0))
     (die-with-supervisor)
     (leave-process-group)
@@ -207,7 +212,7 @@ may end the process, which must not look like a snapshot that cannot be woken."
   (length (ignore-errors (mapc #'sb-ext:unschedule-timer (sb-ext:list-all-timers)))))
 
 (defun yield-to-reply (kind)
-  "A snapshot is taken after the reply, a post-mortem before it: its own affairs can wait."
+  "A snapshot is taken after the reply, but a post-mortem before it: let the head send it first."
   (when (string= kind "postmortem")
     (c-call "usleep" int (unsigned-int 2000))))
 

@@ -7,9 +7,9 @@
 
 ;;; --- compile ------------------------------------------------------------------------------------
 ;;;
-;;; What is a top-level form, what happens to it at compile time and what the compiler may say of it
-;;; is known to SBCL's file compiler alone. It is given the text in place of a file; what it writes
-;;; is thrown away, so nothing the forms would do at run time is ever called.
+;;; Only SBCL's file compiler knows what a top-level form is, what happens to it at compile time and
+;;; what to warn of. It is given the text in place of a file; its output is thrown away, so nothing
+;;; the forms would do at run time is ever called.
 
 (defstruct (text-compilation (:constructor make-text-compilation (call source information)))
   call
@@ -39,8 +39,8 @@ each."
              (incf (call-forms call)))))
 
 (defun install-text-compiler ()
-  "Let the file compiler take the forms of a *TEXT-COMPILATION* from its text. Files that the code
-compiles meanwhile are read as ever."
+  "Let the file compiler read the forms of a *TEXT-COMPILATION* from its text; once, when the core
+is built. Files that the code compiles at the same time are read as usual."
   (encapsulate-form-reader
    (lambda (original function information &rest arguments)
      (let ((compilation *text-compilation*))
@@ -68,6 +68,7 @@ compiles meanwhile are read as ever."
     (decf (call-form-number call))))
 
 (defun compile-as-file (call source)
+  "Compile SOURCE by the file compiler."
   (let* ((information (make-text-information))
          (*text-compilation* (make-text-compilation call source information)))
     (with-open-file (stream "/dev/null" :direction :output :if-exists :append
@@ -79,7 +80,7 @@ compiles meanwhile are read as ever."
   (let ((compilation *text-compilation*))
     (when (and compilation
                (eq (current-information) (text-compilation-information compilation))
-               ;; At the end of all, files that the code loaded or compiled are spoken of, too.
+               ;; At the end the compiler also warns about files that the code has loaded.
                (eq :lisp (context-file-name context)))
       (let ((index (context-form-index context))
             (places (text-compilation-places compilation)))
@@ -109,6 +110,7 @@ compiles meanwhile are read as ever."
               "line" (member-of error "line")))))
 
 (defun compile-members (call)
+  "Members of the result of a compilation."
   (let* ((kept (kept-warnings call))
          (failed (and (call-error call) (failed-item call))))
     (flet ((items (&rest categories)
@@ -142,10 +144,12 @@ compiles meanwhile are read as ever."
   members)
 
 (defun remove-member (object name)
+  "OBJECT without the member NAME."
   (cons :object (loop for (key value) on (cdr object) by #'cddr
                       unless (string= key name) append (list key value))))
 
 (define-operation "compile" (call request)
+  "Compile a text without running it."
   (with-package-argument (request)
     (compile-forms call (make-source-text (required-string request "code")))
     (mark-compile-error call (compile-members call))))
@@ -153,6 +157,7 @@ compiles meanwhile are read as ever."
 ;;; --- macroexpand --------------------------------------------------------------------------------
 
 (defun expansion-text (form)
+  "FORM, pretty-printed."
   ;; Without circle notation: #1=#:item would hide the names of the macro's variables.
   (with-print-limits (:pretty t :circle nil)
     (let ((*print-case* :downcase) (*print-right-margin* 80))
@@ -178,6 +183,7 @@ compiles meanwhile are read as ever."
     form))
 
 (define-operation "macroexpand" (call request)
+  "Expand the form of a text once or completely."
   (with-package-argument (request)
     (let ((form (read-only-form call (required-string request "form"))))
       (setf (call-phase call) "evaluate")
@@ -188,4 +194,5 @@ compiles meanwhile are read as ever."
               "expanded" (json-boolean expanded))))))
 
 (defun expand-form (form full)
+  "Expansion of FORM, and whether there was one."
   (if (true-p full) (macroexpand form) (macroexpand-1 form)))

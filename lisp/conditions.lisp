@@ -1,4 +1,4 @@
-;;;; Condition reports: everything the caller is told about a failure (docs/reference/evaluator.md
+;;;; Condition reports: all that is reported of a failure (docs/reference/evaluator.md
 ;;;; 3).
 ;;;;
 ;;;; Unhandled means: would enter the debugger. INVOKE-DEBUGGER is encapsulated (main.lisp), and
@@ -17,6 +17,7 @@
   (when (and *call* (in-main-thread-p)) (setf (call-reporting *call*) label)))
 
 (defun condition-message (condition)
+  "Report of CONDITION, cut; a report that fails is named."
   (let ((label (type-label condition)))
     (note-reporting label)
     (let ((text (handler-case
@@ -53,9 +54,11 @@
    'simple-vector))
 
 (defun restart-label (restart)
+  "Name of RESTART."
   (symbol-name (restart-name restart)))
 
 (defun restart-description (restart)
+  "Report of RESTART, or its name."
   (let ((text (handler-case
                   (with-print-limits (:length 20 :level 4)
                     (one-line (trim-right
@@ -67,6 +70,7 @@
         (cut text +description-limit+))))
 
 (defun restart-objects (restarts)
+  "JSON of RESTARTS, numbered from 1."
   (coerce (loop for restart in restarts
                 for number from 1
                 collect (object "number" number
@@ -88,6 +92,7 @@
             "path" (source-text-path source)))))
 
 (defun current-phase (call)
+  "What CALL is doing, for error objects."
   (if (call-reporting call) "report" (call-phase call)))
 
 (defun cadre-error (label code message &key frames depth restarts call)
@@ -120,6 +125,7 @@
            (and call (list* "phase" (current-phase call) (position-members call frames))))))
 
 (defun reader-error-object (condition call)
+  "Error object of CONDITION, about the text CALL reads."
   (multiple-value-bind (message place) (reader-message condition (call-source call))
     (let* ((form (form-beginning (call-source call)))
            (read-call (text "(READ " (printed form :limit 200) ")")))
@@ -163,10 +169,11 @@ serves debugging requests instead, and returns only for a restart that means goi
                  (call-postmortem call) pid)
            (end-call)))))
 
-;;; Once a call has failed its cleanup forms run. What happens to them is told beside the failure,
-;;; which stays what it is.
+;;; Once a call has failed its cleanup forms run. A failure of theirs is reported beside the first
+;;; one and does not replace it.
 
 (defun end-cleanup (call what)
+  "End a failed call whose cleanup is stopped by WHAT, and report that beside the failure."
   (push (text "While the evaluation was cleaning up, " what
               "; the rest of that cleanup was skipped.")
         (call-notices call))

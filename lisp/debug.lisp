@@ -10,9 +10,9 @@
   call condition frames restarts)
 
 (defun close-keeping-file (original stream &rest arguments)
-  "Unwinding closes files that were being written with :ABORT, which deletes them; without it the
-renamed original may be deleted. The session did its part when it unwound; a try that comes by once
-more must not do it to what has the name by now."
+  "Runs in place of CLOSE in a copy. Unwinding closes files that were being written with :ABORT,
+which deletes them; without it the renamed original may be deleted. The session has done that when
+it unwound. A copy that unwinds again must not do it to a file that has the name now."
   (let ((descriptor (and (typep stream 'fd-stream) (open-stream-p stream)
                          (fd-stream-fd stream))))
     (when (member descriptor (agent-frozen-descriptors *agent*))
@@ -22,11 +22,12 @@ more must not do it to what has the name by now."
   (apply original stream arguments))
 
 (defun protect-frozen-files ()
+  "Keep what this copy unwinds from deleting files of the session."
   (setf (agent-frozen-descriptors *agent*) (open-descriptors))
   (sb-int:encapsulate 'close 'cadre #'close-keeping-file))
 
 (defun release-frozen-files ()
-  "This process is the session from now on, and what it does to files is meant."
+  "This process is the session from now on: what it does to files is meant."
   (setf (agent-frozen-descriptors *agent*) '())
   (sb-int:unencapsulate 'close 'cadre))
 
@@ -45,6 +46,7 @@ more must not do it to what has the name by now."
         (#.+quit+ (exit-now 0))))))
 
 (defun current-situation ()
+  "The frozen error of this process; fails when there is none."
   (or (agent-situation *agent*) (fail "protocol" "This process holds no frozen error.")))
 
 ;;; --- frames and their variables -----------------------------------------------------------------
@@ -82,10 +84,12 @@ more must not do it to what has the name by now."
     (serious-condition () '())))        ; it has no debug information
 
 (defun alive-at-p (variable location)
+  "True when VARIABLE has its value at the code location LOCATION."
   (eq :valid (handler-case (sb-di:debug-var-validity variable location)
                (sb-di:debug-condition () :unknown))))
 
 (defun code-locations (stack-frame)
+  "All code locations of the function in STACK-FRAME."
   (let ((locations '()))
     (handler-case
         (sb-di:do-debug-fun-blocks (block (sb-di:frame-debug-fun stack-frame))
@@ -95,8 +99,8 @@ more must not do it to what has the name by now."
     locations))
 
 (defun order-shadowed (locals stack-frame)
-  "The innermost of variables of one name comes first: it is alive in the least part of the function.
-SB-DI itself knows them in no order."
+  "LOCALS of one name, innermost first: the one that is alive in the least part of the function.
+SB-DI itself has them in no order."
   (let ((locations (code-locations stack-frame)))
     (dolist (local locals)
       (setf (local-scope local)
@@ -156,12 +160,15 @@ variables that are not alive."
                 (nreverse (set-difference dead (mapcar #'local-symbol alive)))))))
 
 (defun local-value-text (value)
+  "VALUE of a variable or part, as text."
   (printed value :length 20 :level 5 :limit 500 :message t))
 
 (defun local-name (local)
+  "Name of LOCAL, marked when another one shadows it."
   (text (symbol-label (local-symbol local)) (if (local-shadowed local) " (shadowed)" "")))
 
 (defun locals-members (frame)
+  "Members that list the variables of FRAME."
   (multiple-value-bind (alive dead) (frame-locals frame)
     (list "locals" (map 'simple-vector
                         (lambda (local)
@@ -171,6 +178,7 @@ variables that are not alive."
           "unavailable" (and dead (map 'simple-vector #'symbol-label dead)))))
 
 (define-operation "inspect-frame" (call request)
+  "A frame with its variables, and the object at a path."
   (setf (call-phase call) "inspect")
   (let* ((frame (situation-frame (integer-member request "frame" 0)))
          (path (member-of request "path"))
@@ -182,6 +190,7 @@ variables that are not alive."
            (locals-members frame))))
 
 (define-operation "frame-locals" (call request)
+  "The variables of a range of frames."
   (setf (call-phase call) "inspect")
   (let ((from (integer-member request "from" 0))
         (count (integer-member request "count" 1000)))
@@ -194,6 +203,7 @@ variables that are not alive."
                   'simple-vector))))
 
 (define-operation "raw-backtrace" (call request)
+  "The frames as SBCL has them, unfiltered."
   (setf (call-phase call) "inspect")
   (current-situation)
   (multiple-value-bind (raw rest)
@@ -209,6 +219,7 @@ variables that are not alive."
 ;;; --- objects by path ----------------------------------------------------------------------------
 
 (defun no-such-path (step object)
+  "Fail because OBJECT has no part STEP."
   (fail "no-such-path" (text "There is no part " step " in " (printed object) ".")))
 
 (defun object-slots (object)
@@ -219,6 +230,7 @@ variables that are not alive."
           collect (cons (symbol-name name) (slot-value object name))))
 
 (defun unbound-slot-p (object name)
+  "True when OBJECT has a slot NAME, bound or not."
   (find name (ignore-errors (sb-mop:class-slots (class-of object)))
         :key #'sb-mop:slot-definition-name :test #'string-equal))
 
@@ -228,6 +240,7 @@ variables that are not alive."
   (and (consp list) list))
 
 (defun part-at-index (object index)
+  "The element INDEX of a list or vector."
   (let ((cell (and (consp object) (<= 0 index) (list-cell object index))))
     (cond (cell (car cell))
           ((and (vectorp object) (< -1 index (length object))) (aref object index))
@@ -245,10 +258,12 @@ variables that are not alive."
           (t (no-such-path name object)))))
 
 (defun table-entry (table form-text)
+  "Value in TABLE for the key that FORM-TEXT evaluates to."
   (multiple-value-bind (value found) (gethash (eval (read-from-string form-text)) table)
     (if found value (no-such-path form-text table))))
 
 (defun variable-at (frame name)
+  "Value of the variable NAME of FRAME."
   (let ((local (and (stringp name)
                     (find name (frame-locals frame) :key (lambda (local)
                                                            (symbol-name (local-symbol local)))
@@ -281,6 +296,7 @@ variables that are not alive."
     (object-description object (format nil "~{~A~^.~}" (nreverse labels)))))
 
 (defun list-parts (list)
+  "The first elements of LIST by index, and the end of a dotted one."
   (loop for rest = list then (cdr rest)
         for index from 0 to 50
         while (consp rest)
@@ -310,6 +326,7 @@ variables that are not alive."
       (values shown (and (plusp more) more)))))
 
 (defun object-description (object path)
+  "JSON of OBJECT and its parts."
   (multiple-value-bind (parts more) (object-parts object)
     (object "path" path
             "type" (printed (type-of object) :limit 200)
@@ -323,7 +340,7 @@ variables that are not alive."
 ;;; --- evaluating in a frame ----------------------------------------------------------------------
 
 (defun visible-variables (frame)
-  "Bindings for SYMBOL-MACROLET of the names that SB-DI does not know, or of which it knows several."
+  "Bindings for SYMBOL-MACROLET of the names that SB-DI does not know, or knows several times."
   (let ((locals (frame-locals frame)))
     (loop for local in locals
           for symbol = (local-symbol local)
@@ -338,6 +355,7 @@ variables that are not alive."
 
 (declaim (notinline run-form-in-frame))
 (defun run-form-in-frame (form frame)
+  "Values of FORM as a list, evaluated with the variables of FRAME."
   (let ((*form-in-frame* form)
         (bindings (visible-variables frame)))
     (with-form-frame-marked
@@ -346,18 +364,20 @@ variables that are not alive."
                             (if bindings `(symbol-macrolet ,bindings ,form) form))))))
 
 (defun fail-unavailable (name frame)
+  "Fail because the variable NAME of FRAME has no value any more."
   (setf (call-error-name *call*) name)  ; no need to warn of it as well
   (fail "no-such-variable" (text "The variable " (symbol-label name)
                                  " is not available in frame " (frame-number frame) ".")))
 
 (defun check-variables-available (condition frame)
-  "An unbound variable that is one of FRAME's, only dead, deserves a better word."
+  "Fail with a clearer message when CONDITION is about a variable of FRAME that is not alive."
   (when (typep condition 'unbound-variable)
     (let ((name (cell-error-name condition)))
       (when (member name (nth-value 1 (frame-locals frame)))
         (fail-unavailable name frame)))))
 
 (define-operation "eval-in-frame" (call request)
+  "Evaluate a text with the variables of a frame."
   (let* ((frame (situation-frame (integer-member request "frame" 0)))
          (source (make-source-text (required-string request "code")))
          (*form-runner* (lambda (form)
@@ -405,6 +425,7 @@ variables that are not alive."
   (evaluate-text call text))
 
 (defun restart-and-values (call request)
+  "The restart REQUEST names, and the values to invoke it with."
   (let ((restart (find-frozen-restart (required-string request "restart")))
         (code (member-of request "code"))
         (values (member-of request "values" #())))
@@ -433,7 +454,7 @@ variables that are not alive."
           *call* call)))
 
 (defun perform-restart (number request)
-  "Evaluate what the request brings, then take the restart in the frozen call."
+  "Evaluate what the request brings, then invoke the restart in the frozen call."
   (let ((attempt (make-request-call number request))
         (call (situation-call (agent-situation *agent*))))
     (setf *call* attempt

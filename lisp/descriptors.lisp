@@ -1,8 +1,8 @@
 ;;;; Descriptors a process shares with its clones.
 ;;;;
-;;;; A clone has the same open files as the process it was cloned from. Two things follow from that
-;;;; which a session must not feel: offsets in files move in all of them at once, and a socket or
-;;;; pipe stays open as long as one of them has it, whoever closes it.
+;;;; A clone has the same open files as the process it was cloned from. Two consequences must not be
+;;;; visible to the session: file offsets move in all of them at once, and a socket or pipe stays
+;;;; open until the last of them closes it.
 
 (in-package "CADRE-AGENT")
 
@@ -12,6 +12,7 @@
 (declaim (type octets *directory-buffer*))
 
 (defun agent-descriptor-p (fd)
+  "True for a descriptor of the agent's own."
   (<= +main-channel+ fd +spare-error+))
 
 (defun open-descriptors ()
@@ -49,13 +50,14 @@
 ;;; --- file offsets -------------------------------------------------------------------------------
 
 (defun record-offsets (&optional (descriptors (open-descriptors)))
-  "File offsets live in the kernel and are shared by all clones; the image alone would resume
-with its buffers at a place the file is no longer at."
+  "File offsets, an alist by descriptor. They live in the kernel and are shared by all clones; the
+image alone would resume with its buffers at a place the file is no longer at."
   (loop for fd in descriptors
         for offset = (file-offset fd)
         unless (minusp offset) collect (cons fd offset)))
 
 (defun restore-offsets (offsets)
+  "Move files back to OFFSETS, an alist by descriptor."
   (loop for (fd . offset) in offsets
         unless (= offset (file-offset fd))
           do (setf (file-offset fd) offset)))
@@ -70,6 +72,7 @@ with its buffers at a place the file is no longer at."
 (defconstant +closing-timeout+ 100000) ; microseconds
 
 (defun file-type (fd)
+  ":SOCKET, :PIPE or NIL."
   (case (ash (or (nth-value 2 (file-identity fd)) 0) -12)
     (#o14 :socket)
     (#o01 :pipe)))
@@ -81,6 +84,7 @@ with its buffers at a place the file is no longer at."
         when (file-type fd) collect (list fd device inode)))
 
 (defun still-open-p (connection)
+  "True when CONNECTION is still what its descriptor refers to."
   (destructuring-bind (fd device inode) connection
     (multiple-value-bind (now-device now-inode) (file-identity fd)
       (and (eql device now-device) (eql inode now-inode)))))
@@ -115,6 +119,7 @@ with its buffers at a place the file is no longer at."
     pids))
 
 (defun held-by-p (pid connection)
+  "True when the process PID has CONNECTION open, under the same number."
   (destructuring-bind (fd device inode) connection
     (multiple-value-bind (its-device its-inode)
         (file-identity-of-path (text "/proc/" pid "/fd/" fd))
@@ -147,12 +152,14 @@ with its buffers at a place the file is no longer at."
         (when closed (ignore-errors (close-in-clones closed)))))))
 
 (defun close-and-propagate (original &rest arguments)
+  "Runs in place of functions that close descriptors."
   (multiple-value-prog1 (apply original arguments)
     (propagate-closing)))
 
 (defun encapsulate-closing ()
-  "The ways in which Lisp code closes descriptors at once; foreign code's are found at the next
-clone. Sockets have one of their own, in a module that may have been loaded since the last clone."
+  "Encapsulate the functions by which Lisp code closes descriptors, to propagate it at once; what
+foreign code closes is found at the next clone. Sockets have a function of their own, in a module
+that may have been loaded since the last clone."
   (dolist (name (list* 'sb-unix:unix-close 'sb-posix:close
                        (let ((sockets (find-package "SB-BSD-SOCKETS")))
                          (and sockets (list (find-symbol "SOCKET-CLOSE" sockets))))))
@@ -160,7 +167,7 @@ clone. Sockets have one of their own, in a module that may have been loaded sinc
       (sb-int:encapsulate name 'cadre #'close-and-propagate))))
 
 (defun record-connections (descriptors)
-  "Before a clone is made, which will share DESCRIPTORS. What a copy closes counts when it has been
+  "Before a clone is made, which will share DESCRIPTORS. A copy does not propagate until it has been
 adopted."
   (when (head-p)
     (propagate-closing)
@@ -180,6 +187,7 @@ stream of the image that has it never reads or writes what is opened later."
       (c-call "close" int (int (deref ends 1))))))
 
 (defun connected-p (fd)
+  "True when the socket FD has another end."
   (with-alien ((address (array char 128)) (size unsigned-int))
     (setf size 128)
     (zerop (c-call "getpeername" int (int fd) ((* (array char 128)) (addr address))

@@ -30,6 +30,7 @@
         (setf (call-phase call) "evaluate")))))
 
 (defun call-with-abort (call function)
+  "Call FUNCTION with the ABORT restart that every evaluation has."
   (restart-case (funcall function)
     (abort ()
       :report (lambda (stream) (write-string "Return to top level." stream))
@@ -43,6 +44,7 @@
   (read (source-text-stream source) nil end))
 
 (defun set-history (form values)
+  "Set the variables that a REPL sets."
   (shiftf +++ ++ + form)
   (shiftf /// // / values)
   (shiftf *** ** * (first values)))
@@ -74,6 +76,7 @@
 ;;; --- the operation ------------------------------------------------------------------------------
 
 (defun value-members (call values)
+  "Members of the result of CALL that show VALUES."
   (setf (call-phase call) "print")
   (multiple-value-bind (texts omitted stopped) (printed-values values (call-max-output call))
     (list "values" texts
@@ -82,6 +85,7 @@
           "values_stopped" (and stopped :true))))
 
 (defun evaluation-members (call)
+  "Members of the result of CALL that every evaluation has."
   (list* "forms" (call-forms call)
          "restart" (call-restart call)
          "aborted" (and (call-aborted call) :true)
@@ -96,6 +100,7 @@
              (evaluation-members call))))
 
 (defun find-package-or-fail (name)
+  "The package NAME; ends the call when there is none."
   (or (find-package name)
       (find-package (string-upcase name))
       (progn
@@ -114,6 +119,7 @@
   `(call-with-package-argument ,request (lambda () ,@body)))
 
 (defun call-with-package-argument (request function)
+  "What WITH-PACKAGE-ARGUMENT does."
   (let ((name (member-of request "package")))
     (if name
         (let ((*package* (find-package-or-fail name))) (funcall function))
@@ -126,9 +132,11 @@
       (append (value-members call values) (evaluation-members call)))))
 
 (define-operation "evaluate" (call request)
+  "Read and evaluate a text."
   (evaluate-source call request (make-source-text (required-string request "code"))))
 
 ;;; --- finalizers ---------------------------------------------------------------------------------
 
 (define-operation "finalize" (call request)
+  "Run finalizers, when the session is idle."
   (list "run" (run-finalizers)))

@@ -21,6 +21,7 @@
   (handler-case (typep value type) (error () t)))
 
 (defun element-type (type)
+  "Type of the elements of the array TYPE."
   (if (and (consp type) (member (first type) '(vector array simple-array)) (rest type))
       (second type)
       t))
@@ -35,11 +36,13 @@
    (when (ignore-errors (subtypep type 'string)) (ignore-errors (list (coerce text type))))))
 
 (defun number-forms (number)
+  "Other numbers that NUMBER may stand for."
   (append (when (floatp number) (list (rational number)))
           (loop for type in '(double-float single-float)
                 append (ignore-errors (list (coerce number type))))))
 
 (defun vector-forms (vector type)
+  "Other sequences that VECTOR may stand for."
   (cons (coerce vector 'list)
         (ignore-errors
          (let ((element-type (element-type type)))
@@ -47,6 +50,7 @@
                          type))))))
 
 (defun other-forms (value type)
+  "What VALUE may stand for, where TYPE does not accept it."
   (cond ((and (consp type) (eq (first type) 'or))
          (mapcar (lambda (alternative) (fitting-value value alternative)) (rest type)))
         ((stringp value) (text-forms value type))
@@ -66,6 +70,7 @@
 ;;; A list is written as an object only where that loses nothing and cannot be meant as rows.
 
 (defun key-text (key)
+  "KEY of a table or list as the name of a member."
   (typecase key
     (string key)
     (keyword (string-downcase (symbol-name key)))
@@ -73,11 +78,13 @@
     (t (princ-to-string key))))
 
 (defun distinct-p (keys)
+  "True when no two KEYS have the same text."
   (let ((seen (make-hash-table :test 'equal)))
     (loop for key in keys
           never (shiftf (gethash (key-text key) seen) t))))
 
 (defun proper-list-p (value)
+  "True for a list with an end."
   (and (listp value) (ignore-errors (list-length value))))
 
 (defun alist-p (value)
@@ -102,25 +109,39 @@
         ((alist-p list) list)))
 
 (defun float-value (number)
+  "NUMBER as a double; fails where JSON has none."
   (let ((float (coerce number 'double-float)))
     (when (or (sb-ext:float-infinity-p float) (sb-ext:float-nan-p float))
       (error "~A has no JSON form." (if (sb-ext:float-nan-p float) "NaN" "An infinite number")))
     float))
 
+(defun pairs-value (pairs depth)
+  "JSON object of PAIRS, a list of (key . value)."
+  (cons :object (loop for (key . value) in pairs
+                      append (list (key-text key) (json-value value depth)))))
+
+(defun table-value (table depth)
+  "JSON of a hash table: an object, or an array of pairs when two keys have the same text."
+  (let ((pairs (loop for key being the hash-keys of table using (hash-value value)
+                     collect (cons key value))))
+    (if (distinct-p (mapcar #'car pairs))
+        (pairs-value pairs depth)
+        (map 'simple-vector
+             (lambda (pair)
+               (vector (json-value (car pair) depth) (json-value (cdr pair) depth)))
+             pairs))))
+
+(defun cons-value (list depth)
+  "JSON of LIST: an object, an array, or an array of the two parts of a pair."
+  (let ((pairs (list-pairs list)))
+    (cond (pairs (pairs-value pairs depth))
+          ((proper-list-p list) (map 'simple-vector (lambda (each) (json-value each depth)) list))
+          (t (vector (json-value (car list) depth) (json-value (cdr list) depth))))))
+
 (defun json-value (value &optional (depth 0))
   "Lisp VALUE → what json.lisp writes; fails on structures without end."
   (when (> depth 100) (error "The value is nested too deeply or circular; it has no JSON form."))
-  (labels ((inner (value) (json-value value (1+ depth)))
-           (pair-object (pairs)
-             (cons :object (loop for (key . each) in pairs
-                                 append (list (key-text key) (inner each)))))
-           (table-value (table)
-             (let ((pairs (loop for key being the hash-keys of table using (hash-value each)
-                                collect (cons key each))))
-               (if (distinct-p (mapcar #'car pairs))
-                   (pair-object pairs)
-                   (map 'simple-vector
-                        (lambda (pair) (vector (inner (car pair)) (inner (cdr pair)))) pairs)))))
+  (let ((inner (1+ depth)))
     (typecase value
       (null :null)
       ((eql t) :true)
@@ -130,13 +151,9 @@
       (character (string value))
       (keyword (string-downcase (symbol-name value)))
       (symbol (symbol-name value))
-      (hash-table (table-value value))
-      (cons
-       (let ((pairs (list-pairs value)))
-         (cond (pairs (pair-object pairs))
-               ((proper-list-p value) (map 'simple-vector #'inner value))
-               (t (vector (inner (car value)) (inner (cdr value)))))))
-      (vector (map 'simple-vector #'inner value))
+      (hash-table (table-value value inner))
+      (cons (cons-value value inner))
+      (vector (map 'simple-vector (lambda (each) (json-value each inner)) value))
       (t (printed value :limit 2000)))))
 
 (defun result-value (value type)
@@ -153,6 +170,7 @@ the type says so."
 (defstruct parameter name kind keyword lisp-type)
 
 (defun lambda-list-parameters (lambda-list)
+  "Parameters of LAMBDA-LIST, without types."
   (multiple-value-bind (flags required optional rest keys)
       (sb-int:parse-lambda-list lambda-list :silent t)
     (declare (ignore flags))
@@ -203,12 +221,13 @@ the type says so."
           (t "any"))))
 
 (defun declared-type (name)
-  "The ftype somebody declared for NAME, or NIL: a derived one says too little or too much."
+  "The ftype that was declared for NAME, or NIL: a derived one says too little or too much."
   (and (symbolp name)
        (eq (sb-int:info :function :where-from name) :declared)
        (sb-kernel:type-specifier (sb-int:global-ftype name))))
 
 (defun function-argument (request)
+  "The function REQUEST names; ends the call when there is none."
   (let ((symbol (symbol-argument request (required-string request "function"))))
     (if (and (fboundp symbol) (not (macro-function symbol)) (not (special-operator-p symbol)))
         symbol
@@ -216,7 +235,7 @@ the type says so."
 
 ;;; --- files of tools -----------------------------------------------------------------------------
 ;;;
-;;; What was loaded is known in the image itself: a reset or rollback forgets it with its effects.
+;;; The list of loaded files is kept in the image: a reset or rollback undoes it with their effects.
 
 (defstruct tool-file path version problem)
 
@@ -227,14 +246,17 @@ the type says so."
      (list (file-write-date stream) (file-length stream)))))
 
 (defun find-tool-file (path)
+  "The TOOL-FILE of PATH, or NIL."
   (find path (agent-tool-files *agent*) :key #'tool-file-path :test #'string=))
 
 (defun load-is-due-p (path)
-  "False when the file as it is now was loaded already: once more would only repeat its effects."
+  "False when the file as it is now was loaded already: loading it again would only repeat its
+effects."
   (let ((file (find-tool-file path)))
     (or (null file) (not (equal (tool-file-version file) (file-version path))))))
 
 (define-operation "load-tool-file" (call request)
+  "Load a file that defines tools."
   (let* ((path (required-string request "path"))
          (file (make-tool-file :path path :version (file-version path))))
     (setf (agent-tool-files *agent*)
@@ -258,6 +280,7 @@ the type says so."
                       "load" (json-boolean (and path (load-is-due-p path))))))))
 
 (defun function-parameters (name)
+  "Parameters of the function NAME, with declared types."
   (add-declared-types
    (lambda-list-parameters (sb-introspect:function-lambda-list (fdefinition name)))
    (declared-type name)))
@@ -270,6 +293,7 @@ the type says so."
         values)))
 
 (define-operation "describe-function" (call request)
+  "Signature of a function, for a tool."
   (setf (call-phase call) "inspect")
   (let* ((name (tool-function request))
          (result (result-type (declared-type name))))
@@ -292,6 +316,7 @@ the type says so."
 ;;; --- calling ------------------------------------------------------------------------------------
 
 (defun same-name-p (json-name parameter)
+  "True when JSON-NAME means PARAMETER; case and - or _ do not count."
   (flet ((normal (name) (substitute #\- #\_ (string-upcase name))))
     (string= (normal json-name) (normal (symbol-name (parameter-name parameter))))))
 
@@ -301,6 +326,7 @@ the type says so."
         when (same-name-p name parameter) return (list name value)))
 
 (defun missing-argument (parameter)
+  "Fail because PARAMETER has no argument."
   (fail "invalid-argument"
         (text "The argument " (string-downcase (parameter-name parameter)) " is missing.")))
 
@@ -341,6 +367,7 @@ the type says so."
                      (setf absent (or absent parameter))))))))))
 
 (define-operation "call-function" (call request)
+  "Call a function with arguments from JSON."
   (let ((arguments (member-of request "arguments" (object))))
     (with-package-argument (request)
       (let ((name (tool-function request)))

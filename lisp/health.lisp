@@ -11,17 +11,19 @@
 (defglobal *silence* (make-broadcast-stream))
 
 (defmacro check-that (name form)
+  "Fail the health check with NAME unless FORM returns true."
   `(unless (handler-case ,form (serious-condition () nil))
      (return-from health-problem ,name)))
 
 (defun list-of-foo-p (value)
+  "True for what (CAR 1 2) must be read as."
   (and (consp value) (= (length value) 3)
        (symbolp (first value)) (equal (cdr value) '(1 2))))
 
 (declaim (notinline health-problem))
 (defun health-problem ()
   "NIL, or the name of the first check that failed."
-  (declare (notinline car cdr format find-package prin1 replace)) ; else looked up once, when compiled
+  (declare (notinline car cdr format find-package prin1 replace)) ; else bound when compiled
   (let ((probe (list 1 2))
         (*trace-output* *silence*)      ; the trials call and signal, which is no business
         (*break-on-signals* nil))       ; of the user's

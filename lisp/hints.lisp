@@ -41,6 +41,7 @@ near to nearly everything, so it must be closer."
     (mapcar #'cdr (subseq sorted 0 (min 3 (length sorted))))))
 
 (defun did-you-mean (names)
+  "The question for NAMES, or NIL without any."
   (case (length names)
     (0 nil)
     (1 (text "did you mean " (first names) "?"))
@@ -55,21 +56,25 @@ near to nearly everything, so it must be closer."
           (push (coerce name 'simple-string) names))))))
 
 (defun external-names (package)
+  "Names of the external symbols of PACKAGE."
   (let ((names '()))
     (do-external-symbols (symbol package names)
       (push (coerce (symbol-name symbol) 'simple-string) names))))
 
 (defun all-package-names ()
+  "Names and nicknames of all packages."
   (loop for package in (list-all-packages)
         append (mapcar (lambda (name) (coerce name 'simple-string))
                        (cons (package-name package) (package-nicknames package)))))
 
 (defun undefined-name-hint (name test)
+  "Hint for a symbol NAME that lacks what TEST tests for."
   (when (and name (symbolp name))
     (let ((text (coerce (symbol-name name) 'simple-string)))
       (did-you-mean (near-names text (accessible-names (session-package) test (length text)))))))
 
 (defun package-hint (designator)
+  "Hint for a package that does not exist."
   (when (typep designator '(or string symbol character))
     (did-you-mean (near-names (coerce (string designator) 'simple-string) (all-package-names)))))
 
@@ -84,6 +89,7 @@ near to nearly everything, so it must be closer."
     (string-upcase (subseq string (if start (1+ start) 0) (min (length string) (1+ end))))))
 
 (defun blank-or-close-p (character)
+  "True for white space and closing parentheses."
   (find character '(#\Space #\Tab #\Newline #\Return #\))))
 
 (defun prefixed-symbol-hint (source)

@@ -24,10 +24,11 @@ them is ended and never started again."
                           (apply original arguments)))))
 
 (defun install-debugger ()
+  "Let unhandled conditions go to ENTER-DEBUGGER."
   (sb-int:encapsulate 'invoke-debugger 'cadre #'enter-debugger))
 
 (defun track-loaded-files ()
-  "A file that is loaded while load-file evaluates another is its own source."
+  "Let a file that is loaded while load-file evaluates another be its own source."
   (sb-int:encapsulate 'load 'cadre
                       (lambda (original &rest arguments)
                         (with-source-file (nil)
@@ -43,6 +44,7 @@ dispatch functions here and not in every worker."
   (health-problem))
 
 (defun prepare-image ()
+  "Probe and change SBCL, and lock the package; once, when the core is built."
   (setf *contrib-home* (native-namestring (truename (sb-int:sbcl-homedir-pathname))))
   (probe-finalizers)
   (remove-finalizer-thread)             ; before the other probes, which clone
@@ -60,4 +62,5 @@ dispatch functions here and not in every worker."
   (sb-ext:lock-package "CADRE-AGENT"))
 
 (defun save-core (path)
+  "Save this image as the core PATH and end."
   (sb-ext:save-lisp-and-die path :toplevel #'main :executable nil))

@@ -9,6 +9,7 @@
 (defglobal *fresh-packages* '())        ; names
 
 (defun symbol-defined-p (symbol)
+  "True when SYMBOL names a function, variable or class."
   (or (fboundp symbol) (boundp symbol) (find-class symbol nil)))
 
 (defun record-fresh-image ()
@@ -28,6 +29,7 @@
             '("ASDF" "UIOP" "SB-"))))
 
 (defun user-packages ()
+  "Names of the packages that the user made."
   (remove-if #'library-package-p (mapcar #'package-name (list-all-packages))))
 
 (defun user-symbols (package)
@@ -42,6 +44,7 @@
 ;;; --- texts --------------------------------------------------------------------------------------
 
 (defun lambda-list-text (function)
+  "Lambda list of FUNCTION as text, or NIL."
   (handler-case
       (let ((lambda-list (sb-introspect:function-lambda-list function)))
         (if lambda-list
@@ -55,6 +58,7 @@
         "::" (symbol-name symbol)))
 
 (defun function-name-text (name)
+  "NAME of a function in the notation of FULL-NAME."
   (cond ((symbolp name) (full-name name))
         ((and (consp name) (eq (first name) 'setf) (symbolp (second name)))
          (text "(SETF " (full-name (second name)) ")"))
@@ -67,6 +71,7 @@
   (subseq sequence 0 (min +listed-limit+ (length sequence))))
 
 (defun sorted-texts (texts)
+  "TEXTS in order, each once."
   (coerce (sort (remove-duplicates texts :test #'string=) #'string<) 'simple-vector))
 
 ;;; --- names --------------------------------------------------------------------------------------
@@ -89,9 +94,11 @@
         (values nil (unbar name)))))
 
 (defun not-found (&rest message)
+  "End the call with a result that says what is missing."
   (end-call (list "found" :false "message" (apply #'text message))))
 
 (defun package-argument (request &optional prefix)
+  "The package PREFIX or that of REQUEST; by default the session's."
   (let ((name (or prefix (member-of request "package"))))
     (if name
         (or (find-package name) (find-package (string-upcase name))
@@ -109,6 +116,7 @@
                        " (status: NIL)"))))))
 
 (defun symbol-kind (symbol)
+  "What SYMBOL is, in one word."
   (cond ((macro-function symbol) "MACRO")
         ((fboundp symbol)
          (if (typep (fdefinition symbol) 'generic-function) "GENERIC-FUNCTION" "FUNCTION"))
@@ -150,6 +158,7 @@
                 (sorted macros #'name-of) (sorted classes #'identity))))))
 
 (define-operation "list-definitions" (call request)
+  "What the user has defined in a package."
   (setf (call-phase call) "inspect")
   (let ((type (member-of request "type" "all")))
     (flet ((asked (name value) (and (member type (list "all" name) :test #'equal) value)))
@@ -182,6 +191,7 @@
          (text (namestring pathname) (if line ":" "") (if line (decimal line) "")))))))
 
 (defun symbol-documentation (symbol kind)
+  "Documentation of SYMBOL as a KIND, or NIL."
   (flet ((text-of (type) (let ((text (ignore-errors (documentation symbol type))))
                            (and (stringp text) (plusp (length text)) text))))
     (cond ((string= kind "CLASS") (text-of 'type))
@@ -190,6 +200,7 @@
           (t (text-of 'function)))))
 
 (define-operation "describe-symbol" (call request)
+  "All about a symbol."
   (setf (call-phase call) "inspect")
   (let* ((symbol (symbol-argument request (required-string request "name")))
          (kind (symbol-kind symbol))
@@ -204,6 +215,7 @@
           "source" (source-text-of (or function (find-class symbol nil))))))
 
 (defun kind-matches-p (symbol type)
+  "True when SYMBOL is of the TYPE asked for."
   (or (null type)
       (cond ((string= type "function") (and (fboundp symbol) (not (macro-function symbol))
                                             (not (special-operator-p symbol))))
@@ -228,6 +240,7 @@
     (sort (remove-duplicates found) #'string< :key #'full-name)))
 
 (define-operation "apropos" (call request)
+  "Symbols whose names contain a text."
   (setf (call-phase call) "inspect")
   (let* ((package (and (member-of request "package") (package-argument request)))
          (symbols (matching-symbols (required-string request "pattern") package
@@ -250,16 +263,19 @@
           member (first-of names))))
 
 (define-operation "who-calls" (call request)
+  "Functions that call a function or use a macro."
   (user-members call request "callers"
                 #'sb-introspect:who-calls #'sb-introspect:who-macroexpands))
 
 (define-operation "who-references" (call request)
+  "Functions that use a variable."
   (user-members call request "references"
                 #'sb-introspect:who-references #'sb-introspect:who-binds #'sb-introspect:who-sets))
 
 ;;; --- classes ------------------------------------------------------------------------------------
 
 (defun class-argument (request)
+  "The class REQUEST names; ends the call when there is none."
   (multiple-value-bind (prefix name) (split-name (required-string request "class"))
     (let* ((package (package-argument request prefix))
            (symbol (find-symbol name package))
@@ -270,12 +286,16 @@
             (t (not-found "Class " name " not found in package " (package-name package)))))))
 
 (defun class-label (class)
+  "Name of CLASS as text."
   (let ((name (class-name class)))
     (if (symbolp name) (symbol-label name) (one-line (printed name)))))
 
-(defun class-labels (classes) (map 'simple-vector #'class-label classes))
+(defun class-labels (classes)
+  "Names of CLASSES."
+  (map 'simple-vector #'class-label classes))
 
 (defun name-labels (names)
+  "NAMES as texts; NIL without any."
   (and names (map 'simple-vector (lambda (name) (one-line (printed name))) names)))
 
 (defun slot-initform (slot)
@@ -287,6 +307,7 @@
         form)))
 
 (defun slot-object (slot)
+  "JSON of a slot definition."
   (flet ((ask (reader) (ignore-errors (funcall reader slot))))
     (object "name" (symbol-name (sb-mop:slot-definition-name slot))
             "initargs" (name-labels (ask #'sb-mop:slot-definition-initargs))
@@ -308,12 +329,14 @@
       (ignore-errors (sb-mop:compute-class-precedence-list class))))
 
 (defun all-slot-names (class)
+  "Names of the slots of CLASS, inherited ones too."
   (sorted-texts
    (loop for each in (or (class-precedence class) (list class))
          append (mapcar (lambda (slot) (symbol-name (sb-mop:slot-definition-name slot)))
                         (sb-mop:class-direct-slots each)))))
 
 (define-operation "class-info" (call request)
+  "All about a class."
   (setf (call-phase call) "inspect")
   (let* ((class (class-argument request))
          (home (symbol-package (class-name class))))
@@ -331,11 +354,13 @@
                             (and (stringp text) text)))))
 
 (defun specializer-label (specializer)
+  "SPECIALIZER of a method as text."
   (if (typep specializer 'sb-mop:eql-specializer)
       (text "(EQL " (one-line (printed (sb-mop:eql-specializer-object specializer))) ")")
       (class-label specializer)))
 
 (defun method-object (method)
+  "JSON of METHOD."
   (let* ((function (sb-mop:method-generic-function method))
          (name (one-line (printed (and function (sb-mop:generic-function-name function)))))
          (qualifiers (mapcar (lambda (qualifier) (one-line (printed qualifier)))
@@ -347,21 +372,22 @@
             "text" (format nil "~A~{ ~A~} (~{~A~^, ~})" name qualifiers specializers))))
 
 (defun slot-accessor-method-p (method)
-  "True for what SBCL makes by itself, for slot names that some code uses: nobody calls it by name."
+  "True for a method that SBCL makes by itself, for slot names that some code uses. It has no name
+to call it by."
   (let ((function (sb-mop:method-generic-function method)))
     (and function (slot-accessor-name-p (sb-mop:generic-function-name function)))))
 
 (define-operation "find-methods" (call request)
+  "Methods that specialize on a class."
   (setf (call-phase call) "inspect")
   (let* ((class (class-argument request))
          (classes (if (true-p (member-of request "include_inherited"))
                       (remove (find-class t) (class-precedence class))
                       (list class)))
          (methods (remove-if #'slot-accessor-method-p
-                             (remove-duplicates (mapcan (lambda (each)
-                                                          (copy-list
-                                                           (sb-mop:specializer-direct-methods each)))
-                                                        classes)))))
+                             (remove-duplicates
+                              (loop for each in classes
+                                    append (sb-mop:specializer-direct-methods each))))))
     (list "found" :true
           "class" (class-label class)
           "methods" (sort (map 'simple-vector #'method-object methods) #'string<
@@ -370,6 +396,7 @@
 ;;; --- memory, completion -------------------------------------------------------------------------
 
 (defun generation-objects ()
+  "JSON of the generations of the heap."
   (coerce (loop for number from 0 below sb-vm:+pseudo-static-generation+
                 collect (object "number" number
                                 "bytes" (generation-bytes number)
@@ -378,6 +405,7 @@
           'simple-vector))
 
 (defun generation-bytes (number)
+  "Bytes on the pages of generation NUMBER."
   (let ((total 0) (size sb-vm:gencgc-page-bytes))
     (declare (type word total))
     (loop for page from 0 below next-free-page
@@ -386,6 +414,7 @@
     total))
 
 (define-operation "memory" (call request)
+  "Figures about the heap, after a collection if asked for."
   (setf (call-phase call) "inspect")
   (when (true-p (member-of request "gc")) (sb-ext:gc :full t))
   (list "live_bytes" (sb-kernel:dynamic-usage)
@@ -396,6 +425,7 @@
         "generations" (ignore-errors (generation-objects))))
 
 (defun completion-candidates (prefix package externals-only)
+  "Names in PACKAGE that begin with PREFIX."
   (let ((found '()))
     (flet ((consider (symbol)
              (let ((name (symbol-name symbol)))
@@ -408,6 +438,7 @@
     (sort (remove-duplicates found :test #'string=) #'string<)))
 
 (define-operation "complete" (call request)
+  "Completions of a symbol."
   (setf (call-phase call) "inspect")
   (let* ((prefix (required-string request "prefix"))
          (colon (position #\: prefix :from-end t))

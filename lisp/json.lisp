@@ -18,14 +18,20 @@
   ((reason :initarg :reason :reader json-error-reason))
   (:report (lambda (condition stream) (write-string (json-error-reason condition) stream))))
 
-(defun json-fail (reason) (error 'json-error :reason reason))
+(defun json-fail (reason)
+  "Refuse the text for REASON."
+  (error 'json-error :reason reason))
 
 ;;; --- objects ------------------------------------------------------------------------------------
 
 (declaim (inline object))
-(defun object (&rest members) (cons :object members))
+(defun object (&rest members)
+  "A JSON object of MEMBERS: name, value and so on."
+  (cons :object members))
 
-(defun object-p (value) (and (consp value) (eq (car value) :object)))
+(defun object-p (value)
+  "True for a JSON object."
+  (and (consp value) (eq (car value) :object)))
 
 (defun member-of (object name &optional default)
   "Value of member NAME; null counts as absent."
@@ -34,7 +40,9 @@
           return (if (eq value :null) default value)
         finally (return default)))
 
-(defun json-boolean (generalized) (if generalized :true :false))
+(defun json-boolean (generalized)
+  "JSON's true or false."
+  (if generalized :true :false))
 
 ;;; --- writing ------------------------------------------------------------------------------------
 
@@ -47,6 +55,7 @@
 
 (declaim (inline write-octet))
 (defun write-octet (octet writer)
+  "Add OCTET to WRITER."
   (declare (type (unsigned-byte 8) octet) (type writer writer))
   (when (= (writer-fill writer) (length (writer-octets writer)))
     (grow-writer writer))
@@ -55,12 +64,13 @@
 
 (declaim (notinline grow-writer))
 (defun grow-writer (writer)
+  "Double the room of WRITER."
   (let ((larger (make-octets (* 2 (length (writer-octets writer))))))
     (replace larger (writer-octets writer))
     (setf (writer-octets writer) larger)))
 
 (defun write-code-point (code writer)
-  "UTF-8; what is no Unicode scalar value becomes U+FFFD."
+  "Write CODE in UTF-8. What is no Unicode scalar value becomes U+FFFD."
   (declare (type (integer 0 #x10ffff) code) (type writer writer) (optimize speed))
   (flet ((continuation (position)
            (write-octet (logior #x80 (ldb (byte 6 position) code)) writer)))
@@ -81,12 +91,13 @@
            (continuation 0)))))
 
 (defun write-ascii (text writer)
+  "Write TEXT, which needs no escapes, as it is."
   (declare (type simple-string text) (type writer writer))
   (loop for character across text
         do (write-octet (logand #x7f (char-code character)) writer)))
 
 (defun write-escaped (code writer)
-  "A character that may not stand in a JSON string as it is."
+  "Write a character that may not stand in a JSON string as it is."
   (declare (type (unsigned-byte 8) code))
   (flet ((hexadecimal (digit) (char-code (schar "0123456789abcdef" digit))))
     (write-octet (octet #\\) writer)
@@ -98,7 +109,8 @@
          (write-octet (hexadecimal (logand code 15)) writer)))))
 
 (defun write-json-string (string writer)
-  "Written out for the two kinds of simple string: every character of every answer passes here."
+  "Write STRING in quotes. The loop is compiled for each of the two kinds of simple string, because
+every character of every answer passes here."
   (declare (type string string) (type writer writer) (optimize speed))
   (macrolet ((write-characters (type)
                `(loop for character across (the ,type string)
@@ -118,6 +130,7 @@
     (write-octet (octet #\") writer)))
 
 (defun write-json-integer (integer writer)
+  "Write INTEGER in decimal digits. A bignum is written digit by digit, in quadratic time."
   (cond ((minusp integer)
          (write-octet (octet #\-) writer)
          (write-json-integer (- integer) writer))
@@ -128,6 +141,7 @@
            (write-octet (+ (octet #\0) digit) writer)))))
 
 (defun write-digits (integer writer)
+  "Write a fixnum that is not negative."
   (declare (type (and fixnum unsigned-byte) integer) (optimize speed))
   (multiple-value-bind (rest digit) (truncate integer 10)
     (when (plusp rest) (write-digits rest writer))
@@ -151,6 +165,7 @@
              (write-json-integer (1- position) writer))))))
 
 (defun write-json (value writer)
+  "Write VALUE, of the types above, as JSON."
   (etypecase value
     (string (write-json-string value writer))
     (integer (write-json-integer value writer))
@@ -196,20 +211,24 @@
       0))
 
 (defun next-octet (source)
+  "Read the next octet, or 0 at the end."
   (prog1 (peek-octet source) (incf (source-position source))))
 
 (defun skip-json-space (source)
+  "Move SOURCE over white space."
   (declare (type source source) (optimize speed))
   (loop while (member (code-char (peek-octet source)) '(#\Space #\Newline #\Return #\Tab))
         do (incf (source-position source))))
 
 (defun expect (text source)
+  "Read TEXT; anything else is refused."
   (declare (type source source))
   (loop for character across (the simple-string text)
         unless (= (next-octet source) (char-code character))
           do (json-fail "unexpected character")))
 
 (defun read-hex4 (source)
+  "Value of the four hexadecimal digits that follow."
   (loop with code = 0
         repeat 4
         for digit = (digit-char-p (code-char (next-octet source)) 16)
@@ -337,6 +356,7 @@ of another kind."
           (t value))))
 
 (defun read-json-number (source)
+  "A number; its first octet has not been read."
   (or (read-plain-integer source) (read-any-number source)))
 
 (defun read-digits (source)
@@ -352,6 +372,7 @@ of another kind."
                     (return (values value count)))))
 
 (defun read-integer-part (source)
+  "The digits before fraction and exponent."
   (let ((leading-zero (= (peek-octet source) (octet #\0))))
     (multiple-value-bind (value count) (read-digits source)
       (when (and leading-zero (> count 1)) (json-fail "leading zero"))
@@ -385,7 +406,7 @@ of another kind."
       (if negative (- value) value))))
 
 (defun decimal-float (mantissa exponent)
-  "MANTISSA * 10^EXPONENT as a double, rightly rounded; out of range is refused."
+  "MANTISSA * 10^EXPONENT as the nearest double; out of range is refused."
   (cond ((zerop mantissa) 0d0)
         ((> (+ exponent (integer-length mantissa)) 1100) (json-fail "number out of range"))
         ((< exponent -1500) 0d0)
@@ -397,6 +418,7 @@ of another kind."
                    (t (coerce ratio 'double-float)))))))
 
 (defun read-json-value (source)
+  "The next value, with the white space before it."
   (declare (type source source))
   (skip-json-space source)
   (case (code-char (peek-octet source))
@@ -409,11 +431,13 @@ of another kind."
     (t (read-json-number source))))
 
 (defmacro with-json-depth ((source) &body body)
+  "Run BODY, which reads what is inside brackets; too many levels are refused."
   `(progn
      (when (> (incf (source-depth ,source)) +maximum-depth+) (json-fail "nested too deeply"))
      (multiple-value-prog1 (progn ,@body) (decf (source-depth ,source)))))
 
 (defun read-json-members (source)
+  "An object, from its opening brace."
   (with-json-depth (source)
     (next-octet source)
     (skip-json-space source)
@@ -435,6 +459,7 @@ of another kind."
       (cons :object (nreverse members)))))
 
 (defun read-json-elements (source)
+  "An array, from its opening bracket."
   (with-json-depth (source)
     (next-octet source)
     (skip-json-space source)

@@ -7,10 +7,10 @@
 ;;; --- snapshots ----------------------------------------------------------------------------------
 
 (defun collect-garbage ()
-  "Before a clone: what is garbage now would stay in the snapshot. Hooks are not run, they are
-user code and nothing has been asked of it. Garbage in older generations, such as a stopped runaway
-leaves, is collected when usage has more than doubled; the stack is cleared of stale pointers first,
-one of which could keep all of it."
+  "Before a clone: what is garbage now would stay in the snapshot. Hooks are not run: they are user
+code, and no call is running. Garbage in older generations, such as a stopped runaway leaves, is
+collected when usage has more than doubled; the stack is cleared of stale pointers first, one of
+which could keep all of it."
   (let ((hooks *after-gc-hooks*))
     (setf *after-gc-hooks* '())
     (sb-sys:scrub-control-stack)
@@ -22,6 +22,7 @@ one of which could keep all of it."
     (setf *after-gc-hooks* hooks)))
 
 (defun take-snapshot (message request)
+  "Leave a snapshot of this process behind, report it as the answer to MESSAGE, and warm up."
   (c-call "usleep" int (unsigned-int (integer-member request "after_us" 0)))
   (let* ((number (integer-member request "number" 0))
          (start (monotonic-microseconds))
@@ -52,7 +53,7 @@ one of which could keep all of it."
 ;;; --- the loop -----------------------------------------------------------------------------------
 
 (defun next-message ()
-  "Wait for a message. Timers of the user may run meanwhile, in this thread."
+  "Wait for a message. Timers of the user may run in this thread while it waits."
   (multiple-value-bind (type number request) (receive-message)
     (loop while (eql type +prewake+)
           do (spin-for-request)
@@ -60,6 +61,7 @@ one of which could keep all of it."
     (values type number request)))
 
 (defun message-loop ()
+  "Serve the supervisor's messages."
   (loop
     (multiple-value-bind (type number request) (next-message)
       (case type
@@ -72,11 +74,11 @@ one of which could keep all of it."
 ;;; --- unhandled conditions -----------------------------------------------------------------------
 
 (defun enter-debugger (original condition)
-  "Runs in place of INVOKE-DEBUGGER, for every thread. The user's *DEBUGGER-HOOK* is honoured;
+  "Runs in place of INVOKE-DEBUGGER, in every thread. The user's *DEBUGGER-HOOK* is called;
 *INVOKE-DEBUGGER-HOOK* is not, so DISABLE-DEBUGGER cannot turn an error into a dead process."
   (declare (ignore original))
   (when (typep condition 'sb-ext:step-condition)
-    (invoke-restart 'sb-ext:step-continue)) ; nobody is there to step: STEP just evaluates
+    (invoke-restart 'sb-ext:step-continue)) ; there is no stepper: STEP just evaluates
   (let ((hook *debugger-hook*))
     (when hook
       (let ((*debugger-hook* nil)) (funcall hook condition hook))))
@@ -95,6 +97,7 @@ one of which could keep all of it."
 ;;; --- start --------------------------------------------------------------------------------------
 
 (defun start-failed (reason)
+  "End the process before it has a channel."
   (let ((octets (sb-ext:string-to-octets (format nil "cadre agent: ~A~%" reason))))
     (sb-unix:unix-write 2 octets 0 (length octets))
     (exit-now +exit-start-failed+)))
@@ -144,6 +147,7 @@ the user with as much would take the address space of the whole session."
   (setf (extern-alien "thread_control_stack_size" unsigned-long) +thread-stack-bytes+))
 
 (defun hello ()
+  "Payload of the first message."
   (object "protocol" +protocol-version+
           "pid" (agent-registered-pid *agent*)
           "sbcl" (lisp-implementation-version)

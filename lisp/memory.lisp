@@ -1,10 +1,10 @@
-;;;; What the kernel is told about this process's memory (docs/reference/sessions.md 5).
+;;;; Advice to the kernel about this process's memory (docs/reference/sessions.md 5).
 ;;;;
 ;;;; A clone costs what its page tables cost, and the first write to each page after it costs a
-;;;; fault. So: large pages for the heap, no page tables for the parts of the core nobody writes
-;;;; to, no memory for free pages of a parked process, and pages that the next call is going to
-;;;; write are made writable while nobody waits. All of it is advice: where the kernel refuses, the
-;;;; session is slower or larger and nothing else.
+;;;; fault. So: large pages for the heap, no page tables for the clean parts of the core, no memory
+;;;; for free pages of a parked process, and pages that the next call will write are made writable
+;;;; between calls. All of it is advice: where the kernel refuses, the session is slower or larger,
+;;;; and nothing else changes.
 
 (in-package "CADRE-AGENT")
 
@@ -16,19 +16,25 @@
 (defconstant +advice-populate-write+ 23)
 
 (defun advise (address size advice)
+  "Give the kernel ADVICE about SIZE bytes from ADDRESS."
   (when (plusp size)
     (c-call "madvise" int (unsigned-long address) (unsigned-long size) (int advice))))
 
 (defun use-huge-pages ()
-  "Page tables of a large heap are most of what a clone copies."
+  "Ask for large pages: the page tables of a large heap are most of what a clone copies."
   (advise sb-vm:dynamic-space-start (sb-ext:dynamic-space-size) +advice-huge-page+))
 
 ;;; --- free pages of the collector ----------------------------------------------------------------
 
 (defconstant +open-region+ 32)          ; flag of a page that is being allocated from
 
-(defun free-page-p (flags) (zerop flags))
-(defun unfilled-page-p (flags) (or (zerop flags) (logtest +open-region+ flags)))
+(defun free-page-p (flags)
+  "True for the flags of a page without objects."
+  (zerop flags))
+
+(defun unfilled-page-p (flags)
+  "True for the flags of a page that will be allocated from."
+  (or (zerop flags) (logtest +open-region+ flags)))
 
 (defun map-page-runs (wanted function)
   "Call FUNCTION with address and size of every run of pages whose flags are WANTED, lowest first;
@@ -49,7 +55,7 @@ the last run is what lies beyond the heap in use."
       (report end (floor (sb-ext:dynamic-space-size) page-size)))))
 
 (defun release-free-pages ()
-  "Give the collector's free pages back to the kernel: they hold garbage of earlier evaluations,
+  "Give the collector's free pages back to the kernel. They hold garbage of earlier evaluations,
 which the parked process would otherwise keep once the head writes to them."
   (map-page-runs #'free-page-p
                  (lambda (address size) (advise address size +advice-dont-need+))))
@@ -78,10 +84,10 @@ take a fault for each."
 
 ;;; --- the core file ------------------------------------------------------------------------------
 
-;;; The core is mapped privately and in large pieces. A piece in which one page was written is copied
-;;; page table entry by entry with every clone, a piece nobody wrote to is not copied at all: the
-;;; clone finds its pages in the file. So long stretches without a written page become pieces of
-;;; their own, by mapping the same part of the file again in their place.
+;;; The core is mapped privately and in large mappings. Of a mapping with one written page every
+;;; clone copies all page table entries; of a clean mapping it copies none, because it can find the
+;;; pages in the file. So long clean stretches become mappings of their own: the same part of the
+;;; file is mapped again in their place.
 
 (defconstant +stretch-pages+ 64)        ; shorter ones cost more than they save
 (defconstant +least-mapping-bytes+ (* 1024 1024))
@@ -124,7 +130,7 @@ writable mapping of a file."
         (and (logbitp 7 flags) (not (logbitp 5 flags)))))) ; present, and not the file's
 
 (defun map-clean-stretches (function entries)
-  "Call FUNCTION with first page and number of pages of each long stretch nobody wrote to."
+  "Call FUNCTION with first page and number of pages of each long stretch without a written page."
   (declare (type octets entries) (type function function))
   (loop with count of-type index = (floor (length entries) 8)
         with start of-type index = 0
@@ -135,12 +141,14 @@ writable mapping of a file."
              (setf start (1+ page)))))
 
 (defun remap-file (fd address size offset)
+  "Map SIZE bytes of FD from OFFSET privately at ADDRESS."
   (c-call "mmap" unsigned-long (unsigned-long address) (unsigned-long size)
           (int 7)                       ; readable, writable, executable, as it is now
           (int #x12)                    ; MAP_PRIVATE | MAP_FIXED
           (int fd) (long offset)))
 
 (defun remap-clean-pages (start end offset inode path)
+  "Map the long clean stretches of a mapping of the file PATH again."
   (let ((fd (open-to-read path)))
     (unless (minusp fd)
       (when (eql inode (nth-value 1 (file-identity fd))) ; else the core was replaced on disk
@@ -156,7 +164,8 @@ writable mapping of a file."
       (c-call "close" int (int fd)))))
 
 (defun remap-clean-core-pages ()
-  "Once, at start. In a single thread: nothing writes between the look and the mapping."
+  "Split the mappings of the core; once, at start. There is one thread, so nothing writes between
+reading the page map and mapping."
   (with-open-file (stream "/proc/self/maps" :external-format :latin-1 :if-does-not-exist nil)
     (loop for line = (and stream (read-line stream nil))
           while line

@@ -22,18 +22,23 @@
   (end-call))
 
 (defun required-string (request name)
+  "The string NAME of REQUEST; fails when there is none."
   (let ((value (member-of request name)))
     (if (stringp value)
         value
         (fail "protocol" (text "The request has no string member " name ".")))))
 
 (defun integer-member (request name default)
+  "The integer NAME of REQUEST, or DEFAULT."
   (let ((value (member-of request name default)))
     (if (integerp value) value default)))
 
-(defun true-p (value) (eq value :true))
+(defun true-p (value)
+  "True for JSON's true."
+  (eq value :true))
 
 (defun make-request-call (number request)
+  "The call for REQUEST, which is message NUMBER."
   (let ((limits (member-of request "limits" (object)))
         (operation (member-of request "op" "")))
     (make-call :operation (if (stringp operation) operation "")
@@ -46,9 +51,11 @@
 
 (declaim (notinline find-operation))
 (defun find-operation (call)
+  "Name of the function for the operation of CALL, or NIL."
   (gethash (call-operation call) *operations*))
 
 (defun perform-request (number request)
+  "Perform the REQUEST that is message NUMBER and send its RESULT."
   (let* ((request (if (object-p request) request (object)))
          (call (make-request-call number request))
          (function (find-operation call)))

@@ -8,8 +8,8 @@
 ;;;;
 ;;;;   * No reader or printer state. Sentences are made by (text "a" 1), not by FORMAT: it does not
 ;;;;     look at *PRINT-BASE* and the like. FORMAT is used only to join finished strings by ~A.
-;;;;   * No generic function that has a method of the user's class: no PRINT-OBJECT, MAKE-INSTANCE or
-;;;;     DOCUMENTATION on objects of the user, except inside a call.
+;;;;   * No generic function on an object of the user (PRINT-OBJECT, DOCUMENTATION), except inside a
+;;;;     call.
 ;;;;   * No EQUAL or other comparison on objects of the user; EQ and EQL, or STRING= on own strings.
 ;;;;   * No global stream. The channel is written by send(2), not through a stream.
 ;;;;   * State in globals (DEFGLOBAL), which user code cannot bind, not in special variables.

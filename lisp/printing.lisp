@@ -14,9 +14,11 @@
       (concatenate 'string (subseq text 0 (max 0 (- limit 3))) "...")))
 
 (defun one-line (text)
+  "TEXT with spaces for newlines."
   (substitute #\Space #\Newline text))
 
 (defun trim-right (text)
+  "TEXT without white space at its end."
   (string-right-trim '(#\Space #\Tab #\Newline #\Return) text))
 
 (defun decimal (integer)
@@ -30,6 +32,7 @@
          (mapcar (lambda (part) (if (integerp part) (decimal part) part)) parts)))
 
 (defun plural (count singular &optional (many (text singular "s")))
+  "COUNT with the noun for it."
   (text count " " (if (= count 1) singular many)))
 
 ;;; --- names --------------------------------------------------------------------------------------
@@ -66,6 +69,7 @@ COMMON-LISP-USER is gone the agent's own keeps texts printable until the session
       (qualified-label symbol)))
 
 (defun type-label (object)
+  "Name of the class of OBJECT."
   (let ((name (class-name (class-of object))))
     (if (symbolp name) (symbol-label name) "anonymous")))
 
@@ -75,6 +79,7 @@ COMMON-LISP-USER is gone the agent's own keeps texts printable until the session
 ;;; prettily, with a table that knows nothing else and on a line that never ends.
 
 (defun make-backquote-table ()
+  "A pretty-printer table for backquotes and nothing else."
   (let ((table (make-empty-pprint-dispatch))
         (standard (copy-pprint-dispatch nil)))
     (flet ((take (type example)
@@ -92,6 +97,7 @@ COMMON-LISP-USER is gone the agent's own keeps texts printable until the session
              *backquote-representations*)))
 
 (defun call-with-backquotes (function)
+  "Call FUNCTION, which prints, so that backquotes are shown as such."
   (let ((*print-pretty* t)
         (*print-pprint-dispatch* *backquote-table*)
         (*print-right-margin* most-positive-fixnum))
@@ -100,6 +106,7 @@ COMMON-LISP-USER is gone the agent's own keeps texts printable until the session
 ;;; --- objects ------------------------------------------------------------------------------------
 
 (defmacro with-print-limits ((&key length level pretty (circle t)) &body body)
+  "Run BODY with these print variables, whatever the user's are."
   `(let ((*print-length* ,length)
          (*print-level* ,level)
          (*print-pretty* ,pretty)
@@ -110,7 +117,7 @@ COMMON-LISP-USER is gone the agent's own keeps texts printable until the session
      (with-fresh-circularity ,@body)))
 
 (defun note-memory-fault (condition)
-  "Remember that a memory fault was seen: the image may be corrupt, whoever handled it."
+  "Remember that a memory fault happened: the image may be corrupt, even if it was handled."
   (when (and (typep condition 'memory-fault-error) *call*)
     (setf (call-memory-fault *call*) t)))
 
@@ -124,14 +131,15 @@ COMMON-LISP-USER is gone the agent's own keeps texts printable until the session
     (serious-condition () nil)))
 
 (defun unprintable (object condition with-message)
+  "Text in place of OBJECT, whose printer signalled CONDITION."
   (note-memory-fault condition)
   (let ((message (and with-message (brief-report condition))))
     (text "#<unprintable " (type-label object) ": " (type-label condition)
           (if message ": " "") (or message "") ">")))
 
 (defun print-guarded (object print message)
-  "Text, length and more that PRINT gives, which prints OBJECT. A printer that fails is named: that of
-a part, where OBJECT is a list or an array and the rest can be shown, or else that of OBJECT."
+  "What PRINT returns, which prints OBJECT. A printer that fails is named: that of a part, where
+OBJECT is a list or an array and the rest can be shown, or else that of OBJECT."
   (let ((failure nil))
     (flet ((try ()
              (handler-case (return-from print-guarded (funcall print))

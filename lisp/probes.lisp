@@ -10,6 +10,7 @@
 (defconstant +probe-passed+ 42)
 
 (defun add-probe (name ok with without)
+  "Record the result of the probe NAME: WITH says what works, WITHOUT what is done instead."
   (setf *probes* (append *probes* (list (list name (and ok t) (if ok with without)))))
   ok)
 
@@ -28,12 +29,14 @@
           ((plusp pid) (eql (child-exit-code pid) +probe-passed+)))))
 
 (defun collect-and-allocate ()
+  "Allocate and collect; true when the heap is sound."
   (sb-ext:gc)
   (let ((list (loop repeat 100000 collect (make-string 10))))
     (sb-ext:gc :full t)
     (= (length list) 100000)))
 
 (defun probe-decommit ()
+  "Does the heap survive the release of its free pages?"
   (setf *decommit-works*
         (add-probe "decommit"
                    (passes-in-child-p (lambda ()
@@ -59,11 +62,13 @@
                        "no snapshots while user threads run")))))
 
 (defun probe-thread-id ()
+  "Is the cached thread id found?"
   (add-probe "thread-id" (find-tid-address-offset)
              "clones are siblings (CLONE_PARENT)"
              "clones are children (fork); the supervisor adopts them"))
 
 (defun probe-finalizers ()
+  "Can the finalizer thread be replaced, and its queue be read?"
   (add-probe "finalizers"
              (ignore-errors
               (and (every #'fboundp *finalizer-thread-functions*)
@@ -72,6 +77,7 @@
              "finalizers do not run"))
 
 (defun probe-frames ()
+  "Do frames have names and arguments?"
   (add-probe "frames"
              (ignore-errors
               (multiple-value-bind (name arguments) (stack-frame-call (sb-di:top-frame))
@@ -80,6 +86,7 @@
              "frames have names only"))
 
 (defun probe-policy ()
+  "Is there a policy without stepping code?"
   (add-probe "step-conditions"
              (ignore-errors
               (compile nil '(lambda ()
@@ -106,6 +113,7 @@
                    "compile-form compiles forms one by one")))
 
 (defun run-probes ()
+  "The probes that need no change of the image."
   (probe-thread-id)
   (probe-decommit)
   (probe-thread-recipe)
@@ -113,6 +121,7 @@
   (probe-policy))
 
 (defun probe-objects ()
+  "JSON of all results."
   (map 'simple-vector
        (lambda (probe)
          (destructuring-bind (name ok detail) probe

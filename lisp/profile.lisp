@@ -3,22 +3,26 @@
 (in-package "CADRE-AGENT")
 
 (defun profile-mode (request)
+  "Mode of the profiler that REQUEST asks for."
   (let ((mode (member-of request "mode" "cpu")))
     (cond ((equal mode "time") :time)
           ((equal mode "alloc") :alloc)
           (t :cpu))))
 
 (defun lines (text)
+  "Lines of TEXT."
   (loop for start = 0 then (1+ end)
         for end = (position #\Newline text :start start)
         collect (subseq text start end)
         while end))
 
 (defun own-line-p (line)
+  "True for a line about the agent's own functions."
   (some (lambda (part) (search part line))
         '("CADRE-AGENT" "START-LISP" "foreign function call_into_lisp")))
 
 (defun separator-p (line)
+  "True for a line between blocks."
   (and (plusp (length line)) (every (lambda (character) (char= character #\-)) line)))
 
 (defun blocks (lines)
@@ -51,6 +55,7 @@ second pair of columns empty."
                  (trim-right (format nil "~{~A~%~}" (without-own-lines table))))))
 
 (define-operation "profile" (call request)
+  "Evaluate a text under the profiler."
   (let ((mode (profile-mode request))
         (source (make-source-text (required-string request "code"))))
     (sb-sprof:reset)

@@ -25,6 +25,7 @@
   place)
 
 (defun place-text (place)
+  "PLACE as people write it."
   (text "line " (place-line place) ", column " (place-column place)))
 
 ;;; --- the source of a call -----------------------------------------------------------------------
@@ -42,10 +43,12 @@
       string))
 
 (defun make-source-text (string &optional path)
+  "STRING as a source of forms, of the file PATH if there is one."
   (let ((string (coerce (without-byte-order-mark string) '(simple-array character (*)))))
     (%make-source-text string (make-string-input-stream string) path)))
 
 (defun source-index (source)
+  "How far SOURCE has been read."
   (file-position (source-text-stream source)))
 
 (defun skip-blank (string start)
@@ -88,6 +91,25 @@
 
 ;;; --- unfinished forms ---------------------------------------------------------------------------
 
+(defun closing-index (delimiter string start)
+  "Index after the DELIMITER that ends what begins at START, or NIL. A backslash escapes."
+  (declare (type (simple-array character (*)) string))
+  (loop with index of-type index = start
+        while (< index (length string))
+        do (let ((character (schar string index)))
+             (cond ((char= character #\\) (incf index 2))
+                   ((char= character delimiter) (return (1+ index)))
+                   (t (incf index))))
+        finally (return nil)))
+
+(defun dispatch-end (string index)
+  "Index after the # at INDEX and what belongs to it for the scanner; NIL in an open comment."
+  (declare (type (simple-array character (*)) string) (type index index))
+  (case (and (< (1+ index) (length string)) (schar string (1+ index)))
+    (#\| (block-comment-end string (+ index 2)))
+    (#\\ (+ index 3))
+    (t (1+ index))))
+
 (defun open-constructs (string start)
   "Scan from START to the end: number of open parentheses, index of the innermost; kind and index
 of the string, block comment or bar symbol that is open at the end, if one is."
@@ -96,34 +118,24 @@ of the string, block comment or bar symbol that is open at the end, if one is."
     (declare (type index index))
     (flet ((finish (&optional kind since)
              (return-from open-constructs
-               (values (length parentheses) (first parentheses) kind since)))
-           (closing (delimiter from)
-             (loop with position = from
-                   while (< position end)
-                   do (let ((character (schar string position)))
-                        (cond ((char= character #\\) (incf position 2))
-                              ((char= character delimiter) (return (1+ position)))
-                              (t (incf position))))
-                   finally (return nil))))
+               (values (length parentheses) (first parentheses) kind since))))
       (loop
         (when (>= index end) (finish))
-        (case (schar string index)
-          (#\( (push index parentheses) (incf index))
-          (#\) (pop parentheses) (incf index))
-          (#\\ (incf index 2))
-          (#\; (setf index (or (position #\Newline string :start index) end)))
-          (#\" (setf index (or (closing #\" (1+ index)) (finish "a string" index))))
-          (#\| (setf index (or (closing #\| (1+ index)) (finish "a symbol in bars" index))))
-          (#\#
-           (case (and (< (1+ index) end) (schar string (1+ index)))
-             (#\| (setf index (or (block-comment-end string (+ index 2))
-                                  (finish "a block comment" index))))
-             (#\\ (incf index 3))
-             (t (incf index))))
-          (t (incf index)))))))
+        (let ((here index))
+          (incf index)
+          (case (schar string here)
+            (#\( (push here parentheses))
+            (#\) (pop parentheses))
+            (#\\ (incf index))
+            (#\; (setf index (or (position #\Newline string :start index) end)))
+            (#\" (setf index (or (closing-index #\" string index) (finish "a string" here))))
+            (#\| (setf index (or (closing-index #\| string index)
+                                 (finish "a symbol in bars" here))))
+            (#\# (setf index (or (dispatch-end string here)
+                                 (finish "a block comment" here))))))))))
 
 (defun end-of-input-message (source)
-  "What END-OF-FILE on SOURCE means, in the words of its author's text."
+  "Explain END-OF-FILE on SOURCE by what is open in its text."
   (let* ((string (source-text-string source))
          (start (source-text-place source)))
     (flet ((where (index)
@@ -157,6 +169,7 @@ of the string, block comment or bar symbol that is open at the end, if one is."
        (eq (stream-error-stream condition) (source-text-stream source))))
 
 (defun replace-all (text part replacement)
+  "TEXT with REPLACEMENT for every PART."
   (with-output-to-string (result)
     (loop with start = 0
           for found = (search part text :start2 start)

@@ -1,7 +1,7 @@
 ;;;; Every internal of SBCL the agent uses: one operation for each, and the only file with `::`.
 ;;;;
 ;;;; Other files name exported symbols only; tests/lisp/sources.lisp checks that. To support another
-;;;; version of SBCL, look here first: a name that is missing or means something else is replaced in
+;;;; version of SBCL, begin here: a name that is missing or means something else is replaced in
 ;;;; one place. probes.lisp is the counterpart: it tries at build time what may crash when SBCL has
 ;;;; changed, and chooses the fallback.
 ;;;;
@@ -271,6 +271,7 @@ SBCL has no such list.")
   (sap-ref-word (int-sap structure) (ash slot sb-vm:word-shift)))
 
 (defun (setf thread-word) (value structure slot)
+  "Set the word SLOT of a thread STRUCTURE."
   (setf (sap-ref-word (int-sap structure) (ash slot sb-vm:word-shift)) value))
 
 (defun all-thread-objects ()
@@ -318,6 +319,7 @@ SBCL has no such list.")
   "Functions that start, end and wake SBCL's finalizer thread.")
 
 (defun stop-finalizer-thread ()
+  "End SBCL's finalizer thread."
   (sb-impl::finalizer-thread-stop))
 
 (defun queued-finalizers ()

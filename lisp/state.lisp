@@ -1,8 +1,8 @@
 ;;;; The state of this process of a session, in one structure.
 ;;;;
-;;;; A clone starts with a copy of it; what must differ is set anew when it wakes (clone.lisp).
-;;;; Other globals are constant after the build, or buffers. Only *CALL* (call.lisp) stands alone: it
-;;;; is what the agent is doing now.
+;;;; A clone starts with a copy of it, and sets its own process id and channel when it wakes
+;;;; (clone.lisp). Other globals are constant after the build, or buffers. Only *CALL* (call.lisp)
+;;;; stands alone: it is what the agent is doing now.
 
 (in-package "CADRE-AGENT")
 

@@ -12,6 +12,7 @@
   (if (string= way "") "." (text "; " way " " what ".")))
 
 (defun timeout-message (call)
+  "Sentence for a call that exceeded its timeout."
   (text "Evaluation exceeded the timeout of " (plural (call-timeout call) "second")
         ". Possibly an infinite loop or an expensive computation"
         (advice (call-raise-timeout call) "raises the timeout")))
@@ -28,6 +29,7 @@
           (t (text "It was evaluating form " (call-form-number call) ".")))))
 
 (defun soft-message (call)
+  "TIMEOUT-MESSAGE, and what the call was doing."
   (text (timeout-message call) (string #\Newline) (activity-text call)))
 
 (defun rendering-p (call)
@@ -35,6 +37,7 @@
   (or (call-reporting call) (member (call-phase call) '("print" "inspect") :test #'string=)))
 
 (defun timeout-error (call message frames depth restarts)
+  "Error object of a call that was stopped."
   (cadre-error "EVALUATION-TIMEOUT" "timeout" message
                :frames frames :depth depth :restarts restarts :call call))
 
@@ -83,6 +86,7 @@ it; the stack stays alive in the post-mortem, where CONTINUE simply returns from
             (number (setf (agent-early-stop *agent*) number))))))
 
 (defun stop-call (call context)
+  "End CALL as a timeout, in the signal handler. CONTEXT is what was interrupted."
   (setf (call-timed-out call) t)
   (when (call-error call)
     (with-interrupts
@@ -99,6 +103,7 @@ it; the stack stays alive in the post-mortem, where CONTINUE simply returns from
             (freeze-and-end-call call error nil frames restarts)))))))
 
 (defun apply-early-stop (call)
+  "End CALL when its stop arrived before it began."
   (when (= (agent-early-stop *agent*) (call-number call))
     (setf (call-timed-out call) t
           (call-error call) (timeout-error call (text (timeout-message call) (string #\Newline)
@@ -123,7 +128,7 @@ it; the stack stays alive in the post-mortem, where CONTINUE simply returns from
       (multiple-value-bind (frames depth)
           (handler-case (collect-frames (interrupted-frame context) nil)
             (serious-condition () (values '() 0)))
-        ;; The channel's own buffer may be in use by what was interrupted.
+        ;; The interrupted code may be using the channel's own buffer.
         (when (or call *in-timer*)
           (send-message +frames+ 0
                         (object "error" (if call
@@ -136,12 +141,15 @@ it; the stack stays alive in the post-mortem, where CONTINUE simply returns from
       (exit-now +exit-hard-stop+))))
 
 (defun install-stop-handlers ()
+  "Handle the two signals of the supervisor."
   (enable-interrupt +sigint+ #'soft-stop)
   (enable-interrupt +sigusr1+ #'hard-stop))
 
 ;;; --- heap limit ---------------------------------------------------------------------------------
 
-(defun heap-limit-bytes (call) (* (call-max-memory call) 1024 1024))
+(defun heap-limit-bytes (call)
+  "The heap limit of CALL in bytes."
+  (* (call-max-memory call) 1024 1024))
 
 (defun install-heap-limit ()
   "Before each call, because *AFTER-GC-HOOKS* is the user's too."
@@ -170,6 +178,7 @@ full collection comes first; the next check waits until usage has grown by a qua
        (floor (* 47 (sb-ext:dynamic-space-size)) 100)))
 
 (defun stop-for-heap (call)
+  "End CALL because its live data exceed the limit."
   (multiple-value-bind (frames depth) (collect-frames (sb-di:top-frame) nil)
     (let ((*plain-arguments* t))        ; the arguments are what fills the heap
       (setf (call-error call)

@@ -13,14 +13,16 @@
 (defconstant +spare-error+ 244)
 
 (defun register-descriptors ()
+  "Remember what the descriptors 0, 1 and 2 are."
   (setf (agent-standard-files *agent*)
         (loop for spare from +spare-null+ to +spare-error+
               do (close-on-exec spare)
               collect (multiple-value-list (file-identity spare)))))
 
 (defun repair-descriptors ()
-  "Undo what user code may have done to descriptors 0, 1 and 2 or to their duplicates. Without both,
-output would be lost and nobody told: that is a process without its channel."
+  "Undo what user code may have done to descriptors 0, 1 and 2 or to their duplicates. When both of
+a pair are gone, output would be lost without notice, so the process ends as one that lost its
+channel."
   (flet ((intact-p (fd file)
            (multiple-value-bind (device inode) (file-identity fd)
              (and (eql device (first file)) (eql inode (second file))))))
@@ -42,16 +44,18 @@ output would be lost and nobody told: that is a process without its channel."
 (defglobal *silent-terminal* nil)
 
 (defun make-captured-stream (fd &rest direction)
+  "A stream of the descriptor FD, for DIRECTION."
   (apply #'make-fd-stream fd
          :external-format '(:utf-8 :replacement #\ufffd)
          :buffering :line :name (format nil "descriptor ~D" fd) direction))
 
 (defun usable-stream-p (stream)
+  "True for a stream that is open."
   (and stream (open-stream-p stream)))
 
 (defun install-streams ()
-  "Give the stream variables their global values, anew before each call: they may have been
-closed or set by the last one. Global, so that new threads see the same streams."
+  "Set the global values of the stream variables, before each call: the last one may have closed or
+set them. Global, so that new threads see the same streams."
   (unless (usable-stream-p *captured-input*)
     (setf *captured-input* (make-captured-stream 0 :input t)))
   (unless (usable-stream-p *captured-output*)
@@ -73,16 +77,16 @@ closed or set by the last one. Global, so that new threads see the same streams.
         *debug-io* *silent-terminal*))
 
 (defun flush-streams ()
-  "Push what was printed into the pipes. A stream whose flushing fails has lost its text, and
-is replaced before the next call."
+  "Write buffered output to the pipes. A stream whose flushing fails has lost its text, and is
+replaced before the next call."
   (dolist (stream (list *captured-output* *captured-error*))
     (ignore-errors (finish-output stream))))
 
 ;;; --- bounded text -------------------------------------------------------------------------------
 
 ;;; A stream that keeps the first LIMIT characters and counts the rest. When the count reaches
-;;; CEILING, it throws to itself: that ends printers that never stop writing. It is made and used
-;;; once when the core is built, so that the generic functions below are ready in every worker.
+;;; CEILING, it throws to itself, which ends printers that never stop writing. One is made and used
+;;; when the core is built, so that its generic functions have their dispatch functions.
 
 (defconstant +dry-run-allowance+ 1000000)
 
@@ -96,12 +100,13 @@ is replaced before the next call."
    (column :initform 0 :type fixnum)))
 
 (defun make-bounded-stream (limit ceiling)
+  "A stream that keeps LIMIT characters and ends its printer at CEILING."
   (make-instance 'bounded-stream :limit limit :ceiling ceiling
                                  :text (make-string (min limit 256))))
 
 (defun last-newline (string start end)
-  "Index of the last newline between START and END, or NIL. Written out for the two common string
-types, because it looks at every character that is printed."
+  "Index of the last newline between START and END, or NIL. Compiled for each of the two common
+string types, because every printed character passes here."
   (declare (type fixnum start end) (optimize speed))
   (macrolet ((search-in (type)
                `(loop for index of-type fixnum from (1- end) downto start
@@ -112,6 +117,7 @@ types, because it looks at every character that is printed."
       (t (position #\Newline (the string string) :start start :end end :from-end t)))))
 
 (defun add-characters (stream string start end)
+  "Add a part of STRING to STREAM, as far as it fits, and count all of it."
   (declare (type string string) (type fixnum start end))
   (with-slots (limit ceiling text fill total column) stream
     (declare (type fixnum limit ceiling fill total column)
@@ -147,6 +153,7 @@ types, because it looks at every character that is printed."
 (defmethod sb-gray:stream-line-length ((stream bounded-stream)) 80)
 
 (defun bounded-stream-contents (stream)
+  "The characters STREAM has kept."
   (with-slots (text fill) stream (subseq text 0 fill)))
 
 ;;; With *PRINT-CIRCLE* SBCL prints everything twice, first to a stream that goes nowhere. That pass
@@ -157,6 +164,7 @@ types, because it looks at every character that is printed."
 (defclass dry-run-stream (sb-gray:fundamental-character-output-stream) ())
 
 (defun add-dry-run-characters (count)
+  "Count characters of the first pass; end a printer that writes too many."
   (let ((stream *dry-run-for*))
     (when stream
       (with-slots (dry-run ceiling) stream
@@ -174,10 +182,11 @@ types, because it looks at every character that is printed."
 (defmethod sb-gray:stream-line-column ((stream dry-run-stream)) nil)
 
 (defun bound-dry-runs ()
-  "Once, when the core is built."
+  "Give SBCL the counting stream; once, when the core is built."
   (set-circularity-stream (make-broadcast-stream (make-instance 'dry-run-stream))))
 
 (defun call-with-bounded-stream (function limit ceiling)
+  "Text that FUNCTION writes, how many characters there were, whether it was stopped."
   (let* ((stream (make-bounded-stream limit ceiling))
          (stopped (eq :stopped (catch stream
                                  (let ((*dry-run-for* stream)) (funcall function stream))
@@ -185,6 +194,7 @@ types, because it looks at every character that is printed."
     (values (bounded-stream-contents stream) (slot-value stream 'total) stopped)))
 
 (defun bounded-text (function limit ceiling)
+  "What WITH-BOUNDED-TEXT returns."
   (multiple-value-bind (text total stopped) (call-with-bounded-stream function limit ceiling)
     (flet ((again () (call-with-bounded-stream function limit ceiling)))
       (cond ((and stopped (zerop total)) (let ((*print-circle* nil)) (again)))

@@ -2,7 +2,7 @@
 ;;;;
 ;;;; Straight to libc, without sb-posix: these run in signal handlers, in freshly cloned processes
 ;;;; and between user evaluations, where signalling a Lisp condition or consing a stat object would
-;;;; be wrong. All return the C result; -1 means failure and ERRNO tells why.
+;;;; be wrong. All return the C result; -1 means failure and ERRNO is the reason.
 
 (in-package "CADRE-AGENT")
 
@@ -43,18 +43,23 @@
   (and (<= (octet #\0) octet (octet #\9)) (- octet (octet #\0))))
 
 (declaim (inline errno))
-(defun errno () (get-errno))
+(defun errno ()
+  "Why the last call failed."
+  (get-errno))
 
 (defun exit-now (code)
   "End the process without unwinding, exit hooks or flushing."
   (c-call "_exit" void (int code)))
 
-(defun process-id () (c-call "getpid" int))
-(defun parent-process-id () (c-call "getppid" int))
+(defun process-id ()
+  "Process id of this process."
+  (c-call "getpid" int))
+(defun parent-process-id ()
+  "Process id of its parent."
+  (c-call "getppid" int))
 
 (defun file-identity (fd)
-  "Device, inode and mode of FD, or NIL when it is not open: what FD really is, whatever was done
-to it."
+  "Device, inode and mode of FD, or NIL when it is not open."
   (with-alien ((status (array unsigned-long 18))) ; struct stat
     (when (zerop (system-call +sys-fstat+ fd (sap-int (sb-alien:alien-sap status))))
       (values (deref status 0) (deref status 1) (ldb (byte 32 0) (deref status 3))))))
@@ -72,9 +77,11 @@ to it."
     (c-call "open" int (c-string name) (int (logior #x80000 flags))))) ; O_CLOEXEC
 
 (defun close-on-exec (fd)
+  "Let no program that is executed inherit FD."
   (c-call "fcntl" int (int fd) (int 2) (int 1))) ; F_SETFD, FD_CLOEXEC
 
 (defun duplicate-onto (fd target)
+  "Make TARGET the same open file as FD."
   (c-call "dup2" int (int fd) (int target)))
 
 (defun file-offset (fd)
@@ -82,6 +89,7 @@ to it."
   (c-call "lseek" long (int fd) (long 0) (int 1)))
 
 (defun (setf file-offset) (offset fd)
+  "Move FD to OFFSET from the start of its file."
   (c-call "lseek" long (int fd) (long offset) (int 0)))
 
 (defun die-with-parent ()
@@ -97,8 +105,8 @@ to it."
   "A group of its own, so that KILL of group 0 in one process of a session spares the others."
   (c-call "setpgid" int (int 0) (int 0)))
 
-;;; SBCL's own real-time clock ticks in steps of 4 ms.
 (defun monotonic-microseconds ()
+  "Time since some start. SBCL's own real-time clock ticks in steps of 4 ms."
   (with-alien ((time (array long 2)))
     (c-call "clock_gettime" int (int 1) ((* (array long 2)) (addr time))) ; CLOCK_MONOTONIC
     (+ (* 1000000 (deref time 0)) (floor (deref time 1) 1000))))
@@ -111,13 +119,14 @@ to it."
     (values (+ (* 1000000 (+ (deref usage 0) (deref usage 2))) (deref usage 1) (deref usage 3))
             (+ (deref usage 8) (deref usage 9)))))
 
-;;; Signal sets are 128 bytes of which the kernel looks at the first eight.
+;;; Signal sets are 128 bytes of which the kernel uses the first eight.
 
 (defconstant +wake-signal+ 36) ; SIGRTMIN+2 as glibc counts
 (defconstant +sig-block+ 0)
 (defconstant +sig-setmask+ 2)
 
 (defun make-signal-set (&rest signals)
+  "A set of SIGNALS, as pthread_sigmask wants it."
   (let ((set (make-octets 128)))
     (fill set 0)
     (dolist (signal signals set)

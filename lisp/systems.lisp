@@ -42,8 +42,8 @@ compiler reads the file itself."
     (load output)))
 
 (defun find-unreadable-form (call path)
-  "The file compiler gives up only when it cannot read on: read the file once more, so that the
-failure is told like that of a file which is not compiled."
+  "The file compiler gives up only when it cannot read on: read the file again, so that the failure
+is reported like that of a file which is not compiled."
   (let ((source (make-source-text (file-text path) path))
         (*readtable* *readtable*) (*package* *package*))
     (setf (call-source call) source
@@ -72,10 +72,11 @@ failure is told like that of a file which is not compiled."
     source))
 
 (defun file-form-line (path index)
+  "Line of the top-level form INDEX of the file, or NIL."
   (ignore-errors (place-line (source-text-place (file-form-source path index)))))
 
 (defun locate-in-compiled-file (call frames)
-  "Make the form of the file in which FRAMES failed the one CALL is at, if that can be told."
+  "Make the form of the file in which FRAMES failed the one CALL is at, if that is known."
   (ignore-errors
    (let ((index (file-form-index frames)))
      (when index
@@ -85,6 +86,7 @@ failure is told like that of a file which is not compiled."
 ;;; --- what the file compiler says ----------------------------------------------------------------
 
 (defun absolute-path (pathname)
+  "Native name of PATHNAME from the root."
   (native-namestring (merge-pathnames pathname)))
 
 (defun file-origin (call context)
@@ -105,8 +107,8 @@ stream where STREAM is."
     source))
 
 (defun unreadable-file-report (call condition)
-  "Message and origin of CONDITION, which says that a file being compiled cannot be read on. NIL when
-the failure of CALL will tell it, or when the file is gone."
+  "Message and origin of CONDITION, about a file being compiled that cannot be read on. NIL when the
+failure of CALL will report it, or when the file is gone."
   (ignore-errors
    (let* ((stream (stream-error-stream condition))
           (path (absolute-path (pathname stream))))
@@ -118,6 +120,7 @@ the failure of CALL will tell it, or when the file is gone."
                  (make-origin :form (call-form-number call) :place place :path path)))))))
 
 (defun load-file-compiled (call request path)
+  "Members of the result of compiling and loading the file PATH."
   (with-package-argument (request)
     (setf (call-form-number call) 1
           (call-compiled-file call) path)
@@ -136,6 +139,7 @@ the failure of CALL will tell it, or when the file is gone."
       (evaluate-source call request source))))
 
 (define-operation "load-file" (call request)
+  "Load a file, compiled or form by form."
   (let ((path (existing-file (required-string request "path"))))
     (list* "path" path
            (if (true-p (member-of request "compile"))
@@ -151,12 +155,16 @@ the failure of CALL will tell it, or when the file is gone."
 ;;; --- where systems are --------------------------------------------------------------------------
 
 (defun directory-pathname (name)
+  "NAME as the pathname of a directory."
   (sb-ext:parse-native-namestring name nil #p"" :as-directory t))
 
-(defun working-directory () (directory-pathname (sb-posix:getcwd)))
+(defun working-directory ()
+  "The working directory of the process."
+  (directory-pathname (sb-posix:getcwd)))
 
 (defun system-file-nearby (name)
-  "The definition of the system NAME in the working directory, or where systems were before a reset."
+  "The definition of the system NAME in the working directory, or where systems were before a
+reset."
   (let ((file (sb-ext:parse-native-namestring (text (subseq name 0 (position #\/ name)) ".asd"))))
     (loop for directory in (cons (working-directory) (agent-system-directories *agent*))
             thereis (probe-file (merge-pathnames file directory)))))
@@ -176,14 +184,18 @@ the failure of CALL will tell it, or when the file is gone."
          when directory collect (native-namestring directory))))
 
 (defun restore-directories (names)
-  "NAMES, in a request to load a system again, is where those of the state before a reset were."
+  "Search NAMES for systems: in a request to load a system again, where those of the state before a
+reset were."
   (when names (setf (agent-system-directories *agent*) (map 'list #'directory-pathname names))))
 
 ;;; --- systems ------------------------------------------------------------------------------------
 
-(defun loaded-systems () (agent-loaded-systems *agent*))
+(defun loaded-systems ()
+  "Names of the systems that load-system has loaded."
+  (agent-loaded-systems *agent*))
 
 (defun asdf-function (name)
+  "The symbol NAME of ASDF."
   (or (find-symbol name "ASDF") (error "ASDF has no function ~A." name)))
 
 (defun asdf (name &rest arguments)
@@ -199,15 +211,17 @@ the failure of CALL will tell it, or when the file is gone."
          (progn (funcall quickload name :silent t) t))))
 
 (defun load-named-system (name)
+  "Load the system NAME by Quicklisp or ASDF."
   (or (quicklisp-load name) (asdf "LOAD-SYSTEM" name :verbose nil))
   name)
 
 (defun system-version (system)
+  "Version of SYSTEM, or NIL."
   (let ((version (ignore-errors (asdf "COMPONENT-VERSION" system))))
     (and (stringp version) version)))
 
 (defun system-search-text ()
-  "Where ASDF looks for systems, as a hint."
+  "Where ASDF searches for systems, as a hint."
   (let* ((registry (symbol-value (asdf-function "*CENTRAL-REGISTRY*")))
          (places (append (mapcar (lambda (entry) (printed entry)) registry)
                          (list "~/common-lisp/" "~/.local/share/common-lisp/source/"
@@ -219,6 +233,7 @@ the failure of CALL will tell it, or when the file is gone."
                  adds a directory" places)))
 
 (define-operation "load-system" (call request)
+  "Load an ASDF system."
   (let ((name (string-downcase (required-string request "system"))))
     (setf (call-form-number call) 1)
     (restore-directories (member-of request "directories"))
@@ -240,10 +255,12 @@ the failure of CALL will tell it, or when the file is gone."
         (t (printed dependency))))
 
 (defun system-texts (reader system)
+  "Text that the ASDF function READER returns for SYSTEM, or NIL."
   (let ((value (ignore-errors (asdf reader system))))
     (and (stringp value) (plusp (length value)) value)))
 
 (define-operation "describe-system" (call request)
+  "What ASDF knows of a system."
   (setf (call-phase call) "inspect")
   (let* ((name (string-downcase (required-string request "system")))
          (system (asdf "FIND-SYSTEM" name nil)))

@@ -7,10 +7,12 @@
 (defconstant +thread-error-limit+ 20)
 
 (defun add-thread-error (error)
+  "Keep ERROR for the next result."
   (when (< (length (agent-thread-errors *agent*)) +thread-error-limit+)
     (sb-ext:atomic-push error (agent-thread-errors *agent*))))
 
 (defun detach-thread-errors ()
+  "Errors of other threads since the last result, oldest first; NIL without any."
   (let ((errors (agent-thread-errors *agent*)))
     (setf (agent-thread-errors *agent*) '())
     (and errors (coerce (reverse errors) 'simple-vector))))
@@ -23,7 +25,7 @@
 
 (declaim (notinline abort-thread-after))
 (defun abort-thread-after (condition)
-  "CONDITION is unhandled in a thread of the user: it ends that thread, and nothing else."
+  "Record CONDITION and end the thread of the user in which it is unhandled, and nothing else."
   (handler-case
       (add-thread-error (thread-error-object condition "thread"
                                              (thread-label sb-thread:*current-thread*)
@@ -46,9 +48,9 @@ image unknown: then the session is rolled back."
 
 ;;; --- timers -------------------------------------------------------------------------------------
 
-;;; SBCL runs a timer's function in the main thread, in the middle of whatever that does: waiting for
-;;; a message, evaluating, work of the agent's own. A timer that fails ends, and nothing else does.
-;;; The exception is TIMEOUT, by which WITH-TIMEOUT tells the evaluation that its time is over.
+;;; SBCL runs a timer's function in the main thread, in the middle of waiting for a message, of an
+;;; evaluation, or of the agent's own work. A timer that fails ends, and nothing else does. The
+;;; exception is TIMEOUT: WITH-TIMEOUT signals it by a timer, for the evaluation to handle.
 
 (defglobal *timer-end* (list :timer-end)) ; catch tag no user code can name
 
@@ -59,6 +61,7 @@ image unknown: then the session is rolled back."
        (string= (current-phase *call*) "evaluate")))
 
 (defun guarded-timer-function (function)
+  "FUNCTION of a timer, which ends alone when it fails."
   (lambda ()
     (catch *timer-end*
       (let ((*in-timer* t))
@@ -69,13 +72,14 @@ image unknown: then the session is rolled back."
           (funcall function))))))
 
 (defun guard-timers ()
-  "Once, when the core is built."
+  "Guard the functions of all timers; once, when the core is built."
   (sb-int:encapsulate 'sb-ext:make-timer 'cadre
                       (lambda (original function &rest options)
                         (apply original (guarded-timer-function function) options))))
 
 (declaim (notinline abort-timer-after))
 (defun abort-timer-after (condition)
+  "Record CONDITION and end the timer in which it is unhandled."
   (ignore-errors
    (add-thread-error (thread-error-object condition "timer" "timer" 'abort-timer-after)))
   (throw *timer-end* nil))
@@ -105,6 +109,7 @@ image unknown: then the session is rolled back."
       (ignore-errors (sb-kernel:run-pending-finalizers)))))
 
 (defun discard-pending-finalizers ()
+  "Forget finalizers that are pending."
   (ignore-errors (discard-queued-finalizers)))
 
 (defun record-finalizer-error (warning)

@@ -19,7 +19,7 @@
   (let* ((request (parse-payload *warm-up-request* 0 (length *warm-up-request*)))
          (call (make-request-call 0 request)))
     (setf *call* call)
-    (find-operation call)               ; looking up writes, too
+    (find-operation call)               ; reading the table writes to it
     (prepare-call call)
     (let* ((*trace-output* *silence*)
            (source (make-source-text (required-string request "code")))
@@ -52,18 +52,19 @@ report."
     (serious-condition () nil)))
 
 (defun touch-variables ()
-  "What every evaluation sets."
+  "Write to what every evaluation sets."
   (setf + + ++ ++ +++ +++ - - / / // // /// /// * * ** ** *** ***
         (aref *incoming* 0) 0
         (writer-fill *warm-up-writer*) 0))
 
 (defun warm-up-head ()
-  "The rare work first: the processor's caches are left to the frequent one."
+  "Warm up after a snapshot. The rare work comes first: the processor's caches are left to the
+frequent one."
   (without-interrupts                   ; a timer of the user would run as part of it
     ;; A thread may hold the compiler's lock as long as it likes.
     (unless (or (message-waiting-p) (user-threads))
       (call-in-standard-environment #'warm-up-compiler))
-    (unless (message-waiting-p)         ; whoever waits already is better served at once
+    (unless (message-waiting-p)         ; a request that waits comes first
       (populate-unfilled-pages +populated-bytes+))
     (touch-variables)
     (call-in-standard-environment #'warm-up-call)

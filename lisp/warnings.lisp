@@ -20,12 +20,14 @@
   place                                 ; where that starts, or NIL
   path                                  ; the file it is in, or NIL
   index                                 ; of the form in that file, when its place is not known
-  source)                               ; subform the compiler was looking at, or NIL
+  source)                               ; subform the compiler was processing, or NIL
 
 (defun indent-continuation (text)
+  "TEXT with its later lines indented."
   (replace-all text (string #\Newline) (format nil "~%  ")))
 
 (defun warning-text (condition)
+  "Report of CONDITION, cut and indented; a report that fails is named."
   (handler-case
       (with-print-limits (:length 50 :level 8)
         (cut (indent-continuation
@@ -52,28 +54,31 @@
         (cons (first arguments) (second arguments))))))
 
 (defun compiler-context ()
-  "What the compiler is looking at, or NIL when it is not at work."
+  "What the compiler is processing, or NIL when it is not at work."
   (ignore-errors (find-compiler-context)))
 
 (defun call-origin (call)
+  "Origin of what is signalled at the form CALL is at."
   (let ((source (call-source call)))
     (make-origin :form (call-form-number call)
                  :place (and source (copy-place (source-text-place source)))
                  :path (and source (source-text-path source)))))
 
 (defun warning-origin (call)
-  "What a warning of CALL that is signalled now is about. The compiler speaks of some forms only
-after it has read others."
+  "Origin of a warning of CALL that is signalled now. The compiler warns of some forms only after it
+has read others."
   (let ((context (compiler-context)))
     (or (and context (or (text-origin context) (file-origin call context)))
         (call-origin call))))
 
 (defun origin-line (origin)
+  "Line that ORIGIN is at, or NIL."
   (cond ((origin-place origin) (place-line (origin-place origin)))
         ((origin-index origin) (file-form-line (origin-path origin) (origin-index origin)))))
 
-(defun add-warning (condition category
-                    &key (message (warning-text condition)) subject (origin (warning-origin *call*)))
+(defun add-warning (condition category &key (message (warning-text condition)) subject
+                                         (origin (warning-origin *call*)))
+  "Record CONDITION for the result of the call."
   (let ((call *call*))
     (when (<= (incf (call-warning-count call)) +recorded-limit+)
       (push (make-recorded :category category
@@ -84,9 +89,11 @@ after it has read others."
             (call-warnings call)))))
 
 (defun recording-p ()
+  "True when conditions of this thread belong to a call."
   (and *call* (in-main-thread-p)))
 
 (defun muffle (condition)
+  "Let the code that warns go on."
   (let ((restart (find-restart 'muffle-warning condition)))
     (when restart (invoke-restart restart))))
 
@@ -104,6 +111,7 @@ loading a file again redefines."
   (ignore-errors (typep condition sb-ext:*muffled-warnings*)))
 
 (defun record-warning (condition)
+  "Handler of a call for warnings."
   (when (and (recording-p) (find-restart 'muffle-warning condition))
     (unless (muffled-by-user-p condition)
       (let ((subject (undefined-subject condition)))
@@ -114,12 +122,14 @@ loading a file again redefines."
     (muffle condition)))
 
 (defun record-compiler-note (condition)
+  "Handler of a call for compiler notes."
   (when (recording-p)
     (when (<= (incf (call-note-count *call*)) +note-limit+)
       (add-warning condition "COMPILER-WARNING"))
     (muffle condition)))
 
 (defun recorded-before-p (message origin)
+  "True when the same error of the compiler is recorded for the same place."
   (find-if (lambda (recorded)
              (and (string= (recorded-category recorded) "COMPILE-ERROR")
                   (equalp (recorded-origin recorded) origin)
@@ -127,8 +137,8 @@ loading a file again redefines."
            (call-warnings *call*)))
 
 (defun record-compiler-error (condition)
-  "The compiler goes on with a run-time error in place of the form. It signals the same problem
-again each time it looks at the form, so only a new text counts."
+  "Handler of a call for errors of the compiler, which goes on with a run-time error in place of the
+form. It signals the same problem each time it processes the form, so only a new text counts."
   (when (recording-p)
     (let ((original (sb-int:encapsulated-condition condition)))
       (multiple-value-bind (message origin)
@@ -148,6 +158,7 @@ same way each time."
     (sb-int:clear-info :function :kind name)))
 
 (defun forget-assumptions (call)
+  "Forget what SBCL assumes about undefined functions that CALL has used."
   (forget-assumption (call-error-name call))
   (dolist (recorded (call-warnings call))
     (let ((subject (recorded-subject recorded)))
@@ -156,6 +167,7 @@ same way each time."
 ;;; --- what is still true at the end --------------------------------------------------------------
 
 (defun defined-by-now-p (subject)
+  "True when SUBJECT has been defined since the warning about it."
   (destructuring-bind (kind . name) subject
     (ecase kind
       (:function (and (sb-int:valid-function-name-p name) (fboundp name)))
@@ -164,8 +176,8 @@ same way each time."
       (:type (and (symbolp name) (find-class name nil))))))
 
 (defun kept-warnings (call &optional error-name)
-  "Warnings in order of occurrence, without those about names that are defined by now or that the
-call's error, about ERROR-NAME, tells anyway."
+  "Warnings in order of occurrence, without those about names that are defined now or that the
+call's error, about ERROR-NAME, reports anyway."
   (let ((seen '()))
     (remove-if (lambda (recorded)
                  (let ((subject (recorded-subject recorded)))
@@ -177,6 +189,7 @@ call's error, about ERROR-NAME, tells anyway."
                (reverse (call-warnings call)))))
 
 (defun warning-objects (warnings)
+  "JSON of recorded warnings."
   (map 'simple-vector
        (lambda (recorded)
          (let ((origin (recorded-origin recorded)))
@@ -190,6 +203,7 @@ call's error, about ERROR-NAME, tells anyway."
        warnings))
 
 (defun warning-members (call)
+  "Members of the result of CALL that list its warnings."
   (let* ((kept (kept-warnings call (call-error-name call)))
          (shown (subseq kept 0 (min +warning-limit+ (length kept))))
          (omitted (+ (- (length kept) (length shown))

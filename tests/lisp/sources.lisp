@@ -23,6 +23,27 @@
                     (source-files))
          '()))
 
+(define-test "sources: lines have at most 100 characters"
+  (check (loop for file in (source-files)
+               append (loop for (number . line) in (source-lines file)
+                            when (> (length line) 100)
+                              collect (list (pathname-name file) number)))
+         '()))
+
+(defun top-level-forms (file)
+  (with-open-file (stream file :external-format :utf-8)
+    (loop for form = (read stream nil stream)
+          until (eq form stream) collect form)))
+
+(define-test "sources: every function has a docstring"
+  (check (loop for file in (source-files)
+               unless (string= (pathname-name file) "build")
+                 append (loop for form in (top-level-forms file)
+                              when (and (member (first form) '(defun defmacro define-operation))
+                                        (not (stringp (fourth form))))
+                                collect (list (pathname-name file) (second form))))
+         '()))
+
 (defun internal-symbol-position (line)
   "Where LINE names a symbol that its package of SBCL does not export, or NIL."
   (loop for start = (search "sb-" line :test #'char-equal)

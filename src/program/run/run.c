@@ -13,7 +13,7 @@
 #include "program/eval/stack.h"
 #include "program/run/memory.h"
 #include "program/run/output_limit.h"
-#include "program/run/parallel/parallel.h"
+#include "program/run/parallel/scheduler.h"
 #include "program/run/state.h"
 #include "program/run/step.h"
 #include "program/run/validation.h"

@@ -9,7 +9,7 @@
 #include "base/utf8.h"
 #include "program/eval/stack.h"
 #include "program/run/output_limit.h"
-#include "program/run/parallel/parallel.h"
+#include "program/run/parallel/scheduler.h"
 #include "program/run/state.h"
 #include "program/run/validation.h"
 #include "value/fuel.h"

@@ -1,4 +1,4 @@
-#include "program/run/parallel/parallel.h"
+#include "program/run/parallel/scheduler.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -290,7 +290,7 @@ builtin_fn builtin_method_last_index_of;
 builtin_fn builtin_method_length;
 builtin_fn builtin_method_substring;
 
-// --- ../run/parallel/scheduler.c: pmap, pcalls ---
+// --- ../run/parallel/parallel.c: pmap, pcalls ---
 builtin_fn builtin_pmap;
 builtin_fn builtin_pcalls;
 

@@ -474,7 +474,7 @@ void run_execute(struct program *program, const struct program_inputs *inputs,
     execution.ended_ns = clock_now_ns();
     fuel = before;
     region_fail_nth(inputs->region, 0);
-    parallel_release(&execution.run);
+    scheduler_release(&execution.run);
     stack_release(&execution.run);
     tool_calls_release(&execution.run);
     regex_cache_free(&execution.run);

@@ -77,11 +77,11 @@ struct run_state {
     enum signature_mode validation;
     struct tool_call *open_calls;
     int64_t tool_calls;
-    size_t ledger_text;         // bytes of the arguments and results that the ledger keeps
-    size_t text_most;           // see text_size.c; 0: not known yet
-    value tool_cache;           // map
-    struct parallel *parallel;  // while pmap or pcalls run; NULL otherwise
-    unsigned branch_depth;      // pmap and pcalls around what is being evaluated
+    size_t ledger_text;           // bytes of the arguments and results that the ledger keeps
+    size_t text_most;             // see text_size.c; 0: not known yet
+    value tool_cache;             // map
+    struct scheduler *scheduler;  // while pmap or pcalls run; NULL otherwise
+    unsigned branch_depth;        // pmap and pcalls around what is being evaluated
     const char *branch_op;  // of branches that run in order: the outermost pmap or pcalls, or NULL
     size_t branch_index;
     value warnings;                          // vector of strings

@@ -348,7 +348,8 @@ static value perform(struct run *run, uint32_t index, value arguments, struct le
     const struct tool *tool = &run->state->program->tools->tools[index];
     struct tool_call *call = call_open(run, arguments);
     int64_t started = clock_now_ns();
-    bool ok = run->state->parallel ? parallel_call(run, tool, call) : call_here(run, tool, call);
+    bool ok =
+        run->state->scheduler ? scheduler_call_tool(run, tool, call) : call_here(run, tool, call);
     entry->duration_ms = (clock_now_ns() - started) / 1000000;
     if (!ok)
         fail_tool(run, tool, call, *entry);
@@ -383,7 +384,7 @@ value tool_apply(struct run *run, uint32_t index, value argument, size_t count)
     if (tool->flags & TOOL_CACHE) {
         key = cache_key(run, index, arguments);
         value hit;
-        while (parallel_wait_for(run, key))
+        while (scheduler_wait_for_key(run, key))
             continue;
         if (map_find(state->tool_cache, key, &hit)) {
             value result = value_retain(hit);
@@ -397,7 +398,7 @@ value tool_apply(struct run *run, uint32_t index, value argument, size_t count)
     }
     count_call(run, tool);
     if (tool->flags & TOOL_CACHE)
-        parallel_started(run, key);
+        scheduler_key_started(run, key);
     value result = perform(run, index, arguments, &entry);
     value_release(run->region, arguments);
     result = run_validate_tool_result(run, tool, result, &entry);
@@ -408,7 +409,7 @@ value tool_apply(struct run *run, uint32_t index, value argument, size_t count)
         value cache = state->tool_cache;
         state->tool_cache = map_new(run->region);
         state->tool_cache = map_put(run->region, cache, key, value_retain(result));
-        parallel_finished(run);
+        scheduler_key_finished(run);
     }
     run_refill(run);
     return result;

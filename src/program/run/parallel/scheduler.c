@@ -1,14 +1,11 @@
 #include "program/run/parallel/scheduler.h"
 
 #include <stdio.h>
-#include <string.h>
 
-#include "base/clock.h"
-#include "program/builtin/builtins.h"
 #include "program/eval/eval.h"
 #include "program/eval/stack.h"
-#include "program/run/memory.h"
 #include "program/run/parallel/fiber.h"
+#include "program/run/parallel/isolation.h"
 #include "program/run/parallel/threads.h"
 #include "value/fuel.h"
 
@@ -50,14 +47,9 @@ struct branch {
     struct branch *next;  // of all that are under way
 };
 
-// The branches of one pmap (one function, several items) or pcalls (several functions, no items).
+// The branches of one pmap or pcalls.
 struct group {
-    const char *op;
-    size_t count;
-    const value *functions;  // one, or `count`
-    bool one_function;
-    value *items;  // arguments of branch i from i * width on
-    size_t width;
+    const struct parallel_calls *calls;
     struct branch *branches;
     size_t started;
     size_t finished;
@@ -68,14 +60,8 @@ struct group {
     unsigned depth;  // pmap and pcalls around it
 };
 
-static value group_call(struct run *run, const struct group *group, size_t index)
-{
-    return run_call(run, group->functions[group->one_function ? 0 : index],
-                    group->items + index * group->width, group->width);
-}
-
-struct parallel {
-    struct pool *pool;
+struct scheduler {
+    struct threads *threads;
     struct group *groups;  // newest first
     struct branch *ready, **ready_end;
     struct branch *under_way;
@@ -85,80 +71,12 @@ struct parallel {
 };
 
 struct tool_job {
-    struct pool_job job;
+    struct thread_job job;
     const struct tool *tool;
     struct tool_call *call;
     struct branch *branch;
     bool ok;
 };
-
-// --- isolation: each branch sees the memory as it was --------------------------------------------
-
-static struct branch_state branch_begin(struct run *run)
-{
-    struct branch_state outer = run->state->branch;
-    struct branch_state *branch = &run->state->branch;
-    *branch = (struct branch_state){
-        .memory = value_retain(outer.memory),
-        .written = set_new(run->region),
-        .globals = outer.globals,
-        .globals_shared = true,
-        .prints = vector_new(run->region, 0),
-    };
-    return outer;
-}
-
-static void branch_drop(struct run *run, struct branch_state *branch)
-{
-    value_release(run->region, branch->memory);
-    value_release(run->region, branch->written);
-    value_release(run->region, branch->prints);
-    if (!branch->globals_shared)
-        memory_globals_free(run, branch->globals);
-}
-
-// Adds what a branch printed and called to the current state.
-static void branch_merge(struct run *run, struct branch_state *branch)
-{
-    struct branch_state *outer = &run->state->branch;
-    for (size_t i = 0; i < vector_count(branch->prints); i++)
-        outer->prints =
-            vector_push(run->region, outer->prints, value_retain(vector_at(branch->prints, i)));
-    for (size_t i = 0; i < branch->ledger.count; i++)
-        ledger_add(run, &outer->ledger, branch->ledger.entries[i]);
-    branch_drop(run, branch);
-}
-
-// --- one after the other -------------------------------------------------------------------------
-
-// Prints and ledger of the branch are the outer ones; memory is put back after each.
-static value run_in_order(struct run *run, const struct group *group)
-{
-    struct run_state *state = run->state;
-    bool outermost = state->branch_depth == 0;
-    value results = vector_new(run->region, group->count);
-    state->branch_depth++;
-    for (size_t i = 0; i < group->count; i++) {
-        if (outermost) {
-            state->branch_op = group->op;
-            state->branch_index = i;
-        }
-        struct branch_state outer = branch_begin(run);
-        value_release(run->region, state->branch.prints);
-        state->branch.prints = outer.prints;
-        state->branch.ledger = outer.ledger;
-        results = vector_push(run->region, results, group_call(run, group, i));
-        outer.prints = state->branch.prints;
-        outer.ledger = state->branch.ledger;
-        state->branch.prints = value_nil();
-        branch_drop(run, &state->branch);
-        state->branch = outer;
-    }
-    state->branch_depth--;
-    if (outermost)
-        state->branch_op = NULL;
-    return results;
-}
 
 // --- taking turns --------------------------------------------------------------------------------
 
@@ -173,7 +91,7 @@ static void context_save(struct run *run, struct context *context)
         .exit_stack = state->exit_stack,
         .site = run->site,
         .depth = state->branch_depth,
-        .current = state->parallel->current,
+        .current = state->scheduler->current,
     };
 }
 
@@ -187,24 +105,24 @@ static void context_load(struct run *run, const struct context *context)
     state->exit_stack = context->exit_stack;
     run->site = context->site;
     state->branch_depth = context->depth;
-    state->parallel->current = context->current;
+    state->scheduler->current = context->current;
 }
 
-static void make_ready(struct parallel *parallel, struct branch *branch)
+static void make_ready(struct scheduler *scheduler, struct branch *branch)
 {
     branch->status = BRANCH_READY;
     branch->next_ready = NULL;
-    *parallel->ready_end = branch;
-    parallel->ready_end = &branch->next_ready;
+    *scheduler->ready_end = branch;
+    scheduler->ready_end = &branch->next_ready;
 }
 
-static struct branch *take_ready(struct parallel *parallel)
+static struct branch *pop_ready(struct scheduler *scheduler)
 {
-    struct branch *branch = parallel->ready;
+    struct branch *branch = scheduler->ready;
     if (branch) {
-        parallel->ready = branch->next_ready;
-        if (!parallel->ready)
-            parallel->ready_end = &parallel->ready;
+        scheduler->ready = branch->next_ready;
+        if (!scheduler->ready)
+            scheduler->ready_end = &scheduler->ready;
     }
     return branch;
 }
@@ -221,7 +139,7 @@ static __attribute__((noinline)) void call_branch(struct branch *branch)
         branch->failed = true;
         return;
     }
-    branch->result = group_call(run, branch->group, branch->index);
+    branch->result = parallel_call(run, branch->group->calls, branch->index);
 }
 
 static void branch_main(void *data)
@@ -233,32 +151,32 @@ static void branch_main(void *data)
     fiber_finish(&branch->turn->fiber);
 }
 
-static void wake_key_waiters(struct parallel *parallel)
+static void wake_key_waiters(struct scheduler *scheduler)
 {
-    for (struct branch *branch = parallel->under_way; branch; branch = branch->next) {
+    for (struct branch *branch = scheduler->under_way; branch; branch = branch->next) {
         if (branch->status == BRANCH_WAITING_FOR_KEY)
-            make_ready(parallel, branch);
+            make_ready(scheduler, branch);
     }
 }
 
 // The set of keys, to be changed and put back. The change may end by a jump, when time or memory run
 // out; a set that was already consumed must not be found by the other branches then.
-static value take_keys(struct run *run, struct parallel *parallel)
+static value detach_keys(struct run *run, struct scheduler *scheduler)
 {
-    value keys = parallel->in_flight;
-    parallel->in_flight = set_new(run->region);
+    value keys = scheduler->in_flight;
+    scheduler->in_flight = set_new(run->region);
     return keys;
 }
 
 static void forget_key(struct run *run, struct turn *turn)
 {
-    struct parallel *parallel = run->state->parallel;
+    struct scheduler *scheduler = run->state->scheduler;
     value key = turn->key;
     if (key.tag == VALUE_NIL)
         return;
     turn->key = value_nil();
-    wake_key_waiters(parallel);
-    parallel->in_flight = set_remove(run->region, take_keys(run, parallel), key);
+    wake_key_waiters(scheduler);
+    scheduler->in_flight = set_remove(run->region, detach_keys(run, scheduler), key);
 }
 
 static void turn_free(struct run *run, struct turn *turn)
@@ -270,9 +188,9 @@ static void turn_free(struct run *run, struct turn *turn)
 
 static void branch_finished(struct run *run, struct branch *branch)
 {
-    struct parallel *parallel = run->state->parallel;
+    struct scheduler *scheduler = run->state->scheduler;
     struct group *group = branch->group;
-    parallel->active--;
+    scheduler->active--;
     group->finished++;
     if (branch->failed) {
         if (branch->index < group->first_failed) {
@@ -282,7 +200,7 @@ static void branch_finished(struct run *run, struct branch *branch)
         run->state->failure = (struct failure){0};
     }
     branch->state = branch->turn->context.state;
-    struct branch **link = &parallel->under_way;
+    struct branch **link = &scheduler->under_way;
     while (*link != branch)
         link = &(*link)->next;
     *link = branch->next;
@@ -293,13 +211,14 @@ static void branch_finished(struct run *run, struct branch *branch)
 
 static bool group_is_done(const struct group *group)
 {
-    bool all_started = group->started == group->count || group->first_failed < group->started;
+    bool all_started =
+        group->started == group->calls->count || group->first_failed < group->started;
     return all_started && group->finished == group->started;
 }
 
 static void resume(struct run *run, struct branch *branch)
 {
-    struct parallel *parallel = run->state->parallel;
+    struct scheduler *scheduler = run->state->scheduler;
     struct turn *turn = branch->turn;
     struct context outer;
     context_save(run, &outer);
@@ -312,8 +231,8 @@ static void resume(struct run *run, struct branch *branch)
     branch_finished(run, branch);
     struct group *group = branch->group;
     if (group->parent && group_is_done(group)) {
-        parallel->active++;
-        make_ready(parallel, group->parent);
+        scheduler->active++;
+        make_ready(scheduler, group->parent);
     }
 }
 
@@ -334,11 +253,11 @@ static struct turn *turn_new(struct run *run, struct branch *branch)
 // many run as may.
 static struct branch *start_next(struct run *run)
 {
-    struct parallel *parallel = run->state->parallel;
-    if (parallel->active >= run->limits.max_parallel)
+    struct scheduler *scheduler = run->state->scheduler;
+    if (scheduler->active >= run->limits.max_parallel)
         return NULL;
-    struct group *group = parallel->groups;
-    while (group && (group->started == group->count || group->first_failed < group->started))
+    struct group *group = scheduler->groups;
+    while (group && (group->started == group->calls->count || group->first_failed < group->started))
         group = group->outer;
     if (!group)
         return NULL;
@@ -347,7 +266,7 @@ static struct branch *start_next(struct run *run)
     struct branch_state here = run->state->branch;
     if (group->parent)
         run->state->branch = group->parent->turn->context.state;
-    branch_begin(run);
+    isolation_begin(run);
     struct turn *turn = branch->turn = turn_new(run, branch);
     context_save(run, &turn->context);
     run->state->branch = here;
@@ -356,27 +275,27 @@ static struct branch *start_next(struct run *run)
     turn->context.stack_end = turn->context.stack.caller_end;
     turn->context.depth = group->depth + 1;
     turn->context.current = branch;
-    branch->next = parallel->under_way;
-    parallel->under_way = branch;
+    branch->next = scheduler->under_way;
+    scheduler->under_way = branch;
     group->started++;
-    parallel->active++;
+    scheduler->active++;
     return branch;
 }
 
 static void wait_for_tool(struct run *run)
 {
-    struct pool_job *job = pool_wait(run->state->parallel->pool, run->state->deadline_ns);
+    struct thread_job *job = threads_wait(run->state->scheduler->threads, run->state->deadline_ns);
     run_refill(run);  // raises when the deadline has passed
     if (job)
-        make_ready(run->state->parallel, ((struct tool_job *)job)->branch);
+        make_ready(run->state->scheduler, ((struct tool_job *)job)->branch);
 }
 
 // The scheduler: runs branches until the group is done.
 static void schedule(struct run *run, struct group *group)
 {
-    struct parallel *parallel = run->state->parallel;
+    struct scheduler *scheduler = run->state->scheduler;
     while (!group_is_done(group)) {
-        struct branch *branch = take_ready(parallel);
+        struct branch *branch = pop_ready(scheduler);
         if (!branch)
             branch = start_next(run);
         if (branch)
@@ -391,7 +310,7 @@ static _Noreturn void fail_group(struct run *run, const struct group *group)
     struct failure *failure = &run->state->failure;
     *failure = group->failure;
     if (failure->kind != TOOL_ERROR)
-        snprintf(failure->op, sizeof(failure->op), "%s", group->op);
+        snprintf(failure->op, sizeof(failure->op), "%s", group->calls->op);
     failure->has_index = true;
     failure->index = group->first_failed;
     run_leave(run);
@@ -399,68 +318,84 @@ static _Noreturn void fail_group(struct run *run, const struct group *group)
 
 static value collect(struct run *run, struct group *group)
 {
-    value results = vector_new(run->region, group->count);
-    size_t last = group->first_failed < group->count ? group->first_failed + 1 : group->count;
+    value results = vector_new(run->region, group->calls->count);
+    size_t last =
+        group->first_failed < group->calls->count ? group->first_failed + 1 : group->calls->count;
     for (size_t i = 0; i < last; i++)
-        branch_merge(run, &group->branches[i].state);
-    if (group->first_failed < group->count)
+        isolation_merge(run, &group->branches[i].state);
+    if (group->first_failed < group->calls->count)
         fail_group(run, group);
-    for (size_t i = 0; i < group->count; i++)
+    for (size_t i = 0; i < group->calls->count; i++)
         results = vector_push(run->region, results, group->branches[i].result);
     return results;
 }
 
-static void close_group(struct parallel *parallel, struct group *group)
+static void close_group(struct scheduler *scheduler, struct group *group)
 {
-    struct group **link = &parallel->groups;
+    struct group **link = &scheduler->groups;
     while (*link != group)
         link = &(*link)->outer;
     *link = group->outer;
 }
 
-static value run_together(struct run *run, struct group *group)
+static struct scheduler *scheduler_new(struct run *run)
 {
-    group->branches = region_alloc_zero(run->region, group->count * sizeof(*group->branches));
-    for (size_t i = 0; i < group->count; i++)
-        group->branches[i] = (struct branch){.group = group, .index = i};
-    group->depth = run->state->branch_depth;
-    struct parallel *parallel = run->state->parallel;
-    bool outermost = !parallel;
-    if (outermost) {
-        parallel = run->state->parallel = region_alloc_zero(run->region, sizeof(*parallel));
-        parallel->ready_end = &parallel->ready;
-        parallel->in_flight = set_new(run->region);
-        parallel->pool = pool_new(run->limits.max_parallel);
-    }
-    group->outer = parallel->groups;
-    parallel->groups = group;
-    group->parent = parallel->current;
-    if (group->parent) {
-        struct branch *self = group->parent;
-        self->status = BRANCH_WAITING;
-        parallel->active--;
-        if (group_is_done(group))
-            parallel->active++;
-        else
-            fiber_yield(&self->turn->fiber);
-    } else {
-        schedule(run, group);
-    }
-    close_group(parallel, group);
+    struct scheduler *scheduler = region_alloc_zero(run->region, sizeof(*scheduler));
+    scheduler->ready_end = &scheduler->ready;
+    scheduler->in_flight = set_new(run->region);
+    scheduler->threads = threads_new(run->limits.max_parallel);
+    return scheduler;
+}
+
+// Runs a group inside a branch, which yields until the group is done.
+static void wait_for_group(struct scheduler *scheduler, struct group *group)
+{
+    struct branch *self = group->parent;
+    self->status = BRANCH_WAITING;
+    scheduler->active--;
+    if (group_is_done(group))
+        scheduler->active++;
+    else
+        fiber_yield(&self->turn->fiber);
+}
+
+value scheduler_run(struct run *run, const struct parallel_calls *calls)
+{
+    size_t size = calls->count * sizeof(struct branch);
+    struct group group = {
+        .calls = calls,
+        .branches = region_alloc_zero(run->region, size),
+        .first_failed = SIZE_MAX,
+        .depth = run->state->branch_depth,
+    };
+    for (size_t i = 0; i < calls->count; i++)
+        group.branches[i] = (struct branch){.group = &group, .index = i};
+    bool outermost = !run->state->scheduler;
     if (outermost)
-        parallel_release(run);
-    value results = collect(run, group);
-    region_return(run->region, group->branches, group->count * sizeof(*group->branches));
+        run->state->scheduler = scheduler_new(run);
+    struct scheduler *scheduler = run->state->scheduler;
+    group.outer = scheduler->groups;
+    scheduler->groups = &group;
+    group.parent = scheduler->current;
+    if (group.parent)
+        wait_for_group(scheduler, &group);
+    else
+        schedule(run, &group);
+    close_group(scheduler, &group);
+    if (outermost)
+        scheduler_release(run);
+    value results = collect(run, &group);
+    region_return(run->region, group.branches, size);
     return results;
 }
 
-void parallel_release(struct run *run)
+void scheduler_release(struct run *run)
 {
-    struct parallel *parallel = run->state->parallel;
-    if (!parallel)
+    struct scheduler *scheduler = run->state->scheduler;
+    if (!scheduler)
         return;
-    pool_free(parallel->pool);
-    for (struct branch *branch = parallel->under_way; branch; branch = branch->next) {
+    threads_free(scheduler->threads);
+    for (struct branch *branch = scheduler->under_way; branch; branch = branch->next) {
         struct stack outer = run->state->stack;
         run->state->stack = branch->turn->context.stack;
         run->state->stack.current = NULL;
@@ -468,12 +403,12 @@ void parallel_release(struct run *run)
         run->state->stack = outer;
         turn_free(run, branch->turn);
     }
-    run->state->parallel = NULL;
+    run->state->scheduler = NULL;
 }
 
 // --- tools ---------------------------------------------------------------------------------------
 
-static void run_job(struct pool_job *job)
+static void run_job(struct thread_job *job)
 {
     struct tool_job *tool_job = (struct tool_job *)job;
     tool_job->ok = tool_call_run(tool_job->tool->function, tool_job->tool->data, tool_job->call);
@@ -489,18 +424,18 @@ static void run_job_here(void *data)
 
 static void park(struct run *run, enum branch_status status)
 {
-    struct branch *self = run->state->parallel->current;
+    struct branch *self = run->state->scheduler->current;
     self->status = status;
     fiber_yield(&self->turn->fiber);
 }
 
-bool parallel_call(struct run *run, const struct tool *tool, struct tool_call *call)
+bool scheduler_call_tool(struct run *run, const struct tool *tool, struct tool_call *call)
 {
-    struct parallel *parallel = run->state->parallel;
-    struct branch *self = parallel->current;
+    struct scheduler *scheduler = run->state->scheduler;
+    struct branch *self = scheduler->current;
     struct tool_job *job = region_alloc(run->region, sizeof(*job));
     *job = (struct tool_job){.job.function = run_job, .tool = tool, .call = call, .branch = self};
-    if (self && parallel->pool && pool_submit(parallel->pool, &job->job))
+    if (self && scheduler->threads && threads_submit(scheduler->threads, &job->job))
         park(run, BRANCH_WAITING);
     else
         stack_call_host(run, run_job_here, job);
@@ -509,90 +444,27 @@ bool parallel_call(struct run *run, const struct tool *tool, struct tool_call *c
     return ok;
 }
 
-bool parallel_wait_for(struct run *run, value key)
+bool scheduler_wait_for_key(struct run *run, value key)
 {
-    struct parallel *parallel = run->state->parallel;
-    if (!parallel || !parallel->current || !set_has(parallel->in_flight, key))
+    struct scheduler *scheduler = run->state->scheduler;
+    if (!scheduler || !scheduler->current || !set_has(scheduler->in_flight, key))
         return false;
     park(run, BRANCH_WAITING_FOR_KEY);
     return true;
 }
 
-void parallel_started(struct run *run, value key)
+void scheduler_key_started(struct run *run, value key)
 {
-    struct parallel *parallel = run->state->parallel;
-    if (!parallel || !parallel->current)
+    struct scheduler *scheduler = run->state->scheduler;
+    if (!scheduler || !scheduler->current)
         return;
-    parallel->current->turn->key = value_retain(key);
-    parallel->in_flight = set_add(run->region, take_keys(run, parallel), value_retain(key));
+    scheduler->current->turn->key = value_retain(key);
+    scheduler->in_flight = set_add(run->region, detach_keys(run, scheduler), value_retain(key));
 }
 
-void parallel_finished(struct run *run)
+void scheduler_key_finished(struct run *run)
 {
-    struct parallel *parallel = run->state->parallel;
-    if (parallel && parallel->current)
-        forget_key(run, parallel->current->turn);
-}
-
-// --- the builtins --------------------------------------------------------------------------------
-
-static value run_branches(struct run *run, struct group *group)
-{
-    const struct tool_table *tools = run->state->program->tools;
-    group->first_failed = SIZE_MAX;
-    bool together = tools && tools->count > 0 && group->count > 1 && run->limits.max_parallel > 1;
-    return together ? run_together(run, group) : run_in_order(run, group);
-}
-
-value builtin_pmap(struct run *run, const struct builtin *self, value *arguments, size_t count)
-{
-    run_check_callable(run, self, 1, arguments[0]);
-    struct group group = {
-        .op = self->name,
-        .functions = &arguments[0],
-        .one_function = true,
-        .width = count - 1,
-        .count = SIZE_MAX,
-    };
-    for (size_t i = 1; i < count; i++) {
-        arguments[i] = sequence_vector(run, self, (unsigned)i + 1, arguments[i]);
-        if (vector_count(arguments[i]) < group.count)
-            group.count = vector_count(arguments[i]);
-    }
-    size_t size = (group.count * group.width + 1) * sizeof(value);
-    group.items = region_alloc(run->region, size);
-    for (size_t i = 0; i < group.count; i++) {
-        for (size_t j = 0; j < group.width; j++)
-            group.items[i * group.width + j] = value_retain(vector_at(arguments[j + 1], i));
-    }
-    value results = run_branches(run, &group);
-    region_return(run->region, group.items, size);
-    for (size_t i = 0; i < count; i++)
-        value_release(run->region, arguments[i]);
-    return results;
-}
-
-// Can it be called without arguments?
-static bool takes_nothing(value f)
-{
-    const struct builtin *builtin = function_builtin(f);
-    if (builtin)
-        return builtin_accepts(builtin, 0);
-    if (value_is_foreign(f, &closure_type))
-        return ((const struct closure *)f.object)->code->parameter_count == 0;
-    return f.tag == VALUE_FUNCTION;
-}
-
-value builtin_pcalls(struct run *run, const struct builtin *self, value *arguments, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (!takes_nothing(arguments[i]))
-            run_type_error(run, self, (unsigned)i + 1, "a function of no arguments", arguments[i],
-                           NULL);
-    }
-    struct group group = {.op = self->name, .functions = arguments, .count = count};
-    value results = run_branches(run, &group);
-    for (size_t i = 0; i < count; i++)
-        value_release(run->region, arguments[i]);
-    return results;
+    struct scheduler *scheduler = run->state->scheduler;
+    if (scheduler && scheduler->current)
+        forget_key(run, scheduler->current->turn);
 }

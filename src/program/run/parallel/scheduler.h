@@ -1,16 +1,19 @@
-// pmap and pcalls: branches run one at a time in the interpreter's thread, each on a stack of its own;
-// only tool callbacks overlap, in other threads. So reference counts stay plain, and the results are
-// those of one branch after the other. Without tools the branches simply run in order.
+// Runs the branches of pmap and pcalls together: each on a fiber, one at a time; while one waits for
+// a tool, whose callback runs in another thread, the next one goes on.
 #pragma once
 
+#include "program/run/parallel/parallel.h"
 #include "program/run/state.h"
 
+// Makes the calls and gives the vector of their results, or leaves with the first failure.
+value scheduler_run(struct run *run, const struct parallel_calls *calls);
+
 // A tool call made inside a branch: parks the branch until the callback has returned.
-bool parallel_call(struct run *run, const struct tool *tool, struct tool_call *call);
-// Lets the branch wait while another one is computing the cached result of this key.
-bool parallel_wait_for(struct run *run, value key);
-void parallel_started(struct run *run, value key);
-void parallel_finished(struct run *run);
+bool scheduler_call_tool(struct run *run, const struct tool *tool, struct tool_call *call);
+// Lets the branch wait while another one is computing the cached result of this key; false when none is.
+bool scheduler_wait_for_key(struct run *run, value key);
+void scheduler_key_started(struct run *run, value key);
+void scheduler_key_finished(struct run *run);
 
 // Ends threads and stacks, however the run ended. Waits for callbacks that are running.
-void parallel_release(struct run *run);
+void scheduler_release(struct run *run);

@@ -5,17 +5,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct pool;
+struct threads;
 
-struct pool_job {
-    void (*function)(struct pool_job *job);
-    struct pool_job *next;
+struct thread_job {
+    void (*function)(struct thread_job *job);
+    struct thread_job *next;
 };
 
-struct pool *pool_new(size_t max_threads);  // NULL when there is no memory
+struct threads *threads_new(size_t max_threads);  // NULL when there is no memory
 // Waits for the jobs that are running and ends the threads.
-void pool_free(struct pool *pool);
+void threads_free(struct threads *threads);
 // Queues a job. False when no thread can be had: the caller must do it itself.
-bool pool_submit(struct pool *pool, struct pool_job *job);
+bool threads_submit(struct threads *threads, struct thread_job *job);
 // A finished job, or NULL when none finishes before the deadline (monotonic clock).
-struct pool_job *pool_wait(struct pool *pool, int64_t deadline_ns);
+struct thread_job *threads_wait(struct threads *threads, int64_t deadline_ns);

@@ -1,0 +1,37 @@
+#include "program/run/parallel/isolation.h"
+
+#include "program/run/memory.h"
+
+struct branch_state isolation_begin(struct run *run)
+{
+    struct branch_state outer = run->state->branch;
+    struct branch_state *branch = &run->state->branch;
+    *branch = (struct branch_state){
+        .memory = value_retain(outer.memory),
+        .written = set_new(run->region),
+        .globals = outer.globals,
+        .globals_shared = true,
+        .prints = vector_new(run->region, 0),
+    };
+    return outer;
+}
+
+void isolation_drop(struct run *run, struct branch_state *branch)
+{
+    value_release(run->region, branch->memory);
+    value_release(run->region, branch->written);
+    value_release(run->region, branch->prints);
+    if (!branch->globals_shared)
+        memory_globals_free(run, branch->globals);
+}
+
+void isolation_merge(struct run *run, struct branch_state *branch)
+{
+    struct branch_state *outer = &run->state->branch;
+    for (size_t i = 0; i < vector_count(branch->prints); i++)
+        outer->prints =
+            vector_push(run->region, outer->prints, value_retain(vector_at(branch->prints, i)));
+    for (size_t i = 0; i < branch->ledger.count; i++)
+        ledger_add(run, &outer->ledger, branch->ledger.entries[i]);
+    isolation_drop(run, branch);
+}

@@ -1,0 +1,19 @@
+// pmap and pcalls: branches run one at a time in the interpreter's thread, each on a stack of its own;
+// only tool callbacks overlap, in other threads. So reference counts need not be atomic, and the
+// results are those of one branch after the other. Without tools the branches simply run in order.
+#pragma once
+
+#include "program/run/run.h"
+
+// The calls of one pmap (one function, several items) or pcalls (several functions, no items).
+struct parallel_calls {
+    const char *op;
+    size_t count;
+    const value *functions;  // one, or `count`
+    bool one_function;
+    value *items;  // arguments of call i from i * width on
+    size_t width;
+};
+
+// Makes one of the calls; consumes its items.
+value parallel_call(struct run *run, const struct parallel_calls *calls, size_t index);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "program/eval/stack.h"
 #include "value/number/float_text.h"
 
 // x·10^p lies exactly between two integers only if x = m / 2^(p+1) with m odd.
@@ -90,4 +91,70 @@ double decimal_round(double number, unsigned places)
     char text[DECIMAL_TEXT_SIZE];
     size_t length = decimal_write_fixed(number, places, text);
     return float_read((struct span){text, length});
+}
+
+// --- whole values --------------------------------------------------------------------------------
+
+struct deferred_rounding {
+    struct run *run;
+    value v;
+    unsigned places;
+};
+
+static void round_deferred(void *data)
+{
+    struct deferred_rounding *deferred = data;
+    deferred->v = decimal_round_floats(deferred->run, deferred->v, deferred->places);
+}
+
+static value round_map(struct run *run, value map, unsigned places)
+{
+    value result = map_new(run->region);
+    struct map_cursor cursor = map_iterate(map);
+    value key, item;
+    while (map_next(&cursor, &key, &item))
+        result = map_put(run->region, result, decimal_round_floats(run, value_retain(key), places),
+                         decimal_round_floats(run, value_retain(item), places));
+    value_release(run->region, map);
+    return result;
+}
+
+static value round_vector(struct run *run, value items, unsigned places)
+{
+    for (size_t i = 0; i < vector_count(items); i++) {
+        value item = vector_at(items, i);
+        if (item.tag == VALUE_FLOAT || item.tag >= VALUE_VECTOR)
+            items = vector_put(run->region, items, i,
+                               decimal_round_floats(run, value_retain(item), places));
+    }
+    return items;
+}
+
+static value round_set(struct run *run, value set, unsigned places)
+{
+    value result = set_new(run->region);
+    struct map_cursor cursor = set_iterate(set);
+    value item;
+    while (set_next(&cursor, &item))
+        result =
+            set_add(run->region, result, decimal_round_floats(run, value_retain(item), places));
+    value_release(run->region, set);
+    return result;
+}
+
+value decimal_round_floats(struct run *run, value v, unsigned places)
+{
+    run_spend(run, 1);
+    if (v.tag == VALUE_FLOAT)
+        return value_float(decimal_round(v.number, places));
+    if (v.tag != VALUE_VECTOR && v.tag != VALUE_MAP && v.tag != VALUE_SET)
+        return v;
+    if (stack_is_low(run->stack_end, 0)) {
+        struct deferred_rounding deferred = {run, v, places};
+        stack_call(run, 0, round_deferred, &deferred);
+        return deferred.v;
+    }
+    if (v.tag == VALUE_VECTOR)
+        return round_vector(run, v, places);
+    return v.tag == VALUE_MAP ? round_map(run, v, places) : round_set(run, v, places);
 }

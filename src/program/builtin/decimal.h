@@ -1,8 +1,10 @@
 // Decimal text of finite floats, rounded from the exact binary value, ties away from zero (the C
-// library rounds ties to even). Pure functions; the caller owns the text.
+// library rounds ties to even).
 #pragma once
 
 #include <stddef.h>
+
+#include "program/run/run.h"
 
 enum {
     DECIMAL_MAX_PLACES = 1074,  // no binary64 has more decimal places
@@ -15,3 +17,5 @@ size_t decimal_write_fixed(double number, unsigned places, char text[DECIMAL_TEX
 size_t decimal_write_exponent(double number, unsigned places, char text[DECIMAL_TEXT_SIZE]);
 // The float nearest to `number` rounded to `places` decimals; infinities and NaN are unchanged.
 double decimal_round(double number, unsigned places);
+// Rounds every float in a value, at any depth; consumes it.
+value decimal_round_floats(struct run *run, value v, unsigned places);

@@ -4,12 +4,10 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "program/builtin/decimal.h"
 #include "program/compile/compilation.h"
 
-enum {
-    MAX_NESTING = 1000,  // the analyzer and the evaluator recurse along the source
-    MAX_DECIMALS = 1074,
-};
+enum { MAX_NESTING = 1000 };  // the analyzer and the evaluator recurse along the source
 
 // One row per limit: option, member of struct run_limits, default, least, most.
 #define LIMITS(LIMIT)                                                \
@@ -139,7 +137,7 @@ bool run_option_set(struct run_options *options, struct span name, value v,
     if (span_equal_text(name, "plain"))
         return set_plain(options, name, v, ret_diagnostic);
     if (span_equal_text(name, "float_precision")) {
-        bool ok = read_integer(name, v, 0, MAX_DECIMALS, &number, ret_diagnostic);
+        bool ok = read_integer(name, v, 0, DECIMAL_MAX_PLACES, &number, ret_diagnostic);
         options->float_precision = ok ? (int)number : options->float_precision;
         return ok;
     }

@@ -149,7 +149,7 @@ static struct measure measure_text(value v, size_t most)
     return measure;
 }
 
-size_t text_size(value v, size_t most)
+size_t output_limit_size(value v, size_t most)
 {
     return measure_text(v, most).size;
 }
@@ -158,10 +158,10 @@ size_t text_size(value v, size_t most)
 static size_t inputs_size(const struct run *run)
 {
     const struct run_state *state = run->state;
-    size_t size = state->program->source.length + text_size(state->context, SIZE_MAX) +
-                  text_size(state->input_memory, SIZE_MAX);
+    size_t size = state->program->source.length + output_limit_size(state->context, SIZE_MAX) +
+                  output_limit_size(state->input_memory, SIZE_MAX);
     for (size_t i = 0; i < 3; i++)
-        size += text_size(state->history[i], SIZE_MAX);
+        size += output_limit_size(state->history[i], SIZE_MAX);
     return size;
 }
 
@@ -186,7 +186,7 @@ static void write_for_trial(struct run *run, value v)
     buffer_release(text);
 }
 
-size_t run_check_text(struct run *run, value v, const char *what)
+size_t output_limit_check(struct run *run, value v, const char *what)
 {
     size_t most = run->limits.max_memory;
     struct measure measure = measure_text(v, most);
@@ -207,7 +207,7 @@ size_t run_check_text(struct run *run, value v, const char *what)
                     message);
 }
 
-bool run_take_ledger_text(struct run *run, size_t size)
+bool output_limit_reserve(struct run *run, size_t size)
 {
     if (size <= SMALL)
         return true;  // no more than the entry takes anyway

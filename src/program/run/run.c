@@ -1,4 +1,3 @@
-// Running a compiled program: set-up, limits, leaving, the end.
 #include "program/run/run.h"
 
 #include <stdarg.h>
@@ -22,7 +21,7 @@
 #include "value/text/print.h"
 
 enum {
-    FUEL_PORTION = 10000,        // units between two looks at the clock
+    FUEL_PORTION = 10000,        // units between two readings of the clock
     VALUE_FUEL_PORTION = 50000,  // the same inside value/, whose units are smaller
 };
 
@@ -100,7 +99,7 @@ void run_fail_value(struct run *run, value v)
     struct run_state *state = run->state;
     if (state->branch_depth)
         run_raise(run, RUNTIME_ERROR, "fail", "fail: not inside pmap or pcalls");
-    run_check_text(run, v, "the failure");
+    output_limit_check(run, v, "the failure");
     struct failure *failure = &state->failure;
     value reason = value_nil(), message = value_nil();
     if (v.tag == VALUE_MAP) {
@@ -229,79 +228,11 @@ static void make_instance(struct run *run)
         instance->lookups[i].key = value_keyword(run->region, program->lookups[i]);
 }
 
-static void take_history(struct run_state *state, value history)
+static void load_history(struct run_state *state, value history)
 {
     size_t count = history.tag == VALUE_VECTOR ? vector_count(history) : 0;
     for (size_t i = 0; i < 3; i++)
         state->history[i] = i < count ? vector_at(history, count - 1 - i) : value_nil();
-}
-
-// --- the end -------------------------------------------------------------------------------------
-
-// Rounds every float, at any depth; consumes.
-static value round_floats(struct run *run, value v, unsigned places);
-
-struct deferred_rounding {
-    struct run *run;
-    value v;
-    unsigned places;
-};
-
-static void round_deferred(void *data)
-{
-    struct deferred_rounding *deferred = data;
-    deferred->v = round_floats(deferred->run, deferred->v, deferred->places);
-}
-
-static value round_map(struct run *run, value map, unsigned places)
-{
-    value result = map_new(run->region);
-    struct map_cursor cursor = map_iterate(map);
-    value key, item;
-    while (map_next(&cursor, &key, &item))
-        result = map_put(run->region, result, round_floats(run, value_retain(key), places),
-                         round_floats(run, value_retain(item), places));
-    value_release(run->region, map);
-    return result;
-}
-
-static value round_vector(struct run *run, value items, unsigned places)
-{
-    for (size_t i = 0; i < vector_count(items); i++) {
-        value item = vector_at(items, i);
-        if (item.tag == VALUE_FLOAT || item.tag >= VALUE_VECTOR)
-            items =
-                vector_put(run->region, items, i, round_floats(run, value_retain(item), places));
-    }
-    return items;
-}
-
-static value round_set(struct run *run, value set, unsigned places)
-{
-    value result = set_new(run->region);
-    struct map_cursor cursor = set_iterate(set);
-    value item;
-    while (set_next(&cursor, &item))
-        result = set_add(run->region, result, round_floats(run, value_retain(item), places));
-    value_release(run->region, set);
-    return result;
-}
-
-static value round_floats(struct run *run, value v, unsigned places)
-{
-    run_spend(run, 1);
-    if (v.tag == VALUE_FLOAT)
-        return value_float(decimal_round(v.number, places));
-    if (v.tag != VALUE_VECTOR && v.tag != VALUE_MAP && v.tag != VALUE_SET)
-        return v;
-    if (stack_is_low(run->stack_end, 0)) {
-        struct deferred_rounding deferred = {run, v, places};
-        stack_call(run, 0, round_deferred, &deferred);
-        return deferred.v;
-    }
-    if (v.tag == VALUE_VECTOR)
-        return round_vector(run, v, places);
-    return v.tag == VALUE_MAP ? round_map(run, v, places) : round_set(run, v, places);
 }
 
 // --- running -------------------------------------------------------------------------------------
@@ -355,7 +286,7 @@ static void set_up(struct execution *execution)
     state->context =
         run_validate_inputs(run, inputs->parsed_signature, value_retain(inputs->context));
     state->input_memory = inputs->memory;
-    take_history(state, inputs->history);
+    load_history(state, inputs->history);
     make_instance(run);
     memory_start(run, inputs->memory);
 }
@@ -391,11 +322,12 @@ static void finish(struct execution *execution)
     run->site = NULL;
     state->result = memory_finish(run, state->result);
     if (inputs->options.float_precision >= 0)
-        state->result = round_floats(run, state->result, (unsigned)inputs->options.float_precision);
+        state->result =
+            decimal_round_floats(run, state->result, (unsigned)inputs->options.float_precision);
     state->result = run_validate_output(run, inputs->parsed_signature, state->result);
     execution->delta = memory_delta(run);
-    run_check_text(run, state->result, "the result");
-    run_check_text(run, execution->delta, "the memory");
+    output_limit_check(run, state->result, "the result");
+    output_limit_check(run, execution->delta, "the memory");
 }
 
 static bool execute(struct execution *execution)

@@ -78,7 +78,7 @@ struct run_state {
     struct tool_call *open_calls;
     int64_t tool_calls;
     size_t ledger_text;           // bytes of the arguments and results that the ledger keeps
-    size_t text_most;             // see text_size.c; 0: not known yet
+    size_t text_most;             // see output_limit.c; 0: not known yet
     value tool_cache;             // map
     struct scheduler *scheduler;  // while pmap or pcalls run; NULL otherwise
     unsigned branch_depth;        // pmap and pcalls around what is being evaluated

@@ -186,8 +186,8 @@ void ledger_add(struct run *run, struct ledger *ledger, struct ledger_entry entr
 static struct ledger_entry ledger_entry_new(struct run *run, uint32_t tool, value arguments)
 {
     struct ledger_entry entry = {.tool = tool};
-    size_t size = run_check_text(run, arguments, "a tool's arguments");
-    if (run_take_ledger_text(run, size))
+    size_t size = output_limit_check(run, arguments, "a tool's arguments");
+    if (output_limit_reserve(run, size))
         entry.arguments = value_retain(arguments);
     else
         entry.arguments_bytes = size;
@@ -202,7 +202,7 @@ static void ledger_set_result(struct run *run, struct ledger_entry *entry, value
     buffer_init(json, BUFFER_DEFAULT_LIMIT);
     json_write(json, result, 0, NULL);
     if (json->failed || json->length > LEDGER_RESULT_BYTES ||
-        !run_take_ledger_text(run, json->length))
+        !output_limit_reserve(run, json->length))
         entry->result_bytes = json->failed ? BUFFER_DEFAULT_LIMIT : json->length;
     else
         entry->result = value_retain(result);

@@ -330,7 +330,7 @@ static void release_server(struct server *server)
 // While the answer to the only request is near, the loop looks for events instead of waiting for them.
 static bool is_answer_near(const struct server *server)
 {
-    return mcp_server_active_calls(server->mcp) == 1 && session_answer_is_near(server->sessions);
+    return mcp_server_active_calls(server->mcp) == 1 && session_should_busy_poll(server->sessions);
 }
 
 static void run_loop(const struct server *server)

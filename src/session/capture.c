@@ -206,7 +206,7 @@ void capture_drain(struct capture *capture)
     capture_read(capture, DRAIN_MAX);
 }
 
-uint64_t capture_take(struct capture *capture, struct buffer *text)
+uint64_t capture_move(struct capture *capture, struct buffer *text)
 {
     if (capture->partial_length > 0) {
         capture->partial_length = 0;

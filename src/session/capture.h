@@ -40,7 +40,7 @@ void capture_add(struct capture *capture, const char *data, size_t length);
 void capture_drain(struct capture *capture);
 // Appends the kept text (with the line about what is missing) to `text`, returns the number of
 // missing characters, and starts anew.
-uint64_t capture_take(struct capture *capture, struct buffer *text);
+uint64_t capture_move(struct capture *capture, struct buffer *text);
 // Appends the last CAPTURE_LAST_BYTES bytes, made valid UTF-8.
 void capture_last(const struct capture *capture, struct buffer *text);
 // The newest line, complete or not, without its newline; at most `max_bytes`, cut at the front.

@@ -5,8 +5,9 @@
 #include "session/import.h"
 
 enum {
-    HISTORY_REGION_LIMIT = 1 << 30,  // never reached: record_import() makes at most 40 MiB each
-    MESSAGE_BYTES = 16384,           // 4000 characters
+    HISTORY_REGION_LIMIT =
+        1 << 30,            // never reached: error_history_import() makes at most 40 MiB each
+    MESSAGE_BYTES = 16384,  // 4000 characters
     FRAMES_MAX = 1000,
     ITEMS_MAX = 200,
 };
@@ -44,7 +45,7 @@ static const struct import_member error_members[] = {
     {.name = "restarts", .kind = IMPORT_OBJECTS, .max = ITEMS_MAX, .items = restart_members},
     {0}};
 
-value record_import(struct region *region, value error)
+value error_history_import(struct region *region, value error)
 {
     value result = import_object(region, error, error_members);
     if (!value_is_string(map_get(result, "code")))
@@ -54,12 +55,12 @@ value record_import(struct region *region, value error)
     return result;
 }
 
-int64_t record_next_id(const struct record_history *history)
+int64_t error_history_next_id(const struct error_history *history)
 {
     return history->last_id + 1;
 }
 
-int64_t record_add(struct record_history *history, value error)
+int64_t error_history_add(struct error_history *history, value error)
 {
     if (history->count == SESSION_ERROR_HISTORY) {
         value_release(history->region, history->records[0].error);
@@ -69,12 +70,12 @@ int64_t record_add(struct record_history *history, value error)
     }
     if (!history->region)
         history->region = region_new(HISTORY_REGION_LIMIT);
-    history->records[history->count++] =
-        (struct record){.id = ++history->last_id, .error = value_copy(history->region, error)};
+    history->records[history->count++] = (struct error_record){
+        .id = ++history->last_id, .error = value_copy(history->region, error)};
     return history->last_id;
 }
 
-const struct record *record_find(const struct record_history *history, int64_t id)
+const struct error_record *error_history_find(const struct error_history *history, int64_t id)
 {
     for (size_t i = 0; i < history->count; i++) {
         if (history->records[i].id == id)
@@ -83,9 +84,9 @@ const struct record *record_find(const struct record_history *history, int64_t i
     return NULL;
 }
 
-void record_clear(struct record_history *history)
+void error_history_clear(struct error_history *history)
 {
     if (history->region)
         region_free(history->region);
-    *history = (struct record_history){0};
+    *history = (struct error_history){0};
 }

@@ -1,7 +1,7 @@
 // The error history of a session: the last SESSION_ERROR_HISTORY error maps
 // (docs/reference/evaluator.md 2.9), and which of them is the last error.
 //
-// What comes from a worker is not trusted: record_import() takes over the known members alone, with
+// What comes from a worker is not trusted: error_history_import() takes over the known members alone, with
 // the right types and bounded lengths.
 #pragma once
 
@@ -11,24 +11,24 @@
 #include "session/session.h"
 #include "value/value.h"
 
-struct record {
+struct error_record {
     int64_t id;
     value error;
 };
 
-struct record_history {
-    struct region *region;                         // of the error maps; NULL while there are none
-    struct record records[SESSION_ERROR_HISTORY];  // oldest first
+struct error_history {
+    struct region *region;  // of the error maps; NULL while there are none
+    struct error_record records[SESSION_ERROR_HISTORY];  // oldest first
     size_t count;
     int64_t last_id;     // the number given last
     int64_t last_error;  // number of the last error, 0 = none
 };
 
 // A clean copy of a worker's error map, in `region`.
-value record_import(struct region *region, value error);
+value error_history_import(struct region *region, value error);
 
-// Enters a copy of `error`, which must have its `id` = record_next_id(), and returns that number.
-int64_t record_next_id(const struct record_history *history);
-int64_t record_add(struct record_history *history, value error);
-const struct record *record_find(const struct record_history *history, int64_t id);
-void record_clear(struct record_history *history);  // as after a reset: numbers start again
+// Enters a copy of `error`, which must have its `id` = error_history_next_id(), and returns that number.
+int64_t error_history_next_id(const struct error_history *history);
+int64_t error_history_add(struct error_history *history, value error);
+const struct error_record *error_history_find(const struct error_history *history, int64_t id);
+void error_history_clear(struct error_history *history);  // as after a reset: numbers start again

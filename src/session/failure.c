@@ -110,7 +110,7 @@ static void classify_exit(const struct failure_facts *facts, struct failure *fai
         return;
     }
     message_add(failure, "The code ended its process with exit code %d.", facts->exit.code);
-    if (facts->exit.code == EXIT_CHANNEL_LOST && !facts->farewell.received) {
+    if (facts->exit.code == EXIT_CHANNEL_LOST && !facts->exit_notice.received) {
         message_add(failure, "\nIts control channel was closed or replaced.");
         snprintf(failure->reason, sizeof(failure->reason),
                  "the process ended (exit code %d), its control channel was closed",
@@ -137,12 +137,12 @@ void failure_classify(const struct failure_facts *facts, struct failure *ret_fai
     else if (facts->exit.known)
         failure.exit_code = facts->exit.code;
 
-    struct span fatal = runtime_text_reason(facts->runtime_text);
+    struct span fatal = sbcl_output_reason(facts->runtime_text);
     if (facts->stop != FAILURE_STOP_NONE)
         classify_stopped(facts, &failure);
     else if (facts->protocol_broken)
         classify_broken(&failure);
-    else if (!facts->farewell.received && contains(facts->runtime_text, "Heap exhausted"))
+    else if (!facts->exit_notice.received && contains(facts->runtime_text, "Heap exhausted"))
         classify_heap(facts, &failure);
     else if (facts->exit.known && facts->exit.signaled)
         classify_signal(facts, &failure);
@@ -151,7 +151,7 @@ void failure_classify(const struct failure_facts *facts, struct failure *ret_fai
     // Asked to stop, it may still have been the runtime that ended it.
     bool stopped = facts->stop != FAILURE_STOP_NONE &&
                    (facts->exit.signaled || facts->exit.code != RUNTIME_EXIT_CODE);
-    failure.by_runtime = fatal.length > 0 && !facts->farewell.received && !stopped;
+    failure.by_runtime = fatal.length > 0 && !facts->exit_notice.received && !stopped;
     if (failure.by_runtime) {
         size_t length = fatal.length < 300 ? fatal.length : utf8_cut(fatal.data, 300);
         message_add(&failure, "\n%.*s", (int)length, fatal.data);

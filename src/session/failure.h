@@ -1,5 +1,5 @@
 // Why a process ended, and what the caller is told (docs/reference/evaluator.md 3.7, 3.8): from the
-// wait status, the agent's farewell, what the Lisp runtime printed last, and what the supervisor
+// wait status, the agent's exit notice, what the Lisp runtime printed last, and what the supervisor
 // itself did.
 #pragma once
 
@@ -10,7 +10,7 @@
 #include "process/process.h"
 
 // The agent's announcement that the code is ending its process on purpose.
-struct farewell {
+struct exit_notice {
     bool received;
     int exit_code;
 };
@@ -19,7 +19,7 @@ enum failure_stop { FAILURE_STOP_NONE, FAILURE_STOP_TIMEOUT, FAILURE_STOP_INTERR
 
 struct failure_facts {
     struct process_exit exit;
-    struct farewell farewell;
+    struct exit_notice exit_notice;
     struct span runtime_text;   // the last bytes of standard error
     enum failure_stop stop;     // asked to stop before it ended
     bool killed_by_us;          // hard stop or SIGKILL was sent

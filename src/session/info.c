@@ -151,7 +151,8 @@ unsigned session_heap_mb(struct session_manager *manager)
 
 // --- errors --------------------------------------------------------------------------------------
 
-static value error_map(struct session *session, const struct record *record, struct region *region)
+static value error_map(struct session *session, const struct error_record *record,
+                       struct region *region)
 {
     bool frozen = worker_find_postmortem(session, record->id) != NULL;
     return put(region, value_copy(region, record->error), "frozen", value_boolean(frozen));
@@ -173,7 +174,7 @@ value session_error(struct session_manager *manager, const char *name, int64_t i
     struct session *session = manager_find(manager, name);
     if (!session)
         return value_nil();
-    const struct record *record =
-        record_find(&session->history, id ? id : session->history.last_error);
+    const struct error_record *record =
+        error_history_find(&session->history, id ? id : session->history.last_error);
     return record ? error_map(session, record, region) : value_nil();
 }

@@ -31,7 +31,7 @@ enum {
     TIME_BUILD_MS = 180000,
     TIME_SNAP_MS = 2000,
     TIME_WAKE_MS = 1000,
-    TIME_TAKE_MS = 2000,  // a busy machine may be so late to hand a request to an idle head
+    TIME_READ_REQUEST_MS = 2000,  // a busy machine may be so late to hand a request to an idle head
     TIME_FINALIZE_MS = 500,
     TIME_INTERRUPT_MS = 400,  // from the soft stop to the hard one
     TIME_HARD_STOP_MS = 300,  // from the hard stop to SIGKILL, and between further ones
@@ -43,7 +43,7 @@ enum worker_role {
     ROLE_POSTMORTEM,
     ROLE_COPY,
     ROLE_BUILDER,  // makes a core
-    ROLE_DOOMED,   // killed, to be reaped
+    ROLE_KILLED,   // killed, to be reaped
 };
 
 // A process of a session.
@@ -100,7 +100,7 @@ struct job {
     value frames;      // error map of the hard stop, or nil
     bool has_failure;  // its process ended
     struct failure failure;
-    struct farewell farewell;
+    struct exit_notice exit_notice;
     struct worker *postmortem;  // announced by its result
     bool adopted;
     bool rolled_back;
@@ -170,10 +170,10 @@ struct session {
     int64_t snap_number;  // HOUSEKEEPING
     uint32_t snap_message;
     char *snap_code;
-    uint64_t unit_tick;    // when the current evaluation or housekeeping began
-    int64_t used_ns;       // when a process was last sent a request
-    int64_t attention_ns;  // when the head was last called to attention
-    int64_t snapped_ns;    // when its last snapshot was there
+    uint64_t unit_tick;  // when the current evaluation or housekeeping began
+    int64_t used_ns;     // when a process was last sent a request
+    int64_t prewake_ns;  // when the head was last pre-woken
+    int64_t snapped_ns;  // when its last snapshot was there
 
     int64_t evaluations;    // counter
     int64_t current;        // the evaluation whose state the head has
@@ -185,7 +185,7 @@ struct session {
     size_t system_count;
     char *system_directories;  // JSON: of all systems loaded, where they are found after a reset
 
-    struct record_history history;
+    struct error_history history;
     char *notices[SESSION_NOTICES];
     size_t notice_count;
     struct buffer late_errors;  // lines about threads and finalizers for the next [stderr]
@@ -214,10 +214,10 @@ struct session_manager {
     struct job *refused;  // to be answered from the loop
     struct event *refused_event;
     struct event *reap_timer;
-    struct region *shapes;  // of the messages (shapes_share)
-    uint64_t look_from;     // ticket of the first request whose answer is looked for (near.c)
-    unsigned vain_looks;    // in a row
-    int64_t looked_ns;
+    struct region *shapes;      // of the messages (shapes_share)
+    uint64_t poll_from_ticket;  // first request that is polled for (busy_poll.c)
+    unsigned poll_misses;       // in a row
+    int64_t last_poll_ns;
     struct region *spare_region;
     int guardian_fd;
     struct process guardian;
@@ -225,17 +225,17 @@ struct session_manager {
 
 // --- manager.c -----------------------------------------------------------------------------------
 struct session *manager_find(struct session_manager *manager, const char *name);
-struct region *manager_take_region(struct session_manager *manager);
+struct region *manager_acquire_region(struct session_manager *manager);
 void manager_return_region(struct session_manager *manager, struct region *region);
 bool manager_knows_pid(struct session_manager *manager, pid_t pid);
 void manager_start_guardian(struct session_manager *manager);
 void session_unlink_closed(struct session *session);  // all its processes are gone: frees it
 
-// --- near.c --------------------------------------------------------------------------------------
-uint64_t near_first_ticket(void);  // for look_from of a new manager
-void near_answer_came(const struct session *session, const struct job *job);
-// Processors are few or busy: the answer to the next request will not be looked for.
-bool near_is_crowded(const struct session_manager *manager);
+// --- busy_poll.c ---------------------------------------------------------------------------------
+uint64_t busy_poll_first_ticket(void);  // for poll_from_ticket of a new manager
+void busy_poll_hit(const struct session *session, const struct job *job);
+// Processors are few or busy: the next request will not be polled for.
+bool busy_poll_disabled(const struct session_manager *manager);
 
 // --- worker.c ------------------------------------------------------------------------------------
 // NULL when the process cannot be entered (it is gone).
@@ -297,8 +297,8 @@ void job_refuse(struct session_manager *manager, struct job *job, const char *co
                 const char *format, ...) __attribute__((format(printf, 4, 5)));
 void job_finish(struct session *session, struct job *job);
 void manager_answer_refused(struct session_manager *manager);
-void session_take_thread_errors(struct session *session, struct region *region, value result);
-void session_take_thread_error(struct session *session, struct region *region, value error);
+void session_record_thread_errors(struct session *session, struct region *region, value result);
+void session_record_thread_error(struct session *session, struct region *region, value error);
 
 // --- lineage.c -----------------------------------------------------------------------------------
 void lineage_set_parent(struct session *session, int64_t number, int64_t parent);
@@ -328,17 +328,17 @@ enum session_state session_begin_spawn(struct session *session);
 // idle.c
 session_action_fn action_take_request, action_idle_message, action_idle_exit, action_idle_timer;
 void session_begin_finalizers(struct session *session);
-void session_alert_head(struct session *session);
+void session_prewake_head(struct session *session);
 void session_notice_idle_death(struct session *session, const struct process_exit *exit);
 // run.c
 session_action_fn action_result, action_frames, action_running_exit, action_soft_stop,
     action_hard_stop, action_kill;
-bool session_take_result(struct session *session, struct job *job,
+bool session_read_result(struct session *session, struct job *job,
                          const struct channel_message *message);
-void session_take_farewell(struct session *session, struct job *job,
+void session_handle_exit_notice(struct session *session, struct job *job,
+                                const struct channel_message *message);
+void session_handle_frames(struct session *session, struct job *job,
                            const struct channel_message *message);
-void session_take_frames(struct session *session, struct job *job,
-                         const struct channel_message *message);
 void session_classify_exit(struct session *session, struct job *job,
                            const struct process_exit *exit, bool killed_by_us);
 // snapshot.c
@@ -349,8 +349,8 @@ session_action_fn action_woke, action_wake_exit, action_wake_timer;
 enum session_state session_begin_wake(struct session *session, int64_t number);
 // Names of the threads of a head that is gone and, when it died in between, those the snapshot knew
 // (`message` is its WOKE, or nil); the session remembers them. Valid until the next message.
-value session_lose_threads(struct session *session, value message);
-void session_expel_head(struct session *session);
+value session_collect_lost_threads(struct session *session, value message);
+void session_kill_head(struct session *session);
 int64_t session_nearest_snapshot(struct session *session, int64_t number);  // -1 = none
 void session_wake_notice(struct session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -71,7 +71,7 @@ void job_free(struct session_manager *manager, struct job *job)
 struct region *job_region(struct session_manager *manager, struct job *job)
 {
     if (!job->region)
-        job->region = manager_take_region(manager);
+        job->region = manager_acquire_region(manager);
     return job->region;
 }
 

@@ -70,7 +70,7 @@ int session_manager_new(struct event_base *base, const struct session_config *co
     struct session_manager *manager = memory_alloc_zero(sizeof(*manager));
     manager->base = base;
     manager->guardian_fd = -1;
-    manager->look_from = near_first_ticket();
+    manager->poll_from_ticket = busy_poll_first_ticket();
     manager->shapes = region_new(SIZE_MAX);
     take_config(manager, config);
     snprintf(manager->id, sizeof(manager->id), "%d-%016llx", (int)getpid(), random);
@@ -180,7 +180,7 @@ void session_manager_free(struct session_manager *manager)
 
 // --- regions: one is kept warm for the next request ----------------------------------------------
 
-struct region *manager_take_region(struct session_manager *manager)
+struct region *manager_acquire_region(struct session_manager *manager)
 {
     struct region *region = manager->spare_region;
     manager->spare_region = NULL;
@@ -381,15 +381,15 @@ uint64_t session_submit(struct session_manager *manager, const struct session_re
     return ticket;
 }
 
-void session_call_attention(struct session_manager *manager)
+void session_prewake(struct session_manager *manager)
 {
     struct session *latest = manager->sessions;
     for (struct session *session = latest; session; session = session->next) {
         if (session->used_ns > latest->used_ns)
             latest = session;
     }
-    if (latest && !near_is_crowded(manager))
-        session_alert_head(latest);
+    if (latest && !busy_poll_disabled(manager))
+        session_prewake_head(latest);
 }
 
 static void stop_running(struct session *session, enum job_stop stop)

@@ -116,7 +116,7 @@ static value job_error(struct job *job)
     struct region *region = job->region;
     if (job->has_failure) {
         value base =
-            value_is_map(job->frames) ? record_import(region, job->frames) : map_new(region);
+            value_is_map(job->frames) ? error_history_import(region, job->frames) : map_new(region);
         return cadre_error(region, base, job->failure.type, job->failure.code,
                            job->failure.message);
     }
@@ -124,7 +124,7 @@ static value job_error(struct job *job)
         return value_nil();
     if (value_is_true(map_get(job->result, "ok")))
         return value_nil();
-    value error = record_import(region, map_get(job->result, "error"));
+    value error = error_history_import(region, map_get(job->result, "error"));
     if (job->stop == STOP_INTERRUPT && text_is(map_get(error, "code"), "timeout")) {
         char message[128];
         failure_interrupted_message(job_elapsed_ms(job), message, sizeof(message));
@@ -188,22 +188,22 @@ static void add_late_error(struct buffer *lines, value error, int64_t id)
                          (int)message.length, message.data, (long long)id);
 }
 
-void session_take_thread_error(struct session *session, struct region *region, value error)
+void session_record_thread_error(struct session *session, struct region *region, value error)
 {
-    error = complete_error(session, region, record_import(region, error),
-                           record_next_id(&session->history), session->current, false);
-    int64_t id = record_add(&session->history, error);
+    error = complete_error(session, region, error_history_import(region, error),
+                           error_history_next_id(&session->history), session->current, false);
+    int64_t id = error_history_add(&session->history, error);
     add_late_error(&session->late_errors, error, id);
 }
 
-void session_take_thread_errors(struct session *session, struct region *region, value result)
+void session_record_thread_errors(struct session *session, struct region *region, value result)
 {
     value errors = map_get(result, "thread_errors");
     size_t count = value_is_vector(errors) ? vector_count(errors) : 0;
     if (count > THREAD_ERRORS_MAX)
         count = THREAD_ERRORS_MAX;
     for (size_t i = 0; i < count; i++)
-        session_take_thread_error(session, region, vector_at(errors, i));
+        session_record_thread_error(session, region, vector_at(errors, i));
 }
 
 // --- the parts of a reply ------------------------------------------------------------------------
@@ -234,11 +234,11 @@ static void texts_release(struct reply_texts *texts)
 static void take_output(struct session *session, struct reply_texts *texts, bool died,
                         struct session_reply *reply)
 {
-    reply->standard_output.omitted = capture_take(&session->output, &texts->output);
-    reply->standard_error.omitted = capture_take(&session->errors, &texts->raw_errors);
+    reply->standard_output.omitted = capture_move(&session->output, &texts->output);
+    reply->standard_error.omitted = capture_move(&session->errors, &texts->raw_errors);
     buffer_append_span(&texts->errors, buffer_span(&session->late_errors));
     buffer_clear(&session->late_errors);
-    runtime_text_divide(buffer_span(&texts->raw_errors), died, &texts->errors, &texts->runtime_log);
+    sbcl_output_split(buffer_span(&texts->raw_errors), died, &texts->errors, &texts->runtime_log);
     if (texts->runtime_log.length > RUNTIME_LOG_BYTES)
         buffer_consume(
             &texts->runtime_log,
@@ -250,7 +250,7 @@ static void take_output(struct session *session, struct reply_texts *texts, bool
 // A process that dies of its runtime cannot report its stack any more, but the runtime does.
 static void take_runtime_frames(struct reply_texts *texts, struct session_reply *reply)
 {
-    value frames = runtime_text_take_frames(reply->region, &texts->output);
+    value frames = sbcl_output_move_frames(reply->region, &texts->output);
     reply->standard_output.text = buffer_span(&texts->output);
     if (vector_count(frames) == 0 || !value_is_map(reply->error))
         return;
@@ -319,12 +319,12 @@ static void job_record(struct session *session, struct job *job, struct session_
 {
     if (!value_is_nil(reply->error)) {
         bool recorded = error_is_recorded(job);
-        int64_t id = recorded ? record_next_id(&session->history) : 0;
+        int64_t id = recorded ? error_history_next_id(&session->history) : 0;
         reply->frozen = recorded && job->postmortem;
         reply->error =
             complete_error(session, job->region, reply->error, id, job->number, reply->frozen);
         if (recorded) {
-            record_add(&session->history, reply->error);
+            error_history_add(&session->history, reply->error);
             if (job->postmortem) {
                 job->postmortem->error = id;
                 job->postmortem->tried_at = job->adopted ? 0 : job->error;
@@ -371,7 +371,7 @@ void job_finish(struct session *session, struct job *job)
     if (!value_is_vector(job->undone))
         job->undone = vector_new(region, 0);
     if (value_is_map(job->result))
-        session_take_thread_errors(session, region, job->result);
+        session_record_thread_errors(session, region, job->result);
     if (job->internal || job->cancelled) {
         finish_silently(session, job);
         return;

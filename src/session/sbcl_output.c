@@ -99,7 +99,7 @@ static struct span line_without_end(struct span line)
     return line;
 }
 
-void runtime_text_divide(struct span errors, bool died, struct buffer *text, struct buffer *log)
+void sbcl_output_split(struct span errors, bool died, struct buffer *text, struct buffer *log)
 {
     bool continuation = false;
     bool in_report = false;
@@ -121,7 +121,7 @@ void runtime_text_divide(struct span errors, bool died, struct buffer *text, str
     }
 }
 
-struct span runtime_text_reason(struct span errors)
+struct span sbcl_output_reason(struct span errors)
 {
     struct span known_reason = {"", 0};
     struct span other_reason = {"", 0};
@@ -210,7 +210,7 @@ static size_t frames_start(struct span output)
     return in_frames ? start : output.length;
 }
 
-value runtime_text_take_frames(struct region *region, struct buffer *output)
+value sbcl_output_move_frames(struct region *region, struct buffer *output)
 {
     struct span all = buffer_span(output);
     size_t start = frames_start(all);

@@ -10,12 +10,12 @@ enum { RUNTIME_EXIT_CODE = 1 };  // with which it gives up
 
 // Divides standard error: lines of the runtime about guard pages, corruption, memory faults and heap
 // statistics, and those with which it died if it did, go to `log`, everything else to `text`.
-void runtime_text_divide(struct span errors, bool died, struct buffer *text, struct buffer *log);
+void sbcl_output_split(struct span errors, bool died, struct buffer *text, struct buffer *log);
 
 // The line that says why the runtime gave up; empty when there is none. A line that is known to tell
 // it is better than whatever follows "fatal error encountered in SBCL pid …:".
-struct span runtime_text_reason(struct span errors);
+struct span sbcl_output_reason(struct span errors);
 
 // Takes the backtrace with which a dying runtime ends standard output out of it: a vector of frames as an error has
 // them, innermost first, those of the agent left out. The runtime knows names but no arguments.
-value runtime_text_take_frames(struct region *region, struct buffer *output);
+value sbcl_output_move_frames(struct region *region, struct buffer *output);

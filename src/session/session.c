@@ -124,7 +124,7 @@ void session_free(struct session *session)
     event_free(session->timer);
     if (session->progress_timer)
         event_free(session->progress_timer);
-    record_clear(&session->history);
+    error_history_clear(&session->history);
     for (size_t i = 0; i < session->notice_count; i++)
         memory_free(session->notices[i]);
     for (size_t i = 0; i < session->system_count; i++)

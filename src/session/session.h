@@ -140,9 +140,9 @@ struct session_progress {
 // Copies all it needs; the strings and params may be dropped afterwards. Never fails: a refusal is a
 // reply, too. The ticket is never 0 and never used again.
 uint64_t session_submit(struct session_manager *manager, const struct session_request *request);
-// A request may be about to come. The idle head of the session used last wakes up meanwhile, so that
-// it sees the request at once; a false alarm costs it 0.2 ms.
-void session_call_attention(struct session_manager *manager);
+// Pre-wake: a request may be about to come. The idle head of the session used last is told to spin for
+// 0.2 ms, so that it is awake when the request comes; a false alarm costs it that time.
+void session_prewake(struct session_manager *manager);
 // No reply will come. A queued request is removed; a running one is interrupted, at last killed.
 // Unknown tickets (already answered) are ignored.
 void session_cancel(struct session_manager *manager, uint64_t ticket);
@@ -232,9 +232,9 @@ value session_error(struct session_manager *manager, const char *name, int64_t i
 // What is known of a running or queued request; false for an unknown ticket.
 bool session_progress(struct session_manager *manager, uint64_t ticket,
                       struct session_progress *ret_progress);
-// A request has begun so lately that its answer is worth looking for instead of sleeping. To be asked
-// again before each look.
-bool session_answer_is_near(struct session_manager *manager);
+// A short evaluation may be running: poll for its answer instead of sleeping. To be asked again before
+// each poll.
+bool session_should_busy_poll(struct session_manager *manager);
 
 // --- the core (also for `cadre doctor`) ----------------------------------------------------------
 

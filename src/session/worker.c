@@ -127,7 +127,7 @@ struct worker *worker_add_announced(struct session *session, pid_t pid, enum wor
 void worker_kill(struct worker *worker)
 {
     process_signal(&worker->process, SIGKILL);
-    worker->role = ROLE_DOOMED;
+    worker->role = ROLE_KILLED;
     worker_retire(worker);
 }
 

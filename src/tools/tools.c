@@ -88,7 +88,7 @@ static bool check_selection(const struct tools *tools, struct error *error)
 
 static void prewake(void *data)
 {
-    session_call_attention(((struct tools *)data)->sessions);
+    session_prewake(((struct tools *)data)->sessions);
 }
 
 bool tools_register(struct tools *tools, struct error *error)

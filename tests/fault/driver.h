@@ -51,7 +51,7 @@ uint64_t driver_start_request(struct driver *driver, struct session_request *req
 void driver_wait(struct driver *driver, const struct answer *answer);
 void driver_run_for(struct driver *driver, int milliseconds);  // the loop, without a request
 pid_t driver_head(struct driver *driver, const char *session);
-// Waits until housekeeping is over.
+// Waits until the snapshot after the last evaluation is made.
 void driver_settle(struct driver *driver);
 
 int count_descriptors(void);

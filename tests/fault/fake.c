@@ -241,7 +241,7 @@ static void bring_to(struct fake *fake, enum session_state state)
         driver_run_for(&fake->driver, 20);
         session_interrupt(fake->driver.manager, running_ticket);
         break;
-    case STATE_HOUSEKEEPING: driver_eval(&fake->driver, "snap silent", 5, &answer); break;
+    case STATE_SNAPSHOTTING: driver_eval(&fake->driver, "snap silent", 5, &answer); break;
     case STATE_WAKING:
         driver_eval(&fake->driver, "wake silent", 5, &answer);
         wait_for_rest(fake, "set-up");

@@ -7,7 +7,7 @@
 //   deaf         … and SIGINT is ignored       numb       … and SIGUSR1, too
 //   twice        answers twice                 pieces     in frames of 7 bytes
 //   cut N        dies after N bytes of the answer, which is sent in frames of 7 bytes
-//   exit N       farewell and exit             die N      by signal N
+//   exit N       exit notice, then exits        die N      by signal N
 //   garbage N    sends garbage of kind N       print N    prints N characters first
 //   error        fails, with a post-mortem     rollback   asks for a rollback
 //   snap WORD    how the next SNAP is answered: fail silent die dieafter twice foreign garbage
@@ -36,7 +36,7 @@ enum {
     SNAPPED = 18,
     SNAP_FAILED = 19,
     WOKE = 20,
-    FAREWELL = 21,
+    EXITING = 21,
     FRAMES = 22,
     ADOPTED = 23,
     WAKE_FAILED = 24
@@ -264,11 +264,11 @@ static void fail_with_postmortem(uint32_t number)
     answer(number, false, more);
 }
 
-static void say_farewell(long code)
+static void announce_exit(long code)
 {
     char text[64];
     snprintf(text, sizeof(text), "{\"exit_code\":%ld,\"reason\":\"exit\"}", code);
-    send_message(FAREWELL, 0, text);
+    send_message(EXITING, 0, text);
     _exit((int)code);
 }
 
@@ -318,7 +318,7 @@ static void evaluate(uint32_t number, char *code)
         else if (is(word, "print"))
             print_characters(count);
         else if (is(word, "exit"))
-            say_farewell(count);
+            announce_exit(count);
         else if (is(word, "die"))
             raise((int)count);
         else if (is(word, "garbage"))

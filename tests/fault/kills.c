@@ -1,4 +1,4 @@
-// The head is killed from outside at random points of evaluations and housekeeping. Every call gets
+// The head is killed from outside at random points of evaluations and snapshots. Every call gets
 // one right answer, and nothing but the evaluation under way is ever lost.
 #include <signal.h>
 #include <stdio.h>

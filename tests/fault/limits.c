@@ -99,22 +99,22 @@ static void interrupt(struct driver *driver)
           "interrupted: %s %s %s", running.code, running.output, running.message);
 }
 
-// Whoever looks for an answer keeps a processor from others, so there must be one to look for.
-static void near_answers(struct driver *driver)
+// Busy-polling occupies a processor, so it is done only while a short evaluation runs.
+static void busy_polling(struct driver *driver)
 {
     static struct answer answer;
-    bool near_once = false;
+    bool polled_once = false;
     for (int i = 0; i < 20; i++) {  // this process may lose its processor in between
         driver_settle(driver);
-        check(!session_answer_is_near(driver->manager), "near without a request");
+        check(!session_should_busy_poll(driver->manager), "busy-poll without a request");
         driver_start(driver, NULL, "1", 5, &answer);
-        near_once |= session_answer_is_near(driver->manager);
+        polled_once |= session_should_busy_poll(driver->manager);
         driver_wait(driver, &answer);
     }
     cpu_set_t processors;
     CHECK(sched_getaffinity(0, sizeof(processors), &processors) == 0);
-    check(near_once == (CPU_COUNT(&processors) > 1), "near: %d of %d processors", near_once,
-          CPU_COUNT(&processors));
+    check(polled_once == (CPU_COUNT(&processors) > 1), "busy-poll: %d with %d processors",
+          polled_once, CPU_COUNT(&processors));
 
     driver_settle(driver);
     pid_t head = driver_head(driver, "main");
@@ -124,19 +124,19 @@ static void near_answers(struct driver *driver)
         usleep(1000);
     driver_start(driver, NULL, "2", 5, &answer);
     usleep(500);  // too short for what was taken, too long for what was not
-    check(!session_answer_is_near(driver->manager), "near, though the request was not taken");
+    check(!session_should_busy_poll(driver->manager), "busy-poll, though the request was not read");
     kill(head, SIGCONT);
     driver_wait(driver, &answer);
     check(answer.ok, "after the stop: %s", answer.message);
     driver_settle(driver);
     driver_start(driver, NULL, "3", 5, &answer);
-    check(!session_answer_is_near(driver->manager), "near right after a look in vain");
+    check(!session_should_busy_poll(driver->manager), "busy-poll right after a miss");
     driver_wait(driver, &answer);
 
     driver_settle(driver);
     driver_start(driver, NULL, "(sleep 0.1)", 5, &answer);
     driver_run_for(driver, 20);
-    check(!session_answer_is_near(driver->manager), "near, though it takes long");
+    check(!session_should_busy_poll(driver->manager), "busy-poll, though it takes long");
     driver_wait(driver, &answer);
 }
 
@@ -567,7 +567,7 @@ void run_limits(void)
     queue_and_cancel(&driver);
     cancel_hard(&driver);
     interrupt(&driver);
-    near_answers(&driver);
+    busy_polling(&driver);
     progress(&driver);
     output_limit(&driver);
     eviction(&driver);

@@ -168,7 +168,7 @@ static void crash(struct driver *driver, struct random *random, long i)
 
 static void roll_back(struct driver *driver, struct model *model, struct random *random, long i)
 {
-    driver_settle(driver);  // eviction is part of housekeeping
+    driver_settle(driver);  // eviction comes with the snapshot
     struct region *region = region_new(64 << 20);
     value info = session_info(driver->manager, NULL, false, region);
     value snapshots = map_get(info, "snapshots");

@@ -46,7 +46,7 @@ static void capture_close(struct capture_fixture *fixture)
 static uint64_t take(struct capture_fixture *fixture)
 {
     buffer_clear(&fixture->text);
-    return capture_take(&fixture->capture, &fixture->text);
+    return capture_move(&fixture->capture, &fixture->text);
 }
 
 Test(session_capture, keeps_all_within_the_limit)
@@ -275,7 +275,7 @@ Test(session_classify, exits_and_signals)
     cr_assert_str_eq(failure.message, "The process was ended by signal 9 (SIGKILL).");
     failure = classify((struct failure_facts){.exit.code = 99});
     cr_assert(strstr(failure.reason, "control channel"));
-    failure = classify((struct failure_facts){.exit.code = 99, .farewell.received = true});
+    failure = classify((struct failure_facts){.exit.code = 99, .exit_notice.received = true});
     cr_assert_not(strstr(failure.reason, "control channel"));
 }
 
@@ -348,7 +348,7 @@ Test(session_classify, runtime_lines_are_not_the_users)
     struct buffer text, log;
     buffer_init(&text, 4096);
     buffer_init(&log, 4096);
-    runtime_text_divide(
+    sbcl_output_split(
         SPAN("mine\nINFO: Control stack guard page unprotected\nCORRUPTION WARNING in "
              "SBCL pid 1:\nMemory fault at 0x0\nmine too\n"),
         false, &text, &log);
@@ -363,10 +363,10 @@ Test(session_classify, rows_of_heap_statistics_are_not_the_users)
     struct buffer text, log;
     buffer_init(&text, 4096);
     buffer_init(&log, 4096);
-    runtime_text_divide(SPAN("Heap exhausted during allocation: 1 bytes available, 2 requested.\n"
-                             " Gen  Boxed   Code\n  0  0  68903  0.8  2240679168  26843545  -   0  "
-                             "0.0000\n1 2 3\n"),
-                        false, &text, &log);
+    sbcl_output_split(SPAN("Heap exhausted during allocation: 1 bytes available, 2 requested.\n"
+                           " Gen  Boxed   Code\n  0  0  68903  0.8  2240679168  26843545  -   0  "
+                           "0.0000\n1 2 3\n"),
+                      false, &text, &log);
     cr_assert_str_eq(buffer_text(&text), "1 2 3\n");
     buffer_release(&text);
     buffer_release(&log);
@@ -380,11 +380,11 @@ Test(session_classify, what_only_a_dying_runtime_says_is_the_users_otherwise)
     struct buffer text, log;
     buffer_init(&text, 4096);
     buffer_init(&log, 4096);
-    runtime_text_divide(SPAN(said), false, &text, &log);
+    sbcl_output_split(SPAN(said), false, &text, &log);
     cr_assert_str_eq(buffer_text(&text), said);
     buffer_clear(&text);
-    runtime_text_divide(SPAN("mine\nfatal error encountered in SBCL pid 7:\nno more\n\nExiting.\n"),
-                        true, &text, &log);
+    sbcl_output_split(SPAN("mine\nfatal error encountered in SBCL pid 7:\nno more\n\nExiting.\n"),
+                      true, &text, &log);
     cr_assert_str_eq(buffer_text(&text), "mine\n\n");
     buffer_release(&text);
     buffer_release(&log);
@@ -404,7 +404,7 @@ Test(session_classify, the_stack_of_a_dying_runtime)
                        "   3: fp=0x7fe42bab7920 pc=0x535458f7 CL-USER::RUN\n"
                        "   4: fp=0x7fe42bab7a20 pc=0x52fde2bd CADRE-AGENT::RUN-FORM\n"
                        "   5: fp=0x7fe42bab7e70 pc=0x52fa28c5 (FLET SB-UNIX::BODY)\n");
-    json_write(&frames, runtime_text_take_frames(region, &output), JSON_SORTED, NULL);
+    json_write(&frames, sbcl_output_move_frames(region, &output), JSON_SORTED, NULL);
     cr_assert_str_eq(buffer_text(&output), "   0: fp=0x7fc4 pc=0x52cc MINE\nmine\n");
     cr_assert_str_eq(buffer_text(&frames),
                      "[{\"call\":\"((FLET PROJ::IN :IN PROJ::OUT) ...)\",\"function\":\"(FLET "
@@ -426,10 +426,10 @@ static value read_json(struct region *region, const char *text)
     return result;
 }
 
-Test(session_record, only_known_members_of_the_right_type)
+Test(session_error_history, only_known_members_of_the_right_type)
 {
     struct region *region = region_new(64 << 20);
-    value error = record_import(
+    value error = error_history_import(
         region,
         read_json(region, "{\"code\":5,\"message\":\"m\",\"evil\":1,\"frames\":[1,{\"call\":"
                           "\"(F)\",\"x\":2,\"number\":\"0\"}],\"line\":3,\"slots\":{}}"));
@@ -438,25 +438,25 @@ Test(session_record, only_known_members_of_the_right_type)
     json_write(&text, error, JSON_SORTED, NULL);
     cr_assert_str_eq(buffer_text(&text), "{\"code\":\"protocol\",\"frames\":[{\"call\":\"(F)\"}],"
                                          "\"line\":3,\"message\":\"m\"}");
-    cr_assert(value_is_map(record_import(region, value_nil())));
+    cr_assert(value_is_map(error_history_import(region, value_nil())));
     buffer_release(&text);
     region_free(region);
 }
 
-Test(session_record, history_keeps_the_last_twenty)
+Test(session_error_history, history_keeps_the_last_twenty)
 {
     struct region *region = region_new(64 << 20);
-    struct record_history history = {0};
+    struct error_history history = {0};
     for (int i = 1; i <= 30; i++) {
         value error = map_put_text(region, map_new(region), "n", value_integer(i));
-        cr_assert_eq(record_next_id(&history), i);
-        cr_assert_eq(record_add(&history, error), i);
+        cr_assert_eq(error_history_next_id(&history), i);
+        cr_assert_eq(error_history_add(&history, error), i);
     }
     cr_assert_eq(history.count, 20);
-    cr_assert_null(record_find(&history, 10));
-    cr_assert_eq(map_get(record_find(&history, 11)->error, "n").integer, 11);
-    record_clear(&history);
-    cr_assert_eq(record_next_id(&history), 1);
+    cr_assert_null(error_history_find(&history, 10));
+    cr_assert_eq(map_get(error_history_find(&history, 11)->error, "n").integer, 11);
+    error_history_clear(&history);
+    cr_assert_eq(error_history_next_id(&history), 1);
     region_free(region);
 }
 
@@ -561,43 +561,43 @@ Test(session_result, what_is_inside)
         cr_assert_not(well_formed(bad[i], ""), "%s", bad[i]);
 }
 
-// --- attention -----------------------------------------------------------------------------------
+// --- pre-wake ------------------------------------------------------------------------------------
 
-// Frames of attention that reached the head.
-static int alerts(struct session *session)
+// Pre-wake frames that reached the head.
+static int prewakes(struct session *session)
 {
     uint32_t header[4];
     int count = 0;
     while (recv(session->main.worker_fd, header, sizeof(header), MSG_DONTWAIT) > 0)
-        count += header[0] == CHANNEL_ATTENTION;
+        count += header[0] == CHANNEL_PREWAKE;
     return count;
 }
 
-Test(session_attention, only_an_idle_head_and_not_again_and_again)
+Test(session_prewake, only_an_idle_head_and_not_again_and_again)
 {
     struct event_base *base = event_base_new();
     struct session session = {.state = STATE_IDLE};
     cr_assert_eq(channel_init(&session.main, base, on_message, NULL), 0);
     for (int i = 0; i < 100; i++)
-        session_alert_head(&session);
-    cr_assert_eq(alerts(&session), 1);
-    session.used_ns = session.attention_ns + 1;  // a request came
-    session_alert_head(&session);
-    cr_assert_eq(alerts(&session), 1);
-    session.attention_ns -= 2000000000;  // long ago
-    session_alert_head(&session);
-    cr_assert_eq(alerts(&session), 1);
+        session_prewake_head(&session);
+    cr_assert_eq(prewakes(&session), 1);
+    session.used_ns = session.prewake_ns + 1;  // a request came
+    session_prewake_head(&session);
+    cr_assert_eq(prewakes(&session), 1);
+    session.prewake_ns -= 2000000000;  // long ago
+    session_prewake_head(&session);
+    cr_assert_eq(prewakes(&session), 1);
 
-    session.used_ns = session.attention_ns + 1;
+    session.used_ns = session.prewake_ns + 1;
     session.finalizing = true;
-    session_alert_head(&session);
+    session_prewake_head(&session);
     session.finalizing = false;
     session.state = STATE_RUNNING;
-    session_alert_head(&session);
+    session_prewake_head(&session);
     session.state = STATE_IDLE;
     buffer_append_byte(&session.main.outgoing, ' ');  // the socket is full already
-    session_alert_head(&session);
-    cr_assert_eq(alerts(&session), 0);
+    session_prewake_head(&session);
+    cr_assert_eq(prewakes(&session), 0);
     channel_release(&session.main);
     event_base_free(base);
 }

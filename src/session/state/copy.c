@@ -67,18 +67,18 @@ static enum session_state replace_head(struct session *session)
     if (!session->head)
         return send_adopt(session);
     session->copy_phase = COPY_REPLACING_HEAD;
-    session_expel_head(session);
+    session_kill_head(session);
     return STATE_COPY;
 }
 
 static enum session_state adopted(struct session *session, const struct channel_message *message)
 {
     struct job *job = session->job;
-    const struct record *record = record_find(&session->history, job->error);
+    const struct error_record *record = error_history_find(&session->history, job->error);
     value content = value_nil();
     bool has_state = session_read_scratch(session, message, &content);
-    job->lost_threads =
-        value_copy(job_region(session->manager, job), session_lose_threads(session, value_nil()));
+    job->lost_threads = value_copy(job_region(session->manager, job),
+                                   session_collect_lost_threads(session, value_nil()));
     if (has_state)
         session_keep_state(session, content);
     session->copy->role = ROLE_HEAD;
@@ -94,7 +94,7 @@ static enum session_state adopted(struct session *session, const struct channel_
     session->current = job->number;
     finish_job(session);
     snapshot_begin(session, session->current, "(invoke-restart)");
-    return STATE_HOUSEKEEPING;
+    return STATE_SNAPSHOTTING;
 }
 
 // --- messages ------------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ static enum session_state copy_result(struct session *session,
     struct job *job = session->job;
     if (message->number != job->message_number || session->copy_phase > COPY_INTERRUPTING)
         return STATE_COPY;
-    if (!session_take_result(session, job, message)) {
+    if (!session_read_result(session, job, message)) {
         session_break_protocol(session, session->copy);
         return STATE_COPY;
     }
@@ -160,10 +160,10 @@ enum session_state action_copy_message(struct session *session, const struct ses
         return STATE_COPY;
     if (message->type == CHANNEL_RESULT)
         return copy_result(session, message);
-    if (message->type == CHANNEL_FAREWELL)
-        session_take_farewell(session, job, message);
+    if (message->type == CHANNEL_EXITING)
+        session_handle_exit_notice(session, job, message);
     else if (message->type == CHANNEL_FRAMES)
-        session_take_frames(session, job, message);
+        session_handle_frames(session, job, message);
     return STATE_COPY;
 }
 

@@ -33,7 +33,7 @@ static enum session_state begin_in_copy(struct session *session, struct job *job
         job->waited_for_snapshot = true;
         job_requeue(session, job);
         snapshot_begin(session, session->current, NULL);
-        return STATE_HOUSEKEEPING;
+        return STATE_SNAPSHOTTING;
     }
     job_refuse(session->manager, job, "no-such-snapshot",
                "This runs in a copy of the session, and no copy of its current state can be made.");
@@ -48,7 +48,7 @@ static enum session_state begin_in_postmortem(struct session *session, struct jo
         job_refuse(manager, job, "no-error", NO_ERROR_TEXT);
         return STATE_IDLE;
     }
-    const struct record *record = record_find(&session->history, id);
+    const struct error_record *record = error_history_find(&session->history, id);
     if (!record) {
         struct buffer known;
         buffer_init(&known, 1024);
@@ -102,9 +102,9 @@ static enum session_state begin_reset(struct session *session, struct job *job)
     }
     if (job->snapshot >= 0 && !worker_find_snapshot(session, job->snapshot))
         job->snapshot = session->before_reset = -1;
-    job->lost_threads =
-        value_copy(job_region(session->manager, job), session_lose_threads(session, value_nil()));
-    record_clear(&session->history);
+    job->lost_threads = value_copy(job_region(session->manager, job),
+                                   session_collect_lost_threads(session, value_nil()));
+    error_history_clear(&session->history);
     buffer_clear(&session->late_errors);
     memory_free(session->lost_threads);
     session->lost_threads = NULL;
@@ -114,7 +114,7 @@ static enum session_state begin_reset(struct session *session, struct job *job)
     session_reload_systems(session);
     session->unit_tick = 0;  // everything user code started ends
     session->wake_spawns = true;
-    session_expel_head(session);
+    session_kill_head(session);
     return STATE_WAKING;
 }
 
@@ -207,9 +207,9 @@ enum session_state action_idle_message(struct session *session, const struct ses
     session->finalizing = false;
     session_set_timer(session, -1);
     session_keep_state(session, result);
-    session_take_thread_errors(session, session->scratch, result);
+    session_record_thread_errors(session, session->scratch, result);
     struct worker *postmortem =
-        worker_add_announced(session, message_pid(result, "postmortem"), ROLE_DOOMED);
+        worker_add_announced(session, message_pid(result, "postmortem"), ROLE_KILLED);
     if (postmortem)
         worker_kill(postmortem);
     return STATE_IDLE;
@@ -254,15 +254,15 @@ enum session_state action_idle_exit(struct session *session, const struct sessio
 // --- a request is about to come ------------------------------------------------------------------
 
 // False alarms must not fill the socket of a head that does not read: one in a while is enough.
-void session_alert_head(struct session *session)
+void session_prewake_head(struct session *session)
 {
     enum { WHILE_NS = 1000000000 };
     bool is_ready = session->state == STATE_IDLE && !session->finalizing && !session->handling;
     int64_t now = clock_now_ns();
     bool is_alerted =
-        session->attention_ns > session->used_ns && now - session->attention_ns < WHILE_NS;
+        session->prewake_ns > session->used_ns && now - session->prewake_ns < WHILE_NS;
     if (!is_ready || is_alerted || session->main.outgoing.length > 0)
         return;
-    session->attention_ns = now;
-    session_send(session, &session->main, CHANNEL_ATTENTION, SPAN(""));
+    session->prewake_ns = now;
+    session_send(session, &session->main, CHANNEL_PREWAKE, SPAN(""));
 }

@@ -39,7 +39,7 @@ static void remember_system(struct session *session, const struct job *job)
     session->systems[session->system_count++] = memory_copy_text(name.data, name.length);
 }
 
-bool session_take_result(struct session *session, struct job *job,
+bool session_read_result(struct session *session, struct job *job,
                          const struct channel_message *message)
 {
     struct region *region = job_region(session->manager, job);
@@ -59,18 +59,18 @@ bool session_take_result(struct session *session, struct job *job,
     return true;
 }
 
-void session_take_farewell(struct session *session, struct job *job,
-                           const struct channel_message *message)
+void session_handle_exit_notice(struct session *session, struct job *job,
+                                const struct channel_message *message)
 {
     value content;
     if (!session_read_scratch(session, message, &content))
         return;
-    job->farewell = (struct farewell){.received = true,
-                                      .exit_code = (int)map_get_integer(content, "exit_code", 0)};
+    job->exit_notice = (struct exit_notice){
+        .received = true, .exit_code = (int)map_get_integer(content, "exit_code", 0)};
 }
 
-void session_take_frames(struct session *session, struct job *job,
-                         const struct channel_message *message)
+void session_handle_frames(struct session *session, struct job *job,
+                           const struct channel_message *message)
 {
     value content;
     struct region *region = job_region(session->manager, job);
@@ -80,7 +80,7 @@ void session_take_frames(struct session *session, struct job *job,
 
 static enum session_state finish_in_head(struct session *session, struct job *job)
 {
-    near_answer_came(session, job);
+    busy_poll_hit(session, job);
     session_set_timer(session, -1);
     session->died_idle = false;
     session->job = NULL;
@@ -100,20 +100,20 @@ static enum session_state finish_in_head(struct session *session, struct job *jo
     CLEANUP_FREE char *label = memory_copy_string(job->label);
     job_finish(session, job);
     snapshot_begin(session, number, label);
-    return STATE_HOUSEKEEPING;
+    return STATE_SNAPSHOTTING;
 }
 
 enum session_state action_result(struct session *session, const struct session_event *event)
 {
     const struct channel_message *message = event->message;
     struct job *job = session->job;
-    if (message->type == CHANNEL_FAREWELL)
-        session_take_farewell(session, job, message);
+    if (message->type == CHANNEL_EXITING)
+        session_handle_exit_notice(session, job, message);
     else if (message->type == CHANNEL_FRAMES)
-        session_take_frames(session, job, message);
+        session_handle_frames(session, job, message);
     if (message->type != CHANNEL_RESULT || message->number != job->message_number)
         return session->state;
-    if (!session_take_result(session, job, message)) {
+    if (!session_read_result(session, job, message)) {
         session_break_protocol(session, session->head);
         return session->state;
     }
@@ -128,7 +128,7 @@ enum session_state action_result(struct session *session, const struct session_e
 enum session_state action_frames(struct session *session, const struct session_event *event)
 {
     if (event->message->type == CHANNEL_FRAMES)
-        session_take_frames(session, session->job, event->message);
+        session_handle_frames(session, session->job, event->message);
     return STATE_STOPPING;
 }
 
@@ -139,7 +139,7 @@ enum session_state action_frames(struct session *session, const struct session_e
 // head is replaced and the request begins again.
 static enum session_state stop_stalled(struct session *session, const struct session_event *event)
 {
-    int64_t early_ms = TIME_TAKE_MS - job_elapsed_ms(session->job);
+    int64_t early_ms = TIME_READ_REQUEST_MS - job_elapsed_ms(session->job);
     if (early_ms > 0) {
         session_set_timer(session, early_ms);
         return STATE_RUNNING;
@@ -187,7 +187,7 @@ void session_classify_exit(struct session *session, struct job *job,
     capture_last(&session->errors, &runtime_text);
     struct failure_facts facts = {
         .exit = *exit,
-        .farewell = job->farewell,
+        .exit_notice = job->exit_notice,
         .runtime_text = buffer_span(&runtime_text),
         .stop = job->stop == STOP_TIMEOUT ? FAILURE_STOP_TIMEOUT
                 : job->stop == STOP_NONE  ? FAILURE_STOP_NONE
@@ -219,7 +219,7 @@ static bool begin_again(struct session *session, struct job *job, const struct p
                             "the session's process did not take the call within %s and was ended",
                             seconds);
         if (value_is_map(job->frames))
-            session_take_thread_error(session, job->region, job->frames);
+            session_record_thread_error(session, job->region, job->frames);
         job->frames = value_nil();
         job->stop = STOP_NONE;
     } else {

@@ -15,7 +15,7 @@ void snapshot_begin(struct session *session, int64_t number, const char *code)
     char text[64];
     int length =
         snprintf(text, sizeof(text), "{\"number\":%lld,\"after_us\":%d}", (long long)number,
-                 near_is_crowded(session->manager) ? CLIENT_FIRST_US : 0);
+                 busy_poll_disabled(session->manager) ? CLIENT_FIRST_US : 0);
     memory_free(session->snap_code);
     session->snap_code = memory_copy_string(code);
     session->snap_number = number;
@@ -58,7 +58,7 @@ static bool take_announced(struct session *session, const struct channel_message
 
 static void drop_announced(struct session *session, value content)
 {
-    struct worker *worker = worker_add_announced(session, message_pid(content, "pid"), ROLE_DOOMED);
+    struct worker *worker = worker_add_announced(session, message_pid(content, "pid"), ROLE_KILLED);
     if (worker)
         worker_kill(worker);
 }
@@ -68,11 +68,11 @@ enum session_state action_snapped(struct session *session, const struct session_
     value content;
     if (!session_read_scratch(session, event->message, &content)) {
         session_break_protocol(session, session->head);
-        return STATE_HOUSEKEEPING;
+        return STATE_SNAPSHOTTING;
     }
     if (!take_announced(session, event->message, content)) {
         drop_announced(session, content);
-        return STATE_HOUSEKEEPING;
+        return STATE_SNAPSHOTTING;
     }
     session_keep_state(session, content);
     session->finalizers = (unsigned)map_get_integer(content, "finalizers", 0);
@@ -103,7 +103,7 @@ enum session_state action_snap_message(struct session *session, const struct ses
     value content;
     if (event->message->type != CHANNEL_SNAP_FAILED ||
         event->message->number != session->snap_message)
-        return STATE_HOUSEKEEPING;
+        return STATE_SNAPSHOTTING;
     struct span reason = {"no reason given", 15};
     if (session_read_scratch(session, event->message, &content))
         reason = map_get_string(content, "reason");

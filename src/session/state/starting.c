@@ -156,7 +156,7 @@ enum session_state action_starting_message(struct session *session,
     session->start_tries = 0;
     session->current = 0;
     snapshot_begin(session, 0, NULL);
-    return STATE_HOUSEKEEPING;
+    return STATE_SNAPSHOTTING;
 }
 
 enum session_state action_starting_exit(struct session *session, const struct session_event *event)

@@ -10,7 +10,7 @@ static const char *const state_names[STATE_COUNT] = {
     [STATE_RUNNING] = "running",
     [STATE_INTERRUPTING] = "interrupting",
     [STATE_STOPPING] = "stopping",
-    [STATE_HOUSEKEEPING] = "housekeeping",
+    [STATE_SNAPSHOTTING] = "snapshotting",
     [STATE_WAKING] = "waking",
     [STATE_COPY] = "copy",
     [STATE_CLOSING] = "closing",
@@ -78,7 +78,7 @@ static session_action_fn *const table[STATE_COUNT][EVENT_COUNT] = {
         [EVENT_CANCEL]    = action_ignore,
         [EVENT_COPY_EXIT] = action_ignore,
     },
-    [STATE_HOUSEKEEPING] = {
+    [STATE_SNAPSHOTTING] = {
         [EVENT_REQUEST]   = action_ignore,
         [EVENT_MESSAGE]   = action_snap_message,
         [EVENT_SNAPPED]   = action_snapped,

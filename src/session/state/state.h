@@ -10,7 +10,7 @@ enum session_state {
     STATE_RUNNING,   // the head works on a request
     STATE_INTERRUPTING,  // … and was asked to stop
     STATE_STOPPING,      // … and is being killed
-    STATE_HOUSEKEEPING,  // the head makes a snapshot
+    STATE_SNAPSHOTTING,  // the head makes a snapshot
     STATE_WAKING,        // the old head goes, a snapshot becomes head
     STATE_COPY,          // a copy works on a request, or is being made the head
     STATE_CLOSING,       // all processes are being killed

@@ -46,11 +46,11 @@ static void forget_runtime_text(struct session *session)
     buffer_init(&output, BUFFER_DEFAULT_LIMIT);
     buffer_init(&kept, BUFFER_DEFAULT_LIMIT);
     buffer_init(&log, BUFFER_DEFAULT_LIMIT);
-    capture_take(&session->errors, &errors);
-    runtime_text_divide(buffer_span(&errors), true, &kept, &log);
+    capture_move(&session->errors, &errors);
+    sbcl_output_split(buffer_span(&errors), true, &kept, &log);
     capture_add(&session->errors, buffer_text(&kept), kept.length);
-    capture_take(&session->output, &output);
-    runtime_text_take_frames(session->scratch, &output);
+    capture_move(&session->output, &output);
+    sbcl_output_move_frames(session->scratch, &output);
     capture_add(&session->output, buffer_text(&output), output.length);
 }
 
@@ -66,7 +66,7 @@ void session_notice_death(struct session *session, const char *what,
     buffer_init(&last, BUFFER_DEFAULT_LIMIT);
     if (!exit->signaled && exit->code == RUNTIME_EXIT_CODE)
         capture_last(&session->errors, &last);
-    struct span fatal = runtime_text_reason(buffer_span(&last));
+    struct span fatal = sbcl_output_reason(buffer_span(&last));
     if (fatal.length > REASON_MAX)
         fatal.length = utf8_cut(fatal.data, REASON_MAX);
     session_wake_notice(session, "the session's process %s (%s %d%s%.*s)", what,
@@ -76,7 +76,7 @@ void session_notice_death(struct session *session, const char *what,
         forget_runtime_text(session);
 }
 
-void session_expel_head(struct session *session)
+void session_kill_head(struct session *session)
 {
     process_signal(&session->head->process, SIGKILL);
     session_set_timer(session, TIME_WAKE_MS);
@@ -155,7 +155,7 @@ enum session_state session_begin_wake(struct session *session, int64_t number)
     session->wake_spawns = false;
     if (!session->head)
         return wake_next(session);
-    session_expel_head(session);
+    session_kill_head(session);
     return STATE_WAKING;
 }
 
@@ -206,7 +206,7 @@ static bool contains_text(value texts, struct span text)
     return false;
 }
 
-value session_lose_threads(struct session *session, value message)
+value session_collect_lost_threads(struct session *session, value message)
 {
     value lost =
         import_texts(session->scratch, map_get(session->agent_state, "threads"), LOST_THREADS_MAX);
@@ -223,7 +223,7 @@ value session_lose_threads(struct session *session, value message)
 static enum session_state head_is_awake(struct session *session, value message)
 {
     int64_t before = session->current;
-    value lost = session_lose_threads(session, message);
+    value lost = session_collect_lost_threads(session, message);
     session->current = session->source->number;
     session->source = NULL;
     session->wake_only_this = false;

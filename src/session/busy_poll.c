@@ -74,3 +74,19 @@ bool busy_poll_disabled(const struct session_manager *manager)
 {
     return manager->last_ticket + 1 < manager->poll_from_ticket;
 }
+
+// --- a request is about to come ------------------------------------------------------------------
+
+// False alarms must not fill the socket of a head that does not read: one in a while is enough.
+void session_prewake_head(struct session *session)
+{
+    enum { WHILE_NS = 1000000000 };
+    bool is_ready = session->state == STATE_IDLE && !session->finalizing && !session->handling;
+    int64_t now = clock_now_ns();
+    bool is_alerted =
+        session->prewake_ns > session->used_ns && now - session->prewake_ns < WHILE_NS;
+    if (!is_ready || is_alerted || session->main.outgoing.length > 0)
+        return;
+    session->prewake_ns = now;
+    session_send(session, &session->main, CHANNEL_PREWAKE, SPAN(""));
+}

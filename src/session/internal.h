@@ -236,6 +236,7 @@ uint64_t busy_poll_first_ticket(void);  // for poll_from_ticket of a new manager
 void busy_poll_hit(const struct session *session, const struct job *job);
 // Processors are few or busy: the next request will not be polled for.
 bool busy_poll_disabled(const struct session_manager *manager);
+void session_prewake_head(struct session *session);
 
 // --- worker.c ------------------------------------------------------------------------------------
 // NULL when the process cannot be entered (it is gone).
@@ -244,6 +245,8 @@ struct worker *worker_add(struct session *session, pid_t pid, enum worker_role r
 struct worker *worker_add_announced(struct session *session, pid_t pid, enum worker_role role);
 // Forgotten at once, reaped when it has ended. Not for a head or copy whose end is waited for.
 void worker_kill(struct worker *worker);
+// Kills a process that a worker announced and that is not wanted.
+void worker_kill_announced(struct session *session, pid_t pid);
 struct worker *worker_find_snapshot(struct session *session, int64_t number);
 // The snapshot with the smallest number above `after`; NULL when there is none.
 struct worker *worker_next_snapshot(struct session *session, int64_t after);
@@ -260,8 +263,6 @@ struct session *session_new(struct session_manager *manager, const char *name);
 void session_free(struct session *session);
 int session_open(struct session *session);
 void session_set_timer(struct session *session, int64_t milliseconds);  // negative: none
-void session_notice(struct session *session, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
 // A JSON object; false for anything else.
 bool session_read(struct session *session, struct region *region, struct span text,
                   value *ret_value);
@@ -271,7 +272,6 @@ void session_keep_state(struct session *session, value message);
 uint32_t session_send(struct session *session, struct channel *channel, uint32_t type,
                       struct span payload);
 void session_break_protocol(struct session *session, struct worker *worker);
-void session_reload_systems(struct session *session);
 
 // Members of messages, which may be missing or of any type.
 pid_t message_pid(value message, const char *name);  // 0 = none
@@ -288,6 +288,14 @@ bool job_remove_queued(struct session *session, uint64_t ticket);
 void job_begin(struct job *job);
 void job_send(struct job *job, struct channel *channel);  // and starts its time
 int64_t job_elapsed_ms(const struct job *job);
+// Puts a request that no head has read back into the queue; false: it has been tried often enough.
+bool job_retry(struct job *job);
+// What its process sends. A result that is not well-formed gives false.
+bool job_read_result(struct job *job, const struct channel_message *message);
+void job_read_exit_notice(struct job *job, const struct channel_message *message);
+void job_read_frames(struct job *job, const struct channel_message *message);
+// Its process has ended: finds out why.
+void job_classify_exit(struct job *job, const struct process_exit *exit, bool killed_by_us);
 void job_progress(const struct session *session, const struct job *job,
                   struct session_progress *ret_progress);
 
@@ -295,6 +303,7 @@ void job_progress(const struct session *session, const struct job *job,
 // Both answer (unless cancelled or internal) and free; a refusal is answered from the loop.
 void job_refuse(struct session_manager *manager, struct job *job, const char *code,
                 const char *format, ...) __attribute__((format(printf, 4, 5)));
+void job_refuse_queued(struct session *session, const char *code, const char *message);
 void job_finish(struct session *session, struct job *job);
 void manager_answer_refused(struct session_manager *manager);
 void session_record_thread_errors(struct session *session, struct region *region, value result);
@@ -307,57 +316,28 @@ bool lineage_has_ancestor(const struct session *session, int64_t number, int64_t
 // Evaluations that are part of `from` and not of `to`, oldest first.
 value lineage_undone(const struct session *session, struct region *region, int64_t from,
                      int64_t to);
+int64_t lineage_nearest_snapshot(struct session *session, int64_t number);  // -1 = none
 
-// --- snapshot.c ----------------------------------------------------------------------------------
-void snapshot_begin(struct session *session, int64_t number, const char *code);
+// --- lost_threads.c ------------------------------------------------------------------------------
+// Names of the threads of a head that is gone and, when it died in between, those the snapshot knew
+// (`message` is its WOKE, or nil); the session remembers them. Valid until the next message.
+value session_collect_lost_threads(struct session *session, value message);
+
+// --- notice.c ------------------------------------------------------------------------------------
+void session_notice(struct session *session, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+// Why a snapshot is woken, for the notice when it is awake.
+void session_wake_notice(struct session *session, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+// The same: the head did `what` ("died while idle"), with its status and what its runtime said.
+void session_notice_death(struct session *session, const char *what,
+                          const struct process_exit *exit);
+
+// --- systems.c -----------------------------------------------------------------------------------
+void systems_remember(struct session *session, const struct job *job);  // its result was ok
+// Queues requests that load the systems of the current state again, before all others.
+void systems_reload(struct session *session);
 
 // --- evict.c -------------------------------------------------------------------------------------
 void snapshot_evict(struct session *session);
 void postmortem_evict(struct session *session);
-
-// --- actions, by file, and what they share -------------------------------------------------------
-// close.c
-session_action_fn action_ignore, action_close_timer;
-void session_begin_close(struct session *session);
-void session_drop_jobs(struct session *session, const char *code, const char *message);
-void session_fail_queue(struct session *session, const char *code, const char *message);
-// start.c
-session_action_fn action_start, action_starting_message, action_starting_exit,
-    action_starting_timer;
-enum session_state session_begin_spawn(struct session *session);
-// idle.c
-session_action_fn action_take_request, action_idle_message, action_idle_exit, action_idle_timer;
-void session_begin_finalizers(struct session *session);
-void session_prewake_head(struct session *session);
-void session_notice_idle_death(struct session *session, const struct process_exit *exit);
-// run.c
-session_action_fn action_result, action_frames, action_running_exit, action_soft_stop,
-    action_hard_stop, action_kill;
-bool session_read_result(struct session *session, struct job *job,
-                         const struct channel_message *message);
-void session_handle_exit_notice(struct session *session, struct job *job,
-                                const struct channel_message *message);
-void session_handle_frames(struct session *session, struct job *job,
-                           const struct channel_message *message);
-void session_classify_exit(struct session *session, struct job *job,
-                           const struct process_exit *exit, bool killed_by_us);
-// snapshot.c
-session_action_fn action_snapped, action_late_snapshot, action_drop_snapshot, action_snap_message,
-    action_snap_exit, action_snap_timer;
-// wake.c
-session_action_fn action_woke, action_wake_exit, action_wake_timer;
-enum session_state session_begin_wake(struct session *session, int64_t number);
-// Names of the threads of a head that is gone and, when it died in between, those the snapshot knew
-// (`message` is its WOKE, or nil); the session remembers them. Valid until the next message.
-value session_collect_lost_threads(struct session *session, value message);
-void session_kill_head(struct session *session);
-int64_t session_nearest_snapshot(struct session *session, int64_t number);  // -1 = none
-void session_wake_notice(struct session *session, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-// The notice that the head did `what` ("died while idle"), with its status and what its runtime said.
-void session_notice_death(struct session *session, const char *what,
-                          const struct process_exit *exit);
-// copy.c
-session_action_fn action_copy_message, action_copy_head_exit, action_copy_timer, action_copy_cancel,
-    action_copy_exit;
-enum session_state session_begin_copy(struct session *session, struct worker *source);

@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "process/proc.h"
 #include "session/internal.h"
+#include "session/worker_data.h"
 #include "value/text/json.h"
 
 enum { PROGRESS_FIRST_MS = 1000, PROGRESS_NEXT_MS = 500 };
@@ -214,4 +215,79 @@ void job_send(struct job *job, struct channel *channel)
     session->used_ns = clock_now_ns();
     buffer_release(&text);
     session_set_timer(session, job->timeout > 0 ? job->timeout * 1000 : -1);
+}
+
+bool job_retry(struct job *job)
+{
+    enum { TRIES = 3 };
+    if (job->cancelled || job->tries++ == TRIES)
+        return false;
+    job->session->job = NULL;
+    job_requeue(job->session, job);
+    return true;
+}
+
+// --- what its process says, and how it ends ------------------------------------------------------
+
+bool job_read_result(struct job *job, const struct channel_message *message)
+{
+    struct session *session = job->session;
+    struct region *region = job_region(session->manager, job);
+    if (!session_read(session, region, message->payload, &job->result) ||
+        !result_is_well_formed(job->result))
+        return false;
+    // What the supervisor adds is small; the limit was for the worker.
+    region_set_limit(region, SESSION_REGION_LIMIT);
+    // Registered before anything could take it for a leftover.
+    job->postmortem =
+        worker_add_announced(session, message_pid(job->result, "postmortem"), ROLE_POSTMORTEM);
+    value adoptable = map_get(job->result, "adoptable");
+    if (job->postmortem && adoptable.tag == VALUE_BOOLEAN)
+        job->postmortem->adoptable = adoptable.boolean;
+    capture_drain(&session->output);
+    capture_drain(&session->errors);
+    return true;
+}
+
+void job_read_exit_notice(struct job *job, const struct channel_message *message)
+{
+    value content;
+    if (!session_read_scratch(job->session, message, &content))
+        return;
+    job->exit_notice = (struct exit_notice){
+        .received = true, .exit_code = (int)map_get_integer(content, "exit_code", 0)};
+}
+
+void job_read_frames(struct job *job, const struct channel_message *message)
+{
+    struct session *session = job->session;
+    value content;
+    struct region *region = job_region(session->manager, job);
+    if (session_read(session, region, message->payload, &content))
+        job->frames = map_get(content, "error");
+}
+
+void job_classify_exit(struct job *job, const struct process_exit *exit, bool killed_by_us)
+{
+    struct session *session = job->session;
+    CLEANUP_BUFFER struct buffer runtime_text;
+    buffer_init(&runtime_text, BUFFER_DEFAULT_LIMIT);
+    capture_last(&session->errors, &runtime_text);
+    struct failure_facts facts = {
+        .exit = *exit,
+        .exit_notice = job->exit_notice,
+        .runtime_text = buffer_span(&runtime_text),
+        .stop = job->stop == STOP_TIMEOUT ? FAILURE_STOP_TIMEOUT
+                : job->stop == STOP_NONE  ? FAILURE_STOP_NONE
+                                          : FAILURE_STOP_INTERRUPT,
+        .killed_by_us = killed_by_us,
+        .protocol_broken = session->protocol_broken,
+        .timeout = job->timeout,
+        .raise_timeout = session->manager->config.advice.raise_timeout,
+        .elapsed_ms = job_elapsed_ms(job),
+        .heap_mb = session->manager->config.heap_mb,
+    };
+    job->result = value_nil();
+    job->has_failure = true;
+    failure_classify(&facts, &job->failure);
 }

@@ -58,3 +58,10 @@ value lineage_undone(const struct session *session, struct region *region, int64
         undone = vector_push(region, undone, vector_at(newest_first, i - 1));
     return undone;
 }
+
+int64_t lineage_nearest_snapshot(struct session *session, int64_t number)
+{
+    while (number >= 0 && !worker_find_snapshot(session, number))
+        number = lineage_parent(session, number);
+    return number;
+}

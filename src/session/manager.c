@@ -17,6 +17,7 @@
 #include "process/guardian.h"
 #include "session/core.h"
 #include "session/internal.h"
+#include "session/state/actions.h"
 
 enum { REAP_SECONDS = 2, FREE_WAIT_MS = 2000, DEFAULT_SESSIONS = 8, DEFAULT_QUEUE = 64 };
 
@@ -38,7 +39,12 @@ static void on_reap(evutil_socket_t fd, short what, void *data)
         session_reap_orphans(session);
 }
 
-static void take_config(struct session_manager *manager, const struct session_config *config)
+static char *copy_or_null(const char *text)
+{
+    return text ? memory_copy_text(text, strlen(text)) : NULL;
+}
+
+static void copy_config(struct session_manager *manager, const struct session_config *config)
 {
     manager->config = *config;
     manager->config.sbcl = manager->sbcl = memory_copy_string(config->sbcl);
@@ -72,7 +78,7 @@ int session_manager_new(struct event_base *base, const struct session_config *co
     manager->guardian_fd = -1;
     manager->poll_from_ticket = busy_poll_first_ticket();
     manager->shapes = region_new(SIZE_MAX);
-    take_config(manager, config);
+    copy_config(manager, config);
     snprintf(manager->id, sizeof(manager->id), "%d-%016llx", (int)getpid(), random);
     manager->refused_event = event_new(base, -1, 0, on_refused, manager);
     manager->reap_timer = event_new(base, -1, EV_PERSIST, on_reap, manager);
@@ -301,7 +307,7 @@ int session_close(struct session_manager *manager, const char *name)
     manager->closing = session;
     session->close_requested = true;
     if (!session->handling)
-        session_begin_close(session);
+        closing_begin(session);
     return 0;
 }
 

@@ -84,6 +84,12 @@ void job_refuse(struct session_manager *manager, struct job *job, const char *co
     event_active(manager->refused_event, EV_TIMEOUT, 0);
 }
 
+void job_refuse_queued(struct session *session, const char *code, const char *message)
+{
+    while (session->queue)
+        job_refuse(session->manager, job_dequeue(session), code, "%s", message);
+}
+
 // --- errors --------------------------------------------------------------------------------------
 
 static bool text_is(value text, const char *expected)
@@ -231,7 +237,7 @@ static void texts_release(struct reply_texts *texts)
     buffer_release(&texts->runtime_log);
 }
 
-static void take_output(struct session *session, struct reply_texts *texts, bool died,
+static void move_output(struct session *session, struct reply_texts *texts, bool died,
                         struct session_reply *reply)
 {
     reply->standard_output.omitted = capture_move(&session->output, &texts->output);
@@ -248,7 +254,7 @@ static void take_output(struct session *session, struct reply_texts *texts, bool
 }
 
 // A process that dies of its runtime cannot report its stack any more, but the runtime does.
-static void take_runtime_frames(struct reply_texts *texts, struct session_reply *reply)
+static void add_runtime_frames(struct reply_texts *texts, struct session_reply *reply)
 {
     value frames = sbcl_output_move_frames(reply->region, &texts->output);
     reply->standard_output.text = buffer_span(&texts->output);
@@ -259,7 +265,7 @@ static void take_runtime_frames(struct reply_texts *texts, struct session_reply 
     reply->error = map_put_text(reply->region, reply->error, "depth", depth);
 }
 
-static value take_notices(struct session *session, struct region *region, value result)
+static value move_notices(struct session *session, struct region *region, value result)
 {
     value notices = vector_new(region, session->notice_count);
     for (size_t i = 0; i < session->notice_count; i++) {
@@ -353,7 +359,7 @@ static void finish_silently(struct session *session, struct job *job)
         struct reply_texts texts;
         struct session_reply unused = {0};
         texts_init(&texts);
-        take_output(session, &texts, false, &unused);
+        move_output(session, &texts, false, &unused);
         texts_release(&texts);
         note_cancelled(session, job);
     }
@@ -401,9 +407,9 @@ void job_finish(struct session *session, struct job *job)
     struct reply_texts texts;
     texts_init(&texts);
     bool died = job->has_failure && job->failure.by_runtime;
-    take_output(session, &texts, died, &reply);
+    move_output(session, &texts, died, &reply);
     if (died)
-        take_runtime_frames(&texts, &reply);
+        add_runtime_frames(&texts, &reply);
     if (!value_is_nil(reply.error) && texts.runtime_log.length > 0)
         reply.error = map_put_text(region, reply.error, "runtime_log",
                                    value_string(region, buffer_span(&texts.runtime_log)));
@@ -411,7 +417,7 @@ void job_finish(struct session *session, struct job *job)
         reply.error = map_put_text(region, reply.error, "rolled_back", value_boolean(true));
     job_record(session, job, &reply);
     reply.ok = value_is_nil(reply.error);
-    reply.notices = take_notices(session, region, job->result);
+    reply.notices = move_notices(session, region, job->result);
     if (job->rolled_back)
         reply.rollback = rollback_map(session, job);
     job->reply(job->data, &reply);

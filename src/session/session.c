@@ -1,7 +1,6 @@
 // One session: its structure, its channels and pipes, and how their messages become events.
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -175,25 +174,6 @@ void session_set_timer(struct session *session, int64_t milliseconds)
     event_add(session->timer, &time);
 }
 
-// --- what is told with the next reply ------------------------------------------------------------
-
-enum { NOTICE_MAX = 1023 };  // bytes
-
-void session_notice(struct session *session, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    char *text = memory_format_list(NOTICE_MAX, format, arguments);
-    va_end(arguments);
-    if (session->notice_count == SESSION_NOTICES) {
-        memory_free(session->notices[0]);
-        memmove(&session->notices[0], &session->notices[1],
-                (SESSION_NOTICES - 1) * sizeof(session->notices[0]));
-        session->notice_count--;
-    }
-    session->notices[session->notice_count++] = text;
-}
-
 // --- messages ------------------------------------------------------------------------------------
 
 bool session_read(struct session *session, struct region *region, struct span text,
@@ -245,28 +225,6 @@ uint32_t session_send(struct session *session, struct channel *channel, uint32_t
     // Requests were measured before they were queued; the channel holds twice their maximum.
     CHECK(result == 0);
     return number;
-}
-
-// --- systems -------------------------------------------------------------------------------------
-
-static bool system_is_loaded(const struct session *session, const char *name)
-{
-    value systems = map_get(session->agent_state, "systems");
-    for (size_t i = 0; value_is_vector(systems) && i < vector_count(systems); i++) {
-        if (span_equal_text(value_text(vector_at(systems, i)), name))
-            return true;
-    }
-    return false;
-}
-
-// The systems that load-system brought into the state that goes are loaded again first.
-void session_reload_systems(struct session *session)
-{
-    for (size_t i = session->system_count; i > 0; i--) {
-        if (system_is_loaded(session, session->systems[i - 1]))
-            job_requeue(session,
-                        job_new_system(session->systems[i - 1], session->system_directories));
-    }
 }
 
 // --- members of messages, which may be missing or of any type ------------------------------------

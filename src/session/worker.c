@@ -131,6 +131,13 @@ void worker_kill(struct worker *worker)
     worker_retire(worker);
 }
 
+void worker_kill_announced(struct session *session, pid_t pid)
+{
+    struct worker *worker = worker_add_announced(session, pid, ROLE_KILLED);
+    if (worker)
+        worker_kill(worker);
+}
+
 struct worker *worker_find_snapshot(struct session *session, int64_t number)
 {
     for (struct worker *worker = session->workers; worker; worker = worker->next) {

@@ -7,7 +7,7 @@
 //   deaf         … and SIGINT is ignored       numb       … and SIGUSR1, too
 //   twice        answers twice                 pieces     in frames of 7 bytes
 //   cut N        dies after N bytes of the answer, which is sent in frames of 7 bytes
-//   exit N       exit notice, then exits        die N      by signal N
+//   exit N       exit notice, then exits       die N      by signal N
 //   garbage N    sends garbage of kind N       print N    prints N characters first
 //   error        fails, with a post-mortem     rollback   asks for a rollback
 //   snap WORD    how the next SNAP is answered: fail silent die dieafter twice foreign garbage

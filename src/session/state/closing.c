@@ -1,26 +1,22 @@
 // CLOSING: everything of the session is killed and reaped; the name is free at once.
 #include "session/internal.h"
+#include "session/state/actions.h"
 
 enum { CLOSE_AGAIN_MS = 20 };
 
-void session_drop_jobs(struct session *session, const char *code, const char *message)
+static void refuse_jobs(struct session *session)
 {
+    static const char code[] = "session-closed", message[] = "The session was closed.";
     struct job *job = session->job;
     session->job = NULL;
     if (job)
         job_refuse(session->manager, job, code, "%s", message);
-    session_fail_queue(session, code, message);
+    job_refuse_queued(session, code, message);
 }
 
-void session_fail_queue(struct session *session, const char *code, const char *message)
+void closing_begin(struct session *session)
 {
-    while (session->queue)
-        job_refuse(session->manager, job_dequeue(session), code, "%s", message);
-}
-
-void session_begin_close(struct session *session)
-{
-    session_drop_jobs(session, "session-closed", "The session was closed.");
+    refuse_jobs(session);
     if (session->progress_timer)
         event_del(session->progress_timer);
     session->state = STATE_CLOSING;
@@ -29,16 +25,10 @@ void session_begin_close(struct session *session)
     session_set_timer(session, session->workers ? CLOSE_AGAIN_MS : 0);
 }
 
-enum session_state action_close_timer(struct session *session, const struct session_event *event)
+enum session_state closing_on_timer(struct session *session, const struct session_event *event)
 {
     (void)event;
     session_kill_all(session);
     session_set_timer(session, CLOSE_AGAIN_MS);
     return STATE_CLOSING;
-}
-
-enum session_state action_ignore(struct session *session, const struct session_event *event)
-{
-    (void)event;
-    return session->state;
 }

@@ -3,10 +3,11 @@
 #include <signal.h>
 
 #include "session/internal.h"
+#include "session/state/actions.h"
 
 enum { WAKE_AS_COPY = 1 };
 
-enum session_state session_begin_copy(struct session *session, struct worker *source)
+enum session_state copy_begin(struct session *session, struct worker *source)
 {
     session->source = source;
     session->copy_phase = COPY_WAKING;
@@ -17,13 +18,13 @@ enum session_state session_begin_copy(struct session *session, struct worker *so
     return STATE_COPY;
 }
 
-// The copy is gone. If the head died meanwhile, its snapshot takes over.
+// The copy is gone. If the head has died, too, its snapshot takes over.
 static enum session_state leave(struct session *session)
 {
     session_set_timer(session, -1);
     session->source = NULL;
     if (!session->head)
-        return session_begin_wake(session, session->current);
+        return waking_begin(session, session->current);
     session_send(session, &session->main, CHANNEL_OFFSETS, SPAN("{}"));
     return STATE_IDLE;
 }
@@ -67,7 +68,7 @@ static enum session_state replace_head(struct session *session)
     if (!session->head)
         return send_adopt(session);
     session->copy_phase = COPY_REPLACING_HEAD;
-    session_kill_head(session);
+    waking_kill_head(session);
     return STATE_COPY;
 }
 
@@ -93,8 +94,7 @@ static enum session_state adopted(struct session *session, const struct channel_
         lineage_undone(session, job_region(session->manager, job), session->current, job->number);
     session->current = job->number;
     finish_job(session);
-    snapshot_begin(session, session->current, "(invoke-restart)");
-    return STATE_SNAPSHOTTING;
+    return snapshotting_begin(session, session->current, "(invoke-restart)");
 }
 
 // --- messages ------------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ static enum session_state copy_result(struct session *session,
     struct job *job = session->job;
     if (message->number != job->message_number || session->copy_phase > COPY_INTERRUPTING)
         return STATE_COPY;
-    if (!session_read_result(session, job, message)) {
+    if (!job_read_result(job, message)) {
         session_break_protocol(session, session->copy);
         return STATE_COPY;
     }
@@ -144,7 +144,7 @@ static enum session_state copy_result(struct session *session,
     return end_copy(session);
 }
 
-enum session_state action_copy_message(struct session *session, const struct session_event *event)
+enum session_state copy_on_message(struct session *session, const struct session_event *event)
 {
     const struct channel_message *message = event->message;
     struct job *job = session->job;
@@ -155,15 +155,15 @@ enum session_state action_copy_message(struct session *session, const struct ses
         return session->copy_phase == COPY_ADOPTING ? adopted(session, message) : STATE_COPY;
     default: break;
     }
-    // What the idle head may still say is of no interest.
+    // Messages of the idle head are ignored.
     if (!job || !session->copy || message->sender != session->copy->process.pid)
         return STATE_COPY;
     if (message->type == CHANNEL_RESULT)
         return copy_result(session, message);
     if (message->type == CHANNEL_EXITING)
-        session_handle_exit_notice(session, job, message);
+        job_read_exit_notice(job, message);
     else if (message->type == CHANNEL_FRAMES)
-        session_handle_frames(session, job, message);
+        job_read_frames(job, message);
     return STATE_COPY;
 }
 
@@ -177,13 +177,13 @@ static enum session_state soft_stop(struct session *session)
     return STATE_COPY;
 }
 
-enum session_state action_copy_cancel(struct session *session, const struct session_event *event)
+enum session_state copy_on_cancel(struct session *session, const struct session_event *event)
 {
     (void)event;
     return session->copy_phase == COPY_WORKING ? soft_stop(session) : STATE_COPY;
 }
 
-enum session_state action_copy_timer(struct session *session, const struct session_event *event)
+enum session_state copy_on_timer(struct session *session, const struct session_event *event)
 {
     (void)event;
     struct worker *late = session->copy;
@@ -210,25 +210,25 @@ enum session_state action_copy_timer(struct session *session, const struct sessi
 
 // --- ends ----------------------------------------------------------------------------------------
 
-enum session_state action_copy_exit(struct session *session, const struct session_event *event)
+enum session_state copy_on_copy_exit(struct session *session, const struct session_event *event)
 {
     enum copy_phase phase = session->copy_phase;
     if (phase == COPY_WAKING)
         return refuse_copy(session);
     if (phase != COPY_ENDING) {
-        session_classify_exit(session, session->job, event->exit, phase == COPY_STOPPING);
+        job_classify_exit(session->job, event->exit, phase == COPY_STOPPING);
         finish_job(session);
         session_kill_leftovers(session);
     }
     if (phase == COPY_REPLACING_HEAD || phase == COPY_ADOPTING)
-        return session_begin_wake(session, session->current);
+        return waking_begin(session, session->current);
     return leave(session);
 }
 
-enum session_state action_copy_head_exit(struct session *session, const struct session_event *event)
+enum session_state copy_on_head_exit(struct session *session, const struct session_event *event)
 {
     if (session->copy_phase == COPY_REPLACING_HEAD)
         return send_adopt(session);
-    session_notice_idle_death(session, event->exit);
+    idle_notice_death(session, event->exit);
     return STATE_COPY;
 }

@@ -1,4 +1,4 @@
-// IDLE: the next request is taken; without one, finalizers may run, guarded.
+// IDLE: the head waits for the next request; without one, finalizers may run, guarded.
 #include <signal.h>
 
 #include "base/assert.h"
@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "process/proc.h"
 #include "session/internal.h"
+#include "session/state/actions.h"
 
 static void interrupt_finalizers(struct session *session);
 
@@ -27,61 +28,73 @@ static enum session_state begin_in_copy(struct session *session, struct job *job
     struct worker *source = worker_find_snapshot(session, session->current);
     if (source) {
         job_begin(job);
-        return session_begin_copy(session, source);
+        return copy_begin(session, source);
     }
     if (!job->waited_for_snapshot) {
         job->waited_for_snapshot = true;
         job_requeue(session, job);
-        snapshot_begin(session, session->current, NULL);
-        return STATE_SNAPSHOTTING;
+        return snapshotting_begin(session, session->current, NULL);
     }
     job_refuse(session->manager, job, "no-such-snapshot",
                "This runs in a copy of the session, and no copy of its current state can be made.");
     return STATE_IDLE;
 }
 
-static enum session_state begin_in_postmortem(struct session *session, struct job *job)
+static void refuse_unknown_error(struct session *session, struct job *job, int64_t id)
+{
+    CLEANUP_BUFFER struct buffer known;
+    buffer_init(&known, 1024);
+    for (size_t i = 0; i < session->history.count; i++)
+        buffer_append_format(&known, "%s%lld", i ? ", " : "",
+                             (long long)session->history.records[i].id);
+    job_refuse(session->manager, job, "no-such-error", "There is no error %lld. Known errors: %s",
+               (long long)id, known.length ? buffer_text(&known) : "none");
+}
+
+static void refuse_not_frozen(struct session *session, struct job *job,
+                              const struct error_record *record)
+{
+    if (map_get(record->error, "frozen").boolean)
+        job_refuse(session->manager, job, "not-frozen",
+                   "Error %lld is not frozen any more (the last %d are kept).",
+                   (long long)record->id, SESSION_POSTMORTEMS);
+    else
+        job_refuse(session->manager, job, "not-frozen",
+                   "Error %lld was not frozen; get-backtrace shows the frames it had.",
+                   (long long)record->id);
+}
+
+// The post-mortem the request is for; NULL: the request was refused.
+static struct worker *find_postmortem(struct session *session, struct job *job)
 {
     struct session_manager *manager = session->manager;
     int64_t id = job->error ? job->error : session->history.last_error;
-    if (id == 0) {
-        job_refuse(manager, job, "no-error", NO_ERROR_TEXT);
-        return STATE_IDLE;
-    }
     const struct error_record *record = error_history_find(&session->history, id);
-    if (!record) {
-        struct buffer known;
-        buffer_init(&known, 1024);
-        for (size_t i = 0; i < session->history.count; i++)
-            buffer_append_format(&known, "%s%lld", i ? ", " : "",
-                                 (long long)session->history.records[i].id);
-        job_refuse(manager, job, "no-such-error", "There is no error %lld. Known errors: %s",
-                   (long long)id, known.length ? buffer_text(&known) : "none");
-        buffer_release(&known);
-        return STATE_IDLE;
-    }
     struct worker *source = worker_find_postmortem(session, id);
-    if (!source) {
-        if (map_get(record->error, "frozen").boolean)
-            job_refuse(manager, job, "not-frozen",
-                       "Error %lld is not frozen any more (the last %d are kept).", (long long)id,
-                       SESSION_POSTMORTEMS);
-        else
-            job_refuse(manager, job, "not-frozen",
-                       "Error %lld was not frozen; get-backtrace shows the frames it had.",
-                       (long long)id);
-        return STATE_IDLE;
-    }
-    if (job->adopt && !source->adoptable) {
+    if (id == 0)
+        job_refuse(manager, job, "no-error", NO_ERROR_TEXT);
+    else if (!record)
+        refuse_unknown_error(session, job, id);
+    else if (!source)
+        refuse_not_frozen(session, job, record);
+    else if (job->adopt && !source->adoptable)
         job_refuse(manager, job, "not-adoptable",
                    "Error %lld is a memory fault; its process may be corrupt and cannot be "
                    "adopted.",
                    (long long)id);
+    else
+        return source;
+    return NULL;
+}
+
+static enum session_state begin_in_postmortem(struct session *session, struct job *job)
+{
+    struct worker *source = find_postmortem(session, job);
+    if (!source)
         return STATE_IDLE;
-    }
-    job->error = id;
+    job->error = source->error;
     job_begin(job);
-    return session_begin_copy(session, source);
+    return copy_begin(session, source);
 }
 
 static enum session_state begin_reset(struct session *session, struct job *job)
@@ -111,11 +124,9 @@ static enum session_state begin_reset(struct session *session, struct job *job)
     // Answered when the systems that come before it in the queue are loaded again.
     job->reset_done = true;
     job_requeue(session, job);
-    session_reload_systems(session);
+    systems_reload(session);
     session->unit_tick = 0;  // everything user code started ends
-    session->wake_spawns = true;
-    session_kill_head(session);
-    return STATE_WAKING;
+    return waking_begin_fresh(session);
 }
 
 static void refuse_rollback(struct session *session, struct job *job, int64_t number)
@@ -152,10 +163,10 @@ static enum session_state begin_rollback(struct session *session, struct job *jo
     job_begin(job);
     job->rollback_to = target;
     session->wake_only_this = true;
-    return session_begin_wake(session, target);
+    return waking_begin(session, target);
 }
 
-enum session_state action_take_request(struct session *session, const struct session_event *event)
+enum session_state idle_on_request(struct session *session, const struct session_event *event)
 {
     (void)event;
     if (session->finalizing) {
@@ -178,7 +189,7 @@ enum session_state action_take_request(struct session *session, const struct ses
 
 // --- finalizers ----------------------------------------------------------------------------------
 
-void session_begin_finalizers(struct session *session)
+void idle_begin_finalizers(struct session *session)
 {
     session->finalizing = true;
     session->finalize_stage = 0;
@@ -197,7 +208,7 @@ static void interrupt_finalizers(struct session *session)
     session_set_timer(session, TIME_INTERRUPT_MS);
 }
 
-enum session_state action_idle_message(struct session *session, const struct session_event *event)
+enum session_state idle_on_message(struct session *session, const struct session_event *event)
 {
     value result;
     if (!session->finalizing || event->message->type != CHANNEL_RESULT ||
@@ -208,14 +219,11 @@ enum session_state action_idle_message(struct session *session, const struct ses
     session_set_timer(session, -1);
     session_keep_state(session, result);
     session_record_thread_errors(session, session->scratch, result);
-    struct worker *postmortem =
-        worker_add_announced(session, message_pid(result, "postmortem"), ROLE_KILLED);
-    if (postmortem)
-        worker_kill(postmortem);
+    worker_kill_announced(session, message_pid(result, "postmortem"));
     return STATE_IDLE;
 }
 
-enum session_state action_idle_timer(struct session *session, const struct session_event *event)
+enum session_state idle_on_timer(struct session *session, const struct session_event *event)
 {
     (void)event;
     if (!session->finalizing)
@@ -233,7 +241,7 @@ enum session_state action_idle_timer(struct session *session, const struct sessi
     return STATE_IDLE;
 }
 
-void session_notice_idle_death(struct session *session, const struct process_exit *exit)
+void idle_notice_death(struct session *session, const struct process_exit *exit)
 {
     // The code that runs in an idle process are timers, and snapshots have them too. What ends it may
     // also come from outside, so only the second death in a row is put down to them.
@@ -243,26 +251,10 @@ void session_notice_idle_death(struct session *session, const struct process_exi
         session, session->finalizing ? "was ended by a finalizer" : "died while idle", exit);
 }
 
-enum session_state action_idle_exit(struct session *session, const struct session_event *event)
+enum session_state idle_on_head_exit(struct session *session, const struct session_event *event)
 {
-    session_notice_idle_death(session, event->exit);
+    idle_notice_death(session, event->exit);
     session->discard_finalizers = session->finalizing;
     session->finalizing = false;
-    return session_begin_wake(session, session->current);
-}
-
-// --- a request is about to come ------------------------------------------------------------------
-
-// False alarms must not fill the socket of a head that does not read: one in a while is enough.
-void session_prewake_head(struct session *session)
-{
-    enum { WHILE_NS = 1000000000 };
-    bool is_ready = session->state == STATE_IDLE && !session->finalizing && !session->handling;
-    int64_t now = clock_now_ns();
-    bool is_alerted =
-        session->prewake_ns > session->used_ns && now - session->prewake_ns < WHILE_NS;
-    if (!is_ready || is_alerted || session->main.outgoing.length > 0)
-        return;
-    session->prewake_ns = now;
-    session_send(session, &session->main, CHANNEL_PREWAKE, SPAN(""));
+    return waking_begin(session, session->current);
 }

@@ -10,6 +10,7 @@
 #include "session/import.h"
 #include "session/internal.h"
 #include "session/spawn.h"
+#include "session/state/actions.h"
 
 #define CORE_MISSING_TEXT                                                             \
     "The Lisp core is missing and could not be built; it goes to $XDG_CACHE_HOME or " \
@@ -18,7 +19,7 @@
 static enum session_state fail_start(struct session *session, const char *code, const char *message)
 {
     session_set_timer(session, -1);
-    session_fail_queue(session, code, message);
+    job_refuse_queued(session, code, message);
     return STATE_DOWN;
 }
 
@@ -83,7 +84,7 @@ static int start_builder(struct session *session)
     return 0;
 }
 
-enum session_state session_begin_spawn(struct session *session)
+enum session_state starting_begin(struct session *session)
 {
     struct session_manager *manager = session->manager;
     CLEANUP_FREE char *sbcl = NULL;
@@ -107,27 +108,6 @@ enum session_state session_begin_spawn(struct session *session)
     return STATE_STARTING;
 }
 
-enum session_state action_start(struct session *session, const struct session_event *event)
-{
-    (void)event;
-    // What needs a state that does not exist is refused without starting anything.
-    while (session->queue) {
-        enum session_request_kind kind = session->queue->kind;
-        if (kind != SESSION_ROLLBACK && kind != SESSION_DEBUG && kind != SESSION_RESTART)
-            break;
-        struct job *job = job_dequeue(session);
-        if (kind == SESSION_ROLLBACK)
-            job_refuse(session->manager, job, "no-such-snapshot",
-                       "The session has no snapshots yet.");
-        else
-            job_refuse(session->manager, job, "no-error", NO_ERROR_TEXT);
-    }
-    if (!session->queue)
-        return STATE_DOWN;
-    session->start_tries = 0;
-    return session_begin_spawn(session);
-}
-
 static const struct import_member probe_members[] = {
     {.name = "name"}, {.name = "ok", .kind = IMPORT_BOOLEAN}, {.name = "detail"}, {0}};
 static const struct import_member hello_members[] = {
@@ -138,8 +118,7 @@ static const struct import_member hello_members[] = {
     {.name = "probes", .kind = IMPORT_OBJECTS, .max = 64, .items = probe_members},
     {0}};
 
-enum session_state action_starting_message(struct session *session,
-                                           const struct session_event *event)
+enum session_state starting_on_message(struct session *session, const struct session_event *event)
 {
     enum { PROTOCOL_VERSION = 1 };
     value hello;
@@ -155,20 +134,19 @@ enum session_state action_starting_message(struct session *session,
     session_keep_state(session, hello);
     session->start_tries = 0;
     session->current = 0;
-    snapshot_begin(session, 0, NULL);
-    return STATE_SNAPSHOTTING;
+    return snapshotting_begin(session, 0, NULL);
 }
 
-enum session_state action_starting_exit(struct session *session, const struct session_event *event)
+enum session_state starting_on_head_exit(struct session *session, const struct session_event *event)
 {
     if (session->building) {
         session->building = false;
         bool made = event->exit->known && !event->exit->signaled && event->exit->code == 0;
-        return made ? session_begin_spawn(session)
+        return made ? starting_begin(session)
                     : fail_start(session, "core-missing", CORE_MISSING_TEXT);
     }
     if (++session->start_tries < SESSION_START_TRIES)
-        return session_begin_spawn(session);
+        return starting_begin(session);
     CLEANUP_BUFFER struct buffer last;
     buffer_init(&last, BUFFER_DEFAULT_LIMIT);
     capture_last(&session->errors, &last);
@@ -178,7 +156,7 @@ enum session_state action_starting_exit(struct session *session, const struct se
     return fail_start(session, "start-failed", message);
 }
 
-enum session_state action_starting_timer(struct session *session, const struct session_event *event)
+enum session_state starting_on_timer(struct session *session, const struct session_event *event)
 {
     (void)event;
     log_warning("session %s: the worker did not start in time", session->name);

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "session/internal.h"
+#include "session/state/actions.h"
 
 static const char *const state_names[STATE_COUNT] = {
     [STATE_DOWN] = "down",
@@ -22,97 +23,98 @@ static const char *const event_names[EVENT_COUNT] = {
     [EVENT_COPY_EXIT] = "copy exit",
 };
 
+// <state>_on_<event> is in <state>.c, all other actions are in shared.c.
 // clang-format off
 static session_action_fn *const table[STATE_COUNT][EVENT_COUNT] = {
     [STATE_DOWN] = {
-        [EVENT_REQUEST]   = action_start,
-        [EVENT_MESSAGE]   = action_ignore,
-        [EVENT_SNAPPED]   = action_drop_snapshot,
-        [EVENT_HEAD_EXIT] = action_ignore,
-        [EVENT_TIMER]     = action_ignore,
-        [EVENT_CANCEL]    = action_ignore,
-        [EVENT_COPY_EXIT] = action_ignore,
+        [EVENT_REQUEST]   = down_on_request,
+        [EVENT_MESSAGE]   = ignore_event,
+        [EVENT_SNAPPED]   = drop_snapshot,
+        [EVENT_HEAD_EXIT] = ignore_event,
+        [EVENT_TIMER]     = ignore_event,
+        [EVENT_CANCEL]    = ignore_event,
+        [EVENT_COPY_EXIT] = ignore_event,
     },
     [STATE_STARTING] = {
-        [EVENT_REQUEST]   = action_ignore,
-        [EVENT_MESSAGE]   = action_starting_message,
-        [EVENT_SNAPPED]   = action_drop_snapshot,
-        [EVENT_HEAD_EXIT] = action_starting_exit,
-        [EVENT_TIMER]     = action_starting_timer,
-        [EVENT_CANCEL]    = action_ignore,
-        [EVENT_COPY_EXIT] = action_ignore,
+        [EVENT_REQUEST]   = ignore_event,
+        [EVENT_MESSAGE]   = starting_on_message,
+        [EVENT_SNAPPED]   = drop_snapshot,
+        [EVENT_HEAD_EXIT] = starting_on_head_exit,
+        [EVENT_TIMER]     = starting_on_timer,
+        [EVENT_CANCEL]    = ignore_event,
+        [EVENT_COPY_EXIT] = ignore_event,
     },
     [STATE_IDLE] = {
-        [EVENT_REQUEST]   = action_take_request,
-        [EVENT_MESSAGE]   = action_idle_message,
-        [EVENT_SNAPPED]   = action_late_snapshot,
-        [EVENT_HEAD_EXIT] = action_idle_exit,
-        [EVENT_TIMER]     = action_idle_timer,
-        [EVENT_CANCEL]    = action_ignore,
-        [EVENT_COPY_EXIT] = action_ignore,
+        [EVENT_REQUEST]   = idle_on_request,
+        [EVENT_MESSAGE]   = idle_on_message,
+        [EVENT_SNAPPED]   = keep_late_snapshot,
+        [EVENT_HEAD_EXIT] = idle_on_head_exit,
+        [EVENT_TIMER]     = idle_on_timer,
+        [EVENT_CANCEL]    = ignore_event,
+        [EVENT_COPY_EXIT] = ignore_event,
     },
     [STATE_RUNNING] = {
-        [EVENT_REQUEST]   = action_ignore,
-        [EVENT_MESSAGE]   = action_result,
-        [EVENT_SNAPPED]   = action_late_snapshot,
-        [EVENT_HEAD_EXIT] = action_running_exit,
-        [EVENT_TIMER]     = action_soft_stop,
-        [EVENT_CANCEL]    = action_soft_stop,
-        [EVENT_COPY_EXIT] = action_ignore,
+        [EVENT_REQUEST]   = ignore_event,
+        [EVENT_MESSAGE]   = running_on_message,
+        [EVENT_SNAPPED]   = keep_late_snapshot,
+        [EVENT_HEAD_EXIT] = running_on_head_exit,
+        [EVENT_TIMER]     = running_on_timer,
+        [EVENT_CANCEL]    = running_on_cancel,
+        [EVENT_COPY_EXIT] = ignore_event,
     },
     [STATE_INTERRUPTING] = {
-        [EVENT_REQUEST]   = action_ignore,
-        [EVENT_MESSAGE]   = action_result,
-        [EVENT_SNAPPED]   = action_late_snapshot,
-        [EVENT_HEAD_EXIT] = action_running_exit,
-        [EVENT_TIMER]     = action_hard_stop,
-        [EVENT_CANCEL]    = action_ignore,
-        [EVENT_COPY_EXIT] = action_ignore,
+        [EVENT_REQUEST]   = ignore_event,
+        [EVENT_MESSAGE]   = running_on_message,
+        [EVENT_SNAPPED]   = keep_late_snapshot,
+        [EVENT_HEAD_EXIT] = interrupting_on_head_exit,
+        [EVENT_TIMER]     = interrupting_on_timer,
+        [EVENT_CANCEL]    = ignore_event,
+        [EVENT_COPY_EXIT] = ignore_event,
     },
     [STATE_STOPPING] = {
-        [EVENT_REQUEST]   = action_ignore,
-        [EVENT_MESSAGE]   = action_frames,
-        [EVENT_SNAPPED]   = action_late_snapshot,
-        [EVENT_HEAD_EXIT] = action_running_exit,
-        [EVENT_TIMER]     = action_kill,
-        [EVENT_CANCEL]    = action_ignore,
-        [EVENT_COPY_EXIT] = action_ignore,
+        [EVENT_REQUEST]   = ignore_event,
+        [EVENT_MESSAGE]   = stopping_on_message,
+        [EVENT_SNAPPED]   = keep_late_snapshot,
+        [EVENT_HEAD_EXIT] = stopping_on_head_exit,
+        [EVENT_TIMER]     = stopping_on_timer,
+        [EVENT_CANCEL]    = ignore_event,
+        [EVENT_COPY_EXIT] = ignore_event,
     },
     [STATE_SNAPSHOTTING] = {
-        [EVENT_REQUEST]   = action_ignore,
-        [EVENT_MESSAGE]   = action_snap_message,
-        [EVENT_SNAPPED]   = action_snapped,
-        [EVENT_HEAD_EXIT] = action_snap_exit,
-        [EVENT_TIMER]     = action_snap_timer,
-        [EVENT_CANCEL]    = action_ignore,
-        [EVENT_COPY_EXIT] = action_ignore,
+        [EVENT_REQUEST]   = ignore_event,
+        [EVENT_MESSAGE]   = snapshotting_on_message,
+        [EVENT_SNAPPED]   = snapshotting_on_snapped,
+        [EVENT_HEAD_EXIT] = snapshotting_on_head_exit,
+        [EVENT_TIMER]     = snapshotting_on_timer,
+        [EVENT_CANCEL]    = ignore_event,
+        [EVENT_COPY_EXIT] = ignore_event,
     },
     [STATE_WAKING] = {
-        [EVENT_REQUEST]   = action_ignore,
-        [EVENT_MESSAGE]   = action_woke,
-        [EVENT_SNAPPED]   = action_drop_snapshot,
-        [EVENT_HEAD_EXIT] = action_wake_exit,
-        [EVENT_TIMER]     = action_wake_timer,
-        [EVENT_CANCEL]    = action_ignore,
-        [EVENT_COPY_EXIT] = action_ignore,
+        [EVENT_REQUEST]   = ignore_event,
+        [EVENT_MESSAGE]   = waking_on_message,
+        [EVENT_SNAPPED]   = drop_snapshot,
+        [EVENT_HEAD_EXIT] = waking_on_head_exit,
+        [EVENT_TIMER]     = waking_on_timer,
+        [EVENT_CANCEL]    = ignore_event,
+        [EVENT_COPY_EXIT] = ignore_event,
     },
     [STATE_COPY] = {
-        [EVENT_REQUEST]   = action_ignore,
-        [EVENT_MESSAGE]   = action_copy_message,
-        [EVENT_SNAPPED]   = action_drop_snapshot,
-        [EVENT_HEAD_EXIT] = action_copy_head_exit,
-        [EVENT_TIMER]     = action_copy_timer,
-        [EVENT_CANCEL]    = action_copy_cancel,
-        [EVENT_COPY_EXIT] = action_copy_exit,
+        [EVENT_REQUEST]   = ignore_event,
+        [EVENT_MESSAGE]   = copy_on_message,
+        [EVENT_SNAPPED]   = drop_snapshot,
+        [EVENT_HEAD_EXIT] = copy_on_head_exit,
+        [EVENT_TIMER]     = copy_on_timer,
+        [EVENT_CANCEL]    = copy_on_cancel,
+        [EVENT_COPY_EXIT] = copy_on_copy_exit,
     },
     [STATE_CLOSING] = {
-        [EVENT_REQUEST]   = action_ignore,
-        [EVENT_MESSAGE]   = action_ignore,
-        [EVENT_SNAPPED]   = action_drop_snapshot,
-        [EVENT_HEAD_EXIT] = action_ignore,
-        [EVENT_TIMER]     = action_close_timer,
-        [EVENT_CANCEL]    = action_ignore,
-        [EVENT_COPY_EXIT] = action_ignore,
+        [EVENT_REQUEST]   = ignore_event,
+        [EVENT_MESSAGE]   = ignore_event,
+        [EVENT_SNAPPED]   = drop_snapshot,
+        [EVENT_HEAD_EXIT] = ignore_event,
+        [EVENT_TIMER]     = closing_on_timer,
+        [EVENT_CANCEL]    = ignore_event,
+        [EVENT_COPY_EXIT] = ignore_event,
     },
 };
 // clang-format on
@@ -129,7 +131,7 @@ const char *session_event_name(enum session_event_kind kind)
     return event_names[kind];
 }
 
-static bool takes_requests(const struct session *session)
+static bool accepts_request(const struct session *session)
 {
     return session->queue && !session->close_requested &&
            (session->state == STATE_DOWN || (session->state == STATE_IDLE && !session->finalizing));
@@ -144,14 +146,14 @@ static void session_apply(struct session *session, const struct session_event *e
 
 void session_handle(struct session *session, const struct session_event *event)
 {
-    // Callbacks run inside actions and may submit, cancel or close; what they ask for is done when
-    // the action has ended. No other event can arrive meanwhile: there is one loop, one thread.
+    // Callbacks run inside actions and may submit, cancel or close; that is done when the action has
+    // ended. No other event can arrive in between: there is one loop, one thread.
     CHECK(!session->handling);
     session->handling = true;
     session_apply(session, event);
-    while (takes_requests(session))
+    while (accepts_request(session))
         session_apply(session, &(struct session_event){.kind = EVENT_REQUEST});
     session->handling = false;
     if (session->close_requested)
-        session_begin_close(session);
+        closing_begin(session);
 }

@@ -2,13 +2,10 @@
 // the head. When a snapshot cannot be woken the next older one of the lineage is taken; when none is
 // left the session starts from scratch.
 #include <signal.h>
-#include <stdarg.h>
 
 #include "base/memory.h"
-#include "base/utf8.h"
-#include "session/import.h"
 #include "session/internal.h"
-#include "session/sbcl_output.h"
+#include "session/state/actions.h"
 
 enum wake_value {
     WAKE_AS_HEAD = 0,
@@ -16,73 +13,14 @@ enum wake_value {
     WAKE_AS_HEAD_WITHOUT_TIMERS = 4,
     WAKE_TO_STOP_LISTENING = 8,
 };
-enum { LOST_THREADS_MAX = 256, WAKE_NOTICE_MAX = 255 };
 
-int64_t session_nearest_snapshot(struct session *session, int64_t number)
-{
-    while (number >= 0 && !worker_find_snapshot(session, number))
-        number = lineage_parent(session, number);
-    return number;
-}
-
-void session_wake_notice(struct session *session, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    char *text = memory_format_list(WAKE_NOTICE_MAX, format, arguments);
-    va_end(arguments);
-    memory_free(session->wake_notice);
-    session->wake_notice = text;
-}
-
-// SBCL's runtime has given up between two calls: what it wrote is nobody's output, and would be taken
-// for the reason of the next failure. What has been cut already stays as it is.
-static void forget_runtime_text(struct session *session)
-{
-    if (session->output.dropped > 0 || session->errors.dropped > 0)
-        return;
-    CLEANUP_BUFFER struct buffer errors, output, kept, log;
-    buffer_init(&errors, BUFFER_DEFAULT_LIMIT);
-    buffer_init(&output, BUFFER_DEFAULT_LIMIT);
-    buffer_init(&kept, BUFFER_DEFAULT_LIMIT);
-    buffer_init(&log, BUFFER_DEFAULT_LIMIT);
-    capture_move(&session->errors, &errors);
-    sbcl_output_split(buffer_span(&errors), true, &kept, &log);
-    capture_add(&session->errors, buffer_text(&kept), kept.length);
-    capture_move(&session->output, &output);
-    sbcl_output_move_frames(session->scratch, &output);
-    capture_add(&session->output, buffer_text(&output), output.length);
-}
-
-void session_notice_death(struct session *session, const char *what,
-                          const struct process_exit *exit)
-{
-    enum { REASON_MAX = 120 };
-    if (!exit->known) {
-        session_wake_notice(session, "the session's process %s", what);
-        return;
-    }
-    CLEANUP_BUFFER struct buffer last;
-    buffer_init(&last, BUFFER_DEFAULT_LIMIT);
-    if (!exit->signaled && exit->code == RUNTIME_EXIT_CODE)
-        capture_last(&session->errors, &last);
-    struct span fatal = sbcl_output_reason(buffer_span(&last));
-    if (fatal.length > REASON_MAX)
-        fatal.length = utf8_cut(fatal.data, REASON_MAX);
-    session_wake_notice(session, "the session's process %s (%s %d%s%.*s)", what,
-                        exit->signaled ? "signal" : "exit code", exit->code,
-                        fatal.length > 0 ? ": " : "", (int)fatal.length, fatal.data);
-    if (fatal.length > 0)
-        forget_runtime_text(session);
-}
-
-void session_kill_head(struct session *session)
+void waking_kill_head(struct session *session)
 {
     process_signal(&session->head->process, SIGKILL);
     session_set_timer(session, TIME_WAKE_MS);
 }
 
-// States that were left can be gone back to, but nothing in them answers: the addresses they listen at
+// States that were left can be restored, but nothing in them answers: the addresses they listen at
 // are free for the state that is current now.
 static void stop_listening(struct session *session)
 {
@@ -115,9 +53,9 @@ static enum session_state start_from_scratch(struct session *session)
     session->discard_finalizers = session->discard_timers = false;
     finish_waiting_job(session);
     session_kill_leftovers(session);
-    session_reload_systems(session);
+    systems_reload(session);
     session->start_tries = 0;
-    return session_begin_spawn(session);
+    return starting_begin(session);
 }
 
 static enum session_state wake_next(struct session *session)
@@ -133,7 +71,7 @@ static enum session_state wake_next(struct session *session)
                    "Snapshot %lld does not exist any more.", (long long)number);
         number = session->current;
     }
-    number = session_nearest_snapshot(session, number);
+    number = lineage_nearest_snapshot(session, number);
     if (number < 0)
         return start_from_scratch(session);
     source = worker_find_snapshot(session, number);
@@ -149,17 +87,24 @@ static enum session_state wake_next(struct session *session)
     return STATE_WAKING;
 }
 
-enum session_state session_begin_wake(struct session *session, int64_t number)
+enum session_state waking_begin(struct session *session, int64_t number)
 {
     session->wake_number = number;
     session->wake_spawns = false;
     if (!session->head)
         return wake_next(session);
-    session_kill_head(session);
+    waking_kill_head(session);
     return STATE_WAKING;
 }
 
-enum session_state action_wake_exit(struct session *session, const struct session_event *event)
+enum session_state waking_begin_fresh(struct session *session)
+{
+    session->wake_spawns = true;
+    waking_kill_head(session);
+    return STATE_WAKING;
+}
+
+enum session_state waking_on_head_exit(struct session *session, const struct session_event *event)
 {
     (void)event;
     if (!session->wake_spawns)
@@ -168,56 +113,7 @@ enum session_state action_wake_exit(struct session *session, const struct sessio
     session->current = 0;
     stop_listening(session);
     session->start_tries = 0;
-    return session_begin_spawn(session);
-}
-
-void session_thread_names(struct buffer *text, value names)
-{
-    enum { NAMES_SHOWN = 20 };
-    size_t count = vector_count(names);
-    for (size_t i = 0; i < count && i < NAMES_SHOWN; i++) {
-        if (i > 0)
-            buffer_append_text(text, ", ");
-        buffer_append_span(text, value_text(vector_at(names, i)));
-    }
-    if (count > NAMES_SHOWN)
-        buffer_append_format(text, " and %zu more", count - NAMES_SHOWN);
-}
-
-static void keep_lost_threads(struct session *session, value names)
-{
-    if (vector_count(names) == 0)
-        return;
-    struct buffer text;
-    buffer_init(&text, 4096);
-    session_thread_names(&text, names);
-    memory_free(session->lost_threads);
-    session->lost_threads = memory_copy_text(buffer_text(&text), text.length);
-    buffer_release(&text);
-}
-
-static bool contains_text(value texts, struct span text)
-{
-    for (size_t i = 0; i < vector_count(texts); i++) {
-        struct span other = value_text(vector_at(texts, i));
-        if (other.length == text.length && memcmp(other.data, text.data, text.length) == 0)
-            return true;
-    }
-    return false;
-}
-
-value session_collect_lost_threads(struct session *session, value message)
-{
-    value lost =
-        import_texts(session->scratch, map_get(session->agent_state, "threads"), LOST_THREADS_MAX);
-    value known =
-        import_texts(session->scratch, map_get(message, "lost_threads"), LOST_THREADS_MAX);
-    for (size_t i = 0; i < vector_count(known); i++)
-        if (!contains_text(lost, value_text(vector_at(known, i))))
-            lost = vector_push(session->scratch, lost, value_retain(vector_at(known, i)));
-    // A woken state has the locks of the threads it was cloned beside, not of those that came later.
-    keep_lost_threads(session, value_is_map(message) ? known : lost);
-    return lost;
+    return starting_begin(session);
 }
 
 static enum session_state head_is_awake(struct session *session, value message)
@@ -256,7 +152,7 @@ static enum session_state head_is_awake(struct session *session, value message)
     return STATE_IDLE;
 }
 
-enum session_state action_woke(struct session *session, const struct session_event *event)
+enum session_state waking_on_message(struct session *session, const struct session_event *event)
 {
     const struct channel_message *message = event->message;
     value content;
@@ -279,7 +175,7 @@ enum session_state action_woke(struct session *session, const struct session_eve
     return wake_next(session);
 }
 
-enum session_state action_wake_timer(struct session *session, const struct session_event *event)
+enum session_state waking_on_timer(struct session *session, const struct session_event *event)
 {
     (void)event;
     struct worker *late = session->head ? session->head : session->source;

@@ -1,0 +1,73 @@
+// The actions of the state table (state.c) and what the states offer each other, by file.
+//
+// <state>_on_<event> is in <state>.c. <state>_begin() enters the state from another one: it is called
+// by an action, does what the state begins with and returns the state.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "session/state/state.h"
+#include "value/value.h"
+
+struct job;
+struct process_exit;
+struct worker;
+
+// --- shared.c: actions of several states ---------------------------------------------------------
+session_action_fn ignore_event;
+session_action_fn drop_snapshot;       // kills it
+session_action_fn keep_late_snapshot;  // announced after the wait for it was given up
+
+// --- down.c --------------------------------------------------------------------------------------
+session_action_fn down_on_request;
+
+// --- starting.c ----------------------------------------------------------------------------------
+session_action_fn starting_on_message, starting_on_head_exit, starting_on_timer;
+enum session_state starting_begin(struct session *session);  // DOWN when it fails at once
+
+// --- idle.c --------------------------------------------------------------------------------------
+session_action_fn idle_on_request, idle_on_message, idle_on_head_exit, idle_on_timer;
+void idle_begin_finalizers(struct session *session);
+// The head died between two requests.
+void idle_notice_death(struct session *session, const struct process_exit *exit);
+
+// --- running.c -----------------------------------------------------------------------------------
+session_action_fn running_on_message, running_on_head_exit, running_on_timer, running_on_cancel;
+// The head has ended while it worked on the request: the reply comes when a snapshot is awake.
+enum session_state running_fail(struct session *session, const struct process_exit *exit,
+                                bool killed_by_us);
+
+// --- interrupting.c ------------------------------------------------------------------------------
+session_action_fn interrupting_on_head_exit, interrupting_on_timer;
+enum session_state interrupting_begin(struct session *session);
+
+// --- stopping.c ----------------------------------------------------------------------------------
+session_action_fn stopping_on_message, stopping_on_head_exit, stopping_on_timer;
+enum session_state stopping_begin(struct session *session);
+
+// --- snapshotting.c ------------------------------------------------------------------------------
+session_action_fn snapshotting_on_message, snapshotting_on_snapped, snapshotting_on_head_exit,
+    snapshotting_on_timer;
+// Asks the head for a snapshot of the state after evaluation `number`; `code` may be NULL.
+enum session_state snapshotting_begin(struct session *session, int64_t number, const char *code);
+// Enters the announced snapshot; false when it is not the one that was asked for last.
+bool snapshotting_register(struct session *session, const struct channel_message *message,
+                           value content);
+
+// --- waking.c ------------------------------------------------------------------------------------
+session_action_fn waking_on_message, waking_on_head_exit, waking_on_timer;
+// Kills the head, if there is one, and wakes the snapshot `number` or an older one of its lineage.
+enum session_state waking_begin(struct session *session, int64_t number);
+// Kills the head and starts a fresh worker.
+enum session_state waking_begin_fresh(struct session *session);
+void waking_kill_head(struct session *session);  // its end leads on
+
+// --- copy.c --------------------------------------------------------------------------------------
+session_action_fn copy_on_message, copy_on_head_exit, copy_on_timer, copy_on_cancel,
+    copy_on_copy_exit;
+enum session_state copy_begin(struct session *session, struct worker *source);
+
+// --- closing.c -----------------------------------------------------------------------------------
+session_action_fn closing_on_timer;
+void closing_begin(struct session *session);  // not from an action

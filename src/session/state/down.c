@@ -1,0 +1,29 @@
+// DOWN: no process. The first request that needs one starts it.
+#include "session/internal.h"
+#include "session/state/actions.h"
+
+// Requests for a state that does not exist are refused without starting anything.
+static void refuse_without_state(struct session *session)
+{
+    while (session->queue) {
+        enum session_request_kind kind = session->queue->kind;
+        if (kind != SESSION_ROLLBACK && kind != SESSION_DEBUG && kind != SESSION_RESTART)
+            return;
+        struct job *job = job_dequeue(session);
+        if (kind == SESSION_ROLLBACK)
+            job_refuse(session->manager, job, "no-such-snapshot",
+                       "The session has no snapshots yet.");
+        else
+            job_refuse(session->manager, job, "no-error", NO_ERROR_TEXT);
+    }
+}
+
+enum session_state down_on_request(struct session *session, const struct session_event *event)
+{
+    (void)event;
+    refuse_without_state(session);
+    if (!session->queue)
+        return STATE_DOWN;
+    session->start_tries = 0;
+    return starting_begin(session);
+}

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "session/import.h"
+#include "session/worker_data.h"
 
 enum {
     HISTORY_REGION_LIMIT =

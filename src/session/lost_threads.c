@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "session/import.h"
 #include "session/internal.h"
+#include "session/worker_data.h"
 
 enum { LOST_THREADS_MAX = 256 };
 

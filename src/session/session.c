@@ -9,8 +9,8 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "process/proc.h"
-#include "session/import.h"
 #include "session/internal.h"
+#include "session/worker_data.h"
 #include "value/text/json.h"
 
 enum {

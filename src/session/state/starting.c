@@ -7,10 +7,10 @@
 #include "base/memory.h"
 #include "process/proc.h"
 #include "session/core.h"
-#include "session/import.h"
 #include "session/internal.h"
 #include "session/spawn.h"
 #include "session/state/actions.h"
+#include "session/worker_data.h"
 
 #define CORE_MISSING_TEXT                                                             \
     "The Lisp core is missing and could not be built; it goes to $XDG_CACHE_HOME or " \

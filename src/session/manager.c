@@ -39,11 +39,6 @@ static void on_reap(evutil_socket_t fd, short what, void *data)
         session_reap_orphans(session);
 }
 
-static char *copy_or_null(const char *text)
-{
-    return text ? memory_copy_text(text, strlen(text)) : NULL;
-}
-
 static void copy_config(struct session_manager *manager, const struct session_config *config)
 {
     manager->config = *config;

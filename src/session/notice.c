@@ -1,6 +1,5 @@
 // Notices: what happened to a session between two replies, told with the next one.
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -8,12 +7,13 @@
 #include "session/internal.h"
 #include "session/sbcl_output.h"
 
+enum { NOTICE_MAX = 1023, WAKE_NOTICE_MAX = 255 };  // bytes
+
 void session_notice(struct session *session, const char *format, ...)
 {
-    char text[1024];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
+    char *text = memory_format_list(NOTICE_MAX, format, arguments);
     va_end(arguments);
     if (session->notice_count == SESSION_NOTICES) {
         memory_free(session->notices[0]);
@@ -21,20 +21,18 @@ void session_notice(struct session *session, const char *format, ...)
                 (SESSION_NOTICES - 1) * sizeof(session->notices[0]));
         session->notice_count--;
     }
-    session->notices[session->notice_count++] = memory_copy_text(text, strlen(text));
+    session->notices[session->notice_count++] = text;
 }
 
 // --- the end of a head ---------------------------------------------------------------------------
 
 void session_wake_notice(struct session *session, const char *format, ...)
 {
-    char text[256];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
-    va_end(arguments);
     memory_free(session->wake_notice);
-    session->wake_notice = memory_format("%s", text);
+    session->wake_notice = memory_format_list(WAKE_NOTICE_MAX, format, arguments);
+    va_end(arguments);
 }
 
 // SBCL's runtime has given up between two calls: what it wrote belongs to neither, and would be taken

@@ -73,7 +73,8 @@ static void on_answer(void *data, struct span answer, const char *failure)
 static void on_tool(void *data, struct program_call *call, struct span name, struct span arguments)
 {
     struct hosted_run *run = data;
-    toolbox_call(run->toolbox, run->lisp.sessions, run->lisp.base, call, name, arguments);
+    toolbox_call(run->toolbox, run->lisp.sessions, program_pool_reaper(run->pool), call, name,
+                 arguments);
 }
 
 static void on_resolved(void *data, value tools)

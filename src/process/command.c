@@ -18,10 +18,12 @@
 #include "process/guardian.h"
 #include "process/proc.h"
 #include "process/process.h"
+#include "process/reaper.h"
 
 enum { STANDARD_STREAMS = 3 };
 
 struct command {
+    struct reaper *reaper;
     struct event_base *base;
     struct process process;
     pid_t group;
@@ -54,23 +56,6 @@ static void close_stream(struct command *command, int stream)
     command->fds[stream] = -1;
 }
 
-// Waits for a process that was killed: it ends at once, and nobody else waits for it.
-static void await_end(struct process *process, struct process_exit *ret_exit)
-{
-    for (int tries = 0; tries < 1000 && !process_reap(process, ret_exit); tries++)
-        usleep(100);
-}
-
-static void end_process(struct process *process)
-{
-    struct process_exit exit;
-    if (!process_exists(process))
-        return;
-    process_signal(process, SIGKILL);
-    await_end(process, &exit);
-    process_close(process);
-}
-
 static void command_free(struct command *command)
 {
     for (int stream = 0; stream < STANDARD_STREAMS; stream++)
@@ -80,7 +65,7 @@ static void command_free(struct command *command)
     process_close(&command->process);
     if (command->guardian_fd >= 0)
         close(command->guardian_fd);
-    end_process(&command->guardian);
+    reaper_kill(command->reaper, &command->guardian);
     memory_free(command->entry);
     buffer_release(&command->input);
     buffer_release(&command->output);
@@ -99,40 +84,42 @@ static void kill_group(struct command *command)
 
 struct leftovers {
     const struct command *command;
-    unsigned ended;
+    unsigned killed;
 };
 
-static bool end_leftover(void *data, pid_t pid)
+static bool kill_leftover(void *data, pid_t pid)
 {
     struct leftovers *leftovers = data;
     const struct command *command = leftovers->command;
     struct process process = {.pidfd = -1};
     struct proc_status status;
-    if (pid == command->process.pid || process_open(&process, pid) < 0)
+    if (pid == command->process.pid || reaper_has(command->reaper, pid) ||
+        process_open(&process, pid) < 0)
         return true;
-    // Read after it was opened: the pid cannot have gone to somebody else in between. What dies has
-    // no environment any more, but still its session.
+    // Read after it was opened: the pid cannot be another process's by now. A dying process has no
+    // environment any more, but still its session.
     bool started_later =
         proc_status_read(pid, &status) == 0 && status.start_tick >= command->since_tick;
     if (started_later &&
         (status.session == command->group || proc_environment_has(pid, command->entry, false))) {
-        end_process(&process);
-        leftovers->ended++;
+        reaper_kill(command->reaper, &process);
+        leftovers->killed++;
     }
     process_close(&process);
     return true;
 }
 
-// What left the group is ours since its parent ended (the server is a subreaper) and is known by
-// its environment. A process may fork while they are looked for: look until there is none, not
+// Processes that left the group are ours since their parents ended (the server is a subreaper) and are
+// recognised by their environment. A process may fork during the search, but not once it is killed (the
+// kernel makes no child for a process with a pending SIGKILL): search until none is left, but not
 // forever.
 static void kill_leftovers(struct command *command)
 {
-    struct leftovers leftovers = {.command = command, .ended = 1};
+    struct leftovers leftovers = {.command = command, .killed = 1};
     kill_group(command);
-    for (int round = 0; round < 4 && leftovers.ended > 0; round++) {
-        leftovers.ended = 0;
-        proc_descendants(getpid(), end_leftover, &leftovers);
+    for (int attempt = 0; attempt < 4 && leftovers.killed > 0; attempt++) {
+        leftovers.killed = 0;
+        proc_descendants(getpid(), kill_leftover, &leftovers);
     }
 }
 
@@ -194,7 +181,7 @@ static void on_exit_event(evutil_socket_t fd, short what, void *data)
     if (!process_reap(&command->process, &command->exit))
         return;
     command->exited = true;
-    kill_leftovers(command);  // also so that what holds the pipe open does not delay the answer
+    kill_leftovers(command);  // one that holds the pipe open must not delay the answer
     finish_if_done(command);
 }
 
@@ -338,12 +325,13 @@ static int mark(struct command *command)
     return 0;
 }
 
-int command_start(struct event_base *base, const struct command_request *request,
+int command_start(struct reaper *reaper, const struct command_request *request,
                   struct command **ret_command)
 {
     struct command *command = memory_alloc_zero(sizeof(*command));
     *command = (struct command){
-        .base = base,
+        .reaper = reaper,
+        .base = reaper_base(reaper),
         .process = {.pidfd = -1},
         .guardian = {.pidfd = -1},
         .guardian_fd = -1,
@@ -374,10 +362,8 @@ int command_start(struct event_base *base, const struct command_request *request
 void command_cancel(struct command *command)
 {
     kill_group(command);
-    if (process_exists(&command->process) && !command->exited) {
-        process_signal(&command->process, SIGKILL);
-        await_end(&command->process, &command->exit);
-    }
+    if (!command->exited)
+        reaper_kill(command->reaper, &command->process);
     if (command->entry)
         kill_leftovers(command);
     command_free(command);

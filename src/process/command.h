@@ -1,10 +1,11 @@
-// A command run for a program: bytes on its standard input, bounded output, a deadline. It has a
-// kernel session of its own and an entry in its environment; when it is done, late or too
-// talkative, or when this process ends in whatever way, all that has one of the two is killed. The
-// caller must be a child subreaper (session_manager_new() makes it one).
+// A command run for a program: bytes on its standard input, bounded output, a deadline.
+//
+// It has a kernel session of its own and a mark in its environment. When it finishes, times out or
+// exceeds its output limit, or when this process ends in whatever way, every process in that session
+// or with that mark is killed. The caller must be a child subreaper (session_manager_new() makes it
+// one).
 #pragma once
 
-#include <event2/event.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,9 +36,11 @@ struct command_request {
 };
 
 struct command;
+struct reaper;
 
-// 0 or negative errno: nothing was started. The command frees itself after the callback.
-int command_start(struct event_base *base, const struct command_request *request,
+// 0 or negative errno: nothing was started. The command runs on the reaper's event_base, frees itself
+// after the callback and leaves the processes it kills to the reaper.
+int command_start(struct reaper *reaper, const struct command_request *request,
                   struct command **ret_command);
 // Kills it; no callback comes.
 void command_cancel(struct command *command);

@@ -43,6 +43,13 @@ int process_watch(struct process *process, struct event_base *base, event_callba
     return 0;
 }
 
+void process_unwatch(struct process *process)
+{
+    if (process->exit_event)
+        event_free(process->exit_event);
+    process->exit_event = NULL;
+}
+
 static int pidfd_signal(const struct process *process, int signal, siginfo_t *info)
 {
     CHECK(process_exists(process));
@@ -113,8 +120,7 @@ void process_close(struct process *process)
 {
     if (!process_exists(process))
         return;
-    if (process->exit_event)
-        event_free(process->exit_event);
+    process_unwatch(process);
     close(process->pidfd);
     *process = (struct process){0};
 }

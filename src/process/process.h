@@ -1,6 +1,6 @@
 // One child process, used through its pidfd: signalled, watched for its end, reaped without blocking.
 // A process is entered here before anything is sent to it and stays unreaped until process_reap(), so
-// its pid cannot be reused meanwhile. System layer: 0 or negative errno.
+// that its pid cannot be reused before. System layer: 0 or negative errno.
 #pragma once
 
 #include <event2/event.h>
@@ -18,7 +18,7 @@ struct process {
 };
 
 struct process_exit {
-    bool known;     // false: somebody else's child, the status is not ours to see
+    bool known;     // false: not our child, its status is unknown
     bool signaled;  // `code` is a signal number, else an exit code
     int code;
 };
@@ -35,6 +35,7 @@ int process_open(struct process *process, pid_t pid);
 // `callback` is called on the loop when the process has ended; reap it then.
 int process_watch(struct process *process, struct event_base *base, event_callback_fn callback,
                   void *data);
+void process_unwatch(struct process *process);
 int process_signal(const struct process *process, int signal);
 int process_wake(const struct process *process, int value);
 // To the main thread alone, then SIGCONT: a process that stopped itself must be able to act.

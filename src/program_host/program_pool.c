@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "process/process.h"
+#include "process/reaper.h"
 #include "value/text/json.h"
 
 enum { HEADER_SIZE = 8, START_MS = 5000 };
@@ -52,11 +53,14 @@ struct program_worker {
     struct bufferevent *channel;
     struct event *watchdog;
     bool ready;
+    bool handling;  // inside on_readable(), which frees it if it has ended by then
+    bool ended;
     struct program_run *run;  // NULL: idle
 };
 
 struct program_pool {
     struct event_base *base;
+    struct reaper *reaper;
     char *program;
     uint64_t last_ticket;
     size_t queued;
@@ -154,21 +158,22 @@ static void dispatch(struct program_pool *pool)
 
 static void worker_free(struct program_worker *worker)
 {
-    LIST_REMOVE(worker, link);
-    worker->pool->worker_count--;
     if (worker->channel)
         bufferevent_free(worker->channel);
+    memory_free(worker);
+}
+
+// Kills the worker. Nothing it has sent counts any more, even if it was read already.
+static void worker_end(struct program_worker *worker)
+{
+    LIST_REMOVE(worker, link);
+    worker->pool->worker_count--;
     if (worker->watchdog)
         event_free(worker->watchdog);
-    if (process_exists(&worker->process)) {
-        struct process_exit status;
-        process_signal(&worker->process, SIGKILL);
-        // It is dying; its end takes well under a millisecond of ours.
-        for (int tries = 0; tries < 1000 && !process_reap(&worker->process, &status); tries++)
-            usleep(100);
-        process_close(&worker->process);
-    }
-    memory_free(worker);
+    reaper_kill(worker->pool->reaper, &worker->process);
+    worker->ended = true;
+    if (!worker->handling)
+        worker_free(worker);
 }
 
 // Ends the worker; its run, if any, fails with the reason. The queue goes on with other workers.
@@ -177,12 +182,12 @@ static void worker_fail(struct program_worker *worker, const char *reason)
     struct program_pool *pool = worker->pool;
     struct program_run *run = worker->run;
     if (!worker->ready)
-        run = TAILQ_FIRST(&pool->queue);  // nobody can run it: say so instead of trying for ever
+        run = TAILQ_FIRST(&pool->queue);  // no worker can run it: say so, do not try for ever
     if (run && !run->worker) {
         TAILQ_REMOVE(&pool->queue, run, link);
         pool->queued--;
     }
-    worker_free(worker);
+    worker_end(worker);
     if (run) {
         run->worker = NULL;
         run_finish(run, (struct span){0}, reason);
@@ -241,34 +246,34 @@ static void handle_message(struct program_worker *worker, uint32_t type, struct 
     }
 }
 
+// Handles the first message of the input; false when there is no whole one.
+static bool handle_next_message(struct program_worker *worker, struct evbuffer *input)
+{
+    uint32_t header[2];
+    if (evbuffer_copyout(input, header, sizeof(header)) < (ssize_t)sizeof(header))
+        return false;
+    size_t length = le32toh(header[1]);
+    if (length > PROGRAM_MESSAGE_MAX) {
+        worker_fail(worker, "the answer is larger than 64 MiB");
+        return false;
+    }
+    if (evbuffer_get_length(input) < HEADER_SIZE + length)
+        return false;
+    const char *bytes = (const char *)evbuffer_pullup(input, (ssize_t)(HEADER_SIZE + length));
+    handle_message(worker, le32toh(header[0]), (struct span){bytes + HEADER_SIZE, length});
+    evbuffer_drain(input, HEADER_SIZE + length);
+    return true;
+}
+
 static void on_readable(struct bufferevent *channel, void *data)
 {
     struct program_worker *worker = data;
-    struct program_pool *pool = worker->pool;
-    struct evbuffer *input = bufferevent_get_input(channel);
-    uint32_t header[2];
-    while (evbuffer_get_length(input) >= HEADER_SIZE) {
-        evbuffer_copyout(input, header, sizeof(header));
-        size_t length = le32toh(header[1]);
-        if (length > PROGRAM_MESSAGE_MAX) {
-            worker_fail(worker, "the answer is larger than 64 MiB");
-            return;
-        }
-        if (evbuffer_get_length(input) < HEADER_SIZE + length)
-            return;
-        // The message is taken out first: handling it may end the worker and its buffers.
-        struct evbuffer *message = evbuffer_new();
-        evbuffer_remove_buffer(input, message, HEADER_SIZE + length);
-        const char *bytes = (const char *)evbuffer_pullup(message, -1);
-        handle_message(worker, le32toh(header[0]), (struct span){bytes + HEADER_SIZE, length});
-        evbuffer_free(message);
-        bool alive = false;
-        struct program_worker *other;
-        LIST_FOREACH (other, &pool->workers, link)
-            alive = alive || other == worker;
-        if (!alive)
-            return;
-    }
+    worker->handling = true;
+    while (!worker->ended && handle_next_message(worker, bufferevent_get_input(channel)))
+        continue;
+    worker->handling = false;
+    if (worker->ended)
+        worker_free(worker);
 }
 
 static void on_channel_event(struct bufferevent *channel, short what, void *data)
@@ -324,7 +329,7 @@ static void worker_start(struct program_pool *pool)
     if (pid < 0 || process_open(&worker->process, pid) < 0 || !worker->channel ||
         !worker->watchdog) {
         log_error("cannot start a program worker: %s", strerror(errno));
-        worker_free(worker);
+        worker_end(worker);
         return;
     }
     bufferevent_setcb(worker->channel, on_readable, NULL, on_channel_event, worker);
@@ -338,6 +343,7 @@ struct program_pool *program_pool_new(struct event_base *base, const char *progr
 {
     struct program_pool *pool = memory_alloc_zero(sizeof(*pool));
     pool->base = base;
+    pool->reaper = reaper_new(base);
     pool->program = memory_copy_string(program);
     TAILQ_INIT(&pool->queue);
     LIST_INIT(&pool->workers);
@@ -352,15 +358,21 @@ void program_pool_free(struct program_pool *pool)
     while ((worker = LIST_FIRST(&pool->workers))) {
         if (worker->run)
             run_free(worker->run);
-        worker_free(worker);
+        worker_end(worker);
     }
     struct program_run *run;
     while ((run = TAILQ_FIRST(&pool->queue))) {
         TAILQ_REMOVE(&pool->queue, run, link);
         run_free(run);
     }
+    reaper_free(pool->reaper);
     memory_free(pool->program);
     memory_free(pool);
+}
+
+struct reaper *program_pool_reaper(struct program_pool *pool)
+{
+    return pool->reaper;
 }
 
 uint64_t program_submit(struct program_pool *pool, const struct program_request *request)

@@ -37,6 +37,7 @@ enum program_message {
 
 struct program_pool;
 struct program_call;
+struct reaper;
 
 // The answer: the payload of PROGRAM_STEP, or {NULL, 0} and why there is none.
 typedef void program_done_fn(void *data, struct span answer, const char *failure);
@@ -56,6 +57,8 @@ struct program_request {
 // `program` is the file that becomes the worker (with the argument "program-worker").
 struct program_pool *program_pool_new(struct event_base *base, const char *program);
 void program_pool_free(struct program_pool *pool);  // pending requests get no answer
+// For the commands that tools run.
+struct reaper *program_pool_reaper(struct program_pool *pool);
 
 // 0: refused, the queue is full.
 uint64_t program_submit(struct program_pool *pool, const struct program_request *request);
@@ -66,5 +69,5 @@ void program_call_reply(struct program_call *call, bool ok, struct span text);
 // Free for the tool's use.
 void program_call_set_data(struct program_call *call, void *data);
 void *program_call_data(const struct program_call *call);
-// The run is over, nobody waits any more: `ended` is called once, then the call is replied to as usual.
+// When the run is over before the reply: `ended` is called once, then the call is replied to as usual.
 void program_call_on_end(struct program_call *call, void (*ended)(void *data));

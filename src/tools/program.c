@@ -154,7 +154,8 @@ static void on_tool(void *data, struct program_call *call, struct span name, str
 {
     struct program_task *task = data;
     struct tools *tools = task->tools;
-    toolbox_call(tools->toolbox, tools->sessions, tools->base, call, name, arguments);
+    toolbox_call(tools->toolbox, tools->sessions, program_pool_reaper(tools->programs), call, name,
+                 arguments);
 }
 
 static void on_cancel(struct mcp_call *call, void *data)

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "process/command.h"
+#include "process/reaper.h"
 
 struct outcome {
     struct event_base *base;
@@ -45,8 +46,10 @@ static struct outcome run(const char *script, struct span input, int64_t timeout
                                       .data = &outcome};
     struct command *command;
     signal(SIGPIPE, SIG_IGN);
-    cr_assert_eq(command_start(outcome.base, &request, &command), 0);
+    struct reaper *reaper = reaper_new(outcome.base);
+    cr_assert_eq(command_start(reaper, &request, &command), 0);
     event_base_dispatch(outcome.base);
+    reaper_free(reaper);
     event_base_free(outcome.base);
     cr_assert(outcome.done);
     return outcome;
@@ -172,8 +175,20 @@ Test(command, can_be_cancelled)
     struct command_request request = {
         .argv = argv, .timeout_ms = 20000, .max_output = 10, .done = on_done};
     struct command *command;
-    cr_assert_eq(command_start(base, &request, &command), 0);
+    struct reaper *reaper = reaper_new(base);
+    cr_assert_eq(command_start(reaper, &request, &command), 0);
+    int64_t start = clock_now_ns();
     command_cancel(command);
+    cr_expect_lt(clock_now_ns() - start, 50000000, "it waits");
+    siginfo_t info;
+    bool has_children = true;  // the loop reaps them
+    for (int tries = 0; tries < 500 && has_children; tries++) {
+        usleep(10000);
+        event_base_loop(base, EVLOOP_NONBLOCK);
+        has_children = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+    }
+    cr_expect_not(has_children, "nothing is left unreaped");
+    reaper_free(reaper);
     event_base_free(base);
 }
 

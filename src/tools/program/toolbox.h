@@ -94,5 +94,5 @@ void toolbox_describe_missing(struct buffer *text, const struct toolbox_tool *to
 
 // Answers a program's call of a lisp or command tool.
 void toolbox_call(const struct toolbox *toolbox, struct session_manager *sessions,
-                  struct event_base *base, struct program_call *call, struct span name,
+                  struct reaper *reaper, struct program_call *call, struct span name,
                   struct span arguments);

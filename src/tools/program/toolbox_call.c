@@ -156,7 +156,7 @@ static void on_command_done(void *data, const struct command_result *result)
         fail(call, result->reason);
 }
 
-static void call_command(const struct toolbox_tool *tool, struct event_base *base,
+static void call_command(const struct toolbox_tool *tool, struct reaper *reaper,
                          struct program_call *call, struct span arguments)
 {
     struct pending *pending = begin(tool, call, NULL);
@@ -168,7 +168,7 @@ static void call_command(const struct toolbox_tool *tool, struct event_base *bas
         .done = on_command_done,
         .data = pending,
     };
-    int failed = command_start(base, &request, &pending->command);
+    int failed = command_start(reaper, &request, &pending->command);
     if (failed < 0) {
         program_call_on_end(call, NULL);
         memory_free(pending);
@@ -177,14 +177,14 @@ static void call_command(const struct toolbox_tool *tool, struct event_base *bas
 }
 
 void toolbox_call(const struct toolbox *toolbox, struct session_manager *sessions,
-                  struct event_base *base, struct program_call *call, struct span name,
+                  struct reaper *reaper, struct program_call *call, struct span name,
                   struct span arguments)
 {
     const struct toolbox_tool *tool = toolbox_find(toolbox, name);
     if (tool && tool->kind == TOOLBOX_LISP)
         call_lisp(tool, sessions, call, arguments);
     else if (tool && tool->kind == TOOLBOX_COMMAND)
-        call_command(tool, base, call, arguments);
+        call_command(tool, reaper, call, arguments);
     else
         fail(call, "there is no such tool");
 }

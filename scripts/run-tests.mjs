@@ -101,7 +101,7 @@ function folderTests() {
 
 // What can be checked by reading the files of the repository.
 function treeTests() {
-  return ['layers', 'frames'].map((name) => ({ suite: 'tree', name, protocol: 'count',
+  return ['layers', 'frames', 'citations'].map((name) => ({ suite: 'tree', name, protocol: 'count',
     directory: ROOT, command: [path.join(ROOT, `scripts/check-${name}`)] }));
 }
 

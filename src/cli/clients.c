@@ -8,7 +8,7 @@
 
 static void quote_for_json(struct buffer *text, struct span path)
 {
-    json_write_string(text, path);  // a string of TOML, too
+    json_write_string(text, path);  // also valid in TOML
 }
 
 static void quote_for_shell(struct buffer *text, struct span path)
@@ -22,7 +22,7 @@ static void quote_for_shell(struct buffer *text, struct span path)
     buffer_append_byte(text, '\'');
     for (size_t i = 0; i < path.length; i++) {
         if (path.data[i] == '\'')
-            buffer_append_text(text, "'\\'");  // ends the string, a quote, begins the next
+            buffer_append_text(text, "'\\'");  // ends the string, adds a quote, starts the next
         buffer_append_byte(text, path.data[i]);
     }
     buffer_append_byte(text, '\'');
@@ -36,27 +36,71 @@ struct client {
     void (*quote)(struct buffer *text, struct span path);
 };
 
+static const char mcp_servers_before[] = "{\n"
+                                         "  \"mcpServers\": {\n"
+                                         "    \"cadre\": {\"command\": ";
+static const char mcp_servers_after[] = ", \"args\": [\"serve\"]}\n"
+                                        "  }\n"
+                                        "}";
+
 static const struct client clients[] = {
-    {"claude-code", "Run this once (or add --scope project to share it with a repository):",
-     "claude mcp add cadre -- ", " serve", quote_for_shell},
-    {"claude-desktop",
-     "Put this into claude_desktop_config.json (Settings > Developer > Edit Config):",
-     "{\n  \"mcpServers\": {\n    \"cadre\": {\"command\": ", ", \"args\": [\"serve\"]}\n  }\n}",
-     quote_for_json},
-    {"cursor", "Put this into ~/.cursor/mcp.json, or .cursor/mcp.json of a project:",
-     "{\n  \"mcpServers\": {\n    \"cadre\": {\"command\": ", ", \"args\": [\"serve\"]}\n  }\n}",
-     quote_for_json},
-    {"vscode", "Put this into .vscode/mcp.json of a project:",
-     "{\n  \"servers\": {\n    \"cadre\": {\"type\": \"stdio\", \"command\": ",
-     ", \"args\": [\"serve\"]}\n  }\n}", quote_for_json},
-    {"codex", "Put this into ~/.codex/config.toml:", "[mcp_servers.cadre]\ncommand = ",
-     "\nargs = [\"serve\"]", quote_for_json},
-    {"gemini", "Put this into ~/.gemini/settings.json:",
-     "{\n  \"mcpServers\": {\n    \"cadre\": {\"command\": ", ", \"args\": [\"serve\"]}\n  }\n}",
-     quote_for_json},
-    {"opencode", "Put this into opencode.json of a project, or ~/.config/opencode/opencode.json:",
-     "{\n  \"mcp\": {\n    \"cadre\": {\"type\": \"local\", \"command\": [",
-     ", \"serve\"], \"enabled\": true}\n  }\n}", quote_for_json},
+    {
+        .name = "claude-code",
+        .where = "Run this once (or add --scope project to share it with a repository):",
+        .before = "claude mcp add cadre -- ",
+        .after = " serve",
+        .quote = quote_for_shell,
+    },
+    {
+        .name = "claude-desktop",
+        .where = "Put this into claude_desktop_config.json (Settings > Developer > Edit Config):",
+        .before = mcp_servers_before,
+        .after = mcp_servers_after,
+        .quote = quote_for_json,
+    },
+    {
+        .name = "cursor",
+        .where = "Put this into ~/.cursor/mcp.json, or .cursor/mcp.json of a project:",
+        .before = mcp_servers_before,
+        .after = mcp_servers_after,
+        .quote = quote_for_json,
+    },
+    {
+        .name = "vscode",
+        .where = "Put this into .vscode/mcp.json of a project:",
+        .before = "{\n"
+                  "  \"servers\": {\n"
+                  "    \"cadre\": {\"type\": \"stdio\", \"command\": ",
+        .after = mcp_servers_after,
+        .quote = quote_for_json,
+    },
+    {
+        .name = "codex",
+        .where = "Put this into ~/.codex/config.toml:",
+        .before = "[mcp_servers.cadre]\n"
+                  "command = ",
+        .after = "\n"
+                 "args = [\"serve\"]",
+        .quote = quote_for_json,
+    },
+    {
+        .name = "gemini",
+        .where = "Put this into ~/.gemini/settings.json:",
+        .before = mcp_servers_before,
+        .after = mcp_servers_after,
+        .quote = quote_for_json,
+    },
+    {
+        .name = "opencode",
+        .where = "Put this into opencode.json of a project, or ~/.config/opencode/opencode.json:",
+        .before = "{\n"
+                  "  \"mcp\": {\n"
+                  "    \"cadre\": {\"type\": \"local\", \"command\": [",
+        .after = ", \"serve\"], \"enabled\": true}\n"
+                 "  }\n"
+                 "}",
+        .quote = quote_for_json,
+    },
 };
 
 enum { CLIENT_COUNT = COUNT_OF(clients) };

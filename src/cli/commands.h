@@ -1,5 +1,5 @@
-// The commands of `cadre`. Each parses its own arguments (argv[0] is the command's name) and returns
-// the process's exit status: 0 success, 1 failure, 2 wrong usage.
+// The commands of `cadre`. Each parses its own arguments (argv[0] is the command's name) and
+// returns the process's exit status: 0 success, 1 failure, 2 wrong usage.
 #pragma once
 
 enum { EXIT_USAGE = 2 };

@@ -1,5 +1,5 @@
-// `cadre context COMMAND`: the context store from the command line. Each command builds the arguments
-// of one operation of the store and prints what it answers.
+// `cadre context COMMAND`: the context store from the command line. Each command builds the
+// arguments of one operation of the store and prints its result.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,25 +20,25 @@ enum { REGION_LIMIT = 1 << 30 };
 static const char help[] =
     "usage: cadre context COMMAND [OPTION...] [ARGUMENT...]\n"
     "\n"
-    "  add [CONTENT|-]   keep an item, print its id; without CONTENT from standard input\n"
+    "  add [CONTENT|-]   add an item and print its id; without CONTENT, read standard input\n"
     "      --type T          code (default), text, file, repl-history, error, custom\n"
     "      --meta K=V        metadata (repeatable); --meta-json OBJECT for more than strings\n"
     "      --file F[:A[-B]]  a file, or its lines A to B\n"
-    "      --pin             never drop it\n"
+    "      --pin             never drop the item\n"
     "      --id ID --pin|--unpin   change an item that exists\n"
-    "  list              what is kept, oldest first [--types a,b] [--limit N]\n"
-    "  show ID           the content of an item, verbatim\n"
+    "  list              list items, oldest first [--types a,b] [--limit N]\n"
+    "  show ID           print the content of an item\n"
     "  rm ID...          delete items\n"
-    "  pin ID...         never drop them; unpin ID... undoes it\n"
-    "  clear             delete all unpinned items [--types a,b] [--all: pinned ones, too]\n"
-    "  render            all as Markdown [--types a,b] [--limit N] [--max-chars N]\n"
+    "  pin ID...         never drop these items; unpin ID... undoes it\n"
+    "  clear             delete all unpinned items [--types a,b] [--all: pinned ones too]\n"
+    "  render            print items as Markdown [--types a,b] [--limit N] [--max-chars N]\n"
     "                    [--style block|inline]\n"
-    "  set [NAME VALUE]  settings of the store: max-items (1 to 1000, default 50),\n"
+    "  set [NAME VALUE]  show or change settings: max-items (1 to 1000, default 50),\n"
     "                    auto-context (off, errors, history, all)\n"
     "\n"
     "  --context-db FILE  another store (default $CADRE_CONTEXT_DB, else\n"
     "                     $XDG_STATE_HOME/cadre/context.db); :memory: keeps nothing\n"
-    "  --json             the structured result\n";
+    "  --json             print the structured result\n";
 
 struct command_call {
     struct context_store *store;
@@ -101,9 +101,9 @@ static int fail_with(struct command_call *call, const struct context_error *erro
     return fail(call, context_code_name(error->code), error->message);
 }
 
-// Runs the operation; on failure says so.
-static bool operate(struct command_call *call, enum context_operation operation, value arguments,
-                    struct context_result *ret_result)
+// Runs the operation; reports a failure.
+static bool run_operation(struct command_call *call, enum context_operation operation,
+                          value arguments, struct context_result *ret_result)
 {
     *ret_result = context_operate(call->store, call->region, operation, arguments);
     if (!ret_result->ok)
@@ -146,8 +146,9 @@ static bool is_utf8(struct command_call *call, struct span text, const char *wha
     return false;
 }
 
-// Content and metadata from a file; the user's own metadata comes after it and wins.
-static bool take_file(struct command_call *call, struct context_file *file, value *arguments)
+// Content and metadata from a file. Metadata of the user comes later and overrides it.
+static bool read_file_content(struct command_call *call, struct context_file *file,
+                              value *arguments)
 {
     struct context_options *options = call->options;
     struct context_error error;
@@ -176,7 +177,7 @@ static bool take_file(struct command_call *call, struct context_file *file, valu
     return true;
 }
 
-static bool take_input(struct command_call *call, value *arguments)
+static bool read_input_content(struct command_call *call, value *arguments)
 {
     CLEANUP_BUFFER struct buffer input = {0};
     const struct context_options *options = call->options;
@@ -190,7 +191,7 @@ static bool take_input(struct command_call *call, value *arguments)
     return true;
 }
 
-static bool take_metadata(struct command_call *call, value *arguments)
+static bool read_metadata(struct command_call *call, value *arguments)
 {
     struct context_options *options = call->options;
     value metadata = options->odd_metadata;
@@ -222,13 +223,14 @@ static int add_new(struct command_call *call)
     CLEANUP_CONTEXT_FILE struct context_file file = {0};
     const struct context_options *options = call->options;
     value arguments = map_new(call->region);
-    bool taken = options->file ? take_file(call, &file, &arguments) : take_input(call, &arguments);
-    if (!taken || !take_metadata(call, &arguments))
+    bool taken = options->file ? read_file_content(call, &file, &arguments)
+                               : read_input_content(call, &arguments);
+    if (!taken || !read_metadata(call, &arguments))
         return 1;
     arguments = put_text(call, arguments, "type", options->type);
     arguments = put(call, arguments, "pinned", value_boolean(options->pin));
     struct context_result result;
-    if (!operate(call, CONTEXT_OPERATION_ADD, arguments, &result))
+    if (!run_operation(call, CONTEXT_OPERATION_ADD, arguments, &result))
         return 1;
     if (file.clamped) {
         value warning = context_warning(call->region, "range-clamped", "%s", file.message);
@@ -249,7 +251,7 @@ static int change_pin(struct command_call *call, const char *id, bool pinned)
     value arguments = put_text(call, map_new(call->region), "id", id);
     arguments = put(call, arguments, "pinned", value_boolean(pinned));
     struct context_result result;
-    if (!operate(call, CONTEXT_OPERATION_ADD, arguments, &result))
+    if (!run_operation(call, CONTEXT_OPERATION_ADD, arguments, &result))
         return 1;
     if (call->options->json)
         write_json(result.structured);
@@ -285,7 +287,7 @@ static int command_add(struct command_call *call)
 static int print(struct command_call *call, enum context_operation operation, value arguments)
 {
     struct context_result result;
-    if (!operate(call, operation, arguments, &result))
+    if (!run_operation(call, operation, arguments, &result))
         return 1;
     if (call->options->json) {
         write_json(result.structured);
@@ -327,7 +329,7 @@ static int command_show(struct command_call *call)
     value arguments = put(call, map_new(call->region), "ids", ids);
     arguments = put(call, arguments, "content", value_boolean(true));
     struct context_result result;
-    if (!operate(call, CONTEXT_OPERATION_LIST, arguments, &result))
+    if (!run_operation(call, CONTEXT_OPERATION_LIST, arguments, &result))
         return 1;
     value item = vector_at(map_get(result.structured, "items"), 0);
     if (options->json)

@@ -55,8 +55,8 @@ static void append_member(struct context_options *options)
     options->has_metadata = true;
 }
 
-// K=V: a string, but for the two line numbers.
-static int take_meta(struct region *region, struct context_options *options, const char *argument)
+// K=V: a string, except for the two line numbers.
+static int parse_meta(struct region *region, struct context_options *options, const char *argument)
 {
     const char *equals = strchr(argument, '=');
     if (!equals || equals == argument)
@@ -76,8 +76,8 @@ static int take_meta(struct region *region, struct context_options *options, con
     return 0;
 }
 
-static int take_meta_json(struct region *region, struct context_options *options,
-                          const char *argument)
+static int parse_meta_json(struct region *region, struct context_options *options,
+                           const char *argument)
 {
     value given;
     struct error error;
@@ -101,16 +101,16 @@ static int take_meta_json(struct region *region, struct context_options *options
 }
 
 // 0, or the exit status.
-static int take_option(struct region *region, struct context_options *options, int option,
-                       const char *argument)
+static int parse_option(struct region *region, struct context_options *options, int option,
+                        const char *argument)
 {
     options->given |= option == '?' ? 0 : (unsigned)option;
     switch (option) {
     case CONTEXT_OPTION_STORE: options->store = argument; return 0;
     case CONTEXT_OPTION_JSON: options->json = true; return 0;
     case CONTEXT_OPTION_TYPE: options->type = argument; return 0;
-    case CONTEXT_OPTION_META: return take_meta(region, options, argument);
-    case CONTEXT_OPTION_META_JSON: return take_meta_json(region, options, argument);
+    case CONTEXT_OPTION_META: return parse_meta(region, options, argument);
+    case CONTEXT_OPTION_META_JSON: return parse_meta_json(region, options, argument);
     case CONTEXT_OPTION_FILE: options->file = argument; return 0;
     case CONTEXT_OPTION_ID: options->id = argument; return 0;
     case CONTEXT_OPTION_PIN: options->pin = true; return 0;
@@ -137,7 +137,7 @@ int context_options_parse(struct context_options *ret_options, struct region *re
     opterr = 0;
     for (int option; status == 0 && !options->help &&
                      (option = getopt_long(argc, argv, "", long_options, NULL)) != -1;)
-        status = take_option(region, options, option, option == '?' ? argv[optind - 1] : optarg);
+        status = parse_option(region, options, option, option == '?' ? argv[optind - 1] : optarg);
     options->words = argv + optind;
     options->word_count = argc - optind;
     return status;

@@ -4,7 +4,7 @@
 #include "base/buffer.h"
 #include "value/value.h"
 
-enum { CONTEXT_READ_LIMIT = 64 << 20 };  // a larger input is refused before it is looked at
+enum { CONTEXT_READ_LIMIT = 64 << 20 };  // a larger input is refused unread
 
 enum context_option {
     CONTEXT_OPTION_STORE = 1 << 0,
@@ -32,7 +32,7 @@ struct context_options {
     const char *type;
     struct buffer metadata;  // members of a JSON object, without its braces
     bool has_metadata;
-    value odd_metadata;  // --meta-json that is no object, for the store to refuse
+    value odd_metadata;  // --meta-json that is not an object; the store refuses it
     const char *file;
     const char *id;
     const char *types;
@@ -46,15 +46,15 @@ struct context_options {
     int word_count;
 };
 
-// 0, or the exit status after a message on standard error. Values live in the region. Release in both
-// cases.
+// 0, or the exit status after a message on standard error. Values live in the region. Must be
+// released in both cases.
 int context_options_parse(struct context_options *ret_options, struct region *region, int argc,
                           char **argv);
 void context_options_release(struct context_options *options);
-// The name of an option that was given and is none of these, nor of those for all commands; or NULL.
+// The name of an option that was given and is neither allowed nor common to all commands, or NULL.
 const char *context_options_stray(const struct context_options *options, unsigned allowed);
 
-// "5" as a number; other text as it is, for the store to refuse.
+// "5" as a number; other text unchanged, which the store refuses.
 value context_number_or_text(struct region *region, const char *text);
 
 // Prints a message about wrong usage and returns EXIT_USAGE.

@@ -1,4 +1,4 @@
-// `cadre doctor`: says what it finds on this machine, and what to do about what is missing.
+// `cadre doctor`: checks this machine and says how to fix what is missing.
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -160,9 +160,10 @@ static void check_reply(void *data, const struct session_reply *reply)
     report(trial->findings, PROBLEM, "evaluation", "%.*s", (int)message.length, message.data);
 }
 
-static void report_probes(struct findings *findings, struct lisp *lisp, struct region *region)
+static void report_probes(struct findings *findings, struct session_loop *loop,
+                          struct region *region)
 {
-    value info = session_info(lisp->sessions, "main", false, region);
+    value info = session_info(loop->sessions, "main", false, region);
     if (!value_is_map(info))
         return;
     struct span version = map_get_string(info, "sbcl");
@@ -179,11 +180,11 @@ static void report_probes(struct findings *findings, struct lisp *lisp, struct r
 
 static void check_evaluation(struct findings *findings, const struct session_config *config)
 {
-    struct lisp lisp;
-    int failed = lisp_init(&lisp, config);
+    struct session_loop loop;
+    int failed = session_loop_init(&loop, config);
     if (failed < 0) {
         report(findings, PROBLEM, "sessions", "cannot start: %s", strerror(-failed));
-        lisp_release(&lisp);
+        session_loop_release(&loop);
         return;
     }
     struct region *region = region_new(SIZE_MAX);
@@ -192,10 +193,10 @@ static void check_evaluation(struct findings *findings, const struct session_con
     struct session_request request = {
         .kind = SESSION_EVALUATE, .op = "evaluate", .params = params, .timeout = -1};
     struct trial trial = {.findings = findings, .started_ns = clock_now_ns()};
-    lisp_call(&lisp, &request, check_reply, &trial);
-    report_probes(findings, &lisp, region);
+    session_loop_call(&loop, &request, check_reply, &trial);
+    report_probes(findings, &loop, region);
     region_free(region);
-    lisp_release(&lisp);
+    session_loop_release(&loop);
 }
 
 // --- the command ---------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-// `cadre eval`: evaluates code in a session of its own and prints what evaluate-lisp would answer.
+// `cadre eval`: evaluates code in a session of its own and prints the text of evaluate-lisp.
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -17,15 +17,15 @@ enum { CODE_LIMIT = 4 << 20 };
 static const char help[] =
     "usage: cadre eval [OPTION...] CODE|FILE|-\n"
     "\n"
-    "Evaluates Common Lisp forms: an argument that names a file, or ends in .lisp, is read from\n"
-    "it, - is standard input, anything else is code. Prints output, warnings, values or the "
-    "error.\n"
+    "Evaluates Common Lisp forms and prints output, warnings, and the values or the error.\n"
+    "An argument that names a file or ends in .lisp is read from that file; - reads standard\n"
+    "input; anything else is code.\n"
     "\n"
     "  --package NAME    package to read and evaluate in\n"
     "  --timeout N       seconds, 0 = none (default 30)\n"
     "  --time            report time, memory and page faults\n"
     "  --compile-only    compile and report diagnostics, run nothing\n"
-    "  --session NAME    name of the session, as in messages\n"
+    "  --session NAME    name of the session, used in messages\n"
     "  --help            this text\n"
     "\n"
     "Exit status: 0 success, 1 the evaluation failed, 2 wrong usage.\n";
@@ -58,7 +58,8 @@ static const struct option long_options[] = {
     {0},
 };
 
-// Also a pipe that a shell made of a command, and a name that can only be a file's: it is missing, then.
+// Also true for a pipe of the shell (process substitution), and for a missing file whose name
+// cannot be code: the message then says that the file is missing.
 static bool names_file(const char *argument)
 {
     static const char suffix[] = ".lisp";
@@ -88,7 +89,7 @@ static bool read_code(const char *argument, struct buffer *ret_code)
     return false;
 }
 
-// 0 = go on, otherwise the exit status + 1.
+// 0 = continue, otherwise the exit status + 1.
 static int parse_options(int argc, char **argv, struct eval_options *options)
 {
     *options = (struct eval_options){.timeout = -1, .session = "main"};
@@ -108,7 +109,7 @@ static int parse_options(int argc, char **argv, struct eval_options *options)
         }
     if (argc - optind != 1) {
         fprintf(stderr, argc == optind
-                            ? "cadre eval: CODE, FILE or - is missing (--help explains)\n"
+                            ? "cadre eval: CODE, FILE or - is missing; see cadre eval --help\n"
                             : "cadre eval: one argument only; quote the code\n");
         return EXIT_USAGE + 1;
     }
@@ -128,7 +129,7 @@ static void print_reply(void *data, const struct session_reply *reply)
 {
     struct evaluation *evaluation = data;
     struct session_reply shown = *reply;
-    shown.frozen = false;  // it ends with this command
+    shown.frozen = false;  // the session ends with this command
     CLEANUP_BUFFER struct buffer text;
     buffer_init(&text, BUFFER_DEFAULT_LIMIT);
     if (evaluation->options->compile_only)
@@ -146,8 +147,8 @@ static int evaluate(const struct eval_options *options)
 {
     struct session_config config = {
         .advice = {.raise_timeout = "--timeout", .raise_memory = "", .more_frames = ""}};
-    struct lisp lisp;
-    int failed = lisp_init(&lisp, &config);
+    struct session_loop loop;
+    int failed = session_loop_init(&loop, &config);
     if (failed < 0) {
         fprintf(stderr, "cadre eval: cannot start: %s\n", strerror(-failed));
         return EXIT_FAILURE;
@@ -168,9 +169,9 @@ static int evaluate(const struct eval_options *options)
         .timeout = options->timeout,
     };
     struct evaluation evaluation = {.options = options};
-    lisp_call(&lisp, &request, print_reply, &evaluation);
+    session_loop_call(&loop, &request, print_reply, &evaluation);
     region_free(region);
-    lisp_release(&lisp);
+    session_loop_release(&loop);
     return evaluation.ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 

@@ -63,7 +63,7 @@ static unsigned char complete_word(EditLine *edit, int key)
     return choices.length ? CC_REDISPLAY : insertion.length ? CC_REFRESH : CC_ERROR;
 }
 
-// Ctrl-C drops the input; the terminal gives it to us as a key because ISIG is off while editing.
+// Ctrl-C drops the input. It arrives as a key because ISIG is off while editing.
 static unsigned char cancel_line(EditLine *edit, int key)
 {
     (void)key;

@@ -1,5 +1,5 @@
-// Lines from a person: editing, history and completion by libedit when standard input is a terminal,
-// plain lines otherwise. History is kept in a file between uses.
+// Reads lines from the user: editing, history and completion by libedit when standard input is a
+// terminal, plain lines otherwise. The history is kept in a file.
 #pragma once
 
 #include <stdbool.h>
@@ -8,8 +8,8 @@
 
 struct line_editor;
 
-// Completes the word before the cursor: appends what is to be inserted to `insertion`; when several
-// completions remain, their names, separated by spaces, to `choices`.
+// Completes the word before the cursor: appends the text to insert to `insertion`; when several
+// completions remain, appends their names, separated by spaces, to `choices`.
 typedef void line_complete_fn(void *data, struct span word, struct buffer *insertion,
                               struct buffer *choices);
 
@@ -23,5 +23,5 @@ enum line_result { LINE_READ, LINE_CANCELLED, LINE_END };
 // Appends one line with its newline. LINE_CANCELLED: Ctrl-C. LINE_END: end of input.
 enum line_result line_editor_read(struct line_editor *editor, const char *prompt,
                                   struct buffer *ret_line);
-// Adds an input, of several lines perhaps, to the history.
+// Adds an input of one or more lines to the history.
 void line_editor_remember(struct line_editor *editor, struct span input);

@@ -1,4 +1,4 @@
-// `cadre COMMAND …`: finds the command and hands over.
+// `cadre COMMAND …`: finds the command and runs it.
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -38,8 +38,8 @@ static void print_help(FILE *out)
           out);
 }
 
-// A closed standard descriptor would be given to the next file or socket, and whoever writes to
-// standard error would write there.
+// If a standard descriptor is closed, the next file or socket gets its number, and messages for
+// standard error would be written into it.
 static bool fill_standard_descriptors(void)
 {
     int descriptor;
@@ -62,7 +62,7 @@ static int run(int argc, char **argv)
     }
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         if (strcmp(name, commands[i].name) == 0) {
-            char full_name[32];  // for complaints of getopt()
+            char full_name[32];  // for the messages of getopt()
             snprintf(full_name, sizeof(full_name), "cadre %s", name);
             argv[1] = full_name;
             return commands[i].run(argc - 1, argv + 1);
@@ -73,7 +73,7 @@ static int run(int argc, char **argv)
     return EXIT_USAGE;
 }
 
-// What was printed need not have been written, now or long before: the stream remembers.
+// stdout is buffered: a write error may surface only here.
 static int finish(int status)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
@@ -86,7 +86,7 @@ int main(int argc, char **argv)
 {
     if (!fill_standard_descriptors())
         return EXIT_FAILURE;
-    // Not a command for people: how the server starts the processes that run programs.
+    // Internal: the server starts its program workers this way.
     if (argc > 1 && strcmp(argv[1], "program-worker") == 0)
         return program_worker_main(PROGRAM_WORKER_FD);
     return finish(run(argc, argv));

@@ -24,6 +24,26 @@ bool option_integer(const char *name, const char *text, int64_t low, int64_t hig
     return true;
 }
 
+bool option_address(const char *name, const char *text, char *ret_host, size_t size,
+                    uint16_t *ret_port)
+{
+    const char *colon = strrchr(text, ':');
+    const char *port = colon ? colon + 1 : text;
+    size_t length = colon ? (size_t)(colon - text) : 0;
+    if (length >= 2 && text[0] == '[' && text[length - 1] == ']') {
+        text++;
+        length -= 2;
+    }
+    int64_t number;
+    if (length >= size || !option_integer(name, port, 0, 65535, &number))
+        return false;
+    snprintf(ret_host, size, "%.*s", (int)length, text);
+    if (length == 0 || strcmp(ret_host, "localhost") == 0)
+        snprintf(ret_host, size, "127.0.0.1");
+    *ret_port = (uint16_t)number;
+    return true;
+}
+
 static bool read_all(int descriptor, const char *name, struct buffer *content)
 {
     int failed = buffer_append_descriptor(content, descriptor);

@@ -1,5 +1,5 @@
-// `cadre repl`: Common Lisp for people, on the session layer that the tools use. Every evaluation can
-// be undone; an error leaves its frames and restarts to look at and choose from.
+// `cadre repl`: interactive Common Lisp, on the same session layer as the tools. Every evaluation
+// can be undone; after an error its frames can be inspected and its restarts invoked.
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -20,19 +20,19 @@
 
 enum { INPUT_LIMIT = 4 << 20, REDO_MAX = 256, PROMPT_SIZE = 128 };
 
-static const char help[] = "usage: cadre repl [--timeout SECONDS] [--package NAME]\n"
-                           "\n"
-                           "Interactive Common Lisp. Input may span lines; Tab completes, Ctrl-C "
-                           "interrupts an evaluation,\n"
-                           "Ctrl-D leaves. Evaluations have no time limit unless --timeout gives "
-                           "one. :help lists commands.\n";
+static const char help[] =
+    "usage: cadre repl [--timeout SECONDS] [--package NAME]\n"
+    "\n"
+    "Interactive Common Lisp. Input may span several lines; :help lists the commands.\n"
+    "Tab completes, Ctrl-C interrupts an evaluation, Ctrl-D leaves. Evaluations have no time\n"
+    "limit unless --timeout sets one.\n";
 
 static const char command_help[] =
     ":undo [N]             undo the last N evaluations (1)\n"
-    ":redo                 take an undo back\n"
-    ":reset                start with a fresh image (:undo brings the old one back)\n"
-    ":limits [NAME VALUE]  show or change limits (timeout, max-output, max-memory, max-frames, "
-    "snapshots)\n"
+    ":redo                 undo the last :undo\n"
+    ":reset                start with a fresh image (:undo restores the old one)\n"
+    ":limits [NAME VALUE]  show or change limits: timeout, max-output, max-memory, max-frames,\n"
+    "                      snapshots\n"
     ":info                 snapshots, memory, threads\n"
     ":errors               the last errors\n"
     ":bt [N]               backtrace of the last error, or of error N\n"
@@ -42,14 +42,14 @@ static const char command_help[] =
     ":quit                 leave (also Ctrl-D)\n";
 
 struct repl {
-    struct lisp lisp;
-    struct region *region;  // of one input; cleared after each
+    struct session_loop loop;
+    struct region *region;  // values of one input; cleared after each
     struct line_editor *editor;
     char prompt[PROMPT_SIZE];
-    int64_t current;         // snapshot the session is at
-    int64_t before_reset;    // snapshot that the last :reset left, -1 = none
-    int64_t after_reset;     // where it led to
-    int64_t redo[REDO_MAX];  // snapshots that :undo left, newest last
+    int64_t current;         // snapshot of the session's present state
+    int64_t before_reset;    // snapshot before the last :reset, -1 = none
+    int64_t after_reset;     // snapshot after it
+    int64_t redo[REDO_MAX];  // snapshots before each :undo, newest last
     size_t redo_count;
     bool done;
     bool failed;  // the last evaluation: the exit status when input is not a terminal
@@ -92,7 +92,7 @@ static void print_evaluation(void *data, const struct session_reply *reply)
     CLEANUP_BUFFER struct buffer text;
     buffer_init(&text, BUFFER_DEFAULT_LIMIT);
     struct session_reply shown = *reply;
-    shown.frozen = false;  // the list of restarts below says it better than the [Debug] line
+    shown.frozen = false;  // the list of restarts below replaces the [Debug] line
     render_evaluation(&text, &shown, &(struct render_evaluation){0});
     print_buffer(&text);
     if (reply->frozen)
@@ -102,17 +102,17 @@ static void print_evaluation(void *data, const struct session_reply *reply)
         note_state(repl, reply);
 }
 
-static void call(struct repl *repl, struct session_request *request, lisp_handle_fn *handle)
+static void call(struct repl *repl, struct session_request *request, session_loop_reply_fn *handle)
 {
     if (request->timeout == 0)
         request->timeout = -1;
-    lisp_call(&repl->lisp, request, handle, repl);
+    session_loop_call(&repl->loop, request, handle, repl);
 }
 
-// The evaluation the session stands at now, from the supervisor's records.
+// The number of the evaluation after which the session's present state was saved.
 static int64_t current_snapshot(struct repl *repl)
 {
-    value info = session_info(repl->lisp.sessions, "main", false, repl->region);
+    value info = session_info(repl->loop.sessions, "main", false, repl->region);
     return value_is_map(info) ? map_get_integer(info, "evaluation", 0) : 0;
 }
 
@@ -192,7 +192,7 @@ static void print_reset(void *data, const struct session_reply *reply)
         return;
     }
     repl->before_reset = reply->snapshot;
-    puts(reply->snapshot >= 0 ? "; fresh image; :undo brings the old one back" : "; fresh image");
+    puts(reply->snapshot >= 0 ? "; fresh image; :undo restores the old one" : "; fresh image");
     note_state(repl, reply);
 }
 
@@ -218,7 +218,7 @@ static bool change_limit(struct session_limits *limits, const char *name, const 
     for (size_t i = 0; i < COUNT_OF(known); i++)
         if (strcmp(known[i].name, name) == 0)
             return option_integer(name, text, INT32_MIN, INT32_MAX, known[i].limit);
-    printf("; no limit is called '%s'\n", name);
+    printf("; unknown limit '%s'\n", name);
     return false;
 }
 
@@ -226,17 +226,17 @@ static void command_limits(struct repl *repl, char *arguments)
 {
     struct session_limits limits;
     struct error error;
-    session_limits_get(repl->lisp.sessions, "main", &limits);
+    session_limits_get(repl->loop.sessions, "main", &limits);
     char *text = strchr(arguments, ' ');
     if (text) {
         *text++ = '\0';
         if (!change_limit(&limits, arguments, text))
             return;
-        if (!session_limits_check(&limits, session_heap_mb(repl->lisp.sessions), &error)) {
+        if (!session_limits_check(&limits, session_heap_mb(repl->loop.sessions), &error)) {
             printf("; %s\n", error.message);
             return;
         }
-        session_limits_set(repl->lisp.sessions, "main", &limits);
+        session_limits_set(repl->loop.sessions, "main", &limits);
     }
     CLEANUP_BUFFER struct buffer shown;
     buffer_init(&shown, BUFFER_DEFAULT_LIMIT);
@@ -247,7 +247,7 @@ static void command_limits(struct repl *repl, char *arguments)
 static void command_info(struct repl *repl, char *arguments)
 {
     (void)arguments;
-    value info = session_info(repl->lisp.sessions, "main", false, repl->region);
+    value info = session_info(repl->loop.sessions, "main", false, repl->region);
     CLEANUP_BUFFER struct buffer shown;
     buffer_init(&shown, BUFFER_DEFAULT_LIMIT);
     render_session(&shown, info);
@@ -257,7 +257,7 @@ static void command_info(struct repl *repl, char *arguments)
 static void command_errors(struct repl *repl, char *arguments)
 {
     (void)arguments;
-    value errors = session_errors(repl->lisp.sessions, "main", repl->region);
+    value errors = session_errors(repl->loop.sessions, "main", repl->region);
     CLEANUP_BUFFER struct buffer shown;
     buffer_init(&shown, BUFFER_DEFAULT_LIMIT);
     render_error_list(&shown, errors, SESSION_ERROR_HISTORY);
@@ -269,7 +269,7 @@ static void command_backtrace(struct repl *repl, char *arguments)
     int64_t number = 0;
     if (*arguments && !option_integer(":bt", arguments, 1, INT64_MAX, &number))
         return;
-    value error = session_error(repl->lisp.sessions, "main", number, repl->region);
+    value error = session_error(repl->loop.sessions, "main", number, repl->region);
     CLEANUP_BUFFER struct buffer shown;
     buffer_init(&shown, BUFFER_DEFAULT_LIMIT);
     if (value_is_nil(error))
@@ -295,7 +295,7 @@ static void print_locals(void *data, const struct session_reply *reply)
 }
 
 // Reads "FRAME rest"; returns the rest, or NULL after a message.
-static char *take_number(const char *name, char *arguments, int64_t *ret_number)
+static char *parse_number(const char *name, char *arguments, int64_t *ret_number)
 {
     size_t length = strcspn(arguments, " ");
     char *rest = arguments + length + (arguments[length] == ' ');
@@ -306,7 +306,7 @@ static char *take_number(const char *name, char *arguments, int64_t *ret_number)
 static void command_locals(struct repl *repl, char *arguments)
 {
     int64_t frame;
-    if (!take_number(":locals", arguments, &frame))
+    if (!parse_number(":locals", arguments, &frame))
         return;
     value params = map_put_text(repl->region, map_new(repl->region), "frame", value_integer(frame));
     struct session_request request = {
@@ -317,7 +317,7 @@ static void command_locals(struct repl *repl, char *arguments)
 static void command_in(struct repl *repl, char *arguments)
 {
     int64_t frame;
-    char *code = take_number(":in", arguments, &frame);
+    char *code = parse_number(":in", arguments, &frame);
     if (!code)
         return;
     value params = map_put_text(repl->region, map_new(repl->region), "frame", value_integer(frame));
@@ -328,7 +328,7 @@ static void command_in(struct repl *repl, char *arguments)
     call(repl, &request, print_evaluation);
 }
 
-// The forms of a text, one by one: each starts where the one before is complete.
+// Splits a text into its forms.
 static value split_forms(struct repl *repl, const char *text)
 {
     value forms = vector_new(repl->region, 0);
@@ -350,7 +350,7 @@ static value split_forms(struct repl *repl, const char *text)
 static void command_restart(struct repl *repl, char *arguments)
 {
     int64_t number;
-    char *forms = take_number(":restart", arguments, &number);
+    char *forms = parse_number(":restart", arguments, &number);
     if (!forms)
         return;
     struct region *region = repl->region;
@@ -391,8 +391,8 @@ static const struct {
     {":q", command_quit},          {":help", command_show_help},
 };
 
-// Runs a command if the input is one. Another keyword is Lisp, but not one that has arguments: that is
-// a command mistyped, and evaluating it would make the last error forgotten.
+// Runs a command if the input is one. Any other keyword is Lisp, unless it has arguments: that is a
+// mistyped command, and evaluating it would discard the last error.
 static bool run_command(struct repl *repl, struct span input)
 {
     CLEANUP_FREE char *line = memory_copy_text(input.data, input.length);
@@ -430,7 +430,7 @@ static size_t common_prefix(struct span a, struct span b)
     return length;
 }
 
-static void take_completions(void *data, const struct session_reply *reply)
+static void collect_completions(void *data, const struct session_reply *reply)
 {
     struct completion *completion = data;
     size_t count = reply->ok ? map_get_count(reply->result, "completions") : 0;
@@ -460,7 +460,7 @@ static void complete(void *data, struct span word, struct buffer *insertion, str
         .kind = SESSION_QUERY, .op = "complete", .params = params, .timeout = 2};
     struct completion completion = {
         .typed = word.length, .insertion = insertion, .choices = choices};
-    lisp_call(&repl->lisp, &request, take_completions, &completion);
+    session_loop_call(&repl->loop, &request, collect_completions, &completion);
 }
 
 // --- the loop ------------------------------------------------------------------------------------
@@ -476,7 +476,7 @@ static enum line_result read_input(struct repl *repl, struct buffer *input)
         enum line_result result =
             line_editor_read(repl->editor, input->length ? more : repl->prompt, input);
         if (result == LINE_END && input->length)
-            return LINE_READ;  // the reader says what is open
+            return LINE_READ;  // the reader reports the unclosed form
         if (result != LINE_READ)
             return result;
         struct syntax_report report;
@@ -517,7 +517,7 @@ static void run_loop(struct repl *repl)
 
 static int start(struct repl *repl, const struct session_config *config, const char *package)
 {
-    int failed = lisp_init(&repl->lisp, config);
+    int failed = session_loop_init(&repl->loop, config);
     if (failed < 0) {
         fprintf(stderr, "cadre repl: cannot start: %s\n", strerror(-failed));
         return EXIT_FAILURE;
@@ -525,7 +525,7 @@ static int start(struct repl *repl, const struct session_config *config, const c
     CLEANUP_FREE char *directory = path_in_state("");
     CLEANUP_FREE char *path = path_in_state("repl-history");
     if (directory)
-        path_make_directories(directory);  // without it there is just no history
+        path_make_directories(directory);  // a failure only means that there is no history
     repl->region = region_new(SIZE_MAX);
     repl->editor = line_editor_new(path, complete, repl);
     snprintf(repl->prompt, sizeof(repl->prompt), "CL-USER> ");
@@ -547,7 +547,7 @@ int command_repl(int argc, char **argv)
     struct session_config config = {
         .limits = session_limits_default(),
         .advice = {.raise_timeout = ":limits", .raise_memory = ":limits", .more_frames = ":bt"}};
-    config.limits.timeout = 0;  // a person has Ctrl-C
+    config.limits.timeout = 0;  // the user has Ctrl-C
     const char *package = NULL;
     optind = 1;
     for (int option; (option = getopt_long(argc, argv, "", long_options, NULL)) != -1;) {
@@ -569,11 +569,11 @@ int command_repl(int argc, char **argv)
     int status = start(&repl, &config, package);
     if (status == 0) {
         run_loop(&repl);
-        // Piped input is a script: its last evaluation decides.
+        // Piped input is a script: its last evaluation sets the exit status.
         status = !line_editor_is_terminal(repl.editor) && repl.failed ? EXIT_FAILURE : EXIT_SUCCESS;
         line_editor_free(repl.editor);
         region_free(repl.region);
     }
-    lisp_release(&repl.lisp);
+    session_loop_release(&repl.loop);
     return status;
 }

@@ -30,14 +30,14 @@ static const char help[] =
     "  --validation MODE                    enabled, warn_only, disabled or strict\n"
     "  --timeout MS                         time limit (default 1000)\n"
     "  --max-memory BYTES                   memory limit (default 10000000)\n"
-    "  --float-precision N                  rounds the floats of the result\n"
+    "  --float-precision N                  round the floats of the result\n"
     "  -o NAME=VALUE                        any other limit, or memory=explicit\n"
     "  --check                              parse and analyse only\n"
     "  --human                              show errors with the source line on standard error\n"
     "  --help                               this text\n"
     "\n"
-    "A record of a batch has program and, if wanted, id, context, memory, tools, signature,\n"
-    "validation and options, an object of limits; --batch takes no other options.\n"
+    "A batch record has program and optionally id, context, memory, tools, signature,\n"
+    "validation and options (an object of limits); --batch takes no other options.\n"
     "\n"
     "Prints the Step as one line of JSON. Exit status: 0 success, 1 failed Step, 2 wrong usage.\n";
 
@@ -194,8 +194,9 @@ static bool read_source(struct run_arguments *arguments, int argc, char **argv)
         return false;
     }
     if (left != 1) {
-        fprintf(stderr, left == 0 ? "cadre run: FILE, - or -e SOURCE is missing (--help explains)\n"
-                                  : "cadre run: one program only\n");
+        fprintf(stderr, left == 0
+                            ? "cadre run: FILE, - or -e SOURCE is missing; see cadre run --help\n"
+                            : "cadre run: one program only\n");
         return false;
     }
     return option_read_file(argv[optind], FILE_LIMIT, &arguments->source);
@@ -210,7 +211,7 @@ static void print_builtins(void)
 
 enum parsed { PARSED_RUN, PARSED_DONE, PARSED_WRONG };
 
-static bool take_option(struct run_arguments *arguments, int option)
+static bool parse_option(struct run_arguments *arguments, int option)
 {
     struct program_inputs *inputs = &arguments->inputs;
     switch (option) {
@@ -262,7 +263,7 @@ static enum parsed parse_arguments(struct run_arguments *arguments, int argc, ch
             return PARSED_WRONG;
         }
         arguments->option_count++;
-        if (!take_option(arguments, option))
+        if (!parse_option(arguments, option))
             return PARSED_WRONG;
     }
     return read_source(arguments, argc, argv) ? PARSED_RUN : PARSED_WRONG;
@@ -304,7 +305,7 @@ static const char *validation_name(enum signature_mode mode)
 }
 
 // The same inputs as a batch record, for a worker process.
-static int run_with_host(struct run_arguments *arguments)
+static int run_in_worker(struct run_arguments *arguments)
 {
     struct region *region = arguments->region;
     struct program_inputs *inputs = &arguments->inputs;
@@ -321,14 +322,14 @@ static int run_with_host(struct run_arguments *arguments)
     record = map_put_text(region, record, "options", value_retain(arguments->options));
     record = map_put_text(region, record, "validation",
                           value_string_text(region, validation_name(inputs->validation)));
-    return run_hosted(arguments->toolbox, region, record, inputs->options.limits.timeout_ms,
-                      arguments->human);
+    return run_worker_execute(arguments->toolbox, region, record, inputs->options.limits.timeout_ms,
+                              arguments->human);
 }
 
 static int run_one(struct run_arguments *arguments)
 {
     if (arguments->toolbox && !arguments->check)
-        return run_with_host(arguments);
+        return run_in_worker(arguments);
     struct arena arena;
     arena_init(&arena, 16 << 20);
     struct program_inputs *inputs = &arguments->inputs;

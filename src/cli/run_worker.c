@@ -15,8 +15,8 @@
 
 enum { ANSWER_DEPTH = 10000 };
 
-struct hosted_run {
-    struct lisp lisp;
+struct run_worker {
+    struct session_loop loop;
     struct program_pool *pool;
     const struct toolbox *toolbox;
     struct region *region;
@@ -26,7 +26,7 @@ struct hosted_run {
     int status;
 };
 
-static void show_failure(const struct hosted_run *run, value fail)
+static void show_failure(const struct run_worker *run, value fail)
 {
     value details = map_get(fail, "details");
     struct failure_text failure = {
@@ -44,7 +44,7 @@ static void show_failure(const struct hosted_run *run, value fail)
 
 static void on_answer(void *data, struct span answer, const char *failure)
 {
-    struct hosted_run *run = data;
+    struct run_worker *run = data;
     value message;
     struct error error;
     struct json_options options = {.max_depth = ANSWER_DEPTH};
@@ -67,19 +67,19 @@ static void on_answer(void *data, struct span answer, const char *failure)
     } else {
         fprintf(stderr, "cadre run: the worker's answer cannot be read\n");
     }
-    event_base_loopbreak(run->lisp.base);
+    event_base_loopbreak(run->loop.base);
 }
 
 static void on_tool(void *data, struct program_call *call, struct span name, struct span arguments)
 {
-    struct hosted_run *run = data;
-    toolbox_call(run->toolbox, run->lisp.sessions, program_pool_reaper(run->pool), call, name,
+    struct run_worker *run = data;
+    toolbox_call(run->toolbox, run->loop.sessions, program_pool_reaper(run->pool), call, name,
                  arguments);
 }
 
 static void on_resolved(void *data, value tools)
 {
-    struct hosted_run *run = data;
+    struct run_worker *run = data;
     CLEANUP_BUFFER struct buffer text;
     buffer_init(&text, PROGRAM_MESSAGE_MAX);
     run->record = map_put_text(run->region, run->record, "tools", tools);
@@ -94,31 +94,31 @@ static void on_resolved(void *data, value tools)
     if (text.failed || !program_submit(run->pool, &request)) {
         fprintf(stderr, "cadre run: the inputs are larger than 64 MiB\n");
         run->status = EXIT_USAGE;
-        event_base_loopbreak(run->lisp.base);
+        event_base_loopbreak(run->loop.base);
     }
 }
 
-int run_hosted(const struct toolbox *toolbox, struct region *region, value record,
-               int64_t timeout_ms, bool human)
+int run_worker_execute(const struct toolbox *toolbox, struct region *region, value record,
+                       int64_t timeout_ms, bool human)
 {
-    struct hosted_run run = {.toolbox = toolbox,
+    struct run_worker run = {.toolbox = toolbox,
                              .region = region,
                              .record = record,
                              .timeout_ms = timeout_ms,
                              .human = human,
                              .status = -1};
     signal(SIGPIPE, SIG_IGN);
-    int failed = lisp_init(&run.lisp, &(struct session_config){0});
+    int failed = session_loop_init(&run.loop, &(struct session_config){0});
     if (failed < 0) {
         fprintf(stderr, "cadre run: cannot start: %s\n", strerror(-failed));
-        lisp_release(&run.lisp);
+        session_loop_release(&run.loop);
         return EXIT_FAILURE;
     }
-    run.pool = program_pool_new(run.lisp.base, "/proc/self/exe");
-    toolbox_resolve(toolbox, run.lisp.sessions, region, value_nil(), on_resolved, &run);
+    run.pool = program_pool_new(run.loop.base, "/proc/self/exe");
+    toolbox_resolve(toolbox, run.loop.sessions, region, value_nil(), on_resolved, &run);
     if (run.status < 0)
-        event_base_dispatch(run.lisp.base);
+        event_base_dispatch(run.loop.base);
     program_pool_free(run.pool);
-    lisp_release(&run.lisp);
+    session_loop_release(&run.loop);
     return run.status < 0 ? EXIT_FAILURE : run.status;
 }

@@ -28,16 +28,16 @@ static const char help[] =
     "\n"
     "Serves MCP to the client on standard input/output, or to many clients on HTTP.\n"
     "\n"
-    "  --http [HOST:]PORT     serve HTTP (endpoint /mcp); loopback unless HOST says otherwise\n"
-    "  --token-file FILE      bearer token, needed for any address but loopback (or CADRE_TOKEN)\n"
+    "  --http [HOST:]PORT     serve HTTP (endpoint /mcp); HOST is 127.0.0.1 by default\n"
+    "  --token-file FILE      bearer token (or CADRE_TOKEN); required unless HOST is loopback\n"
     "  --allow-host NAME      also accept this Host (repeatable)\n"
     "  --allow-origin ORIGIN  also accept this Origin (repeatable)\n"
     "  --tools SET            full (default), core, or names separated by commas\n"
     "  --context-db FILE      store of context items (default in the XDG state directory)\n"
-    "  --auto-context MODE    off, errors, history or all: evaluations become context items\n"
+    "  --auto-context MODE    keep evaluations as context items: off, errors, history, all\n"
     "  --program-tools FILE   tools that programs may call (JSON)\n"
-    "  --timeout SECONDS      limit of one evaluation, 0 = none (default 30)\n"
-    "  --max-memory MB        live data at which an evaluation is stopped (default 1024, at\n"
+    "  --timeout SECONDS      time limit of one evaluation, 0 = none (default 30)\n"
+    "  --max-memory MB        stop an evaluation at this much live data (default 1024, at\n"
     "                         most 45 % of the heap)\n"
     "  --heap MB              Lisp heap of a session (default 2560)\n"
     "  --snapshots N          snapshots kept per session (default 16)\n"
@@ -78,7 +78,7 @@ static bool add_name(const char **names, const char *name)
             names[i] = name;
             return true;
         }
-    fprintf(stderr, "cadre serve: at most %d names\n", NAMES_MAX);
+    fprintf(stderr, "cadre serve: at most %d hosts and %d origins\n", NAMES_MAX, NAMES_MAX);
     return false;
 }
 
@@ -121,7 +121,7 @@ static bool set_log_level(const char *name)
 {
     enum log_level level;
     if (!log_parse_level(name, &level)) {
-        fprintf(stderr, "cadre serve: --log-level is error, warning, info or debug; got '%s'\n",
+        fprintf(stderr, "cadre serve: --log-level takes error, warning, info or debug; got '%s'\n",
                 name);
         return false;
     }
@@ -129,7 +129,7 @@ static bool set_log_level(const char *name)
     return true;
 }
 
-static bool take_option(struct serve_options *options, int option, const char *argument)
+static bool parse_option(struct serve_options *options, int option, const char *argument)
 {
     int64_t number;
     switch (option) {
@@ -164,7 +164,7 @@ static bool has_http_options(const struct serve_options *options)
     return options->token_file || options->allow_hosts[0] || options->allow_origins[0];
 }
 
-// 0 = go on, otherwise the exit status + 1.
+// 0 = continue, otherwise the exit status + 1.
 static int parse_options(int argc, char **argv, struct serve_options *options)
 {
     *options = (struct serve_options){.selection = "full"};
@@ -175,7 +175,7 @@ static int parse_options(int argc, char **argv, struct serve_options *options)
             fputs(help, stdout);
             return 1;
         }
-        if (option == '?' || !take_option(options, option, optarg))
+        if (option == '?' || !parse_option(options, option, optarg))
             return EXIT_USAGE + 1;
     }
     if (optind < argc) {
@@ -207,26 +207,6 @@ static void on_signal(evutil_socket_t number, short events, void *data)
     mcp_server_shutdown(server->mcp, SHUTDOWN_GRACE_MS);
 }
 
-// "7433", "127.0.0.1:7433", "localhost:7433", "[::1]:7433"
-static bool parse_address(const char *text, char *host, size_t size, uint16_t *ret_port)
-{
-    const char *colon = strrchr(text, ':');
-    const char *port = colon ? colon + 1 : text;
-    size_t length = colon ? (size_t)(colon - text) : 0;
-    if (length >= 2 && text[0] == '[' && text[length - 1] == ']') {
-        text++;
-        length -= 2;
-    }
-    int64_t number;
-    if (length >= size || !option_integer("--http port", port, 0, 65535, &number))
-        return false;
-    snprintf(host, size, "%.*s", (int)length, text);
-    if (length == 0 || strcmp(host, "localhost") == 0)
-        snprintf(host, size, "127.0.0.1");
-    *ret_port = (uint16_t)number;
-    return true;
-}
-
 static int start_http(struct server *server, const struct serve_options *options)
 {
     char host[256];
@@ -235,7 +215,7 @@ static int start_http(struct server *server, const struct serve_options *options
                                     .address = host};
     struct error error;
     CLEANUP_FREE char *token = NULL;
-    if (!parse_address(options->http, host, sizeof(host), &http.port))
+    if (!option_address("--http port", options->http, host, sizeof(host), &http.port))
         return EXIT_USAGE;
     if (options->token_file && !mcp_token_read(options->token_file, &token, &error)) {
         fprintf(stderr, "cadre serve: %s\n", error.message);
@@ -272,7 +252,7 @@ static int build_server(struct server *server, const struct serve_options *optio
         .subscribe = true,
         .tasks = true,
     };
-    server->base = lisp_new_base();
+    server->base = session_loop_new_base();
     int failed = server->base
                      ? session_manager_new(server->base, &options->sessions, &server->sessions)
                      : -ENOMEM;
@@ -327,7 +307,8 @@ static void release_server(struct server *server)
     libevent_global_shutdown();
 }
 
-// While the answer to the only request is near, the loop looks for events instead of waiting for them.
+// While the answer to the only request is near, the loop looks for events instead of waiting for
+// them.
 static bool is_answer_near(const struct server *server)
 {
     return mcp_server_active_calls(server->mcp) == 1 && session_should_busy_poll(server->sessions);
@@ -341,7 +322,7 @@ static void run_loop(const struct server *server)
     } while (event_base_loop(server->base, flags) == 0 && !event_base_got_break(server->base));
 }
 
-// Signals first: whoever reads where we listen may end us at once.
+// Install handlers before printing the address: a parent may signal as soon as it reads it.
 static int serve_until_end(struct server *server, const struct serve_options *options)
 {
     struct event *terminate = evsignal_new(server->base, SIGTERM, on_signal, server);

@@ -1,5 +1,6 @@
-// Questions of a handler to the client: elicitation, sampling, roots. How a question is sent depends
-// on the protocol (protocol_2024.c, protocol_2026.c, task.c); handlers do not see the difference.
+// Questions of a handler to the client: elicitation, sampling, roots. How a question is sent
+// depends on the protocol (protocol_2024.c, protocol_2026.c, task.c); handlers do not see the
+// difference.
 #include "base/array.h"
 #include "base/assert.h"
 #include "mcp/internal.h"

@@ -1,5 +1,5 @@
-// The 2024 protocol (versions 2024-11-05 to 2025-11-25): the initialize handshake, state per client,
-// requests to the client.
+// The 2024 protocol (versions 2024-11-05 to 2025-11-25): the initialize handshake, state per
+// client, requests to the client.
 #include <sodium.h>
 
 #include "base/assert.h"

@@ -1,5 +1,5 @@
-// Change notifications: to clients of the 2026 protocol through the streams of subscriptions/listen,
-// to those of the 2024 protocol through their channel or session.
+// Change notifications: to clients of the 2026 protocol through the streams of
+// subscriptions/listen, to those of the 2024 protocol through their channel or session.
 #include "base/assert.h"
 #include "mcp/internal.h"
 

@@ -128,28 +128,39 @@ const struct schema_member *schema_missing_member(const struct schema *schema, v
     return NULL;
 }
 
+struct schema_cursor schema_iterate(const struct schema *schema, value instance)
+{
+    return (struct schema_cursor){.schema = schema, .entries = map_iterate(instance)};
+}
+
+bool schema_next(struct schema_cursor *cursor)
+{
+    if (!map_next(&cursor->entries, &cursor->key, &cursor->item))
+        return false;
+    cursor->name = value_text(cursor->key);
+    cursor->member = schema_member_find(cursor->schema, cursor->name, &cursor->hint);
+    return true;
+}
+
 static bool check_members(const struct schema *schema, const struct schema_place *place,
                           value instance, size_t *ret_required, struct error *error)
 {
-    size_t hint = 0;
-    struct map_cursor cursor = map_iterate(instance);
-    value name, item;
-    while (map_next(&cursor, &name, &item)) {
-        struct span text = value_text(name);
-        const struct schema_member *member = schema_member_find(schema, text, &hint);
+    struct schema_cursor cursor = schema_iterate(schema, instance);
+    while (schema_next(&cursor)) {
+        const struct schema_member *member = cursor.member;
         *ret_required += member && member->is_required;
         bool is_known = member && member->is_known;
         if (!is_known && schema->is_closed)
-            return fail_member(error, place, "has the unknown member", text);
-        struct schema_place inside = {place, ".", text, "", 0};
-        if (!schema_check_place(is_known ? member->schema : schema->additional, &inside, item,
-                                error))
+            return fail_member(error, place, "has the unknown member", cursor.name);
+        struct schema_place inside = {place, ".", cursor.name, "", 0};
+        if (!schema_check_place(is_known ? member->schema : schema->additional, &inside,
+                                cursor.item, error))
             return false;
     }
     return true;
 }
 
-// That a member is missing is told first.
+// A missing member is reported before a wrong one.
 static bool check_object(const struct schema *schema, const struct schema_place *place,
                          value instance, struct error *error)
 {

@@ -1,9 +1,9 @@
 // Checks values against JSON Schema, the part of it that Cadre's tools use: type (one or several),
 // properties, required, additionalProperties (false or a schema), items, enum, const, minimum,
-// maximum. Other keywords are not looked at, so a schema that uses them accepts more than it says.
+// maximum. Other keywords are ignored, so a schema that uses them accepts more than it says.
 //
-// A schema is compiled once and checked against with every call, so a check costs little: nothing
-// is looked up in the schema's text, nothing is allocated, and a path is only written for an error.
+// A schema is compiled once and used by every call, so a check is cheap: it does not read the JSON
+// of the schema, allocates nothing, and writes a path only for an error.
 #pragma once
 
 #include "base/error.h"
@@ -11,19 +11,25 @@
 
 struct schema;
 
+// --- schema_compile.c: compiling -----------------------------------------------------------------
+
 // The compiled schema lives in the region and borrows from the parsed one, which must live as long.
 // A keyword with a value of the wrong kind is a programming error.
 const struct schema *schema_compile(struct region *region, value parsed);
+
+// --- schema.c: checking a value ------------------------------------------------------------------
 
 // Errors name the place by `root` and path: "structuredContent.error.code must be a string, not 3".
 bool schema_check(const struct schema *schema, value instance, const char *root,
                   struct error *error);
 
-// The arguments of a tool: errors name the parameter, and for an unknown one the nearest known
-// name. names_only leaves out all but the check for unknown names.
+// --- schema_arguments.c: the arguments of a tool -------------------------------------------------
+
+// Errors name the parameter, and for an unknown one the nearest known name. names_only checks only
+// that all names are known.
 bool schema_check_arguments(const struct schema *schema, value arguments, bool names_only,
                             struct error *error);
 
-// The arguments with integers where the schema wants them and the call has whole numbers of another
-// form: to JSON Schema 5.0 is an integer, to handlers it is none.
+// Returns the arguments with integers where the schema demands them and the call has whole floats:
+// in JSON Schema 5.0 is an integer, to handlers it is not.
 value schema_integers(const struct schema *schema, struct region *region, value arguments);

@@ -1,4 +1,4 @@
-// The arguments of a tool against its schema, with messages for whoever wrote the call.
+// Checks the arguments of a tool against its schema, with messages for the author of the call.
 #include <math.h>
 
 #include "base/buffer.h"
@@ -8,7 +8,7 @@
 
 enum { NAME_MAX_LENGTH = 64 };
 
-// Edit distance of short names, insertions, deletions and changes counting one each.
+// Levenshtein distance of short names.
 static size_t edit_distance(struct span a, struct span b)
 {
     size_t row[NAME_MAX_LENGTH + 1];
@@ -57,25 +57,19 @@ static bool fail_unknown_name(const struct schema *schema, struct span name, str
 
 static bool check_names(const struct schema *schema, value arguments, struct error *error)
 {
-    size_t hint = 0;
-    struct map_cursor cursor = map_iterate(arguments);
-    value name, item;
-    while (schema->is_closed && map_next(&cursor, &name, &item))
-        if (!schema_member_find(schema, value_text(name), &hint))
-            return fail_unknown_name(schema, value_text(name), error);
+    struct schema_cursor cursor = schema_iterate(schema, arguments);
+    while (schema->is_closed && schema_next(&cursor))
+        if (!cursor.member)
+            return fail_unknown_name(schema, cursor.name, error);
     return true;
 }
 
 static bool check_values(const struct schema *schema, value arguments, struct error *error)
 {
-    size_t hint = 0;
-    struct map_cursor cursor = map_iterate(arguments);
-    value name, item;
-    while (map_next(&cursor, &name, &item)) {
-        struct span text = value_text(name);
-        const struct schema_member *member = schema_member_find(schema, text, &hint);
-        struct schema_place place = {NULL, "Invalid params: '", text, "'", 0};
-        if (member && !schema_check_place(member->schema, &place, item, error))
+    struct schema_cursor cursor = schema_iterate(schema, arguments);
+    while (schema_next(&cursor)) {
+        struct schema_place place = {NULL, "Invalid params: '", cursor.name, "'", 0};
+        if (cursor.member && !schema_check_place(cursor.member->schema, &place, cursor.item, error))
             return false;
     }
     return true;
@@ -103,14 +97,13 @@ static bool wants_integer(const struct schema_member *member)
 
 value schema_integers(const struct schema *schema, struct region *region, value arguments)
 {
-    size_t hint = 0;
     value result = value_retain(arguments);
-    struct map_cursor cursor = map_iterate(arguments);
-    value name, item;
-    while (map_next(&cursor, &name, &item)) {
+    struct schema_cursor cursor = schema_iterate(schema, arguments);
+    while (schema_next(&cursor)) {
+        value item = cursor.item;
         if (item.tag == VALUE_FLOAT && isfinite(item.number) && item.number == floor(item.number) &&
-            wants_integer(schema_member_find(schema, value_text(name), &hint)))
-            result = map_put(region, result, value_retain(name),
+            wants_integer(cursor.member))
+            result = map_put(region, result, value_retain(cursor.key),
                              integer_from_double(region, item.number));
     }
     return result;

@@ -1,3 +1,4 @@
+// Compiles the JSON of a schema into the form that the checks use.
 #include "base/assert.h"
 #include "mcp/schema/schema_internal.h"
 

@@ -1,4 +1,4 @@
-// The compiled form of a schema, shared by the files that make it and check against it.
+// Private to src/mcp/schema: the compiled form of a schema.
 #pragma once
 
 #include "mcp/schema/schema.h"
@@ -13,12 +13,6 @@ enum schema_type {
     TYPE_NULL = 1 << 6,
 };
 enum { SCHEMA_TYPES = 7 };
-
-struct schema_type_name {
-    const char *name;
-    const char *with_article;  // for messages
-};
-extern const struct schema_type_name schema_type_names[SCHEMA_TYPES];  // in the order of the bits
 
 struct schema_member {
     value key;
@@ -43,7 +37,7 @@ struct schema {
     struct schema_member *members;
 };
 
-// A place in the instance, from the inside out; written only into messages.
+// A place in the instance, linked from the inside out; written only into messages.
 struct schema_place {
     const struct schema_place *outer;
     const char *before;
@@ -52,10 +46,33 @@ struct schema_place {
     size_t index;
 };
 
-// Members come mostly in the order of their schema: *hint is where the last one was found.
+// --- schema.c: looking up members and checking places --------------------------------------------
+
+// The members of an instance one by one, each with its member of the schema.
+struct schema_cursor {
+    const struct schema *schema;
+    struct map_cursor entries;
+    size_t hint;  // members mostly come in the order of their schema: where the last one was found
+    value key;
+    value item;
+    struct span name;                    // of the key
+    const struct schema_member *member;  // NULL: the schema does not name it
+};
+
+struct schema_cursor schema_iterate(const struct schema *schema, value instance);
+bool schema_next(struct schema_cursor *cursor);
+// The member of this name, or NULL. The search starts at *hint, which is set to its position.
 const struct schema_member *schema_member_find(const struct schema *schema, struct span name,
                                                size_t *hint);
 // A required member that the instance lacks, or NULL.
 const struct schema_member *schema_missing_member(const struct schema *schema, value instance);
 bool schema_check_place(const struct schema *schema, const struct schema_place *place,
                         value instance, struct error *error);
+
+// --- schema_compile.c: the names of types --------------------------------------------------------
+
+struct schema_type_name {
+    const char *name;
+    const char *with_article;  // for messages
+};
+extern const struct schema_type_name schema_type_names[SCHEMA_TYPES];  // in the order of the bits

@@ -1,5 +1,5 @@
-// The life of one request: made by the dispatcher, run by a handler, ended by exactly one answer or
-// by cancellation.
+// The life of one request: made by the dispatcher, run by a handler, finished by exactly one
+// response or by cancellation.
 #include <math.h>
 #include <stdarg.h>
 
@@ -13,7 +13,7 @@
 enum {
     PROGRESS_FIRST_MS = 1000,
     PROGRESS_EVERY_MS = 500,
-    // Clients that read a progress notification and the response in one piece report an error.
+    // Some clients report an error when they read a progress notification and the response at once.
     PROGRESS_TO_RESPONSE_MS = 50,
 };
 
@@ -94,7 +94,7 @@ void call_run_handler(struct mcp_call *call)
     call->handler(call, call->handler_data);
 }
 
-// Ends the work. What the handler still says goes nowhere; the client gets `response`, if anything.
+// Ends the work: later messages of the handler are discarded; the client gets `response`, if any.
 static void call_end(struct mcp_call *call, struct span response, int status)
 {
     if (call->cancelled)
@@ -353,7 +353,7 @@ void call_finish_error(struct mcp_call *call, int code, const char *message, str
     }
     struct span id = span_from(call->id);
     jsonrpc_write_error(&out, MESSAGE_ID_GIVEN, id, code, span_from(message), data_json);
-    if (out.failed) {  // data that repeat an enormous parameter
+    if (out.failed) {  // the data repeats a very large parameter
         buffer_clear(&out);
         jsonrpc_write_error(&out, MESSAGE_ID_GIVEN, id, code, SPAN("The request was refused"),
                             SPAN(""));
@@ -369,6 +369,14 @@ void call_finish_params_error(struct mcp_call *call, const char *format, ...)
     vsnprintf(message, sizeof(message), format, arguments);
     va_end(arguments);
     call_finish_error(call, MCP_INVALID_PARAMS, message, SPAN(""), 200);
+}
+
+const char *call_copy_text(struct mcp_call *call, struct span text)
+{
+    char *copy = region_alloc(call->region, text.length + 1);
+    memcpy(copy, text.data, text.length);
+    copy[text.length] = '\0';
+    return copy;
 }
 
 struct span call_param_text(const struct mcp_call *call, const char *name)

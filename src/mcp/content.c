@@ -12,7 +12,7 @@
 
 enum {
     COMPLETIONS_MAX = 100,
-    ENVELOPE_MAX = 64 << 10,  // room for what surrounds a tool's result, also within a task
+    ENVELOPE_MAX = 64 << 10,  // room for the message around a tool's result, also within a task
 };
 
 static value text_value(struct mcp_call *call, const char *text)
@@ -79,7 +79,7 @@ void mcp_call_add_completion(struct mcp_call *call, struct span text)
 
 // --- tools ---------------------------------------------------------------------------------------
 
-// Part of a result may come from a process that user code has broken.
+// Part of a result may come from a process that user code has corrupted.
 static bool follows_schema(struct mcp_call *call, value structured, struct error *error)
 {
     if (!call->tool->output_schema ||

@@ -162,7 +162,7 @@ static void handle_cancelled(struct peer *peer, struct region *region,
         call_cancel(call);
 }
 
-// False: refused. Ids belong to their channel, so they are checked where there is one.
+// False: refused. Ids are unique per channel, so they are checked only where there is a peer.
 static bool check_id(struct exchange *exchange, struct peer *peer, struct region *region,
                      const struct message *message)
 {
@@ -276,7 +276,7 @@ void dispatch_batch(struct mcp_server *server, struct exchange *exchange, struct
     }
     size_t count = vector_count(batch);
     exchange->is_batch = true;
-    exchange->open = count + 1;  // itself, until all messages were looked at
+    exchange->open = count + 1;  // + 1: the batch itself, until all messages are dispatched
     exchange->status = 202;
     for (size_t i = 0; i < count; i++) {
         struct region *own = server_region_acquire(server);
@@ -300,7 +300,7 @@ struct region *dispatch_read(struct mcp_server *server, struct exchange *exchang
     struct region *region = server_region_acquire(server);
     struct error error;
     if (jsonrpc_read(region, text, ret_whole, &error)) {
-        region_set_limit(region, SIZE_MAX);  // it was for the client
+        region_set_limit(region, SIZE_MAX);  // the limit was for the client's input
         return region;
     }
     char problem[ERROR_MESSAGE_SIZE + 16];

@@ -58,7 +58,7 @@ void mcp_call_ask(struct mcp_call *call)
 {
     CHECK(call->state == CALL_RUNNING && map_count(call->pending) > 0);
     if (call->cancelled) {
-        call_finish_result(call, NULL);  // goes nowhere
+        call_finish_result(call, NULL);  // discarded
         return;
     }
     for (size_t i = 0; i < QUESTION_KINDS; i++) {

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "mcp/internal.h"
 
-// Room for the largest answers to the largest batch.
+// Room for the largest responses to the largest batch.
 enum { RESPONSES_LIMIT = MCP_BATCH_MAX * MCP_OUTPUT_LIMIT };
 
 void exchange_init(struct exchange *exchange, const struct exchange_ops *ops)
@@ -77,7 +77,7 @@ void peer_release(struct peer *peer)
         call->peer = NULL;
     }
     struct client_request *request;
-    while ((request = TAILQ_FIRST(&peer->requests))) {  // their calls run into the time limit
+    while ((request = TAILQ_FIRST(&peer->requests))) {  // their calls end at the time limit
         TAILQ_REMOVE(&peer->requests, request, link);
         memory_free(request);
     }

@@ -314,6 +314,7 @@ void call_finish_params_error(struct mcp_call *call, const char *format, ...)
 void call_notify(struct mcp_call *call, struct buffer *message);
 
 bool log_level_find(struct span name, enum mcp_log_level *ret_level);
+const char *call_copy_text(struct mcp_call *call, struct span text);         // in the call's region
 struct span call_param_text(const struct mcp_call *call, const char *name);  // {NULL, 0}: no string
 
 // --- dispatch.c: from a message to its method ----------------------------------------------------

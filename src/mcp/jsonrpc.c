@@ -15,7 +15,7 @@ bool jsonrpc_read(struct region *region, struct span text, value *ret_value, str
     return json_read(region, text, &options, ret_value, error);
 }
 
-// Ids come back in every answer: they must leave room for it.
+// Every response repeats the id, so the id must leave room for the rest.
 enum { MESSAGE_ID_MAX = 4096 };
 
 static bool is_short(value number)

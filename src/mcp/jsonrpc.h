@@ -1,5 +1,4 @@
-// JSON-RPC 2.0: taking messages apart and writing them. A message borrows from the value it was
-// read from.
+// JSON-RPC 2.0: parsing and writing messages. A message borrows from the value it was read from.
 #pragma once
 
 #include "base/buffer.h"
@@ -10,7 +9,7 @@ enum message_kind { MESSAGE_REQUEST, MESSAGE_NOTIFICATION, MESSAGE_RESPONSE, MES
 
 struct message {
     enum message_kind kind;
-    bool has_id;  // a usable one
+    bool has_id;  // a valid one
     value id;
     struct span method;
     value params;  // a map, or nil
@@ -18,11 +17,11 @@ struct message {
     const char *problem;  // of MESSAGE_INVALID
 };
 
-// Strict reading as the protocol wants it: no duplicate names, depth and memory limited.
+// Strict parsing: no duplicate names, depth and memory limited.
 bool jsonrpc_read(struct region *region, struct span text, value *ret_value, struct error *error);
 struct message message_classify(value whole);
 
-// The id member of an error that answers no readable request: null, or nothing at all.
+// The id member of an error response to a request without a readable id: null or absent.
 enum message_id_form { MESSAGE_ID_NULL, MESSAGE_ID_ABSENT, MESSAGE_ID_GIVEN };
 
 void jsonrpc_write_error(struct buffer *out, enum message_id_form form, struct span id_json,
@@ -30,7 +29,7 @@ void jsonrpc_write_error(struct buffer *out, enum message_id_form form, struct s
 // A request (id given) or notification; `params` are the members of params without braces.
 void jsonrpc_write_call(struct buffer *out, const char *id, const char *method,
                         const struct buffer *params);
-// Appends a part; one that did not fit into its buffer makes the whole fail.
+// Appends a part; if the part has overflowed its buffer, `out` fails too.
 void json_append_part(struct buffer *out, const struct buffer *part);
 
 // `"name":` with a comma before it where one is needed.
@@ -42,7 +41,7 @@ void json_put_raw(struct buffer *out, const char *name, struct span json);
 void json_put_value(struct buffer *out, const char *name, value v);
 void json_put_boolean(struct buffer *out, const char *name, bool b);
 void json_put_integer(struct buffer *out, const char *name, int64_t number);
-// A string of arbitrary bytes: what is not UTF-8 becomes U+FFFD.
+// A string of arbitrary bytes: invalid UTF-8 becomes U+FFFD.
 void json_write_bytes(struct buffer *out, struct span bytes);
 value json_bytes_value(struct region *region, struct span bytes);
 // The JSON text of a value as a C string in the region.

@@ -1,16 +1,8 @@
 // The methods that run handlers: tools/call, resources/read, prompts/get, completion/complete. Each
-// checks its parameters, notes the handler in the call and runs it.
+// checks its parameters, stores the handler in the call and runs it.
 #include "base/utf8.h"
 #include "mcp/internal.h"
 #include "mcp/schema/schema.h"
-
-static const char *copy_text(struct mcp_call *call, struct span text)
-{
-    char *copy = region_alloc(call->region, text.length + 1);
-    memcpy(copy, text.data, text.length);
-    copy[text.length] = '\0';
-    return copy;
-}
 
 static int shown_length(struct span text)
 {
@@ -25,7 +17,7 @@ static void refuse_name(struct mcp_call *call, const char *kind, struct span nam
         call_finish_params_error(call, "Invalid params: name must be a string");
 }
 
-// Notes the parameter `arguments`, if there is one, in the call; false when it was refused.
+// Stores the parameter `arguments`, if present, in the call. False: refused.
 static bool read_arguments(struct mcp_call *call)
 {
     value arguments;
@@ -71,7 +63,7 @@ void method_resources_read(struct mcp_call *call)
         call_finish_params_error(call, "Invalid params: uri must be a string");
         return;
     }
-    call->target = copy_text(call, uri);
+    call->target = call_copy_text(call, uri);
     call->resource = registry_find_resource(call->server, uri);
     if (!call->resource)
         call->resource = registry_match_template(call->server, call->region, uri, &call->arguments);
@@ -124,7 +116,7 @@ void method_prompts_get(struct mcp_call *call)
     call_run_handler(call);
 }
 
-// The prompt name or URI template a completion refers to; {NULL, 0} when there is no such thing.
+// The prompt name or URI template that a completion refers to; {NULL, 0}: unknown.
 static struct span completion_reference(struct mcp_call *call, value reference)
 {
     const struct span none = {NULL, 0};
@@ -159,7 +151,7 @@ void method_completion(struct mcp_call *call)
         return;
     }
     call->arguments = argument;
-    call->target = copy_text(call, reference);
+    call->target = call_copy_text(call, reference);
     const struct completer_entry *entry =
         registry_find_completer(call->server, reference, value_text(name));
     if (!entry) {

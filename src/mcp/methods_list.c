@@ -1,5 +1,5 @@
-// The four lists. A page holds 200 entries; a cursor names the list, the position and the
-// generation of the list, so that one from before a change is refused instead of skipping entries.
+// The four lists. A page holds 200 entries; a cursor contains the list, the position and the
+// generation of the list, so that a cursor from before a change is refused and no entry is skipped.
 #include <sodium.h>
 
 #include "mcp/internal.h"
@@ -25,7 +25,7 @@ static void cursor_write(const struct mcp_server *server, enum list_kind kind, s
                       sodium_base64_VARIANT_URLSAFE_NO_PADDING);
 }
 
-// A cursor is good if we would have written it like that.
+// A cursor is valid if it equals the one we would write for its position.
 static bool cursor_read(const struct mcp_server *server, enum list_kind kind, value cursor,
                         size_t *ret_position)
 {
@@ -63,7 +63,7 @@ static bool page_begin(struct mcp_call *call, struct page *page, enum list_kind 
     return true;
 }
 
-// True if the next entry belongs to this page, which is then open for its members.
+// True if the next entry belongs to this page; its members are written next.
 static bool page_entry(struct page *page)
 {
     size_t position = page->seen++;

@@ -73,7 +73,7 @@ struct mcp_metric *mcp_server_add_metric(struct mcp_server *server, enum mcp_met
     metric->name = memory_copy_string(name);
     metric->label = memory_copy_text(label ? label : "", label ? strlen(label) : 0);
     metric->help = memory_copy_string(help);
-    if (family)  // one family must be written in one piece
+    if (family)  // a family must be contiguous
         STAILQ_INSERT_AFTER(&metrics->list, family, metric, link);
     else
         STAILQ_INSERT_TAIL(&metrics->list, metric, link);

@@ -84,10 +84,7 @@ static bool check_subscription_uri(struct mcp_call *call, struct span uri)
     }
     if (registry_knows_uri(call->server, call->region, uri))
         return true;
-    char *target = region_alloc(call->region, uri.length + 1);
-    memcpy(target, uri.data, uri.length);
-    target[uri.length] = '\0';
-    call->target = target;
+    call->target = call_copy_text(call, uri);
     mcp_call_reply_not_found(call);
     return false;
 }
@@ -136,7 +133,7 @@ void method_unsubscribe(struct mcp_call *call)
 static void fail_asking(struct mcp_call *call, const char *reason)
 {
     protocol_2024_cancel_questions(call);
-    call->state = CALL_RUNNING;  // as if the handler had said it
+    call->state = CALL_RUNNING;  // as if the handler had replied
     if (call->tool)
         mcp_call_reply_failure(call, "no-answer", "%s", reason);
     else
@@ -198,13 +195,8 @@ void protocol_2024_ask(struct mcp_call *call)
     call_set_timer(call, CLIENT_ANSWER_MS, on_no_answer);
     struct map_cursor cursor = map_iterate(call->pending);
     value key, request;
-    while (map_next(&cursor, &key, &request)) {
-        struct span text = value_text(key);
-        char *name = region_alloc(call->region, text.length + 1);
-        memcpy(name, text.data, text.length);
-        name[text.length] = '\0';
-        send_client_request(call, name, request);
-    }
+    while (map_next(&cursor, &key, &request))
+        send_client_request(call, call_copy_text(call, value_text(key)), request);
 }
 
 void protocol_2024_handle_response(struct peer *peer, const struct message *message)
@@ -215,7 +207,7 @@ void protocol_2024_handle_response(struct peer *peer, const struct message *mess
     TAILQ_FOREACH (request, &peer->requests, link)
         if (span_equal_text(value_text(message->id), request->id))
             break;
-    if (!request)  // nobody waits for it
+    if (!request)  // no call waits for it
         return;
     struct mcp_call *call = request->call;
     const char *key = request->key;

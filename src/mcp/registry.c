@@ -1,4 +1,4 @@
-// What a server offers: copies of everything registered, found by name, URI or template.
+// Copies of everything that is registered, found by name, URI or template.
 #include "base/ascii.h"
 #include "base/assert.h"
 #include "base/memory.h"
@@ -44,7 +44,7 @@ static value parse_schema(struct mcp_server *server, const char *text)
     return schema;
 }
 
-// Notes every property with "x-mcp-header" that is reachable by `properties` alone.
+// Collects every property with "x-mcp-header" that is reachable by `properties` alone.
 static void collect_headers(struct mcp_server *server, struct tool_entry *entry, value schema,
                             const char *path[TOOL_HEADER_DEPTH], size_t depth)
 {
@@ -71,7 +71,7 @@ static void collect_headers(struct mcp_server *server, struct tool_entry *entry,
     }
 }
 
-// The library answers bad arguments with this shape, so a tool's outputSchema must allow it.
+// The library replies to bad arguments with this shape, so a tool's outputSchema must allow it.
 static void check_failure_shape(struct mcp_server *server, const struct schema *schema)
 {
     value failure;
@@ -169,7 +169,8 @@ const struct resource_entry *registry_find_template(const struct mcp_server *ser
     return find_resource(&server->templates, uri_template);
 }
 
-// The value of a template variable: percent-decoded, and nothing that level 1 would have encoded.
+// The value of a template variable, percent-decoded. Characters that RFC 6570 level 1 would have
+// encoded are refused.
 static bool decode_variable(struct region *region, struct span text, value *ret_value)
 {
     char decoded[TEMPLATE_VARIABLE_MAX];

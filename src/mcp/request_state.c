@@ -1,7 +1,7 @@
-// requestState: what a multi round-trip request has to remember between its turns, carried by the
-// client. base64url(payload) "." base64url(HMAC-SHA256(key, payload)); the key lives as long as the
-// process. The payload binds the state to the method, the parameters and the bearer token, and says
-// when it ends. Each state is good once.
+// requestState: the state of a request that asks the client, kept by the client between the turns.
+// Its form is base64url(payload) "." base64url(HMAC-SHA256(key, payload)); the key lives as long as
+// the process. The payload binds the state to the method, the parameters and the bearer token, and
+// has a time of expiry. Each state is accepted once.
 #include <sodium.h>
 
 #include "base/assert.h"
@@ -15,8 +15,7 @@ enum {
     STATE_LIFE_S = 600,
     STATE_TEXT_MAX = 64 << 10,
     NONCE_SIZE = 16,
-    // Used states are remembered; of more than this many within their life the oldest are
-    // forgotten.
+    // Nonces of used states that are stored; beyond that the oldest are overwritten.
     USED_MAX = 4096,
     BASE64 = sodium_base64_VARIANT_URLSAFE_NO_PADDING,
 };
@@ -24,7 +23,7 @@ enum {
 struct request_states {
     unsigned char key[crypto_auth_hmacsha256_KEYBYTES];
     char token_hash[crypto_hash_sha256_BYTES * 2 + 1];
-    char used[USED_MAX][NONCE_SIZE * 2 + 1];  // nonces, the oldest overwritten first
+    char used[USED_MAX][NONCE_SIZE * 2 + 1];  // nonces, a ring
     size_t next;
 };
 
@@ -54,7 +53,7 @@ void request_states_set_token(struct request_states *states, const char *token)
     hash_hex(span_from(token), states->token_hash);
 }
 
-// The parameters without what changes from turn to turn.
+// A hash of the parameters without those that change from turn to turn.
 static void hash_params(struct mcp_call *call, char hex[crypto_hash_sha256_BYTES * 2 + 1])
 {
     CLEANUP_BUFFER struct buffer text;
@@ -111,7 +110,7 @@ void request_state_sign(struct mcp_call *call, struct buffer *out)
     append_base64(out, mac, sizeof(mac));
 }
 
-// The payload behind a text whose signature is ours.
+// The payload of a text, if the signature is ours.
 static bool open_payload(struct request_states *states, struct region *region, struct span text,
                          value *ret_payload)
 {

@@ -77,7 +77,7 @@ static void end_calls(struct mcp_server *server, void (*end)(struct mcp_call *ca
         struct mcp_call *next = TAILQ_NEXT(call, link);
         if (chosen)
             end(call);
-        call = chosen ? TAILQ_FIRST(&server->calls) : next;  // the end of one may be that of others
+        call = chosen ? TAILQ_FIRST(&server->calls) : next;  // ending one may end others
     }
 }
 
@@ -89,7 +89,7 @@ void server_stop_calls(struct mcp_server *server)
 void server_remove_transport(struct mcp_server *server, struct transport *transport)
 {
     TAILQ_REMOVE(&server->transports, transport, link);
-    // Nobody is left to hear an answer. Tasks, which belong to no client, are told too.
+    // No client is left to read a response. Tasks, which belong to no client, are cancelled too.
     if (TAILQ_EMPTY(&server->transports))
         end_calls(server, call_cancel, true);
 }
@@ -105,7 +105,6 @@ void mcp_server_set_prewake(struct mcp_server *server, mcp_prewake_fn *prewake, 
     server->prewake_data = data;
 }
 
-// Regions are kept warm: a small request then allocates nothing from the system.
 struct region *server_region_acquire(struct mcp_server *server)
 {
     struct region *region =

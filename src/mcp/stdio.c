@@ -1,5 +1,5 @@
-// The stdio transport: one message per line. Nothing here blocks: a client that does not read only
-// lets the output queue grow, to 64 MiB and not beyond.
+// The stdio transport: one message per line. Nothing here blocks: while a client does not read, the
+// output queue grows, up to 64 MiB.
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -15,7 +15,7 @@
 enum {
     READ_SIZE = 64 << 10,
     OUTPUT_QUEUE_LIMIT = 64 << 20,
-    KEEP_CAPACITY = 1 << 20,  // larger input buffers are given back when empty
+    KEEP_CAPACITY = 1 << 20,  // larger input buffers are freed when empty
     EOF_GRACE_MS = 1500,
 };
 
@@ -26,7 +26,7 @@ struct mcp_stdio {
     int in, out;
     int in_flags, out_flags;  // to be restored: the descriptors may be shared with others
     struct event *read_event, *write_event, *end_event;
-    bool polled;  // the input can be watched; a regular file cannot and is read in turns
+    bool polled;  // by epoll; a regular file cannot be and is read in every turn of the loop
     struct buffer input;
     size_t scanned;  // bytes of the input known to hold no newline
     bool skipping;   // the rest of a line that was too long
@@ -37,7 +37,7 @@ struct mcp_stdio {
     bool calls_stopped;
     bool ended;
     int64_t grace_ms;
-    int64_t last_ms;  // when input ended or the latest response left
+    int64_t last_ms;  // when input ended or the latest response was written
     mcp_end_fn *on_end;
     void *on_end_data;
 };
@@ -188,7 +188,7 @@ static void read_lines(struct mcp_stdio *stdio)
     buffer_consume(input, start);
     if (stdio->skipping) {
         buffer_clear(input);
-    } else if (input->length > MCP_MESSAGE_LIMIT + 1) {  // + 1: perhaps a CR
+    } else if (input->length > MCP_MESSAGE_LIMIT + 1) {  // + 1: room for a CR
         stdio->skipping = true;
         buffer_clear(input);
         refuse_long_line(stdio);
@@ -209,7 +209,7 @@ static void stop_reading(struct mcp_stdio *stdio, int64_t grace_ms)
     struct mcp_call *call, *next;
     for (call = TAILQ_FIRST(&stdio->peer.calls); call; call = next) {
         next = TAILQ_NEXT(call, peer_link);
-        if (call->state == CALL_LISTENING)  // nobody listens any more
+        if (call->state == CALL_LISTENING)  // the client cannot read it any more
             call_cancel(call);
     }
     check_end(stdio);
@@ -274,7 +274,7 @@ static void on_end(evutil_socket_t fd, short what, void *data)
     stdio->on_end(stdio->on_end_data);
 }
 
-// Ends when there is nothing left to do, or when the time for it is over.
+// Ends the transport when nothing is left to do, or when the grace period is over.
 static void check_end(struct mcp_stdio *stdio)
 {
     if (stdio->ended || !(stdio->ending || stdio->output_dead))
@@ -299,7 +299,7 @@ static void stdio_shutdown(struct transport *transport, unsigned grace_ms)
 
 // --- set-up --------------------------------------------------------------------------------------
 
-// Moves a descriptor out of the way and puts another file in its place.
+// Moves a file to another descriptor and puts a replacement in its place.
 static int move_descriptor(int fd, int replacement)
 {
     int moved = fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -332,7 +332,7 @@ static int move_descriptors(int *ret_in, int *ret_out)
     return 0;
 }
 
-// Asks the kernel itself, because libevent reports a refusal on standard error.
+// Tries it directly, because libevent would report the failure on standard error.
 static bool can_be_polled(int fd)
 {
     int poll = epoll_create1(EPOLL_CLOEXEC);

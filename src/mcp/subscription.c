@@ -3,7 +3,7 @@
 #include "base/assert.h"
 #include "mcp/internal.h"
 
-enum { AGREED_MAX = 1 << 20 };  // bytes of what one subscription may ask for
+enum { AGREED_MAX = 1 << 20 };  // bytes of the filter of one subscription
 
 static const struct list_name {
     const char *filter;
@@ -47,13 +47,14 @@ static bool is_any(struct mcp_call *call, struct span text)
     return true;
 }
 
-// What never exists cannot change either; it is left out of what is agreed.
+// Unknown resources cannot change and are left out of the agreed filter.
 static bool is_resource(struct mcp_call *call, struct span uri)
 {
     return registry_knows_uri(call->server, call->region, uri);
 }
 
-// The strings of an optional array that pass the test; nil when it is absent. False: no such array.
+// The strings of an optional array that pass the test, nil when it is absent. False: not an array
+// of strings.
 static bool read_strings(struct mcp_call *call, value filter, const char *name,
                          bool (*passes)(struct mcp_call *call, struct span text),
                          value *ret_strings)

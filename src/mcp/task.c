@@ -1,6 +1,6 @@
-// The tasks extension: a call that was answered before its work is done lives on as a task, which
-// the client polls. A task is kept for an hour after its creation and as long as it works; 256 at
-// most, then calls stay calls.
+// The tasks extension: a call whose request is answered before its work is done becomes a task,
+// which the client polls. A task is kept while it works and for an hour after its creation. At most
+// 256; beyond that calls do not become tasks.
 #include <sodium.h>
 
 #include "base/assert.h"
@@ -18,7 +18,8 @@ enum {
 };
 
 struct task_question {
-    char id[TASK_ID_SIZE];  // what the client sees; the handler's keys are not for guessing
+    char id
+        [TASK_ID_SIZE];  // sent to the client instead of the handler's key, which could be guessed
     const char *key;
     bool answered;
 };
@@ -166,7 +167,7 @@ bool mcp_call_become_task(struct mcp_call *call)
     buffer_init(&out, MCP_OUTPUT_LIMIT);
     write_created(call, task, &out);
 
-    // From here on the call belongs to no channel: its id is free, a disconnect does not touch it.
+    // From here on the call belongs to no channel: its id is free, a disconnect has no effect.
     struct exchange *exchange = call->exchange;
     call->exchange = NULL;
     call->task = task;
@@ -218,11 +219,7 @@ void task_ask(struct mcp_call *call)
     while (map_next(&cursor, &key, &request)) {
         CHECK(task->question_count < TASK_QUESTIONS_MAX);
         struct task_question *question = &task->questions[task->question_count++];
-        struct span text = value_text(key);
-        char *name = region_alloc(call->region, text.length + 1);
-        memcpy(name, text.data, text.length);
-        name[text.length] = '\0';
-        question->key = name;
+        question->key = call_copy_text(call, value_text(key));
         question->answered = false;
         random_id(question->id);
     }
@@ -234,7 +231,7 @@ void task_ask(struct mcp_call *call)
 
 // --- methods -------------------------------------------------------------------------------------
 
-// The task a request names; NULL when it was answered already.
+// The task that a request names; NULL: the request was refused.
 static struct task *find_task(struct mcp_call *call)
 {
     if (!(call->client_can & CLIENT_TASKS)) {

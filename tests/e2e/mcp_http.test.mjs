@@ -452,7 +452,7 @@ describe('tokens and limits', () => {
       assert.equal(await small.rawStatus(request(small, modernLines('localhost'), body)), 200);
     } finally { await small.stop(); }
   });
-  for (const [descriptors, options, complaint] of [[256, [], /^$/], [64, ['--max-connections', '1000'], /^.*cannot take a connection: Too many open files$/]])
+  for (const [descriptors, options, complaint] of [[256, [], /^$/], [64, ['--max-connections', '1000'], /^.*cannot accept a connection: Too many open files$/]])
     test(`a flood of connections with ${descriptors} descriptors neither spins nor floods the log`, async () => {
       const flooded = await HttpServer.start(options, ['sh', '-c', `ulimit -n ${descriptors}; exec "$0" "$@"`, FIXTURES, '--http', '0']);
       try {

@@ -1,4 +1,4 @@
-// Streamable HTTP: set-up, routing, and the end.
+// The Streamable HTTP transport: set-up, routing and shutdown.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -101,9 +101,9 @@ static void finish(struct mcp_http *http)
 
 void http_check_end(struct mcp_http *http)
 {
-    // The tick looks; ending from within a reply would free what the caller still uses.
+    // Left to the timer: ending from within a reply would free objects that the caller still uses.
     if (http->ending && !http->ended)
-        event_active(http->tick, EV_TIMEOUT, 0);
+        event_active(http->sweep_timer, EV_TIMEOUT, 0);
 }
 
 static bool has_output(const struct mcp_http *http)
@@ -115,7 +115,7 @@ static bool has_output(const struct mcp_http *http)
     return false;
 }
 
-static void on_tick(evutil_socket_t fd, short what, void *data)
+static void on_sweep_timer(evutil_socket_t fd, short what, void *data)
 {
     (void)fd;
     (void)what;
@@ -134,7 +134,7 @@ static void on_tick(evutil_socket_t fd, short what, void *data)
         finish(http);
         return;
     }
-    event_add(http->tick, &(struct timeval){.tv_usec = 20000});
+    event_add(http->sweep_timer, &(struct timeval){.tv_usec = 20000});
 }
 
 static void http_shutdown(struct transport *transport, unsigned grace_ms)
@@ -155,7 +155,7 @@ static void http_shutdown(struct transport *transport, unsigned grace_ms)
                 reply_end(reply);
             }
     }
-    event_active(http->tick, EV_TIMEOUT, 0);
+    event_active(http->sweep_timer, EV_TIMEOUT, 0);
 }
 
 void mcp_http_free(struct mcp_http *http)
@@ -171,8 +171,8 @@ void mcp_http_free(struct mcp_http *http)
     if (http->evhttp)
         evhttp_free(http->evhttp);
     connection_free_all(http);
-    if (http->tick)
-        event_free(http->tick);
+    if (http->sweep_timer)
+        event_free(http->sweep_timer);
     for (char **host = http->allow_hosts; *host; host++)
         memory_free(*host);
     for (char **origin = http->allow_origins; *origin; origin++)
@@ -195,7 +195,7 @@ static bool is_loopback(const char *address)
     return inet_pton(AF_INET6, address, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
-// "https://app.example.com:8443": a scheme and an authority, as clients write it.
+// A scheme and an authority, as in an Origin header: "https://app.example.com:8443".
 static bool is_origin(const char *text)
 {
     size_t scheme =
@@ -243,12 +243,12 @@ static char **copy_list(const char *const *list)
     return copy;
 }
 
-// Without descriptors a connection can be neither taken nor refused: it waits in the kernel's queue
-// until the tick looks again.
+// Out of descriptors: the connection can be neither accepted nor refused. It waits in the kernel's
+// queue until the timer enables the listener again.
 static void on_accept_error(struct evconnlistener *listener, void *data)
 {
     (void)data;
-    log_warning("cannot take a connection: %s", strerror(errno));
+    log_warning("cannot accept a connection: %s", strerror(errno));
     evconnlistener_disable(listener);
 }
 
@@ -279,8 +279,8 @@ static void configure(struct mcp_http *http)
     struct evhttp *evhttp = http->evhttp;
     evhttp_set_max_headers_size(evhttp, HTTP_HEADER_BYTES);
     evhttp_set_max_body_size(evhttp, MCP_MESSAGE_LIMIT);
-    // A body that is too large is read to its end and thrown away: closing at once would take the
-    // answer from the client as well.
+    // A body that is too large is read and discarded: closing at once would reset the connection
+    // before the client has read the answer.
     evhttp_set_flags(evhttp, EVHTTP_SERVER_LINGERING_CLOSE);
     evhttp_set_timeout(evhttp, HTTP_SILENCE_S);
     evhttp_set_default_content_type(evhttp, NULL);
@@ -302,7 +302,7 @@ static void configure(struct mcp_http *http)
                               "HTTP requests refused before their body was read");
 }
 
-// Connections, and as many more that are refused, leave half of the descriptors to the work itself.
+// Accepted and refused connections together leave half of the descriptors for the work itself.
 static size_t default_connections(void)
 {
     struct rlimit limit;
@@ -349,9 +349,9 @@ bool mcp_http_start(struct mcp_server *server, const struct mcp_http_options *op
     http->transport.shutdown = http_shutdown;
     TAILQ_INSERT_TAIL(&server->transports, &http->transport, link);
     http->evhttp = evhttp_new(server->base);
-    http->tick = event_new(server->base, -1, EV_PERSIST, on_tick, http);
-    CHECK(http->evhttp && http->tick);
-    event_add(http->tick, &(struct timeval){.tv_sec = 1});
+    http->sweep_timer = event_new(server->base, -1, EV_PERSIST, on_sweep_timer, http);
+    CHECK(http->evhttp && http->sweep_timer);
+    event_add(http->sweep_timer, &(struct timeval){.tv_sec = 1});
     configure(http);
     if (!bind_address(http, options->port, error)) {
         mcp_http_free(http);

@@ -61,7 +61,7 @@ struct mcp_http {
     TAILQ_HEAD(http_exchange_head, http_exchange) exchanges;
     struct http_session_list sessions;
     size_t session_count;
-    struct event *tick;
+    struct event *sweep_timer;
     bool ending, calls_stopped, ended;
     int64_t deadline_ms;
     mcp_end_fn *on_end;

@@ -159,7 +159,7 @@ enum head_check access_check_head(struct evbuffer *input, struct refusal *refusa
     }
     evbuffer_copyout(input, head, length);
     head[length] = '\0';
-    if (strlen(head) != length) {  // evhttp would read on as if the text ended there
+    if (strlen(head) != length) {  // evhttp would treat the NUL as the end of the text
         refuse(refusal, 400, "Bad request: a NUL in the headers");
         return HEAD_REFUSED;
     }
@@ -172,8 +172,8 @@ enum head_check access_check_head(struct evbuffer *input, struct refusal *refusa
 
 // --- the rest ------------------------------------------------------------------------------------
 
-// evhttp and a proxy in front of it must agree on where a request ends. What they could read
-// differently is refused, and the connection closed with what may follow on it.
+// evhttp and a proxy in front of it must agree on where a request ends (request smuggling). An
+// ambiguous request is refused and its connection closed.
 static bool refuse_framing(struct refusal *refusal, const char *message)
 {
     *refusal = (struct refusal){400, message, "Connection", "close"};
@@ -191,7 +191,8 @@ static bool check_framing(struct evhttp_request *request, struct refusal *refusa
         return refuse_framing(refusal, "Bad request: the length of the body is given twice");
     if (encoding && strcasecmp(encoding, "chunked") != 0)
         return refuse_framing(refusal, "Bad request: unknown Transfer-Encoding");
-    // Of these evhttp reads the body; of others it would take the body for the next request.
+    // evhttp reads a body only for these methods; after others it would parse the body as the next
+    // request.
     enum evhttp_cmd_type method = evhttp_request_get_command(request);
     bool reads_body =
         method == EVHTTP_REQ_POST || method == EVHTTP_REQ_PUT || method == EVHTTP_REQ_PATCH;
@@ -206,7 +207,7 @@ static bool check_shape(struct evhttp_request *request, struct refusal *refusal)
     const struct evkeyvalq *list = evhttp_request_get_input_headers(request);
     for (const struct evkeyval *h = list->tqh_first; h; h = h->next.tqe_next) {
         headers++;
-        // "Name : value" reads differently to different servers.
+        // Servers disagree on how to parse "Name : value".
         if (h->key[strcspn(h->key, " \t")] != '\0')
             return refuse_framing(refusal, "Bad request: white space in a header name");
     }

@@ -33,7 +33,7 @@ static void refuse_early(struct connection *connection, const struct refusal *re
     mcp_metric_add(connection->http->refused_counter, 1);
 }
 
-// evhttp has freed its connection: it took its callbacks off the buffer.
+// evhttp has freed its connection: it removed its callbacks from the buffer.
 static bool connection_is_closed(const struct connection *connection)
 {
     bufferevent_event_cb on_event;
@@ -47,8 +47,7 @@ static void on_input(struct evbuffer *buffer, const struct evbuffer_cb_info *inf
     struct refusal refusal;
     if (info->n_added == 0)
         return;
-    if (connection_is_closed(
-            connection)) {  // nobody reads any more, and the sweep closes the socket
+    if (connection_is_closed(connection)) {  // the sweep will close the socket
         bufferevent_disable(connection->buffer, EV_READ);
         return;
     }

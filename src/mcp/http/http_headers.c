@@ -37,7 +37,7 @@ bool header_decode(struct span raw, struct buffer *ret_text)
     if (!buffer_reserve(ret_text, inner.length + 1))
         return false;
     size_t length;
-    // Nothing is ignored and padding is demanded, so each text has one encoded form.
+    // No character is ignored and padding is required, so each text has one encoded form.
     if (sodium_base642bin((unsigned char *)ret_text->data, inner.length + 1, inner.data,
                           inner.length, NULL, &length, NULL, sodium_base64_VARIANT_ORIGINAL) != 0)
         return false;
@@ -46,7 +46,7 @@ bool header_decode(struct span raw, struct buffer *ret_text)
     return utf8_is_valid(ret_text->data, length);
 }
 
-// One header: decoded into *ret_text, false when it was answered already.
+// Decodes one header into *ret_text. False: the call was finished with an error.
 static bool read_header(struct mcp_call *call, const char *name, struct buffer *ret_text)
 {
     size_t count;

@@ -1,6 +1,5 @@
-// POST /mcp: one message or batch. The form of the answer is decided late: plain JSON if the answer
-// is the first thing to say, server-sent events once something comes before it or it takes five
-// seconds.
+// POST /mcp: one message or batch. The form of the answer is decided late: plain JSON if the
+// response comes first, server-sent events if a notification precedes it or it takes five seconds.
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -80,7 +79,7 @@ static void post_write(struct exchange *exchange, const struct span *messages, s
     if (reply)
         reply->on_gone = NULL;
     if (!is_streaming(post) && count == 0 && status != 202 && reply)
-        start_stream(post, SSE_RETRY_MS);  // cancelled: an empty stream is the quiet end
+        start_stream(post, SSE_RETRY_MS);  // cancelled: an empty stream without a response
     if (is_streaming(post)) {
         for (size_t i = 0; i < count; i++)
             send_event(post, messages[i]);
@@ -127,7 +126,7 @@ static const struct exchange_ops post_ops = {
     .close_early = post_close_early,
 };
 
-// --- the client goes away ------------------------------------------------------------------------
+// --- the client closes the connection ------------------------------------------------------------
 
 static struct mcp_call *find_call(struct mcp_server *server, const struct exchange *exchange)
 {
@@ -141,8 +140,8 @@ static struct mcp_call *find_call(struct mcp_server *server, const struct exchan
     UNREACHABLE();
 }
 
-// Modern: that is the cancellation. Legacy: the work goes on, the client may come back for the
-// answer.
+// 2026: closing the connection cancels the call. 2024: the work continues, the client may reconnect
+// for the response.
 static void on_post_gone(struct reply *reply)
 {
     struct http_exchange *post = reply->owner;

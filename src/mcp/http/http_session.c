@@ -50,7 +50,7 @@ static struct stream *stream_alloc(struct http_session *session, unsigned id)
     return stream;
 }
 
-// The newest version gets an event to come back to before anything happened.
+// In version 2025-11-25 the first event is empty: its id lets the client reconnect at once.
 static void send_priming(struct stream *stream, unsigned retry_ms)
 {
     char id[32];
@@ -96,7 +96,7 @@ static void send_numbered(struct stream *stream, unsigned number, struct span me
 void stream_send(struct stream *stream, struct span message)
 {
     unsigned number = stream->next_number++;
-    // Without ids nobody can come back: events are kept only for a GET stream that is not open yet.
+    // Without ids a client cannot resume: events are kept only for a GET stream that is not open.
     if (stream->has_ids || (stream->id == 0 && !stream->reply))
         store(stream, number, message);
     if (stream->reply)
@@ -123,7 +123,7 @@ void stream_detach(struct stream *stream)
     stream->reply = NULL;
 }
 
-// The connection of a continued stream or of the GET stream broke.
+// The connection of a resumed stream or of the GET stream broke.
 static void on_stream_gone(struct reply *reply)
 {
     struct stream *stream = reply->owner;
@@ -131,7 +131,7 @@ static void on_stream_gone(struct reply *reply)
     reply_end(reply);
 }
 
-// Sends what came after event number `after`; a finished stream then ends.
+// Sends the events after number `after`; a finished stream then ends.
 static void resume(struct stream *stream, struct reply *reply, unsigned after)
 {
     stream->reply = reply;
@@ -156,8 +156,8 @@ static void refuse_get(struct reply *reply, int status, const char *message)
                                           "POST, GET, DELETE"});
 }
 
-static void continue_stream(struct http_session *session, struct reply *reply,
-                            const char *last_event_id)
+static void resume_stream(struct http_session *session, struct reply *reply,
+                          const char *last_event_id)
 {
     unsigned id, number;
     int used = 0;
@@ -171,7 +171,7 @@ static void continue_stream(struct http_session *session, struct reply *reply,
                     break;
         }
     }
-    // 405 is what clients take quietly: there is nothing to wait for.
+    // Clients accept 405 without an error: there is nothing to wait for.
     if (!stream || !stream->has_ids || (stream->finished && number + 1 >= stream->next_number)) {
         refuse_get(reply, 405, "There is nothing left on this stream");
         return;
@@ -187,7 +187,7 @@ void http_session_handle_get(struct http_session *session, struct reply *reply,
                              const char *last_event_id)
 {
     if (last_event_id) {
-        continue_stream(session, reply, last_event_id);
+        resume_stream(session, reply, last_event_id);
         return;
     }
     if (!session->get_stream)

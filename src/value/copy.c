@@ -305,7 +305,7 @@ static struct list inside_of(struct object *object)
     case OBJECT_HASH_TABLE: {
         struct hash_table *table = (struct hash_table *)object;
         return (struct list){.values = table->entries,
-                             .count = hash_table_values(table),
+                             .count = (size_t)table->used * object->stride,
                              .children = &table->trie,
                              .child_count = table->trie != NULL};
     }

@@ -81,60 +81,19 @@ struct flat {
     value entries[];
 };
 
-// A large map or set as long as it has one owner: entries in the order in which they came, and an
-// index by hash, apart. When it is to be changed although it is shared, a trie is made of it.
-// A map whose keys are integers, each one more than the one before, is dense: it has no index, and
-// only its items are stored. As long as these are 64-bit integers as well it is packed: they are
-// stored without their tags, in half the space.
+// A large map or set as long as it has one owner: entries in insertion order, and a separate index
+// by hash. When it is to be changed although it is shared, a trie is made of it.
 struct hash_table {
     struct object header;
     uint32_t used;  // entries
     uint32_t capacity;
-    uint64_t *index;      // open addressing: hash above, number of the entry + 1 below; 0 = free
-    uint32_t index_mask;  // slots - 1
-    union {
-        uint32_t reach;  // the longest way from a key's place by hash to where it is
-        bool is_packed;  // of a dense one
-    };
-    struct object *trie;  // the same entries, made when it was shared; or NULL
-    int64_t first;        // dense: the first key
+    uint64_t *index;       // open addressing: hash above, number of the entry + 1 below; 0 = free
+    uint32_t index_mask;   // slots - 1
+    uint32_t index_shift;  // an entry's first slot is hash >> index_shift
+    uint32_t reach;        // the largest distance of an entry from its first slot
+    struct object *trie;   // the same entries, made when it was shared; or NULL
     value entries[];
 };
-
-static inline bool hash_table_is_dense(const struct hash_table *table)
-{
-    return !table->index;
-}
-static inline bool hash_table_is_packed(const struct hash_table *table)
-{
-    return hash_table_is_dense(table) && table->is_packed;
-}
-static inline int64_t *packed_items(const struct hash_table *table)
-{
-    return (int64_t *)table->entries;
-}
-static inline size_t hash_table_width(const struct hash_table *table)  // bytes per entry
-{
-    if (hash_table_is_packed(table))
-        return sizeof(int64_t);
-    return (hash_table_is_dense(table) ? 1 : table->header.stride) * sizeof(value);
-}
-static inline size_t hash_table_values(const struct hash_table *table)  // in `entries`
-{
-    return hash_table_is_packed(table) ? 0 : table->used * hash_table_width(table) / sizeof(value);
-}
-static inline value hash_table_key(const struct hash_table *table, size_t i)
-{
-    if (hash_table_is_dense(table))
-        return value_integer((int64_t)((uint64_t)table->first + i));
-    return table->entries[i * table->header.stride];
-}
-static inline value hash_table_item(const struct hash_table *table, size_t i)  // of a map
-{
-    if (hash_table_is_packed(table))
-        return value_integer(packed_items(table)[i]);
-    return table->entries[hash_table_is_dense(table) ? i : i * 2 + 1];
-}
 
 // A node of a hash trie in which entries lie before sub-nodes (CHAMP). Which of the 32 places hold
 // an entry or a sub-node is said by two bit maps.

@@ -70,7 +70,7 @@ size_t object_size(const struct object *object)
     }
     case OBJECT_HASH_TABLE: {
         const struct hash_table *table = (const struct hash_table *)object;
-        return sizeof(*table) + table->capacity * hash_table_width(table);
+        return sizeof(*table) + (size_t)table->capacity * object->stride * sizeof(value);
     }
     case OBJECT_NODE: return node_size((const struct node *)object);
     case OBJECT_COLLISION: {
@@ -146,7 +146,7 @@ static void release_children(struct region *region, struct object *object)
     }
     case OBJECT_HASH_TABLE: {
         struct hash_table *table = (struct hash_table *)object;
-        release_values(region, table->entries, hash_table_values(table));
+        release_values(region, table->entries, (size_t)table->used * object->stride);
         hash_table_release(region, table);
         break;
     }

@@ -111,21 +111,31 @@ Test(value_hash_table, equal_to_the_same_entries_in_another_form)
     cr_assert(!value_equal(trie, table));
 }
 
-Test(value_hash_table, integers_that_pile_up_end_in_a_trie)
+// The integer that hash_table.c's multiplier takes to `product`: small ones have equal hashes.
+static int64_t colliding(uint64_t product)
+{
+    const uint64_t multiplier = 0x9e3779b97f4a7c15;
+    uint64_t inverse = multiplier;  // right in 3 bits, and in twice as many after each step
+    for (int i = 0; i < 5; i++)
+        inverse *= 2 - multiplier * inverse;
+    return (int64_t)(product * inverse);
+}
+
+Test(value_hash_table, integers_that_collide_end_in_a_trie)
 {
     value map = map_new(region);
     for (int64_t i = 0; i < MANY; i++)
-        map = map_put(region, map, value_integer(i << 50), value_integer(i));
+        map = map_put(region, map, value_integer(colliding((uint64_t)i)), value_integer(i));
     cr_assert_eq(map.object->kind, OBJECT_NODE);
     cr_assert_eq(map_count(map), MANY);
     for (int64_t i = 0; i < MANY; i++) {
         value item;
-        cr_assert(map_find(map, value_integer(i << 50), &item));
+        cr_assert(map_find(map, value_integer(colliding((uint64_t)i)), &item));
         cr_assert_eq(item.integer, i);
     }
 }
 
-Test(value_hash_table, sets_copies_and_lasting_maps)
+Test(value_hash_table, sets_copies_and_immortal_maps)
 {
     value set = set_new(region);
     for (int64_t i = 0; i < 2 * MANY; i++)
@@ -147,28 +157,28 @@ Test(value_hash_table, sets_copies_and_lasting_maps)
     check_item(changed, 1, -1);
 }
 
-// --- keys one after another: no index, and no keys -----------------------------------------------
+// --- integer keys --------------------------------------------------------------------------------
 
-static value dense_map(int64_t first, int64_t count)
+static int64_t key_at(int64_t first, int64_t step, int64_t i)
+{
+    return (int64_t)((uint64_t)first + (uint64_t)step * (uint64_t)i);
+}
+
+static value integer_map(int64_t first, int64_t step)
 {
     value map = map_new(region);
-    for (int64_t i = 0; i < count; i++)
-        map = map_put(region, map, value_integer((int64_t)((uint64_t)first + (uint64_t)i)),
+    for (int64_t i = 0; i < MANY; i++)
+        map = map_put(region, map, value_integer(key_at(first, step, i)),
                       value_string_format(region, "item %lld", (long long)i));
+    cr_assert_eq(map.object->kind, OBJECT_HASH_TABLE);
     return map;
 }
 
-static bool is_dense(value map)
+static void check_integers(value map, int64_t first, int64_t step)
 {
-    return map.object->kind == OBJECT_HASH_TABLE &&
-           hash_table_is_dense((const struct hash_table *)map.object);
-}
-
-static void check_dense(value map, int64_t first, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = 0; i < MANY; i++) {
         value found, item;
-        value key = value_integer((int64_t)((uint64_t)first + (uint64_t)i));
+        value key = value_integer(key_at(first, step, i));
         cr_assert(map_find_entry(map, key, &found, &item));
         cr_assert(value_identical(found, key));
         char text[32];
@@ -177,35 +187,40 @@ static void check_dense(value map, int64_t first, int64_t count)
     }
 }
 
-Test(value_hash_table, integers_in_order_need_no_index)
+// However the integers follow each other, none is far from its first slot.
+Test(value_hash_table, progressions_of_integers_spread_evenly)
 {
     static const int64_t firsts[] = {0, 1, -100, INT64_MIN, INT64_MAX - 50};
+    static const int64_t steps[] = {1,    -1,    2,       7,         10,       1000,
+                                    4096, 86400, 1 << 20, 1LL << 32, 1LL << 50};
     for (size_t i = 0; i < COUNT_OF(firsts); i++) {
-        value map = dense_map(firsts[i], MANY), item;
-        cr_assert(is_dense(map));
-        cr_assert_eq(map_count(map), MANY);
-        check_dense(map, firsts[i], MANY);
-        int64_t behind = (int64_t)((uint64_t)firsts[i] + MANY);
-        cr_assert(!map_find(map, value_integer(behind), &item));
-        cr_assert(!map_find(map, value_float(1.0), &item));
-        cr_assert(!map_find(map, value_nil(), &item));
-        value_release(region, map);
-        cr_assert_eq(region->live, 0, "%zu bytes are left", region->live);
+        for (size_t j = 0; j < COUNT_OF(steps); j++) {
+            value map = integer_map(firsts[i], steps[j]), item;
+            uint32_t reach = ((const struct hash_table *)map.object)->reach;
+            cr_assert_leq(reach, 32, "%u slots with step %lld", reach, (long long)steps[j]);
+            cr_assert_eq(map_count(map), MANY);
+            check_integers(map, firsts[i], steps[j]);
+            value behind = value_integer(key_at(firsts[i], steps[j], MANY));
+            cr_assert(!map_find(map, behind, &item));
+            cr_assert(!map_find(map, value_float(1.0), &item));
+            cr_assert(!map_find(map, value_nil(), &item));
+            value_release(region, map);
+            cr_assert_eq(region->live, 0, "%zu bytes are left", region->live);
+        }
     }
 }
 
-Test(value_hash_table, another_key_ends_the_order)
+Test(value_hash_table, other_keys_join_integers)
 {
     value keys[] = {value_integer(-1), value_integer(MANY + 1), value_float(1.0),
                     value_string_text(region, "k"), vector_new(region, 0)};
     for (size_t i = 0; i < COUNT_OF(keys); i++) {
-        value map = dense_map(0, MANY), item;
+        value map = integer_map(0, 1), item;
         map = map_put(region, map, value_integer(3), value_string_text(region, "item 3"));
-        cr_assert(is_dense(map));
+        cr_assert_eq(map_count(map), MANY);
         map = map_put(region, map, value_retain(keys[i]), value_integer(1));
-        cr_assert(!is_dense(map));
         cr_assert_eq(map_count(map), MANY + 1);
-        check_dense(map, 0, MANY);
+        check_integers(map, 0, 1);
         cr_assert(map_find(map, keys[i], &item));
         map = map_put(region, map, value_integer(MANY), value_nil());
         cr_assert_eq(map_count(map), MANY + 2);
@@ -215,51 +230,68 @@ Test(value_hash_table, another_key_ends_the_order)
     cr_assert_eq(region->live, 0, "%zu bytes are left", region->live);
 }
 
-Test(value_hash_table, a_shared_dense_map_stays_as_it_is)
+Test(value_hash_table, items_are_replaced_by_those_of_another_kind)
 {
-    value base = dense_map(5, MANY);
+    static const int64_t places[] = {0, MANY / 2, MANY - 1, MANY};
+    for (size_t i = 0; i < COUNT_OF(places); i++) {
+        value others[] = {value_nil(), value_float(1.5), value_string_text(region, "text"),
+                          vector_push(region, vector_new(region, 1), value_integer(1))};
+        for (size_t j = 0; j < COUNT_OF(others); j++) {
+            value map = map_new(region), item;
+            for (int64_t k = 0; k < MANY; k++)
+                map = map_put(region, map, value_integer(k), value_integer(INT64_MIN + k));
+            map = map_put(region, map, value_integer(places[i]), value_retain(others[j]));
+            cr_assert_eq(map_count(map), places[i] == MANY ? MANY + 1 : MANY);
+            for (int64_t k = 0; k < MANY; k++) {
+                cr_assert(map_find(map, value_integer(k), &item));
+                cr_assert(k == places[i] || item.integer == INT64_MIN + k);
+            }
+            cr_assert(map_find(map, value_integer(places[i]), &item));
+            cr_assert(value_identical(item, others[j]));
+            value_release(region, map);
+            value_release(region, others[j]);
+        }
+    }
+    cr_assert_eq(region->live, 0, "%zu bytes are left", region->live);
+}
+
+Test(value_hash_table, a_shared_map_of_integers_stays_as_it_is)
+{
+    value base = integer_map(5, 1);
     for (int64_t round = 0; round < 20; round++) {
         value other = map_put(region, value_retain(base), value_integer(5 + MANY), value_nil());
         cr_assert_eq(map_count(other), MANY + 1);
         other = map_remove(region, other, value_integer(5 + round));
         cr_assert_eq(map_count(other), MANY);
         value_release(region, other);
-        check_dense(base, 5, MANY);
+        check_integers(base, 5, 1);
     }
     base = map_put(region, base, value_integer(5 + MANY), value_nil());
-    cr_assert(is_dense(base));
+    cr_assert_eq(base.object->kind, OBJECT_HASH_TABLE);
     base = map_remove(region, base, value_integer(5 + MANY));
-    check_dense(base, 5, MANY);
+    check_integers(base, 5, 1);
     value_release(region, base);
     cr_assert_eq(region->live, 0, "%zu bytes are left", region->live);
 }
 
-Test(value_hash_table, a_dense_map_equals_the_same_entries_in_another_form)
+Test(value_hash_table, the_order_of_insertion_does_not_count)
 {
-    value dense = dense_map(0, MANY), shared = dense_map(0, MANY - 1), reversed = map_new(region);
-    char text[32];
-    snprintf(text, sizeof(text), "item %d", MANY - 1);
-    value trie = map_put(region, value_retain(shared), value_integer(MANY - 1),
-                         value_string_text(region, text));
+    value map = integer_map(0, 1), reversed = map_new(region);
     for (int64_t i = MANY - 1; i >= 0; i--)
         reversed = map_put(region, reversed, value_integer(i),
                            value_string_format(region, "item %lld", (long long)i));
-    cr_assert(is_dense(dense) && !is_dense(reversed));
-    cr_assert_eq(trie.object->kind, OBJECT_NODE);
-    value others[] = {trie, reversed};
-    for (size_t i = 0; i < 2; i++) {
-        cr_assert(value_identical(dense, others[i]) && value_identical(others[i], dense));
-        cr_assert_eq(value_hash(dense), value_hash(others[i]));
-        cr_assert_eq(value_compare_keys(dense, others[i]), 0);
-    }
-    cr_assert(!value_equal(dense, shared) && !value_equal(dense, dense_map(1, MANY)));
-    value odd = map_put(region, shared, vector_new(region, 0), value_nil());
-    cr_assert(!value_equal(dense, odd) && !value_equal(odd, dense));
+    cr_assert(value_identical(map, reversed) && value_identical(reversed, map));
+    cr_assert_eq(value_hash(map), value_hash(reversed));
+    cr_assert_eq(value_compare_keys(map, reversed), 0);
+    cr_assert(!value_equal(map, integer_map(1, 1)));
+    value fewer = map_remove(region, reversed, value_integer(0));
+    value odd = map_put(region, fewer, vector_new(region, 0), value_nil());
+    cr_assert(!value_equal(map, odd) && !value_equal(odd, map));
 }
 
-Test(value_hash_table, dense_maps_are_walked_copied_and_made_immortal)
+Test(value_hash_table, iterated_in_insertion_order_copied_and_made_immortal)
 {
-    value map = dense_map(-7, MANY), key, item;
+    value map = integer_map(-7, 1), key, item;
     struct map_cursor cursor = map_iterate(map);
     int64_t expected = -7;
     while (map_next(&cursor, &key, &item))
@@ -270,92 +302,11 @@ Test(value_hash_table, dense_maps_are_walked_copied_and_made_immortal)
 
     struct region *other = region_new(SIZE_MAX);
     value copy = value_copy(other, map);
-    cr_assert(is_dense(copy) && value_identical(copy, map));
+    cr_assert(value_identical(copy, map));
     region_free(other);
 
     value_make_immortal(map);
     value changed = map_put(region, map, value_integer(0), value_nil());
-    check_dense(map, -7, MANY);
+    check_integers(map, -7, 1);
     cr_assert(map_find(changed, value_integer(0), &item) && value_is_nil(item));
-}
-
-// --- packed: a dense map of integers -------------------------------------------------------------
-
-static bool is_packed(value map)
-{
-    return is_dense(map) && hash_table_is_packed((const struct hash_table *)map.object);
-}
-
-static value packed_map(struct region *in, int64_t count)
-{
-    value map = map_new(in);
-    for (int64_t i = 0; i < count; i++)
-        map = map_put(in, map, value_integer(i), value_integer(INT64_MIN + i));
-    cr_assert(is_packed(map));
-    return map;
-}
-
-// All items but those from `first` to `end`.
-static void check_packed(value map, int64_t count, int64_t first, int64_t end)
-{
-    value item;
-    for (int64_t i = 0; i < count; i++) {
-        cr_assert(map_find(map, value_integer(i), &item));
-        if (i < first || i >= end)
-            cr_assert(item.tag == VALUE_INTEGER && item.integer == INT64_MIN + i);
-    }
-}
-
-Test(value_hash_table, integers_are_packed_until_another_item_comes)
-{
-    static const int64_t places[] = {0, MANY / 2, MANY - 1, MANY};
-    for (size_t i = 0; i < COUNT_OF(places); i++) {
-        value others[] = {value_nil(), value_float(1.5), value_string_text(region, "text"),
-                          vector_push(region, vector_new(region, 1), value_integer(1))};
-        for (size_t j = 0; j < COUNT_OF(others); j++) {
-            value map = packed_map(region, MANY), item;
-            map = map_put(region, map, value_integer(places[i]), value_retain(others[j]));
-            cr_assert(is_dense(map) && !is_packed(map));
-            cr_assert_eq(map_count(map), places[i] == MANY ? MANY + 1 : MANY);
-            check_packed(map, MANY, places[i], places[i] + 1);
-            cr_assert(map_find(map, value_integer(places[i]), &item));
-            cr_assert(value_identical(item, others[j]));
-            value_release(region, map);
-            value_release(region, others[j]);
-        }
-    }
-    cr_assert_eq(region->live, 0, "%zu bytes are left", region->live);
-}
-
-Test(value_hash_table, a_packed_map_takes_another_key_or_is_shared)
-{
-    value map = packed_map(region, MANY);
-    map = map_put(region, map, value_integer(7), value_integer(INT64_MIN + 7));
-    cr_assert(is_packed(map));
-    value other = map_put(region, value_retain(map), value_integer(3), value_nil());
-    cr_assert_eq(other.object->kind, OBJECT_NODE);
-    check_packed(other, MANY, 3, 4);
-    check_packed(map, MANY, 0, 0);
-    value_release(region, other);
-    map = map_put(region, map, value_float(0.5), value_nil());
-    cr_assert(!is_dense(map));
-    check_packed(map, MANY, 0, 0);
-    value_release(region, map);
-    cr_assert_eq(region->live, 0, "%zu bytes are left", region->live);
-}
-
-Test(value_hash_table, packed_maps_are_compared_copied_and_made_immortal)
-{
-    value map = packed_map(region, MANY);
-    struct region *other = region_new(SIZE_MAX);
-    value copy = value_copy(other, map), same = packed_map(other, MANY);
-    check_packed(copy, MANY, 0, 0);
-    cr_assert(value_identical(map, copy) && value_hash(map) == value_hash(same));
-    value_make_immortal(map);
-    same = map_put(other, same, value_integer(0), value_nil());
-    cr_assert(!value_equal(map, same) && !value_equal(same, map));
-    value changed = map_put(other, map, value_integer(1), value_nil());
-    check_packed(changed, MANY, 1, 2);
-    check_packed(map, MANY, 0, 0);
-    region_free(other);
 }

@@ -28,7 +28,7 @@ static inline value entries_key(const struct object *part, size_t i)
     case OBJECT_VECTOR: return ((const struct vector *)part)->items[i];
     case OBJECT_RECORD: return ((const struct record *)part)->shape->keys[i];
     case OBJECT_FLAT: return ((const struct flat *)part)->entries[i * part->stride];
-    case OBJECT_HASH_TABLE: return hash_table_key((const struct hash_table *)part, i);
+    case OBJECT_HASH_TABLE: return ((const struct hash_table *)part)->entries[i * part->stride];
     case OBJECT_NODE: return ((const struct node *)part)->entries[i * part->stride];
     default: return ((const struct collision *)part)->entries[i * part->stride];
     }
@@ -39,7 +39,7 @@ static inline value entries_item(const struct object *part, size_t i)
     switch (part->kind) {
     case OBJECT_RECORD: return ((const struct record *)part)->slots[i];
     case OBJECT_FLAT: return ((const struct flat *)part)->entries[i * 2 + 1];
-    case OBJECT_HASH_TABLE: return hash_table_item((const struct hash_table *)part, i);
+    case OBJECT_HASH_TABLE: return ((const struct hash_table *)part)->entries[i * 2 + 1];
     case OBJECT_NODE: return ((const struct node *)part)->entries[i * 2 + 1];
     default: return ((const struct collision *)part)->entries[i * 2 + 1];
     }

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "value/collection/hash_table.h"
 #include "value/collection/shape.h"
 #include "value/collection/sort.h"
 #include "value/collection/table.h"
@@ -182,7 +183,11 @@ value map_put(struct region *region, value map, value key, value item)
     }
     bool added;
     value items[2] = {key, item};
-    struct object *table = table_put(region, map.object, items, &added);
+    struct object *table;
+    if (map.object->kind == OBJECT_HASH_TABLE)  // most large maps are built in one
+        table = hash_table_put(region, (struct hash_table *)map.object, items, &added);
+    else
+        table = table_put(region, map.object, items, &added);
     return map_value(table, map.aux + added);
 }
 

@@ -39,3 +39,22 @@
                (when (> *failures* before) (format t "  in the test ~S~%" name))))
   (format t "~D passed, ~D failed~%" (- *checks* *failures*) *failures*)
   (zerop *failures*))
+
+;;; Code of a user, in a package of its own: frames of the agent's package are never shown.
+
+(defpackage "CADRE-TEST-USER" (:use "COMMON-LISP"))
+
+(defmacro as-user (&body body)
+  "Run BODY in the user's package, without the compiler's warnings."
+  `(let ((*package* (find-package "CADRE-TEST-USER"))
+         (*error-output* (make-broadcast-stream)))
+     (handler-bind ((warning #'muffle-warning)) ,@body)))
+
+(defun evaluate-as-user (&rest texts)
+  "Value of the last of TEXTS, with the debug information that evaluations of a session have."
+  (as-user
+    (let ((value nil))
+      (dolist (text texts value)
+        (setf value (funcall (compile nil `(lambda ()
+                                             (declare (optimize (debug 3)))
+                                             ,(read-from-string text)))))))))

@@ -1,0 +1,29 @@
+;;;; Messages of the control channel.
+
+(in-package "CADRE-AGENT")
+
+(define-test "channel: little-endian words"
+  (let ((octets (octets "01234567")))
+    (setf (u32-at octets 2) #x04030201)
+    (check octets (coerce '(48 49 1 2 3 4 54 55) 'octets))
+    (check (u32-at octets 2) #x04030201)
+    (setf (u32-at octets 0) #xffffffff)
+    (check (u32-at octets 0) #xffffffff)))
+
+(define-test "channel: a payload is one JSON object"
+  (flet ((payload (text &optional (start 0))
+           (let ((octets (octets text))) (parse-payload octets start (- (length octets) start)))))
+    (check (payload "") '(:object))
+    (check (payload "{\"a\":1} ") '(:object "a" 1))
+    (check (payload "xx{\"a\":1}" 2) '(:object "a" 1))
+    (dolist (text '("[1]" "1" "{" "{} {}" "no"))
+      (check (payload text) :malformed))))
+
+(define-test "channel: limits of a request"
+  (let ((call (make-request-call 7 (parse "{\"op\":\"evaluate\",\"limits\":{\"timeout\":5}}"))))
+    (check (call-number call) 7)
+    (check (call-operation call) "evaluate")
+    (check (call-timeout call) 5)
+    (check (call-max-output call) 100000))
+  (check (call-operation (make-request-call 1 (parse "{\"op\":3}"))) "")
+  (check (call-max-output (make-request-call 1 (parse "{\"limits\":{\"max_output\":0}}"))) 1))

@@ -90,25 +90,15 @@ static bool find_part(value record, const char *name, value *ret_part)
 
 // --- reading -------------------------------------------------------------------------------------
 
-static bool refuse(struct diagnostic *diagnostic, struct span name, const char *why)
-{
-    *diagnostic = (struct diagnostic){.kind = INVALID_TOOL};
-    int length = name.length > 80 ? 80 : (int)name.length;
-    snprintf(diagnostic->op, sizeof(diagnostic->op), "%.*s", length, name.data);
-    snprintf(diagnostic->message, sizeof(diagnostic->message), "invalid tool '%.*s': %.300s",
-             length, name.data, why);
-    return false;
-}
-
 static bool read_constant(struct data_tool *tool, struct span name, value text,
                           struct diagnostic *diagnostic)
 {
     struct error error = {0};
     if (text.tag != VALUE_STRING)
-        return refuse(diagnostic, name, "constant_edn must be a string");
+        return tool_table_refuse(diagnostic, name, "constant_edn must be a string");
     tool->region = region_new(CONSTANT_BYTES);
     if (!edn_read(tool->region, value_text(text), NULL, &tool->constant, &error))
-        return refuse(diagnostic, name, error.message);
+        return tool_table_refuse(diagnostic, name, error.message);
     return true;
 }
 
@@ -117,7 +107,7 @@ static bool read_program(struct data_tool *tool, struct span name, value text,
                          struct diagnostic *diagnostic)
 {
     if (text.tag != VALUE_STRING)
-        return refuse(diagnostic, name, "program must be a string");
+        return tool_table_refuse(diagnostic, name, "program must be a string");
     struct span source = value_text(text);
     struct run_limits limits;
     run_limits_default(&limits);
@@ -128,9 +118,9 @@ static bool read_program(struct data_tool *tool, struct span name, value text,
     tool->program = program_compile(&options, &why);
     memory_free(call);
     if (!tool->program)
-        return refuse(diagnostic, name, why.message);
+        return tool_table_refuse(diagnostic, name, why.message);
     if (!program_check_names(tool->program, value_nil(), &why))
-        return refuse(diagnostic, name, why.message);
+        return tool_table_refuse(diagnostic, name, why.message);
     return true;
 }
 
@@ -155,7 +145,7 @@ static bool read_behaviour(struct data_tool *tool, struct span name, value recor
 {
     value part;
     if (count_behaviours(record) > 1)
-        return refuse(diagnostic, name, "more than one behaviour");
+        return tool_table_refuse(diagnostic, name, "more than one behaviour");
     if (host && find_part(record, "remote", &part) && value_is_true(part)) {
         tool->host = host;
         tool->remote_name = memory_copy_text(name.data, name.length);
@@ -163,7 +153,7 @@ static bool read_behaviour(struct data_tool *tool, struct span name, value recor
     }
     if (find_part(record, "delay_ms", &part)) {
         if (part.tag != VALUE_INTEGER || part.integer < 0)
-            return refuse(diagnostic, name, "delay_ms must be an integer from 0");
+            return tool_table_refuse(diagnostic, name, "delay_ms must be an integer from 0");
         tool->delay_ms = part.integer;
     }
     if (find_part(record, "constant_edn", &part))
@@ -175,7 +165,7 @@ static bool read_behaviour(struct data_tool *tool, struct span name, value recor
     }
     if (find_part(record, "error", &part)) {
         if (part.tag != VALUE_STRING)
-            return refuse(diagnostic, name, "error must be a string");
+            return tool_table_refuse(diagnostic, name, "error must be a string");
         tool->error = memory_copy_text(value_text(part).data, value_text(part).length);
         return true;
     }
@@ -185,8 +175,8 @@ static bool read_behaviour(struct data_tool *tool, struct span name, value recor
         tool->echo = true;
         return true;
     }
-    return refuse(diagnostic, name,
-                  "no behaviour; give constant, constant_edn, echo, error or program");
+    return tool_table_refuse(diagnostic, name,
+                             "no behaviour; give constant, constant_edn, echo, error or program");
 }
 
 static bool read_text(value record, const char *key, struct span name, struct span *ret_text,
@@ -199,11 +189,11 @@ static bool read_text(value record, const char *key, struct span name, struct sp
     if (part.tag != VALUE_STRING) {
         char why[80];
         snprintf(why, sizeof(why), "%s must be a string", key);
-        return refuse(diagnostic, name, why);
+        return tool_table_refuse(diagnostic, name, why);
     }
     *ret_text = value_text(part);
     if (ret_text->length == 0 && strcmp(key, "signature") == 0)
-        return refuse(diagnostic, name, "the signature is empty");
+        return tool_table_refuse(diagnostic, name, "the signature is empty");
     return true;
 }
 
@@ -211,7 +201,7 @@ static bool add_one(struct tool_table *table, struct data_tool **tools, struct s
                     value record, const struct remote_host *host, struct diagnostic *diagnostic)
 {
     if (record.tag != VALUE_MAP)
-        return refuse(diagnostic, name, "must be an object");
+        return tool_table_refuse(diagnostic, name, "must be an object");
     struct data_tool *tool = memory_alloc_zero(sizeof(*tool));
     tool->next = *tools;
     *tools = tool;
@@ -241,7 +231,7 @@ bool data_tools_add(struct tool_table *table, struct data_tool **tools, value de
     value name, record;
     while (map_next(&cursor, &name, &record)) {
         if (name.tag != VALUE_STRING && name.tag != VALUE_KEYWORD)
-            return refuse(ret_diagnostic, SPAN("?"), "the name must be a string");
+            return tool_table_refuse(ret_diagnostic, SPAN("?"), "the name must be a string");
         if (!add_one(table, tools, value_text(name), record, host, ret_diagnostic))
             return false;
     }

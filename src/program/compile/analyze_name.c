@@ -272,14 +272,14 @@ static struct expression *analyze_qualified(struct analysis *analysis, const str
 uint32_t tool_index(struct analysis *analysis, struct span name, const struct form *form)
 {
     const struct tool_table *tools = analysis->program->tools;
-    int index = tool_find(tools, name);
+    int index = tool_table_find(tools, name);
     if (index >= 0)
         return (uint32_t)index;
     struct name_list names = {0};
-    tool_names(tools, &names);
+    tool_table_names(tools, &names);
     const char *known = name_list_text(&names);
     struct diagnostic *diagnostic = analysis->compilation->diagnostic;
-    tool_suggest(tools, name, diagnostic);
+    tool_table_suggest(tools, name, diagnostic);
     char op[DIAGNOSTIC_OP_SIZE];
     int length = name.length > 80 ? 80 : (int)name.length;
     snprintf(op, sizeof(op), "%.*s", length, name.data);
@@ -305,7 +305,7 @@ struct expression *analyze_gone_tool(struct analysis *analysis, struct span name
 {
     enum { MESSAGE_SIZE = 160 };
     if (form->offset >= analysis->options->definition_bytes ||
-        tool_find(analysis->program->tools, name) >= 0)
+        tool_table_find(analysis->program->tools, name) >= 0)
         return NULL;
     char *message = analysis_alloc(analysis, MESSAGE_SIZE);
     snprintf(message, MESSAGE_SIZE, "unknown tool '%.*s' in a function kept in memory",

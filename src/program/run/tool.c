@@ -1,4 +1,3 @@
-// Calling tools: arguments, validation, cache, ledger.
 #include "program/run/tool.h"
 
 #include <math.h>
@@ -88,7 +87,7 @@ static void convert_deferred(void *data)
     deferred->v = convert(deferred->conversion, deferred->v);
 }
 
-// Recursion follows the data, so it looks at the stack. Borrows v.
+// Recursion follows the data, so it checks the stack. Borrows v.
 static value convert(const struct conversion *conversion, value v)
 {
     struct run *run = conversion->run;

@@ -1,20 +1,12 @@
-// Tools: what a program may call outside itself (docs/reference/language.md 14). A table of tools
-// is filled once by the host and then only read, so that several runs may share it.
+// Calls of tools (docs/reference/language.md 14): arguments, validation, cache, ledger.
 //
 // A call works on values of a region of its own: arguments are copied there, the result from there.
 // So a callback may run in another thread, and what it does wrong with memory cannot hurt the run.
 #pragma once
 
-#include "base/arena.h"
 #include "base/buffer.h"
 #include "program/run/run.h"
-#include "signature/signature.h"
-
-struct diagnostic;
-struct tool_call;
-
-// Returns true and sets call->result, or false by way of tool_call_fail().
-typedef bool tool_fn(void *data, struct tool_call *call);
+#include "program/run/tool_table.h"
 
 enum {
     TOOL_ERROR_LENGTH = 500,   // code points of an error text that are kept
@@ -39,49 +31,6 @@ bool tool_call_run(tool_fn *function, void *data, struct tool_call *call);
 bool tool_call_fail(struct tool_call *call, struct span text);
 
 #define TOOL_LATE "no answer within the time limit of the run (option timeout)"
-
-enum tool_flags {
-    TOOL_SKIP = 1,   // has no signature on purpose
-    TOOL_CACHE = 2,  // equal arguments, equal result within one run
-};
-
-struct tool {
-    char *name;
-    tool_fn *function;
-    void *data;
-    const struct signature *signature;  // or NULL
-    char *signature_text;               // or NULL
-    char *description;                  // or NULL
-    unsigned flags;
-};
-
-struct tool_table {
-    struct arena arena;
-    struct tool *tools;
-    size_t count;
-    size_t capacity;
-};
-
-void tool_table_init(struct tool_table *table);
-void tool_table_release(struct tool_table *table);
-
-struct tool_definition {
-    struct span name;
-    tool_fn *function;
-    void *data;
-    struct span signature;    // empty: none
-    struct span description;  // empty: none
-    unsigned flags;
-};
-// False and a diagnostic of kind INVALID_TOOL when the definition is wrong.
-bool tool_table_add(struct tool_table *table, const struct tool_definition *definition,
-                    struct diagnostic *ret_diagnostic);
-
-bool name_is_symbol(struct span name);                            // without a namespace
-int tool_find(const struct tool_table *table, struct span name);  // -1: no such tool
-struct name_list;
-void tool_names(const struct tool_table *table, struct name_list *list);  // sorted
-void tool_suggest(const struct tool_table *table, struct span name, struct diagnostic *diagnostic);
 
 // --- in a run ------------------------------------------------------------------------------------
 struct ledger_entry {

@@ -1,4 +1,5 @@
-// The table of tools: registration and names.
+#include "program/run/tool_table.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,6 @@
 #include "program/compile/compilation.h"
 #include "program/compile/name_list.h"
 #include "program/compile/suggest.h"
-#include "program/run/tool.h"
 
 enum { TABLE_BYTES = 16 * 1024 * 1024 };
 
@@ -40,7 +40,7 @@ bool name_is_symbol(struct span name)
     return name.length > 0 && !number;
 }
 
-static bool refuse(struct diagnostic *diagnostic, struct span name, const char *why)
+bool tool_table_refuse(struct diagnostic *diagnostic, struct span name, const char *why)
 {
     *diagnostic = (struct diagnostic){.kind = INVALID_TOOL};
     int length = name.length > 80 ? 80 : (int)name.length;
@@ -74,11 +74,11 @@ bool tool_table_add(struct tool_table *table, const struct tool_definition *defi
 {
     struct span name = definition->name;
     if (!name_is_symbol(name))
-        return refuse(ret_diagnostic, name, "the name is not a symbol");
+        return tool_table_refuse(ret_diagnostic, name, "the name is not a symbol");
     if (!definition->function)
-        return refuse(ret_diagnostic, name, "there is no function");
-    if (tool_find(table, name) >= 0)
-        return refuse(ret_diagnostic, name, "the name is taken");
+        return tool_table_refuse(ret_diagnostic, name, "there is no function");
+    if (tool_table_find(table, name) >= 0)
+        return tool_table_refuse(ret_diagnostic, name, "the name is taken");
     struct tool tool = {
         .function = definition->function, .data = definition->data, .flags = definition->flags};
     if (definition->signature.length) {
@@ -86,18 +86,18 @@ bool tool_table_add(struct tool_table *table, const struct tool_definition *defi
         if (!signature_parse(&table->arena, definition->signature, &tool.signature, &error)) {
             char why[400];
             snprintf(why, sizeof(why), "unreadable signature: %.300s", error.message);
-            return refuse(ret_diagnostic, name, why);
+            return tool_table_refuse(ret_diagnostic, name, why);
         }
     }
     if (!copy_text(table, name, &tool.name) ||
         !copy_text(table, definition->signature, &tool.signature_text) ||
         !copy_text(table, definition->description, &tool.description) || !grow(table))
-        return refuse(ret_diagnostic, name, "no memory");
+        return tool_table_refuse(ret_diagnostic, name, "no memory");
     table->tools[table->count++] = tool;
     return true;
 }
 
-int tool_find(const struct tool_table *table, struct span name)
+int tool_table_find(const struct tool_table *table, struct span name)
 {
     for (size_t i = 0; table && i < table->count; i++) {
         if (span_equal_text(name, table->tools[i].name))
@@ -111,7 +111,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-void tool_names(const struct tool_table *table, struct name_list *list)
+void tool_table_names(const struct tool_table *table, struct name_list *list)
 {
     enum { MOST_LISTED = 256 };
     const char *names[MOST_LISTED] = {0};
@@ -124,7 +124,8 @@ void tool_names(const struct tool_table *table, struct name_list *list)
     list->count = total;
 }
 
-void tool_suggest(const struct tool_table *table, struct span name, struct diagnostic *diagnostic)
+void tool_table_suggest(const struct tool_table *table, struct span name,
+                        struct diagnostic *diagnostic)
 {
     struct suggestion best = {0};
     for (size_t i = 0; table && i < table->count; i++)

@@ -39,17 +39,20 @@ struct cadre_inputs {
     char error[CADRE_MESSAGE_SIZE];
 };
 
-// Memory that may be short: NULL then.
+// --- cadre.c: memory that may be short: NULL then ---
 void *cadre_new_zero(size_t size);
 char *cadre_copy_text(struct span text);
 
+// --- cadre_value.c: values ---
 cadre_value cadre_value_of(value v);
 
+// --- cadre_host.c: hosts ---
 cadre_host *cadre_host_retain(cadre_host *host);
+
+// --- cadre_inputs.c: inputs ---
 struct input_map *input_map_retain(struct input_map *map);
 void input_map_release(struct input_map *map);
 struct input_signature *input_signature_retain(struct input_signature *signature);
 void input_signature_release(struct input_signature *signature);
-
 // The definitions of a memory, empty for none (or NULL).
 struct span input_map_definitions(const struct input_map *memory);

@@ -64,7 +64,7 @@ void run_check_callable(struct run *run, const struct builtin *self, unsigned ar
 
 // Calls F. Borrows f, consumes the arguments, returns an owned value. Not callable: NOT_CALLABLE.
 value run_call(struct run *run, value f, value *arguments, size_t count);
-// (f item) where the item stays the caller's: the fast way for predicates and key functions.
+// (f item) where the item stays the caller's: the cheapest way for predicates and key functions.
 value run_call_on(struct run *run, value f, value item);
 static inline bool run_test(struct run *run, value f, value item)
 {
@@ -121,7 +121,7 @@ value caller_call2(struct caller *caller, value a, value b);
 //     sequence_start(run, self, 2, &items, arguments[1]);   // consumes; type_error unless S
 //     while (sequence_next(&items, &item)) …                // item is owned by the caller
 //     sequence_end(&items);                                 // not needed before raising
-// Each step ticks one unit of fuel.
+// Each step spends one unit of fuel.
 struct sequence {
     struct run *run;
     // vector of the items (maps and sets: sorted when started), a string, a range (range.h) or nil

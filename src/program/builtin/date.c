@@ -50,7 +50,7 @@ static int month_length(int year, int month)
 
 // --- reading -------------------------------------------------------------------------------------
 
-static bool take_byte(struct span *text, char byte)
+static bool read_byte(struct span *text, char byte)
 {
     if (text->length == 0 || text->data[0] != byte)
         return false;
@@ -59,7 +59,7 @@ static bool take_byte(struct span *text, char byte)
     return true;
 }
 
-static bool take_digits(struct span *text, size_t count, int *ret_number)
+static bool read_digits(struct span *text, size_t count, int *ret_number)
 {
     if (text->length < count)
         return false;
@@ -76,12 +76,12 @@ static bool take_digits(struct span *text, size_t count, int *ret_number)
     return true;
 }
 
-static bool take_date(struct span *text, int64_t *ret_epoch_day)
+static bool read_date(struct span *text, int64_t *ret_epoch_day)
 {
     struct calendar date;
-    if (!take_digits(text, 4, &date.year) || !take_byte(text, '-') ||
-        !take_digits(text, 2, &date.month) || !take_byte(text, '-') ||
-        !take_digits(text, 2, &date.day))
+    if (!read_digits(text, 4, &date.year) || !read_byte(text, '-') ||
+        !read_digits(text, 2, &date.month) || !read_byte(text, '-') ||
+        !read_digits(text, 2, &date.day))
         return false;
     if (date.year < MIN_YEAR || date.month < 1 || date.month > 12 || date.day < 1 ||
         date.day > month_length(date.year, date.month))
@@ -90,11 +90,11 @@ static bool take_date(struct span *text, int64_t *ret_epoch_day)
     return true;
 }
 
-static bool take_fraction(struct span *text, int32_t *ret_nanos)
+static bool read_fraction(struct span *text, int32_t *ret_nanos)
 {
     int32_t nanos = 0;
     int digits = 0;
-    for (int digit; digits < 9 && take_digits(text, 1, &digit); digits++)
+    for (int digit; digits < 9 && read_digits(text, 1, &digit); digits++)
         nanos = nanos * 10 + digit;
     if (digits == 0)
         return false;
@@ -104,16 +104,16 @@ static bool take_fraction(struct span *text, int32_t *ret_nanos)
     return true;
 }
 
-static bool take_time(struct span *text, int64_t *ret_seconds, int32_t *ret_nanos)
+static bool read_time(struct span *text, int64_t *ret_seconds, int32_t *ret_nanos)
 {
     int hour, minute, second = 0;
     *ret_nanos = 0;
-    if (!take_digits(text, 2, &hour) || !take_byte(text, ':') || !take_digits(text, 2, &minute))
+    if (!read_digits(text, 2, &hour) || !read_byte(text, ':') || !read_digits(text, 2, &minute))
         return false;
-    if (take_byte(text, ':')) {
-        if (!take_digits(text, 2, &second))
+    if (read_byte(text, ':')) {
+        if (!read_digits(text, 2, &second))
             return false;
-        if (take_byte(text, '.') && !take_fraction(text, ret_nanos))
+        if (read_byte(text, '.') && !read_fraction(text, ret_nanos))
             return false;
     }
     if (hour > 23 || minute > 59 || second > 59)
@@ -122,17 +122,17 @@ static bool take_time(struct span *text, int64_t *ret_seconds, int32_t *ret_nano
     return true;
 }
 
-static bool take_offset(struct span *text, int64_t *ret_seconds)
+static bool read_offset(struct span *text, int64_t *ret_seconds)
 {
-    if (take_byte(text, 'Z')) {
+    if (read_byte(text, 'Z')) {
         *ret_seconds = 0;
         return true;
     }
-    int sign = take_byte(text, '+') ? 1 : take_byte(text, '-') ? -1 : 0;
+    int sign = read_byte(text, '+') ? 1 : read_byte(text, '-') ? -1 : 0;
     int hours, minutes = 0;
-    if (sign == 0 || !take_digits(text, 2, &hours))
+    if (sign == 0 || !read_digits(text, 2, &hours))
         return false;
-    if (take_byte(text, ':') && !take_digits(text, 2, &minutes))
+    if (read_byte(text, ':') && !read_digits(text, 2, &minutes))
         return false;
     if (hours > 18 || minutes > 59 || (hours == 18 && minutes > 0))
         return false;
@@ -157,7 +157,7 @@ static int64_t divide_down(int64_t dividend, int64_t divisor)
 enum date_result date_parse(struct span text, int64_t *ret_epoch_day)
 {
     int64_t epoch_day;
-    if (!take_date(&text, &epoch_day) || text.length > 0)
+    if (!read_date(&text, &epoch_day) || text.length > 0)
         return DATE_UNREADABLE;
     *ret_epoch_day = epoch_day;
     return DATE_OK;
@@ -185,8 +185,8 @@ enum date_result instant_parse(struct span text, struct instant *ret_instant)
 {
     int64_t epoch_day, time, offset;
     int32_t nanos;
-    if (!take_date(&text, &epoch_day) || !take_byte(&text, 'T') ||
-        !take_time(&text, &time, &nanos) || !take_offset(&text, &offset) || text.length > 0)
+    if (!read_date(&text, &epoch_day) || !read_byte(&text, 'T') ||
+        !read_time(&text, &time, &nanos) || !read_offset(&text, &offset) || text.length > 0)
         return DATE_UNREADABLE;
     int64_t seconds = epoch_day * DAY_SECONDS + time - offset;
     if (!epoch_day_in_range(divide_down(seconds, DAY_SECONDS)))

@@ -148,7 +148,7 @@ static void write_string(struct formatter *formatter, const struct directive *di
     value_release(run->region, string);
 }
 
-static value plain_text(struct formatter *formatter, value v)
+static value unquoted_text(struct formatter *formatter, value v)
 {
     struct sink sink;
     sink_to_region(&sink, formatter->run->region);
@@ -188,7 +188,7 @@ static void write_number(struct formatter *formatter, const struct directive *di
 
 // --- conversions ---------------------------------------------------------------------------------
 
-static value take_argument(struct formatter *formatter)
+static value next_argument(struct formatter *formatter)
 {
     if (formatter->next >= formatter->count)
         builtin_fail(formatter->run, formatter->self, RUNTIME_ERROR,
@@ -210,7 +210,7 @@ static void format_decimal(struct formatter *formatter, const struct directive *
     if (!value_is_integer(v) && !whole)
         fail_argument(formatter, 'd', v);
     value integer = whole ? integer_from_double(run->region, v.number) : value_retain(v);
-    value digits = plain_text(formatter, integer);
+    value digits = unquoted_text(formatter, integer);
     write_number(formatter, directive, value_text(digits));
     value_release(run->region, digits);
     value_release(run->region, integer);
@@ -266,9 +266,9 @@ static void format_float(struct formatter *formatter, const struct directive *di
     if (!value_is_number(v))
         fail_argument(formatter, directive->conversion, v);
     if (v.tag == VALUE_FLOAT && !isfinite(v.number)) {
-        struct directive plain = *directive;
-        plain.has_precision = false;
-        write_string(formatter, &plain, plain_text(formatter, v));
+        struct directive whole = *directive;
+        whole.has_precision = false;
+        write_string(formatter, &whole, unquoted_text(formatter, v));
     } else if (directive->conversion == 'f') {
         format_fixed(formatter, directive, v);
     } else {
@@ -321,18 +321,18 @@ static void format_directive(struct formatter *formatter, const struct directive
     case '%': sink_byte(&formatter->sink, '%'); break;
     case 'n': sink_byte(&formatter->sink, '\n'); break;
     case 's':
-        write_string(formatter, directive, plain_text(formatter, take_argument(formatter)));
+        write_string(formatter, directive, unquoted_text(formatter, next_argument(formatter)));
         break;
     case 'b': {
-        bool truth = value_is_true(take_argument(formatter));
+        bool truth = value_is_true(next_argument(formatter));
         write_string(formatter, directive,
                      value_string_text(run->region, truth ? "true" : "false"));
         break;
     }
-    case 'd': format_decimal(formatter, directive, take_argument(formatter)); break;
+    case 'd': format_decimal(formatter, directive, next_argument(formatter)); break;
     case 'f':
-    case 'e': format_float(formatter, directive, take_argument(formatter)); break;
-    default: format_power_of_two(formatter, directive, take_argument(formatter)); break;
+    case 'e': format_float(formatter, directive, next_argument(formatter)); break;
+    default: format_power_of_two(formatter, directive, next_argument(formatter)); break;
     }
 }
 

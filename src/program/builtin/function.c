@@ -196,7 +196,7 @@ value builtin_some_fn(struct run *run, const struct builtin *self, value *argume
     return function_compose(run, &some_fn_type, arguments, count);
 }
 
-// all-of, any-of and none-of look for the first part whose truth is `truth`.
+// all-of, any-of and none-of search for the first part whose truth is `truth`.
 static bool any_part(struct run *run, const value *parts, size_t part_count, value item, bool truth)
 {
     bool found = false;

@@ -177,11 +177,11 @@ value builtin_assoc(struct run *run, const struct builtin *self, value *argument
     return result;
 }
 
-// Takes the item of a key out of a container, as map_take() does. Nil when there is none.
-static value take_item(struct run *run, value *container, value key, bool flexible)
+// Detaches the item of a key from a container, as map_detach() does. Nil when there is none.
+static value detach_item(struct run *run, value *container, value key, bool flexible)
 {
     value item;
-    if (container->tag == VALUE_MAP && map_take(run, container, key, &item))
+    if (container->tag == VALUE_MAP && map_detach(run, container, key, &item))
         return item;
     if ((container->tag == VALUE_MAP && !flexible) || !find_item(run, *container, key, &item))
         return value_nil();
@@ -198,7 +198,7 @@ value builtin_update(struct run *run, const struct builtin *self, value *argumen
     value container = arguments[0], key = arguments[1], f = arguments[2];
     argument_container(run, self, container);
     run_check_callable(run, self, 3, f);
-    value old = take_item(run, &container, key, true);
+    value old = detach_item(run, &container, key, true);
     value item = run_call_joined(run, f, &old, 1, arguments + 3, count - 3);
     value_release(run->region, f);
     return put_item(run, self, container, key, item);
@@ -230,7 +230,7 @@ static struct path path_descend(struct run *run, const struct builtin *self, val
             builtin_fail(run, self, RUNTIME_ERROR, "cannot go into %s on the path",
                          value_describe(container, (char[DESCRIBE_SIZE]){0}));
         path.containers[i] = container;
-        container = take_item(run, &path.containers[i], path.keys[i], flexible);
+        container = detach_item(run, &path.containers[i], path.keys[i], flexible);
     }
     *ret_item = container;
     return path;
@@ -322,7 +322,7 @@ static value merge_map_with(struct run *run, value f, value result, value map)
         value_retain(item);
         run_spend(run, 2);
         value old;
-        if (map_take(run, &result, key, &old))
+        if (map_detach(run, &result, key, &old))
             item = run_call2(run, f, old, item);
         result = map_put(run->region, result, value_retain(key), item);
     }
@@ -458,7 +458,7 @@ value builtin_update_vals(struct run *run, const struct builtin *self, value *ar
     for (size_t i = 0; i < vector_count(keys); i++) {
         run_spend(run, 1);
         value key = vector_at(keys, i), item = value_nil();
-        map_take(run, &map, key, &item);
+        map_detach(run, &map, key, &item);
         map = map_put(run->region, map, value_retain(key), run_call1(run, f, item));
     }
     value_release(run->region, keys);

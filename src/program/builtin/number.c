@@ -430,7 +430,7 @@ value builtin_not_equal(struct run *run, const struct builtin *self, value *argu
     return value_boolean(!all_equal(arguments, count));
 }
 
-// Are all adjacent pairs in one of two orders? Arguments behind the first false pair are not looked at.
+// Are all adjacent pairs in one of two orders? Arguments behind the first false pair are not checked.
 static value in_order(struct run *run, const struct builtin *self, const value *arguments,
                       size_t count, enum value_order wanted, enum value_order also)
 {

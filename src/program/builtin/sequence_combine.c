@@ -450,7 +450,7 @@ value builtin_combinations(struct run *run, const struct builtin *self, value *a
 
 // --- flatten -------------------------------------------------------------------------------------
 
-// A place in a vector that is being walked; the walk keeps its own stack because nesting is bounded
+// A place in a vector that is being flattened; the stack is explicit because nesting is bounded
 // by memory only.
 struct flatten_level {
     value vector;  // borrowed from the level above

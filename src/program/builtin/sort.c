@@ -14,7 +14,7 @@ struct comparator {
     value f;          // borrowed
 };
 
-// Sorting moves these, not the items. The prefix orders most keys without looking at them.
+// Sorting moves these, not the items. The prefix orders most keys without a comparison of the keys themselves.
 struct sort_entry {
     uint64_t prefix;
     uint32_t index;  // of item and key

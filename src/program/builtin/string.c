@@ -11,7 +11,7 @@
 
 // --- making --------------------------------------------------------------------------------------
 
-enum { SLICE = 256 * 1024 };  // bytes copied between two looks at the clock
+enum { SLICE = 256 * 1024 };  // bytes copied between two readings of the clock
 
 // Writes a long text in slices.
 static void write_text(struct run *run, struct sink *sink, struct span text)
@@ -25,7 +25,7 @@ static void write_text(struct run *run, struct sink *sink, struct span text)
     run_spend(run, 1 + text.length / 256);
 }
 
-static void write_plain(struct run *run, struct sink *sink, value v)
+static void write_unquoted(struct run *run, struct sink *sink, value v)
 {
     if (v.tag == VALUE_STRING) {
         write_text(run, sink, value_text(v));
@@ -36,7 +36,7 @@ static void write_plain(struct run *run, struct sink *sink, value v)
     run_spend(run, 1 + (sink->length - before) / 256);
 }
 
-// Appends the texts of the other arguments to the first one, a string that nobody else has.
+// Appends the texts of the other arguments to the first one, a string with one owner.
 static value append_texts(struct run *run, value *arguments, size_t count)
 {
     value result = arguments[0];
@@ -45,7 +45,7 @@ static value append_texts(struct run *run, value *arguments, size_t count)
         if (part.tag != VALUE_STRING) {
             struct sink sink;
             sink_to_region(&sink, run->region);
-            write_plain(run, &sink, part);
+            write_unquoted(run, &sink, part);
             value_release(run->region, part);
             part = sink_string(&sink);
         }
@@ -73,7 +73,7 @@ value builtin_str(struct run *run, const struct builtin *self, value *arguments,
     struct sink sink;
     sink_to_region(&sink, run->region);
     for (size_t i = 0; i < count; i++) {
-        write_plain(run, &sink, arguments[i]);
+        write_unquoted(run, &sink, arguments[i]);
         value_release(run->region, arguments[i]);
     }
     return sink_string(&sink);
@@ -82,16 +82,7 @@ value builtin_str(struct run *run, const struct builtin *self, value *arguments,
 value builtin_pr_str(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)self;
-    struct sink sink;
-    sink_to_region(&sink, run->region);
-    for (size_t i = 0; i < count; i++) {
-        if (i > 0)
-            sink_byte(&sink, ' ');
-        size_t before = sink.length;
-        value_print_to(&sink, arguments[i]);
-        run_spend(run, 1 + (sink.length - before) / 256);
-    }
-    return sink_string(&sink);
+    return text_of_all(run, arguments, count, true);
 }
 
 value builtin_join(struct run *run, const struct builtin *self, value *arguments, size_t count)
@@ -107,7 +98,7 @@ value builtin_join(struct run *run, const struct builtin *self, value *arguments
     for (bool first = true; sequence_step(&items, &item); first = false) {
         if (!first)
             write_text(run, &sink, between);
-        write_plain(run, &sink, item);
+        write_unquoted(run, &sink, item);
         value_release(run->region, item);
     }
     sequence_end(&items);

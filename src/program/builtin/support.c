@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+#include "value/text/print.h"
+#include "value/text/sink.h"
+
 int64_t argument_integer(struct run *run, const struct builtin *self, const value *arguments,
                          unsigned place)
 {
@@ -62,22 +65,22 @@ value vector_copy_items(struct run *run, const value *items, size_t count)
 value run_call_joined(struct run *run, value f, const value *first, size_t first_count,
                       const value *second, size_t second_count)
 {
-    enum { FEW = 8 };
-    value few[FEW], *all = few;
+    enum { ON_STACK = 8 };
+    value on_stack[ON_STACK], *all = on_stack;
     size_t count = first_count + second_count;
-    if (count > FEW)
+    if (count > ON_STACK)
         all = region_alloc(run->region, count * sizeof(value));
     if (first_count > 0)
         memcpy(all, first, first_count * sizeof(value));
     if (second_count > 0)
         memcpy(all + first_count, second, second_count * sizeof(value));
     value result = run_call(run, f, all, count);
-    if (count > FEW)
+    if (count > ON_STACK)
         region_return(run->region, all, count * sizeof(value));
     return result;
 }
 
-bool map_take(struct run *run, value *map, value key, value *ret_item)
+bool map_detach(struct run *run, value *map, value key, value *ret_item)
 {
     if (!map_find(*map, key, ret_item))
         return false;
@@ -97,4 +100,21 @@ value map_put_all(struct run *run, value map, value other)
     }
     value_release(run->region, other);
     return map;
+}
+
+value text_of_all(struct run *run, const value *values, size_t count, bool with_quotes)
+{
+    struct sink sink;
+    sink_to_region(&sink, run->region);
+    for (size_t i = 0; i < count; i++) {
+        size_t before = sink.length;
+        if (i > 0)
+            sink_byte(&sink, ' ');
+        if (values[i].tag == VALUE_STRING && !with_quotes)
+            sink_span(&sink, value_text(values[i]));
+        else
+            value_print_to(&sink, values[i]);
+        run_spend(run, 1 + (sink.length - before) / 256);
+    }
+    return sink_string(&sink);
 }

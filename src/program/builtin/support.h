@@ -26,7 +26,7 @@ void argument_positional_or_map(struct run *run, const struct builtin *self, con
 
 // --- vectors -------------------------------------------------------------------------------------
 
-// The elements of a vector that nobody else can see, to be changed in place; NULL when it is shared.
+// The elements of a vector with one owner, to be changed in place; NULL when it is shared.
 static inline value *vector_own_items(value v)
 {
     struct vector *vector = (struct vector *)v.object;
@@ -109,9 +109,15 @@ value vector_copy_items(struct run *run, const value *items, size_t count);
 
 // The item of a key, owned. When the map has no other owner nil is left in its place, so that an item
 // without other owners can be changed in place before it is put back. False when there is none.
-bool map_take(struct run *run, value *map, value key, value *ret_item);
+bool map_detach(struct run *run, value *map, value key, value *ret_item);
 // Puts all entries of `other` into `map`; consumes both.
 value map_put_all(struct run *run, value map, value other);
+
+// --- texts ---------------------------------------------------------------------------------------
+
+// The canonical texts of values with spaces between; strings without quotes, unless they are wanted.
+// Borrows the values.
+value text_of_all(struct run *run, const value *values, size_t count, bool with_quotes);
 
 // --- calls ---------------------------------------------------------------------------------------
 

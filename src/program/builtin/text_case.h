@@ -1,5 +1,5 @@
 // Upper and lower case of strings: the full Unicode mapping of each code point, without locale and
-// without rules that look at neighbours.
+// without rules that depend on neighbours.
 #pragma once
 
 #include "program/builtin/builtin.h"

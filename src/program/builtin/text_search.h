@@ -1,5 +1,5 @@
 // Searching in strings and cutting white space off, on characters (grapheme clusters) and code points.
-// Used by the string builtins and their Java-style names. All functions look at their arguments only.
+// Used by the string builtins and their Java-style names. All functions borrow their arguments.
 #pragma once
 
 #include "program/builtin/builtin.h"

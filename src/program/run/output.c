@@ -5,6 +5,7 @@
 #include "base/ascii.h"
 #include "base/utf8.h"
 #include "program/builtin/builtins.h"
+#include "program/builtin/support.h"
 #include "program/run/state.h"
 #include "value/text/print.h"
 #include "value/text/sink.h"
@@ -30,17 +31,7 @@ static void print_line(struct run *run, value line)
 value builtin_println(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)self;
-    struct sink sink;
-    sink_to_region(&sink, run->region);
-    for (size_t i = 0; i < count; i++) {
-        if (i > 0)
-            sink_byte(&sink, ' ');
-        if (arguments[i].tag == VALUE_STRING)
-            sink_span(&sink, value_text(arguments[i]));
-        else
-            value_print_to(&sink, arguments[i]);
-    }
-    print_line(run, sink_string(&sink));
+    print_line(run, text_of_all(run, arguments, count, false));
     return value_nil();
 }
 

@@ -92,7 +92,7 @@ static void count_value(struct measure *measure, value v)
         push_part(measure, v, v.object);
 }
 
-// Elements of a vector up to the first collection: the usual case, without a look at each part's kind.
+// Elements of a vector up to the first collection: the usual case, without a test of each part's kind.
 static size_t count_elements(struct measure *measure, const value *items, size_t count)
 {
     size_t size = 0, i = 0;

@@ -26,16 +26,15 @@ typedef value builtin_fn(struct run *run, const struct builtin *self, value *arg
 
 struct run {
     // hot: touched by every call
-    int64_t fuel;      // units until the clock is looked at again
+    int64_t fuel;      // units until the clock is read again
     char *stack_end;   // below this address a call moves to a new piece of stack
     const void *site;  // the call being evaluated, for the position of an error
     struct region *region;
-    uint64_t work;  // units ticked by builtins: fuel that is not a call
+    uint64_t work;  // units spent by builtins: fuel that is not a call
 
     struct run_limits limits;
-    struct run_state *state;  // the interpreter's own
-    struct regex_cache
-        *regexes;  // compiled patterns, NULL until needed; regex_cache_free() at the end
+    struct run_state *state;      // the interpreter's own
+    struct regex_cache *regexes;  // NULL until needed; regex_cache_free() at the end
 };
 
 // --- leaving -------------------------------------------------------------------------------------
@@ -58,7 +57,7 @@ _Noreturn void run_fail_value(struct run *run, value v);
 _Noreturn void run_leave(struct run *run);
 
 // --- fuel ----------------------------------------------------------------------------------------
-void run_refill(struct run *run);  // looks at the clock, raises TIMEOUT
+void run_refill(struct run *run);  // reads the clock, raises TIMEOUT
 
 // n units of work inside a builtin.
 static inline void run_spend(struct run *run, size_t n)

@@ -61,7 +61,7 @@ value regex_new(struct run *run, struct span pattern)
 // PCRE2 frees without telling the size, so each block is preceded by it.
 enum { BLOCK_HEAD = 16 };
 
-static void *cache_take(size_t size, void *data)
+static void *cache_alloc(size_t size, void *data)
 {
     struct regex_cache *cache = data;
     size_t total = size + BLOCK_HEAD;
@@ -90,7 +90,7 @@ struct regex_cache *regex_cache_of(struct run *run)
     cache->region = run->region;
     cache->run = run;
     cache->may_raise = true;
-    cache->memory = pcre2_general_context_create(cache_take, cache_give, cache);
+    cache->memory = pcre2_general_context_create(cache_alloc, cache_give, cache);
     CHECK(cache->memory);
     cache->context = pcre2_match_context_create(cache->memory);
     CHECK(cache->context);

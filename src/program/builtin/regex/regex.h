@@ -7,7 +7,7 @@
 //
 // A match never runs away. The subject is searched in windows of start positions with a small budget
 // of steps and a short look-ahead; only a window that needs more is tried again with a larger budget,
-// at last by an interpreter that is stopped at every item of the pattern to look at the clock. There
+// at last by an interpreter that is stopped at every item of the pattern to read the clock. There
 // the budget per start position is the run's regex_limit. The course depends on pattern and subject
 // alone, never on time, so equal runs end equally.
 #pragma once
@@ -17,8 +17,11 @@
 
 enum { REGEX_MAX_PATTERN = 256 };  // bytes
 
+// --- regex_pattern.c: the syntax ---
 // Is this a pattern? Needs no run: the analysis of a literal #"…".
 bool regex_check(struct span pattern, struct error *error);
+
+// --- regex.c: the value and its compiled form ---
 // The value of a pattern that regex_check() has accepted.
 value regex_new(struct run *run, struct span pattern);
 // Ends the machine code of a run; run->regexes may be NULL.
@@ -31,6 +34,7 @@ struct regex;
 struct regex *regex_compile(struct run *run, const struct builtin *self, value pattern);
 unsigned regex_group_count(const struct regex *regex);  // without group 0
 
+// --- regex_match.c: searching ---
 // The text being searched; must stay alive and unchanged.
 struct regex_subject {
     struct span text;

@@ -24,14 +24,14 @@ void regex_scan_start(struct run *run, const struct builtin *self, value pattern
     scan->subject.ascii = string_is_simple(string) || utf8_is_ascii(text.data, text.length);
     scan->position = 0;
     scan->group_count = regex_group_count(scan->regex) + 1;
-    scan->groups = scan->few;
-    if (scan->group_count > COUNT_OF(scan->few))
+    scan->groups = scan->own_groups;
+    if (scan->group_count > COUNT_OF(scan->own_groups))
         scan->groups = region_alloc(run->region, scan->group_count * sizeof(struct regex_group));
 }
 
 void regex_scan_end(struct regex_scan *scan)
 {
-    if (scan->groups != scan->few)
+    if (scan->groups != scan->own_groups)
         region_return(scan->run->region, scan->groups,
                       scan->group_count * sizeof(struct regex_group));
 }

@@ -15,7 +15,7 @@ struct regex_scan {
     size_t position;  // where the next search starts; behind the text when there is nothing left
     size_t group_count;
     struct regex_group *groups;  // of the last match; groups[0] is the whole
-    struct regex_group few[8];
+    struct regex_group own_groups[8];
 };
 
 void regex_scan_start(struct run *run, const struct builtin *self, value pattern, value string,

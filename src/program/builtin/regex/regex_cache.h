@@ -20,7 +20,7 @@ struct regex {
     uint32_t groups;
     uint64_t used;        // stamp of the last use
     size_t bytes_seen;    // of subjects, as long as no machine code exists
-    size_t starts_tried;  // since the last look at the clock
+    size_t starts_tried;  // since the clock was last read
 };
 
 struct regex_cache {
@@ -34,6 +34,7 @@ struct regex_cache {
     bool may_raise;  // a full region leaves the run; otherwise PCRE2 gets NULL
 };
 
+// --- regex.c: the cache ---
 struct regex_cache *regex_cache_of(struct run *run);
 // The pattern compiled for a use (enum regex_use); the Unicode one where that cannot be.
 struct regex_variant *regex_variant(struct regex_cache *cache, struct regex *regex, unsigned kind);

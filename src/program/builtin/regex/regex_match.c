@@ -46,8 +46,8 @@ static size_t next_boundary(struct span text, size_t offset)
     return offset;
 }
 
-// Called at every item of the pattern. One item may look at the whole subject, so a long subject
-// brings the next look at the clock nearer.
+// Called at every item of the pattern. One item may scan the whole subject, so with a long
+// subject the clock is read sooner.
 static int stepping_callout(pcre2_callout_block *block, void *data)
 {
     struct run *run = data;

@@ -125,7 +125,7 @@ pcre2_code *regex_pattern_compile(struct span pattern, unsigned variant,
     return compiled;
 }
 
-static void *check_take(size_t size, void *data)
+static void *check_alloc(size_t size, void *data)
 {
     (void)data;
     return memory_try_alloc(size);
@@ -139,7 +139,7 @@ static void check_give(void *pointer, void *data)
 
 bool regex_check(struct span pattern, struct error *error)
 {
-    pcre2_general_context *memory = pcre2_general_context_create(check_take, check_give, NULL);
+    pcre2_general_context *memory = pcre2_general_context_create(check_alloc, check_give, NULL);
     if (!memory)
         return error_set(error, ERROR_MEMORY, "no memory for a regex");
     pcre2_code *compiled = regex_pattern_compile(pattern, REGEX_SEARCH, memory, error);

@@ -6,7 +6,7 @@
 
 #include "program/compile/analysis.h"
 #include "program/compile/clojure_hints.h"
-#include "program/compile/name_list.h"
+#include "program/compile/suggest.h"
 #include "program/run/step.h"
 #include "value/collection/key_lookup.h"
 
@@ -123,7 +123,7 @@ static struct suggestion suggest_name(const struct program *program, const struc
 static const char *hint_for(const struct program *program, const struct global *global,
                             struct diagnostic *diagnostic, char text[SUGGESTION_TEXT])
 {
-    const char *advice = habit_advice(global->name);
+    const char *advice = clojure_hint_find(global->name);
     return advice ? advice : suggest_text(diagnostic, suggest_name(program, global), text);
 }
 

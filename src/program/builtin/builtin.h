@@ -29,14 +29,46 @@ enum builtin_flags {
     BUILTIN_IN_REGEX = 1 << 11,  // regex/
 };
 
+// What the interpreter does itself when the operands are small numbers (eval/eval_arithmetic.c). It
+// stands in a row among the flags: BUILTIN_ZERO | OPERATION(ADD).
+enum operation {
+    OPERATION_NONE,
+    OPERATION_ADD,
+    OPERATION_SUBTRACT,
+    OPERATION_MULTIPLY,
+    OPERATION_MAXIMUM,
+    OPERATION_MINIMUM,
+    OPERATION_QUOTIENT,
+    OPERATION_REMAINDER,
+    OPERATION_MODULO,
+    OPERATION_INCREMENT,
+    OPERATION_DECREMENT,
+    OPERATION_LESS,
+    OPERATION_GREATER,
+    OPERATION_LESS_EQUAL,
+    OPERATION_GREATER_EQUAL,
+    OPERATION_EQUAL,
+    OPERATION_IS_ZERO,
+    OPERATION_IS_POSITIVE,
+    OPERATION_IS_NEGATIVE,
+    OPERATION_IS_EVEN,
+    OPERATION_IS_ODD,
+    OPERATION_IS_NIL,
+    OPERATION_IS_SOME,
+    OPERATION_NOT,
+    OPERATION_ASSOC,
+    OPERATION_COUNT,
+};
+#define OPERATION(name) (OPERATION_##name << 16)
+
 enum { BUILTIN_ANY = 255 };  // as the highest count: no upper bound
 
 struct builtin {
     const char *name;
     builtin_fn *function;
-    uint8_t least;    // arguments
-    uint8_t highest;  // arguments, or BUILTIN_ANY
-    uint16_t flags;
+    uint8_t least;          // arguments
+    uint8_t highest;        // arguments, or BUILTIN_ANY
+    uint32_t flags;         // enum builtin_flags and OPERATION()
     const char *signature;  // "(filter f coll)"
     const char *doc;        // one sentence
 };
@@ -47,6 +79,11 @@ extern const size_t builtin_count;
 
 // The row of a name as written (`map`, `json/parse-string`, `.plusDays`), or NULL.
 const struct builtin *builtin_find(struct span name);
+
+static inline enum operation builtin_operation(const struct builtin *builtin)
+{
+    return (enum operation)(builtin->flags >> 16);
+}
 
 static inline bool builtin_accepts(const struct builtin *builtin, size_t count)
 {

@@ -24,7 +24,7 @@ struct function_scope {
 struct recur_target {
     uint32_t wanted;  // values
     struct pattern **patterns;
-    bool plain;
+    bool slots_only;
     bool has_rest;
     bool used;
     struct slot_set *entry;  // what is alive where recur jumps to, while liveness is in the loop
@@ -49,11 +49,17 @@ struct analysis {
 #define analysis_fail(analysis, kind, form, ...) \
     compilation_fail((analysis)->compilation, (kind), (form)->offset, __VA_ARGS__)
 
+// The analysis of one special form; `tail`: its value is that of the function or loop around it.
+typedef struct expression *special_fn(struct analysis *analysis, const struct form *form,
+                                      bool tail);
+
+// --- analyze.c: literals, calls, bodies ----------------------------------------------------------
+// The whole program.
+void analyze_program(struct compilation *compilation, struct program *program,
+                     const struct compile_options *options);
 void *analysis_alloc(struct analysis *analysis, size_t size);
 void *expression_new(struct analysis *analysis, enum expression_kind kind, size_t size,
                      const struct form *form);
-
-// --- analyze.c
 struct expression *analyze(struct analysis *analysis, const struct form *form, bool tail);
 struct expression **analyze_all(struct analysis *analysis, struct form **forms, size_t count);
 // Forms in order, value of the last: nil, the form itself, or a DO.
@@ -61,9 +67,9 @@ struct expression *analyze_body(struct analysis *analysis, struct form **forms, 
                                 const struct form *around, bool tail);
 struct expression *immediate_new(struct analysis *analysis, value v, const struct form *form);
 uint32_t constant_add(struct analysis *analysis, struct constant constant);
-uint32_t global_index(struct analysis *analysis, struct symbol *symbol, uint32_t offset);
+uint32_t global_intern(struct analysis *analysis, struct symbol *symbol, uint32_t offset);
 
-// --- analyze_name.c
+// --- analyze_name.c: symbols ---------------------------------------------------------------------
 struct expression *analyze_symbol(struct analysis *analysis, const struct form *form,
                                   bool unbound_is_nil);
 bool symbol_is_qualified(const struct symbol *symbol);
@@ -75,7 +81,7 @@ struct expression *analyze_gone_tool(struct analysis *analysis, struct span name
                                      const struct form *form);
 bool symbol_is_placeholder(const struct symbol *symbol);
 
-// --- analyze_bind.c
+// --- analyze_bind.c: bindings and loops ----------------------------------------------------------
 uint32_t slot_new(struct analysis *analysis);
 struct binding *bind_local(struct analysis *analysis, struct symbol *symbol, uint32_t slot);
 void unbind(struct binding *binding);
@@ -92,35 +98,26 @@ struct pattern *analyze_pattern(struct analysis *analysis, struct scope *scope,
                                 const struct form *form);
 struct binding_step *analyze_steps(struct analysis *analysis, struct scope *scope,
                                    const struct form *vector, const char *op);
-struct expression *analyze_let(struct analysis *analysis, const struct form *form, bool tail);
-struct expression *analyze_loop(struct analysis *analysis, const struct form *form);
-struct expression *analyze_recur(struct analysis *analysis, const struct form *form, bool tail);
-struct expression *analyze_for(struct analysis *analysis, const struct form *form, bool collects);
+special_fn analyze_let, analyze_loop, analyze_recur, analyze_for;
 
-// --- analyze.c: the whole program
-void analyze_program(struct compilation *compilation, struct program *program,
-                     const struct compile_options *options);
-// --- analyze_function.c
-struct expression *analyze_fn(struct analysis *analysis, const struct form *form);
+// --- analyze_function.c: functions and definitions -----------------------------------------------
+special_fn analyze_fn, analyze_def, analyze_defn;
 struct expression *analyze_short_fn(struct analysis *analysis, const struct form *form);
-struct expression *analyze_def(struct analysis *analysis, const struct form *form, bool once);
-struct expression *analyze_defn(struct analysis *analysis, const struct form *form);
 
-// --- analyze_special.c
-struct expression *analyze_special(struct analysis *analysis, const struct form *form,
-                                   enum special special, bool tail);
-// --- analyze_thread.c
-struct expression *analyze_thread(struct analysis *analysis, const struct form *form,
-                                  enum special special, bool tail);
-// --- analyze_where.c
-struct expression *analyze_where(struct analysis *analysis, const struct form *form);
+// --- analyze_special.c: the other special forms --------------------------------------------------
+special_fn analyze_special;
 
-// --- literals.c
+// --- analyze_thread.c: threading -----------------------------------------------------------------
+special_fn analyze_thread;
+
+// --- literals.c: checks --------------------------------------------------------------------------
 bool form_is_constant(const struct form *form);
 // Regexes must be valid, constant keys of a map or set different: of this form, of all forms in it.
 void check_literal(struct analysis *analysis, const struct form *form);
 void check_constant(struct analysis *analysis, const struct form *form);
 
-// --- liveness.c, selection.c
+// --- liveness.c: last uses -----------------------------------------------------------------------
 void liveness_mark(struct code *code);
-void selection_apply(struct code *code, bool plain);
+
+// --- specialize.c: evaluators --------------------------------------------------------------------
+void specialize(struct code *code, bool unoptimised);

@@ -41,7 +41,7 @@ uint32_t constant_add(struct analysis *analysis, struct constant constant)
     return (uint32_t)analysis->constants.count - 1;
 }
 
-uint32_t global_index(struct analysis *analysis, struct symbol *symbol, uint32_t offset)
+uint32_t global_intern(struct analysis *analysis, struct symbol *symbol, uint32_t offset)
 {
     if (symbol->global < 0) {
         struct global *global = analysis_alloc(analysis, sizeof(*global));
@@ -167,7 +167,7 @@ static struct expression *analyze_call(struct analysis *analysis, const struct f
     if (head->kind == FORM_SYMBOL && !head->symbol->binding) {
         struct symbol *symbol = head->symbol;
         if (symbol->special != SPECIAL_NONE)
-            return analyze_special(analysis, form, symbol->special, tail);
+            return analyze_special(analysis, form, tail);
         struct span tool = symbol_member(symbol, "tool");
         if (tool.length)
             return analyze_tool_call(analysis, form, tool);
@@ -280,5 +280,5 @@ void analyze_program(struct compilation *compilation, struct program *program,
     finish_tables(&analysis);
     if (!options->unoptimised)
         liveness_mark(code);
-    selection_apply(code, options->unoptimised);
+    specialize(code, options->unoptimised);
 }

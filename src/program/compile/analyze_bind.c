@@ -299,8 +299,9 @@ static const struct slot_set *reads_end(struct analysis *analysis, struct slot_s
     return reads;
 }
 
-struct expression *analyze_loop(struct analysis *analysis, const struct form *form)
+struct expression *analyze_loop(struct analysis *analysis, const struct form *form, bool tail)
 {
+    (void)tail;  // the body has its own
     if (form->count < 2)
         analysis_fail(analysis, INVALID_ARITY, form, "loop", "loop: bindings are missing");
     struct expression_loop *loop = expression_new(analysis, EXPRESSION_LOOP, sizeof(*loop), form);
@@ -310,10 +311,10 @@ struct expression *analyze_loop(struct analysis *analysis, const struct form *fo
     struct recur_target *target = analysis_alloc(analysis, sizeof(*target));
     target->wanted = loop->count;
     target->patterns = analysis_alloc(analysis, (loop->count + 1) * sizeof(void *));
-    target->plain = true;
+    target->slots_only = true;
     for (uint32_t i = 0; i < loop->count; i++) {
         target->patterns[i] = loop->steps[i].pattern;
-        target->plain &= target->patterns[i]->kind == PATTERN_SLOT;
+        target->slots_only &= target->patterns[i]->kind == PATTERN_SLOT;
     }
     loop->target = target;
     struct recur_target *outer = analysis->target;
@@ -339,7 +340,7 @@ struct expression *analyze_recur(struct analysis *analysis, const struct form *f
     recur->items = analyze_all(analysis, form->items + 1, recur->count);
     recur->wanted = target->wanted;
     recur->patterns = target->patterns;
-    recur->plain = target->plain;
+    recur->slots_only = target->slots_only;
     recur->has_rest = target->has_rest;
     recur->target = target;
     target->used = true;
@@ -391,8 +392,10 @@ static void analyze_clause(struct analysis *analysis, struct scope *scope, struc
     clause->pattern = analyze_pattern(analysis, scope, first);
 }
 
-struct expression *analyze_for(struct analysis *analysis, const struct form *form, bool collects)
+struct expression *analyze_for(struct analysis *analysis, const struct form *form, bool tail)
 {
+    (void)tail;
+    bool collects = form_special(form) == SPECIAL_FOR;
     const char *op = collects ? "for" : "doseq";
     if (form->count < 2 || form->items[1]->kind != FORM_VECTOR)
         analysis_fail(analysis, INVALID_ARITY, form, op, "%s: a vector of clauses is missing", op);
@@ -406,7 +409,7 @@ struct expression *analyze_for(struct analysis *analysis, const struct form *for
     loop->clauses = analysis_alloc(analysis, (clauses->count / 2 + 1) * sizeof(*loop->clauses));
     struct scope scope = scope_enter(analysis);
     size_t outer_depth = analysis->for_depth;
-    // The first collection is evaluated once, before the rounds. What the last collection's rounds
+    // The first collection is evaluated once, before the iterations. What the last collection's iterations
     // read again includes what the clauses before it have bound.
     analyze_clause(analysis, &scope, &loop->clauses[loop->count++], clauses, 0, op);
     uint32_t boundary = scope.first_slot;

@@ -75,7 +75,7 @@ static void analyze_parameters(struct analysis *analysis, struct function_frame 
     code->parameter_count = (uint32_t)count;
     size_t total = count + code->has_rest;
     struct pattern **patterns = analysis_alloc(analysis, (total + 1) * sizeof(void *));
-    bool plain = true;
+    bool slots_only = true;
     for (size_t i = 0; i < total; i++)
         slot_new(analysis);
     for (size_t i = 0; i < total; i++) {
@@ -88,15 +88,15 @@ static void analyze_parameters(struct analysis *analysis, struct function_frame 
             scope_bind(analysis, &frame->parameters, form->symbol, (uint32_t)i);
         } else {
             patterns[i] = analyze_pattern(analysis, &frame->parameters, form);
-            plain = false;
+            slots_only = false;
         }
     }
-    code->parameters = plain ? NULL : patterns;
+    code->parameters = slots_only ? NULL : patterns;
     struct recur_target *target = analysis_alloc(analysis, sizeof(*target));
     *target = (struct recur_target){
         .wanted = (uint32_t)total,
         .patterns = patterns,
-        .plain = plain,
+        .slots_only = slots_only,
         .has_rest = code->has_rest,
     };
     analysis->target = target;
@@ -150,8 +150,9 @@ static struct code *analyze_function(struct analysis *analysis, const struct for
     return code;
 }
 
-struct expression *analyze_fn(struct analysis *analysis, const struct form *form)
+struct expression *analyze_fn(struct analysis *analysis, const struct form *form, bool tail)
 {
+    (void)tail;
     if (form->count < 2)
         analysis_fail(analysis, INVALID_ARITY, form, "fn", "fn: parameters are missing");
     const struct form *name = form->items[1]->kind == FORM_SYMBOL ? form->items[1] : NULL;
@@ -271,7 +272,7 @@ struct expression *analyze_short_fn(struct analysis *analysis, const struct form
                        placeholder_slot(symbol, placeholders.highest));
     }
     struct recur_target *target = analysis_alloc(analysis, sizeof(*target));
-    *target = (struct recur_target){.wanted = total, .patterns = patterns, .plain = true};
+    *target = (struct recur_target){.wanted = total, .patterns = patterns, .slots_only = true};
     analysis->target = target;
     analysis->in_short_fn = true;
     code->body = short_fn_body(analysis, form);
@@ -299,13 +300,15 @@ static struct expression *def_expression(struct analysis *analysis, const struct
     struct expression_def *def = expression_new(analysis, EXPRESSION_DEF, sizeof(*def), form);
     def->base.flag = once;
     symbol->is_defined = true;
-    def->global = global_index(analysis, symbol, name->offset);
+    def->global = global_intern(analysis, symbol, name->offset);
     ((struct global *)analysis->globals.items[def->global])->is_defined = true;
     return &def->base;
 }
 
-struct expression *analyze_def(struct analysis *analysis, const struct form *form, bool once)
+struct expression *analyze_def(struct analysis *analysis, const struct form *form, bool tail)
 {
+    (void)tail;
+    bool once = form_special(form) == SPECIAL_DEFONCE;
     const char *op = once ? "defonce" : "def";
     if (form->count < 3 || form->count > 4)
         analysis_fail(analysis, INVALID_ARITY, form, op, "%s: expected a name and a value", op);
@@ -317,8 +320,9 @@ struct expression *analyze_def(struct analysis *analysis, const struct form *for
     return &def->base;
 }
 
-struct expression *analyze_defn(struct analysis *analysis, const struct form *form)
+struct expression *analyze_defn(struct analysis *analysis, const struct form *form, bool tail)
 {
+    (void)tail;
     if (form->count < 3)
         analysis_fail(analysis, INVALID_ARITY, form, "defn",
                       "defn: expected a name, parameters and a body");

@@ -6,7 +6,6 @@
 #include "base/buffer.h"
 #include "program/compile/analysis.h"
 #include "program/compile/clojure_hints.h"
-#include "program/compile/name_list.h"
 #include "program/compile/suggest.h"
 #include "program/run/tool.h"
 
@@ -99,7 +98,7 @@ enum { INSTEAD_TEXT = SUGGESTION_TEXT + 4 };
 static const char *instead(struct analysis *analysis, struct span name, struct suggestion best,
                            char text[INSTEAD_TEXT])
 {
-    const char *advice = habit_advice(name);
+    const char *advice = clojure_hint_find(name);
     if (advice) {
         snprintf(text, INSTEAD_TEXT, "; %s;", advice);
         return text;
@@ -157,7 +156,7 @@ static _Noreturn void fail_core_member(struct analysis *analysis, const struct f
                   form->symbol->name.data, instead(analysis, member, best, hint));
 }
 
-static const struct builtin *find_plain(struct span name)
+static const struct builtin *find_unqualified(struct span name)
 {
     const struct builtin *builtin = builtin_find(name);
     bool qualified = name.length > 1 && memchr(name.data, '/', name.length);
@@ -255,7 +254,7 @@ static struct expression *analyze_qualified(struct analysis *analysis, const str
         member = symbol_member(symbol, namespaces[i].name);
         if (!member.length)
             continue;
-        const struct builtin *builtin = find_plain(member);
+        const struct builtin *builtin = find_unqualified(member);
         if (!builtin || (namespaces[i].flag && !(builtin->flags & namespaces[i].flag))) {
             if (namespaces[i].flag)
                 fail_member(analysis, form, namespaces[i].name, namespaces[i].flag);
@@ -328,7 +327,7 @@ struct expression *analyze_gone_tool(struct analysis *analysis, struct span name
     return &exit->base;
 }
 
-// --- plain names ---------------------------------------------------------------------------------
+// --- unqualified names ---------------------------------------------------------------------------
 
 bool symbol_is_placeholder(const struct symbol *symbol)
 {
@@ -376,7 +375,7 @@ static struct suggestion closest_local(const struct analysis *analysis, struct s
 static struct expression *analyze_global(struct analysis *analysis, const struct form *form,
                                          bool unbound_is_nil)
 {
-    uint32_t index = global_index(analysis, form->symbol, form->offset);
+    uint32_t index = global_intern(analysis, form->symbol, form->offset);
     struct global *global = analysis->globals.items[index];
     if (form->symbol->is_defined)
         global->is_defined = true;

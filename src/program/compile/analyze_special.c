@@ -1,4 +1,5 @@
-// Special forms other than bindings, functions and threading (docs/reference/language.md 4).
+// Special forms other than bindings, functions and threading (docs/reference/language.md 4 and 7).
+#include "program/builtin/where.h"
 #include "program/compile/analysis.h"
 
 static void check_parts(struct analysis *analysis, const struct form *form, size_t least,
@@ -7,7 +8,7 @@ static void check_parts(struct analysis *analysis, const struct form *form, size
     size_t count = form->count - 1;
     if (count >= least && count <= highest)
         return;
-    const char *op = special_name(form->items[0]->symbol->special);
+    const char *op = special_name(form_special(form));
     if (highest == SIZE_MAX)
         analysis_fail(analysis, INVALID_ARITY, form, op,
                       "%s: expected at least %zu part%s, got %zu", op, least, least == 1 ? "" : "s",
@@ -21,44 +22,59 @@ static void check_parts(struct analysis *analysis, const struct form *form, size
 
 // --- branching -----------------------------------------------------------------------------------
 
-static struct expression *if_new(struct analysis *analysis, const struct form *form,
-                                 struct expression *test, struct expression *then,
-                                 struct expression *otherwise)
-{
-    struct expression_if *expression =
-        expression_new(analysis, EXPRESSION_IF, sizeof(*expression), form);
-    expression->test = test;
-    expression->then = then;
-    expression->otherwise = otherwise;
-    return &expression->base;
-}
-
 static struct expression *nil_new(struct analysis *analysis, const struct form *form)
 {
     return immediate_new(analysis, value_nil(), form);
 }
 
-static struct expression *analyze_if(struct analysis *analysis, const struct form *form,
-                                     bool negated, bool tail)
+static struct expression_if *if_new(struct analysis *analysis, const struct form *form,
+                                    size_t most_clauses)
+{
+    struct expression_if *branch = expression_new(
+        analysis, EXPRESSION_IF, sizeof(*branch) + most_clauses * sizeof(branch->clauses[0]), form);
+    branch->otherwise = nil_new(analysis, form);
+    return branch;
+}
+
+static struct expression *if_of_two(struct analysis *analysis, const struct form *form,
+                                    struct expression *test, struct expression *then,
+                                    struct expression *otherwise)
+{
+    struct expression_if *branch = if_new(analysis, form, 1);
+    branch->clauses[branch->count++] = (struct if_clause){.test = test, .result = then};
+    branch->otherwise = otherwise;
+    return &branch->base;
+}
+
+// if, if-not
+static struct expression *analyze_if(struct analysis *analysis, const struct form *form, bool tail)
 {
     check_parts(analysis, form, 2, 3);
     struct expression *test = analyze(analysis, form->items[1], false);
     struct expression *first = analyze(analysis, form->items[2], tail);
     struct expression *second =
         form->count == 4 ? analyze(analysis, form->items[3], tail) : nil_new(analysis, form);
-    return negated ? if_new(analysis, form, test, second, first)
-                   : if_new(analysis, form, test, first, second);
+    return form_special(form) == SPECIAL_IF_NOT ? if_of_two(analysis, form, test, second, first)
+                                                : if_of_two(analysis, form, test, first, second);
 }
 
+// when, when-not
 static struct expression *analyze_when(struct analysis *analysis, const struct form *form,
-                                       bool negated, bool tail)
+                                       bool tail)
 {
     check_parts(analysis, form, 1, SIZE_MAX);
     struct expression *test = analyze(analysis, form->items[1], false);
     struct expression *body = analyze_body(analysis, form->items + 2, form->count - 2, form, tail);
     struct expression *nothing = nil_new(analysis, form);
-    return negated ? if_new(analysis, form, test, nothing, body)
-                   : if_new(analysis, form, test, body, nothing);
+    return form_special(form) == SPECIAL_WHEN_NOT ? if_of_two(analysis, form, test, nothing, body)
+                                                  : if_of_two(analysis, form, test, body, nothing);
+}
+
+// :else, true and the like.
+static bool is_true_literal(const struct form *form)
+{
+    return form->kind == FORM_KEYWORD || form->kind == FORM_STRING || form->kind == FORM_INTEGER ||
+           (form->kind == FORM_BOOLEAN && form->boolean);
 }
 
 static struct expression *analyze_cond(struct analysis *analysis, const struct form *form,
@@ -68,17 +84,29 @@ static struct expression *analyze_cond(struct analysis *analysis, const struct f
     if (count % 2)
         analysis_fail(analysis, INVALID_COND, form, "cond",
                       "cond: tests and results must come in pairs");
-    struct expression_list *cond = expression_new(analysis, EXPRESSION_COND, sizeof(*cond), form);
-    cond->count = (uint32_t)count;
-    cond->items = analysis_alloc(analysis, (count + 1) * sizeof(void *));
-    for (size_t i = 0; i < count; i++)
-        cond->items[i] = analyze(analysis, form->items[i + 1], tail && i % 2);
-    return &cond->base;
+    struct expression_if *branch = if_new(analysis, form, count / 2);
+    bool is_decided = false;  // what follows is checked, but never evaluated
+    for (size_t i = 0; i < count; i += 2) {
+        struct if_clause clause = {
+            .test = analyze(analysis, form->items[i + 1], false),
+            .result = analyze(analysis, form->items[i + 2], tail),
+        };
+        if (is_decided)
+            continue;
+        is_decided = is_true_literal(form->items[i + 1]);
+        if (is_decided)
+            branch->otherwise = clause.result;
+        else
+            branch->clauses[branch->count++] = clause;
+    }
+    return branch->count ? &branch->base : branch->otherwise;
 }
 
+// and, or
 static struct expression *analyze_logic(struct analysis *analysis, const struct form *form,
-                                        bool is_or, bool tail)
+                                        bool tail)
 {
+    bool is_or = form_special(form) == SPECIAL_OR;
     size_t count = form->count - 1;
     if (count == 0)
         return immediate_new(analysis, is_or ? value_nil() : value_boolean(true), form);
@@ -167,12 +195,24 @@ static struct expression *analyze_condp(struct analysis *analysis, const struct 
     return &condp->base;
 }
 
+static enum bind_if_test bind_if_test_of(enum special special)
+{
+    switch (special) {
+    case SPECIAL_IF_SOME:
+    case SPECIAL_WHEN_SOME: return BIND_IF_SOME;
+    case SPECIAL_WHEN_FIRST: return BIND_IF_FIRST;
+    default: return BIND_IF_TRUE;
+    }
+}
+
 // if-let, when-let, if-some, when-some, when-first
 static struct expression *analyze_bind_if(struct analysis *analysis, const struct form *form,
-                                          enum bind_if_test test, bool has_else, bool tail)
+                                          bool tail)
 {
+    enum special special = form_special(form);
+    bool has_else = special == SPECIAL_IF_LET || special == SPECIAL_IF_SOME;
     check_parts(analysis, form, has_else ? 2 : 1, has_else ? 3 : SIZE_MAX);
-    const char *op = special_name(form->items[0]->symbol->special);
+    const char *op = special_name(form_special(form));
     const struct form *binding = form->items[1];
     if (binding->kind != FORM_VECTOR)
         analysis_fail(analysis, INVALID_ARITY, binding, op, "%s: the binding must be a vector", op);
@@ -181,7 +221,7 @@ static struct expression *analyze_bind_if(struct analysis *analysis, const struc
                       "%s: the binding must be one symbol and one value", op);
     struct expression_bind_if *expression =
         expression_new(analysis, EXPRESSION_BIND_IF, sizeof(*expression), form);
-    expression->test = (uint8_t)test;
+    expression->test = (uint8_t)bind_if_test_of(special);
     expression->value = analyze(analysis, binding->items[1], false);
     struct scope scope = scope_enter(analysis);
     expression->slot = analyze_pattern(analysis, &scope, binding->items[0])->slot;
@@ -196,8 +236,23 @@ static struct expression *analyze_bind_if(struct analysis *analysis, const struc
 
 // --- others --------------------------------------------------------------------------------------
 
-static struct expression *analyze_tool_by_name(struct analysis *analysis, const struct form *form)
+static struct expression *analyze_do(struct analysis *analysis, const struct form *form, bool tail)
 {
+    return analyze_body(analysis, form->items + 1, form->count - 1, form, tail);
+}
+
+static struct expression *analyze_comment(struct analysis *analysis, const struct form *form,
+                                          bool tail)
+{
+    (void)tail;
+    return nil_new(analysis, form);
+}
+
+// (call "tool" …)
+static struct expression *analyze_tool_by_name(struct analysis *analysis, const struct form *form,
+                                               bool tail)
+{
+    (void)tail;
     check_parts(analysis, form, 1, 2);
     const struct form *name = form->items[1];
     if (name->kind != FORM_STRING)
@@ -214,18 +269,24 @@ static struct expression *analyze_tool_by_name(struct analysis *analysis, const 
     return &call->base;
 }
 
+// return, fail
 static struct expression *analyze_exit(struct analysis *analysis, const struct form *form,
-                                       enum expression_kind kind)
+                                       bool tail)
 {
+    (void)tail;
     check_parts(analysis, form, 1, 1);
+    enum expression_kind kind =
+        form_special(form) == SPECIAL_RETURN ? EXPRESSION_RETURN : EXPRESSION_FAIL;
     struct expression_call *exit = expression_new(analysis, kind, sizeof(*exit), form);
     exit->count = 1;
     exit->items = analyze_all(analysis, form->items + 1, 1);
     return &exit->base;
 }
 
-static struct expression *analyze_quote(struct analysis *analysis, const struct form *form)
+static struct expression *analyze_quote(struct analysis *analysis, const struct form *form,
+                                        bool tail)
 {
+    (void)tail;
     check_parts(analysis, form, 1, 1);
     if (form->items[1]->kind != FORM_SYMBOL)
         analysis_fail(analysis, INVALID_FORM, form->items[1], "quote",
@@ -236,49 +297,87 @@ static struct expression *analyze_quote(struct analysis *analysis, const struct 
     return analyze(analysis, quote, false);
 }
 
-struct expression *analyze_special(struct analysis *analysis, const struct form *form,
-                                   enum special special, bool tail)
+static bool is_path(const struct form *form)
 {
-    switch (special) {
-    case SPECIAL_LET: return analyze_let(analysis, form, tail);
-    case SPECIAL_IF:
-    case SPECIAL_IF_NOT: return analyze_if(analysis, form, special == SPECIAL_IF_NOT, tail);
-    case SPECIAL_WHEN:
-    case SPECIAL_WHEN_NOT: return analyze_when(analysis, form, special == SPECIAL_WHEN_NOT, tail);
-    case SPECIAL_COND: return analyze_cond(analysis, form, tail);
-    case SPECIAL_CASE: return analyze_case(analysis, form, tail);
-    case SPECIAL_CONDP: return analyze_condp(analysis, form, tail);
-    case SPECIAL_IF_LET: return analyze_bind_if(analysis, form, BIND_IF_TRUE, true, tail);
-    case SPECIAL_WHEN_LET: return analyze_bind_if(analysis, form, BIND_IF_TRUE, false, tail);
-    case SPECIAL_IF_SOME: return analyze_bind_if(analysis, form, BIND_IF_SOME, true, tail);
-    case SPECIAL_WHEN_SOME: return analyze_bind_if(analysis, form, BIND_IF_SOME, false, tail);
-    case SPECIAL_WHEN_FIRST: return analyze_bind_if(analysis, form, BIND_IF_FIRST, false, tail);
-    case SPECIAL_DO: return analyze_body(analysis, form->items + 1, form->count - 1, form, tail);
-    case SPECIAL_COMMENT: return nil_new(analysis, form);
-    case SPECIAL_AND:
-    case SPECIAL_OR: return analyze_logic(analysis, form, special == SPECIAL_OR, tail);
-    case SPECIAL_FN: return analyze_fn(analysis, form);
-    case SPECIAL_LOOP: return analyze_loop(analysis, form);
-    case SPECIAL_RECUR: return analyze_recur(analysis, form, tail);
-    case SPECIAL_FOR:
-    case SPECIAL_DOSEQ: return analyze_for(analysis, form, special == SPECIAL_FOR);
-    case SPECIAL_DEF:
-    case SPECIAL_DEFONCE: return analyze_def(analysis, form, special == SPECIAL_DEFONCE);
-    case SPECIAL_DEFN: return analyze_defn(analysis, form);
-    case SPECIAL_THREAD_FIRST:
-    case SPECIAL_THREAD_LAST:
-    case SPECIAL_THREAD_AS:
-    case SPECIAL_THREAD_COND_FIRST:
-    case SPECIAL_THREAD_COND_LAST:
-    case SPECIAL_THREAD_SOME_FIRST:
-    case SPECIAL_THREAD_SOME_LAST: return analyze_thread(analysis, form, special, tail);
-    case SPECIAL_WHERE: return analyze_where(analysis, form);
-    case SPECIAL_CALL: return analyze_tool_by_name(analysis, form);
-    case SPECIAL_RETURN: return analyze_exit(analysis, form, EXPRESSION_RETURN);
-    case SPECIAL_FAIL: return analyze_exit(analysis, form, EXPRESSION_FAIL);
-    case SPECIAL_QUOTE: return analyze_quote(analysis, form);
-    case SPECIAL_NONE:
-    case SPECIAL_COUNT: break;
+    if (form->kind == FORM_KEYWORD)
+        return true;
+    if (form->kind != FORM_VECTOR || form->count == 0)
+        return false;
+    for (size_t i = 0; i < form->count; i++) {
+        if (form->items[i]->kind != FORM_KEYWORD && form->items[i]->kind != FORM_STRING)
+            return false;
     }
-    __builtin_unreachable();
+    return true;
+}
+
+// (where field) and (where field op value)
+static struct expression *analyze_where(struct analysis *analysis, const struct form *form,
+                                        bool tail)
+{
+    (void)tail;
+    size_t count = form->count - 1;
+    if (count != 1 && count != 3)
+        analysis_fail(analysis, INVALID_WHERE, form, "where",
+                      "where: expected (where field) or (where field op value)");
+    if (!is_path(form->items[1]))
+        analysis_fail(analysis, INVALID_WHERE, form->items[1], "where",
+                      "where: the field must be a keyword or a vector of keywords and strings");
+    struct expression_where *where =
+        expression_new(analysis, EXPRESSION_WHERE, sizeof(*where), form);
+    where->field =
+        constant_add(analysis, (struct constant){.kind = CONSTANT_PATH, .form = form->items[1]});
+    if (count == 1)
+        return &where->base;
+    const struct form *operator= form->items[2];
+    int found = operator->kind == FORM_SYMBOL ? where_operator_find(operator->symbol->name) : - 1;
+    if (found < 0)
+        analysis_fail(analysis, INVALID_WHERE_OPERATOR, operator, "where",
+                      "where: the operator must be one of = not= > < >= <= includes in");
+    where->operator=(uint8_t) found;
+    where->value = analyze(analysis, form->items[3], false);
+    return &where->base;
+}
+
+struct expression *analyze_special(struct analysis *analysis, const struct form *form, bool tail)
+{
+    static special_fn *const analyzers[SPECIAL_COUNT] = {
+        [SPECIAL_LET] = analyze_let,
+        [SPECIAL_IF] = analyze_if,
+        [SPECIAL_IF_NOT] = analyze_if,
+        [SPECIAL_WHEN] = analyze_when,
+        [SPECIAL_WHEN_NOT] = analyze_when,
+        [SPECIAL_COND] = analyze_cond,
+        [SPECIAL_CASE] = analyze_case,
+        [SPECIAL_CONDP] = analyze_condp,
+        [SPECIAL_IF_LET] = analyze_bind_if,
+        [SPECIAL_WHEN_LET] = analyze_bind_if,
+        [SPECIAL_IF_SOME] = analyze_bind_if,
+        [SPECIAL_WHEN_SOME] = analyze_bind_if,
+        [SPECIAL_WHEN_FIRST] = analyze_bind_if,
+        [SPECIAL_DO] = analyze_do,
+        [SPECIAL_COMMENT] = analyze_comment,
+        [SPECIAL_AND] = analyze_logic,
+        [SPECIAL_OR] = analyze_logic,
+        [SPECIAL_FN] = analyze_fn,
+        [SPECIAL_LOOP] = analyze_loop,
+        [SPECIAL_RECUR] = analyze_recur,
+        [SPECIAL_FOR] = analyze_for,
+        [SPECIAL_DOSEQ] = analyze_for,
+        [SPECIAL_DEF] = analyze_def,
+        [SPECIAL_DEFONCE] = analyze_def,
+        [SPECIAL_DEFN] = analyze_defn,
+        [SPECIAL_THREAD_FIRST] = analyze_thread,
+        [SPECIAL_THREAD_LAST] = analyze_thread,
+        [SPECIAL_THREAD_AS] = analyze_thread,
+        [SPECIAL_THREAD_COND_FIRST] = analyze_thread,
+        [SPECIAL_THREAD_COND_LAST] = analyze_thread,
+        [SPECIAL_THREAD_SOME_FIRST] = analyze_thread,
+        [SPECIAL_THREAD_SOME_LAST] = analyze_thread,
+        [SPECIAL_WHERE] = analyze_where,
+        [SPECIAL_CALL] = analyze_tool_by_name,
+        [SPECIAL_RETURN] = analyze_exit,
+        [SPECIAL_FAIL] = analyze_exit,
+        [SPECIAL_QUOTE] = analyze_quote,
+    };
+    return analyzers[form_special(form)](analysis, form, tail);
 }

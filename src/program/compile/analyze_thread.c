@@ -43,8 +43,8 @@ static struct form *nest_steps(struct analysis *analysis, struct form *x, struct
     return x;
 }
 
-static struct expression *analyze_plain_thread(struct analysis *analysis, const struct form *form,
-                                               bool last, bool tail)
+static struct expression *analyze_first_or_last(struct analysis *analysis, const struct form *form,
+                                                bool last, bool tail)
 {
     struct form **steps = form->items + 2;
     size_t count = form->count - 2;
@@ -111,9 +111,9 @@ static struct expression *analyze_slot_thread(struct analysis *analysis, const s
     return &thread->base;
 }
 
-struct expression *analyze_thread(struct analysis *analysis, const struct form *form,
-                                  enum special special, bool tail)
+struct expression *analyze_thread(struct analysis *analysis, const struct form *form, bool tail)
 {
+    enum special special = form_special(form);
     const char *op = special_name(special);
     if (special == SPECIAL_THREAD_AS)
         return analyze_thread_as(analysis, form);
@@ -126,6 +126,6 @@ struct expression *analyze_thread(struct analysis *analysis, const struct form *
     bool last = special == SPECIAL_THREAD_LAST || special == SPECIAL_THREAD_COND_LAST ||
                 special == SPECIAL_THREAD_SOME_LAST;
     if (special == SPECIAL_THREAD_FIRST || special == SPECIAL_THREAD_LAST)
-        return analyze_plain_thread(analysis, form, last, tail);
+        return analyze_first_or_last(analysis, form, last, tail);
     return analyze_slot_thread(analysis, form, conditional, last);
 }

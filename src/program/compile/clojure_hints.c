@@ -18,7 +18,7 @@
 static const struct {
     const char *name;
     const char *advice;
-} habits[] = {
+} clojure_hints[] = {
     {".format", "use (format text x)"},
     {".get", "use get"},
     {".getMessage", NO_EXCEPTIONS},
@@ -125,11 +125,11 @@ static const struct {
     {"with-open", NO_FILES},
 };
 
-const char *habit_advice(struct span name)
+const char *clojure_hint_find(struct span name)
 {
-    for (size_t i = 0; i < COUNT_OF(habits); i++) {
-        if (span_equal_text(name, habits[i].name))
-            return habits[i].advice;
+    for (size_t i = 0; i < COUNT_OF(clojure_hints); i++) {
+        if (span_equal_text(name, clojure_hints[i].name))
+            return clojure_hints[i].advice;
     }
     return NULL;
 }

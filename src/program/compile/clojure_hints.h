@@ -5,4 +5,4 @@
 
 // What to do without the name, a name without its namespace (but Math/ and the like) or a method;
 // NULL when nothing is known.
-const char *habit_advice(struct span name);
+const char *clojure_hint_find(struct span name);

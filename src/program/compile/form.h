@@ -20,6 +20,7 @@ enum special {  // special forms, recognised in head position
     SPECIAL_COUNT,
 };
 
+// --- compilation.c: special forms ----------------------------------------------------------------
 const char *special_name(enum special special);
 const char *special_signature(enum special special);
 const char *special_doc(enum special special);
@@ -69,6 +70,12 @@ struct form {
         };
     };
 };
+
+// The special form that a list is.
+static inline enum special form_special(const struct form *form)
+{
+    return form->items[0]->symbol->special;
+}
 
 static inline bool form_is_symbol(const struct form *form, const char *name)
 {

@@ -1,9 +1,9 @@
-// Did you mean …? Names at a small edit distance.
+#include "program/compile/suggest.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "program/compile/analysis.h"
-#include "program/compile/suggest.h"
+#include "program/builtin/builtin.h"
 
 enum { MAX_NAME = 40 };
 
@@ -75,7 +75,7 @@ static unsigned common_prefix(struct span a, struct span b)
 }
 
 // Of names equally far away: the one that begins alike longest, the shorter one, the one first in the
-// alphabet, so that the order in which they were looked at does not matter.
+// alphabet, so that the order of the candidates does not matter.
 static bool is_closer(struct suggestion a, struct suggestion b)
 {
     if (b.name.length == 0 || a.distance != b.distance)
@@ -110,4 +110,38 @@ void suggest_builtin(struct suggestion *best, struct span name)
         suggest_closer(best, name, span_from(builtin_table[i].name));
     for (int special = SPECIAL_NONE + 1; special < SPECIAL_COUNT; special++)
         suggest_closer(best, name, span_from(special_name((enum special)special)));
+}
+
+// --- lists of names ------------------------------------------------------------------------------
+
+// Bytes of a name, of a hint, and of "and N more".
+enum { NAME_SHOWN = 60, HINT_SHOWN = 80, MORE_SIZE = 32 };
+
+void name_list_add(struct name_list *list, const char *separator, struct span name,
+                   const char *hint)
+{
+    list->count++;
+    if (list->shown + 1 < list->count)
+        return;  // one was left out already
+    char text[NAME_SHOWN + HINT_SHOWN + 10];
+    int length = snprintf(text, sizeof(text), "%s%.*s", list->shown ? separator : "",
+                          name.length > NAME_SHOWN ? NAME_SHOWN : (int)name.length, name.data);
+    if (hint)
+        length +=
+            snprintf(text + length, sizeof(text) - (size_t)length, " (%.*s)", HINT_SHOWN, hint);
+    if (list->used + (size_t)length + MORE_SIZE > sizeof(list->text))
+        return;
+    memcpy(list->text + list->used, text, (size_t)length + 1);
+    list->used += (size_t)length;
+    list->shown++;
+}
+
+const char *name_list_text(struct name_list *list)
+{
+    size_t left = list->count - list->shown;
+    if (list->count == 0)
+        return "none";
+    if (left)
+        snprintf(list->text + list->used, sizeof(list->text) - list->used, " and %zu more", left);
+    return list->text;
 }

@@ -5,36 +5,33 @@
 #include "program/run/state.h"
 #include "value/layout.h"
 
-#define EVALUATORS(X)                                                                            \
-    X(immediate) X(constant) X(local_copy) X(local_move) X(capture) X(self) X(global)      \
-    X(global_or_nil) X(memory) X(if) X(do) X(let) X(and) X(or) X(cond) X(case) X(condp)    \
-    X(bind_if) X(function) X(loop) X(recur) X(for) X(def) X(thread_some) X(thread_cond) X(where) \
-    X(call) X(call_builtin) X(call_keyword) X(call_tool) X(memory_put) X(memory_get)       \
-    X(return) X(fail) X(vector) X(map) X(set) X(let_one) X(recur_plain) X(looks1) X(looks2) \
-    X(takes1) X(takes2) X(takes3) X(keyword_slot) X(call_global) X(range) X(assoc)
-
-#define X(name) eval_fn eval_##name;
-EVALUATORS(X)
-#undef X
-
 // In an evaluator: its expression as what it is.
 #define PART(type, name) const struct expression_##type *name = (const void *)expression
 
-test_fn test_any;
-test_fn test_local;
-test_fn test_and;
-test_fn test_or;
+// --- eval_basic.c: names, literals, branches, bindings -------------------------------------------
+eval_fn eval_immediate, eval_constant, eval_local_copy, eval_local_move, eval_capture, eval_self;
+eval_fn eval_global, eval_global_or_nil, eval_memory;
+eval_fn eval_if, eval_do, eval_and, eval_or, eval_case, eval_condp, eval_bind_if;
+eval_fn eval_let, eval_let_one, eval_thread_some, eval_thread_cond;
+eval_fn eval_vector, eval_map, eval_set, eval_where;
+eval_fn eval_def, eval_memory_put, eval_memory_get, eval_return, eval_fail;
+test_fn test_any, test_local, test_and, test_or;
 
-// Specialised evaluators of arithmetic and comparison, by builtin name; NULL when there is none.
-struct fast_builtin {
-    eval_fn *eval;
+// --- eval_call.c: calls --------------------------------------------------------------------------
+eval_fn eval_call, eval_call_global, eval_function;
+eval_fn eval_call_builtin, eval_borrow1, eval_borrow2, eval_consume1, eval_consume2, eval_consume3;
+eval_fn eval_assoc, eval_range, eval_call_keyword, eval_keyword_slot, eval_call_tool;
+
+// --- eval_arithmetic.c: specialised evaluators ---------------------------------------------------
+struct specialized_builtin {
+    eval_fn *eval;  // NULL: there is none
     test_fn *test;
 };
-struct fast_builtin fast_builtin_select(struct expression_builtin *call);
-// The evaluator of an if, fused with its test where that is a comparison.
-eval_fn *fast_if_select(const struct expression_if *branch);
-// How the rounds of a loop walk through an if with this test.
-enum walk fast_walk_select(const struct expression *test);
+// The evaluators of a call, by the builtin's operation and the kinds of its operands, whose places are
+// noted in the call.
+struct specialized_builtin builtin_specialize(struct expression_builtin *call);
+
+// --- eval_pattern.c: destructuring ---------------------------------------------------------------
 
 // Puts a value into a slot, releasing what was there.
 static inline void slot_store(struct run *run, struct frame *frame, uint32_t slot, value v)
@@ -44,11 +41,16 @@ static inline void slot_store(struct run *run, struct frame *frame, uint32_t slo
     value_release(run->region, old);
 }
 
-// Destructuring: binds a pattern to a value, which is consumed.
+// Binds a pattern to a value, which is consumed.
 void pattern_bind(struct run *run, struct frame *frame, const struct pattern *pattern, value v);
+// The same for the vector of rest arguments, which `& {map}` reads as keys and values.
+void pattern_bind_rest(struct run *run, struct frame *frame, const struct pattern *pattern,
+                       value rest);
+// Binds the parameters of a function, which lie in the first slots, to its patterns.
+void closure_bind_parameters(struct run *run, struct frame *frame, const struct code *code);
 
-static inline void pattern_bind_fast(struct run *run, struct frame *frame,
-                                     const struct pattern *pattern, value v)
+static inline void pattern_bind_inline(struct run *run, struct frame *frame,
+                                       const struct pattern *pattern, value v)
 {
     if (pattern->kind == PATTERN_SLOT)
         slot_store(run, frame, pattern->slot, v);
@@ -56,67 +58,73 @@ static inline void pattern_bind_fast(struct run *run, struct frame *frame,
         pattern_bind(run, frame, pattern, v);
 }
 
-// One unit of fuel for a call; looks at the clock when it is used up.
+// --- fuel ----------------------------------------------------------------------------------------
+
+// One unit of fuel for a call; when it has run out, the clock is read.
 static inline void spend_call(struct run *run)
 {
     if (__builtin_expect(--run->fuel < 0, 0))
         run_refill(run);
 }
 
-// The same without looking: for cheap operations, which calls and jumps surround.
+// The same without that check: for cheap operations, which have calls and jumps around them.
 static inline void spend_cheap(struct run *run)
 {
     run->fuel--;
 }
 
+// --- inline evaluation ---------------------------------------------------------------------------
+
 // The value of an expression that is so short that it needs no call; false when it is not, or when
 // its operands are not 64-bit integers. Adds the units of fuel it costs to *spent.
-static inline __attribute__((always_inline)) bool quick_value(const struct expression *expression,
-                                                              struct frame *frame, value *ret_value,
-                                                              int64_t *spent)
+static inline __attribute__((always_inline)) bool inline_value(const struct expression *expression,
+                                                               struct frame *frame,
+                                                               value *ret_value, int64_t *spent)
 {
     const struct expression_builtin *call = (const void *)expression;
     const struct expression_index *local = (const void *)expression;
-    uint8_t quick = expression->quick;
+    uint8_t kind = expression->inline_kind;
     int64_t result;
-    if (quick == QUICK_NONE)
+    if (kind == INLINE_NONE)
         return false;
-    if (quick == QUICK_ADD_CONSTANT) {
-        const value a = frame->slots[call->slot_a];
-        if (a.tag != VALUE_INTEGER || __builtin_add_overflow(a.integer, call->constant, &result))
+    if (kind == INLINE_ADD_CONSTANT) {
+        const value *a = &frame->slots[call->slot_a];
+        if (a->tag != VALUE_INTEGER || __builtin_add_overflow(a->integer, call->constant, &result))
             return false;
         *ret_value = value_integer(result);
         *spent += 1;
-    } else if (quick == QUICK_LOCAL_MOVE) {
-        *ret_value = frame->slots[local->index];
-        frame->slots[local->index] = value_nil();
-    } else if (quick == QUICK_LOCAL_COPY) {
-        // Looked at where it is: the parts of a copy would be spilled one by one.
+    } else if (kind == INLINE_ADD_LOCALS) {
+        const value *a = &frame->slots[call->slot_a];
+        const value *b = &frame->slots[call->slot_b];
+        if (a->tag != VALUE_INTEGER || b->tag != VALUE_INTEGER ||
+            __builtin_add_overflow(a->integer, b->integer, &result))
+            return false;
+        *ret_value = value_integer(result);
+        *spent += 1;
+    } else if (kind == INLINE_LOCAL_COPY) {
+        // By its address: gcc would spill the parts of a copy one by one.
         const value *place = &frame->slots[local->index];
         if (value_is_counted(*place))
             object_retain(place->object);
         *ret_value = *place;
-    } else if (quick == QUICK_IMMEDIATE) {
+    } else if (kind == INLINE_LOCAL_MOVE) {
+        *ret_value = frame->slots[local->index];
+        frame->slots[local->index] = value_nil();
+    } else if (kind == INLINE_IMMEDIATE) {
         *ret_value = ((const struct expression_immediate *)expression)->value;
     } else {
-        const value a = frame->slots[call->slot_a];
-        const value b = frame->slots[call->slot_b];
-        if (a.tag != VALUE_INTEGER || b.tag != VALUE_INTEGER ||
-            __builtin_add_overflow(a.integer, b.integer, &result))
-            return false;
-        *ret_value = value_integer(result);
-        *spent += 1;
+        return false;
     }
     return true;
 }
 
 // The value of an expression, without a call when it is very short.
-static inline value evaluate_quick(const struct expression *expression, struct frame *frame,
-                                   struct run *run)
+static inline value evaluate_inline(const struct expression *expression, struct frame *frame,
+                                    struct run *run)
 {
     value v;
     int64_t spent = 0;
-    if (!quick_value(expression, frame, &v, &spent))
+    if (!inline_value(expression, frame, &v, &spent))
         return evaluate(expression, frame, run);
     if (spent)
         run->fuel -= spent;
@@ -129,14 +137,48 @@ static inline bool order_accepts(uint8_t accepts, int64_t a, int64_t b)
     return accepts >> ((a >= b) + (a > b)) & 1;
 }
 
-// --- loops (eval_round.c) ------------------------------------------------------------------------
+// The outcome of a comparison of a local with a constant or a local; false when it is another test, or
+// when the operands are not 64-bit integers. Adds the units of fuel it costs to *spent.
+static inline __attribute__((always_inline)) bool
+inline_test(const struct expression *test, struct frame *frame, bool *ret_yes, int64_t *spent)
+{
+    const struct expression_builtin *call = (const void *)test;
+    if (test->inline_kind < INLINE_COMPARE_CONSTANT)
+        return false;
+    const value *a = &frame->slots[call->slot_a];
+    int64_t other = call->constant;
+    if (test->inline_kind == INLINE_COMPARE_LOCALS) {
+        const value *b = &frame->slots[call->slot_b];
+        if (__builtin_expect(b->tag != VALUE_INTEGER, 0))
+            return false;
+        other = b->integer;
+    }
+    if (__builtin_expect(a->tag != VALUE_INTEGER, 0))
+        return false;
+    *spent += 1;
+    *ret_yes = order_accepts(call->accepts, a->integer, other);
+    return true;
+}
+
+static inline bool evaluate_test_inline(const struct expression *test, struct frame *frame,
+                                        struct run *run)
+{
+    bool yes;
+    int64_t spent = 0;
+    if (!inline_test(test, frame, &yes, &spent))
+        return evaluate_test(test, frame, run);
+    run->fuel -= spent;
+    return yes;
+}
+
+// --- eval_loop.c: loops --------------------------------------------------------------------------
+eval_fn eval_loop, eval_recur, eval_recur_slots, eval_for;
 
 // The value of a body that may end in recur: each recur jumps back to its start. `jumps` were made
 // before.
-value rounds_run(const struct expression *body, struct frame *frame, struct run *run,
-                 int64_t jumps);
+value loop_run(const struct expression *body, struct frame *frame, struct run *run, int64_t jumps);
 
-// --- functions (function.c) ----------------------------------------------------------------------
+// --- function.c: callables -----------------------------------------------------------------------
 extern const struct object_type closure_type;
 extern const struct object_type composed_type;
 extern const struct object_type tool_type;
@@ -162,8 +204,6 @@ struct small_frame {
     value slots[SMALL_FRAME];
 };
 
-void closure_bind_parameters(struct run *run, struct frame *frame, const struct code *code);
-
 // Runs a closure whose arguments lie in the first slots of a frame, the other slots being nil.
 static inline value closure_run(struct run *run, struct frame *frame, const struct code *code)
 {
@@ -171,7 +211,7 @@ static inline value closure_run(struct run *run, struct frame *frame, const stru
         closure_bind_parameters(run, frame, code);
     value result = evaluate(code->body, frame, run);
     if (__builtin_expect(result.tag == VALUE_RECUR, 0))
-        result = rounds_run(code->body, frame, run, 1);
+        result = loop_run(code->body, frame, run, 1);
     for (uint32_t i = 0; i < code->slot_count; i++)
         value_release(run->region, frame->slots[i]);
     return result;

@@ -1,17 +1,23 @@
-// Arithmetic and comparison without a call where the operands are small numbers. Everything else goes
-// to the builtin itself, so the results are the same.
+// Arithmetic and comparison without a call of the builtin where the operands are small numbers.
+// Everything else goes to the builtin itself, so the results are the same.
+//
+// Each operation has versions by the kinds of its operands. Those for locals and constants read the
+// slots; when they do not find 64-bit integers there, or the result needs more bits, they leave the
+// call to the version for any operands, which evaluates them.
 #include <math.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "program/eval/eval.h"
 
-static inline value immediate_of(const struct expression *expression)
+// The builtin on values, which are consumed.
+static __attribute__((noinline)) value apply1(const struct expression_builtin *call,
+                                              struct run *run, value a)
 {
-    return ((const struct expression_immediate *)expression)->value;
+    value arguments[1] = {a};
+    run->site = call;
+    return builtin_apply(run, call->builtin, arguments, 1);
 }
 
-// The builtin on two values, which are consumed.
 static __attribute__((noinline)) value apply2(const struct expression_builtin *call,
                                               struct run *run, value a, value b)
 {
@@ -20,148 +26,206 @@ static __attribute__((noinline)) value apply2(const struct expression_builtin *c
     return builtin_apply(run, call->builtin, arguments, 2);
 }
 
-static __attribute__((noinline)) bool apply2_test(const struct expression_builtin *call,
-                                                  struct run *run, value a, value b)
-{
-    return value_is_true(apply2(call, run, a, b));
-}
-
 // --- arithmetic ----------------------------------------------------------------------------------
 
-// Each operation in three versions: any operands; a local and a constant; two locals. The last two
-// look into the slots and fall back to the first unless they find 64-bit integers.
-#define ARITHMETIC(name, overflows, operator, constant_overflows)                                 \
-    static value fast_##name(const struct expression *expression, struct frame *frame,            \
-                             struct run *run)                                                     \
-    {                                                                                             \
-        PART(builtin, call);                                                                      \
-        spend_cheap(run);                                                                         \
-        value a = evaluate_quick(call->items[0], frame, run);                                     \
-        value b = evaluate_quick(call->items[1], frame, run);                                     \
-        int64_t result;                                                                           \
-        if (__builtin_expect(a.tag == VALUE_INTEGER && b.tag == VALUE_INTEGER, 1)) {              \
-            if (!overflows(a.integer, b.integer, &result))                                        \
-                return value_integer(result);                                                     \
-        } else if (a.tag == VALUE_FLOAT && b.tag == VALUE_FLOAT) {                                \
-            double number = a.number operator b.number;                                           \
-            if (isfinite(number))                                                                 \
-                return value_float(number);                                                       \
-        }                                                                                         \
-        return apply2(call, run, a, b);                                                           \
-    }                                                                                             \
-    static value fast_##name##_constant(const struct expression *expression, struct frame *frame, \
-                                        struct run *run)                                          \
-    {                                                                                             \
-        PART(builtin, call);                                                                      \
-        const value a = frame->slots[call->slot_a];                                               \
-        int64_t result;                                                                           \
-        if (__builtin_expect(a.tag == VALUE_INTEGER &&                                            \
-                                 !constant_overflows(a.integer, call->constant, &result),         \
-                             1)) {                                                                \
-            spend_cheap(run);                                                                     \
-            return value_integer(result);                                                         \
-        }                                                                                         \
-        return fast_##name(expression, frame, run);                                               \
-    }                                                                                             \
-    static value fast_##name##_locals(const struct expression *expression, struct frame *frame,   \
-                                      struct run *run)                                            \
-    {                                                                                             \
-        PART(builtin, call);                                                                      \
-        const value a = frame->slots[call->slot_a];                                               \
-        const value b = frame->slots[call->slot_b];                                               \
-        int64_t result;                                                                           \
-        if (__builtin_expect(a.tag == VALUE_INTEGER && b.tag == VALUE_INTEGER &&                  \
-                                 !overflows(a.integer, b.integer, &result),                       \
-                             1)) {                                                                \
-            spend_cheap(run);                                                                     \
-            return value_integer(result);                                                         \
-        }                                                                                         \
-        return fast_##name(expression, frame, run);                                               \
+// The operations on 64-bit integers; false when the builtin has to do it.
+static inline bool add_integers(int64_t a, int64_t b, int64_t *ret_result)
+{
+    return !__builtin_add_overflow(a, b, ret_result);
+}
+
+static inline bool subtract_integers(int64_t a, int64_t b, int64_t *ret_result)
+{
+    return !__builtin_sub_overflow(a, b, ret_result);
+}
+
+static inline bool multiply_integers(int64_t a, int64_t b, int64_t *ret_result)
+{
+    return !__builtin_mul_overflow(a, b, ret_result);
+}
+
+static inline bool maximum_integers(int64_t a, int64_t b, int64_t *ret_result)
+{
+    *ret_result = a > b ? a : b;
+    return true;
+}
+
+static inline bool minimum_integers(int64_t a, int64_t b, int64_t *ret_result)
+{
+    *ret_result = a < b ? a : b;
+    return true;
+}
+
+// Division by 0 is an error, and INT64_MIN / -1 has 65 bits.
+static inline bool is_divisor(int64_t b)
+{
+    return b != 0 && b != -1;
+}
+
+static inline bool quotient_integers(int64_t a, int64_t b, int64_t *ret_result)
+{
+    if (!is_divisor(b))
+        return false;
+    *ret_result = a / b;
+    return true;
+}
+
+static inline bool remainder_integers(int64_t a, int64_t b, int64_t *ret_result)
+{
+    if (!is_divisor(b))
+        return false;
+    *ret_result = a % b;
+    return true;
+}
+
+// The sign is that of b.
+static inline bool modulo_integers(int64_t a, int64_t b, int64_t *ret_result)
+{
+    if (!is_divisor(b))
+        return false;
+    int64_t remainder = a % b;
+    *ret_result = remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;
+    return true;
+}
+
+// The same for floats; not finite: the builtin has to do it.
+static inline double add_floats(double a, double b)
+{
+    return a + b;
+}
+
+static inline double subtract_floats(double a, double b)
+{
+    return a - b;
+}
+
+static inline double multiply_floats(double a, double b)
+{
+    return a * b;
+}
+
+static inline double no_floats(double a, double b)
+{
+    (void)a;
+    (void)b;
+    return NAN;
+}
+
+#define ANY_OPERANDS(name, floats)                                                    \
+    static value name##_any(const struct expression *expression, struct frame *frame, \
+                            struct run *run)                                          \
+    {                                                                                 \
+        PART(builtin, call);                                                          \
+        spend_cheap(run);                                                             \
+        value a = evaluate_inline(call->items[0], frame, run);                        \
+        value b = evaluate_inline(call->items[1], frame, run);                        \
+        int64_t result;                                                               \
+        if (__builtin_expect(a.tag == VALUE_INTEGER && b.tag == VALUE_INTEGER, 1)) {  \
+            if (__builtin_expect(name##_integers(a.integer, b.integer, &result), 1))  \
+                return value_integer(result);                                         \
+        } else if (a.tag == VALUE_FLOAT && b.tag == VALUE_FLOAT) {                    \
+            double number = floats(a.number, b.number);                               \
+            if (isfinite(number))                                                     \
+                return value_float(number);                                           \
+        }                                                                             \
+        return apply2(call, run, a, b);                                               \
     }
 
-ARITHMETIC(add, __builtin_add_overflow, +, __builtin_add_overflow)
-ARITHMETIC(subtract, __builtin_sub_overflow, -, __builtin_add_overflow)  // negated constant
-ARITHMETIC(multiply, __builtin_mul_overflow, *, __builtin_mul_overflow)
+#define LOCAL_AND_CONSTANT(name)                                                           \
+    static value name##_constant(const struct expression *expression, struct frame *frame, \
+                                 struct run *run)                                          \
+    {                                                                                      \
+        PART(builtin, call);                                                               \
+        const value *a = &frame->slots[call->slot_a];                                      \
+        int64_t result;                                                                    \
+        if (__builtin_expect(a->tag != VALUE_INTEGER ||                                    \
+                                 !name##_integers(a->integer, call->constant, &result),    \
+                             0))                                                           \
+            return call->eval_any(expression, frame, run);                                 \
+        spend_cheap(run);                                                                  \
+        return value_integer(result);                                                      \
+    }
 
-static value fast_step(const struct expression *expression, struct frame *frame, struct run *run,
-                       int64_t step)
+#define TWO_LOCALS(name)                                                                 \
+    static value name##_locals(const struct expression *expression, struct frame *frame, \
+                               struct run *run)                                          \
+    {                                                                                    \
+        PART(builtin, call);                                                             \
+        const value *a = &frame->slots[call->slot_a];                                    \
+        const value *b = &frame->slots[call->slot_b];                                    \
+        int64_t result;                                                                  \
+        if (__builtin_expect(a->tag != VALUE_INTEGER || b->tag != VALUE_INTEGER ||       \
+                                 !name##_integers(a->integer, b->integer, &result),      \
+                             0))                                                         \
+            return call->eval_any(expression, frame, run);                               \
+        spend_cheap(run);                                                                \
+        return value_integer(result);                                                    \
+    }
+
+#define ARITHMETIC(name, floats) \
+    ANY_OPERANDS(name, floats)   \
+    LOCAL_AND_CONSTANT(name)     \
+    TWO_LOCALS(name)
+
+ARITHMETIC(add, add_floats)
+ANY_OPERANDS(subtract, subtract_floats)
+TWO_LOCALS(subtract)  // with a constant, its negation is added
+ARITHMETIC(multiply, multiply_floats)
+ARITHMETIC(maximum, no_floats)
+ARITHMETIC(minimum, no_floats)
+ARITHMETIC(quotient, no_floats)
+ARITHMETIC(remainder, no_floats)
+ARITHMETIC(modulo, no_floats)
+
+// inc and dec of any operand; of a local they are add_constant.
+static value step_any(const struct expression *expression, struct frame *frame, struct run *run)
 {
     PART(builtin, call);
     spend_cheap(run);
-    value a = evaluate_quick(call->items[0], frame, run);
+    value a = evaluate_inline(call->items[0], frame, run);
     int64_t result;
-    if (__builtin_expect(
-            a.tag == VALUE_INTEGER && !__builtin_add_overflow(a.integer, step, &result), 1))
+    if (__builtin_expect(a.tag == VALUE_INTEGER && add_integers(a.integer, call->constant, &result),
+                         1))
         return value_integer(result);
-    value arguments[1] = {a};
-    run->site = expression;
-    return builtin_apply(run, call->builtin, arguments, 1);
-}
-
-// inc and dec of a local: the step is in call->constant.
-static value fast_step_local(const struct expression *expression, struct frame *frame,
-                             struct run *run)
-{
-    PART(builtin, call);
-    const value a = frame->slots[call->slot_a];
-    int64_t result;
-    if (__builtin_expect(a.tag == VALUE_INTEGER &&
-                             !__builtin_add_overflow(a.integer, call->constant, &result),
-                         1)) {
-        spend_cheap(run);
-        return value_integer(result);
-    }
-    return fast_step(expression, frame, run, call->constant);
-}
-
-static value fast_inc(const struct expression *expression, struct frame *frame, struct run *run)
-{
-    return fast_step(expression, frame, run, 1);
-}
-
-static value fast_dec(const struct expression *expression, struct frame *frame, struct run *run)
-{
-    return fast_step(expression, frame, run, -1);
+    return apply1(call, run, a);
 }
 
 // --- comparison ----------------------------------------------------------------------------------
 
 #define COMPARISON(name, operator)                                                               \
-    static bool test_##name(const struct expression *expression, struct frame *frame,            \
-                            struct run *run)                                                     \
+    static bool test_##name##_any(const struct expression *expression, struct frame *frame,      \
+                                  struct run *run)                                               \
     {                                                                                            \
         PART(builtin, call);                                                                     \
         spend_cheap(run);                                                                        \
-        value a = evaluate_quick(call->items[0], frame, run);                                    \
-        value b = evaluate_quick(call->items[1], frame, run);                                    \
+        value a = evaluate_inline(call->items[0], frame, run);                                   \
+        value b = evaluate_inline(call->items[1], frame, run);                                   \
         if (__builtin_expect(a.tag == VALUE_INTEGER && b.tag == VALUE_INTEGER, 1))               \
             return a.integer operator b.integer;                                                 \
         if (a.tag == VALUE_FLOAT && b.tag == VALUE_FLOAT)                                        \
             return a.number operator b.number;                                                   \
-        return apply2_test(call, run, a, b);                                                     \
+        return value_is_true(apply2(call, run, a, b));                                           \
     }                                                                                            \
     static bool test_##name##_constant(const struct expression *expression, struct frame *frame, \
                                        struct run *run)                                          \
     {                                                                                            \
         PART(builtin, call);                                                                     \
-        const value a = frame->slots[call->slot_a];                                              \
-        if (__builtin_expect(a.tag == VALUE_INTEGER, 1)) {                                       \
-            spend_cheap(run);                                                                    \
-            return a.integer operator call->constant;                                            \
-        }                                                                                        \
-        return test_##name(expression, frame, run);                                              \
+        const value *a = &frame->slots[call->slot_a];                                            \
+        if (__builtin_expect(a->tag != VALUE_INTEGER, 0))                                        \
+            return call->test_any(expression, frame, run);                                       \
+        spend_cheap(run);                                                                        \
+        return a->integer operator call->constant;                                               \
     }                                                                                            \
     static bool test_##name##_locals(const struct expression *expression, struct frame *frame,   \
                                      struct run *run)                                            \
     {                                                                                            \
         PART(builtin, call);                                                                     \
-        const value a = frame->slots[call->slot_a];                                              \
-        const value b = frame->slots[call->slot_b];                                              \
-        if (__builtin_expect(a.tag == VALUE_INTEGER && b.tag == VALUE_INTEGER, 1)) {             \
-            spend_cheap(run);                                                                    \
-            return a.integer operator b.integer;                                                 \
-        }                                                                                        \
-        return test_##name(expression, frame, run);                                              \
+        const value *a = &frame->slots[call->slot_a];                                            \
+        const value *b = &frame->slots[call->slot_b];                                            \
+        if (__builtin_expect(a->tag != VALUE_INTEGER || b->tag != VALUE_INTEGER, 0))             \
+            return call->test_any(expression, frame, run);                                       \
+        spend_cheap(run);                                                                        \
+        return a->integer operator b->integer;                                                   \
     }
 
 COMPARISON(less, <)
@@ -170,70 +234,38 @@ COMPARISON(less_equal, <=)
 COMPARISON(greater_equal, >=)
 COMPARISON(equal, ==)
 
-// A jump, which the processor predicts; choosing the branch by a conditional move would make
-// everything that follows wait for the comparison. The empty statement keeps the two ways apart.
-static inline __attribute__((always_inline)) value
-take_branch(const struct expression_if *branch, bool yes, struct frame *frame, struct run *run)
-{
-    if (yes) {
-        __asm__ volatile("");
-        return evaluate_quick(branch->then, frame, run);
-    }
-    return evaluate_quick(branch->otherwise, frame, run);
-}
+// --- tests of one operand ------------------------------------------------------------------------
 
-// (if (< local constant) …) and (if (< local local) …) in one function.
-#define BRANCH(name, operator)                                                                  \
-    static value if_##name##_constant(const struct expression *expression, struct frame *frame, \
-                                      struct run *run)                                          \
-    {                                                                                           \
-        PART(if, branch);                                                                       \
-        const struct expression_builtin *call = (const void *)branch->test;                     \
-        const value a = frame->slots[call->slot_a];                                             \
-        bool yes;                                                                               \
-        if (__builtin_expect(a.tag == VALUE_INTEGER, 1)) {                                      \
-            spend_cheap(run);                                                                   \
-            yes = a.integer operator call->constant;                                            \
-        } else {                                                                                \
-            yes = test_##name(branch->test, frame, run);                                        \
-        }                                                                                       \
-        return take_branch(branch, yes, frame, run);                                            \
-    }                                                                                           \
-    static value if_##name##_locals(const struct expression *expression, struct frame *frame,   \
-                                    struct run *run)                                            \
-    {                                                                                           \
-        PART(if, branch);                                                                       \
-        const struct expression_builtin *call = (const void *)branch->test;                     \
-        const value a = frame->slots[call->slot_a];                                             \
-        const value b = frame->slots[call->slot_b];                                             \
-        bool yes;                                                                               \
-        if (__builtin_expect(a.tag == VALUE_INTEGER && b.tag == VALUE_INTEGER, 1)) {            \
-            spend_cheap(run);                                                                   \
-            yes = a.integer operator b.integer;                                                 \
-        } else {                                                                                \
-            yes = test_##name(branch->test, frame, run);                                        \
-        }                                                                                       \
-        return take_branch(branch, yes, frame, run);                                            \
+#define PREDICATE(name, condition)                                                    \
+    static bool test_##name(const struct expression *expression, struct frame *frame, \
+                            struct run *run)                                          \
+    {                                                                                 \
+        PART(builtin, call);                                                          \
+        spend_cheap(run);                                                             \
+        value v = evaluate_inline(call->items[0], frame, run);                        \
+        if (__builtin_expect(v.tag == VALUE_INTEGER, 1))                              \
+            return condition;                                                         \
+        return value_is_true(apply1(call, run, v));                                   \
     }
 
-BRANCH(less, <)
-BRANCH(greater, >)
-BRANCH(less_equal, <=)
-BRANCH(greater_equal, >=)
-BRANCH(equal, ==)
+PREDICATE(zero, v.integer == 0)
+PREDICATE(positive, v.integer > 0)
+PREDICATE(negative, v.integer < 0)
+PREDICATE(even, v.integer % 2 == 0)
+PREDICATE(odd, v.integer % 2 != 0)
 
 static bool test_not(const struct expression *expression, struct frame *frame, struct run *run)
 {
     PART(builtin, call);
     spend_cheap(run);
-    return !evaluate_test(call->items[0], frame, run);
+    return !evaluate_test_inline(call->items[0], frame, run);
 }
 
 static bool test_nil(const struct expression *expression, struct frame *frame, struct run *run)
 {
     PART(builtin, call);
     spend_cheap(run);
-    value v = evaluate(call->items[0], frame, run);
+    value v = evaluate_inline(call->items[0], frame, run);
     value_release(run->region, v);
     return v.tag == VALUE_NIL;
 }
@@ -243,18 +275,6 @@ static bool test_some(const struct expression *expression, struct frame *frame, 
     return !test_nil(expression, frame, run);
 }
 
-static bool test_zero(const struct expression *expression, struct frame *frame, struct run *run)
-{
-    PART(builtin, call);
-    spend_cheap(run);
-    value v = evaluate(call->items[0], frame, run);
-    if (__builtin_expect(v.tag == VALUE_INTEGER, 1))
-        return v.integer == 0;
-    value arguments[1] = {v};
-    run->site = expression;
-    return value_is_true(builtin_apply(run, call->builtin, arguments, 1));
-}
-
 // The value of an expression that has a test of its own.
 static value eval_from_test(const struct expression *expression, struct frame *frame,
                             struct run *run)
@@ -262,153 +282,133 @@ static value eval_from_test(const struct expression *expression, struct frame *f
     return value_boolean(evaluate_test(expression, frame, run));
 }
 
-// --- selection -----------------------------------------------------------------------------------
+// --- choosing ------------------------------------------------------------------------------------
+
+struct versions {
+    uint32_t count;  // of operands
+    eval_fn *eval[OPERANDS_COUNT];
+    test_fn *test[OPERANDS_COUNT];
+    uint8_t accepts;    // of a comparison
+    bool is_symmetric;  // (+ 1 x) is (+ x 1)
+    int64_t constant;   // of one operand: what it is added to or compared with
+};
+
+#define ARITHMETIC_VERSIONS(op) .count = 2, .eval = {op##_any, op##_constant, op##_locals}
+#define COMPARISON_VERSIONS(op, orders)                                              \
+    .count = 2, .test = {test_##op##_any, test_##op##_constant, test_##op##_locals}, \
+    .accepts = (orders)
+
+static const struct versions versions[OPERATION_COUNT] = {
+    [OPERATION_ADD] = {ARITHMETIC_VERSIONS(add), .is_symmetric = true},
+    [OPERATION_SUBTRACT] = {.count = 2, .eval = {subtract_any, add_constant, subtract_locals}},
+    [OPERATION_MULTIPLY] = {ARITHMETIC_VERSIONS(multiply), .is_symmetric = true},
+    [OPERATION_MAXIMUM] = {ARITHMETIC_VERSIONS(maximum), .is_symmetric = true},
+    [OPERATION_MINIMUM] = {ARITHMETIC_VERSIONS(minimum), .is_symmetric = true},
+    [OPERATION_QUOTIENT] = {ARITHMETIC_VERSIONS(quotient)},
+    [OPERATION_REMAINDER] = {ARITHMETIC_VERSIONS(remainder)},
+    [OPERATION_MODULO] = {ARITHMETIC_VERSIONS(modulo)},
+    [OPERATION_INCREMENT] = {.count = 1, .eval = {step_any, add_constant}, .constant = 1},
+    [OPERATION_DECREMENT] = {.count = 1, .eval = {step_any, add_constant}, .constant = -1},
+    [OPERATION_LESS] = {COMPARISON_VERSIONS(less, ORDER_LESS)},
+    [OPERATION_GREATER] = {COMPARISON_VERSIONS(greater, ORDER_GREATER)},
+    [OPERATION_LESS_EQUAL] = {COMPARISON_VERSIONS(less_equal, ORDER_LESS | ORDER_SAME)},
+    [OPERATION_GREATER_EQUAL] = {COMPARISON_VERSIONS(greater_equal, ORDER_GREATER | ORDER_SAME)},
+    [OPERATION_EQUAL] = {COMPARISON_VERSIONS(equal, ORDER_SAME), .is_symmetric = true},
+    [OPERATION_IS_ZERO] = {.count = 1,
+                           .test = {test_zero, test_equal_constant},
+                           .accepts = ORDER_SAME},
+    [OPERATION_IS_POSITIVE] = {.count = 1,
+                               .test = {test_positive, test_greater_constant},
+                               .accepts = ORDER_GREATER},
+    [OPERATION_IS_NEGATIVE] = {.count = 1,
+                               .test = {test_negative, test_less_constant},
+                               .accepts = ORDER_LESS},
+    [OPERATION_IS_EVEN] = {.count = 1, .test = {test_even}},
+    [OPERATION_IS_ODD] = {.count = 1, .test = {test_odd}},
+    [OPERATION_IS_NIL] = {.count = 1, .test = {test_nil}},
+    [OPERATION_IS_SOME] = {.count = 1, .test = {test_some}},
+    [OPERATION_NOT] = {.count = 1, .test = {test_not}},
+    [OPERATION_ASSOC] = {.count = 3, .eval = {eval_assoc}},
+};
 
 static bool is_local(const struct expression *expression)
 {
     return expression->kind == EXPRESSION_LOCAL;
 }
 
+static int64_t integer_of(const struct expression *expression)
+{
+    return ((const struct expression_immediate *)expression)->value.integer;
+}
+
 // The smallest integer cannot be negated.
 static bool is_small_integer(const struct expression *expression)
 {
     return expression->kind == EXPRESSION_IMMEDIATE &&
-           immediate_of(expression).tag == VALUE_INTEGER &&
-           immediate_of(expression).integer != INT64_MIN;
+           ((const struct expression_immediate *)expression)->value.tag == VALUE_INTEGER &&
+           integer_of(expression) != INT64_MIN;
 }
 
-// (+ 1 x) is (+ x 1).
-static bool is_swapped(const struct expression_builtin *call)
+static bool is_swapped(const struct expression_builtin *call, const struct versions *operation)
 {
-    return call->count == 2 && strchr("+*=", call->builtin->name[0]) &&
-           is_small_integer(call->items[0]) && is_local(call->items[1]);
+    return operation->is_symmetric && is_small_integer(call->items[0]) && is_local(call->items[1]);
 }
 
-static enum operands operands_of(const struct expression_builtin *call)
+static enum operands operands_of(const struct expression_builtin *call,
+                                 const struct versions *operation)
 {
-    if (is_swapped(call))
+    if (!operation->eval[OPERANDS_CONSTANT] && !operation->test[OPERANDS_CONSTANT])
+        return OPERANDS_ANY;
+    if (is_swapped(call, operation))
         return OPERANDS_CONSTANT;
     if (!is_local(call->items[0]))
         return OPERANDS_ANY;
-    if (call->count == 1)
-        return OPERANDS_CONSTANT;  // inc and dec: the step
-    if (is_local(call->items[1]))
-        return OPERANDS_LOCALS;
-    return is_small_integer(call->items[1]) ? OPERANDS_CONSTANT : OPERANDS_ANY;
+    if (call->count == 1 || is_small_integer(call->items[1]))
+        return OPERANDS_CONSTANT;
+    return is_local(call->items[1]) ? OPERANDS_LOCALS : OPERANDS_ANY;
 }
 
-#define ARITHMETIC_ROW(text, op)                                                                  \
-    {                                                                                             \
-        .name = text, .count = 2, .eval = { fast_##op, fast_##op##_constant, fast_##op##_locals } \
-    }
-#define COMPARISON_ROW(text, op, orders)                                                         \
-    {                                                                                            \
-        .name = text, .count = 2, .test = {test_##op, test_##op##_constant, test_##op##_locals}, \
-        .branch = {NULL, if_##op##_constant, if_##op##_locals}, .accepts = orders,               \
-    }
-
-static const struct {
-    const char *name;
-    uint32_t count;
-    eval_fn *eval[OPERANDS_COUNT];
-    test_fn *test[OPERANDS_COUNT];
-    eval_fn *branch[OPERANDS_COUNT];  // of an if with this test
-    uint8_t accepts;
-} fast_builtins[] = {
-    ARITHMETIC_ROW("+", add),
-    ARITHMETIC_ROW("-", subtract),
-    ARITHMETIC_ROW("*", multiply),
-    {.name = "inc", .count = 1, .eval = {fast_inc, fast_step_local}},
-    {.name = "dec", .count = 1, .eval = {fast_dec, fast_step_local}},
-    {.name = "assoc", .count = 3, .eval = {eval_assoc}},
-    COMPARISON_ROW("<", less, ORDER_LESS),
-    COMPARISON_ROW(">", greater, ORDER_GREATER),
-    COMPARISON_ROW("<=", less_equal, ORDER_LESS | ORDER_SAME),
-    COMPARISON_ROW(">=", greater_equal, ORDER_GREATER | ORDER_SAME),
-    COMPARISON_ROW("=", equal, ORDER_SAME),
-    {.name = "not", .count = 1, .test = {test_not}},
-    {.name = "nil?", .count = 1, .test = {test_nil}},
-    {.name = "some?", .count = 1, .test = {test_some}},
-    {.name = "zero?", .count = 1, .test = {test_zero}},
-};
-
-enum { FAST_BUILTINS = COUNT_OF(fast_builtins) };
-
-// Copies the operands to where the specialised functions look for them.
-static void note_operands(struct expression_builtin *call, enum operands operands, eval_fn *eval)
+// Copies the operands to where the versions for them find them.
+static void note_operands(struct expression_builtin *call, const struct versions *operation,
+                          enum operands operands)
 {
+    call->constant = operation->constant;
     if (operands == OPERANDS_ANY)
         return;
-    bool swapped = is_swapped(call);
+    bool swapped = is_swapped(call, operation);
     call->slot_a = ((const struct expression_index *)call->items[swapped])->index;
-    if (eval == fast_step_local)
-        call->constant = call->builtin->name[0] == 'i' ? 1 : -1;
-    else if (operands == OPERANDS_LOCALS)
+    if (operands == OPERANDS_LOCALS)
         call->slot_b = ((const struct expression_index *)call->items[1])->index;
-    else
-        call->constant = immediate_of(call->items[!swapped]).integer;
-    if (eval == fast_subtract_constant)
+    else if (call->count == 2)
+        call->constant = integer_of(call->items[!swapped]);
+    if (builtin_operation(call->builtin) == OPERATION_SUBTRACT)
         call->constant = -call->constant;
 }
 
-static enum operation operation_of(eval_fn *eval)
+static enum inline_kind inline_kind_of(const struct versions *operation, enum operands operands)
 {
-    if (eval == fast_add_constant || eval == fast_add_locals || eval == fast_step_local ||
-        eval == fast_subtract_constant)
-        return OPERATION_ADD;
-    if (eval == fast_subtract_locals)
-        return OPERATION_SUBTRACT;
-    if (eval == fast_multiply_constant || eval == fast_multiply_locals)
-        return OPERATION_MULTIPLY;
-    return OPERATION_OTHER;
+    if (operation->eval[operands] == add_constant)
+        return INLINE_ADD_CONSTANT;
+    if (operation->eval[operands] == add_locals)
+        return INLINE_ADD_LOCALS;
+    if (!operation->accepts || operands == OPERANDS_ANY)
+        return INLINE_NONE;
+    return operands == OPERANDS_LOCALS ? INLINE_COMPARE_LOCALS : INLINE_COMPARE_CONSTANT;
 }
 
-static enum quick quick_of(const struct expression_builtin *call)
+struct specialized_builtin builtin_specialize(struct expression_builtin *call)
 {
-    if (call->operation != OPERATION_ADD)
-        return QUICK_NONE;
-    return call->operands == OPERANDS_LOCALS ? QUICK_ADD_LOCALS : QUICK_ADD_CONSTANT;
-}
-
-struct fast_builtin fast_builtin_select(struct expression_builtin *call)
-{
-    for (size_t i = 0; i < FAST_BUILTINS; i++) {
-        if (fast_builtins[i].count != call->count ||
-            strcmp(fast_builtins[i].name, call->builtin->name) != 0)
-            continue;
-        enum operands operands = operands_of(call);
-        if (!fast_builtins[i].eval[operands] && !fast_builtins[i].test[operands])
-            operands = OPERANDS_ANY;
-        struct fast_builtin fast = {
-            .eval = fast_builtins[i].eval[operands],
-            .test = fast_builtins[i].test[operands],
-        };
-        note_operands(call, operands, fast.eval);
-        call->operands = (uint8_t)operands;
-        call->accepts = fast_builtins[i].accepts;
-        call->operation = (uint8_t)operation_of(fast.eval);
-        call->base.quick = (uint8_t)quick_of(call);
-        if (fast.test)
-            fast.eval = eval_from_test;
-        return fast;
-    }
-    return (struct fast_builtin){0};
-}
-
-eval_fn *fast_if_select(const struct expression_if *branch)
-{
-    for (size_t i = 0; i < FAST_BUILTINS; i++) {
-        for (enum operands j = OPERANDS_CONSTANT; j < OPERANDS_COUNT; j++) {
-            if (fast_builtins[i].branch[j] && fast_builtins[i].test[j] == branch->test->test)
-                return fast_builtins[i].branch[j];
-        }
-    }
-    return eval_if;
-}
-
-enum walk fast_walk_select(const struct expression *test)
-{
-    const struct expression_builtin *call = (const void *)test;
-    bool compares = test->kind == EXPRESSION_CALL_BUILTIN && call->accepts;
-    return compares && call->operands != OPERANDS_ANY ? WALK_IF_COMPARE : WALK_IF;
+    const struct versions *operation = &versions[builtin_operation(call->builtin)];
+    if (operation->count != call->count)
+        return (struct specialized_builtin){0};
+    enum operands operands = operands_of(call, operation);
+    note_operands(call, operation, operands);
+    call->accepts = operation->accepts;
+    call->eval_any = operation->eval[OPERANDS_ANY];
+    call->test_any = operation->test[OPERANDS_ANY];
+    call->base.inline_kind = (uint8_t)inline_kind_of(operation, operands);
+    return (struct specialized_builtin){
+        .eval = operation->test[operands] ? eval_from_test : operation->eval[operands],
+        .test = operation->test[operands],
+    };
 }

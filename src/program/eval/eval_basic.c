@@ -111,8 +111,11 @@ bool test_or(const struct expression *expression, struct frame *frame, struct ru
 value eval_if(const struct expression *expression, struct frame *frame, struct run *run)
 {
     PART(if, branch);
-    return evaluate(evaluate_test(branch->test, frame, run) ? branch->then : branch->otherwise,
-                    frame, run);
+    for (uint32_t i = 0; i < branch->count; i++) {
+        if (evaluate_test_inline(branch->clauses[i].test, frame, run))
+            return evaluate_inline(branch->clauses[i].result, frame, run);
+    }
+    return evaluate_inline(branch->otherwise, frame, run);
 }
 
 value eval_do(const struct expression *expression, struct frame *frame, struct run *run)
@@ -145,16 +148,6 @@ value eval_or(const struct expression *expression, struct frame *frame, struct r
         value_release(run->region, v);
     }
     return evaluate(list->items[list->count - 1], frame, run);
-}
-
-value eval_cond(const struct expression *expression, struct frame *frame, struct run *run)
-{
-    PART(list, list);
-    for (uint32_t i = 0; i < list->count; i += 2) {
-        if (evaluate_test(list->items[i], frame, run))
-            return evaluate(list->items[i + 1], frame, run);
-    }
-    return value_nil();
 }
 
 value eval_case(const struct expression *expression, struct frame *frame, struct run *run)
@@ -196,7 +189,7 @@ value eval_condp(const struct expression *expression, struct frame *frame, struc
 }
 
 // The first element of a non-empty collection; consumes it.
-static bool take_first(struct run *run, value collection, value *ret_first)
+static bool first_item(struct run *run, value collection, value *ret_first)
 {
     struct sequence items;
     static const struct builtin self = {.name = "when-first"};
@@ -213,7 +206,7 @@ value eval_bind_if(const struct expression *expression, struct frame *frame, str
     bool binds = branch->test == BIND_IF_TRUE ? value_is_true(v) : !value_is_nil(v);
     if (branch->test == BIND_IF_FIRST) {
         run->site = expression;
-        binds = take_first(run, v, &v);
+        binds = first_item(run, v, &v);
     } else if (!binds) {
         value_release(run->region, v);
     }
@@ -229,8 +222,8 @@ value eval_let(const struct expression *expression, struct frame *frame, struct 
 {
     PART(let, let);
     for (uint32_t i = 0; i < let->count; i++)
-        pattern_bind_fast(run, frame, let->steps[i].pattern,
-                          evaluate(let->steps[i].value, frame, run));
+        pattern_bind_inline(run, frame, let->steps[i].pattern,
+                            evaluate(let->steps[i].value, frame, run));
     return evaluate(let->body, frame, run);
 }
 

@@ -6,7 +6,7 @@
 #include "program/eval/stack.h"
 #include "program/run/tool.h"
 
-enum { FEW_ARGUMENTS = 6 };
+enum { STACK_ARGUMENTS = 6 };
 
 // --- functions -----------------------------------------------------------------------------------
 
@@ -14,9 +14,9 @@ enum { FEW_ARGUMENTS = 6 };
 static __attribute__((noinline)) value call_generic(const struct expression_call *call, value f,
                                                     struct frame *frame, struct run *run)
 {
-    value few[FEW_ARGUMENTS];
-    value *arguments = few;
-    bool many = call->count > FEW_ARGUMENTS;
+    value on_stack[STACK_ARGUMENTS];
+    value *arguments = on_stack;
+    bool many = call->count > STACK_ARGUMENTS;
     if (many)
         arguments = region_alloc(run->region, call->count * sizeof(value));
     for (uint32_t i = 0; i < call->count; i++)
@@ -36,7 +36,7 @@ static inline value enter(const struct expression_call *call, struct closure *cl
     callee->closure = closure;
     callee->instance = closure->instance;
     for (uint32_t i = 0; i < call->count; i++)
-        callee->slots[i] = evaluate_quick(call->items[i], frame, run);
+        callee->slots[i] = evaluate_inline(call->items[i], frame, run);
     for (uint32_t i = call->count; i < code->slot_count; i++)
         callee->slots[i] = value_nil();
     spend_call(run);
@@ -143,10 +143,10 @@ static inline value argument(const struct expression_builtin *call, uint32_t i, 
                                    : evaluate(call->items[i], frame, run);
 }
 
-// A builtin that looks, with few arguments: those that have a place are read there.
-static inline __attribute__((always_inline)) value call_looks(const struct expression *expression,
-                                                              struct frame *frame, struct run *run,
-                                                              uint32_t count)
+// A builtin that borrows one or two arguments: those that have a place are read there.
+static inline __attribute__((always_inline)) value call_borrow(const struct expression *expression,
+                                                               struct frame *frame, struct run *run,
+                                                               uint32_t count)
 {
     PART(builtin, call);
     value given[2], arguments[2];
@@ -162,39 +162,39 @@ static inline __attribute__((always_inline)) value call_looks(const struct expre
     return result;
 }
 
-// One that takes its arguments.
-static inline __attribute__((always_inline)) value call_takes(const struct expression *expression,
-                                                              struct frame *frame, struct run *run,
-                                                              uint32_t count)
+// One that consumes up to three.
+static inline __attribute__((always_inline)) value call_consume(const struct expression *expression,
+                                                                struct frame *frame,
+                                                                struct run *run, uint32_t count)
 {
     PART(builtin, call);
     value arguments[3];
     spend_call(run);
     for (uint32_t i = 0; i < count; i++)
-        arguments[i] = evaluate_quick(call->items[i], frame, run);
+        arguments[i] = evaluate_inline(call->items[i], frame, run);
     run->site = expression;
     return call->builtin->function(run, call->builtin, arguments, count);
 }
 
-#define FEW(convention, count)                                                               \
+#define BUILTIN_EVALUATOR(convention, count)                                                 \
     value eval_##convention##count(const struct expression *expression, struct frame *frame, \
                                    struct run *run)                                          \
     {                                                                                        \
         return call_##convention(expression, frame, run, count);                             \
     }
-FEW(looks, 1)
-FEW(looks, 2)
-FEW(takes, 1)
-FEW(takes, 2)
-FEW(takes, 3)
+BUILTIN_EVALUATOR(borrow, 1)
+BUILTIN_EVALUATOR(borrow, 2)
+BUILTIN_EVALUATOR(consume, 1)
+BUILTIN_EVALUATOR(consume, 2)
+BUILTIN_EVALUATOR(consume, 3)
 
 value eval_call_builtin(const struct expression *expression, struct frame *frame, struct run *run)
 {
     PART(builtin, call);
     spend_call(run);
-    value few[FEW_ARGUMENTS];
-    value *arguments = few;
-    bool many = call->count > FEW_ARGUMENTS;
+    value on_stack[STACK_ARGUMENTS];
+    value *arguments = on_stack;
+    bool many = call->count > STACK_ARGUMENTS;
     if (many)
         arguments = region_alloc(run->region, call->count * sizeof(value));
     for (uint32_t i = 0; i < call->count; i++)
@@ -213,9 +213,9 @@ value eval_assoc(const struct expression *expression, struct frame *frame, struc
     // The call and, as the builtin counts it, the work of one entry.
     run_spend(run, 1);
     spend_call(run);
-    value container = evaluate_quick(call->items[0], frame, run);
-    value key = evaluate_quick(call->items[1], frame, run);
-    value item = evaluate_quick(call->items[2], frame, run);
+    value container = evaluate_inline(call->items[0], frame, run);
+    value key = evaluate_inline(call->items[1], frame, run);
+    value item = evaluate_inline(call->items[2], frame, run);
     run->site = call;
     if (__builtin_expect(container.tag == VALUE_MAP, 1))
         return map_put(run->region, container, key, item);
@@ -223,7 +223,7 @@ value eval_assoc(const struct expression *expression, struct frame *frame, struc
     return call->builtin->function(run, call->builtin, arguments, 3);
 }
 
-// (range …) that the builtin around it only walks through.
+// (range …) that the builtin around it only iterates over.
 value eval_range(const struct expression *expression, struct frame *frame, struct run *run)
 {
     PART(builtin, call);

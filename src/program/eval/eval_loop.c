@@ -1,35 +1,154 @@
-// Evaluating loop, recur, for, doseq and patterns.
+// Evaluating loop, recur, for and doseq.
+//
+// An iteration follows the body from expression to expression in tail position, without calls, until
+// it comes to a recur or to the loop's value. So an iteration of a short loop makes no call at all,
+// and its fuel is spent at once.
 #include <stdio.h>
 
 #include "program/eval/eval.h"
-#include "value/collection/key_lookup.h"
 #include "value/text/text.h"
 
-static void bind_rest(struct run *run, struct frame *frame, const struct pattern *pattern,
-                      value rest);
+// --- iterations ----------------------------------------------------------------------------------
 
-// --- loop, recur ---------------------------------------------------------------------------------
+struct loop {
+    struct frame *frame;
+    struct run *run;
+    int64_t spent;  // units of fuel not yet subtracted from run->fuel; 0 while other code runs
+};
+
+static inline void settle(struct loop *loop)
+{
+    loop->run->fuel -= loop->spent;
+    loop->spent = 0;
+}
+
+static __attribute__((noinline)) _Noreturn void fail_jumps(struct run *run)
+{
+    char message[80];
+    snprintf(message, sizeof(message), "a loop exceeded %lld recur jumps",
+             (long long)run->limits.loop_limit);
+    run_raise_limit(run, LOOP_LIMIT, "recur", "loop_limit", run->limits.loop_limit, message);
+}
+
+static inline bool loop_test(struct loop *loop, const struct expression *test)
+{
+    bool yes;
+    if (inline_test(test, loop->frame, &yes, &loop->spent))
+        return yes;
+    settle(loop);
+    return evaluate_test(test, loop->frame, loop->run);
+}
+
+static inline const struct expression *loop_if(struct loop *loop,
+                                               const struct expression *expression)
+{
+    PART(if, branch);
+    for (uint32_t i = 0;;) {
+        if (loop_test(loop, branch->clauses[i].test))
+            return branch->clauses[i].result;
+        if (++i >= branch->count)
+            return branch->otherwise;
+    }
+}
+
+static const struct expression *loop_do(struct loop *loop, const struct expression *expression)
+{
+    PART(list, list);
+    settle(loop);
+    for (uint32_t i = 0; i + 1 < list->count; i++)
+        value_release(loop->run->region, evaluate(list->items[i], loop->frame, loop->run));
+    return list->items[list->count - 1];
+}
+
+static inline value loop_value(struct loop *loop, const struct expression *expression)
+{
+    value v;
+    if (inline_value(expression, loop->frame, &v, &loop->spent))
+        return v;
+    settle(loop);
+    return evaluate(expression, loop->frame, loop->run);
+}
+
+static const struct expression *loop_let(struct loop *loop, const struct expression *expression)
+{
+    PART(let, let);
+    for (uint32_t i = 0; i < let->count; i++) {
+        value v = loop_value(loop, let->steps[i].value);
+        settle(loop);
+        pattern_bind_inline(loop->run, loop->frame, let->steps[i].pattern, v);
+    }
+    return let->body;
+}
+
+// All values are known before the first is stored. The count is a constant where this is inlined, so
+// that the values stay in registers: this avoids a store-to-load forwarding stall.
+static inline __attribute__((always_inline)) void
+loop_recur(struct loop *loop, const struct expression_recur *recur, uint32_t count)
+{
+    value values[RECUR_IN_REGISTERS];
+    loop->spent++;
+    for (uint32_t i = 0; i < count; i++)
+        values[i] = loop_value(loop, recur->items[i]);
+    loop->run->site = recur;  // where too many jumps are reported
+    settle(loop);
+    for (uint32_t i = 0; i < count; i++)
+        slot_store(loop->run, loop->frame, recur->slots[i], values[i]);
+    if (__builtin_expect(loop->run->fuel < 0, 0))
+        run_refill(loop->run);
+}
+
+value loop_run(const struct expression *body, struct frame *frame, struct run *run, int64_t jumps)
+{
+    struct loop loop = {.frame = frame, .run = run};
+    // -1, no limit, is more than can be counted to.
+    uint64_t left = (uint64_t)run->limits.loop_limit - (uint64_t)jumps;
+    const struct expression *next = body;
+    if ((uint64_t)jumps > (uint64_t)run->limits.loop_limit)
+        fail_jumps(run);
+    for (;;) {
+        switch ((enum loop_kind)next->loop_kind) {
+        case LOOP_IF: next = loop_if(&loop, next); continue;
+        case LOOP_DO: next = loop_do(&loop, next); continue;
+        case LOOP_LET: next = loop_let(&loop, next); continue;
+        case LOOP_RECUR1: loop_recur(&loop, (const void *)next, 1); break;
+        case LOOP_RECUR2: loop_recur(&loop, (const void *)next, 2); break;
+        case LOOP_RECUR3: loop_recur(&loop, (const void *)next, 3); break;
+        case LOOP_VALUE:
+            settle(&loop);
+            value v = evaluate(next, frame, run);
+            if (v.tag != VALUE_RECUR)
+                return v;
+            break;
+        default: __builtin_unreachable();
+        }
+        if (left-- == 0)
+            fail_jumps(run);
+        next = body;
+    }
+}
 
 value eval_loop(const struct expression *expression, struct frame *frame, struct run *run)
 {
     PART(loop, loop);
     for (uint32_t i = 0; i < loop->count; i++)
-        pattern_bind_fast(run, frame, loop->steps[i].pattern,
-                          evaluate(loop->steps[i].value, frame, run));
-    return rounds_run(loop->body, frame, run, 0);
+        pattern_bind_inline(run, frame, loop->steps[i].pattern,
+                            evaluate(loop->steps[i].value, frame, run));
+    return loop_run(loop->body, frame, run, 0);
 }
 
+// --- recur ---------------------------------------------------------------------------------------
+
 // Every pattern is a slot: the new values are computed, then stored.
-value eval_recur_plain(const struct expression *expression, struct frame *frame, struct run *run)
+value eval_recur_slots(const struct expression *expression, struct frame *frame, struct run *run)
 {
     PART(recur, recur);
-    value few[RECUR_PLAIN_MAX];
+    value values[RECUR_SLOTS_MAX];
     spend_call(run);
     for (uint32_t i = 0; i < recur->count; i++)
-        few[i] = evaluate_quick(recur->items[i], frame, run);
+        values[i] = evaluate_inline(recur->items[i], frame, run);
     run->site = expression;
     for (uint32_t i = 0; i < recur->count; i++)
-        slot_store(run, frame, recur->patterns[i]->slot, few[i]);
+        slot_store(run, frame, recur->patterns[i]->slot, values[i]);
     return value_recur();
 }
 
@@ -47,28 +166,13 @@ value eval_recur(const struct expression *expression, struct frame *frame, struc
     for (uint32_t i = 0; i < recur->count; i++) {
         value v = value_retain(vector_at(values, i));
         if (recur->has_rest && i + 1 == recur->count)
-            bind_rest(run, frame, recur->patterns[i], v);
+            pattern_bind_rest(run, frame, recur->patterns[i], v);
         else
-            pattern_bind_fast(run, frame, recur->patterns[i], v);
+            pattern_bind_inline(run, frame, recur->patterns[i], v);
     }
     value_release(run->region, values);
     run->site = expression;
     return value_recur();
-}
-
-void closure_bind_parameters(struct run *run, struct frame *frame, const struct code *code)
-{
-    uint32_t total = code->parameter_count + code->has_rest;
-    for (uint32_t i = 0; i < total; i++) {
-        if (code->parameters[i]->kind == PATTERN_SLOT)
-            continue;
-        value v = frame->slots[i];
-        frame->slots[i] = value_nil();
-        if (i == code->parameter_count)
-            bind_rest(run, frame, code->parameters[i], v);
-        else
-            pattern_bind(run, frame, code->parameters[i], v);
-    }
 }
 
 // --- for, doseq ----------------------------------------------------------------------------------
@@ -95,7 +199,7 @@ static void run_each(struct comprehension *comprehension, uint32_t index)
     sequence_start(run, &self, 1, &items, collection);
     value item;
     while (sequence_next(&items, &item)) {
-        pattern_bind_fast(run, comprehension->frame, clause->pattern, item);
+        pattern_bind_inline(run, comprehension->frame, clause->pattern, item);
         if (run_clauses(comprehension, index + 1) == STOP_BINDING)
             break;
     }
@@ -114,8 +218,8 @@ static enum progress run_clauses(struct comprehension *comprehension, uint32_t i
         case CLAUSE_EACH: run_each(comprehension, index); return GO_ON;
         case CLAUSE_LET:
             for (uint32_t i = 0; i < clause->count; i++)
-                pattern_bind_fast(run, frame, clause->steps[i].pattern,
-                                  evaluate(clause->steps[i].value, frame, run));
+                pattern_bind_inline(run, frame, clause->steps[i].pattern,
+                                    evaluate(clause->steps[i].value, frame, run));
             break;
         case CLAUSE_WHEN:
             if (!evaluate_test(clause->value, frame, run))
@@ -146,102 +250,4 @@ value eval_for(const struct expression *expression, struct frame *frame, struct 
     };
     run_clauses(&comprehension, 0);
     return comprehension.result;
-}
-
-// --- patterns ------------------------------------------------------------------------------------
-
-// The place of a failure is that of the pattern; the call evaluated last may be anywhere.
-static _Noreturn void fail_pattern(struct run *run, const struct pattern *pattern,
-                                   const char *message)
-{
-    run_raise_at(run, DESTRUCTURE_ERROR, pattern->offset, message);
-}
-
-static _Noreturn void fail_kind(struct run *run, const struct pattern *pattern, value got)
-{
-    char text[DESCRIBE_SIZE], message[DESCRIBE_SIZE + 64];
-    snprintf(message, sizeof(message), "cannot destructure %s with a %s pattern",
-             value_describe(got, text), pattern->kind == PATTERN_VECTOR ? "vector" : "map");
-    fail_pattern(run, pattern, message);
-}
-
-// Rest arguments for & {map}: alternating keys and values, or a single map. Consumes the vector.
-static value rest_map(struct run *run, const struct pattern *pattern, value rest)
-{
-    size_t count = vector_count(rest);
-    if (count == 1 && value_is_map(vector_at(rest, 0))) {
-        value map = value_retain(vector_at(rest, 0));
-        value_release(run->region, rest);
-        return map;
-    }
-    if (count % 2) {
-        char message[80];
-        snprintf(message, sizeof(message),
-                 "& with a map pattern needs keys and values in pairs, got %zu", count);
-        fail_pattern(run, pattern, message);
-    }
-    value map = map_new(run->region);
-    for (size_t i = 0; i < count; i += 2)
-        map = map_put(run->region, map, value_retain(vector_at(rest, i)),
-                      value_retain(vector_at(rest, i + 1)));
-    value_release(run->region, rest);
-    return map;
-}
-
-static void bind_rest(struct run *run, struct frame *frame, const struct pattern *pattern,
-                      value rest)
-{
-    if (pattern->kind == PATTERN_MAP && rest.tag == VALUE_VECTOR)
-        rest = rest_map(run, pattern, rest);
-    pattern_bind_fast(run, frame, pattern, rest);
-}
-
-static void bind_vector(struct run *run, struct frame *frame, const struct pattern *pattern,
-                        value v)
-{
-    if (v.tag != VALUE_NIL && v.tag != VALUE_VECTOR && v.tag != VALUE_STRING)
-        fail_kind(run, pattern, v);
-    static const struct builtin self = {.name = "let"};
-    if (pattern->whole)
-        pattern_bind_fast(run, frame, pattern->whole, value_retain(v));
-    value items = sequence_vector(run, &self, 1, v);
-    size_t count = vector_count(items);
-    for (size_t i = 0; i < pattern->count; i++)
-        pattern_bind_fast(run, frame, pattern->items[i],
-                          i < count ? value_retain(vector_at(items, i)) : value_nil());
-    if (!pattern->rest) {
-        value_release(run->region, items);
-        return;
-    }
-    size_t start = pattern->count < count ? pattern->count : count;
-    bind_rest(run, frame, pattern->rest, vector_slice(run->region, items, start, count));
-}
-
-static void bind_map(struct run *run, struct frame *frame, const struct pattern *pattern, value v)
-{
-    if (v.tag != VALUE_NIL && v.tag != VALUE_MAP)
-        fail_kind(run, pattern, v);
-    for (uint32_t i = 0; i < pattern->count; i++) {
-        const struct pattern_entry *entry = &pattern->entries[i];
-        value item = value_nil();
-        bool found = v.tag == VALUE_MAP &&
-                     map_find_flexible(v, frame->instance->constants[entry->key], &item);
-        if (!found && entry->fallback)
-            item = evaluate(entry->fallback, frame, run);
-        else
-            item = value_retain(item);
-        pattern_bind_fast(run, frame, entry->pattern, item);
-    }
-    if (pattern->whole)
-        pattern_bind_fast(run, frame, pattern->whole, value_retain(v));
-    value_release(run->region, v);
-}
-
-void pattern_bind(struct run *run, struct frame *frame, const struct pattern *pattern, value v)
-{
-    switch ((enum pattern_kind)pattern->kind) {
-    case PATTERN_SLOT: slot_store(run, frame, pattern->slot, v); break;
-    case PATTERN_VECTOR: bind_vector(run, frame, pattern, v); break;
-    case PATTERN_MAP: bind_map(run, frame, pattern, v); break;
-    }
 }

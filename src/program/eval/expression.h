@@ -28,12 +28,11 @@ enum expression_kind {
     EXPRESSION_SELF,       // the closure itself
     EXPRESSION_GLOBAL,     // index into the globals
     EXPRESSION_MEMORY,     // memory/x
-    EXPRESSION_IF,         // test, then, else
+    EXPRESSION_IF,         // if, if-not, when, when-not, cond
     EXPRESSION_DO,
     EXPRESSION_LET,
     EXPRESSION_AND,
     EXPRESSION_OR,
-    EXPRESSION_COND,
     EXPRESSION_CASE,
     EXPRESSION_CONDP,
     EXPRESSION_BIND_IF,  // if-let, when-let, if-some, when-some, when-first
@@ -59,36 +58,39 @@ enum expression_kind {
     EXPRESSION_KIND_COUNT,
 };
 
-// Expressions that are so short that a call would cost more than they do (evaluate_quick in eval.h).
-enum quick {
-    QUICK_NONE,
-    QUICK_IMMEDIATE,
-    QUICK_LOCAL_COPY,
-    QUICK_LOCAL_MOVE,
-    QUICK_ADD_CONSTANT,  // (+ local constant), (- local constant), inc, dec on 64-bit integers
-    QUICK_ADD_LOCALS,    // (+ local local)
+// Expressions so short that a call would cost more than they do: evaluate_inline() and
+// evaluate_test_inline() in eval.h.
+enum inline_kind {
+    INLINE_NONE,
+    INLINE_IMMEDIATE,
+    INLINE_LOCAL_COPY,
+    INLINE_LOCAL_MOVE,
+    INLINE_ADD_CONSTANT,      // (+ local constant), (- local constant), inc, dec on 64-bit integers
+    INLINE_ADD_LOCALS,        // (+ local local)
+    INLINE_COMPARE_CONSTANT,  // (< local constant) …, zero?, pos?, neg?
+    INLINE_COMPARE_LOCALS,    // (< local local) …
 };
 
-// How the rounds of a loop go through an expression in tail position (eval_round.c): these lead on to
-// the next expression or the next round without a call.
-enum walk {
-    WALK_VALUE,  // it is evaluated and is the loop's value, unless that is a recur
-    WALK_IF,
-    WALK_IF_COMPARE,  // the test compares a local with a constant or a local
-    WALK_COND,
-    WALK_DO,
-    WALK_LET,
-    WALK_RECUR,  // of up to RECUR_FEW plain variables
+// How the iterations of a loop get through an expression in tail position (loop_run() in
+// eval_loop.c): all but LOOP_VALUE lead to the next expression or the next iteration without a call.
+enum loop_kind {
+    LOOP_VALUE,  // it is evaluated and is the loop's value, unless that is a recur
+    LOOP_IF,
+    LOOP_DO,
+    LOOP_LET,
+    LOOP_RECUR1,  // of so many slots
+    LOOP_RECUR2,
+    LOOP_RECUR3,
 };
 
 struct expression {
     eval_fn *eval;
     test_fn *test;  // truth of the value, which is dropped
     uint8_t kind;
-    uint8_t quick;    // enum quick: evaluated without a call
-    uint8_t walk;     // enum walk
-    bool flag;        // LOCAL: last use, move; GLOBAL: nil when unbound; see the structs below
-    uint32_t offset;  // byte position in the source
+    uint8_t inline_kind;  // enum inline_kind
+    uint8_t loop_kind;    // enum loop_kind
+    bool flag;            // LOCAL: last use, move; GLOBAL: nil when unbound; see the structs below
+    uint32_t offset;      // byte position in the source
 };
 
 static inline value evaluate(const struct expression *expression, struct frame *frame,
@@ -164,14 +166,19 @@ struct expression_index {  // CONSTANT, LOCAL, CAPTURE, SELF, GLOBAL, MEMORY
     uint32_t index;
 };
 
-struct expression_if {
-    struct expression base;
+struct if_clause {
     struct expression *test;
-    struct expression *then;
-    struct expression *otherwise;
+    struct expression *result;
 };
 
-struct expression_list {  // DO, AND, OR, COND (test, result …), VECTOR, MAP (key, value …), SET
+struct expression_if {  // the first true test decides
+    struct expression base;
+    struct expression *otherwise;
+    uint32_t count;  // not 0
+    struct if_clause clauses[];
+};
+
+struct expression_list {  // DO, AND, OR, VECTOR, MAP (key, value …), SET
     struct expression base;
     uint32_t count;
     struct expression **items;
@@ -224,23 +231,23 @@ struct expression_loop {
     struct binding_step *steps;
     struct expression *body;
     struct recur_target *target;   // while the program is analysed
-    const struct slot_set *reads;  // slots of the surroundings that a round reads
+    const struct slot_set *reads;  // slots of the surroundings that an iteration reads
 };
 
 enum {
-    RECUR_FEW = 3,        // values that a round keeps in registers
-    RECUR_PLAIN_MAX = 8,  // values that eval_recur_plain keeps on the stack
+    RECUR_IN_REGISTERS = 3,  // values that loop_run() keeps in registers
+    RECUR_SLOTS_MAX = 8,     // values that eval_recur_slots keeps on the stack
 };
 
 struct expression_recur {
     struct expression base;
     uint32_t count;
-    uint32_t wanted;            // another count is an arity_mismatch
-    uint32_t slots[RECUR_FEW];  // of WALK_RECUR
+    uint32_t wanted;                     // another count is an arity_mismatch
+    uint32_t slots[RECUR_IN_REGISTERS];  // of LOOP_RECUR1 to 3
     struct expression **items;
     struct pattern **patterns;
-    bool plain;     // every pattern is a slot
-    bool has_rest;  // the last pattern is the rest of a function's arguments
+    bool slots_only;  // every pattern is a slot
+    bool has_rest;    // the last pattern is the rest of a function's arguments
     struct recur_target *target;
 };
 
@@ -291,22 +298,20 @@ struct
     struct expression **items;
 };
 
-// What arithmetic and comparison find without evaluating anything. A constant is a 64-bit integer.
+// Operands of arithmetic and comparison that need no evaluation. A constant is a 64-bit integer.
 enum operands { OPERANDS_ANY, OPERANDS_CONSTANT, OPERANDS_LOCALS, OPERANDS_COUNT };
 enum order_bit { ORDER_LESS = 1, ORDER_SAME = 2, ORDER_GREATER = 4 };
-// Arithmetic on such operands; a constant to be subtracted is negated and added.
-enum operation { OPERATION_OTHER, OPERATION_ADD, OPERATION_SUBTRACT, OPERATION_MULTIPLY };
 
 struct expression_builtin {
     struct expression base;
     const struct builtin *builtin;
     uint32_t count;
-    uint32_t borrowed;        // of a builtin that looks: bit i = argument i is read where it is
-    uint32_t slot_a, slot_b;  // of operands that are locals, for arithmetic and comparison
-    uint8_t operands;         // enum operands, when the builtin has a fast version
+    uint32_t borrowed;        // of a builtin that borrows: bit i = argument i is read where it is
+    uint32_t slot_a, slot_b;  // of operands that are locals
+    int64_t constant;         // of OPERANDS_CONSTANT; negated for -
     uint8_t accepts;          // of a comparison: the orders that are true, enum order_bit
-    uint8_t operation;        // enum operation
-    int64_t constant;         // of an operand that is a 64-bit integer; negated for -
+    eval_fn *eval_any;        // for other operands than those expected, or NULL
+    test_fn *test_any;        // the same for comparisons
     struct expression **items;
 };
 

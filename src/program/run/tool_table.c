@@ -8,7 +8,6 @@
 #include "base/buffer.h"
 #include "base/memory.h"
 #include "program/compile/compilation.h"
-#include "program/compile/name_list.h"
 #include "program/compile/suggest.h"
 
 enum { TABLE_BYTES = 16 * 1024 * 1024 };

@@ -2,6 +2,7 @@
 // is stored byte for byte, and documents are valid and within their budget.
 #include "base/assert.h"
 #include "base/utf8.h"
+#include "context/arguments.h"
 #include "context/operation.h"
 #include "fuzz.h"
 #include "value/text/json.h"

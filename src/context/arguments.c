@@ -1,7 +1,5 @@
 #include "context/arguments.h"
 
-#include "context/operation.h"
-
 const value *argument_find(value arguments, const char *name, value *storage)
 {
     return map_find_text(arguments, name, storage) ? storage : NULL;

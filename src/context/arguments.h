@@ -17,3 +17,5 @@ bool argument_filter(value arguments, struct context_filter *ret_filter,
                      struct context_error *error);
 bool argument_max_chars(value arguments, size_t *ret_max_chars, struct context_error *error);
 bool argument_style(value arguments, enum context_style *ret_style, struct context_error *error);
+// An id as clients give it; NULL = not given.
+bool context_id_check(const value *id, int64_t *ret_number, struct context_error *error);

@@ -28,5 +28,3 @@ struct context_result context_operate(struct context_store *store, struct region
 // The whole store as {"items":[…],"max_items":50}.
 bool context_store_value(struct context_store *store, struct region *region, value *ret_value,
                          struct context_error *error);
-// An id as clients give it; NULL = not given.
-bool context_id_check(const value *id, int64_t *ret_number, struct context_error *error);

@@ -1,4 +1,6 @@
+// Settings of a store: max-items and auto-context.
 #include "base/array.h"
+#include "base/ascii.h"
 #include "context/rows.h"
 
 static const char *const auto_names[] = {
@@ -31,7 +33,7 @@ static bool max_items_from_text(struct span text, int64_t *ret_number)
     if (text.length > MAX_DIGITS)
         return false;
     for (size_t i = 0; i < text.length; i++) {
-        if (text.data[i] < '0' || text.data[i] > '9')
+        if (!ascii_is_digit(text.data[i]))
             return false;
         number = number * 10 + (text.data[i] - '0');
     }

@@ -41,7 +41,7 @@ void context_store_on_change(struct context_store *store, context_changed_fn *ch
 // Opens the store; false when it cannot be read.
 bool context_store_poll(struct context_store *store);
 
-// --- writing -------------------------------------------------------------------------------------
+// --- writing ------------------------------------------------------------------------------------
 
 struct context_added {
     struct context_item item;
@@ -81,7 +81,7 @@ struct context_filter {
 bool context_store_clear(struct context_store *store, unsigned types, bool include_pinned,
                          int64_t *ret_removed, int64_t *ret_kept, struct context_error *error);
 
-// --- reading -------------------------------------------------------------------------------------
+// --- reading ------------------------------------------------------------------------------------
 
 struct context_counts {
     int64_t count;  // all items of the store
@@ -103,7 +103,7 @@ bool context_store_load(struct context_store *store, struct region *region,
 bool context_store_count(struct context_store *store, struct context_counts *ret_counts,
                          struct context_error *error);
 
-// --- settings, kept in the file ------------------------------------------------------------------
+// --- settings.c: settings, kept in the file -----------------------------------------------------
 
 enum context_auto { CONTEXT_AUTO_OFF, CONTEXT_AUTO_ERRORS, CONTEXT_AUTO_HISTORY, CONTEXT_AUTO_ALL };
 bool context_auto_from_name(struct span name, enum context_auto *ret_mode);

@@ -4,7 +4,9 @@
 #include <stdio.h>
 
 #include "base/array.h"
+#include "base/ascii.h"
 #include "base/buffer.h"
+#include "context/arguments.h"
 #include "context/operation.h"
 #include "value/text/json.h"
 
@@ -171,7 +173,7 @@ static value number_from_text(struct span text)
     if (text.length == start || text.length - start > MAX_DIGITS)
         return value_nil();
     for (size_t i = start; i < text.length; i++) {
-        if (text.data[i] < '0' || text.data[i] > '9')
+        if (!ascii_is_digit(text.data[i]))
             return value_nil();
         number = number * 10 + (text.data[i] - '0');
     }

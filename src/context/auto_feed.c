@@ -84,14 +84,25 @@ static value fed_value(struct region *region, const struct context_added *added)
     return map_put_text(region, map, "evicted", evicted);
 }
 
-value context_feed(struct context_store *store, struct region *region, enum context_auto mode,
-                   const struct context_evaluation *evaluation)
+static bool applies_as_error(enum context_auto mode, bool failed)
 {
-    bool errors = mode == CONTEXT_AUTO_ERRORS || mode == CONTEXT_AUTO_ALL;
-    bool history = mode == CONTEXT_AUTO_HISTORY || mode == CONTEXT_AUTO_ALL;
-    bool as_error = evaluation->failed && errors;
-    if (!as_error && !history)
-        return value_nil();
+    return failed && (mode == CONTEXT_AUTO_ERRORS || mode == CONTEXT_AUTO_ALL);
+}
+
+bool context_auto_feed_applies(enum context_auto mode, bool failed)
+{
+    return applies_as_error(mode, failed) || mode == CONTEXT_AUTO_HISTORY ||
+           mode == CONTEXT_AUTO_ALL;
+}
+
+bool context_auto_feed(struct context_store *store, struct region *region, enum context_auto mode,
+                       const struct context_evaluation *evaluation, value *ret_stored,
+                       struct context_error *error)
+{
+    *ret_stored = value_nil();
+    if (!context_auto_feed_applies(mode, evaluation->failed))
+        return true;
+    bool as_error = applies_as_error(mode, evaluation->failed);
     value content =
         as_error ? error_content(region, evaluation) : history_content(region, evaluation);
     value type = value_string_text(region, as_error ? "error" : "repl-history");
@@ -100,10 +111,10 @@ value context_feed(struct context_store *store, struct region *region, enum cont
     struct context_fields fields = {.content = &content, .type = &type, .metadata = &metadata};
     struct context_draft draft;
     struct context_added added;
-    struct context_error error;
-    if (!context_draft_check(region, &fields, &draft, &error) ||
-        !context_store_add(store, region, &draft, CONTEXT_AUTOMATIC, &added, &error))
-        return map_put_text(region, map_new(region), "error",
-                            value_string_text(region, context_code_name(error.code)));
-    return added.item.number > 0 ? fed_value(region, &added) : value_nil();
+    if (!context_draft_check(region, &fields, &draft, error) ||
+        !context_store_add(store, region, &draft, CONTEXT_AUTOMATIC, &added, error))
+        return false;
+    if (added.item.number > 0)
+        *ret_stored = fed_value(region, &added);
+    return true;
 }

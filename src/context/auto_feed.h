@@ -1,8 +1,7 @@
 // Auto-feed: evaluations become items by themselves when the setting `auto-context` says so.
 //
 // Failed evaluations become `error` items, others `repl-history` items; at most CONTEXT_AUTO_LIMIT
-// unpinned ones are kept, and a repetition of the newest is not stored again. A failure of the store
-// never fails the evaluation: it is reported in the value returned.
+// unpinned ones are kept, and a repetition of the newest is not stored again.
 #pragma once
 
 #include "context/store.h"
@@ -26,7 +25,10 @@ struct context_evaluation {
     int64_t duration_ms;
 };
 
-// What the evaluation's structured result carries as "context": {"added":"ctx-9","evicted":["ctx-2"]},
-// {"error":"store-busy"}, or nil when nothing was to be stored.
-value context_feed(struct context_store *store, struct region *region, enum context_auto mode,
-                   const struct context_evaluation *evaluation);
+// Whether the mode wants the evaluation stored.
+bool context_auto_feed_applies(enum context_auto mode, bool failed);
+// *ret_stored is what the evaluation's structured result carries as "context":
+// {"added":"ctx-9","evicted":["ctx-2"]}, or nil when nothing was to be stored.
+bool context_auto_feed(struct context_store *store, struct region *region, enum context_auto mode,
+                       const struct context_evaluation *evaluation, value *ret_stored,
+                       struct context_error *error);

@@ -105,7 +105,10 @@ void connection_init(struct connection *connection, const char *path)
 {
     CLEANUP_FREE char *given = path ? memory_copy_string(path) : default_path();
     bool is_uri = strncmp(given, "file:", 5) == 0;  // to SQLite; to us it is a name like any other
-    *connection = (struct connection){.path = memory_format("%s%s", is_uri ? "./" : "", given)};
+    *connection = (struct connection){
+        .path = memory_format("%s%s", is_uri ? "./" : "", given),
+        .busy_ms = CONTEXT_BUSY_MS,
+    };
 }
 
 static bool is_in_memory(const struct connection *connection)
@@ -141,11 +144,10 @@ static bool provide_file(struct connection *connection, struct context_error *er
 // sleep many times that and let writers starve.
 static int wait_while_busy(void *data, int attempt)
 {
-    (void)data;
-    static _Thread_local int64_t deadline;
+    struct connection *connection = data;
     if (attempt == 0)
-        deadline = clock_now_ms() + CONTEXT_BUSY_MS;
-    if (clock_now_ms() >= deadline)
+        connection->deadline = clock_now_ms() + connection->busy_ms;
+    if (clock_now_ms() >= connection->deadline)
         return 0;
     uint64_t spread = (uint64_t)clock_now_ns() / 16 % 512;
     usleep((useconds_t)(attempt < 20 ? 100 + spread : 500 + spread * 4));
@@ -187,7 +189,6 @@ static bool check_version(struct connection *connection, int64_t *ret_version,
 // Switching to the log needs the file for itself for a moment, and SQLite does not wait for that.
 static bool use_log(struct connection *connection, struct context_error *error)
 {
-    int64_t deadline = clock_now_ms() + CONTEXT_BUSY_MS;
     for (int attempt = 0;; attempt++) {
         sqlite3_stmt *statement = NULL;
         int result = sqlite3_prepare_v2(connection->database, "PRAGMA journal_mode=WAL", -1,
@@ -202,9 +203,8 @@ static bool use_log(struct connection *connection, struct context_error *error)
         sqlite3_finalize(statement);
         if (result == SQLITE_ROW)
             break;
-        if ((result & 0xFF) != SQLITE_BUSY || clock_now_ms() >= deadline)
+        if ((result & 0xFF) != SQLITE_BUSY || !wait_while_busy(connection, attempt))
             return connection_fail(connection, result, error);
-        wait_while_busy(NULL, attempt + 1);
     }
     int result = sqlite3_exec(connection->database, "PRAGMA synchronous=NORMAL", NULL, NULL, NULL);
     return result == SQLITE_OK || connection_fail(connection, result, error);
@@ -249,7 +249,7 @@ static bool set_up(struct connection *connection, struct context_error *error)
 {
     int64_t version = 0;
     sqlite3_extended_result_codes(connection->database, 1);
-    sqlite3_busy_handler(connection->database, wait_while_busy, NULL);
+    sqlite3_busy_handler(connection->database, wait_while_busy, connection);
     sqlite3_limit(connection->database, SQLITE_LIMIT_LENGTH, 64 << 20);
     if (!read_version(connection, &version, error) || !use_log(connection, error))
         return false;

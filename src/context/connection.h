@@ -31,6 +31,8 @@ enum statement {
 struct connection {
     char *path;
     sqlite3 *database;  // NULL until first use
+    int64_t busy_ms;    // how long to wait for a lock
+    int64_t deadline;   // of the wait that has begun
     sqlite3_stmt *statements[STATEMENT_LAST];
     int64_t data_version;  // as last polled; 0 = never, -1 = that of a file that is gone
 };

@@ -138,7 +138,7 @@ struct context_item context_item_copy(struct region *region, const struct contex
     return copy;
 }
 
-// --- what was got -------------------------------------------------------------------------------
+// --- what was got --------------------------------------------------------------------------------
 
 static const char *kind_words(const value *v)
 {
@@ -192,7 +192,7 @@ value context_warning(struct region *region, const char *code, const char *forma
     return map_put_text(region, warning, "message", value_string_format(region, "%s", text));
 }
 
-// --- INV-001 ------------------------------------------------------------------------------------
+// --- INV-001 -------------------------------------------------------------------------------------
 
 // The type that a name becomes in lower case with dashes.
 static bool type_suggested(struct span name, enum context_type *ret_type)
@@ -222,7 +222,7 @@ bool context_type_check(value type, enum context_type *ret_type, struct context_
                         value_is_string(type) ? context_got(&type, got) : kind_words(&type), hint);
 }
 
-// --- INV-002 and INV-005 ------------------------------------------------------------------------
+// --- INV-002 and INV-005 -------------------------------------------------------------------------
 
 static bool check_content(const value *content, struct context_draft *draft,
                           struct context_error *error)

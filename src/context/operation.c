@@ -292,18 +292,17 @@ static bool remove_item(struct call *call)
 {
     value id;
     int64_t number = 0;
-    int64_t count = 0;
-    int64_t max_items = 0;
+    struct context_counts counts;
     struct context_item removed;
     if (!context_id_check(argument_find(call->arguments, "id", &id), &number, &call->error) ||
-        !context_store_remove(call->store, call->region, number, &removed, &count, &call->error) ||
-        !context_store_max_items(call->store, &max_items, &call->error))
+        !context_store_remove(call->store, call->region, number, &removed, &counts, &call->error))
         return false;
     buffer_append_text(&call->text, "Removed ");
     append_id(&call->text, number);
-    buffer_append_format(&call->text, ". %" PRId64 " of %" PRId64 " items.", count, max_items);
+    buffer_append_format(&call->text, ". %" PRId64 " of %" PRId64 " items.", counts.count,
+                         counts.max_items);
     put(call, "removed", context_item_value(call->region, &removed));
-    put(call, "count", value_integer(count));
+    put(call, "count", value_integer(counts.count));
     return true;
 }
 

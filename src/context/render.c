@@ -33,7 +33,7 @@ bool context_style_from_name(struct span name, enum context_style *ret_style)
     return true;
 }
 
-// --- lines --------------------------------------------------------------------------------------
+// --- lines ---------------------------------------------------------------------------------------
 
 static bool is_control(uint32_t code_point)
 {
@@ -110,7 +110,7 @@ void context_append_preview(struct buffer *buffer, struct span content)
         buffer_append_text(buffer, "…");
 }
 
-// --- fence languages ----------------------------------------------------------------------------
+// --- fence languages -----------------------------------------------------------------------------
 
 static const struct {
     const char *extension;
@@ -232,7 +232,7 @@ static struct span language_of(enum context_type type, struct span filename, str
     return type == CONTEXT_CODE || type == CONTEXT_REPL_HISTORY ? SPAN("lisp") : SPAN("text");
 }
 
-// --- blocks -------------------------------------------------------------------------------------
+// --- blocks --------------------------------------------------------------------------------------
 
 static size_t fence_length(struct span content)
 {
@@ -363,7 +363,7 @@ static void append_block(struct buffer *buffer, const struct block *block, enum 
     buffer_append_byte(buffer, '\n');
 }
 
-// --- the budget ---------------------------------------------------------------------------------
+// --- the budget ----------------------------------------------------------------------------------
 
 enum { NOTICE_SIZE = 96, MARK_SIZE = 96 };
 

@@ -27,6 +27,11 @@ const char *context_store_path(const struct context_store *store)
     return store->connection.path;
 }
 
+void context_store_set_wait(struct context_store *store, int64_t milliseconds)
+{
+    store->connection.busy_ms = milliseconds;
+}
+
 void context_store_on_change(struct context_store *store, context_changed_fn *changed, void *data)
 {
     store->changed = changed;
@@ -124,6 +129,13 @@ static bool read_number(struct context_store *store, enum statement which, int64
 {
     sqlite3_stmt *statement = connection_statement(&store->connection, which, error);
     return statement && connection_number(&store->connection, statement, ret_number, error);
+}
+
+static bool read_counts(struct context_store *store, struct context_counts *ret_counts,
+                        struct context_error *error)
+{
+    return !ret_counts || (context_store_max_items(store, &ret_counts->max_items, error) &&
+                           read_number(store, STATEMENT_COUNT_ALL, &ret_counts->count, error));
 }
 
 // --- adding --------------------------------------------------------------------------------------
@@ -273,14 +285,13 @@ bool context_store_add(struct context_store *store, struct region *region,
 // --- changing ------------------------------------------------------------------------------------
 
 bool context_store_remove(struct context_store *store, struct region *region, int64_t number,
-                          struct context_item *ret_removed, int64_t *ret_count,
+                          struct context_item *ret_removed, struct context_counts *ret_counts,
                           struct context_error *error)
 {
     if (!connection_begin(&store->connection, STATEMENT_BEGIN, error))
         return false;
     bool good = get_row(store, region, number, ret_removed, error) &&
-                delete_row(store, number, error) &&
-                read_number(store, STATEMENT_COUNT_ALL, ret_count, error);
+                delete_row(store, number, error) && read_counts(store, ret_counts, error);
     if (!connection_end(&store->connection, good, error))
         return false;
     store_notify(store, number);
@@ -375,13 +386,6 @@ bool context_store_get(struct context_store *store, struct region *region, int64
 {
     return connection_open(&store->connection, error) &&
            get_row(store, region, number, ret_item, error);
-}
-
-static bool read_counts(struct context_store *store, struct context_counts *ret_counts,
-                        struct context_error *error)
-{
-    return !ret_counts || (context_store_max_items(store, &ret_counts->max_items, error) &&
-                           read_number(store, STATEMENT_COUNT_ALL, &ret_counts->count, error));
 }
 
 bool context_store_count(struct context_store *store, struct context_counts *ret_counts,

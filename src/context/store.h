@@ -9,7 +9,8 @@
 // Items are copied into the region that is passed, which must be able to hold them.
 // One store belongs to one thread. No connection crosses a fork: a child of a process that has a store
 // open can use none.
-// Waits for other writers up to CONTEXT_BUSY_MS, then fails with store-busy.
+// Waits for other writers up to CONTEXT_BUSY_MS, then fails with store-busy; context_store_set_wait()
+// is for threads that must not block.
 #pragma once
 
 #include <stdbool.h>
@@ -33,6 +34,8 @@ struct context_store;
 struct context_store *context_store_new(const char *path);
 void context_store_free(struct context_store *store);
 const char *context_store_path(const struct context_store *store);
+// How long to wait for the lock of another writer; 0: fail with store-busy at once.
+void context_store_set_wait(struct context_store *store, int64_t milliseconds);
 
 // Called after each change made through this store, for each item touched; number 0 = any of them.
 typedef void context_changed_fn(int64_t number, void *data);
@@ -41,7 +44,12 @@ void context_store_on_change(struct context_store *store, context_changed_fn *ch
 // Opens the store; false when it cannot be read.
 bool context_store_poll(struct context_store *store);
 
-// --- writing ------------------------------------------------------------------------------------
+// --- writing -------------------------------------------------------------------------------------
+
+struct context_counts {
+    int64_t count;  // all items of the store
+    int64_t max_items;
+};
 
 struct context_added {
     struct context_item item;
@@ -62,7 +70,7 @@ bool context_store_add(struct context_store *store, struct region *region,
                        const struct context_draft *draft, unsigned flags,
                        struct context_added *ret_added, struct context_error *error);
 bool context_store_remove(struct context_store *store, struct region *region, int64_t number,
-                          struct context_item *ret_removed, int64_t *ret_count,
+                          struct context_item *ret_removed, struct context_counts *ret_counts,
                           struct context_error *error);
 bool context_store_pin(struct context_store *store, struct region *region, int64_t number,
                        bool pinned, struct context_item *ret_item, struct context_error *error);
@@ -81,12 +89,7 @@ struct context_filter {
 bool context_store_clear(struct context_store *store, unsigned types, bool include_pinned,
                          int64_t *ret_removed, int64_t *ret_kept, struct context_error *error);
 
-// --- reading ------------------------------------------------------------------------------------
-
-struct context_counts {
-    int64_t count;  // all items of the store
-    int64_t max_items;
-};
+// --- reading -------------------------------------------------------------------------------------
 
 bool context_store_get(struct context_store *store, struct region *region, int64_t number,
                        struct context_item *ret_item, struct context_error *error);
@@ -103,7 +106,7 @@ bool context_store_load(struct context_store *store, struct region *region,
 bool context_store_count(struct context_store *store, struct context_counts *ret_counts,
                          struct context_error *error);
 
-// --- settings.c: settings, kept in the file -----------------------------------------------------
+// --- settings.c: settings, kept in the file ------------------------------------------------------
 
 enum context_auto { CONTEXT_AUTO_OFF, CONTEXT_AUTO_ERRORS, CONTEXT_AUTO_HISTORY, CONTEXT_AUTO_ALL };
 bool context_auto_from_name(struct span name, enum context_auto *ret_mode);

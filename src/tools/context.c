@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "context/operation.h"
+#include "tools/context_queue.h"
 #include "tools/context_resources.h"
 #include "tools/context_tools.h"
 
@@ -16,7 +17,7 @@ enum {
 };
 
 struct binding {
-    struct context_tools *context;
+    struct context_queue *queue;
     enum context_operation operation;
 };
 
@@ -32,12 +33,22 @@ struct context_tools {
 
 // --- tools ---------------------------------------------------------------------------------------
 
+static bool operate(const struct context_attempt *attempt)
+{
+    const struct binding *binding = attempt->data;
+    struct context_result result =
+        context_operate(attempt->store, mcp_call_region(attempt->call), binding->operation,
+                        mcp_call_arguments(attempt->call));
+    if (!result.ok && context_attempt_again(attempt, &result.error))
+        return false;
+    mcp_call_reply(attempt->call, value_text(result.text), result.structured, !result.ok);
+    return true;
+}
+
 static void handle_tool(struct mcp_call *call, void *data)
 {
-    struct binding *binding = data;
-    struct context_result result = context_operate(binding->context->store, mcp_call_region(call),
-                                                   binding->operation, mcp_call_arguments(call));
-    mcp_call_reply(call, value_text(result.text), result.structured, !result.ok);
+    const struct binding *binding = data;
+    context_queue_run(binding->queue, operate, call, data);
 }
 
 static const struct tool context_tools[OPERATIONS] = {
@@ -129,23 +140,22 @@ static void poll_store(evutil_socket_t descriptor, short events, void *data)
 static void register_tools(struct tools *tools, struct context_tools *context)
 {
     for (int i = 0; i < OPERATIONS; i++) {
-        context->bindings[i] = (struct binding){context, (enum context_operation)i};
+        context->bindings[i] = (struct binding){tools->context_queue, (enum context_operation)i};
         tools_add(tools, &context_tools[i], &context->bindings[i]);
     }
 }
 
-struct context_tools *tools_register_context(struct tools *tools, struct context_store *store,
-                                             struct event_base *base)
+struct context_tools *tools_register_context(struct tools *tools)
 {
     struct context_tools *context = memory_alloc_zero(sizeof(*context));
     context->server = tools->server;
-    context->store = store;
-    context->announce = evtimer_new(base, announce, context);
-    context->poll = event_new(base, -1, EV_PERSIST, poll_store, context);
+    context->store = tools->contexts;
+    context->announce = evtimer_new(tools->base, announce, context);
+    context->poll = event_new(tools->base, -1, EV_PERSIST, poll_store, context);
     schedule(context->poll, POLL_MS);
     register_tools(tools, context);
-    context_resources_register(tools->server, store);
-    context_store_on_change(store, on_change, context);
+    context_resources_register(tools->server, tools->context_queue);
+    context_store_on_change(tools->contexts, on_change, context);
     return context;
 }
 

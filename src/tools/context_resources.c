@@ -8,6 +8,7 @@
 #include "base/buffer.h"
 #include "context/arguments.h"
 #include "context/operation.h"
+#include "tools/context_queue.h"
 #include "value/text/json.h"
 
 // --- resources -----------------------------------------------------------------------------------
@@ -27,44 +28,66 @@ static void reply_store_error(struct mcp_call *call, const struct context_error 
     mcp_call_reply_error(call, MCP_INTERNAL_ERROR, message);
 }
 
-static void read_items(struct mcp_call *call, void *data)
+static bool read_items(const struct context_attempt *attempt)
 {
-    struct context_store *store = data;
     struct context_error error;
     value whole;
-    if (context_store_value(store, mcp_call_region(call), &whole, &error))
-        reply_json(call, whole);
+    if (context_store_value(attempt->store, mcp_call_region(attempt->call), &whole, &error))
+        reply_json(attempt->call, whole);
+    else if (context_attempt_again(attempt, &error))
+        return false;
     else
-        reply_store_error(call, &error);
+        reply_store_error(attempt->call, &error);
+    return true;
 }
 
-static void read_item(struct mcp_call *call, void *data)
+static void handle_items(struct mcp_call *call, void *data)
 {
-    struct context_store *store = data;
+    context_queue_run(data, read_items, call, NULL);
+}
+
+static bool read_item(const struct context_attempt *attempt)
+{
+    struct mcp_call *call = attempt->call;
     struct context_error error;
     struct context_item item;
     int64_t number = 0;
     value id = mcp_call_argument(call, "id");
     bool found = context_id_check(&id, &number, &error) &&
-                 context_store_get(store, mcp_call_region(call), number, &item, &error);
+                 context_store_get(attempt->store, mcp_call_region(call), number, &item, &error);
     if (found)
         reply_json(call, context_item_value(mcp_call_region(call), &item));
+    else if (context_attempt_again(attempt, &error))
+        return false;
     else if (error.code == CONTEXT_INVALID_ID || error.code == CONTEXT_NOT_FOUND)
         mcp_call_reply_not_found(call);
     else
         reply_store_error(call, &error);
+    return true;
 }
 
-static void read_rendered(struct mcp_call *call, void *data)
+static void handle_item(struct mcp_call *call, void *data)
 {
-    struct context_store *store = data;
-    struct region *region = mcp_call_region(call);
+    context_queue_run(data, read_item, call, NULL);
+}
+
+static bool read_rendered(const struct context_attempt *attempt)
+{
+    struct region *region = mcp_call_region(attempt->call);
     struct context_result result =
-        context_operate(store, region, CONTEXT_OPERATION_RENDER, map_new(region));
+        context_operate(attempt->store, region, CONTEXT_OPERATION_RENDER, map_new(region));
     if (result.ok)
-        mcp_call_reply_text(call, "text/markdown", value_text(result.text));
+        mcp_call_reply_text(attempt->call, "text/markdown", value_text(result.text));
+    else if (context_attempt_again(attempt, &result.error))
+        return false;
     else
-        reply_store_error(call, &result.error);
+        reply_store_error(attempt->call, &result.error);
+    return true;
+}
+
+static void handle_rendered(struct mcp_call *call, void *data)
+{
+    context_queue_run(data, read_rendered, call, NULL);
 }
 
 static const struct mcp_resource resource_table[] = {
@@ -75,7 +98,7 @@ static const struct mcp_resource resource_table[] = {
         .description = "All context items as JSON, oldest first",
         .mime_type = "application/json",
         .size = -1,
-        .handler = read_items,
+        .handler = handle_items,
     },
     {
         .uri = CONTEXT_URI_RENDERED,
@@ -84,7 +107,7 @@ static const struct mcp_resource resource_table[] = {
         .description = "All context items as one Markdown document for a prompt",
         .mime_type = "text/markdown",
         .size = -1,
-        .handler = read_rendered,
+        .handler = handle_rendered,
     },
 };
 
@@ -95,7 +118,7 @@ static const struct mcp_resource item_template = {
     .description = "One context item as JSON",
     .mime_type = "application/json",
     .size = -1,
-    .handler = read_item,
+    .handler = handle_item,
 };
 
 // --- completion ----------------------------------------------------------------------------------
@@ -122,14 +145,17 @@ static struct span typed(const struct mcp_call *call)
 }
 
 // Ids that begin with what was typed, newest first.
-static void complete_id(struct mcp_call *call, void *data)
+static bool complete_id(const struct context_attempt *attempt)
 {
-    struct context_store *store = data;
+    struct mcp_call *call = attempt->call;
     struct numbers numbers = {.region = mcp_call_region(call)};
     struct context_error error;
-    if (!context_store_visit(store, &CONTEXT_FILTER_ALL, collect_number, &numbers, NULL, &error)) {
+    if (!context_store_visit(attempt->store, &CONTEXT_FILTER_ALL, collect_number, &numbers, NULL,
+                             &error)) {
+        if (context_attempt_again(attempt, &error))
+            return false;
         reply_store_error(call, &error);
-        return;
+        return true;
     }
     for (size_t i = numbers.count; i > 0; i--) {
         char id[CONTEXT_ID_SIZE];
@@ -138,6 +164,12 @@ static void complete_id(struct mcp_call *call, void *data)
             mcp_call_add_completion(call, span_from(id));
     }
     mcp_call_reply_completion(call);
+    return true;
+}
+
+static void handle_completion(struct mcp_call *call, void *data)
+{
+    context_queue_run(data, complete_id, call, NULL);
 }
 
 // The part after the last comma becomes a type; what stands before it stays.
@@ -211,33 +243,43 @@ static value put_types(struct mcp_call *call, value arguments)
     return map_put_text(region, arguments, "types", types);
 }
 
-static void handle_prompt(struct mcp_call *call, void *data)
+static void reply_prompt(struct mcp_call *call, struct span context)
 {
-    struct context_store *store = data;
-    struct region *region = mcp_call_region(call);
-    value arguments = put_types(call, map_new(region));
-    arguments = put_number(call, arguments, "limit");
-    arguments = put_number(call, arguments, "max_chars");
-    struct context_result result =
-        context_operate(store, region, CONTEXT_OPERATION_RENDER, arguments);
-    if (!result.ok) {
-        bool unavailable = result.error.code == CONTEXT_STORE_BUSY ||
-                           result.error.code == CONTEXT_STORE_UNAVAILABLE;
-        if (unavailable)
-            reply_store_error(call, &result.error);
-        else
-            mcp_call_reply_error(call, MCP_INVALID_PARAMS, result.error.message);
-        return;
-    }
     CLEANUP_BUFFER struct buffer message;
     buffer_init(&message, BUFFER_DEFAULT_LIMIT);
-    buffer_append_span(&message, value_text(result.text));
+    buffer_append_span(&message, context);
     if (message.length > 0)
         buffer_append_text(&message, "\n## Request\n\n");
     value request = mcp_call_argument(call, "request");
     buffer_append_span(&message, value_is_string(request) ? value_text(request) : SPAN(""));
     mcp_call_add_text(call, buffer_span(&message));
     mcp_call_reply_prompt(call);
+}
+
+static bool render_prompt(const struct context_attempt *attempt)
+{
+    struct mcp_call *call = attempt->call;
+    struct region *region = mcp_call_region(call);
+    value arguments = put_types(call, map_new(region));
+    arguments = put_number(call, arguments, "limit");
+    arguments = put_number(call, arguments, "max_chars");
+    struct context_result result =
+        context_operate(attempt->store, region, CONTEXT_OPERATION_RENDER, arguments);
+    if (result.ok)
+        reply_prompt(call, value_text(result.text));
+    else if (context_attempt_again(attempt, &result.error))
+        return false;
+    else if (result.error.code == CONTEXT_STORE_BUSY ||
+             result.error.code == CONTEXT_STORE_UNAVAILABLE)
+        reply_store_error(call, &result.error);
+    else
+        mcp_call_reply_error(call, MCP_INVALID_PARAMS, result.error.message);
+    return true;
+}
+
+static void handle_prompt(struct mcp_call *call, void *data)
+{
+    context_queue_run(data, render_prompt, call, NULL);
 }
 
 static const struct mcp_prompt prompt = {
@@ -256,31 +298,31 @@ static const struct mcp_prompt prompt = {
 
 // --- registration --------------------------------------------------------------------------------
 
-static void register_resources(struct mcp_server *server, struct context_store *store)
+static void register_resources(struct mcp_server *server, struct context_queue *queue)
 {
     for (size_t i = 0; i < COUNT_OF(resource_table); i++) {
         struct mcp_resource resource = resource_table[i];
-        resource.data = store;
+        resource.data = queue;
         mcp_server_add_resource(server, &resource);
     }
     struct mcp_resource template = item_template;
-    template.data = store;
+    template.data = queue;
     mcp_server_add_template(server, &template);
-    mcp_server_add_completer(server,
-                             &(struct mcp_completer){CONTEXT_URI_ITEM, "id", complete_id, store});
+    mcp_server_add_completer(
+        server, &(struct mcp_completer){CONTEXT_URI_ITEM, "id", handle_completion, queue});
 }
 
-static void register_prompt(struct mcp_server *server, struct context_store *store)
+static void register_prompt(struct mcp_server *server, struct context_queue *queue)
 {
     struct mcp_prompt registered = prompt;
-    registered.data = store;
+    registered.data = queue;
     mcp_server_add_prompt(server, &registered);
     mcp_server_add_completer(server,
-                             &(struct mcp_completer){prompt.name, "types", complete_types, store});
+                             &(struct mcp_completer){prompt.name, "types", complete_types, queue});
 }
 
-void context_resources_register(struct mcp_server *server, struct context_store *store)
+void context_resources_register(struct mcp_server *server, struct context_queue *queue)
 {
-    register_resources(server, store);
-    register_prompt(server, store);
+    register_resources(server, queue);
+    register_prompt(server, queue);
 }

@@ -2,14 +2,11 @@
 // Changes of the store are announced to subscribers, also those made by other processes.
 #pragma once
 
-#include "context/store.h"
 #include "tools/tools.h"
 
-struct event_base;
 struct context_tools;
 
-// Registers what the selection takes (resources and prompt always). All pointers must outlive the
-// result, which must be freed before the store and after the server stopped.
-struct context_tools *tools_register_context(struct tools *tools, struct context_store *store,
-                                             struct event_base *base);
+// Registers what the selection takes (resources and prompt always). The result must be freed before
+// the store and after the server stopped.
+struct context_tools *tools_register_context(struct tools *tools);
 void context_tools_free(struct context_tools *context);

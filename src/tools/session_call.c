@@ -150,20 +150,27 @@ static void count_metrics(struct tools *tools, const struct session_reply *reply
         mcp_metric_add(metrics->rollbacks, 1);
 }
 
+static void finish(struct session_call *run)
+{
+    struct mcp_call *call = run->call;
+    struct tool_result result = run->result;
+    memory_free(run);
+    truncate_result(call, &result);
+    tool_reply(call, &result);
+}
+
 static void on_reply(void *data, const struct session_reply *reply)
 {
     struct session_call *run = data;
-    struct mcp_call *call = run->call;
+    mcp_call_on_cancel(run->call, NULL, NULL);
     count_metrics(run->tools, reply);
-    struct tool_result result = {.is_error = !reply->ok};
-    buffer_init(&result.text, TOOL_TEXT_LIMIT);
-    run->render(run, reply, &result);
-    if (run->auto_context != CONTEXT_AUTO_OFF)
-        auto_context_record(run, reply, &result);
-    truncate_result(call, &result);
-    memory_free(run);
-    mcp_call_on_cancel(call, NULL, NULL);
-    tool_reply(call, &result);
+    run->result.is_error = !reply->ok;
+    buffer_init(&run->result.text, TOOL_TEXT_LIMIT);
+    run->render(run, reply, &run->result);
+    if (run->auto_context && reply->ran)
+        auto_context_store(run, reply, finish);
+    else
+        finish(run);
 }
 
 static void on_progress(void *data, const struct session_progress *progress)
@@ -226,5 +233,5 @@ void session_call_submit_recorded(struct tools *tools, struct mcp_call *call,
     // After submission: the session works while the setting is read from the store. The reply
     // comes from the loop, so the run is still there.
     if (run)
-        run->auto_context = auto_context_mode(tools);
+        run->auto_context = auto_context_begin(tools, call);
 }

@@ -11,13 +11,16 @@ struct session_call;
 typedef void tool_render_fn(const struct session_call *run, const struct session_reply *reply,
                             struct tool_result *result);
 
+struct auto_context;
+
 // A call whose request a session works on. Render functions use its first two members.
 struct session_call {
     struct tools *tools;
     struct mcp_call *call;
     tool_render_fn *render;
-    enum context_auto auto_context;  // whether the evaluation becomes a context item
     uint64_t ticket;
+    struct auto_context *auto_context;  // NULL: the evaluation does not become a context item
+    struct tool_result result;
 };
 
 // The named arguments of the call (a NULL-terminated list) that are present, with '-' in the names

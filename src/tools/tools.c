@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/assert.h"
+#include "tools/context_queue.h"
 #include "tools/context_tools.h"
 #include "tools/schemas/tool_schemas.h"
 
@@ -104,7 +105,8 @@ bool tools_register(struct tools *tools, struct error *error)
     tools_register_syntax(tools);
     tools_register_program(tools);
     tools_register_guide(tools);
-    tools->context = tools_register_context(tools, tools->contexts, tools->base);
+    tools->context_queue = context_queue_new(tools->base, tools->contexts);
+    tools->context = tools_register_context(tools);
     enum context_auto mode;
     if (tools->auto_context && !context_auto_from_name(span_from(tools->auto_context), &mode))
         return error_set(error, ERROR_INVALID,
@@ -115,5 +117,7 @@ bool tools_register(struct tools *tools, struct error *error)
 
 void tools_release(struct tools *tools)
 {
+    if (tools->context_queue)
+        context_queue_free(tools->context_queue);
     context_tools_free(tools->context);
 }

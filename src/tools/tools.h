@@ -24,6 +24,7 @@ struct tool_metrics {
     struct mcp_metric *bytes;
 };
 
+struct context_queue;
 struct context_tools;
 
 // What the handlers work with. The first members are filled by the caller, who owns what they point
@@ -38,6 +39,7 @@ struct tools {
     const char *selection;          // "full", "core", or names separated by commas
     const char *auto_context;  // mode of feeding the context; NULL: as the store's setting says
     struct tool_metrics metrics;
+    struct context_queue *context_queue;
     struct context_tools *context;
     TAILQ_HEAD(program_task_list, program_task) memory_users;  // runs that use named memories
 };

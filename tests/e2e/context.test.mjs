@@ -1,6 +1,7 @@
 // The context domain over MCP: tools, resources, template, completion, prompt, notifications, feeding.
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import Ajv from 'ajv';
@@ -298,5 +299,89 @@ describe('auto-feed', () => {
     assert.equal(listed.structured.error.code, 'store-unavailable');
     assert.match(listed.structured.error.message, /^\/dev\/null\/c\.db: /);
     await server.stop();
+  });
+});
+
+// Another process that holds the write lock; the function returned makes it give the lock up.
+async function lock(file) {
+  const program = `import sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+database.execute("BEGIN IMMEDIATE")
+print("locked", flush=True)
+sys.stdin.read()
+database.execute("COMMIT")`;
+  const child = spawn('python3', ['-c', program, file], { stdio: ['pipe', 'pipe', 'inherit'] });
+  await once(child.stdout, 'data');
+  return async () => { child.stdin.end(); await once(child, 'exit'); };
+}
+
+describe('a store that another process has locked', () => {
+  const start = async (...args) => {
+    const file = storeFile();
+    const server = await Server.start({ args: ['--context-db', file, ...args] });
+    await server.call('add-context', { content: 'first' });
+    await server.evaluate('1');
+    return { server, file };
+  };
+  const answersAtOnce = async (server) => {
+    const started = performance.now();
+    await server.client.ping();
+    assert.equal((await server.call('evaluate-lisp', { code: '(+ 1 2)' })).text, '=> 3');
+    assert.ok(performance.now() - started < 1000, `took ${performance.now() - started} ms`);
+  };
+
+  test('other requests are answered at once, the call when the lock is gone', async () => {
+    const { server, file } = await start();
+    const unlock = await lock(file);
+    let added = false;
+    const adding = server.call('add-context', { content: 'second' }).then((result) => { added = true; return result; });
+    const listing = server.call('list-context');
+    await answersAtOnce(server);
+    await sleep(1000);
+    await answersAtOnce(server);
+    assert.equal(added, false);
+    await unlock();
+    assert.equal((await adding).structured.item.id, 'ctx-2');
+    assert.equal((await listing).structured.count, 2, 'calls keep their order');
+    await server.stop();
+  });
+
+  test('after 5 s the call fails', async () => {
+    const { server, file } = await start();
+    const unlock = await lock(file);
+    const calls = [server.call('add-context', { content: 'never' }), server.call('remove-context', { id: 'ctx-1' })];
+    await answersAtOnce(server);
+    for (const { structured, seconds } of await Promise.all(calls)) {
+      assert.deepEqual(structured.error,
+        { code: 'store-busy', message: `${file}: another process kept it locked for 5 s` });
+      assert.ok(seconds > 4.5 && seconds < 8, `${seconds} s`);
+    }
+    await unlock();
+    assert.equal((await server.call('list-context')).structured.count, 1);
+    await server.stop();
+  });
+
+  test('evaluations are stored in their order, none is lost', async () => {
+    const { server, file } = await start('--auto-context', 'all');
+    const unlock = await lock(file);
+    const evaluating = [1, 2, 3, 4].map((n) => server.evaluate(`(list ${n})`));
+    await server.client.ping();
+    await sleep(1500);
+    await unlock();
+    const results = await Promise.all(evaluating);
+    assert.deepEqual(results.map(({ text }) => text), [1, 2, 3, 4].map((n) => `=> (${n})`));
+    assert.deepEqual(results.map(({ structured }) => structured.context.added), ['ctx-3', 'ctx-4', 'ctx-5', 'ctx-6']);
+    await server.stop();
+  });
+
+  test('a server that ends while calls wait ends cleanly', async () => {
+    const { server, file } = await start('--auto-context', 'all');
+    const unlock = await lock(file);
+    const calls = [server.evaluate('(list 1)'), server.call('add-context', { content: 'second' })];
+    await sleep(500);
+    const stopping = server.stop();
+    await Promise.allSettled(calls);
+    await stopping;
+    await unlock();
   });
 });

@@ -166,16 +166,6 @@ bool mcp_call_client_can(const struct mcp_call *call, const char *capability)
     return false;
 }
 
-void mcp_call_set_data(struct mcp_call *call, void *data)
-{
-    call->data = data;
-}
-
-void *mcp_call_data(const struct mcp_call *call)
-{
-    return call->data;
-}
-
 void mcp_call_on_cancel(struct mcp_call *call, mcp_handler_fn *on_cancel, void *data)
 {
     call->on_cancel = on_cancel;

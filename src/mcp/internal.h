@@ -257,7 +257,6 @@ struct mcp_call {
     void *handler_data;
     const struct tool_entry *tool;
     const struct resource_entry *resource;
-    void *data;
 
     bool cancelled;
     mcp_handler_fn *on_cancel;

@@ -175,9 +175,6 @@ value mcp_call_arguments(const struct mcp_call *call);
 value mcp_call_argument(const struct mcp_call *call, const char *name);  // nil when absent
 // "elicitation", "sampling", "roots", or "tasks" for the tasks extension.
 bool mcp_call_client_can(const struct mcp_call *call, const char *capability);
-// Free for the handler's use; NULL at first.
-void mcp_call_set_data(struct mcp_call *call, void *data);
-void *mcp_call_data(const struct mcp_call *call);
 
 // Called when the client cancelled, disconnected (2026 over HTTP) or cancelled the task: at most
 // once, from the loop, never from within a library function the handler called. The handler still

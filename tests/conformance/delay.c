@@ -1,3 +1,4 @@
+// Replies after a delay, on a timer of the event loop.
 #include <event2/event.h>
 #include <sys/queue.h>
 

@@ -7,21 +7,19 @@
 #include "fixtures.h"
 #include "value/text/json.h"
 
-#define JSON_SCHEMA_2020_12                                                                        \
-    "{\"$schema\":\"https://json-schema.org/draft/2020-12/"                                        \
-    "schema\",\"type\":\"object\",\"$defs\":{"                                                     \
-    "\"address\":{\"$anchor\":\"addressDef\",\"type\":\"object\",\"properties\":{\"street\":{"     \
-    "\"type\":"                                                                                    \
-    "\"string\"},\"city\":{\"type\":\"string\"}}}},\"properties\":{\"name\":{\"type\":\"string\"}" \
-    ","                                                                                            \
-    "\"address\":{\"$ref\":\"#/$defs/address\"},\"contactMethod\":{\"type\":\"string\",\"enum\":[" \
-    "\"phone\",\"email\"]},\"phone\":{\"type\":\"string\"},\"email\":{\"type\":\"string\"}},"      \
-    "\"allOf\":"                                                                                   \
-    "[{\"anyOf\":[{\"required\":[\"phone\"]},{\"required\":[\"email\"]}]}],\"if\":{"               \
-    "\"properties\":{"                                                                             \
-    "\"contactMethod\":{\"const\":\"phone\"}},\"required\":[\"contactMethod\"]},\"then\":{"        \
-    "\"required\":[\"phone\"]},\"else\":{\"required\":[\"email\"]},\"additionalProperties\":"      \
-    "false}"
+static const char json_schema_2020_12[] =
+    "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"type\":\"object\","
+    "\"$defs\":{\"address\":{\"$anchor\":\"addressDef\",\"type\":\"object\","
+    "\"properties\":{\"street\":{\"type\":\"string\"},\"city\":{\"type\":\"string\"}}}},"
+    "\"properties\":{\"name\":{\"type\":\"string\"},\"address\":{\"$ref\":\"#/$defs/address\"},"
+    "\"contactMethod\":{\"type\":\"string\",\"enum\":[\"phone\",\"email\"]},"
+    "\"phone\":{\"type\":\"string\"},\"email\":{\"type\":\"string\"}},"
+    "\"allOf\":[{\"anyOf\":[{\"required\":[\"phone\"]},{\"required\":[\"email\"]}]}],"
+    "\"if\":{\"properties\":{\"contactMethod\":{\"const\":\"phone\"}},"
+    "\"required\":[\"contactMethod\"]},"
+    "\"then\":{\"required\":[\"phone\"]},"
+    "\"else\":{\"required\":[\"email\"]},"
+    "\"additionalProperties\":false}";
 
 // --- helpers -------------------------------------------------------------------------------------
 
@@ -198,7 +196,7 @@ static void trigger_prompt_change(struct mcp_call *call, void *data)
     reply_text(call, "prompts/list_changed sent");
 }
 
-// Not of the suite; used by the tests of subscriptions in both eras.
+// Not part of the suite; used by the tests of subscriptions.
 static void touch_resource(struct mcp_call *call, void *data)
 {
     (void)data;
@@ -248,7 +246,7 @@ void fixtures_add_content(struct mcp_server *server)
     fixtures_add_tool(server, "test_reconnection", "Closes its stream before it answers",
                       NO_ARGUMENTS, plain, reconnection);
     fixtures_add_tool(server, "json_schema_2020_12_tool", "Has a schema with many keywords",
-                      JSON_SCHEMA_2020_12, plain, json_schema);
+                      json_schema_2020_12, plain, json_schema);
     fixtures_add_tool(server, "test_trigger_tool_change", "Announces a change of the tools",
                       NO_ARGUMENTS, plain, trigger_tool_change);
     fixtures_add_tool(server, "test_trigger_prompt_change", "Announces a change of the prompts",

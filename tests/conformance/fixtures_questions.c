@@ -1,4 +1,4 @@
-// Tools that ask the client: elicitation, sampling and roots, in both eras.
+// Tools that ask the client: elicitation, sampling and roots, in both protocols.
 #include <string.h>
 
 #include "base/array.h"
@@ -6,10 +6,6 @@
 #include "base/memory.h"
 #include "fixtures.h"
 #include "value/text/json.h"
-
-#define FORM(name, type)                                                  \
-    "{\"type\":\"object\",\"properties\":{\"" name "\":{\"type\":\"" type \
-    "\"}},\"required\":[\"" name "\"]}"
 
 static value parse(struct mcp_call *call, const char *text)
 {
@@ -43,7 +39,7 @@ static struct span action_of(value answer)
     return map_get_string(answer, "action");
 }
 
-// --- legacy --------------------------------------------------------------------------------------
+// --- the 2024 protocol ---------------------------------------------------------------------------
 
 static void sampling(struct mcp_call *call, void *data)
 {
@@ -116,7 +112,7 @@ static void elicitation_enums(struct mcp_call *call, void *data)
         "{\"const\":\"value3\",\"title\":\"Third Choice\"}]}}},\"required\":[]}");
 }
 
-// --- modern --------------------------------------------------------------------------------------
+// --- the 2026 protocol ---------------------------------------------------------------------------
 
 static void missing_capability(struct mcp_call *call, void *data)
 {
@@ -252,7 +248,7 @@ static void prompt_with_input(struct mcp_call *call, void *data)
     mcp_call_reply_prompt(call);
 }
 
-void fixtures_add_input(struct mcp_server *server)
+void fixtures_add_questions(struct mcp_server *server)
 {
     static const struct {
         const char *name;

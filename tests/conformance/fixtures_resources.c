@@ -118,7 +118,7 @@ static void add_prompts(struct mcp_server *server)
                                      });
 }
 
-void fixtures_add_resources_and_prompts(struct mcp_server *server)
+void fixtures_add_resources(struct mcp_server *server)
 {
     const struct mcp_resource resources[] = {
         {.uri = "test://static-text",

@@ -1,11 +1,7 @@
 // Tools of the tasks extension.
 #include "fixtures.h"
 
-#define FORM(name, type)                                                  \
-    "{\"type\":\"object\",\"properties\":{\"" name "\":{\"type\":\"" type \
-    "\"}},\"required\":[\"" name "\"]}"
-
-// False: answered with the error that says what the client lacks.
+// False: the call was finished with an error that names the missing capability.
 static bool require_task(struct mcp_call *call)
 {
     if (mcp_call_become_task(call))

@@ -1,5 +1,5 @@
-// conformance-server: the MCP library with the fixtures of the official conformance suite, and nothing
-// of the product.
+// conformance-server: the MCP library with the fixtures of the official conformance suite, without
+// any tool of Cadre.
 //
 //   conformance-server --http [HOST:]PORT [--token-file FILE] [--max-connections N]
 //   conformance-server --stdio
@@ -98,9 +98,9 @@ int main(int argc, char **argv)
     program.server = mcp_server_new(program.base, &info);
     delay_init(program.base);
     fixtures_add_content(program.server);
-    fixtures_add_input(program.server);
+    fixtures_add_questions(program.server);
     fixtures_add_tasks(program.server);
-    fixtures_add_resources_and_prompts(program.server);
+    fixtures_add_resources(program.server);
 
     struct event *term = evsignal_new(program.base, SIGTERM, on_signal, &program);
     struct event *interrupt = evsignal_new(program.base, SIGINT, on_signal, &program);

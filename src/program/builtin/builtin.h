@@ -73,7 +73,7 @@ struct builtin {
     const char *doc;        // one sentence
 };
 
-// --- builtin_table.c: the table ---
+// --- builtin_table.c: the table ------------------------------------------------------------------
 extern const struct builtin builtin_table[];  // in the order of builtins.def
 extern const size_t builtin_count;
 
@@ -93,7 +93,7 @@ static inline bool builtin_accepts(const struct builtin *builtin, size_t count)
            !((builtin->flags & BUILTIN_ODD) && count % 2 == 0);
 }
 
-// --- ../eval/function.c: calling back ---
+// --- ../eval/function.c: calling back ------------------------------------------------------------
 // F: closure, builtin, composed function, tool, keyword, map, set (docs/reference/language.md 6).
 bool run_is_callable(value f);
 // type_error unless F; `argument` is its 1-based position.
@@ -134,7 +134,7 @@ struct composed_type {
 value function_compose(struct run *run, const struct composed_type *type, const value *parts,
                        size_t part_count);
 
-// --- ../eval/caller.c: calling often ---
+// --- ../eval/caller.c: calling often -------------------------------------------------------------
 value run_call1(struct run *run, value f, value a);
 value run_call2(struct run *run, value f, value a, value b);
 // The same function with the same number of arguments again and again: what a call of a closure needs
@@ -152,7 +152,7 @@ void caller_start(struct caller *caller, struct run *run, value f, uint32_t coun
 value caller_call1(struct caller *caller, value a);
 value caller_call2(struct caller *caller, value a, value b);
 
-// --- ../eval/sequence.c: sequences, class S ---
+// --- ../eval/sequence.c: sequences, class S ------------------------------------------------------
 // Iterates nil, vector, string (characters), map ([k v] in key order), set (key order).
 //     struct sequence items;
 //     sequence_start(run, self, 2, &items, arguments[1]);   // consumes; type_error unless S
@@ -182,7 +182,7 @@ bool value_is_seqable(value v);
 value sequence_vector(struct run *run, const struct builtin *self, unsigned argument, value v);
 size_t sequence_count(struct run *run, value v);  // items of a seqable value; borrows
 
-// --- ../eval/sequence.c: errors ---
+// --- ../eval/sequence.c: errors ------------------------------------------------------------------
 // type_error "map: argument 2 must be a sequence, got int 5 (hint)"; hint may be NULL.
 _Noreturn void run_type_error(struct run *run, const struct builtin *self, unsigned argument,
                               const char *wanted, value got, const char *hint);

@@ -5,7 +5,7 @@
 
 #include "program/builtin/builtin.h"
 
-// --- number.c: numbers, comparison, logic ---
+// --- number.c: numbers, comparison, logic --------------------------------------------------------
 builtin_fn builtin_add;
 builtin_fn builtin_multiply;
 builtin_fn builtin_subtract;
@@ -48,7 +48,7 @@ builtin_fn builtin_not;
 builtin_fn builtin_boolean;
 builtin_fn builtin_identity;
 
-// --- predicate.c: predicates ---
+// --- predicate.c: predicates ---------------------------------------------------------------------
 builtin_fn builtin_is_nil;
 builtin_fn builtin_is_some;
 builtin_fn builtin_is_true;
@@ -84,7 +84,7 @@ builtin_fn builtin_is_regex;
 builtin_fn builtin_is_never;
 builtin_fn builtin_type;
 
-// --- sequence_map.c: a function over every item ---
+// --- sequence_map.c: a function over every item --------------------------------------------------
 builtin_fn builtin_filter;
 builtin_fn builtin_remove;
 builtin_fn builtin_map;
@@ -101,7 +101,7 @@ builtin_fn builtin_take_while;
 builtin_fn builtin_drop_while;
 builtin_fn builtin_split_with;
 
-// --- sequence_access.c: parts and single items ---
+// --- sequence_access.c: parts and single items ---------------------------------------------------
 builtin_fn builtin_take;
 builtin_fn builtin_drop;
 builtin_fn builtin_take_last;
@@ -123,10 +123,10 @@ builtin_fn builtin_subvec;
 builtin_fn builtin_peek;
 builtin_fn builtin_pop;
 
-// --- ../eval/range.c: range ---
+// --- ../eval/range.c: range ----------------------------------------------------------------------
 builtin_fn builtin_range;
 
-// --- sequence_combine.c: making, adding, rearranging ---
+// --- sequence_combine.c: making, adding, rearranging ---------------------------------------------
 builtin_fn builtin_concat;
 builtin_fn builtin_cons;
 builtin_fn builtin_conj;
@@ -149,11 +149,11 @@ builtin_fn builtin_combinations;
 builtin_fn builtin_flatten;
 builtin_fn builtin_zip;
 
-// --- sort.c: sorting ---
+// --- sort.c: sorting -----------------------------------------------------------------------------
 builtin_fn builtin_sort;
 builtin_fn builtin_sort_by;
 
-// --- aggregate.c: aggregation ---
+// --- aggregate.c: aggregation --------------------------------------------------------------------
 builtin_fn builtin_sum;
 builtin_fn builtin_avg;
 builtin_fn builtin_min_by;
@@ -166,7 +166,7 @@ builtin_fn builtin_distinct_by;
 builtin_fn builtin_frequencies;
 builtin_fn builtin_pluck;
 
-// --- map.c: maps ---
+// --- map.c: maps ---------------------------------------------------------------------------------
 builtin_fn builtin_get;
 builtin_fn builtin_get_in;
 builtin_fn builtin_find_entry;
@@ -190,7 +190,7 @@ builtin_fn builtin_reduce_kv;
 builtin_fn builtin_zipmap;
 builtin_fn builtin_hash_map;
 
-// --- set.c: sets ---
+// --- set.c: sets ---------------------------------------------------------------------------------
 builtin_fn builtin_set;
 builtin_fn builtin_hash_set;
 builtin_fn builtin_union;
@@ -199,7 +199,7 @@ builtin_fn builtin_difference;
 builtin_fn builtin_disj;
 builtin_fn builtin_are_distinct;
 
-// --- function.c: functions on functions ---
+// --- function.c: functions on functions ----------------------------------------------------------
 builtin_fn builtin_apply_spread;
 builtin_fn builtin_comp;
 builtin_fn builtin_partial;
@@ -213,7 +213,7 @@ builtin_fn builtin_all_of;
 builtin_fn builtin_any_of;
 builtin_fn builtin_none_of;
 
-// --- string.c: strings ---
+// --- string.c: strings ---------------------------------------------------------------------------
 builtin_fn builtin_str;
 builtin_fn builtin_pr_str;
 builtin_fn builtin_subs;
@@ -239,10 +239,10 @@ builtin_fn builtin_index_of;
 builtin_fn builtin_last_index_of;
 builtin_fn builtin_replace;
 
-// --- format.c: formatted text ---
+// --- format.c: formatted text --------------------------------------------------------------------
 builtin_fn builtin_format;
 
-// --- regex/regex_builtins.c: regular expressions ---
+// --- regex/regex_builtins.c: regular expressions -------------------------------------------------
 builtin_fn builtin_re_pattern;
 builtin_fn builtin_re_find;
 builtin_fn builtin_re_matches;
@@ -251,18 +251,18 @@ builtin_fn builtin_re_split;
 builtin_fn builtin_extract;
 builtin_fn builtin_extract_int;
 
-// --- json.c: JSON ---
+// --- json.c: JSON --------------------------------------------------------------------------------
 builtin_fn builtin_json_parse_string;
 builtin_fn builtin_json_parse_lines;
 builtin_fn builtin_json_generate_string;
 
-// --- walk.c: nested data ---
+// --- walk.c: nested data -------------------------------------------------------------------------
 builtin_fn builtin_tree_seq;
 builtin_fn builtin_walk;
 builtin_fn builtin_prewalk;
 builtin_fn builtin_postwalk;
 
-// --- interop.c: Java-style names ---
+// --- interop.c: Java-style names -----------------------------------------------------------------
 builtin_fn builtin_math_floor;
 builtin_fn builtin_math_ceil;
 builtin_fn builtin_math_round;
@@ -290,11 +290,11 @@ builtin_fn builtin_method_last_index_of;
 builtin_fn builtin_method_length;
 builtin_fn builtin_method_substring;
 
-// --- ../run/parallel/parallel.c: pmap, pcalls ---
+// --- ../run/parallel/parallel.c: pmap, pcalls ----------------------------------------------------
 builtin_fn builtin_pmap;
 builtin_fn builtin_pcalls;
 
-// --- ../run/output.c: println, apropos, doc ---
+// --- ../run/output.c: println, apropos, doc ------------------------------------------------------
 builtin_fn builtin_println;
 builtin_fn builtin_apropos;
 builtin_fn builtin_doc;

@@ -59,6 +59,7 @@
   (define-user-functions)
   (check (frames-at-error "(add 1 'a)") '("(+ 1 A)" "(ADD 1 A)" "(EVAL (ADD 1 (QUOTE A)))"))
   (check (frames-at-error "(/ 1 0)") '("(/ 1 0)" "(EVAL (/ 1 0))"))
+  (as-user (forget-assumption (read-from-string "no-such-function"))) ; of an earlier run
   (check (frames-at-error "(no-such-function 1)")
          '("(NO-SUCH-FUNCTION 1)" "(EVAL (NO-SUCH-FUNCTION 1))")))
 

@@ -6,7 +6,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "fuzz.h"
-#include "mcp/internal.h"
+#include "mcp/mcp_internal.h"
 
 struct fuzz_exchange {
     struct exchange base;

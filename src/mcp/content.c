@@ -6,7 +6,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "mcp/internal.h"
+#include "mcp/mcp_internal.h"
 #include "mcp/schema/schema.h"
 #include "value/text/json.h"
 

@@ -1,7 +1,7 @@
 // From a message to its method: the choice of the protocol, the method table, requests,
 // notifications and batches.
 #include "base/array.h"
-#include "mcp/internal.h"
+#include "mcp/mcp_internal.h"
 #include "value/text/json.h"
 
 const char *const version_names[VERSION_COUNT] = {

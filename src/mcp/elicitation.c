@@ -3,7 +3,7 @@
 // difference.
 #include "base/array.h"
 #include "base/assert.h"
-#include "mcp/internal.h"
+#include "mcp/mcp_internal.h"
 
 static const struct question_kind {
     const char *method;

@@ -2,7 +2,7 @@
 // protocol).
 #include "base/assert.h"
 #include "base/memory.h"
-#include "mcp/internal.h"
+#include "mcp/mcp_internal.h"
 
 // Room for the largest responses to the largest batch.
 enum { RESPONSES_LIMIT = MCP_BATCH_MAX * MCP_OUTPUT_LIMIT };

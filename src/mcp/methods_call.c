@@ -1,7 +1,7 @@
 // The methods that run handlers: tools/call, resources/read, prompts/get, completion/complete. Each
 // checks its parameters, stores the handler in the call and runs it.
 #include "base/utf8.h"
-#include "mcp/internal.h"
+#include "mcp/mcp_internal.h"
 #include "mcp/schema/schema.h"
 
 static int shown_length(struct span text)

@@ -2,7 +2,7 @@
 // generation of the list, so that a cursor from before a change is refused and no entry is skipped.
 #include <sodium.h>
 
-#include "mcp/internal.h"
+#include "mcp/mcp_internal.h"
 
 enum { CURSOR_SIZE = 64 };
 

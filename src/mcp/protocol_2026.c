@@ -3,7 +3,7 @@
 // the answers.
 #include "base/assert.h"
 #include "mcp/http/http_headers.h"
-#include "mcp/internal.h"
+#include "mcp/mcp_internal.h"
 
 enum { STATE_LIMIT = 64 << 10 };
 

@@ -3,7 +3,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "base/utf8.h"
-#include "mcp/internal.h"
+#include "mcp/mcp_internal.h"
 #include "mcp/schema/schema.h"
 
 enum { TEMPLATE_VARIABLE_MAX = 4096 };

@@ -7,7 +7,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "mcp/internal.h"
+#include "mcp/mcp_internal.h"
 #include "value/text/json.h"
 
 enum {

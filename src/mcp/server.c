@@ -1,7 +1,7 @@
 // The server: its life, its transports, the regions of its messages, and how it describes itself.
 #include "base/assert.h"
 #include "base/memory.h"
-#include "mcp/internal.h"
+#include "mcp/mcp_internal.h"
 
 enum { REGISTRY_LIMIT = 64 << 20 };
 

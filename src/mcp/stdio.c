@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "mcp/internal.h"
+#include "mcp/mcp_internal.h"
 
 enum {
     READ_SIZE = 64 << 10,

@@ -1,7 +1,7 @@
 // Change notifications: to clients of the 2026 protocol through the streams of
 // subscriptions/listen, to those of the 2024 protocol through their channel or session.
 #include "base/assert.h"
-#include "mcp/internal.h"
+#include "mcp/mcp_internal.h"
 
 enum { AGREED_MAX = 1 << 20 };  // bytes of the filter of one subscription
 

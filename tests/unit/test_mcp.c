@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 #include "mcp/http/http_headers.h"
-#include "mcp/internal.h"
+#include "mcp/mcp_internal.h"
 
 static struct region *region;
 

@@ -12,7 +12,7 @@
 #include <event2/keyvalq_struct.h>
 #include <event2/listener.h>
 
-#include "mcp/internal.h"
+#include "mcp/mcp_internal.h"
 
 enum {
     HTTP_HEADER_BYTES = 32 << 10,

@@ -6,7 +6,7 @@
 
 #include "base/utf8.h"
 #include "mcp/http/http_headers.h"
-#include "mcp/internal.h"
+#include "mcp/mcp_internal.h"
 
 enum { HEADER_VALUE_MAX = 32 << 10 };
 

@@ -1,12 +1,23 @@
 // The commands of `cadre`. Each parses its own arguments (argv[0] is the command's name) and
-// returns the process's exit status: 0 success, 1 failure, 2 wrong usage.
+// returns the exit status of the process: 0 success, 1 failure, 2 wrong usage.
 #pragma once
 
 enum { EXIT_USAGE = 2 };
 
+// --- serve.c: the MCP server ---------------------------------------------------------------------
 int command_serve(int argc, char **argv);
+
+// --- eval.c: evaluates Common Lisp ---------------------------------------------------------------
 int command_eval(int argc, char **argv);
-int command_run(int argc, char **argv);
+
+// --- repl.c: interactive Common Lisp -------------------------------------------------------------
 int command_repl(int argc, char **argv);
+
+// --- run.c: runs PTC-Lisp programs ---------------------------------------------------------------
+int command_run(int argc, char **argv);
+
+// --- context.c: the context store ----------------------------------------------------------------
 int command_context(int argc, char **argv);
+
+// --- doctor.c: checks this machine ---------------------------------------------------------------
 int command_doctor(int argc, char **argv);

@@ -39,17 +39,17 @@ struct cadre_inputs {
     char error[CADRE_MESSAGE_SIZE];
 };
 
-// --- cadre.c: memory that may be short: NULL then ---
+// --- cadre.c: memory that may be short: NULL then ------------------------------------------------
 void *cadre_new_zero(size_t size);
 char *cadre_copy_text(struct span text);
 
-// --- cadre_value.c: values ---
+// --- cadre_value.c: values -----------------------------------------------------------------------
 cadre_value cadre_value_of(value v);
 
-// --- cadre_host.c: hosts ---
+// --- cadre_host.c: hosts -------------------------------------------------------------------------
 cadre_host *cadre_host_retain(cadre_host *host);
 
-// --- cadre_inputs.c: inputs ---
+// --- cadre_inputs.c: inputs ----------------------------------------------------------------------
 struct input_map *input_map_retain(struct input_map *map);
 void input_map_release(struct input_map *map);
 struct input_signature *input_signature_retain(struct input_signature *signature);

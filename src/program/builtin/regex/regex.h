@@ -17,11 +17,11 @@
 
 enum { REGEX_MAX_PATTERN = 256 };  // bytes
 
-// --- regex_pattern.c: the syntax ---
+// --- regex_pattern.c: the syntax -----------------------------------------------------------------
 // Is this a pattern? Needs no run: the analysis of a literal #"…".
 bool regex_check(struct span pattern, struct error *error);
 
-// --- regex.c: the value and its compiled form ---
+// --- regex.c: the value and its compiled form ----------------------------------------------------
 // The value of a pattern that regex_check() has accepted.
 value regex_new(struct run *run, struct span pattern);
 // Ends the machine code of a run; run->regexes may be NULL.
@@ -34,7 +34,7 @@ struct regex;
 struct regex *regex_compile(struct run *run, const struct builtin *self, value pattern);
 unsigned regex_group_count(const struct regex *regex);  // without group 0
 
-// --- regex_match.c: searching ---
+// --- regex_match.c: searching --------------------------------------------------------------------
 // The text being searched; must stay alive and unchanged.
 struct regex_subject {
     struct span text;

@@ -34,7 +34,7 @@ struct regex_cache {
     bool may_raise;  // a full region leaves the run; otherwise PCRE2 gets NULL
 };
 
-// --- regex.c: the cache ---
+// --- regex.c: the cache --------------------------------------------------------------------------
 struct regex_cache *regex_cache_of(struct run *run);
 // The pattern compiled for a use (enum regex_use); the Unicode one where that cannot be.
 struct regex_variant *regex_variant(struct regex_cache *cache, struct regex *regex, unsigned kind);

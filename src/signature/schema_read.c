@@ -1,8 +1,8 @@
 #include <string.h>
 
 #include "signature/fields.h"
+#include "signature/keyword_pattern.h"
 #include "signature/problems.h"
-#include "signature/schema.h"
 #include "signature/signature.h"
 
 // Types made from one pair of schemas. References can multiply a small schema without end.

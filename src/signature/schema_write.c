@@ -1,4 +1,4 @@
-#include "signature/schema.h"
+#include "signature/keyword_pattern.h"
 #include "signature/signature.h"
 
 // Which way values travel decides what a keyword looks like as JSON.

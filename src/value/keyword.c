@@ -1,8 +1,8 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "value/hash.h"
 #include "value/region_tables.h"
+#include "value/value_hash.h"
 
 enum { FIRST_BUCKETS = 16 };
 

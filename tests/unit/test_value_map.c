@@ -7,8 +7,8 @@
 #include "base/clock.h"
 #include "value/collection/key_lookup.h"
 #include "value/collection/shape.h"
-#include "value/hash.h"
 #include "value/text/print.h"
+#include "value/value_hash.h"
 #include "value_random_tree.h"
 
 static struct region *region;

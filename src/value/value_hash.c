@@ -1,4 +1,4 @@
-#include "value/hash.h"
+#include "value/value_hash.h"
 
 #include <string.h>
 

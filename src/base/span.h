@@ -27,6 +27,17 @@ static inline bool span_equal_text(struct span a, const char *text)
     return span_equal(a, span_from(text));
 }
 
+// As strcmp(); the span may hold NUL.
+static inline int span_compare_text(struct span a, const char *text)
+{
+    for (size_t i = 0; i < a.length; i++) {
+        int difference = (unsigned char)a.data[i] - (unsigned char)text[i];
+        if (difference || !text[i])
+            return difference ? difference : 1;
+    }
+    return text[a.length] ? -1 : 0;
+}
+
 static inline bool span_starts_with(struct span a, struct span prefix)
 {
     return a.length >= prefix.length &&

@@ -19,16 +19,10 @@ static const uint16_t by_name[COUNT] = {
 #include "program/builtin/builtin_order.inc"
 };
 
-static int compare_name(const void *key, const void *row)
+static int compare_name(const void *name, const void *row)
 {
-    const struct span *name = key;
-    const char *other = builtin_table[*(const uint16_t *)row].name;
-    for (size_t i = 0; i < name->length; i++) {
-        int difference = (unsigned char)name->data[i] - (unsigned char)other[i];
-        if (difference || !other[i])
-            return difference ? difference : 1;
-    }
-    return other[name->length] ? -1 : 0;
+    return span_compare_text(*(const struct span *)name,
+                             builtin_table[*(const uint16_t *)row].name);
 }
 
 const struct builtin *builtin_find(struct span name)

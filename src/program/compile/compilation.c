@@ -2,8 +2,10 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/hash.h"
 #include "base/utf8.h"
 #include "program/builtin/builtin.h"
@@ -115,13 +117,22 @@ void pointer_list_push(struct compilation *compilation, struct pointer_list *lis
 
 // --- symbols -------------------------------------------------------------------------------------
 
+// Rows of specials.def in the order of their names, sorted by the build (sort_rows.sh).
+static const uint8_t specials_by_name[] = {
+#include "program/compile/special_order.inc"
+};
+
+static int compare_special(const void *name, const void *row)
+{
+    const char *other = specials[SPECIAL_NONE + 1 + *(const uint8_t *)row].name;
+    return span_compare_text(*(const struct span *)name, other);
+}
+
 static enum special special_find(struct span name)
 {
-    for (int special = SPECIAL_NONE + 1; special < SPECIAL_COUNT; special++) {
-        if (span_equal_text(name, specials[special].name))
-            return (enum special)special;
-    }
-    return SPECIAL_NONE;
+    const uint8_t *row = bsearch(&name, specials_by_name, COUNT_OF(specials_by_name),
+                                 sizeof(specials_by_name[0]), compare_special);
+    return row ? (enum special)(SPECIAL_NONE + 1 + *row) : SPECIAL_NONE;
 }
 
 static void table_grow(struct compilation *compilation, struct symbol_table *table)

@@ -7,7 +7,7 @@
 #include "program/compile/compilation.h"
 #include "program/compile/suggest.h"
 #include "program/eval/expression.h"
-#include "program/run/limits.h"
+#include "program/run/run_limits.h"
 #include "signature/signature.h"
 
 struct step;

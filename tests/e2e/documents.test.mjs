@@ -77,7 +77,7 @@ describe('reference/language.md', () => {
   });
 
   test('has every kind of failure', () => {
-    const source = path.resolve(DOCS, '../src/program/run/failure.h');
+    const source = path.resolve(DOCS, '../src/program/run/failure_kind.h');
     const kinds = [...readFileSync(source, 'utf8').matchAll(/^ {4}X\(\w+, "(\w+)", "(\w+)"\)/gm)];
     assert.ok(kinds.length > 30);
     const names = kinds.flatMap(([, kind, reason]) => [kind, reason]);

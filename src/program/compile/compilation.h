@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "program/compile/form.h"
-#include "program/run/failure.h"
+#include "program/run/failure_kind.h"
 #include "program/run/run.h"
 
 enum { DIAGNOSTIC_MESSAGE_SIZE = 512, DIAGNOSTIC_OP_SIZE = 96, DIAGNOSTIC_SUGGESTIONS = 4 };

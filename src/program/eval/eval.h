@@ -2,7 +2,7 @@
 #pragma once
 
 #include "program/eval/expression.h"
-#include "program/run/state.h"
+#include "program/run/run_state.h"
 #include "value/layout.h"
 
 // In an evaluator: its expression as what it is.

@@ -1,7 +1,7 @@
 // Evaluating names, literals, branches and bindings.
 #include "program/builtin/where.h"
 #include "program/eval/eval.h"
-#include "program/run/memory.h"
+#include "program/run/run_memory.h"
 
 value eval_immediate(const struct expression *expression, struct frame *frame, struct run *run)
 {
@@ -54,7 +54,7 @@ value eval_global(const struct expression *expression, struct frame *frame, stru
     const struct global_slot *slot = &run->state->branch.globals[index];
     if (__builtin_expect(!slot->is_bound, 0)) {
         run->site = expression;
-        memory_fail_unbound(run, index);
+        run_memory_fail_unbound(run, index);
     }
     return value_retain(slot->value);
 }
@@ -69,7 +69,7 @@ value eval_global_or_nil(const struct expression *expression, struct frame *fram
 value eval_memory(const struct expression *expression, struct frame *frame, struct run *run)
 {
     uint32_t name = ((const struct expression_index *)expression)->index;
-    return memory_read(run, frame->instance->constants[name]);
+    return run_memory_read(run, frame->instance->constants[name]);
 }
 
 // --- branches ------------------------------------------------------------------------------------
@@ -311,7 +311,7 @@ value eval_def(const struct expression *expression, struct frame *frame, struct 
     value present;
     if (!expression->flag || !map_find(run->state->branch.memory, key, &present)) {
         value v = evaluate(def->value, frame, run);
-        memory_define(run, def->global, value_retain(key), v);
+        run_memory_define(run, def->global, value_retain(key), v);
     }
     value_release(run->region, key);
     return value_var(run->region, name);
@@ -323,7 +323,7 @@ value eval_memory_put(const struct expression *expression, struct frame *frame, 
     value name = evaluate(call->items[0], frame, run);
     value v = evaluate(call->items[1], frame, run);
     run->site = expression;
-    memory_write(run, memory_name(run, "memory/put", name), value_retain(v));
+    run_memory_write(run, run_memory_name(run, "memory/put", name), value_retain(v));
     return v;
 }
 
@@ -333,7 +333,7 @@ value eval_memory_get(const struct expression *expression, struct frame *frame, 
     value name = evaluate(call->items[0], frame, run);
     value otherwise = call->count > 1 ? evaluate(call->items[1], frame, run) : value_nil();
     run->site = expression;
-    return memory_lookup(run, memory_name(run, "memory/get", name), otherwise);
+    return run_memory_lookup(run, run_memory_name(run, "memory/get", name), otherwise);
 }
 
 value eval_return(const struct expression *expression, struct frame *frame, struct run *run)

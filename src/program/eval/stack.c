@@ -3,7 +3,7 @@
 #include <sys/mman.h>
 
 #include "base/assert.h"
-#include "program/run/state.h"
+#include "program/run/run_state.h"
 
 #if STACK_SANITIZED
 #include <sanitizer/asan_interface.h>

@@ -6,7 +6,7 @@
 #include "base/utf8.h"
 #include "program/builtin/builtins.h"
 #include "program/builtin/support.h"
-#include "program/run/state.h"
+#include "program/run/run_state.h"
 #include "value/text/print.h"
 #include "value/text/sink.h"
 

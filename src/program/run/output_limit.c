@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "program/eval/eval.h"
-#include "program/run/state.h"
+#include "program/run/run_state.h"
 #include "value/collection/entries.h"
 #include "value/fuel.h"
 #include "value/number/bignum.h"

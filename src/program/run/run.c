@@ -10,10 +10,10 @@
 #include "program/compile/literals.h"
 #include "program/eval/eval.h"
 #include "program/eval/stack.h"
-#include "program/run/memory.h"
 #include "program/run/output_limit.h"
 #include "program/run/parallel/scheduler.h"
-#include "program/run/state.h"
+#include "program/run/run_memory.h"
+#include "program/run/run_state.h"
 #include "program/run/step.h"
 #include "program/run/validation.h"
 #include "value/collection/key_lookup.h"
@@ -288,7 +288,7 @@ static void set_up(struct execution *execution)
     state->input_memory = inputs->memory;
     load_history(state, inputs->history);
     make_instance(run);
-    memory_start(run, inputs->memory);
+    run_memory_start(run, inputs->memory);
 }
 
 static void evaluate_program(struct execution *execution)
@@ -320,12 +320,12 @@ static void finish(struct execution *execution)
     struct run_state *state = &execution->state;
     const struct program_inputs *inputs = execution->inputs;
     run->site = NULL;
-    state->result = memory_finish(run, state->result);
+    state->result = run_memory_finish(run, state->result);
     if (inputs->options.float_precision >= 0)
         state->result =
             decimal_round_floats(run, state->result, (unsigned)inputs->options.float_precision);
     state->result = run_validate_output(run, inputs->parsed_signature, state->result);
-    execution->delta = memory_delta(run);
+    execution->delta = run_memory_delta(run);
     output_limit_check(run, state->result, "the result");
     output_limit_check(run, execution->delta, "the memory");
 }

@@ -11,8 +11,8 @@
 
 #include "base/region.h"
 #include "base/span.h"
-#include "program/run/failure.h"
-#include "program/run/limits.h"
+#include "program/run/failure_kind.h"
+#include "program/run/run_limits.h"
 #include "value/value.h"
 
 struct run;

@@ -3,7 +3,7 @@
 
 #include "base/buffer.h"
 #include "program/program.h"
-#include "program/run/state.h"
+#include "program/run/run_state.h"
 
 struct step {
     struct region *region;

@@ -9,7 +9,7 @@
 #include "program/eval/stack.h"
 #include "program/run/output_limit.h"
 #include "program/run/parallel/scheduler.h"
-#include "program/run/state.h"
+#include "program/run/run_state.h"
 #include "program/run/validation.h"
 #include "value/fuel.h"
 #include "value/text/json.h"

@@ -2,7 +2,7 @@
 // validation_error with the phase and the lines in the details; warnings go to the run's list.
 #pragma once
 
-#include "program/run/state.h"
+#include "program/run/run_state.h"
 
 // All consume the value and give what the check made of it.
 value run_validate_inputs(struct run *run, const struct signature *signature, value context);

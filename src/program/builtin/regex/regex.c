@@ -1,3 +1,5 @@
+// Regex values and the cache of their compiled forms; the syntax is in regex_pattern.c, searching in
+// regex_match.c.
 #include "program/builtin/regex/regex_cache.h"
 
 #include <string.h>

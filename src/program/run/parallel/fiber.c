@@ -50,7 +50,7 @@ static __attribute__((noinline)) _Noreturn void jump(void **to)
 
 // The compiler keeps nothing in registers across its own setjmp, so a jump between stacks needs no
 // more than stack pointer, frame pointer and address.
-__attribute__((noinline)) void fiber_resume(struct fiber *fiber)
+void fiber_resume(struct fiber *fiber)
 {
 #if STACK_SANITIZED
     __sanitizer_start_switch_fiber(&fiber->back_fake_stack, fiber->memory, fiber->size);
@@ -67,7 +67,7 @@ __attribute__((noinline)) void fiber_resume(struct fiber *fiber)
 #endif
 }
 
-__attribute__((noinline)) void fiber_yield(struct fiber *fiber)
+void fiber_yield(struct fiber *fiber)
 {
 #if STACK_SANITIZED
     __sanitizer_start_switch_fiber(&fiber->fake_stack, fiber->back_bottom, fiber->back_size);
@@ -79,7 +79,7 @@ __attribute__((noinline)) void fiber_yield(struct fiber *fiber)
 #endif
 }
 
-__attribute__((noinline)) void fiber_finish(struct fiber *fiber)
+void fiber_finish(struct fiber *fiber)
 {
 #if STACK_SANITIZED
     __sanitizer_start_switch_fiber(NULL, fiber->back_bottom, fiber->back_size);

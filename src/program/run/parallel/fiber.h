@@ -23,6 +23,7 @@ struct fiber {
 // False when there is no memory. The entry must end by fiber_finish().
 bool fiber_init(struct fiber *fiber, size_t size, fiber_fn *entry, void *data);
 void fiber_release(struct fiber *fiber);
-void fiber_resume(struct fiber *fiber);            // until it yields or finishes
-void fiber_yield(struct fiber *fiber);             // back to the resumer
-_Noreturn void fiber_finish(struct fiber *fiber);  // for good
+// The three switches of stacks must stay calls.
+void fiber_resume(struct fiber *fiber) __attribute__((noinline));  // until it yields or finishes
+void fiber_yield(struct fiber *fiber) __attribute__((noinline));   // back to the resumer
+_Noreturn void fiber_finish(struct fiber *fiber) __attribute__((noinline));  // does not come back

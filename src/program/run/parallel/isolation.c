@@ -1,6 +1,6 @@
 #include "program/run/parallel/isolation.h"
 
-#include "program/run/memory.h"
+#include "program/run/run_memory.h"
 
 struct branch_state isolation_begin(struct run *run)
 {
@@ -22,7 +22,7 @@ void isolation_drop(struct run *run, struct branch_state *branch)
     value_release(run->region, branch->written);
     value_release(run->region, branch->prints);
     if (!branch->globals_shared)
-        memory_globals_free(run, branch->globals);
+        run_memory_globals_free(run, branch->globals);
 }
 
 void isolation_merge(struct run *run, struct branch_state *branch)

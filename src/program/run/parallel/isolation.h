@@ -2,7 +2,7 @@
 // branch began, and what it writes there is dropped at its end.
 #pragma once
 
-#include "program/run/state.h"
+#include "program/run/run_state.h"
 
 // Starts the state of a branch; gives the state around it, to be put back by the caller.
 struct branch_state isolation_begin(struct run *run);

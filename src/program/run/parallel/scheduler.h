@@ -3,7 +3,7 @@
 #pragma once
 
 #include "program/run/parallel/parallel.h"
-#include "program/run/state.h"
+#include "program/run/run_state.h"
 
 // Makes the calls and gives the vector of their results, or leaves with the first failure.
 value scheduler_run(struct run *run, const struct parallel_calls *calls);

@@ -1,8 +1,8 @@
-#include "program/run/memory.h"
+#include "program/run/run_memory.h"
 
 #include "value/collection/key_lookup.h"
 
-void memory_start(struct run *run, value input)
+void run_memory_start(struct run *run, value input)
 {
     struct run_state *state = run->state;
     struct branch_state *branch = &state->branch;
@@ -43,7 +43,7 @@ static void globals_own(struct run *run)
     branch->globals_shared = false;
 }
 
-void memory_globals_free(struct run *run, struct global_slot *globals)
+void run_memory_globals_free(struct run *run, struct global_slot *globals)
 {
     size_t count = run->state->program->global_count;
     for (size_t i = 0; i < count; i++)
@@ -51,7 +51,7 @@ void memory_globals_free(struct run *run, struct global_slot *globals)
     region_return(run->region, globals, (count + 1) * sizeof(*globals));
 }
 
-void memory_define(struct run *run, size_t global, value name, value v)
+void run_memory_define(struct run *run, size_t global, value name, value v)
 {
     struct branch_state *branch = &run->state->branch;
     if (global < run->state->program->global_count) {
@@ -67,17 +67,17 @@ void memory_define(struct run *run, size_t global, value name, value v)
     branch->memory = map_put(run->region, branch->memory, name, v);
 }
 
-void memory_write(struct run *run, value name, value v)
+void run_memory_write(struct run *run, value name, value v)
 {
     const struct program *program = run->state->program;
     size_t global = 0;
     while (global < program->global_count &&
            !span_equal(program->globals[global].name, value_text(name)))
         global++;
-    memory_define(run, global, name, v);
+    run_memory_define(run, global, name, v);
 }
 
-value memory_name(struct run *run, const char *op, value name)
+value run_memory_name(struct run *run, const char *op, value name)
 {
     if (name.tag == VALUE_STRING) {
         value keyword = value_keyword(run->region, value_text(name));
@@ -92,14 +92,14 @@ value memory_name(struct run *run, const char *op, value name)
     return name;
 }
 
-value memory_read(struct run *run, value name)
+value run_memory_read(struct run *run, value name)
 {
     value item;
     return map_find_flexible(run->state->branch.memory, name, &item) ? value_retain(item)
                                                                      : value_nil();
 }
 
-value memory_lookup(struct run *run, value name, value otherwise)
+value run_memory_lookup(struct run *run, value name, value otherwise)
 {
     value item;
     bool found = map_find_flexible(run->state->branch.memory, name, &item);
@@ -109,7 +109,7 @@ value memory_lookup(struct run *run, value name, value otherwise)
     return item;
 }
 
-void memory_fail_unbound(struct run *run, uint32_t global)
+void run_memory_fail_unbound(struct run *run, uint32_t global)
 {
     struct span name = run->state->program->globals[global].name;
     int length = name.length > 80 ? 80 : (int)name.length;
@@ -135,7 +135,7 @@ static void merge_entry(struct run *run, value key, value item)
     branch->memory = map_put(run->region, branch->memory, name, value_retain(item));
 }
 
-value memory_finish(struct run *run, value result)
+value run_memory_finish(struct run *run, value result)
 {
     if (run->state->explicit_memory || result.tag != VALUE_MAP)
         return result;
@@ -159,7 +159,7 @@ value memory_finish(struct run *run, value result)
     return returned;
 }
 
-value memory_delta(struct run *run)
+value run_memory_delta(struct run *run)
 {
     struct branch_state *branch = &run->state->branch;
     value delta = map_new(run->region);

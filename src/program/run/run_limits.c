@@ -1,4 +1,4 @@
-#include "program/run/limits.h"
+#include "program/run/run_limits.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "program/run/failure.h"
+#include "program/run/failure_kind.h"
 
 #include "base/assert.h"
 

@@ -2,7 +2,7 @@
 // for every argument that may be left out; *ret_x then keeps the default the caller put there.
 #pragma once
 
-#include "context/render.h"
+#include "context/markdown.h"
 #include "context/store.h"
 
 // The argument, or NULL when it is absent. `storage` holds what is pointed to.

@@ -7,7 +7,7 @@
 #include "base/buffer.h"
 #include "base/utf8.h"
 #include "context/arguments.h"
-#include "context/render.h"
+#include "context/markdown.h"
 
 // What an operation works with. The result starts as {"ok":true} and gets its members one by one.
 struct call {

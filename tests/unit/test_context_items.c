@@ -1,6 +1,6 @@
 // Items: invariants, metadata, ids, previews. The cases E1 to E11 and M1 to M4.
 #include "base/array.h"
-#include "context/render.h"
+#include "context/markdown.h"
 #include "context_support.h"
 
 #define ADD CONTEXT_OPERATION_ADD

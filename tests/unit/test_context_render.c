@@ -1,7 +1,7 @@
 // Rendering, byte for byte: the cases R1 to R19, and what hostile content does to them.
 #include "base/array.h"
 #include "base/utf8.h"
-#include "context/render.h"
+#include "context/markdown.h"
 #include "context_support.h"
 
 #define P "## Context\n\n"

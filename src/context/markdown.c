@@ -1,4 +1,4 @@
-#include "context/render.h"
+#include "context/markdown.h"
 
 #include <inttypes.h>
 #include <stdio.h>

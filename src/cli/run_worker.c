@@ -115,7 +115,7 @@ int run_worker_execute(const struct toolbox *toolbox, struct region *region, val
         return EXIT_FAILURE;
     }
     run.pool = program_pool_new(run.loop.base, "/proc/self/exe");
-    toolbox_resolve(toolbox, run.loop.sessions, region, value_nil(), on_resolved, &run);
+    toolbox_resolve_all(toolbox, run.loop.sessions, region, value_nil(), on_resolved, &run);
     if (run.status < 0)
         event_base_dispatch(run.loop.base);
     program_pool_free(run.pool);

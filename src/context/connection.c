@@ -26,7 +26,7 @@ static const char *const migrations[] = {
     "CREATE TRIGGER item_immutable BEFORE UPDATE OF n,timestamp ON item"
     " WHEN NEW.n<>OLD.n OR NEW.timestamp<>OLD.timestamp"
     " BEGIN SELECT RAISE(ABORT,'INV-004: id and timestamp are immutable'); END;"
-    // Without it, looking for what to evict would read through the content of every item.
+    // Without it, finding the item to evict would read the content of every item.
     "CREATE INDEX item_eviction ON item(pinned,auto);"
     "CREATE TABLE setting(key TEXT PRIMARY KEY, value TEXT NOT NULL);",
 };
@@ -257,8 +257,8 @@ static bool set_up(struct connection *connection, struct context_error *error)
 }
 
 // SQLite keeps what it knows of its locks in memory. A child of a process with an open connection
-// inherits that knowledge but not the locks, so any use of the file there, also through a connection
-// of its own, could destroy what others write. Such a child is refused.
+// inherits that knowledge but not the locks, so any use of the file there, also through a
+// connection of its own, could destroy what others write. Such a child is refused.
 static struct {
     int process;
     size_t count;
@@ -286,7 +286,7 @@ static void close_database(struct connection *connection)
     open_connections.count--;
 }
 
-// Somebody deleted or replaced the file: what is added to the old one would be lost.
+// The file was deleted or replaced: what is added to the old one would be lost.
 static bool has_moved(const struct connection *connection)
 {
     int moved = 0;

@@ -60,5 +60,6 @@ bool connection_number(struct connection *connection, sqlite3_stmt *statement, i
 // Opens and begins; `which` is STATEMENT_BEGIN or STATEMENT_BEGIN_READ.
 bool connection_begin(struct connection *connection, enum statement which,
                       struct context_error *error);
-// Commits when `good`, else (and when the commit fails) rolls back. Returns whether it is committed.
+// Commits when `good`, else (and when the commit fails) rolls back. Returns whether it is
+// committed.
 bool connection_end(struct connection *connection, bool good, struct context_error *error);

@@ -103,7 +103,8 @@ value context_item_metadata(struct region *region, const struct context_item *it
     value metadata = value_nil();
     struct error error;
     if (item->metadata.data && !json_read(region, item->metadata, NULL, &metadata, &error))
-        // The store's own constraint lets only objects in; what else is there was put there by force.
+        // The store's own constraint lets only objects in; what else is there was put there by
+        // force.
         return value_nil();
     return metadata;
 }
@@ -138,7 +139,7 @@ struct context_item context_item_copy(struct region *region, const struct contex
     return copy;
 }
 
-// --- what was got --------------------------------------------------------------------------------
+// --- the value in a message ----------------------------------------------------------------------
 
 static const char *kind_words(const value *v)
 {

@@ -1,8 +1,8 @@
 // Context items: pieces of code, text, files, history and errors that are collected for prompts.
 //
-// An item is plain data; its spans are borrowed from whoever produced it: a region when an item is
-// returned, a row of the store while it is visited. Nothing here touches the store.
-// Limits: content 1 MiB, metadata 64 KiB as JSON.
+// An item is plain data; its spans are borrowed: from a region when an item is returned, from a row
+// of the store while it is visited. Nothing here touches the store. Limits: content 1 MiB, metadata
+// 64 KiB as JSON.
 #pragma once
 
 #include <stdbool.h>
@@ -116,6 +116,7 @@ bool context_type_check(value type, enum context_type *ret_type, struct context_
 value context_warning(struct region *region, const char *code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-// What a message says it got: a string in quotes and cut, a number, or "nothing", "null", "an array".
+// What a message says it got: a string in quotes and cut, a number, or "nothing", "null", "an
+// array".
 enum { CONTEXT_GOT_SIZE = 400 };
 const char *context_got(const value *v, char text[CONTEXT_GOT_SIZE]);

@@ -17,9 +17,9 @@ struct context_rendering {
     bool truncated;
 };
 
-// Appends the document, nothing without items. `items` are oldest first. max_chars 0 = no limit, else
-// at least CONTEXT_MAX_CHARS_LOW code points: whole items are left out and the last one is cut until
-// it fits, and the document says so. `region` is for scratch.
+// Appends the document, nothing without items. `items` are oldest first. max_chars 0 = no limit,
+// else at least CONTEXT_MAX_CHARS_LOW code points: whole items are left out and the last one is cut
+// until it fits, and the document says so. `region` is for scratch.
 struct context_rendering context_render(struct buffer *buffer, struct region *region,
                                         const struct context_item *items, size_t count,
                                         size_t max_chars, enum context_style style);

@@ -1,5 +1,5 @@
-// The operations on a store as clients call them: arguments in, a structured result and its text out.
-// The MCP tools and the command line are both made of these, so that they say the same.
+// The operations on a store as clients call them: arguments in, a structured result and its text
+// out. The MCP tools and the command line are both made of these, so that they say the same.
 //
 // Arguments are a map with string keys; unknown ones are the caller's business. All values live in
 // the region that is passed, which must be large enough for the items touched.

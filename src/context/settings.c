@@ -43,8 +43,8 @@ static bool max_items_from_text(struct span text, int64_t *ret_number)
     return true;
 }
 
-// Calls `read` with the stored text; without one, or with one that nobody could have stored, the
-// default of the caller stays.
+// Calls `read` with the stored text; without one, or with an invalid one, the caller's
+// default stays.
 static bool read_setting(struct context_store *store, const char *name,
                          void (*read)(struct span text, void *data), void *data,
                          struct context_error *error)

@@ -55,7 +55,8 @@ bool context_store_poll(struct context_store *store)
 
 // --- rows ----------------------------------------------------------------------------------------
 
-// Borrows from the row. The table's constraints make sure of all this; a file may come from anywhere.
+// Borrows from the row. The table's constraints make sure of all this; a file may come from
+// anywhere.
 static bool item_from_row(struct context_store *store, sqlite3_stmt *statement,
                           struct context_item *ret_item, struct context_error *error)
 {

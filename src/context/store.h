@@ -7,10 +7,9 @@
 // lose the last moments but never breaks the file.
 //
 // Items are copied into the region that is passed, which must be able to hold them.
-// One store belongs to one thread. No connection crosses a fork: a child of a process that has a store
-// open can use none.
-// Waits for other writers up to CONTEXT_BUSY_MS, then fails with store-busy; context_store_set_wait()
-// is for threads that must not block.
+// One store belongs to one thread. No connection crosses a fork: a child of a process that has a
+// store open can use none. Waits for other writers up to CONTEXT_BUSY_MS, then fails with
+// store-busy; context_store_set_wait() is for threads that must not block.
 #pragma once
 
 #include <stdbool.h>
@@ -29,8 +28,8 @@ enum {
 
 struct context_store;
 
-// `path` NULL: $CADRE_CONTEXT_DB, else the file in the XDG state directory. ":memory:" keeps nothing.
-// Touches no file.
+// `path` NULL: $CADRE_CONTEXT_DB, else the file in the XDG state directory. ":memory:" keeps
+// nothing. Touches no file.
 struct context_store *context_store_new(const char *path);
 void context_store_free(struct context_store *store);
 const char *context_store_path(const struct context_store *store);

@@ -1,4 +1,5 @@
-// add-context, list-context, remove-context, clear-context, render-context; notifications of changes.
+// add-context, list-context, remove-context, clear-context, render-context; notifications of
+// changes.
 #include <event2/event.h>
 #include <stdio.h>
 
@@ -7,7 +8,7 @@
 #include "context/operation.h"
 #include "tools/context_queue.h"
 #include "tools/context_resources.h"
-#include "tools/context_tools.h"
+#include "tools/tools.h"
 
 enum {
     OPERATIONS = CONTEXT_OPERATION_RENDER + 1,
@@ -51,7 +52,7 @@ static void handle_tool(struct mcp_call *call, void *data)
     context_queue_run(binding->queue, operate, call, data);
 }
 
-static const struct tool context_tools[OPERATIONS] = {
+static const struct tool tool_table[OPERATIONS] = {
     [CONTEXT_OPERATION_ADD] = {"add-context", MCP_TOOL_NAMES_ONLY, handle_tool},
     [CONTEXT_OPERATION_LIST] = {"list-context",
                                 MCP_TOOL_NAMES_ONLY | MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT,
@@ -110,7 +111,7 @@ static void find_subscriber(struct span uri, void *data)
         *(bool *)data = true;
 }
 
-// Another process does not say which items it changed: whoever waits for one is told.
+// Another process does not say which items it changed: all that clients are subscribed to may have.
 static void touch_subscribed(struct span uri, void *data)
 {
     struct span prefix = SPAN(CONTEXT_URI_ITEMS "/");
@@ -121,7 +122,7 @@ static void touch_subscribed(struct span uri, void *data)
         on_change(number, data);
 }
 
-// Other processes do not tell that they change the file; while somebody listens it is looked at.
+// Other processes change the file without notice; it is polled while a client is subscribed.
 static void poll_store(evutil_socket_t descriptor, short events, void *data)
 {
     (void)descriptor;
@@ -141,7 +142,7 @@ static void register_tools(struct tools *tools, struct context_tools *context)
 {
     for (int i = 0; i < OPERATIONS; i++) {
         context->bindings[i] = (struct binding){tools->context_queue, (enum context_operation)i};
-        tools_add(tools, &context_tools[i], &context->bindings[i]);
+        tools_add(tools, &tool_table[i], &context->bindings[i]);
     }
 }
 

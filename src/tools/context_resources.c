@@ -1,4 +1,5 @@
-// context://items, context://rendered, context://items/{id} with completion, the prompt with-context.
+// context://items, context://rendered, context://items/{id} with completion, the prompt
+// with-context.
 #include "tools/context_resources.h"
 
 #include <stdio.h>

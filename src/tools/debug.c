@@ -62,7 +62,7 @@ static void render_inspection(const struct session_call *run, const struct sessi
                               struct tool_result *result)
 {
     struct region *region = mcp_call_region(run->call);
-    value map = structure_reply(region, reply);
+    value map = structured_reply(region, reply);
     if (!reply->ok) {
         map = name_missing_frame(run, reply, map);
         render_error_heading(&result->text, map_get(map, "error"));
@@ -79,7 +79,7 @@ static void render_inspection(const struct session_call *run, const struct sessi
     static const char *const members[] = {"frame",  "call",        "source",
                                           "locals", "unavailable", "object"};
     for (size_t i = 0; i < COUNT_OF(members); i++)
-        map = structure_member(region, map, reply->result, members[i]);
+        map = structured_member(region, map, reply->result, members[i]);
     result->structured = map;
 }
 
@@ -89,7 +89,7 @@ static void render_frame_evaluation(const struct session_call *run,
                                     const struct session_reply *reply, struct tool_result *result)
 {
     struct region *region = mcp_call_region(run->call);
-    value map = structure_evaluation(region, reply);
+    value map = structured_evaluation(region, reply);
     if (!reply->ok && span_equal_text(map_get_string(reply->error, "code"), "no-such-frame")) {
         map = name_missing_frame(run, reply, map);
         render_error_heading(&result->text, map_get(map, "error"));
@@ -169,11 +169,11 @@ static void render_restart(const struct session_call *run, const struct session_
     render_evaluation(
         &result->text, reply,
         &(struct render_evaluation){.last_lines = last.length ? buffer_text(&last) : NULL});
-    value map = structure_evaluation(region, reply);
+    value map = structured_evaluation(region, reply);
     map = map_put_text(region, map, "adopted", value_boolean(reply->adopted));
     if (reply->adopted)
         map = map_put_text(region, map, "lost_threads", value_copy(region, reply->lost_threads));
-    map = structure_member(region, map, reply->result, "restart");
+    map = structured_member(region, map, reply->result, "restart");
     result->structured = map;
 }
 

@@ -38,7 +38,7 @@ static void handle_describe(struct mcp_call *call, void *data)
     value error;
     if (!find_error(data, call, session, &error))
         return;
-    struct tool_result result = {.structured = structure_start(mcp_call_region(call), session)};
+    struct tool_result result = {.structured = structured_start(mcp_call_region(call), session)};
     buffer_init(&result.text, BUFFER_DEFAULT_LIMIT);
     render_error_description(&result.text, error);
     if (!value_is_nil(error))
@@ -136,8 +136,8 @@ static void fill_backtrace(struct mcp_call *call, const char *session, value err
         frames = vector_new(region, 0);
     int64_t depth = map_get_integer(error, "depth", (int64_t)vector_count(frames));
     render_view(&result->text, "Backtrace", frames, depth, view);
-    value map = structure_start(region, session);
-    map = structure_member(region, map, error, "id");
+    value map = structured_start(region, session);
+    map = structured_member(region, map, error, "id");
     map = map_put_text(region, map, "frames", frames_of(region, frames, view));
     map = map_put_text(region, map, "depth", value_integer(depth));
     if (!value_is_nil(view->locals))
@@ -165,14 +165,14 @@ static void render_deep(const struct session_call *run, const struct session_rep
     }
     if (!reply->ok || !read_view(run->tools, run->call, reply->session, &view)) {
         render_error_heading(&result->text, reply->error);
-        result->structured = structure_reply(region, reply);
+        result->structured = structured_reply(region, reply);
         return;
     }
     if (tool_flag(run->call, "raw")) {
         value frames = map_get(reply->result, "frames");
         int64_t depth = map_get_integer(reply->result, "depth", 0);
         render_view(&result->text, "Raw backtrace", frames, depth, &view);
-        value map = structure_start(mcp_call_region(run->call), reply->session);
+        value map = structured_start(mcp_call_region(run->call), reply->session);
         map = map_put_text(region, map, "frames", frames_of(region, frames, &view));
         result->structured = map_put_text(region, map, "depth", value_integer(depth));
         return;
@@ -219,7 +219,7 @@ static void handle_backtrace(struct mcp_call *call, void *data)
     buffer_init(&result.text, BUFFER_DEFAULT_LIMIT);
     if (value_is_nil(error)) {
         buffer_append_text(&result.text, RENDER_NO_ERROR);
-        result.structured = structure_start(mcp_call_region(call), session);
+        result.structured = structured_start(mcp_call_region(call), session);
     } else {
         fill_backtrace(call, session, error, &view, &result);
     }
@@ -234,7 +234,7 @@ static value summary_of(struct region *region, value error)
                                           "thread", "time", "frozen"};
     value map = map_new(region);
     for (size_t i = 0; i < COUNT_OF(members); i++)
-        map = structure_member(region, map, error, members[i]);
+        map = structured_member(region, map, error, members[i]);
     return map;
 }
 
@@ -254,7 +254,7 @@ static void handle_list(struct mcp_call *call, void *data)
     render_error_list(&result.text, all, limit);
     for (size_t i = 0; i < vector_count(all) && (int64_t)i < limit; i++)
         listed = vector_push(region, listed, summary_of(region, vector_at(all, i)));
-    result.structured = map_put_text(region, structure_start(region, session), "errors", listed);
+    result.structured = map_put_text(region, structured_start(region, session), "errors", listed);
     tool_reply(call, &result);
 }
 

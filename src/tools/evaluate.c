@@ -9,14 +9,14 @@ static void render_evaluate(const struct session_call *run, const struct session
 {
     struct render_evaluation style = {.timing = tool_flag(run->call, "capture-time")};
     render_evaluation(&result->text, reply, &style);
-    result->structured = structure_evaluation(mcp_call_region(run->call), reply);
+    result->structured = structured_evaluation(mcp_call_region(run->call), reply);
 }
 
 static void render_timed(const struct session_call *run, const struct session_reply *reply,
                          struct tool_result *result)
 {
     render_time_execution(&result->text, reply);
-    result->structured = structure_evaluation(mcp_call_region(run->call), reply);
+    result->structured = structured_evaluation(mcp_call_region(run->call), reply);
 }
 
 static void submit_code(struct tools *tools, struct mcp_call *call, tool_render_fn *render)
@@ -47,10 +47,10 @@ static void render_compiled(const struct session_call *run, const struct session
 {
     struct region *region = mcp_call_region(run->call);
     render_compilation(&result->text, reply);
-    value map = structure_reply(region, reply);
+    value map = structured_reply(region, reply);
     static const char *const members[] = {"forms", "warnings", "notes", "errors", "timing"};
     for (size_t i = 0; i < COUNT_OF(members); i++)
-        map = structure_member(region, map, reply->result, members[i]);
+        map = structured_member(region, map, reply->result, members[i]);
     result->structured = map;
 }
 
@@ -103,8 +103,8 @@ static void handle_limits(struct mcp_call *call, void *data)
     struct tool_result result = {0};
     buffer_init(&result.text, BUFFER_DEFAULT_LIMIT);
     render_limits(&result.text, &limits);
-    result.structured = map_put_text(region, structure_start(region, name), "limits",
-                                     structure_limits(region, &limits));
+    result.structured = map_put_text(region, structured_start(region, name), "limits",
+                                     structured_limits(region, &limits));
     tool_reply(call, &result);
 }
 

@@ -7,8 +7,8 @@
 #include "tools/result/result_text.h"
 #include "tools/session_call.h"
 
-// Fills the parts all of these share: the structured copy of the agent's members, the failure's text
-// and the text of "not found". False: the text is complete.
+// Fills the parts all of these share: the structured copy of the agent's members, the failure's
+// text and the text of "not found". False: the text is complete.
 static bool begin(struct mcp_call *call, const struct session_reply *reply,
                   struct tool_result *result)
 {

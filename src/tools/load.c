@@ -17,7 +17,7 @@
 static void fill_evaluation(struct mcp_call *call, const struct session_reply *reply,
                             struct tool_result *result)
 {
-    result->structured = structure_evaluation(mcp_call_region(call), reply);
+    result->structured = structured_evaluation(mcp_call_region(call), reply);
 }
 
 // --- load-file -----------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ static void render_system(const struct session_call *run, const struct session_r
                                           "description", "author",  "license",    "depends_on",
                                           "components",  "loaded",  "source_file"};
     for (size_t i = 0; i < COUNT_OF(members); i++)
-        map = structure_member(region, map, system, members[i]);
+        map = structured_member(region, map, system, members[i]);
     result->structured = map;
     if (!map_get_boolean(system, "found")) {
         buffer_append_span(text, map_get_string(system, "message"));
@@ -227,8 +227,8 @@ static void render_profile(const struct session_call *run, const struct session_
     render_section(text, "stdout", reply->standard_output.text);
     render_section(text, "stderr", reply->standard_error.text);
     render_warnings(text, reply->result);
-    result->structured = structure_member(region, result->structured, reply->result, "samples");
-    result->structured = structure_member(region, result->structured, reply->result, "table");
+    result->structured = structured_member(region, result->structured, reply->result, "samples");
+    result->structured = structured_member(region, result->structured, reply->result, "table");
 }
 
 static void handle_profile(struct mcp_call *call, void *data)
@@ -308,7 +308,7 @@ static void render_memory(const struct session_call *run, const struct session_r
         return;
     value map = result->structured;
     for (size_t i = 0; i < COUNT_OF(members); i++)
-        map = structure_member(region, map, reply->result, members[i]);
+        map = structured_member(region, map, reply->result, members[i]);
     const char *verbosity = tool_text(run->call, "verbosity");
     buffer_append_text(text, "Heap:");
     append_megabytes(text, "live", (double)map_get_integer(reply->result, "live_bytes", 0));
@@ -322,9 +322,9 @@ static void render_memory(const struct session_call *run, const struct session_r
                              (double)map_get_integer(reply->result, "gc_us", 0) / 1000);
         value info = session_info(run->tools->sessions, reply->session, true, region);
         append_processes(text, info);
-        map = structure_member(region, map, info, "head");
-        map = structure_member(region, map, info, "snapshots");
-        map = structure_member(region, map, info, "frozen_memory");
+        map = structured_member(region, map, info, "head");
+        map = structured_member(region, map, info, "snapshots");
+        map = structured_member(region, map, info, "frozen_memory");
     }
     if (verbosity && strcmp(verbosity, "detailed") == 0) {
         buffer_append_text(text, "\n\nGenerations:");

@@ -1,4 +1,5 @@
-// Numbers for /metrics: what sessions do is counted as it happens, what they hold is measured when asked.
+// Numbers for /metrics: what sessions do is counted as it happens, what they hold is measured when
+// asked.
 #include "base/array.h"
 #include "base/memory.h"
 #include "tools/tools.h"

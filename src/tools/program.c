@@ -50,7 +50,7 @@ static struct program_task *next_user(const struct tools *tools, const char *mem
 static void task_free(struct program_task *task)
 {
     if (task->resolution)
-        toolbox_abandon(task->resolution);
+        toolbox_resolve_cancel(task->resolution);
     if (task->deadline)
         event_free(task->deadline);
     struct program_task *next = NULL;
@@ -107,13 +107,13 @@ static void reply_timeout(struct program_task *task, bool started, const char *w
 {
     struct region *region = mcp_call_region(task->call);
     value memory = mcp_call_argument(task->call, "memory");
-    struct late_step late = {
+    struct timed_out_step timed_out = {
         .what = what,
         .timeout_ms = task->timeout_ms,
         .duration_ms = started ? task->timeout_ms + PROGRAM_GRACE_MS : -1,
         .memory = value_is_map(memory) ? value_retain(memory) : map_new(region),
     };
-    reply_step(task, program_step_late(region, &late));
+    reply_step(task, program_step_timed_out(region, &timed_out));
 }
 
 static void on_answer(void *data, struct span answer, const char *failure)
@@ -213,14 +213,15 @@ static void on_deadline(evutil_socket_t fd, short what, void *data)
 static void resolve_tools(struct program_task *task)
 {
     struct tools *tools = task->tools;
-    struct toolbox_wish wish = {.allowed = mcp_call_argument(task->call, "tools"), .patient = true};
+    struct toolbox_query query = {.allowed = mcp_call_argument(task->call, "tools"),
+                                  .wait_for_busy = true};
     if (!span_equal_text(map_get_string(task->record, "validation"), "strict")) {
-        wish.texts[0] = map_get_string(task->record, "program");
-        wish.texts[1] = map_get_string(task->record, "definitions");
-        wish.text_count = 2;
+        query.texts[0] = map_get_string(task->record, "program");
+        query.texts[1] = map_get_string(task->record, "definitions");
+        query.text_count = 2;
     }
-    struct toolbox_resolution *resolution = toolbox_begin(
-        tools->toolbox, tools->sessions, mcp_call_region(task->call), &wish, on_resolved, task);
+    struct toolbox_resolution *resolution = toolbox_resolve_start(
+        tools->toolbox, tools->sessions, mcp_call_region(task->call), &query, on_resolved, task);
     if (!resolution)
         return;
     task->resolution = resolution;
@@ -231,7 +232,7 @@ static void resolve_tools(struct program_task *task)
 }
 
 // `memory`: an object is the memory itself, a string the name of one that the server keeps.
-static bool take_memory(struct program_task *task)
+static bool read_memory(struct program_task *task)
 {
     struct tools *tools = task->tools;
     value memory = mcp_call_argument(task->call, "memory");
@@ -289,7 +290,7 @@ static void task_begin(struct program_task *task)
 }
 
 // The limits of a run are checked by the worker; those that would hurt the server, here.
-static bool take_options(struct program_task *task)
+static bool read_options(struct program_task *task)
 {
     value options = mcp_call_argument(task->call, "limits");
     task->timeout_ms = TIMEOUT_DEFAULT_MS;
@@ -340,7 +341,7 @@ static void handle_run(struct mcp_call *call, void *data)
                                 value_retain(mcp_call_argument(call, "source")));
     value allowed = mcp_call_argument(call, "tools");
     task->record = map_put_text(region, task->record, "max_step_bytes", value_integer(STEP_MAX));
-    if (!take_options(task) || !check_allowed(task, allowed) || !take_memory(task)) {
+    if (!read_options(task) || !check_allowed(task, allowed) || !read_memory(task)) {
         task_free(task);
         return;
     }
@@ -363,9 +364,9 @@ static void on_listed(void *data, value tools)
         struct span signature = map_get_string(record, "signature"),
                     description = map_get_string(record, "description");
         value entry = map_put_text(region, map_new(region), "name", value_retain(name));
-        entry = structure_member(region, entry, record, "signature");
-        entry = structure_member(region, entry, record, "description");
-        entry = structure_member(region, entry, record, "problem");
+        entry = structured_member(region, entry, record, "signature");
+        entry = structured_member(region, entry, record, "description");
+        entry = structured_member(region, entry, record, "problem");
         listed = vector_push(region, listed, entry);
         buffer_append_text(&result.text, result.text.length ? "\n" : "");
         buffer_append_format(&result.text, "tool/%.*s", (int)value_text(name).length,
@@ -391,8 +392,9 @@ static void on_listed(void *data, value tools)
 static void handle_list(struct mcp_call *call, void *data)
 {
     struct tools *tools = data;
-    struct toolbox_wish wish = {.with_problems = true};
-    toolbox_begin(tools->toolbox, tools->sessions, mcp_call_region(call), &wish, on_listed, call);
+    struct toolbox_query query = {.with_problems = true};
+    toolbox_resolve_start(tools->toolbox, tools->sessions, mcp_call_region(call), &query, on_listed,
+                          call);
 }
 
 static const struct tool program_tools[] = {

@@ -47,7 +47,7 @@ static void render_definitions(const struct session_call *run, const struct sess
     for (size_t i = 0; i < DEFINITION_SECTIONS; i++) {
         const char *member = definition_sections[i].member;
         size_t count = map_get_count(reply->result, member);
-        map = structure_member(region, map, reply->result, member);
+        map = structured_member(region, map, reply->result, member);
         if (count == 0)
             continue;
         render_gap(&result->text);
@@ -59,7 +59,7 @@ static void render_definitions(const struct session_call *run, const struct sess
     if (result->text.length == 0)
         buffer_append_span(&result->text,
                            message.length ? message : span_from("No user definitions."));
-    result->structured = structure_member(region, map, reply->result, "message");
+    result->structured = structured_member(region, map, reply->result, "message");
 }
 
 static void handle_definitions(struct mcp_call *call, void *data)
@@ -229,7 +229,7 @@ static void handle_close(struct mcp_call *call, void *data)
     struct tool_result result = {0};
     buffer_init(&result.text, BUFFER_DEFAULT_LIMIT);
     buffer_append_format(&result.text, "Session \"%s\" closed.", name);
-    result.structured = map_put_text(region, structure_start(region, name), "sessions",
+    result.structured = map_put_text(region, structured_start(region, name), "sessions",
                                      session_names(tools->sessions, region));
     tool_reply(call, &result);
 }

@@ -57,7 +57,7 @@ bool session_call_require_session(struct tools *tools, struct mcp_call *call, co
 bool session_call_render_failure(struct mcp_call *call, const struct session_reply *reply,
                                  struct tool_result *result)
 {
-    result->structured = structure_reply(mcp_call_region(call), reply);
+    result->structured = structured_reply(mcp_call_region(call), reply);
     if (!reply->ok)
         render_evaluation(&result->text, reply, &(struct render_evaluation){0});
     return !reply->ok;

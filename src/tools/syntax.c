@@ -1,4 +1,5 @@
-// validate-syntax and match-paren: the scanner of lisp_syntax/lisp_syntax.h as tools. No session is involved.
+// validate-syntax and match-paren: the scanner of lisp_syntax/lisp_syntax.h as tools. No session is
+// involved.
 #include <string.h>
 
 #include "base/utf8.h"

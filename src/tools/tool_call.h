@@ -1,4 +1,5 @@
-// One call of a tool: reading its arguments and sending its result. Shared by all families of tools.
+// One call of a tool: reading its arguments and sending its result. Shared by all families of
+// tools.
 #pragma once
 
 #include "base/buffer.h"

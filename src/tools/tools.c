@@ -5,7 +5,6 @@
 #include "base/array.h"
 #include "base/assert.h"
 #include "tools/context_queue.h"
-#include "tools/context_tools.h"
 #include "tools/schemas/tool_schemas.h"
 
 // A small set for every turn of a conversation; the rest is there on request.

@@ -1,5 +1,5 @@
-// The product's MCP tools. A tool is thin: it checks its arguments, calls its domain once and renders
-// the domain's result (tools/result/result_text.h and friends, shared with the CLI). One file per family; each
+// The product's MCP tools. A tool is thin: it checks its arguments, calls its domain once and
+// renders the domain's result (tools/result/, shared with the CLI). One file per family; each
 // registers its tools through tools_add(), which honours the selection of `cadre serve --tools`.
 #pragma once
 
@@ -27,8 +27,8 @@ struct tool_metrics {
 struct context_queue;
 struct context_tools;
 
-// What the handlers work with. The first members are filled by the caller, who owns what they point
-// to; all of it must outlive the server.
+// What the handlers work with. The first members are filled by the caller, who owns what they
+// point to; all of it must outlive the server.
 struct tools {
     struct event_base *base;
     struct mcp_server *server;
@@ -37,14 +37,14 @@ struct tools {
     struct program_pool *programs;
     const struct toolbox *toolbox;  // what programs may call
     const char *selection;          // "full", "core", or names separated by commas
-    const char *auto_context;  // mode of feeding the context; NULL: as the store's setting says
+    const char *auto_context;       // mode; NULL: as the store's setting says
     struct tool_metrics metrics;
     struct context_queue *context_queue;
     struct context_tools *context;
     TAILQ_HEAD(program_task_list, program_task) memory_users;  // runs that use named memories
 };
 
-// Registers all families. False: the selection or the mode of feeding names something unknown.
+// Registers all families. False: the selection or the mode of auto-context is unknown.
 bool tools_register(struct tools *tools, struct error *error);
 // After the server stopped, before the store is freed.
 void tools_release(struct tools *tools);
@@ -65,13 +65,50 @@ void tools_add_all(struct tools *tools, const struct tool *table, size_t count);
 extern const char tools_instructions[];  // instructions.md: what the model is told first
 extern const char tools_guide[];         // guide.md: the usage guide
 
+// --- metrics.c: numbers for /metrics -------------------------------------------------------------
+
 void tools_register_metrics(struct tools *tools);
+
+// --- evaluate.c: evaluate-lisp and relatives -----------------------------------------------------
+
 void tools_register_evaluate(struct tools *tools);
+
+// --- errors.c: records of errors -----------------------------------------------------------------
+
 void tools_register_errors(struct tools *tools);
+
+// --- debug.c: work in frozen errors --------------------------------------------------------------
+
 void tools_register_debug(struct tools *tools);
+
+// --- session.c: sessions as such -----------------------------------------------------------------
+
 void tools_register_session(struct tools *tools);
+
+// --- introspect.c: symbols and classes -----------------------------------------------------------
+
 void tools_register_introspect(struct tools *tools);
+
+// --- load.c: files, systems, profiles, memory ----------------------------------------------------
+
 void tools_register_load(struct tools *tools);
+
+// --- syntax.c: parentheses -----------------------------------------------------------------------
+
 void tools_register_syntax(struct tools *tools);
+
+// --- program.c: sandboxed programs ---------------------------------------------------------------
+
 void tools_register_program(struct tools *tools);
+
+// --- guide.c: the usage guide --------------------------------------------------------------------
+
 void tools_register_guide(struct tools *tools);
+
+// --- context.c: context items --------------------------------------------------------------------
+
+// Registers what the selection takes (resources and prompt always) and announces changes of the
+// store to subscribers, also those made by other processes. The result must be freed before the
+// store and after the server stopped.
+struct context_tools *tools_register_context(struct tools *tools);
+void context_tools_free(struct context_tools *context);

@@ -23,7 +23,7 @@ static bool system_error(struct error *error, const char *what, const char *path
 }
 
 // A file of its own holds the lock: the data file is replaced with every save.
-static bool take_lock(struct named_memory *memory, const char *name, struct error *error)
+static bool acquire_lock(struct named_memory *memory, const char *name, struct error *error)
 {
     CLEANUP_FREE char *path = memory_format("%s.lock", memory->path);
     memory->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -68,7 +68,7 @@ bool named_memory_open(const char *name, struct region *region, struct named_mem
     struct named_memory *memory = memory_alloc_zero(sizeof(*memory));
     *memory =
         (struct named_memory){.path = memory_format("%s/%s.json", directory, name), .lock = -1};
-    if (!take_lock(memory, name, error) || !read_content(memory, region, ret_content, error)) {
+    if (!acquire_lock(memory, name, error) || !read_content(memory, region, ret_content, error)) {
         named_memory_close(memory);
         return false;
     }

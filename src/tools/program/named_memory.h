@@ -1,6 +1,6 @@
-// Memories of programs that the server keeps under a name: one JSON file each in the state directory,
-// replaced whole after a successful run. A name in use by one run, here or in another process, is
-// locked for the others.
+// Memories of programs that the server keeps under a name: one JSON file each in the state
+// directory, replaced whole after a successful run. A name in use by one run, here or in another
+// process, is locked for the others.
 #pragma once
 
 #include <stdbool.h>

@@ -71,42 +71,42 @@ void program_step_render(struct buffer *text, value step)
 
 // --- the Step of a run that could not answer -----------------------------------------------------
 
-static value late_failure(struct region *region, const struct late_step *late)
+static value timeout_failure(struct region *region, const struct timed_out_step *timed_out)
 {
     value name = value_string_text(region, "timeout");
     value limit = map_put_text(region, map_new(region), "name", value_retain(name));
-    limit = map_put_text(region, limit, "value", value_integer(late->timeout_ms));
+    limit = map_put_text(region, limit, "value", value_integer(timed_out->timeout_ms));
     limit = map_put_text(region, limit, "option", value_retain(name));
     value details = map_put_text(region, map_new(region), "kind", value_retain(name));
     details = map_put_text(region, details, "limit", limit);
     value fail = map_put_text(region, map_new(region), "reason", name);
     fail = map_put_text(region, fail, "message",
                         value_string_format(region, "timeout: %s %" PRId64 " ms (option timeout)",
-                                            late->what, late->timeout_ms));
+                                            timed_out->what, timed_out->timeout_ms));
     fail = map_put_text(region, fail, "op", value_nil());
     return map_put_text(region, fail, "details", details);
 }
 
 // What a killed worker used is not known but for its time.
-static value late_usage(struct region *region, const struct late_step *late)
+static value timeout_usage(struct region *region, const struct timed_out_step *timed_out)
 {
-    if (late->duration_ms < 0)
+    if (timed_out->duration_ms < 0)
         return value_nil();
     value usage =
-        map_put_text(region, map_new(region), "duration_ms", value_integer(late->duration_ms));
+        map_put_text(region, map_new(region), "duration_ms", value_integer(timed_out->duration_ms));
     usage = map_put_text(region, usage, "memory_bytes", value_nil());
     return map_put_text(region, usage, "steps", value_nil());
 }
 
-value program_step_late(struct region *region, const struct late_step *late)
+value program_step_timed_out(struct region *region, const struct timed_out_step *timed_out)
 {
     static const char *const empty[] = {"warnings", "prints", "tool_calls"};
     static const char *const absent[] = {"return", "printed", "memory_delta", "signature"};
-    value step = map_put_text(region, map_new(region), "fail", late_failure(region, late));
+    value step = map_put_text(region, map_new(region), "fail", timeout_failure(region, timed_out));
     for (size_t i = 0; i < COUNT_OF(empty); i++)
         step = map_put_text(region, step, empty[i], vector_new(region, 0));
     for (size_t i = 0; i < COUNT_OF(absent); i++)
         step = map_put_text(region, step, absent[i], value_nil());
-    step = map_put_text(region, step, "memory", late->memory);
-    return map_put_text(region, step, "usage", late_usage(region, late));
+    step = map_put_text(region, step, "memory", timed_out->memory);
+    return map_put_text(region, step, "usage", timeout_usage(region, timed_out));
 }

@@ -1,5 +1,5 @@
-// The Step of a program: its text, and the one that the server makes for a run that was too late to
-// make its own.
+// The Step of a program: its text, and the one that the server makes for a run that timed out
+// before it could make its own.
 #pragma once
 
 #include "base/buffer.h"
@@ -7,10 +7,10 @@
 
 void program_step_render(struct buffer *text, value step);
 
-struct late_step {
+struct timed_out_step {
     const char *what;  // "evaluation exceeded"; the limit follows
     int64_t timeout_ms;
     int64_t duration_ms;  // negative: evaluation had not begun
     value memory;         // as before the run; consumed
 };
-value program_step_late(struct region *region, const struct late_step *late);
+value program_step_timed_out(struct region *region, const struct timed_out_step *timed_out);

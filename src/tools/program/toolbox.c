@@ -31,11 +31,11 @@ struct toolbox *toolbox_new(void)
     return toolbox;
 }
 
-void toolbox_memo_release(struct toolbox_memo *memo)
+void toolbox_cache_release(struct toolbox_cache *cache)
 {
-    memory_free(memo->signature);
-    memory_free(memo->description);
-    memory_free(memo->problem);
+    memory_free(cache->signature);
+    memory_free(cache->description);
+    memory_free(cache->problem);
 }
 
 void toolbox_free(struct toolbox *toolbox)
@@ -43,8 +43,8 @@ void toolbox_free(struct toolbox *toolbox)
     if (!toolbox)
         return;
     for (size_t i = 0; i < toolbox->count; i++)
-        if (toolbox->tools[i].memo)
-            toolbox_memo_release(toolbox->tools[i].memo);
+        if (toolbox->tools[i].cache)
+            toolbox_cache_release(toolbox->tools[i].cache);
     region_free(toolbox->region);
     memory_free(toolbox);
 }
@@ -104,7 +104,7 @@ static bool read_lisp(struct toolbox *toolbox, struct toolbox_tool *tool, value 
     if (!value_is_string(function) || value_text(function).length == 0)
         return refuse(error, tool, "lisp needs a function name");
     tool->kind = TOOLBOX_LISP;
-    tool->memo = region_alloc_zero(toolbox->region, sizeof(*tool->memo));
+    tool->cache = region_alloc_zero(toolbox->region, sizeof(*tool->cache));
     tool->function = copy_text(toolbox, value_text(function));
     tool->session = value_is_string(session) ? copy_text(toolbox, value_text(session)) : "main";
     if (!session_name_valid(span_from(tool->session)))

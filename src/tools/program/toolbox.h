@@ -6,9 +6,10 @@
 //      "rates":  {"constant": {"eur": 1.1}}}
 //
 // `lisp` and `command` run in the server, on behalf of the program; the other behaviours
-// (docs/language.md) run where the program runs. `signature`, `description`, `skip` and `cache` go with
-// every one of them. What a Lisp function lacks is taken from its docstring and its declared type. `file`,
-// relative to the tools file, is loaded into the session when the function is not there yet.
+// (docs/language.md) run where the program runs. `signature`, `description`, `skip` and `cache` go
+// with every one of them. What a Lisp function lacks is taken from its docstring and its declared
+// type. `file`, relative to the tools file, is loaded into the session when the function is not
+// there yet.
 #pragma once
 
 #include <stdbool.h>
@@ -23,36 +24,36 @@ enum toolbox_kind { TOOLBOX_LOCAL, TOOLBOX_LISP, TOOLBOX_COMMAND };
 
 enum { TOOLBOX_TOOLS_MAX = 256, TOOLBOX_ARGUMENTS_MAX = 64, TOOLBOX_FILE_MAX = 8 << 20 };
 
-// What a Lisp function last said of itself, and when: descriptions of a session that is busy are
-// taken from here.
-struct toolbox_memo {
+// The last description of a Lisp function, and the state of the session it comes from. Serves while
+// the session is busy or unchanged.
+struct toolbox_cache {
     bool known;
-    pid_t process;       // the image that said so
-    int64_t evaluation;  // its state
+    pid_t process;       // the image that gave it
+    int64_t evaluation;  // that image's state
     char *signature;     // NULL: none can be given
     char *description;   // NULL: no docstring
     char *problem;       // NULL, or why there is no such function
 };
 
-void toolbox_memo_release(struct toolbox_memo *memo);
+void toolbox_cache_release(struct toolbox_cache *cache);
 
 struct toolbox_tool {
     const char *name;
     enum toolbox_kind kind;
-    value record;               // as in the file
-    const char *function;       // lisp
-    const char *session;        // lisp; "main" by default
-    const char *file;           // lisp; absolute path of what defines the function, or NULL
-    struct toolbox_memo *memo;  // lisp
-    const char *const *argv;    // command; ends in NULL
-    int64_t timeout_ms;         // command
-    size_t max_output;          // command
+    value record;                 // as in the file
+    const char *function;         // lisp
+    const char *session;          // lisp; "main" by default
+    const char *file;             // lisp; absolute path of what defines the function, or NULL
+    struct toolbox_cache *cache;  // lisp
+    const char *const *argv;      // command; ends in NULL
+    int64_t timeout_ms;           // command
+    size_t max_output;            // command
 };
 
 struct toolbox;
 
-// The tools of a JSON text; relative files are below `directory`. ERROR_SYNTAX or ERROR_INVALID, naming
-// the tool.
+// The tools of a JSON text; relative files are below `directory`. ERROR_SYNTAX or ERROR_INVALID,
+// naming the tool.
 bool toolbox_read(struct span text, const char *directory, struct toolbox **ret_toolbox,
                   struct error *error);
 bool toolbox_load(const char *path, struct toolbox **ret_toolbox, struct error *error);
@@ -64,35 +65,41 @@ const struct toolbox_tool *toolbox_at(const struct toolbox *toolbox, size_t inde
 const struct toolbox_tool *toolbox_find(const struct toolbox *toolbox, struct span name);
 bool toolbox_needs_host(const struct toolbox *toolbox);  // some tool is lisp or command
 
+// --- toolbox_resolve.c: what a program is told about its tools -----------------------------------
+
 // Which tools to describe, and how much it may cost.
-struct toolbox_wish {
+struct toolbox_query {
     value allowed;         // vector of names; nil = all
     struct span texts[2];  // describe only the Lisp functions of tools that these name
     size_t text_count;     // 0: describe all
-    bool patient;        // wait for sessions that are evaluating; else leave out what is not known
-    bool with_problems;  // look for all functions, also those the file describes
+    bool wait_for_busy;    // wait for sessions that are evaluating; else leave out what is unknown
+    bool with_problems;    // ask for all functions, also those that the file describes
 };
 
 // The `tools` member of a batch record for the allowed tools: local ones as they are, the others as
 // {"remote":true} with signature and description, and "problem" when there is no such function.
-// Lisp functions are asked for theirs, so the answer comes now or later, from the loop.
+// Lisp functions are asked for theirs, so `done` is called now or later, from the loop.
 typedef void toolbox_resolved_fn(void *data, value tools);
 struct toolbox_resolution;
-// NULL: it was answered already.
-struct toolbox_resolution *toolbox_begin(const struct toolbox *toolbox,
-                                         struct session_manager *sessions, struct region *region,
-                                         const struct toolbox_wish *wish, toolbox_resolved_fn *done,
-                                         void *data);
-void toolbox_abandon(struct toolbox_resolution *resolution);  // no answer will come
+// NULL: `done` was called already.
+struct toolbox_resolution *toolbox_resolve_start(const struct toolbox *toolbox,
+                                                 struct session_manager *sessions,
+                                                 struct region *region,
+                                                 const struct toolbox_query *query,
+                                                 toolbox_resolved_fn *done, void *data);
+void toolbox_resolve_cancel(struct toolbox_resolution *resolution);  // `done` will not be called
 // All of the allowed tools, however long it takes.
-void toolbox_resolve(const struct toolbox *toolbox, struct session_manager *sessions,
-                     struct region *region, value allowed, toolbox_resolved_fn *done, void *data);
-
-// Parts of requests and answers about Lisp functions.
+void toolbox_resolve_all(const struct toolbox *toolbox, struct session_manager *sessions,
+                         struct region *region, value allowed, toolbox_resolved_fn *done,
+                         void *data);
+// The parameters of requests about a Lisp function.
 value toolbox_function_params(struct region *region, const struct toolbox_tool *tool);
-void toolbox_describe_missing(struct buffer *text, const struct toolbox_tool *tool, value answer);
+
+// --- toolbox_call.c: calls of tools --------------------------------------------------------------
 
 // Answers a program's call of a lisp or command tool.
 void toolbox_call(const struct toolbox *toolbox, struct session_manager *sessions,
                   struct reaper *reaper, struct program_call *call, struct span name,
                   struct span arguments);
+// Appends why there is no such function, from the agent's answer.
+void toolbox_describe_missing(struct buffer *text, const struct toolbox_tool *tool, value answer);

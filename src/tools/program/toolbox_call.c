@@ -23,7 +23,7 @@ static void fail(struct program_call *call, const char *reason)
     program_call_reply(call, false, span_from(reason));
 }
 
-// The run ended first: stop the work; the call is answered to nobody.
+// The run ended first: stop the work; the reply is discarded.
 static void on_run_end(void *data)
 {
     struct pending *pending = data;

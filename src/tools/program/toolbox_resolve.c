@@ -1,5 +1,6 @@
-// What a program is told about the tools it may call. Lisp functions describe themselves: docstring,
-// lambda list and declared type become description and signature, best effort; what the file says wins.
+// What a program is told about the tools it may call. Lisp functions describe themselves:
+// docstring, lambda list and declared type become description and signature, best effort; what the
+// file says wins.
 #include <string.h>
 
 #include "base/array.h"
@@ -11,14 +12,14 @@
 struct toolbox_resolution {
     const struct toolbox *toolbox;
     struct session_manager *sessions;
-    struct region *region;  // like `wish` no longer ours when abandoned
-    struct toolbox_wish wish;
+    struct region *region;  // like `query` no longer ours when cancelled
+    struct toolbox_query query;
     value tools;
     size_t next;
     uint64_t ticket;  // what we wait for
     bool loading;     // the file of the current tool
     bool loaded;
-    bool abandoned;
+    bool cancelled;
     const char
         *answering;  // the session in whose answer we are: it counts as working, for us it is not
     toolbox_resolved_fn *done;
@@ -118,14 +119,14 @@ static struct place session_place(struct session_manager *sessions, const char *
     return place;
 }
 
-static char *take_text(struct buffer *text)
+static char *copy_or_null(struct buffer *text)
 {
     return text->length ? memory_copy_text(text->data, text->length) : NULL;
 }
 
 static void remember(const struct toolbox_tool *tool, struct place place, value answer)
 {
-    struct toolbox_memo *memo = tool->memo;
+    struct toolbox_cache *cache = tool->cache;
     bool found = map_get_boolean(answer, "found");
     CLEANUP_BUFFER struct buffer signature, description, problem;
     buffer_init(&signature, BUFFER_DEFAULT_LIMIT);
@@ -136,28 +137,29 @@ static void remember(const struct toolbox_tool *tool, struct place place, value 
     else if (!write_signature(&signature, answer))
         buffer_clear(&signature);
     buffer_append_span(&description, map_get_string(answer, "documentation"));
-    toolbox_memo_release(memo);
-    *memo = (struct toolbox_memo){
+    toolbox_cache_release(cache);
+    *cache = (struct toolbox_cache){
         .known = true,
         .process = place.process,
         .evaluation = place.evaluation,
-        .signature = take_text(&signature),
-        .description = take_text(&description),
-        .problem = take_text(&problem),
+        .signature = copy_or_null(&signature),
+        .description = copy_or_null(&description),
+        .problem = copy_or_null(&problem),
     };
 }
 
-// Nobody could be asked: the session did not start, for instance. What was known before stays.
+// The function could not be asked, e.g. because its session did not start. A description from
+// earlier stays.
 static void remember_failure(const struct toolbox_tool *tool, value error)
 {
-    struct toolbox_memo *memo = tool->memo;
-    if (memo->known)
+    struct toolbox_cache *cache = tool->cache;
+    if (cache->known)
         return;
     CLEANUP_BUFFER struct buffer problem;
     buffer_init(&problem, BUFFER_DEFAULT_LIMIT);
     toolbox_describe_missing(&problem, tool, error);
-    memory_free(memo->problem);
-    memo->problem = take_text(&problem);
+    memory_free(cache->problem);
+    cache->problem = copy_or_null(&problem);
 }
 
 // --- one tool after the other --------------------------------------------------------------------
@@ -177,13 +179,13 @@ static value remote_record(struct region *region, const struct toolbox_tool *too
         if (map_find_text(tool->record, members[i], &v))
             map = map_put_text(region, map, members[i], value_copy(region, v));
     }
-    const struct toolbox_memo *memo = tool->memo;
-    if (!memo)
+    const struct toolbox_cache *cache = tool->cache;
+    if (!cache)
         return map;
     if (value_is_nil(map_get(map, "description")))
-        map = put_text(region, map, "description", memo->description);
+        map = put_text(region, map, "description", cache->description);
     if (value_is_nil(map_get(map, "signature")) && !map_get_boolean(map, "skip"))
-        map = put_text(region, map, "signature", memo->signature);
+        map = put_text(region, map, "signature", cache->signature);
     return map;
 }
 
@@ -192,11 +194,12 @@ static void add_tool(struct toolbox_resolution *resolution, const struct toolbox
     struct region *region = resolution->region;
     value record = tool->kind == TOOLBOX_LOCAL ? value_copy(region, tool->record)
                                                : remote_record(region, tool);
-    const struct toolbox_memo *memo = tool->memo;
-    if (resolution->wish.with_problems && memo)
-        record = put_text(region, record, "problem",
-                          memo->known || memo->problem ? memo->problem
-                                                       : "its session is busy; not described yet");
+    const struct toolbox_cache *cache = tool->cache;
+    if (resolution->query.with_problems && cache)
+        record =
+            put_text(region, record, "problem",
+                     cache->known || cache->problem ? cache->problem
+                                                    : "its session is busy; not described yet");
     resolution->tools = map_put_text(region, resolution->tools, tool->name, record);
 }
 
@@ -213,7 +216,7 @@ static void on_loaded(void *data, const struct session_reply *reply)
 {
     (void)reply;
     struct toolbox_resolution *resolution = data;
-    if (resolution->abandoned) {
+    if (resolution->cancelled) {
         memory_free(resolution);
         return;
     }
@@ -281,31 +284,32 @@ static void ask_function(struct toolbox_resolution *resolution)
 }
 
 // Does a text hold the tool's name at all? More than the program calls, never less.
-static bool is_named(const struct toolbox_wish *wish, const char *name)
+static bool is_named(const struct toolbox_query *query, const char *name)
 {
-    for (size_t i = 0; i < wish->text_count; i++)
-        if (memmem(wish->texts[i].data, wish->texts[i].length, name, strlen(name)))
+    for (size_t i = 0; i < query->text_count; i++)
+        if (memmem(query->texts[i].data, query->texts[i].length, name, strlen(name)))
             return true;
-    return wish->text_count == 0;
+    return query->text_count == 0;
 }
 
 // A function is asked when its answer is wanted and may have changed; one whose session is
-// evaluating only if nothing is known and somebody has the time to wait.
+// evaluating only if nothing is known and the query waits for busy sessions.
 static bool must_ask(const struct toolbox_resolution *resolution, const struct toolbox_tool *tool)
 {
-    const struct toolbox_wish *wish = &resolution->wish;
+    const struct toolbox_query *query = &resolution->query;
     bool described = !value_is_nil(map_get(tool->record, "signature")) &&
                      !value_is_nil(map_get(tool->record, "description"));
-    bool wanted = tool->kind == TOOLBOX_LISP && is_named(wish, tool->name) &&
-                  (!described || tool->file || wish->with_problems);
+    bool wanted = tool->kind == TOOLBOX_LISP && is_named(query, tool->name) &&
+                  (!described || tool->file || query->with_problems);
     if (!wanted)
         return false;
-    const struct toolbox_memo *memo = tool->memo;
+    const struct toolbox_cache *cache = tool->cache;
     struct place place = session_place(resolution->sessions, tool->session);
     bool ours = resolution->answering && strcmp(resolution->answering, tool->session) == 0;
     if (place.queued || (place.working && !ours))
-        return !memo->known && wish->patient;
-    return !memo->known || memo->process != place.process || memo->evaluation != place.evaluation;
+        return !cache->known && query->wait_for_busy;
+    return !cache->known || cache->process != place.process ||
+           cache->evaluation != place.evaluation;
 }
 
 // True: all is resolved and answered, the resolution gone.
@@ -313,7 +317,7 @@ static bool resolve_next(struct toolbox_resolution *resolution)
 {
     while (resolution->next < toolbox_count(resolution->toolbox)) {
         const struct toolbox_tool *tool = toolbox_at(resolution->toolbox, resolution->next++);
-        if (!is_allowed(resolution->wish.allowed, tool->name))
+        if (!is_allowed(resolution->query.allowed, tool->name))
             continue;
         resolution->loaded = false;
         if (must_ask(resolution, tool)) {
@@ -330,17 +334,18 @@ static bool resolve_next(struct toolbox_resolution *resolution)
     return true;
 }
 
-struct toolbox_resolution *toolbox_begin(const struct toolbox *toolbox,
-                                         struct session_manager *sessions, struct region *region,
-                                         const struct toolbox_wish *wish, toolbox_resolved_fn *done,
-                                         void *data)
+struct toolbox_resolution *toolbox_resolve_start(const struct toolbox *toolbox,
+                                                 struct session_manager *sessions,
+                                                 struct region *region,
+                                                 const struct toolbox_query *query,
+                                                 toolbox_resolved_fn *done, void *data)
 {
     struct toolbox_resolution *resolution = memory_alloc_zero(sizeof(*resolution));
     *resolution = (struct toolbox_resolution){
         .toolbox = toolbox,
         .sessions = sessions,
         .region = region,
-        .wish = *wish,
+        .query = *query,
         .tools = map_new(region),
         .done = done,
         .data = data,
@@ -348,18 +353,19 @@ struct toolbox_resolution *toolbox_begin(const struct toolbox *toolbox,
     return resolve_next(resolution) ? NULL : resolution;
 }
 
-void toolbox_abandon(struct toolbox_resolution *resolution)
+void toolbox_resolve_cancel(struct toolbox_resolution *resolution)
 {
-    resolution->abandoned = true;
+    resolution->cancelled = true;
     if (resolution->loading)
         return;  // loaded once, it serves the next run
     session_cancel(resolution->sessions, resolution->ticket);
     memory_free(resolution);
 }
 
-void toolbox_resolve(const struct toolbox *toolbox, struct session_manager *sessions,
-                     struct region *region, value allowed, toolbox_resolved_fn *done, void *data)
+void toolbox_resolve_all(const struct toolbox *toolbox, struct session_manager *sessions,
+                         struct region *region, value allowed, toolbox_resolved_fn *done,
+                         void *data)
 {
-    struct toolbox_wish wish = {.allowed = allowed, .patient = true};
-    toolbox_begin(toolbox, sessions, region, &wish, done, data);
+    struct toolbox_query query = {.allowed = allowed, .wait_for_busy = true};
+    toolbox_resolve_start(toolbox, sessions, region, &query, done, data);
 }

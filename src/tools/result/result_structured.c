@@ -1,6 +1,6 @@
 #include "tools/result/result_structured.h"
 
-value structure_member(struct region *region, value map, value result, const char *name)
+value structured_member(struct region *region, value map, value result, const char *name)
 {
     value v;
     if (!value_is_map(result) || !map_find_text(result, name, &v))
@@ -13,7 +13,7 @@ static value put_text(struct region *region, value map, const char *name, struct
     return map_put_text(region, map, name, value_string(region, text));
 }
 
-value structure_error(struct region *region, value error, int64_t frames)
+value structured_error(struct region *region, value error, int64_t frames)
 {
     value copy = value_copy(region, error);
     value all = map_get(copy, "frames");
@@ -23,23 +23,23 @@ value structure_error(struct region *region, value error, int64_t frames)
     return map_put_text(region, copy, "frames", some);
 }
 
-value structure_start(struct region *region, const char *session)
+value structured_start(struct region *region, const char *session)
 {
     value map = map_put_text(region, map_new(region), "ok", value_boolean(true));
     return put_text(region, map, "session", span_from(session));
 }
 
-value structure_reply(struct region *region, const struct session_reply *reply)
+value structured_reply(struct region *region, const struct session_reply *reply)
 {
     value map = map_put_text(region, map_new(region), "ok", value_boolean(reply->ok));
     map = put_text(region, map, "session", span_from(reply->session));
     if (!reply->ok)
         map = map_put_text(region, map, "error",
-                           structure_error(region, reply->error, reply->limits.max_frames));
+                           structured_error(region, reply->error, reply->limits.max_frames));
     return map;
 }
 
-static value structure_omitted(struct region *region, const struct session_reply *reply)
+static value structured_omitted(struct region *region, const struct session_reply *reply)
 {
     value map = map_new(region);
     int64_t of_values =
@@ -62,35 +62,35 @@ static value put_vector(struct region *region, value map, const char *name, valu
     return map_put_text(region, map, name, value_copy(region, vector));
 }
 
-value structure_evaluation(struct region *region, const struct session_reply *reply)
+value structured_evaluation(struct region *region, const struct session_reply *reply)
 {
-    value map = structure_reply(region, reply);
+    value map = structured_reply(region, reply);
     value result = reply->result;
     if (!value_is_map(result) || value_is_nil(map_get(result, "values")))
         map = map_put_text(region, map, "values", vector_new(region, 0));
     else
-        map = structure_member(region, map, result, "values");
+        map = structured_member(region, map, result, "values");
     if (!reply->ran)
         return map;
     map = map_put_text(region, map, "evaluation", value_integer(reply->evaluation));
     map = put_text(region, map, "package", reply->package);
-    map = structure_member(region, map, result, "forms");
+    map = structured_member(region, map, result, "forms");
     if (reply->standard_output.text.length)
         map = put_text(region, map, "stdout", reply->standard_output.text);
     if (reply->standard_error.text.length)
         map = put_text(region, map, "stderr", reply->standard_error.text);
-    value omitted = structure_omitted(region, reply);
+    value omitted = structured_omitted(region, reply);
     if (map_count(omitted))
         map = map_put_text(region, map, "omitted", omitted);
     map = put_vector(region, map, "warnings", map_get(result, "warnings"));
-    map = structure_member(region, map, result, "timing");
+    map = structured_member(region, map, result, "timing");
     map = put_vector(region, map, "notices", reply->notices);
     if (!value_is_nil(reply->rollback))
         map = map_put_text(region, map, "rollback", value_copy(region, reply->rollback));
     return map;
 }
 
-value structure_limits(struct region *region, const struct session_limits *limits)
+value structured_limits(struct region *region, const struct session_limits *limits)
 {
     value map = map_new(region);
     map = map_put_text(region, map, "timeout", value_integer(limits->timeout));

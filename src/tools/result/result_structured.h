@@ -5,13 +5,13 @@
 #include "session/session.h"
 
 // {"ok":true, "session":…}
-value structure_start(struct region *region, const char *session);
+value structured_start(struct region *region, const char *session);
 // {"ok":…, "session":…}, and the error of a reply that failed.
-value structure_reply(struct region *region, const struct session_reply *reply);
+value structured_reply(struct region *region, const struct session_reply *reply);
 // All members of evaluate-lisp's result.
-value structure_evaluation(struct region *region, const struct session_reply *reply);
-value structure_limits(struct region *region, const struct session_limits *limits);
+value structured_evaluation(struct region *region, const struct session_reply *reply);
+value structured_limits(struct region *region, const struct session_limits *limits);
 // Copies a member of the agent's result, if it is there, under the same name.
-value structure_member(struct region *region, value map, value result, const char *name);
+value structured_member(struct region *region, value map, value result, const char *name);
 // The error with at most `frames` frames.
-value structure_error(struct region *region, value error, int64_t frames);
+value structured_error(struct region *region, value error, int64_t frames);

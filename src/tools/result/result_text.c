@@ -371,8 +371,34 @@ void render_time_execution(struct buffer *text, const struct session_reply *repl
     render_warnings(text, reply->result);
 }
 
+static void render_diagnostic(struct buffer *text, value item, const char *label)
+{
+    buffer_append_format(text, "\n  %s", label);
+    buffer_append_span(text, map_get_string(item, "message"));
+    struct span source = map_get_string(item, "source");
+    if (source.length == 0)
+        return;
+    buffer_append_format(text, "\n    in form %" PRId64 ", line %" PRId64 ": ",
+                         map_get_integer(item, "form", 1), map_get_integer(item, "line", 1));
+    buffer_append_span(text, source);
+}
+
+typedef const char *diagnostic_label_fn(value item);
+
+static const char *no_label(value item)
+{
+    (void)item;
+    return "";
+}
+
+static const char *warning_label(value item)
+{
+    bool is_style = span_equal_text(map_get_string(item, "category"), "STYLE-WARNING");
+    return is_style ? "[STYLE] " : "[WARNING] ";
+}
+
 static void render_diagnostics(struct buffer *text, value result, const char *name,
-                               const char *heading, bool categories)
+                               const char *heading, diagnostic_label_fn *label)
 {
     size_t count = map_get_count(result, name);
     if (count == 0)
@@ -381,16 +407,7 @@ static void render_diagnostics(struct buffer *text, value result, const char *na
     buffer_append_format(text, "%s (%zu):", heading, count);
     for (size_t i = 0; i < count; i++) {
         value item = map_get_item(result, name, i);
-        bool style = span_equal_text(map_get_string(item, "category"), "STYLE-WARNING");
-        buffer_append_format(text, "\n  %s", !categories ? "" : style ? "[STYLE] " : "[WARNING] ");
-        buffer_append_span(text, map_get_string(item, "message"));
-        struct span source = map_get_string(item, "source");
-        if (source.length > 0) {
-            buffer_append_format(text, "\n    in form %" PRId64 ", line %" PRId64 ": ",
-                                 map_get_integer(item, "form", 1),
-                                 map_get_integer(item, "line", 1));
-            buffer_append_span(text, source);
-        }
+        render_diagnostic(text, item, label(item));
     }
 }
 
@@ -415,9 +432,9 @@ void render_compilation(struct buffer *text, const struct session_reply *reply)
             map_get_count(result, "notes") ==
         0)
         buffer_append_text(text, "\nNo warnings or notes.");
-    render_diagnostics(text, result, "errors", "Errors", false);
-    render_diagnostics(text, result, "warnings", "Warnings", true);
-    render_diagnostics(text, result, "notes", "Compiler notes", false);
+    render_diagnostics(text, result, "errors", "Errors", no_label);
+    render_diagnostics(text, result, "warnings", "Warnings", warning_label);
+    render_diagnostics(text, result, "notes", "Compiler notes", no_label);
 }
 
 void render_limits(struct buffer *text, const struct session_limits *limits)

@@ -1,6 +1,6 @@
-// The text form of what sessions answer: sections, values, errors, frames, rollbacks, timing. Used by
-// the MCP tools and the command line alike. Every function appends to a buffer; texts never depend on
-// anything but the reply.
+// The text form of what sessions answer: sections, values, errors, frames, rollbacks, timing. Used
+// by the MCP tools and the command line alike. Every function appends to a buffer; texts never
+// depend on anything but the reply.
 #pragma once
 
 #include "base/buffer.h"
@@ -9,6 +9,10 @@
 #define RENDER_BAD_SESSION_NAME                                                                    \
     "A session name is 1 to 32 characters of a-z, 0-9, '.', '_', '-' and begins with a letter or " \
     "digit"
+
+#define RENDER_NO_ERROR                 \
+    "No error information available.\n" \
+    "(No error has occurred since the last successful evaluation)"
 
 // A blank line between sections; nothing before the first one.
 void render_gap(struct buffer *text);
@@ -51,6 +55,8 @@ void render_limits(struct buffer *text, const struct session_limits *limits);
 // describe-last-error; a nil error gives the "No error" text.
 void render_error_description(struct buffer *text, value error);
 
+// --- result_text_session.c: sessions, errors, frames ---------------------------------------------
+
 // session-info, from the map of session_info().
 void render_session(struct buffer *text, value info);
 // "\nLABEL" and the names, or "none".
@@ -61,7 +67,3 @@ void render_error_list(struct buffer *text, value errors, int64_t limit);
 void render_frame(struct buffer *text, value result);
 // "\n  NAME = VALUE" for each binding in the member `name`.
 void render_bindings(struct buffer *text, value result, const char *name);
-
-#define RENDER_NO_ERROR                 \
-    "No error information available.\n" \
-    "(No error has occurred since the last successful evaluation)"

@@ -3,7 +3,7 @@
 ;;;; Everything that may run user code happens inside GUARDED, whatever the operation. It ends in
 ;;;; one of four ways: the operation returns; an unhandled condition, a stop or a limit has been
 ;;;; captured (conditions.lisp, stop.lisp) and throws to *CALL-END*; the code leaves the process;
-;;;; or the process dies and the supervisor takes it from there.
+;;;; or the process dies and the supervisor restores the session.
 
 (in-package "CADRE-AGENT")
 

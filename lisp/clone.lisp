@@ -1,7 +1,7 @@
 ;;;; Cloning, parking and waking processes (docs/reference/sessions.md 3 and 7).
 ;;;;
 ;;;; A session is a family of sibling processes, all children of the supervisor. FREEZE is the one
-;;;; entrance: the caller goes on, the child stays behind as it is at that moment, parked. A parked
+;;;; entry: the caller goes on, and a child keeps the state of that moment, parked. A parked
 ;;;; process is never used up: when it is woken it clones itself again, parks again, and the clone
 ;;;; returns from FREEZE in the state of that moment.
 

@@ -114,7 +114,7 @@ image alone would resume with its buffers at a place the file is no longer at."
               repeat size
               do (let ((digit (octet-digit octet)))
                    (cond (digit (setf pid (+ (* 10 (or pid 0)) digit)))
-                         (pid (push (shiftf pid nil) pids))))))) ; each has a space behind it
+                         (pid (push (shiftf pid nil) pids))))))) ; a space follows each
     (c-call "close" int (int fd))
     pids))
 

@@ -67,7 +67,7 @@
 
 ;;; --- Lisp to JSON -------------------------------------------------------------------------------
 ;;;
-;;; A list is written as an object only where that loses nothing and cannot be meant as rows.
+;;; A list is written as an object only where nothing is lost and it cannot be a list of rows.
 
 (defun key-text (key)
   "KEY of a table or list as the name of a member."

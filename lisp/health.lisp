@@ -25,8 +25,8 @@
   "NIL, or the name of the first check that failed."
   (declare (notinline car cdr format find-package prin1 replace)) ; else bound when compiled
   (let ((probe (list 1 2))
-        (*trace-output* *silence*)      ; the trials call and signal, which is no business
-        (*break-on-signals* nil))       ; of the user's
+        (*trace-output* *silence*)      ; traces and breaks of the user are not
+        (*break-on-signals* nil))       ; for these trials
     (check-that "FIND-PACKAGE" (and (find-package "COMMON-LISP-USER") (find-package "COMMON-LISP")))
     (check-that "CAR" (eql 1 (car probe)))
     (check-that "CDR" (equal (cdr probe) '(2)))

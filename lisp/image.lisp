@@ -6,11 +6,9 @@
   "Finalizers run when the supervisor says so (threads.lisp); the thread that SBCL would start for
 them is ended and never started again."
   (stop-finalizer-thread)
-  (sb-ext:without-package-locks
-    (handler-bind ((warning #'muffle-warning))
-      (dolist (name *finalizer-thread-functions*)
-        (setf (fdefinition name) (lambda (&rest arguments) (declare (ignore arguments)) nil)))))
-  (setf (extern-alien "finalizer_thread_runflag" int) 1))
+  (replace-finalizer-thread-functions (lambda (&rest arguments)
+                                        (declare (ignore arguments))
+                                        nil)))
 
 (defun silence-compiler ()
   "The compiler's findings are recorded as conditions; what it prints about them is dropped."

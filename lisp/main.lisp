@@ -144,7 +144,7 @@ is built. PROCLAIM and not RESTRICT-COMPILER-POLICY: the user's declarations win
 (defun limit-thread-stacks ()
   "The size on the command line is for the main thread, which runs the evaluations; a thread of
 the user with as much would take the address space of the whole session."
-  (setf (extern-alien "thread_control_stack_size" unsigned-long) +thread-stack-bytes+))
+  (set-thread-stack-size +thread-stack-bytes+))
 
 (defun hello ()
   "Payload of the first message."

@@ -5,6 +5,8 @@
 ;;;; one place. probes.lisp is the counterpart: it tries at build time what may crash when SBCL has
 ;;;; changed, and chooses the fallback.
 ;;;;
+;;;; Variables and functions of SBCL's C runtime are here too.
+;;;;
 ;;;; Everything here runs on SBCL 2.2.9. In the source of 2.2.9 to 2.6.4 every name is found, except
 ;;;; where a docstring says otherwise.
 
@@ -306,6 +308,10 @@ SBCL has no such list.")
         (thread-word structure sb-vm::thread-prev-slot) 0
         sb-thread::*joinable-threads* nil))
 
+(defun set-thread-stack-size (bytes)
+  "Give threads that start from now on a control stack of BYTES."
+  (setf (extern-alien "thread_control_stack_size" unsigned-long) bytes))
+
 (defun restart-system-timer ()
   "Set the interval timer for the next of SBCL's timers."
   (sb-thread::with-system-mutex (sb-impl::*scheduler-lock*)
@@ -321,6 +327,14 @@ SBCL has no such list.")
 (defun stop-finalizer-thread ()
   "End SBCL's finalizer thread."
   (sb-impl::finalizer-thread-stop))
+
+(defun replace-finalizer-thread-functions (function)
+  "Let SBCL call FUNCTION in place of *FINALIZER-THREAD-FUNCTIONS* and believe the thread runs."
+  (sb-ext:without-package-locks
+    (handler-bind ((warning #'muffle-warning))
+      (dolist (name *finalizer-thread-functions*)
+        (setf (fdefinition name) function))))
+  (setf (extern-alien "finalizer_thread_runflag" int) 1))
 
 (defun queued-finalizers ()
   "Functions of dead objects that wait to be called: the collector queues their places in the

@@ -93,11 +93,11 @@
   (c-call "lseek" long (int fd) (long offset) (int 0)))
 
 (defun die-with-parent ()
-  "Ask for SIGKILL when the supervisor goes; a clone must ask again, fork clears the request."
+  "Ask for SIGKILL when the supervisor ends. Fork clears the request, so a clone asks again."
   (c-call "prctl" int (int 1) (unsigned-long 9)))
 
 (defun name-process (name)
-  "At most 15 characters, for PS and TOP; and KILLALL SBCL is not meant for a session."
+  "Set the name that PS and TOP show, at most 15 characters. With it KILLALL SBCL spares sessions."
   (with-alien ((name c-string name))
     (c-call "prctl" int (int 15) (c-string name)))) ; PR_SET_NAME
 

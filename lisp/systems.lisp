@@ -13,7 +13,7 @@
       (subseq text 0 count))))
 
 (defun existing-file (path)
-  "PATH, which can be opened; or the path that was put in its place by a restart of OPEN."
+  "PATH, which can be opened; or the path that a restart of OPEN put in its place."
   (with-open-file (stream (sb-ext:parse-native-namestring path))
     (absolute-path (pathname stream))))
 

@@ -6,7 +6,7 @@
 (in-package "CADRE-AGENT")
 
 (defconstant +warning-limit+ 50)
-(defconstant +recorded-limit+ 1000)     ; of which some may turn out to be moot at the end
+(defconstant +recorded-limit+ 1000)     ; some of them are dropped at the end
 (defconstant +note-limit+ 10)
 (defconstant +warning-text-limit+ 2000)
 

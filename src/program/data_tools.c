@@ -124,7 +124,7 @@ static bool read_program(struct data_tool *tool, struct span name, value text,
     return true;
 }
 
-// What tells how a tool answers; the switches count when they are on.
+// How many of the members that define the answer are given; switches count when they are on.
 static size_t count_behaviours(value record)
 {
     static const struct {

@@ -74,7 +74,7 @@ void program_release(struct program *program)
 
 // --- undefined names -----------------------------------------------------------------------------
 
-enum { LISTED_NAMES = 32, SUGGESTED_NAMES = 8 };  // of the undefined ones, the first
+enum { LISTED_NAMES = 32, SUGGESTED_NAMES = 8 };  // of the undefined names
 
 // Names are exact: as a string or a keyword, but no `-` becomes `_`.
 static bool memory_has(value memory, struct span name)

@@ -223,7 +223,7 @@ static bool has_failed(const cadre_step *step)
     return step && !cadre_step_ok(step);
 }
 
-// A text made when it is first asked for.
+// A text that is written at its first use.
 static const char *finish_text(struct buffer *buffer, size_t *ret_length)
 {
     if (ret_length)

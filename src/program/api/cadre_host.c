@@ -134,7 +134,7 @@ bool cadre_call_fail(cadre_call *call, const char *text)
     return call && tool_call_fail(call->call, span_from(reason));
 }
 
-// A result takes the place of an earlier failure.
+// A result replaces an earlier failure.
 static bool call_return(cadre_call *call, value result)
 {
     if (!call)

@@ -67,7 +67,7 @@ static bool inputs_fail(cadre_inputs *inputs, const char *message)
     return false;
 }
 
-// Takes the text, also when that is NULL: no memory.
+// Takes ownership of the text; NULL: no memory.
 static struct input_map *input_map_new(char *text)
 {
     struct input_map *map = text ? cadre_new_zero(sizeof(*map)) : NULL;

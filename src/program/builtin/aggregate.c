@@ -63,7 +63,7 @@ struct extreme {
     value key;   // owned
 };
 
-// Takes over item and key.
+// Consumes item and key.
 static void extreme_offer(struct extreme *extreme, value item, value key)
 {
     struct run *run = extreme->run;

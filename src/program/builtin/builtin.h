@@ -7,7 +7,7 @@
 // it owns arguments[0 … count-1] and must move each into its result or release it, so that a
 // collection with one owner is updated in place. With BUILTIN_BORROWS it borrows them: they stay
 // the caller's, and what is returned must be owned (value_retain what comes from an argument).
-// Array and values are the callee's to overwrite. Nothing need be released before raising.
+// The callee may overwrite the array. Nothing need be released before raising.
 //
 // Time. Loops over data call run_spend(run, n) with about one unit per 20–50 ns of work, at least once
 // per 10,000 units; memory is bounded by the region by itself.

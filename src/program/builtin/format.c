@@ -27,7 +27,7 @@ struct formatter {
     struct sink sink;
     const value *arguments;  // behind the format string
     size_t count;
-    size_t next;  // argument to be taken
+    size_t next;  // argument to be formatted
 };
 
 // --- reading a directive -------------------------------------------------------------------------

@@ -19,7 +19,7 @@ static bool find_character(struct run *run, value string, value key, value *ret_
     return true;
 }
 
-// One step of a path; *ret_item is owned. False when there is nothing or it cannot be taken.
+// One step of a path; *ret_item is owned. False when there is none.
 static bool find_item(struct run *run, value v, value key, value *ret_item)
 {
     switch (v.tag) {

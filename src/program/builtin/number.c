@@ -232,8 +232,8 @@ static value code_point_of(struct run *run, const struct builtin *self, value st
 {
     struct span text = value_text(string);
     uint32_t code_point = 0;
-    size_t taken = text.length == 0 ? 0 : utf8_decode(text.data, text.length, &code_point);
-    if (taken == 0 || taken != text.length)
+    size_t length = text.length == 0 ? 0 : utf8_decode(text.data, text.length, &code_point);
+    if (length == 0 || length != text.length)
         run_type_error(run, self, 1, "a number or a single character", string, "use parse-long");
     value_release(run->region, string);
     return value_integer(code_point);

@@ -42,7 +42,7 @@ bool string_search(struct run *run, value string, value part, size_t from, size_
         *ret_index = text_find(run, text, wanted, offset);
         return *ret_index != SIZE_MAX;
     }
-    // Walk along the characters; a match inside of one does not count.
+    // Step through the characters; a match inside of one does not count.
     for (size_t index = from, match = 0; offset < text.length; index++) {
         if (match < offset || index == from)
             match = text_find(run, text, wanted, offset);
@@ -115,10 +115,10 @@ size_t text_skip_space(struct run *run, struct span text)
         if (offset % SPACES_PER_BATCH == 0)
             run_spend(run, SPACES_PER_BATCH / 16);
         uint32_t code_point;
-        size_t taken = utf8_decode(text.data + offset, text.length - offset, &code_point);
+        size_t length = utf8_decode(text.data + offset, text.length - offset, &code_point);
         if (!is_space(code_point))
             break;
-        offset += taken;
+        offset += length;
     }
     return offset;
 }

@@ -1,6 +1,6 @@
 // Nested data: walk, prewalk, postwalk, tree-seq (docs/reference/language.md 8.4).
 //
-// Walks keep their own stack in the region, because the depth of data is bounded by memory only.
+// The stack is explicit, in the region, because the depth of data is bounded by memory only.
 #include "program/builtin/builtins.h"
 #include "program/builtin/support.h"
 

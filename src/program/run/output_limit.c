@@ -106,7 +106,7 @@ static size_t count_elements(struct measure *measure, const value *items, size_t
     return i;
 }
 
-// Goes on with the part on top until it is counted or another one lies on it.
+// Counts the part on top until it is done or a nested one was pushed.
 static void count_part(struct measure *measure)
 {
     size_t depth = measure->work.count;
@@ -154,7 +154,7 @@ size_t output_limit_size(value v, size_t most)
     return measure_text(v, most).size;
 }
 
-// What a run was given may always be given back, however little memory it has.
+// A run may always return its inputs, however small max_memory is.
 static size_t inputs_size(const struct run *run)
 {
     const struct run_state *state = run->state;
@@ -165,7 +165,7 @@ static size_t inputs_size(const struct run *run)
     return size;
 }
 
-// How long a text may be that needs more than max_memory.
+// The limit of a text that is longer than max_memory.
 static size_t most_with_inputs(struct run *run)
 {
     struct run_state *state = run->state;
@@ -176,11 +176,11 @@ static size_t most_with_inputs(struct run *run)
     return state->text_most;
 }
 
-// In the run, where the deadline holds.
+// Written inside the run, where the deadline applies.
 static void write_for_trial(struct run *run, value v)
 {
     struct buffer *text = &run->state->scratch;
-    buffer_release(text);  // what a branch of pmap left that ran out of time
+    buffer_release(text);  // left by a branch of pmap that ran out of time
     buffer_init(text, BUFFER_DEFAULT_LIMIT);
     json_write(text, v, 0, NULL);
     buffer_release(text);
@@ -210,13 +210,13 @@ size_t output_limit_check(struct run *run, value v, const char *what)
 bool output_limit_reserve(struct run *run, size_t size)
 {
     if (size <= SMALL)
-        return true;  // no more than the entry takes anyway
-    size_t *taken = &run->state->ledger_text;
+        return true;  // not more than the entry itself
+    size_t *reserved = &run->state->ledger_text;
     size_t most = run->limits.max_memory;
-    if (*taken > most || size > most - *taken)
+    if (*reserved > most || size > most - *reserved)
         most = most_with_inputs(run);
-    if (size > most - *taken)
+    if (size > most - *reserved)
         return false;
-    *taken += size;
+    *reserved += size;
     return true;
 }

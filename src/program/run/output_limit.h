@@ -8,8 +8,8 @@
 // Spends fuel (value/fuel.h).
 size_t output_limit_size(value v, size_t most);
 // memory_exceeded when the text of a value that leaves the run is longer than max_memory and the
-// inputs: writing it is not in the run any more, and has no limits of its own. Numbers of very many
-// digits take longer than their length says, so they are written once for trial. Returns the size.
+// inputs: it is written after the run, without limits. Writing a number of very many digits takes
+// longer than its length suggests, so such numbers are written once inside the run. Returns the size.
 size_t output_limit_check(struct run *run, value v, const char *what);
-// Whether so many bytes more fit into the text of the ledger, which may be as long; counts them.
+// Reserves bytes in the text of the ledger, which has the same limit; false when they do not fit.
 bool output_limit_reserve(struct run *run, size_t size);

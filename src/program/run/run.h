@@ -43,7 +43,7 @@ struct run {
 _Noreturn void run_raise(struct run *run, enum failure_kind kind, const char *op,
                          const char *format, ...) __attribute__((format(printf, 4, 5)));
 _Noreturn void run_raise_at(struct run *run, enum failure_kind kind, uint32_t offset,
-                            const char *message);  // elsewhere than at the call under way
+                            const char *message);  // at another place than the current call
 // A limit was reached: the message names the limit, its value and the option, details.limit is filled.
 //     run_raise_limit(run, REGEX_LIMIT, "re-find", "regex_limit", value,
 //                     "one regex call exceeded 100000 steps")

@@ -44,7 +44,7 @@ static size_t form_end(struct span source, size_t offset)
     return source.length;
 }
 
-// The closure of a memory entry that can be written down again, or NULL.
+// The closure of a memory entry that can be written as source, or NULL.
 static const struct closure *plain_closure(const struct step *step, value v)
 {
     if (!value_is_foreign(v, &closure_type))
@@ -54,7 +54,7 @@ static const struct closure *plain_closure(const struct step *step, value v)
                                                                                         : NULL;
 }
 
-// Whether a definition stands for itself, within the limits that programs have by default.
+// Whether a definition compiles without the rest of its program, within the default limits.
 static bool is_definition(struct span source)
 {
     struct run_limits limits;
@@ -118,7 +118,7 @@ static void write_function(struct buffer *buffer, struct span form, bool is_defn
     buffer_append_span(buffer, is_defn ? function_of_defn(form) : form);
 }
 
-// A function may have come by its name in another way than by its own defn, and the name may be any
+// A function may have been given its name by something else than its own defn, and the name may be any
 // text.
 static void write_definition(struct buffer *buffer, struct span source, value name,
                              const struct closure *closure)
@@ -263,7 +263,8 @@ static void write_entry(const struct step *step, value name, value v, struct buf
     buffer_append(lost_names, &name, sizeof(name));
 }
 
-// Functions that are kept may name what is lost, and must be readable all the same: it is nil then.
+// Functions that are kept may refer to names that are lost; those are defined as nil, so that the
+// functions still compile.
 static void write_missing(const struct buffer *lost_names, const struct buffer *definitions,
                           struct buffer *data)
 {

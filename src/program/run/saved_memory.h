@@ -1,13 +1,12 @@
 // The memory of a program as text, so that it outlives runs and processes: values as literals,
 // functions as the source they were defined by, regexes and symbols as definitions of their literals. A
-// function that captured local values, or was composed from others, has no source of its own and is
-// not kept.
+// function that captured local values, or was composed from others, has no source and is not kept.
 #pragma once
 
 #include "base/buffer.h"
 #include "program/run/step.h"
 
-// Definitions that stand before a program, in lines of their own.
+// Definitions put before a program, on separate lines.
 struct definitions_prefix {
     size_t length;
     unsigned lines;
@@ -16,7 +15,7 @@ struct definitions_prefix {
 // Appends the definitions and the program that is to see them.
 struct definitions_prefix saved_memory_prepend(struct buffer *source, struct span definitions,
                                                struct span program);
-// Takes the definitions out of a finished step: its position, 0 when it lies in them, and memory_delta
+// Removes the definitions from a finished step: its position, 0 when it lies in them, and memory_delta
 // are then those of the program alone.
 void saved_memory_hide_prefix(struct step *step, struct definitions_prefix prefix);
 

@@ -74,6 +74,16 @@ static void write_limit(const struct failure *failure, struct buffer *buffer)
     buffer_append_byte(buffer, '}');
 }
 
+static void write_suggestions(const struct step *step, struct buffer *buffer)
+{
+    write_key(buffer, "suggestions");
+    for (unsigned i = 0; i < step->suggestion_count; i++) {
+        buffer_append_byte(buffer, i ? ',' : '[');
+        write_text(buffer, step->suggestions[i]);
+    }
+    buffer_append_byte(buffer, ']');
+}
+
 static void write_details(const struct step *step, struct buffer *buffer)
 {
     const struct failure *failure = &step->failure;
@@ -97,14 +107,8 @@ static void write_details(const struct step *step, struct buffer *buffer)
         write_key(buffer, "index");
         buffer_append_format(buffer, "%zu", failure->index);
     }
-    if (step->suggestion_count) {
-        write_key(buffer, "suggestions");
-        for (unsigned i = 0; i < step->suggestion_count; i++) {
-            buffer_append_byte(buffer, i ? ',' : '[');
-            write_text(buffer, step->suggestions[i]);
-        }
-        buffer_append_byte(buffer, ']');
-    }
+    if (step->suggestion_count)
+        write_suggestions(step, buffer);
     if (failure->details.tag == VALUE_MAP) {
         struct map_cursor cursor = map_iterate(failure->details);
         value key, item;
@@ -204,6 +208,17 @@ static void write_printed(const struct step *step, struct buffer *buffer)
     buffer_release(&text);
 }
 
+static void write_ledger(const struct step *step, struct buffer *buffer)
+{
+    buffer_append_byte(buffer, '[');
+    for (size_t i = 0; i < step->ledger.count; i++) {
+        if (i > 0)
+            buffer_append_byte(buffer, ',');
+        write_ledger_entry(step, &step->ledger.entries[i], buffer);
+    }
+    buffer_append_byte(buffer, ']');
+}
+
 static void write_usage(const struct step *step, struct buffer *buffer)
 {
     if (!step->has_usage) {
@@ -250,13 +265,7 @@ void step_write_json(const struct step *step, struct buffer *buffer, const value
     write_key(buffer, "prints");
     write_lines(buffer, step->prints, 0);
     write_key(buffer, "tool_calls");
-    buffer_append_byte(buffer, '[');
-    for (size_t i = 0; i < step->ledger.count; i++) {
-        if (i > 0)
-            buffer_append_byte(buffer, ',');
-        write_ledger_entry(step, &step->ledger.entries[i], buffer);
-    }
-    buffer_append_byte(buffer, ']');
+    write_ledger(step, buffer);
     write_key(buffer, "usage");
     write_usage(step, buffer);
     buffer_append_byte(buffer, '}');

@@ -1,4 +1,4 @@
-// A Step: what one run gave (docs/reference/language.md 12). Owns the region with all its values.
+// A Step: the result of one run (docs/reference/language.md 12). Owns the region with all its values.
 #pragma once
 
 #include "base/buffer.h"
@@ -8,7 +8,7 @@
 struct step {
     struct region *region;
     struct program *program;  // retained; NULL when it did not compile
-    struct span source;       // of the program; borrowed from it, or from the request
+    struct span source;       // of the program; borrowed from it, or from the inputs
     struct failure failure;   // kind FAILURE_NONE: success
     unsigned line, column;    // of the failure; 0: unknown
     char suggestions[DIAGNOSTIC_SUGGESTIONS][DIAGNOSTIC_OP_SIZE];
@@ -36,7 +36,7 @@ void step_release(struct step *step);
 void step_write_json(const struct step *step, struct buffer *buffer, const value *id);
 // The failure for a person: message, source line, caret. Lines end with LF.
 void step_write_failure(const struct step *step, struct buffer *buffer);
-// The same of a failure that is known by its parts only.
+// The same from the parts of a failure.
 struct failure_text {
     struct span message, kind, source;
     unsigned line, column;  // line 0: no place

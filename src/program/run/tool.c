@@ -17,7 +17,7 @@
 
 enum {
     LEDGER_RESULT_BYTES = 16384,
-    TOOL_ERROR_BYTES = UTF8_MAX_BYTES * TOOL_ERROR_LENGTH,  // of what is longer the end is not kept
+    TOOL_ERROR_BYTES = UTF8_MAX_BYTES * TOOL_ERROR_LENGTH,  // the rest is cut
 };
 
 const char *tool_name(struct run *run, uint32_t tool)
@@ -181,7 +181,7 @@ void ledger_add(struct run *run, struct ledger *ledger, struct ledger_entry entr
     ledger->entries[ledger->count++] = entry;
 }
 
-// What many calls share is written for each of them, so the ledger does not keep everything.
+// Data shared by many calls is written for each of them, so the ledger does not keep everything.
 static struct ledger_entry ledger_entry_new(struct run *run, uint32_t tool, value arguments)
 {
     struct ledger_entry entry = {.tool = tool};
@@ -197,7 +197,7 @@ static struct ledger_entry ledger_entry_new(struct run *run, uint32_t tool, valu
 static void ledger_set_result(struct run *run, struct ledger_entry *entry, value result)
 {
     struct buffer *json = &run->state->scratch;
-    buffer_release(json);  // what a branch of pmap left that ran out of time
+    buffer_release(json);  // left by a branch of pmap that ran out of time
     buffer_init(json, BUFFER_DEFAULT_LIMIT);
     json_write(json, result, 0, NULL);
     if (json->failed || json->length > LEDGER_RESULT_BYTES ||
@@ -404,7 +404,7 @@ value tool_apply(struct run *run, uint32_t index, value argument, size_t count)
     ledger_set_result(run, &entry, result);
     ledger_add(run, &state->branch.ledger, entry);
     if (tool->flags & TOOL_CACHE) {
-        // Out of its place while it is changed: that may end by a jump, and other branches go on.
+        // Detached while it is changed: the change may leave by a jump, and other branches go on.
         value cache = state->tool_cache;
         state->tool_cache = map_new(run->region);
         state->tool_cache = map_put(run->region, cache, key, value_retain(result));

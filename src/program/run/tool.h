@@ -1,7 +1,7 @@
 // Calls of tools (docs/reference/language.md 14): arguments, validation, cache, ledger.
 //
-// A call works on values of a region of its own: arguments are copied there, the result from there.
-// So a callback may run in another thread, and what it does wrong with memory cannot hurt the run.
+// Each call has its own region: arguments are copied to it, the result from it. So a callback may run
+// in another thread, and its memory errors cannot damage the run.
 #pragma once
 
 #include "base/buffer.h"
@@ -27,7 +27,7 @@ struct tool_call {
 
 // The call's region has a handler that jumps back to tool_call_run(), which then fails.
 bool tool_call_run(tool_fn *function, void *data, struct tool_call *call);
-// Says why the call failed, instead of what was said before. Always false.
+// Sets the reason of the failure, replacing an earlier one. Always false.
 bool tool_call_fail(struct tool_call *call, struct span text);
 
 #define TOOL_LATE "no answer within the time limit of the run (option timeout)"

@@ -42,7 +42,7 @@ static _Noreturn void fail_validation(struct run *run, const char *phase, const 
     run_raise(run, VALIDATION_ERROR, tool, "validation failed");
 }
 
-// Takes the outcome of a check: warnings, failure, or the value.
+// Handles the outcome of a check: warnings, failure, or the value.
 static value settle(struct run *run, struct signature_check check, const char *phase,
                     const char *tool)
 {

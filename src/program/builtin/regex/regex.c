@@ -60,7 +60,7 @@ value regex_new(struct run *run, struct span pattern)
 
 // --- memory --------------------------------------------------------------------------------------
 
-// PCRE2 frees without telling the size, so each block is preceded by it.
+// PCRE2 frees without giving the size, so each block is preceded by it.
 enum { BLOCK_HEAD = 16 };
 
 static void *cache_alloc(size_t size, void *data)

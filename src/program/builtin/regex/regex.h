@@ -5,7 +5,7 @@
 // it. Machine code lies outside the region, so the run must call regex_cache_free() before it drops
 // its region, however it ended.
 //
-// A match never runs away. The subject is searched in windows of start positions with a small budget
+// The time of a match is bounded. The subject is searched in windows of start positions with a small budget
 // of steps and a short look-ahead; only a window that needs more is tried again with a larger budget,
 // at last by an interpreter that is stopped at every item of the pattern to read the clock. There
 // the budget per start position is the run's regex_limit. The course depends on pattern and subject
@@ -29,8 +29,8 @@ void regex_cache_free(struct run *run);
 
 struct regex;
 
-// The compiled form of a regex value or of a string taken as a pattern; runtime_error unless valid.
-// It stays good until the next call: the cache may drop old patterns then.
+// The compiled form of a regex value or of a string used as a pattern; runtime_error unless valid.
+// Valid until the next call, which may evict old patterns from the cache.
 struct regex *regex_compile(struct run *run, const struct builtin *self, value pattern);
 unsigned regex_group_count(const struct regex *regex);  // without group 0
 

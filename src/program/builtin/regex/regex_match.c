@@ -2,7 +2,7 @@
 #include "program/builtin/regex/regex_cache.h"
 
 enum {
-    JIT_WORTH_BYTES = 4096,  // of subjects searched: from here on machine code pays
+    JIT_WORTH_BYTES = 4096,  // of subjects searched: above this, machine code pays
     STARTS_PER_CLOCK = 256,
 };
 
@@ -91,7 +91,7 @@ static uint32_t steps_allowed(struct search *search, size_t starts, size_t visib
     return (uint32_t)(limit < steps ? limit : steps);
 }
 
-// Start positions from … last, with as much work as fits into one go.
+// Start positions from … last, within the budget of one call.
 static int match_window(struct search *search, struct regex_variant *variant, size_t ahead,
                         size_t from, size_t last)
 {

@@ -36,22 +36,22 @@ static bool read_unicode_escape(struct span pattern, size_t offset, uint32_t *re
     return true;
 }
 
-// Writes \uHHHH (or a surrogate pair of them) as \x{H…}. Returns the bytes of the pattern taken.
+// Writes \uHHHH (or a surrogate pair of them) as \x{H…}. Returns the bytes of the pattern used.
 static size_t translate_unicode_escape(struct span pattern, size_t offset, struct translation *out)
 {
     uint32_t unit, low;
     if (!read_unicode_escape(pattern, offset, &unit))
         return 0;
-    size_t taken = 6;
+    size_t used = 6;
     if (unit >= 0xD800 && unit < 0xDC00 && read_unicode_escape(pattern, offset + 6, &low) &&
         low >= 0xDC00 && low < 0xE000) {
         unit = 0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00);
-        taken = 12;
+        used = 12;
     }
     char text[16];
     int length = snprintf(text, sizeof(text), "\\x{%X}", unit);
     append(out, text, (size_t)length);
-    return taken;
+    return used;
 }
 
 static size_t quoted_length(struct span pattern, size_t offset)
@@ -63,17 +63,17 @@ static size_t quoted_length(struct span pattern, size_t offset)
 static void translate(struct span pattern, struct translation *out)
 {
     for (size_t i = 0; i < pattern.length;) {
-        size_t taken = 1;
+        size_t used = 1;
         if (pattern.data[i] == '\\' && i + 1 < pattern.length) {
             size_t escape = translate_unicode_escape(pattern, i, out);
             if (escape > 0) {
                 i += escape;
                 continue;
             }
-            taken = pattern.data[i + 1] == 'Q' ? quoted_length(pattern, i) : 2;
+            used = pattern.data[i + 1] == 'Q' ? quoted_length(pattern, i) : 2;
         }
-        append(out, pattern.data + i, taken);
-        i += taken;
+        append(out, pattern.data + i, used);
+        i += used;
     }
 }
 

@@ -1,4 +1,4 @@
-// Fibers: stacks of their own that take turns in one thread. For branches of pmap that wait for tools.
+// Fibers: several stacks in one thread, switched explicitly. For branches of pmap that wait for tools.
 #pragma once
 
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 typedef void fiber_fn(void *data);
 
 struct fiber {
-    void *here[5];  // where it goes on
+    void *here[5];  // where it is resumed
     void *back[5];  // where it was resumed from
     bool started;
     char *memory;

@@ -1,4 +1,4 @@
-// pmap and pcalls: branches run one at a time in the interpreter's thread, each on a stack of its own;
+// pmap and pcalls: branches run one at a time in the interpreter's thread, each on its own stack;
 // only tool callbacks overlap, in other threads. So reference counts need not be atomic, and the
 // results are those of one branch after the other. Without tools the branches simply run in order.
 #pragma once

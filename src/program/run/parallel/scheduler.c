@@ -15,7 +15,7 @@ enum {
 
 enum branch_status { BRANCH_READY, BRANCH_WAITING, BRANCH_WAITING_FOR_KEY, BRANCH_DONE };
 
-// What changes when another branch goes on.
+// The state of the run that is exchanged when another branch is resumed.
 struct context {
     struct branch_state state;
     struct stack stack;
@@ -27,7 +27,7 @@ struct context {
     struct branch *current;
 };
 
-// What a branch needs while it is under way.
+// What a branch needs from its start to its end.
 struct turn {
     struct fiber fiber;
     struct context context;
@@ -44,7 +44,7 @@ struct branch {
     struct branch_state state;  // when it is done
     struct turn *turn;
     struct branch *next_ready;
-    struct branch *next;  // of all that are under way
+    struct branch *next;  // of all that are active
 };
 
 // The branches of one pmap or pcalls.
@@ -64,7 +64,7 @@ struct scheduler {
     struct threads *threads;
     struct group *groups;  // newest first
     struct branch *ready, **ready_end;
-    struct branch *under_way;
+    struct branch *active_branches;
     struct branch *current;  // NULL: the scheduler
     size_t active;           // branches that have started and do not wait for a group
     value in_flight;         // set of cache keys being computed
@@ -153,7 +153,7 @@ static void branch_main(void *data)
 
 static void wake_key_waiters(struct scheduler *scheduler)
 {
-    for (struct branch *branch = scheduler->under_way; branch; branch = branch->next) {
+    for (struct branch *branch = scheduler->active_branches; branch; branch = branch->next) {
         if (branch->status == BRANCH_WAITING_FOR_KEY)
             make_ready(scheduler, branch);
     }
@@ -200,7 +200,7 @@ static void branch_finished(struct run *run, struct branch *branch)
         run->state->failure = (struct failure){0};
     }
     branch->state = branch->turn->context.state;
-    struct branch **link = &scheduler->under_way;
+    struct branch **link = &scheduler->active_branches;
     while (*link != branch)
         link = &(*link)->next;
     *link = branch->next;
@@ -249,8 +249,8 @@ static struct turn *turn_new(struct run *run, struct branch *branch)
     return turn;
 }
 
-// Starts the next branch of the newest group that has one left. NULL when there is none, or when as
-// many run as may.
+// Starts the next branch of the newest group that has one left. NULL when there is none, or when
+// max_parallel branches are active.
 static struct branch *start_next(struct run *run)
 {
     struct scheduler *scheduler = run->state->scheduler;
@@ -275,8 +275,8 @@ static struct branch *start_next(struct run *run)
     turn->context.stack_end = turn->context.stack.caller_end;
     turn->context.depth = group->depth + 1;
     turn->context.current = branch;
-    branch->next = scheduler->under_way;
-    scheduler->under_way = branch;
+    branch->next = scheduler->active_branches;
+    scheduler->active_branches = branch;
     group->started++;
     scheduler->active++;
     return branch;
@@ -395,7 +395,7 @@ void scheduler_release(struct run *run)
     if (!scheduler)
         return;
     threads_free(scheduler->threads);
-    for (struct branch *branch = scheduler->under_way; branch; branch = branch->next) {
+    for (struct branch *branch = scheduler->active_branches; branch; branch = branch->next) {
         struct stack outer = run->state->stack;
         run->state->stack = branch->turn->context.stack;
         run->state->stack.current = NULL;

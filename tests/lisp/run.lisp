@@ -16,7 +16,7 @@
                           (write-string (get-output-stream-string output) sb-sys:*stdout*)
                           (format sb-sys:*stdout* "~A~%" condition)
                           (sb-ext:exit :code 1))))
-    (let ((*standard-output* output) (*error-output* output))
+    (let ((*standard-output* output) (*error-output* output) (*compile-verbose* nil))
       (asdf:load-system "cadre-agent/tests"))))
 
 (finish-output)

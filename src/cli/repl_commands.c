@@ -1,0 +1,307 @@
+// The commands of `cadre repl` that start with a colon: undo, limits, frames, restarts.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/memory.h"
+#include "cli/options.h"
+#include "cli/repl_internal.h"
+#include "lisp_syntax/lisp_syntax.h"
+#include "tools/result/result_text.h"
+
+static const char help[] =
+    ":undo [N]             undo the last N evaluations (1)\n"
+    ":redo                 undo the last :undo\n"
+    ":reset                start with a fresh image (:undo restores the old one)\n"
+    ":limits [NAME VALUE]  show or change limits: timeout, max-output, max-memory, max-frames,\n"
+    "                      snapshots\n"
+    ":info                 snapshots, memory, threads\n"
+    ":errors               the last errors\n"
+    ":bt [N]               backtrace of the last error, or of error N\n"
+    ":locals FRAME         variables of a frame of the last error\n"
+    ":in FRAME FORM        evaluate with a frame's variables (effects are discarded)\n"
+    ":restart N [FORM...]  continue the last error with restart N; forms give its values\n"
+    ":quit                 leave (also Ctrl-D)\n";
+
+static void print_state_change(void *data, const struct session_reply *reply)
+{
+    struct repl *repl = data;
+    CLEANUP_BUFFER struct buffer text;
+    buffer_init(&text, BUFFER_DEFAULT_LIMIT);
+    repl->failed = !reply->ok;
+    if (!reply->ok)
+        render_error_heading(&text, reply->error);
+    else if (reply->snapshot >= 0)
+        buffer_append_format(&text, "; at evaluation %" PRId64, reply->snapshot);
+    if (reply->ok)
+        repl_update_prompt(repl, reply);
+    repl_print(&text);
+}
+
+static void go_to(struct repl *repl, int64_t to, int64_t steps)
+{
+    struct session_request request = {
+        .kind = SESSION_ROLLBACK, .rollback_to = to, .rollback_steps = steps};
+    repl_call(repl, &request, print_state_change);
+}
+
+static void command_undo(struct repl *repl, char *arguments)
+{
+    int64_t steps = 1, before = repl->current;
+    if (*arguments && !option_integer(":undo", arguments, 1, INT64_MAX, &steps))
+        return;
+    if (steps == 1 && repl->before_reset >= 0 && repl->current == repl->after_reset)
+        go_to(repl, repl->before_reset, 0);
+    else
+        go_to(repl, -1, steps);
+    if (repl->failed)
+        return;
+    if (repl->redo_count == REPL_REDO_MAX)
+        memmove(repl->redo, repl->redo + 1, --repl->redo_count * sizeof(*repl->redo));
+    repl->redo[repl->redo_count++] = before;
+    repl->current = repl_current_snapshot(repl);
+}
+
+static void command_redo(struct repl *repl, char *arguments)
+{
+    (void)arguments;
+    if (repl->redo_count == 0) {
+        puts("; nothing to redo");
+        return;
+    }
+    go_to(repl, repl->redo[repl->redo_count - 1], 0);
+    if (repl->failed)
+        return;
+    repl->redo_count--;
+    repl->current = repl_current_snapshot(repl);
+}
+
+static void print_reset(void *data, const struct session_reply *reply)
+{
+    struct repl *repl = data;
+    repl->failed = !reply->ok;
+    if (!reply->ok) {
+        print_state_change(data, reply);
+        return;
+    }
+    repl->before_reset = reply->snapshot;
+    puts(reply->snapshot >= 0 ? "; fresh image; :undo restores the old one" : "; fresh image");
+    repl_update_prompt(repl, reply);
+}
+
+static void command_reset(struct repl *repl, char *arguments)
+{
+    (void)arguments;
+    struct session_request request = {.kind = SESSION_RESET};
+    repl_call(repl, &request, print_reset);
+    repl->current = repl->after_reset = repl_current_snapshot(repl);
+    repl->redo_count = 0;
+}
+
+static bool change_limit(struct session_limits *limits, const char *name, const char *text)
+{
+    const struct {
+        const char *name;
+        int64_t *limit;
+    } known[] = {{"timeout", &limits->timeout},
+                 {"max-output", &limits->max_output},
+                 {"max-memory", &limits->max_memory},
+                 {"max-frames", &limits->max_frames},
+                 {"snapshots", &limits->snapshots}};
+    for (size_t i = 0; i < COUNT_OF(known); i++)
+        if (strcmp(known[i].name, name) == 0)
+            return option_integer(name, text, INT32_MIN, INT32_MAX, known[i].limit);
+    printf("; unknown limit '%s'\n", name);
+    return false;
+}
+
+static void command_limits(struct repl *repl, char *arguments)
+{
+    struct session_limits limits;
+    struct error error;
+    session_limits_get(repl->loop.sessions, "main", &limits);
+    char *text = strchr(arguments, ' ');
+    if (text) {
+        *text++ = '\0';
+        if (!change_limit(&limits, arguments, text))
+            return;
+        if (!session_limits_check(&limits, session_heap_mb(repl->loop.sessions), &error)) {
+            printf("; %s\n", error.message);
+            return;
+        }
+        session_limits_set(repl->loop.sessions, "main", &limits);
+    }
+    CLEANUP_BUFFER struct buffer shown;
+    buffer_init(&shown, BUFFER_DEFAULT_LIMIT);
+    render_limits(&shown, &limits);
+    repl_print(&shown);
+}
+
+static void command_info(struct repl *repl, char *arguments)
+{
+    (void)arguments;
+    value info = session_info(repl->loop.sessions, "main", false, repl->region);
+    CLEANUP_BUFFER struct buffer shown;
+    buffer_init(&shown, BUFFER_DEFAULT_LIMIT);
+    render_session(&shown, info);
+    repl_print(&shown);
+}
+
+static void command_errors(struct repl *repl, char *arguments)
+{
+    (void)arguments;
+    value errors = session_errors(repl->loop.sessions, "main", repl->region);
+    CLEANUP_BUFFER struct buffer shown;
+    buffer_init(&shown, BUFFER_DEFAULT_LIMIT);
+    render_error_list(&shown, errors, SESSION_ERROR_HISTORY);
+    repl_print(&shown);
+}
+
+static void command_backtrace(struct repl *repl, char *arguments)
+{
+    int64_t number = 0;
+    if (*arguments && !option_integer(":bt", arguments, 1, INT64_MAX, &number))
+        return;
+    value error = session_error(repl->loop.sessions, "main", number, repl->region);
+    CLEANUP_BUFFER struct buffer shown;
+    buffer_init(&shown, BUFFER_DEFAULT_LIMIT);
+    if (value_is_nil(error))
+        buffer_append_text(&shown, RENDER_NO_ERROR);
+    else
+        render_frames(&shown, map_get(error, "frames"), 0, INT64_MAX, "");
+    if (shown.length > 0 && buffer_text(&shown)[0] == '\n')
+        buffer_consume(&shown, 1);
+    repl_print(&shown);
+}
+
+static void print_locals(void *data, const struct session_reply *reply)
+{
+    struct repl *repl = data;
+    CLEANUP_BUFFER struct buffer text;
+    buffer_init(&text, BUFFER_DEFAULT_LIMIT);
+    repl->failed = !reply->ok;
+    if (reply->ok)
+        render_frame(&text, reply->result);
+    else
+        render_error_heading(&text, reply->error);
+    repl_print(&text);
+}
+
+// Reads "FRAME rest"; returns the rest, or NULL after a message.
+static char *parse_number(const char *name, char *arguments, int64_t *ret_number)
+{
+    size_t length = strcspn(arguments, " ");
+    char *rest = arguments + length + (arguments[length] == ' ');
+    arguments[length] = '\0';
+    return option_integer(name, arguments, 0, INT32_MAX, ret_number) ? rest : NULL;
+}
+
+static void command_locals(struct repl *repl, char *arguments)
+{
+    int64_t frame;
+    if (!parse_number(":locals", arguments, &frame))
+        return;
+    value params = map_put_text(repl->region, map_new(repl->region), "frame", value_integer(frame));
+    struct session_request request = {
+        .kind = SESSION_DEBUG, .op = "inspect-frame", .params = params};
+    repl_call(repl, &request, print_locals);
+}
+
+static void command_in(struct repl *repl, char *arguments)
+{
+    int64_t frame;
+    char *code = parse_number(":in", arguments, &frame);
+    if (!code)
+        return;
+    value params = map_put_text(repl->region, map_new(repl->region), "frame", value_integer(frame));
+    params =
+        map_put_text(repl->region, params, "code", value_string_format(repl->region, "%s", code));
+    struct session_request request = {
+        .kind = SESSION_DEBUG, .op = "eval-in-frame", .params = params};
+    repl_call(repl, &request, repl_print_evaluation);
+}
+
+// Splits a text into its forms.
+static value split_forms(struct repl *repl, const char *text)
+{
+    value forms = vector_new(repl->region, 0);
+    size_t start = 0, length = strlen(text);
+    for (size_t end = 1; end <= length; end++) {
+        struct syntax_report report;
+        struct span part = {text + start, end - start};
+        bool boundary =
+            end == length || strchr(" \t()\"", text[end]) || strchr("()\"", text[end - 1]);
+        syntax_check(part, &report);
+        if (!boundary || report.problem != SYNTAX_VALID || report.forms != 1)
+            continue;
+        forms = vector_push(repl->region, forms, value_string(repl->region, part));
+        start = end;
+    }
+    return forms;
+}
+
+static void command_restart(struct repl *repl, char *arguments)
+{
+    int64_t number;
+    char *forms = parse_number(":restart", arguments, &number);
+    if (!forms)
+        return;
+    struct region *region = repl->region;
+    value params = map_put_text(region, map_new(region), "restart",
+                                value_string_format(region, "%" PRId64, number));
+    params = map_put_text(region, params, "values", split_forms(repl, forms));
+    struct session_request request = {.kind = SESSION_RESTART,
+                                      .op = "invoke-restart",
+                                      .params = params,
+                                      .label = "(invoke-restart ...)",
+                                      .adopt = true};
+    repl_call(repl, &request, repl_print_evaluation);
+    repl->redo_count = 0;
+    repl->current = repl_current_snapshot(repl);
+}
+
+static void command_quit(struct repl *repl, char *arguments)
+{
+    (void)arguments;
+    repl->done = true;
+}
+
+static void command_show_help(struct repl *repl, char *arguments)
+{
+    (void)repl;
+    (void)arguments;
+    fputs(help, stdout);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(struct repl *repl, char *arguments);
+} commands[] = {
+    {":undo", command_undo},       {":redo", command_redo},      {":reset", command_reset},
+    {":limits", command_limits},   {":info", command_info},      {":errors", command_errors},
+    {":bt", command_backtrace},    {":locals", command_locals},  {":in", command_in},
+    {":restart", command_restart}, {":r", command_restart},      {":quit", command_quit},
+    {":q", command_quit},          {":help", command_show_help},
+};
+
+bool repl_run_command(struct repl *repl, struct span input)
+{
+    CLEANUP_FREE char *line = memory_copy_text(input.data, input.length);
+    size_t end = strlen(line);
+    while (end > 0 && strchr(" \t\r\n", line[end - 1]))
+        line[--end] = '\0';
+    size_t length = strcspn(line, " \t");
+    char *arguments = line + length;
+    while (*arguments == ' ' || *arguments == '\t')
+        *arguments++ = '\0';
+    for (size_t i = 0; i < COUNT_OF(commands); i++)
+        if (strcmp(commands[i].name, line) == 0) {
+            commands[i].run(repl, arguments);
+            return true;
+        }
+    if (line[0] != ':' || !*arguments || *arguments == ';')
+        return false;
+    printf("; There is no command %s; :help lists them.\n", line);
+    return true;
+}

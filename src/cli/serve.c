@@ -242,6 +242,23 @@ static int start_transport(struct server *server, const struct serve_options *op
 
 // --- the server ----------------------------------------------------------------------------------
 
+static int start_sessions(struct server *server, const struct serve_options *options)
+{
+    server->base = session_loop_new_base();
+    int failed = server->base
+                     ? session_manager_new(server->base, &options->sessions, &server->sessions)
+                     : -ENOMEM;
+    if (failed < 0) {
+        fprintf(stderr, "cadre serve: cannot start: %s\n", strerror(-failed));
+        return EXIT_FAILURE;
+    }
+    struct error error;
+    if (session_limits_check(&options->sessions.limits, session_heap_mb(server->sessions), &error))
+        return 0;
+    fprintf(stderr, "cadre serve: %s\n", error.message);
+    return EXIT_USAGE;
+}
+
 static int build_server(struct server *server, const struct serve_options *options)
 {
     struct mcp_server_info info = {
@@ -252,20 +269,10 @@ static int build_server(struct server *server, const struct serve_options *optio
         .subscribe = true,
         .tasks = true,
     };
-    server->base = session_loop_new_base();
-    int failed = server->base
-                     ? session_manager_new(server->base, &options->sessions, &server->sessions)
-                     : -ENOMEM;
-    if (failed < 0) {
-        fprintf(stderr, "cadre serve: cannot start: %s\n", strerror(-failed));
-        return EXIT_FAILURE;
-    }
     struct error error;
-    if (!session_limits_check(&options->sessions.limits, session_heap_mb(server->sessions),
-                              &error)) {
-        fprintf(stderr, "cadre serve: %s\n", error.message);
-        return EXIT_USAGE;
-    }
+    int status = start_sessions(server, options);
+    if (status)
+        return status;
     if (!options->program_tools) {
         server->toolbox = toolbox_new();
     } else if (!toolbox_load(options->program_tools, &server->toolbox, &error)) {

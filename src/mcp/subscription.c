@@ -90,20 +90,16 @@ static void write_agreed(struct mcp_call *call, struct buffer *out)
     buffer_append_byte(out, '}');
 }
 
-void method_listen(struct mcp_call *call)
+// Stores the filter of a subscription in the call. False: the call was finished with an error.
+static bool read_filter(struct mcp_call *call, value filter)
 {
     struct mcp_server *server = call->server;
-    value filter = map_get(call->params, "notifications");
-    if (!value_is_map(filter)) {
-        call_finish_params_error(call, "Invalid params: notifications must be an object");
-        return;
-    }
     for (enum mcp_list list = 0; list < MCP_LIST_COUNT; list++) {
         value wanted = map_get(filter, list_names[list].filter);
         if (!value_is_nil(wanted) && wanted.tag != VALUE_BOOLEAN) {
             call_finish_params_error(call, "Invalid params: %s must be a boolean",
                                      list_names[list].filter);
-            return;
+            return false;
         }
         if (wanted.tag == VALUE_BOOLEAN && wanted.boolean && list_can_change(server, list))
             call->listen_lists |= 1u << list;
@@ -113,13 +109,25 @@ void method_listen(struct mcp_call *call)
         !read_strings(call, filter, "taskIds", is_any, &tasks)) {
         call_finish_params_error(
             call, "Invalid params: resourceSubscriptions and taskIds must be arrays of strings");
-        return;
+        return false;
     }
     if (server->info.subscribe)
         call->listen_uris = uris;
     if (server->info.tasks && (call->client_can & CLIENT_TASKS))
         call->listen_tasks = tasks;
+    return true;
+}
 
+void method_listen(struct mcp_call *call)
+{
+    struct mcp_server *server = call->server;
+    value filter = map_get(call->params, "notifications");
+    if (!value_is_map(filter)) {
+        call_finish_params_error(call, "Invalid params: notifications must be an object");
+        return;
+    }
+    if (!read_filter(call, filter))
+        return;
     CLEANUP_BUFFER struct buffer agreed;
     buffer_init(&agreed, AGREED_MAX);
     write_agreed(call, &agreed);

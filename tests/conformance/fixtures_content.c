@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/memory.h"
 #include "fixtures.h"
 #include "value/text/json.h"
@@ -220,48 +221,55 @@ static void greet(struct mcp_call *call, void *data)
     reply_text(call, "Hello, %.*s!", (int)name.length, name.data);
 }
 
+static const char touch_schema[] =
+    "{\"type\":\"object\",\"additionalProperties\":false,"
+    "\"properties\":{\"times\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":100000}}}";
+
+static const char header_schema[] =
+    "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"region\"],"
+    "\"properties\":{\"region\":{\"type\":\"string\",\"x-mcp-header\":\"Region\"}}}";
+
+static const char greet_schema[] =
+    "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"name\"],"
+    "\"properties\":{\"name\":{\"type\":\"string\"}}}";
+
+// test_simple_text is the first of all tools: one scenario calls the first tool it finds.
+static const struct {
+    const char *name;
+    const char *description;
+    const char *input_schema;
+    mcp_handler_fn *handler;
+} tools[] = {
+    {"test_simple_text", "Returns a text", NO_ARGUMENTS, simple_text},
+    {"test_image_content", "Returns an image", NO_ARGUMENTS, image_content},
+    {"test_audio_content", "Returns a sound", NO_ARGUMENTS, audio_content},
+    {"test_embedded_resource", "Returns an embedded resource", NO_ARGUMENTS, embedded_resource},
+    {"test_multiple_content_types", "Returns text, image and resource", NO_ARGUMENTS,
+     multiple_content_types},
+    {"test_error_handling", "Returns an error result", NO_ARGUMENTS, error_handling},
+    {"test_tool_with_progress", "Sends progress", NO_ARGUMENTS, progress_step_1},
+    {"test_tool_with_logging", "Sends log messages", NO_ARGUMENTS, logging_step_1},
+    {"test_logging_tool", "Sends log messages", NO_ARGUMENTS, logging_step_1},
+    {"test_reconnection", "Closes its stream before it replies", NO_ARGUMENTS, reconnection},
+    {"json_schema_2020_12_tool", "Has a schema with many keywords", json_schema_2020_12,
+     json_schema},
+    {"test_trigger_tool_change", "Announces a change of the tools", NO_ARGUMENTS,
+     trigger_tool_change},
+    {"test_trigger_prompt_change", "Announces a change of the prompts", NO_ARGUMENTS,
+     trigger_prompt_change},
+    {"touch_resource", "Announces changes of the watched resource", touch_schema, touch_resource},
+    {"test_x_mcp_header", "Returns the region, which is also a header", header_schema,
+     x_mcp_header},
+    {"greet", "Greets", greet_schema, greet},
+};
+
 void fixtures_add_content(struct mcp_server *server)
 {
-    const unsigned plain = MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT;
-    const unsigned eager = plain | MCP_TOOL_PROGRESS_AT_ONCE;
-    // First of all tools: one scenario calls the first tool it finds.
-    fixtures_add_tool(server, "test_simple_text", "Returns a text", NO_ARGUMENTS, plain,
-                      simple_text);
-    fixtures_add_tool(server, "test_image_content", "Returns an image", NO_ARGUMENTS, plain,
-                      image_content);
-    fixtures_add_tool(server, "test_audio_content", "Returns a sound", NO_ARGUMENTS, plain,
-                      audio_content);
-    fixtures_add_tool(server, "test_embedded_resource", "Returns an embedded resource",
-                      NO_ARGUMENTS, plain, embedded_resource);
-    fixtures_add_tool(server, "test_multiple_content_types", "Returns text, image and resource",
-                      NO_ARGUMENTS, plain, multiple_content_types);
-    fixtures_add_tool(server, "test_error_handling", "Returns an error result", NO_ARGUMENTS, plain,
-                      error_handling);
-    fixtures_add_tool(server, "test_tool_with_progress", "Sends progress", NO_ARGUMENTS, eager,
-                      progress_step_1);
-    fixtures_add_tool(server, "test_tool_with_logging", "Sends log messages", NO_ARGUMENTS, plain,
-                      logging_step_1);
-    fixtures_add_tool(server, "test_logging_tool", "Sends log messages", NO_ARGUMENTS, plain,
-                      logging_step_1);
-    fixtures_add_tool(server, "test_reconnection", "Closes its stream before it answers",
-                      NO_ARGUMENTS, plain, reconnection);
-    fixtures_add_tool(server, "json_schema_2020_12_tool", "Has a schema with many keywords",
-                      json_schema_2020_12, plain, json_schema);
-    fixtures_add_tool(server, "test_trigger_tool_change", "Announces a change of the tools",
-                      NO_ARGUMENTS, plain, trigger_tool_change);
-    fixtures_add_tool(server, "test_trigger_prompt_change", "Announces a change of the prompts",
-                      NO_ARGUMENTS, plain, trigger_prompt_change);
-    fixtures_add_tool(server, "touch_resource", "Announces changes of the watched resource",
-                      "{\"type\":\"object\",\"properties\":{\"times\":{\"type\":\"integer\","
-                      "\"minimum\":1,\"maximum\":100000}},\"additionalProperties\":false}",
-                      plain, touch_resource);
-    fixtures_add_tool(server, "test_x_mcp_header", "Returns the region, which is also a header",
-                      "{\"type\":\"object\",\"properties\":{\"region\":{\"type\":\"string\","
-                      "\"x-mcp-header\":\"Region\"}},\"required\":[\"region\"],"
-                      "\"additionalProperties\":false}",
-                      plain, x_mcp_header);
-    fixtures_add_tool(server, "greet", "Greets",
-                      "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"}},"
-                      "\"required\":[\"name\"],\"additionalProperties\":false}",
-                      plain, greet);
+    for (size_t i = 0; i < COUNT_OF(tools); i++) {
+        unsigned flags = MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT;
+        if (tools[i].handler == progress_step_1)
+            flags |= MCP_TOOL_PROGRESS_AT_ONCE;
+        fixtures_add_tool(server, tools[i].name, tools[i].description, tools[i].input_schema, flags,
+                          tools[i].handler);
+    }
 }

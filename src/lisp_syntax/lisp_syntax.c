@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/ascii.h"
-#include "base/assert.h"
 #include "base/memory.h"
 #include "base/utf8.h"
 
@@ -32,7 +31,7 @@ struct scanner {
     size_t capacity;
     unsigned level;    // backquotes around what comes next
     unsigned merge;    // top-level forms that belong to a #+ or #- before them
-    bool prefix_open;  // a quote or the like waits for its form
+    bool prefix_open;  // a quote or similar whose form has not come yet
     struct syntax_position prefix;
     struct syntax_report *report;
     // the question of syntax_match
@@ -85,7 +84,7 @@ static bool fail(struct scanner *s, enum syntax_problem problem, struct syntax_p
     return false;
 }
 
-// Remembers the first thing that no reader takes. What is open matters more, so the scan goes on.
+// Records the first error. What is left open matters more, so the scan goes on.
 static void refuse(struct scanner *s, enum syntax_problem problem, struct syntax_position at)
 {
     if (s->report->problem == SYNTAX_VALID)
@@ -97,7 +96,7 @@ static struct context *context(struct scanner *s)
     return &s->stack[s->depth];
 }
 
-// What a #+ or #- leaves out is not read in earnest.
+// Whether a #+ or #- may leave out what comes next: then it is not refused.
 static bool is_doubtful(struct scanner *s)
 {
     return context(s)->doubtful || context(s)->conditional > 0;
@@ -175,12 +174,13 @@ static void push_context(struct scanner *s, struct context entry)
     s->depth = count;
 }
 
-static void list_open(struct scanner *s)
+static bool list_open(struct scanner *s)
 {
     push_context(s,
                  (struct context){.open = s->now, .level = s->level, .doubtful = is_doubtful(s)});
     s->prefix_open = false;
     step(s);
+    return true;
 }
 
 static bool list_close(struct scanner *s)
@@ -240,9 +240,14 @@ static bool skip_block_comment(struct scanner *s)
     return fail(s, SYNTAX_OPEN_COMMENT, start);
 }
 
+static bool is_one_of(char c, const char *characters)
+{
+    return c != '\0' && strchr(characters, c) != NULL;
+}
+
 static bool is_terminator(char c)
 {
-    return strchr(" \t\r\n\f\v()\"';`,", c) != NULL && c != '\0';
+    return is_one_of(c, " \t\r\n\f\v()\"';`,");
 }
 
 static void note_character(struct token *token, char c, unsigned *run)
@@ -278,7 +283,7 @@ static bool skip_token(struct scanner *s, struct token *ret_token)
     return true;
 }
 
-// The rest of what begins with #: what it must look like depends on the character after that.
+// The rest of a token that begins with #; its syntax depends on the character after that.
 static bool skip_rest(struct scanner *s)
 {
     struct token token;
@@ -318,9 +323,36 @@ static bool skip_character(struct scanner *s)
     return skip_rest(s);
 }
 
-static bool skip_dispatch(struct scanner *s)
+// --- what begins with # --------------------------------------------------------------------------
+
+static bool skip_characters(struct scanner *s, size_t count)
 {
-    size_t digits = 1;
+    for (size_t i = 0; i < count; i++)
+        step(s);
+    return true;
+}
+
+// #' #. #= #, or the end of the text: the form follows. After #+ and #- features and a form.
+static bool scan_sharp_prefix(struct scanner *s, char kind, size_t length)
+{
+    prefix_seen(s);
+    if (kind == '+' || kind == '-')
+        condition_seen(s);
+    return skip_characters(s, length);
+}
+
+// How much stands before the list or string that #( #" #A( #S( #C( #P" are followed by; 0: it is a
+// token, like #x1F #:sym #*01.
+static size_t sharp_object_prefix(const struct scanner *s, size_t digits)
+{
+    if (is_one_of(peek(s, digits), "(\""))
+        return digits;
+    return is_one_of(peek(s, digits + 1), "(\"") ? digits + 1 : 0;
+}
+
+static bool scan_sharp(struct scanner *s)
+{
+    size_t digits = 1;  // with the # itself
     while (ascii_is_digit(peek(s, digits)))
         digits++;
     char kind = peek(s, digits);
@@ -328,72 +360,65 @@ static bool skip_dispatch(struct scanner *s)
         return skip_block_comment(s);
     if (kind == '\\')
         return skip_character(s);
-    if (strchr("<) \t\r\n\f", kind) && kind != '\0')
+    if (is_one_of(kind, "<) \t\r\n\f"))
         refuse(s, SYNTAX_SHARP, s->now);
     if (kind == '#' && digits > 1) {  // #1# is a whole form
-        for (size_t i = 0; i <= digits; i++)
-            step(s);
+        skip_characters(s, digits + 1);
         form_done(s);
         return true;
     }
-    if (kind == '\0' || strchr("'.=+-,", kind)) {
-        prefix_seen(s);
-        if (kind == '+' || kind == '-')
-            condition_seen(s);
-        for (size_t i = 0; i <= digits; i++)
-            step(s);
-        return true;
-    }
-    if (strchr("(\"", kind)) {  // #( and #" : the object itself follows
-        for (size_t i = 0; i < digits; i++)
-            step(s);
-        return true;
-    }
-    // #A( #S( #C( #P" : the letter belongs to the list or string; #x1F #:sym #*01 are tokens.
-    char after = peek(s, digits + 1);
-    if (after == '(' || after == '"') {
-        for (size_t i = 0; i <= digits; i++)
-            step(s);
-        return true;
-    }
-    return skip_rest(s);
+    if (kind == '\0' || is_one_of(kind, "'.=+-,"))
+        return scan_sharp_prefix(s, kind, digits + 1);
+    size_t prefix = sharp_object_prefix(s, digits);
+    return prefix > 0 ? skip_characters(s, prefix) : skip_rest(s);
+}
+
+// --- the scan ------------------------------------------------------------------------------------
+
+static bool skip_line_comment(struct scanner *s)
+{
+    while (!at_end(s) && peek(s, 0) != '\n')
+        step(s);
+    return true;
+}
+
+static bool scan_string(struct scanner *s)
+{
+    if (!skip_string(s, '"', SYNTAX_OPEN_STRING))
+        return false;
+    form_done(s);
+    return true;
+}
+
+static bool scan_quote(struct scanner *s, unsigned backquotes)
+{
+    prefix_seen(s);
+    s->level += backquotes;
+    return skip_characters(s, 1);
+}
+
+static bool scan_comma(struct scanner *s)
+{
+    prefix_seen(s);
+    comma_seen(s);
+    step(s);
+    return skip_characters(s, is_one_of(peek(s, 0), "@."));
 }
 
 static bool scan_one(struct scanner *s)
 {
     char c = peek(s, 0);
+    if (ascii_is_space(c))
+        return skip_characters(s, 1);
     switch (c) {
-    case ' ':
-    case '\t':
-    case '\r':
-    case '\n':
-    case '\f':
-    case '\v': step(s); return true;
-    case ';':
-        while (!at_end(s) && peek(s, 0) != '\n')
-            step(s);
-        return true;
-    case '(': list_open(s); return true;
+    case ';': return skip_line_comment(s);
+    case '(': return list_open(s);
     case ')': return list_close(s);
-    case '"':
-        if (!skip_string(s, '"', SYNTAX_OPEN_STRING))
-            return false;
-        form_done(s);
-        return true;
-    case '\'':
-    case '`':
-        prefix_seen(s);
-        s->level += c == '`';
-        step(s);
-        return true;
-    case ',':
-        prefix_seen(s);
-        comma_seen(s);
-        step(s);
-        if (peek(s, 0) == '@' || peek(s, 0) == '.')
-            step(s);
-        return true;
-    case '#': return skip_dispatch(s);
+    case '"': return scan_string(s);
+    case '\'': return scan_quote(s, 0);
+    case '`': return scan_quote(s, 1);
+    case ',': return scan_comma(s);
+    case '#': return scan_sharp(s);
     default: return scan_token(s);
     }
 }

@@ -1,6 +1,6 @@
 // A growable run of bytes with a limit. Owned by the caller: buffer_init / buffer_release.
 // Appending past the limit (or out of memory) sets `failed` and drops the bytes; later appends do
-// nothing. So a writer appends freely and asks once at the end.
+// nothing. So a writer appends freely and checks once at the end.
 #pragma once
 
 #include <stdbool.h>

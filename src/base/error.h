@@ -16,7 +16,6 @@ enum error_code {
     ERROR_NOT_FOUND,
     ERROR_BUSY,
     ERROR_SYSTEM,  // the operating system or a library refused
-    ERROR_CODE_COUNT,
 };
 
 enum { ERROR_MESSAGE_SIZE = 512 };
@@ -27,9 +26,6 @@ struct error {
     unsigned column;  // 1-based, counts code points
     char message[ERROR_MESSAGE_SIZE];
 };
-
-// The stable name of a code, e.g. "syntax".
-const char *error_code_name(enum error_code code);
 
 // Fills *error (which may be NULL) and returns false, so that callers can write `return error_set(…)`.
 bool error_set(struct error *error, enum error_code code, const char *format, ...)

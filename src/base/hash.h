@@ -1,5 +1,5 @@
-// Keyed hashing for tables whose keys come from outside: without the seed nobody can build keys
-// that collide. Not for cryptography.
+// Keyed hashing for tables whose keys come from outside: keys that collide cannot be built without
+// the seed. Not for cryptography.
 #pragma once
 
 #include <stddef.h>

@@ -11,7 +11,7 @@ static int make_directory(const char *directory)
 {
     if (mkdir(directory, 0700) == 0 || errno == EEXIST)
         return 0;
-    // One that exists may still refuse (read-only file system): it is there, that is enough.
+    // mkdir() may fail otherwise for a directory that exists (read-only file system).
     int cause = errno;
     struct stat status;
     return stat(directory, &status) == 0 ? 0 : -cause;

@@ -132,7 +132,7 @@ static _Noreturn void give_up(struct region *region, size_t size)
     exit(EXIT_FAILURE);
 }
 
-// Refuses what would go over the limit; injected failures come through here as well.
+// Fails when the limit would be passed, and where a test injects a failure.
 static void check_room(struct region *region, size_t size)
 {
     if (region->fail_countdown && --region->fail_countdown == 0) {

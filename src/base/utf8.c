@@ -38,7 +38,7 @@ static size_t sequence_length(const unsigned char *bytes, size_t length)
     return need;
 }
 
-// Bytes of ASCII at the start, looked at eight at a time.
+// Bytes of ASCII at the start, counted eight at a time.
 static size_t ascii_prefix(const char *data, size_t length)
 {
     size_t i = 0;

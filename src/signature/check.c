@@ -1,3 +1,4 @@
+// Checks values against a signature, and coerces inputs.
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -68,7 +69,7 @@ static void report_text(struct checker *checker, const struct place *place, cons
     problems_add(&checker->errors, place, text, SPAN(""), "");
 }
 
-// --- the walk ------------------------------------------------------------------------------------
+// --- checking one value --------------------------------------------------------------------------
 
 // Checks one value, borrowed. True when a coercion replaced it: *ret_replacement is then owned.
 static bool check_value(struct checker *checker, const struct signature_type *type, value v,

@@ -1,4 +1,4 @@
-// The coercion table of inputs: what else than its own kind a scalar type takes.
+// The coercion table of inputs: which values of other kinds a scalar type accepts.
 #pragma once
 
 #include "signature/signature.h"

@@ -1,7 +1,7 @@
 // Values in messages: their kind and a bounded part of what they are.
 //
-// The text has a fixed size and owns nothing: while a line is written the region may run out and
-// leave by a jump, and no memory of malloc's may be lost on that way.
+// The text has a fixed size and owns nothing: while a message is written the region may run out and
+// leave by a jump, which would leak memory of malloc's.
 #pragma once
 
 #include "base/span.h"

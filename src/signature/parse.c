@@ -1,3 +1,4 @@
+// Parses the text of a signature (docs/signatures.md) by recursive descent, of bounded depth.
 #include <stdio.h>
 #include <string.h>
 
@@ -147,7 +148,7 @@ static bool finish_fields(struct parser *parser, const struct field_list *list,
     return fail_at(parser, duplicate->offset, ERROR_SYNTAX, message);
 }
 
-// The fields up to `closer`, which is taken as well.
+// The fields up to `closer`, which is consumed too.
 static bool parse_fields(struct parser *parser, char closer, struct signature_fields *ret_fields)
 {
     struct field_list list = {0};

@@ -36,11 +36,12 @@ struct problems problems_start(struct region *region)
     return (struct problems){.region = region, .texts = vector_new(region, 0)};
 }
 
-// The line is written in the region: a full region leaves by a jump, and nothing may be lost then.
+// The message is written in the region: a full region leaves by a jump, which would leak memory of
+// malloc's.
 void problems_add(struct problems *problems, const struct place *place, const char *before,
                   struct span about, const char *after)
 {
-    if (vector_count(problems->texts) >= SIGNATURE_MAX_LINES) {
+    if (vector_count(problems->texts) >= SIGNATURE_MAX_PROBLEMS) {
         problems->left_out++;
         return;
     }

@@ -5,8 +5,9 @@
 #include "base/span.h"
 #include "value/value.h"
 
-// A chain through the stack of whoever walks the value; it becomes text only when a line is written.
-// No place at all is "return", and a list position needs a name before it: "return[2]".
+// Where in a value a problem is. Each level of the check's recursion holds one link on its stack; the
+// chain becomes text only when a message is written. The value itself is "return", and a list
+// position needs a name before it: "return[2]".
 struct place {
     const struct place *parent;
     struct span name;  // of a field; data is NULL for a position in a list
@@ -18,7 +19,7 @@ struct place {
 struct problems {
     struct region *region;
     value texts;
-    size_t left_out;  // problems over SIGNATURE_MAX_LINES
+    size_t left_out;  // problems over SIGNATURE_MAX_PROBLEMS
 };
 
 struct problems problems_start(struct region *region);

@@ -1,3 +1,4 @@
+// The signature nearest to JSON Schemas (2020-12).
 #include <string.h>
 
 #include "signature/fields.h"
@@ -24,7 +25,7 @@ struct following {
     struct span reference;
 };
 
-// What one schema is read with: its place and the way that led to it.
+// The context of one schema: its place, and the references that led to it.
 struct at {
     const struct place *place;
     const struct following *following;
@@ -291,7 +292,7 @@ static bool pointer_step(struct span *pointer, char *name, size_t size, size_t *
     return true;
 }
 
-// "#/$defs/name": looked up from the root; nil when it leads nowhere.
+// "#/$defs/name": resolved from the root; nil when there is no such schema.
 static value resolve(struct reader *reader, struct span reference)
 {
     if (reference.length == 0 || reference.data[0] != '#')
@@ -369,7 +370,7 @@ static bool is_schema(value schema)
     return value_is_map(schema) || schema.tag == VALUE_BOOLEAN;
 }
 
-// Inputs are a map; what says something else about them says nothing.
+// Inputs are a map: a schema of another type says nothing about them.
 static bool read_inputs(struct reader *reader, value input, struct signature *signature)
 {
     struct place place = {.name = SPAN("input")};

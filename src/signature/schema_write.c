@@ -1,7 +1,8 @@
+// JSON Schemas (2020-12) of signatures.
 #include "signature/keyword_pattern.h"
 #include "signature/signature.h"
 
-// Which way values travel decides what a keyword looks like as JSON.
+// A keyword has one form in inputs and another in results.
 enum direction { DIRECTION_INPUT, DIRECTION_OUTPUT };
 
 static value type_schema(const struct signature_type *type, enum direction direction,

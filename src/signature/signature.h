@@ -20,7 +20,7 @@
 enum {
     SIGNATURE_MAX_BYTES = 65536,  // of text
     SIGNATURE_MAX_DEPTH = 64,     // nested lists and maps
-    SIGNATURE_MAX_LINES =
+    SIGNATURE_MAX_PROBLEMS =
         1000,  // errors, and warnings, of one check; one more line counts the rest
 };
 
@@ -41,7 +41,7 @@ struct signature_field;
 
 struct signature_fields {
     const struct signature_field *items;  // in declaration order
-    const size_t *by_name;                // indices of items, sorted by name, `-` taken as `_`
+    const size_t *by_name;                // indices of items, sorted by name, `-` as `_`
     size_t count;
 };
 
@@ -58,21 +58,23 @@ struct signature_field {
 };
 
 struct signature {
-    bool has_inputs;  // false for a bare type: nothing is said about inputs
+    bool has_inputs;  // false for a bare type, which accepts any inputs
     struct signature_fields inputs;
     struct signature_type output;
 };
 
+// --- parse.c: from text --------------------------------------------------------------------------
 // ERROR_SYNTAX and ERROR_LIMIT carry line and column; ERROR_MEMORY when the arena is full.
 bool signature_parse(struct arena *arena, struct span text, const struct signature **ret_signature,
                      struct error *error);
 
+// --- signature_text.c: to text -------------------------------------------------------------------
 // The canonical text: names without colon, commas between fields, :bool for :boolean.
 // Parsing it gives an equal signature, rendering that gives the same text.
 void signature_render(struct buffer *buffer, const struct signature *signature);
 void signature_render_type(struct buffer *buffer, const struct signature_type *type);
 
-// --- checking ------------------------------------------------------------------------------------
+// --- check.c: checking values --------------------------------------------------------------------
 
 enum signature_mode {
     SIGNATURE_ENABLED,    // coerce inputs with warnings, fail on errors
@@ -92,7 +94,7 @@ struct signature_check {
 
 // Both consume `v` and allocate in `region`, where `v` lives; the three values returned are owned.
 // Inputs: a program's context or a tool's arguments, a map. Output: a program's or a tool's result;
-// it is never coerced. Lines have no prefix; the caller puts "tool t: " in front where that is due.
+// it is never coerced. Messages have no prefix; callers add "tool t: ".
 struct signature_check signature_check_inputs(const struct signature *signature,
                                               enum signature_mode mode, struct region *region,
                                               value v);
@@ -100,15 +102,15 @@ struct signature_check signature_check_output(const struct signature *signature,
                                               enum signature_mode mode, struct region *region,
                                               value v);
 
-// --- JSON Schema (2020-12) -----------------------------------------------------------------------
-
+// --- schema_write.c: to JSON Schema (2020-12) ----------------------------------------------------
 // An object schema of the inputs; of any object when the signature has no input list.
 value signature_input_schema(const struct signature *signature, struct region *region);
 value signature_output_schema(const struct signature *signature, struct region *region);
 
+// --- schema_read.c: from JSON Schema (2020-12) ---------------------------------------------------
 // The signature nearest to two schemas, which a tool's description holds; `output` may be nil.
-// What a signature cannot say becomes :any, a dropped constraint is accepted; *ret_lost is a vector
-// of one line for each, e.g. "input.when: anyOf became :any", "input.count: minimum is not checked".
+// What a signature cannot express becomes :any, and constraints are dropped; *ret_lost is a vector of
+// one line for each, e.g. "input.when: anyOf became :any", "input.count: minimum is not checked".
 // Borrows both schemas. ERROR_INVALID when a schema is neither an object nor a boolean.
 bool signature_from_schema(struct arena *arena, struct region *region, value input, value output,
                            const struct signature **ret_signature, value *ret_lost,

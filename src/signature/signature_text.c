@@ -1,3 +1,4 @@
+// The canonical text of signatures.
 #include "signature/fields.h"
 #include "signature/signature.h"
 

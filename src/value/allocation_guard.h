@@ -1,6 +1,6 @@
 // While a text is read, a full region is an error of the text, not the end of the run: the guard
-// takes the place of the region's handler and jumps back to the reader. The thread's fuel handler
-// may jump out for good, so the guard steps aside while it runs.
+// replaces the region's handler and jumps back to the reader. The thread's fuel handler may jump out
+// of the reader, so the guard restores the region's own handler while that runs.
 //
 //     if (setjmp(guard.jump)) …out of memory…
 //     else { allocation_guard_enter(&guard, region); …read… }

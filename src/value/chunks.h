@@ -1,5 +1,5 @@
-// Work on long runs of bytes, done in pieces with a look at the fuel between them: 100 MB must not
-// keep a deadline waiting.
+// Operations on long runs of bytes, done in chunks that spend fuel between them: 100 MB must not
+// delay a deadline.
 #pragma once
 
 #include <string.h>
@@ -19,28 +19,28 @@ static inline size_t chunk_size(size_t left)
     return left < CHUNK_BYTES ? left : CHUNK_BYTES;
 }
 
-// The size of the next piece of what is left; spends the fuel for it.
+// The size of the next chunk of `left` bytes; spends the fuel for it.
 static inline size_t chunk_next(size_t left)
 {
-    size_t piece = chunk_size(left);
-    fuel_spend(piece / CHUNK_BYTES_PER_UNIT);
-    return piece;
+    size_t chunk = chunk_size(left);
+    fuel_spend(chunk / CHUNK_BYTES_PER_UNIT);
+    return chunk;
 }
 
 static inline void chunks_copy(void *to, const void *from, size_t size)
 {
-    for (size_t done = 0, piece; done < size; done += piece) {
-        piece = chunk_next(size - done);
-        memcpy((char *)to + done, (const char *)from + done, piece);
+    for (size_t done = 0, chunk; done < size; done += chunk) {
+        chunk = chunk_next(size - done);
+        memcpy((char *)to + done, (const char *)from + done, chunk);
     }
 }
 
 static inline int chunks_compare(const void *a, const void *b, size_t size)
 {
     int order = 0;
-    for (size_t done = 0, piece; done < size && order == 0; done += piece) {
-        piece = chunk_next(size - done);
-        order = memcmp((const char *)a + done, (const char *)b + done, piece);
+    for (size_t done = 0, chunk; done < size && order == 0; done += chunk) {
+        chunk = chunk_next(size - done);
+        order = memcmp((const char *)a + done, (const char *)b + done, chunk);
     }
     return order;
 }
@@ -61,12 +61,12 @@ static inline size_t chunks_valid_prefix(struct span text)
 {
     size_t done = 0;
     while (done < text.length) {
-        size_t piece = chunk_next(text.length - done);
-        if (done + piece < text.length)
-            piece = utf8_cut(text.data + done, piece);
-        size_t valid = utf8_valid_prefix(text.data + done, piece);
+        size_t chunk = chunk_next(text.length - done);
+        if (done + chunk < text.length)
+            chunk = utf8_cut(text.data + done, chunk);
+        size_t valid = utf8_valid_prefix(text.data + done, chunk);
         done += valid;
-        if (valid < piece || piece == 0)
+        if (valid < chunk || chunk == 0)
             break;
     }
     return done;

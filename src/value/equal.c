@@ -1,3 +1,4 @@
+// Equality of programs and key identity, without recursion on the C stack.
 #include <math.h>
 #include <string.h>
 
@@ -58,13 +59,13 @@ static enum answer compare_outside(value a, value b, bool strict)
         return scalar_equal(a, b, strict) ? EQUAL : DIFFERENT;
     if (a.aux != b.aux)
         return DIFFERENT;
-    // NaN is not equal to itself, so that only identity may be told from the pointers.
+    // NaN is not equal to itself, so equal pointers prove identity, not equality.
     if (a.aux == 0 || (strict && a.object == b.object))
         return EQUAL;
     return UNDECIDED;
 }
 
-// A part of `a` (the whole, or a node of its trie) whose entries are looked for in `b`.
+// A part of `a` (the whole, or a node of its trie) whose entries are searched in `b`.
 struct frame {
     value a;
     value b;
@@ -98,7 +99,7 @@ static bool next_entry(struct map_cursor *cursor, value *ret_key, value *ret_ite
     return more;
 }
 
-// Keys of `b` that could be this collection, from outside. One of them is given.
+// Counts the keys of `b` that have the kind and size of this collection, and returns one of them.
 static size_t count_candidates(value b, value key, value *ret_key, value *ret_item)
 {
     struct map_cursor cursor = map_iterate(b);
@@ -114,7 +115,7 @@ static size_t count_candidates(value b, value key, value *ret_key, value *ret_it
     return count;
 }
 
-// The same in a table with an index: only the entries in the key's place come into question.
+// The same in a hash table: only entries with the key's hash are candidates.
 static bool find_in_hash_table(value b, value key, value *ret_key, value *ret_item)
 {
     uint64_t hash = value_hash(key);
@@ -134,7 +135,7 @@ static bool find_in_hash_table(value b, value key, value *ret_key, value *ret_it
 }
 
 // A key that is a collection is not compared here, for that would recurse on the C stack. It is
-// found by its hash (when there is a choice), and the caller compares it with what was found.
+// found by its hash (when there is a choice), and the caller compares it with the key found.
 static bool find_collection(value b, value key, value *ret_key, value *ret_item)
 {
     uint64_t hash;
@@ -163,7 +164,7 @@ static bool find_collection(value b, value key, value *ret_key, value *ret_item)
     while (next_entry(&cursor, &candidate, &item)) {
         if (candidate.tag != key.tag || candidate.aux != key.aux || value_hash(candidate) != hash)
             continue;
-        // Two keys with one hash of 64 bits: only then is a comparison needed to choose.
+        // Only two keys with one 64-bit hash need a comparison.
         if (found && value_identical(*ret_key, key))
             return true;
         *ret_key = candidate;
@@ -207,7 +208,7 @@ static bool check_entry(struct worklist *work, const struct frame *frame)
     return !is_map || check(work, item, other_item, strict);
 }
 
-// Not inlined: its frames would burden the comparison of scalars.
+// Not inlined: its large stack frame would slow down the comparison of scalars.
 static __attribute__((noinline)) bool compare_inside(value a, value b, bool strict)
 {
     struct frame first[FIRST_FRAMES];

@@ -1,8 +1,8 @@
-// Fuel: how long operations on values can be stopped.
+// Fuel: how long operations on values are stopped.
 //
 // Every loop of value/ that can be long spends fuel, about one unit per element or per 16 bytes
-// (5–50 ns). When it has run out, the handler of the thread is called: it looks at the clock, and
-// either leaves by longjmp or sets fuel.left anew. A run that wants to notice its deadline within a
+// (5–50 ns). When it has run out, the handler of the thread is called: it reads the clock, and either
+// leaves by longjmp or sets fuel.left again. A run that wants to notice its deadline within a
 // few milliseconds gives about 50,000 units at a time. Without a handler spending does nothing.
 //
 // A handler that jumps out leaves what the interrupted operation had allocated in the region; the

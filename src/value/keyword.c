@@ -1,3 +1,4 @@
+// Keywords: one object per name and region, found by a hash table.
 #include <string.h>
 
 #include "base/hash.h"

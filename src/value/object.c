@@ -5,7 +5,7 @@
 #include "value/fuel.h"
 #include "value/region_tables.h"
 
-enum { RELEASE_BATCH = 1024 };  // values released between two looks at the fuel
+enum { RELEASE_BATCH = 1024 };  // values released per check of the fuel
 
 // --- the list of dead objects, linked through 48 bits of their headers ---------------------------
 
@@ -126,7 +126,7 @@ static void release_foreign(struct region *region, struct object *object)
         type->destroy(region, object);
 }
 
-// Gives back what the object refers to. Children that die are pushed to the list, not taken apart.
+// Releases what the object refers to. Children that die are pushed to the list of dead objects.
 static void release_children(struct region *region, struct object *object)
 {
     switch ((enum object_kind)object->kind) {

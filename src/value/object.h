@@ -1,12 +1,11 @@
 // The layout of what values point to. For value/ itself and for layers that must be fast or that
-// bring their own objects (functions, regexes); everybody else uses value.h.
+// bring their own objects (functions, regexes); all other code uses value.h.
 //
 // An object begins with its reference count and kind. A count of OBJECT_IMMORTAL is never changed:
-// the object lives as long as its region, may be referred to from other regions and read from other
-// threads. A count that would overflow becomes immortal by itself.
+// the object lives as long as its region, and other regions and threads may refer to it. A count that would overflow becomes immortal by itself.
 //
 // Freeing does not recurse and does not allocate: dead objects are linked through their own header
-// and taken apart one by one (object.c).
+// and dismantled one by one (object.c).
 #pragma once
 
 #include "base/region.h"

@@ -1,3 +1,4 @@
+// Key order, which is total, and the natural order of programs.
 #include <math.h>
 #include <string.h>
 
@@ -141,7 +142,7 @@ static int compare_scalar_keys(value a, value b)
     }
 }
 
-// The order as far as it shows without looking inside; 0 with *ret_inside: look inside.
+// The order as far as kinds and sizes decide it; 0 with *ret_inside: the elements decide.
 static int compare_outside(value a, value b, bool *ret_inside)
 {
     *ret_inside = false;

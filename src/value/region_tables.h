@@ -1,5 +1,5 @@
-// What value/ keeps per region besides objects: the tables of keywords and of shapes. Made on first
-// use, lives in the region, dropped with it.
+// What value/ keeps per region besides objects: the tables of keywords and of shapes. Created on first
+// use; they live in the region and are dropped with it.
 #pragma once
 
 #include "value/layout.h"
@@ -11,13 +11,15 @@ struct region_tables {
     struct shape **shapes;  // buckets; chains through shape.next
     uint32_t shape_buckets;
     uint32_t shape_count;
-    struct shape *wide;  // the wide shape made last, retained; records come in rows
-    struct shape *hint;  // the successor of the empty shape met last by the JSON reader
+    struct shape
+        *wide;  // the last wide shape made, retained: the next object often has the same keys
+    struct shape *hint;  // of the JSON reader: the most recent transition from the empty shape
 };
 
 // Slots of region.attached.
 enum { ATTACHED_TABLES, ATTACHED_DEAD, ATTACHED_FREEING, ATTACHED_SHARED_SHAPES };
 
+// --- keyword.c: the tables, and the one of keywords ----------------------------------------------
 struct region_tables *region_tables_make(struct region *region);
 static inline struct region_tables *region_tables_of(struct region *region)
 {
@@ -25,4 +27,4 @@ static inline struct region_tables *region_tables_of(struct region *region)
     return tables ? tables : region_tables_make(region);
 }
 
-void keyword_forget(struct region *region, struct keyword *keyword);  // takes it off the table
+void keyword_forget(struct region *region, struct keyword *keyword);  // removes it from the table

@@ -1,4 +1,4 @@
-// Copying and freezing: both walk over all objects of a value once for each reference to them.
+// Copying values and making them immortal: both visit an object once for each reference to it.
 #include <string.h>
 
 #include "base/assert.h"
@@ -12,8 +12,8 @@ enum { FIRST_FRAMES = 16, IMMORTAL_BATCH = 1024 };
 
 // --- copying -------------------------------------------------------------------------------------
 
-// What all of one copying shares: where to, and the shape translated last, for records come in
-// rows.
+// The state of one copy: where to, and the last shape translated, since many records in a row have
+// the same.
 struct copier {
     struct region *to;
     struct worklist work;
@@ -31,7 +31,7 @@ struct frame {
     uint32_t index;
     bool has_key;
     bool is_record;
-    bool is_node;  // a sub-node of the source: what it built goes on in the frame below
+    bool is_node;  // a sub-node of the source: what it builds is handed to the frame below
 };
 
 static value copy_text(struct region *to, value v)
@@ -181,7 +181,7 @@ static bool next_source(const struct frame *frame, value *ret_value)
     return true;
 }
 
-// Goes on with the next sub-node, if the part on top has one.
+// Pushes the next sub-node, if the part on top has one.
 static bool push_sub_node(struct worklist *work)
 {
     struct frame *frame = worklist_top(work);
@@ -209,7 +209,7 @@ static value finish_copy(struct region *to, const struct frame *frame)
     return frame->built;
 }
 
-// Takes the finished collection off the list and gives it to the one below it.
+// Pops the finished collection and adds it to the one below it.
 static value pop_copy(struct copier *copier)
 {
     struct frame *frame = worklist_top(&copier->work);
@@ -250,9 +250,9 @@ value value_copy(struct region *to, value v)
     return done;
 }
 
-// --- freezing ------------------------------------------------------------------------------------
+// --- immortal values -----------------------------------------------------------------------------
 
-// Makes one object immortal; true: it was not, and its inside is still to be done.
+// Makes one object immortal; true when it was not, so that its children are still to be visited.
 static bool make_object_immortal(struct object *object)
 {
     if (object->references == OBJECT_IMMORTAL)

@@ -1,4 +1,4 @@
-// Hashing inside value/: seeded once per process, so that nobody outside can build colliding keys.
+// Hashing inside value/: seeded once per process, so that a client cannot build colliding keys.
 #pragma once
 
 #include "value/value.h"

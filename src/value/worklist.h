@@ -1,6 +1,6 @@
-// A work list: what other programs keep on the C stack when they recurse over nested data. The
-// first frames lie in the caller's memory; more come from fuel.region, whose limit counts them, or
-// from plain memory when no region was named (value/fuel.h).
+// A work list: an explicit stack of frames in place of recursion over nested data. The first frames
+// lie in the caller's memory; more come from fuel.region, whose limit counts them, or from malloc when
+// no region was named (value/fuel.h).
 #pragma once
 
 #include <stddef.h>
@@ -36,6 +36,6 @@ static inline void worklist_pop(struct worklist *work)
     work->count--;
 }
 
-// Temporary memory by the same rule.
+// Temporary memory from the same source.
 void *worklist_alloc(const struct worklist *work, size_t size);
 void worklist_return(const struct worklist *work, void *pointer, size_t size);

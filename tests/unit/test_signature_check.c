@@ -226,12 +226,12 @@ Test(signature_check, bounds_the_lines)
 {
     struct signature_test test = signature_test_start();
     value list = vector_new(test.region, 0);
-    for (int i = 0; i < SIGNATURE_MAX_LINES + 5; i++)
+    for (int i = 0; i < SIGNATURE_MAX_PROBLEMS + 5; i++)
         list = vector_push(test.region, list, value_nil());
     struct signature_check check =
         signature_check_output(parse(&test, "[:int]"), 0, test.region, list);
-    cr_assert_eq(vector_count(check.errors), SIGNATURE_MAX_LINES + 1);
-    cr_expect(span_equal_text(value_text(vector_at(check.errors, SIGNATURE_MAX_LINES)),
+    cr_assert_eq(vector_count(check.errors), SIGNATURE_MAX_PROBLEMS + 1);
+    cr_expect(span_equal_text(value_text(vector_at(check.errors, SIGNATURE_MAX_PROBLEMS)),
                               "5 more errors left out"));
     signature_test_end(&test);
 }

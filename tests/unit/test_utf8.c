@@ -1,10 +1,9 @@
-#include "base/array.h"
 #include "base/utf8.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "base/error.h"
+#include "base/array.h"
 
 Test(utf8, encodes_and_decodes_every_code_point)
 {
@@ -87,30 +86,4 @@ Test(utf8, cuts_between_characters)
     static const size_t cuts[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 11};
     for (size_t limit = 0; limit < COUNT_OF(cuts); limit++)
         cr_assert_eq(utf8_cut(text, limit), cuts[limit], "limit %zu", limit);
-}
-
-Test(error, cuts_a_long_message_between_characters)
-{
-    struct error error;
-    char text[2 * ERROR_MESSAGE_SIZE];
-    for (size_t start = 0; start < 3; start++) {
-        memset(text, 'x', start);
-        for (size_t i = start; i + 3 < sizeof(text); i += 3)
-            memcpy(text + i, "€", 4);
-        cr_assert_not(error_set_at(&error, ERROR_LIMIT, 3, 4, "%s", text));
-        cr_assert_eq(error.code, ERROR_LIMIT);
-        cr_assert_eq(error.line, 3);
-        cr_assert_eq(error.column, 4);
-        size_t length = strlen(error.message);
-        cr_assert_gt(length, ERROR_MESSAGE_SIZE - 5);
-        cr_assert(utf8_is_valid(error.message, length));
-    }
-}
-
-Test(error, names_every_code)
-{
-    for (int code = 0; code < ERROR_CODE_COUNT; code++)
-        cr_assert_not_null(error_code_name((enum error_code)code), "code %d", code);
-    cr_assert_str_eq(error_code_name(ERROR_NOT_FOUND), "not-found");
-    cr_assert_not(error_set(NULL, ERROR_SYNTAX, "nobody listens"));
 }

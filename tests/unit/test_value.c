@@ -1,4 +1,4 @@
-// Ownership, strings, vectors, copying, freezing, deep nesting, fuel, failing allocations.
+// Ownership, strings, vectors, copies, immortal values, deep nesting, fuel, failing allocations.
 #include <criterion/criterion.h>
 #include <setjmp.h>
 #include <stdio.h>

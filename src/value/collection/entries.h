@@ -1,6 +1,6 @@
-// One object of a collection seen as a list: a vector, a record, a flat table, or one node of a
-// trie, whose sub-nodes are parts of their own. What hashing, comparing, copying and freezing walk
-// over.
+// The entries of one object of a collection (its "part"): a vector, a record, a flat or hash table,
+// or one node of a trie, whose sub-nodes are parts of their own. Hashing, comparing and copying
+// iterate over these.
 #pragma once
 
 #include "value/collection/shape.h"

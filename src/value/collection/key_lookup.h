@@ -1,5 +1,5 @@
-// Flexible key lookup (docs/reference/language.md 1.5): a keyword or string is looked for as
-// itself, as the other kind, and, when its name contains '-', with '_' in its place, in both kinds.
+// Lookup by any spelling of a name (docs/reference/language.md 1.5): a keyword or string is searched
+// as itself, as the other kind, and, when its name contains '-', with '_' in its place, in both kinds.
 #pragma once
 
 #include "value/value.h"
@@ -10,7 +10,7 @@ typedef bool key_probe_fn(const void *container, value key, void *ret_found);
 // that are not interned: they may be compared and hashed but not kept.
 bool key_lookup(key_probe_fn *probe, const void *container, value key, void *ret_found);
 
-// The item of a key in a map by flexible lookup; borrowed.
+// The item of a key in a map, in any spelling; borrowed.
 bool map_find_flexible(value map, value key, value *ret_item);
-// The same, telling also the key under which it was found.
+// The same, with the key under which it was found.
 bool map_find_entry_flexible(value map, value key, value *ret_key, value *ret_item);

@@ -1,3 +1,4 @@
+// Maps: records with a shape while their keys are few and all names, tables otherwise (table.h).
 #include <string.h>
 
 #include "base/assert.h"

@@ -1,3 +1,4 @@
+// Sets: tables of members (table.h).
 #include "value/collection/sort.h"
 #include "value/collection/table.h"
 #include "value/fuel.h"

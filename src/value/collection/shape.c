@@ -8,10 +8,10 @@
 #include "value/region_tables.h"
 
 enum {
-    SHAPES_MAX = 1024,  // narrow shapes per region; they are kept, so there must be an end
+    SHAPES_MAX = 1024,  // narrow shapes per region, which are never freed
     SEARCH_MAX = 8,     // keys searched one by one
     FIRST_BUCKETS = 16,
-    SHARED_KEY_MAX = 64,  // bytes; the memory of shared shapes has an end
+    SHARED_KEY_MAX = 64,  // bytes; bounds the memory of shared shapes
 };
 
 struct shape shape_empty = {.header = {.references = OBJECT_IMMORTAL, .kind = OBJECT_SHAPE}};
@@ -217,8 +217,8 @@ void shapes_share(struct region *region, struct region *shared)
     region->attached[ATTACHED_SHARED_SHAPES] = shared;
 }
 
-// The tables of the region that the successors of this shape are shared in; NULL: they are not. A
-// immortal map may come from a region that shares its shapes with others than this one does.
+// The tables of the region that the successors of this shape are shared in; NULL: they are not. An
+// immortal map may come from a region that shares its shapes with other regions than this one does.
 static struct region_tables *shared_tables(const struct region *region, const struct shape *shape)
 {
     struct region *shared = region->attached[ATTACHED_SHARED_SHAPES];
@@ -226,7 +226,7 @@ static struct region_tables *shared_tables(const struct region *region, const st
                                                                     : NULL;
 }
 
-// Keywords belong to their region, and a key of a client's may be of any length.
+// Keywords belong to their region, and a client's key may be of any length.
 static bool may_be_shared(const struct region_tables *tables, const struct shape *parent, value key)
 {
     return key.tag == VALUE_STRING && key.aux <= SHARED_KEY_MAX && parent->count < SHAPE_NARROW &&

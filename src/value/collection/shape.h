@@ -26,7 +26,7 @@ bool shape_slot(const struct shape *shape, value key, size_t *ret_slot);  // exa
 // The key may be spelt otherwise (docs/reference/language.md 1.5).
 bool shape_slot_flexible(const struct shape *shape, value key, size_t *ret_slot);
 
-// The known successor for one more key, or NULL. Looks at the key.
+// The known successor for one more key, or NULL. Borrows the key.
 struct shape *shape_successor(struct region *region, const struct shape *shape, value key);
 // The same, but makes it when unknown and retains the key; NULL when the region has enough shapes
 // or the shape is full: the map must be of another kind then. The key must not be in the shape.

@@ -21,7 +21,7 @@ bool table_find(const struct object *table, value key, struct table_entry *ret_e
 // `items` holds stride values and is consumed, as is the table.
 struct object *table_put(struct region *region, struct object *table, const value *items,
                          bool *ret_added);
-// Consumes the table, looks at the key.
+// Consumes the table, borrows the key.
 struct object *table_remove(struct region *region, struct object *table, value key,
                             bool *ret_removed);
 struct map_cursor table_iterate(value v);

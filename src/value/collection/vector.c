@@ -1,3 +1,4 @@
+// Vectors: one array, shared by slices, grown in place by its only owner.
 #include <string.h>
 
 #include "base/assert.h"

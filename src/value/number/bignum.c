@@ -178,7 +178,7 @@ value integer_multiply(struct region *region, value a, value b)
     return result;
 }
 
-// Only looks at a and b. Either result may be left out (NULL).
+// Borrows a and b. Either result may be left out (NULL).
 static void divide(struct region *region, value a, value b, value *ret_quotient,
                    value *ret_remainder)
 {

@@ -1,10 +1,9 @@
-// Integers of any size. All functions take and give "integers": VALUE_INTEGER where the number fits
-// 64 bits, else VALUE_BIGNUM. Ownership as everywhere: with a region they consume their arguments.
+// Integers of any size: VALUE_INTEGER where the number fits 64 bits, else VALUE_BIGNUM. Ownership as everywhere: with a region they consume their arguments.
 //
-// Long operations are cut into pieces of at most a few milliseconds that spend fuel (value/fuel.h).
-// Their memory comes from the region; the library underneath (GMP, its functions on plain limbs)
-// allocates only scratch space for one piece. Decimal text that is read or written while no handler
-// waits for fuel to run out is converted in one go: that is not quadratic.
+// Long operations are cut into chunks of at most a few milliseconds that spend fuel (value/fuel.h).
+// Their memory comes from the region; GMP, of which only the functions on limb arrays are used,
+// allocates only scratch space for one chunk. Without a fuel handler decimal text is converted in one
+// step, which is not quadratic.
 #pragma once
 
 #include "value/value.h"
@@ -30,6 +29,7 @@ int integer_sign(value a);              // -1, 0, 1
 bool integer_is_odd(value a);
 size_t integer_bits(value a);  // bits of the magnitude; 0 for 0
 
+// --- bignum_bits.c: bits and doubles -------------------------------------------------------------
 // Two's complement of unlimited width. Shifting right rounds down.
 value integer_and(struct region *region, value a, value b);
 value integer_or(struct region *region, value a, value b);
@@ -41,10 +41,11 @@ bool integer_test_bit(value a, uint64_t bit);
 
 value integer_from_double(struct region *region, double number);  // finite; truncates
 double integer_to_double(value a);  // nearest, ties to even; infinite when out of range
-// a / b as the nearest double, ties to even; b is not 0. Only looks at a and b.
+// a / b as the nearest double, ties to even; b is not 0. Borrows both.
 double integer_ratio(struct region *region, value a, value b);
 
-// Decimal text. The size is an upper bound; the digits written are without leading zeros.
+// --- bignum_text.c: decimal text -----------------------------------------------------------------
+// The size is an upper bound; the digits written are without leading zeros.
 enum { INTEGER_TEXT_SIZE = 21 };  // enough for any VALUE_INTEGER
 size_t integer_text_size(value a);
 size_t integer_write(value a, char *text);  // returns the length, no final NUL

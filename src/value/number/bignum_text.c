@@ -1,3 +1,4 @@
+// Integers to decimal text and back.
 #include <string.h>
 
 #include "base/assert.h"
@@ -7,8 +8,8 @@
 
 enum {
     DIGITS_PER_LIMB = 19,
-    PIECE_LIMBS = 512,  // converted by GMP in one go
-    PIECE_DIGITS = PIECE_LIMBS * DIGITS_PER_LIMB,
+    CHUNK_LIMBS = 512,  // converted by GMP in one step
+    CHUNK_DIGITS = CHUNK_LIMBS * DIGITS_PER_LIMB,
     POWERS_MAX = 40,
     PRODUCTS_PER_UNIT = 128,
 };
@@ -49,22 +50,22 @@ static value power_of_ten(struct region *region, size_t exponent)
     return power;
 }
 
-// Piece by piece from the front: quadratic, but every step can be stopped. Where nobody would stop
-// it, GMP converts the whole in one go, which is faster by far.
+// Chunk by chunk from the front: quadratic, but it can be stopped between two chunks. Without a fuel
+// handler GMP converts the whole in one step, which is far faster.
 static value from_digits(struct region *region, struct span digits)
 {
-    if (digits.length <= PIECE_DIGITS || !fuel.handler)
+    if (digits.length <= CHUNK_DIGITS || !fuel.handler)
         return piece_from_digits(region, digits);
-    size_t first = digits.length % PIECE_DIGITS;
+    size_t first = digits.length % CHUNK_DIGITS;
     if (first == 0)
-        first = PIECE_DIGITS;
+        first = CHUNK_DIGITS;
     value number = piece_from_digits(region, (struct span){digits.data, first});
-    value power = power_of_ten(region, PIECE_DIGITS);
-    for (size_t i = first; i < digits.length; i += PIECE_DIGITS) {
+    value power = power_of_ten(region, CHUNK_DIGITS);
+    for (size_t i = first; i < digits.length; i += CHUNK_DIGITS) {
         number = integer_multiply(region, number, value_retain(power));
         number =
             integer_add(region, number,
-                        piece_from_digits(region, (struct span){digits.data + i, PIECE_DIGITS}));
+                        piece_from_digits(region, (struct span){digits.data + i, CHUNK_DIGITS}));
     }
     value_release(region, power);
     return number;
@@ -115,7 +116,7 @@ static size_t write_small(int64_t number, char *text)
     return length;
 }
 
-// 10^(PIECE_DIGITS · 2^level), as far as needed.
+// 10^(CHUNK_DIGITS · 2^level), as far as needed.
 struct powers {
     struct region *region;
     value power[POWERS_MAX];
@@ -124,10 +125,10 @@ struct powers {
 
 static size_t digits_at(size_t level)
 {
-    return (size_t)PIECE_DIGITS << level;
+    return (size_t)CHUNK_DIGITS << level;
 }
 
-// The digits of a number that GMP may convert in one go. Returns how many.
+// The digits of a number that GMP may convert in one step. Returns how many.
 static size_t write_piece(value number, char *text)
 {
     struct limbs limbs;
@@ -136,11 +137,11 @@ static size_t write_piece(value number, char *text)
         text[0] = '0';
         return 1;
     }
-    CHECK(limbs.count <= (size_t)2 * PIECE_LIMBS);
+    CHECK(limbs.count <= (size_t)2 * CHUNK_LIMBS);
     spend_piece(limbs.count);
-    mp_limb_t copy[2 * PIECE_LIMBS + 1];  // GMP destroys its operand
+    mp_limb_t copy[2 * CHUNK_LIMBS + 1];  // GMP destroys its operand
     memcpy(copy, limbs.data, limbs.count * sizeof(mp_limb_t));
-    unsigned char digits[2 * PIECE_LIMBS * (DIGITS_PER_LIMB + 1) + 2];
+    unsigned char digits[2 * CHUNK_LIMBS * (DIGITS_PER_LIMB + 1) + 2];
     size_t count = mpn_get_str(digits, 10, copy, (mp_size_t)limbs.count);
     for (size_t i = 0; i < count; i++)
         text[i] = (char)('0' + digits[i]);
@@ -186,7 +187,7 @@ static size_t write_leading(struct powers *powers, value number, char *text, siz
 static size_t write_large(struct region *region, value number, char *text)
 {
     struct powers powers = {.region = region};
-    value power = power_of_ten(region, PIECE_DIGITS);
+    value power = power_of_ten(region, CHUNK_DIGITS);
     while (integer_compare(power, number) <= 0) {
         powers.power[powers.count++] = power;
         power = integer_multiply(region, value_retain(power), value_retain(power));
@@ -198,7 +199,7 @@ static size_t write_large(struct region *region, value number, char *text)
     return length;
 }
 
-// The whole in one go, for text that nobody would stop.
+// The whole in one step, when there is no fuel handler.
 static size_t write_at_once(const struct limbs *limbs, char *text)
 {
     size_t size = limbs->count * sizeof(mp_limb_t);
@@ -222,7 +223,7 @@ size_t integer_write(value a, char *text)
     size_t sign = limbs.negative;
     if (sign)
         text[0] = '-';
-    if (limbs.count <= PIECE_LIMBS && !limbs.negative)
+    if (limbs.count <= CHUNK_LIMBS && !limbs.negative)
         return write_piece(a, text);
     if (!fuel.handler)
         return sign + write_at_once(&limbs, text + sign);

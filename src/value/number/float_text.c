@@ -27,7 +27,7 @@ static const double POWERS[EXACT_POWERS] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  
 
 static locale_t c_locale(void)
 {
-    static locale_t locale;  // made once; two threads at once make two, and one is kept
+    static locale_t locale;  // created once; two threads may create two, and one is kept
     locale_t known = __atomic_load_n(&locale, __ATOMIC_ACQUIRE);
     if (known)
         return known;

@@ -5,7 +5,7 @@
 #include "value/fuel.h"
 
 enum {
-    MULTIPLY_PIECE = 8192,  // limbs of each operand: about 2 ms
+    MULTIPLY_CHUNK = 8192,  // limbs of each operand: about 2 ms
     DIVIDE_PIECE = 2048,
     PRODUCTS_PER_UNIT = 32,  // limb products in one unit of fuel
     SCRATCH_FACTOR = 4,      // what GMP allocates for a division, in sizes of the divisor
@@ -29,18 +29,18 @@ static void multiply_piece(mp_limb_t *product, const mp_limb_t *a, size_t a_coun
 void limbs_multiply(struct region *region, mp_limb_t *product, const mp_limb_t *a, size_t a_count,
                     const mp_limb_t *b, size_t b_count)
 {
-    if (a_count <= MULTIPLY_PIECE && b_count <= MULTIPLY_PIECE) {
+    if (a_count <= MULTIPLY_CHUNK && b_count <= MULTIPLY_CHUNK) {
         multiply_piece(product, a, a_count, b, b_count);
         return;
     }
     size_t total = a_count + b_count;
-    size_t scratch_size = (size_t)2 * MULTIPLY_PIECE * sizeof(mp_limb_t);
+    size_t scratch_size = (size_t)2 * MULTIPLY_CHUNK * sizeof(mp_limb_t);
     mp_limb_t *scratch = region_alloc(region, scratch_size);
     memset(product, 0, total * sizeof(mp_limb_t));
-    for (size_t i = 0; i < a_count; i += MULTIPLY_PIECE) {
-        size_t a_piece = smaller(MULTIPLY_PIECE, a_count - i);
-        for (size_t j = 0; j < b_count; j += MULTIPLY_PIECE) {
-            size_t b_piece = smaller(MULTIPLY_PIECE, b_count - j);
+    for (size_t i = 0; i < a_count; i += MULTIPLY_CHUNK) {
+        size_t a_piece = smaller(MULTIPLY_CHUNK, a_count - i);
+        for (size_t j = 0; j < b_count; j += MULTIPLY_CHUNK) {
+            size_t b_piece = smaller(MULTIPLY_CHUNK, b_count - j);
             multiply_piece(scratch, a + i, a_piece, b + j, b_piece);
             mpn_add(product + i + j, product + i + j, (mp_size_t)(total - i - j), scratch,
                     (mp_size_t)(a_piece + b_piece));
@@ -58,7 +58,7 @@ static void divide_piece(mp_limb_t *quotient, mp_limb_t *remainder, const mp_lim
                 (mp_size_t)divisor_count);
 }
 
-// How many limbs of quotient one piece may have.
+// How many limbs of quotient one chunk may have.
 static size_t division_step(size_t divisor_count)
 {
     if (divisor_count <= DIVIDE_PIECE)

@@ -30,11 +30,13 @@ static inline void limbs_borrow(value v, struct limbs *ret)
     ret->data = bignum->limbs;
 }
 
+// --- bignum.c: results ---------------------------------------------------------------------------
 // Room for a result of at most `count` limbs.
 struct bignum *bignum_reserve(struct region *region, size_t count);
 // The integer in the first `count` limbs (leading zeros allowed); consumes the object.
 value bignum_finish(struct region *region, struct bignum *bignum, size_t count, bool negative);
 
+// --- limbs.c: arithmetic -------------------------------------------------------------------------
 // product has a_count + b_count limbs and overlaps neither operand; both counts ≥ 1.
 void limbs_multiply(struct region *region, mp_limb_t *product, const mp_limb_t *a, size_t a_count,
                     const mp_limb_t *b, size_t b_count);

@@ -11,7 +11,7 @@ struct edn_options {
 };
 
 // Errors carry line and column: ERROR_SYNTAX, ERROR_ENCODING, ERROR_INVALID (a key or element
-// twice), ERROR_LIMIT (depth). A full region is ERROR_MEMORY; what was read until then stays in the
+// twice), ERROR_LIMIT (depth). A full region is ERROR_MEMORY; values read until then stay in the
 // region.
 bool edn_read(struct region *region, struct span text, const struct edn_options *options,
               value *ret_value, struct error *error);

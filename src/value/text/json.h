@@ -4,7 +4,7 @@
 // exact; a fraction or exponent makes a float. Lone surrogate escapes become U+FFFD, \u0000 is
 // legal. Strings borrow from the text where they hold no escape, when `borrow` says that the text
 // outlives the region. Errors carry line and column. A full region is ERROR_MEMORY, not an
-// exhaustion; what was read until then may stay in the region.
+// exhaustion; values read until then may stay in the region.
 //
 // Writing: compact, shortest digits that read back equal, control characters escaped; map order as
 // map_iterate gives it, or sorted. Values without a JSON form follow the table of
@@ -23,9 +23,11 @@ struct json_options {
     bool immortal;  // the result is immortal (value.h): other regions and threads may refer to it
 };
 
+// --- json_read.c: reading ------------------------------------------------------------------------
 bool json_read(struct region *region, struct span text, const struct json_options *options,
                value *ret_value, struct error *error);
 
+// --- json_write.c: writing -----------------------------------------------------------------------
 enum json_write_flags {
     JSON_SORTED = 1,   // object members by name
     JSON_PRETTY = 2,   // two spaces per level, for people
@@ -39,6 +41,5 @@ void json_write_string(struct buffer *buffer, struct span text);  // not UTF-8: 
 
 // json/generate-string of programs (docs/reference/language.md 8.11): compact, members sorted by
 // name; refuses (ERROR_INVALID) keyword values, sets, functions and their like, special floats,
-// keys other than strings, keywords and integers, and two keys with one name. The string is new; v
-// is only looked at.
+// keys other than strings, keywords and integers, and two keys with one name. Borrows v.
 bool json_generate(struct region *region, value v, value *ret_text, struct error *error);

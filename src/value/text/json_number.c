@@ -1,3 +1,4 @@
+// Numbers of JSON text.
 #include "base/ascii.h"
 #include "value/chunks.h"
 #include "value/number/float_text.h"

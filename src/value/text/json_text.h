@@ -50,6 +50,7 @@ const char *json_scan_string(const char *p, const char *end, struct json_string 
 value json_unescaped_string(struct region *region, struct span text, bool simple, bool borrow);
 value json_unescape(struct region *region, struct span text);  // text was scanned
 
+// --- json_number.c: numbers ----------------------------------------------------------------------
 struct json_problem {
     const char *at;
     enum error_code code;

@@ -1,3 +1,4 @@
+// Writing JSON, without recursion, and json/generate-string of programs.
 #include <math.h>
 
 #include "base/utf8.h"

@@ -7,7 +7,7 @@
 
 void value_print(struct buffer *buffer, value v);  // a full buffer shows in buffer->failed
 void value_print_to(struct sink *sink, value v);
-value value_printed(struct region *region, value v);  // as a string; looks at v
+value value_printed(struct region *region, value v);  // as a string; borrows v
 
 // As `str` does: nil is empty, strings, regexes and symbols are raw, special floats are words.
 void value_print_unquoted(struct sink *sink, value v);

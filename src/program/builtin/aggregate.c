@@ -69,11 +69,8 @@ static void extreme_offer(struct extreme *extreme, value item, value key)
     struct run *run = extreme->run;
     if (extreme->found) {
         enum value_order order = value_compare(key, extreme->key);
-        if (order == VALUE_INCOMPARABLE) {
-            char left[DESCRIBE_SIZE], right[DESCRIBE_SIZE];
-            builtin_fail(run, extreme->self, TYPE_ERROR, "cannot compare %s with %s",
-                         value_describe(extreme->key, left), value_describe(key, right));
-        }
+        if (order == VALUE_INCOMPARABLE)
+            fail_incomparable(run, extreme->self, extreme->key, key);
         if (order != (extreme->greatest ? VALUE_GREATER : VALUE_LESS)) {
             value_release(run->region, item);
             value_release(run->region, key);

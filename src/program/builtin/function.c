@@ -4,12 +4,6 @@
 #include "program/builtin/builtins.h"
 #include "program/builtin/support.h"
 
-static void release_all(struct run *run, const value *values, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        value_release(run->region, values[i]);
-}
-
 // --- apply ---------------------------------------------------------------------------------------
 
 value builtin_apply_spread(struct run *run, const struct builtin *self, value *arguments,
@@ -85,7 +79,7 @@ static value call_juxt(struct run *run, const value *parts, size_t part_count, v
     value result = vector_new(run->region, part_count);
     for (size_t i = 0; i < part_count; i++)
         vector_add(run, &result, call_with_copies(run, parts[i], arguments, count));
-    release_all(run, arguments, count);
+    values_release(run, arguments, count);
     return result;
 }
 
@@ -122,7 +116,7 @@ static value call_constantly(struct run *run, const value *parts, size_t part_co
                              value *arguments, size_t count)
 {
     (void)part_count;
-    release_all(run, arguments, count);
+    values_release(run, arguments, count);
     return value_retain(parts[0]);
 }
 
@@ -163,7 +157,7 @@ static value call_every_pred(struct run *run, const value *parts, size_t part_co
         for (size_t j = 0; all && j < count; j++)
             all = run_test(run, parts[i], arguments[j]);
     }
-    release_all(run, arguments, count);
+    values_release(run, arguments, count);
     return value_boolean(all);
 }
 
@@ -184,7 +178,7 @@ static value call_some_fn(struct run *run, const value *parts, size_t part_count
         for (size_t j = 0; !value_is_true(answer) && j < count; j++)
             answer = run_call_on(run, parts[i], arguments[j]);
     }
-    release_all(run, arguments, count);
+    values_release(run, arguments, count);
     return answer;
 }
 

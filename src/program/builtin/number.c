@@ -16,12 +16,6 @@ static void argument_numbers(struct run *run, const struct builtin *self, const 
     }
 }
 
-static void release_all(struct run *run, const value *arguments, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        value_release(run->region, arguments[i]);
-}
-
 // --- + - * / -------------------------------------------------------------------------------------
 
 typedef value numeric_fn(struct run *run, const struct builtin *self, value a, value b);
@@ -104,7 +98,7 @@ static bool division_of_floats(struct run *run, const struct builtin *self, valu
         return false;
     *ret_x = numeric_to_double(run, self, arguments[0]);
     *ret_y = numeric_to_double(run, self, y);
-    release_all(run, arguments, 2);
+    values_release(run, arguments, 2);
     return true;
 }
 
@@ -279,7 +273,7 @@ value builtin_power(struct run *run, const struct builtin *self, value *argument
     argument_numbers(run, self, arguments, count);
     double x = numeric_to_double(run, self, arguments[0]);
     double y = numeric_to_double(run, self, arguments[1]);
-    release_all(run, arguments, 2);
+    values_release(run, arguments, 2);
     // C defines these two as 1.
     if (isnan(y) || (fabs(x) == 1.0 && isinf(y)))
         return value_float((double)NAN);
@@ -474,11 +468,8 @@ value builtin_compare(struct run *run, const struct builtin *self, value *argume
 {
     (void)count;
     enum value_order order = value_compare(arguments[0], arguments[1]);
-    if (order == VALUE_INCOMPARABLE) {
-        char left[DESCRIBE_SIZE], right[DESCRIBE_SIZE];
-        builtin_fail(run, self, TYPE_ERROR, "cannot compare %s with %s",
-                     value_describe(arguments[0], left), value_describe(arguments[1], right));
-    }
+    if (order == VALUE_INCOMPARABLE)
+        fail_incomparable(run, self, arguments[0], arguments[1]);
     return value_integer(order);
 }
 

@@ -90,11 +90,8 @@ static bool called_goes_before(struct sorter *sorter, value b, value a)
 static bool natural_goes_before(struct sorter *sorter, value b, value a)
 {
     enum value_order order = value_compare(b, a);
-    if (order == VALUE_INCOMPARABLE) {
-        char left[DESCRIBE_SIZE], right[DESCRIBE_SIZE];
-        builtin_fail(sorter->run, sorter->self, TYPE_ERROR, "cannot compare %s with %s",
-                     value_describe(a, left), value_describe(b, right));
-    }
+    if (order == VALUE_INCOMPARABLE)
+        fail_incomparable(sorter->run, sorter->self, a, b);
     return sorter->comparator.descending ? order == VALUE_GREATER : order == VALUE_LESS;
 }
 

@@ -53,6 +53,13 @@ void argument_positional_or_map(struct run *run, const struct builtin *self, con
                    v.tag == VALUE_SET ? unordered_hint : NULL);
 }
 
+void fail_incomparable(struct run *run, const struct builtin *self, value a, value b)
+{
+    char left[DESCRIBE_SIZE], right[DESCRIBE_SIZE];
+    builtin_fail(run, self, TYPE_ERROR, "cannot compare %s with %s", value_describe(a, left),
+                 value_describe(b, right));
+}
+
 value vector_copy_items(struct run *run, const value *items, size_t count)
 {
     value vector = vector_new(run->region, count);

@@ -24,6 +24,14 @@ void argument_positional(struct run *run, const struct builtin *self, const valu
 void argument_positional_or_map(struct run *run, const struct builtin *self, const value *arguments,
                                 unsigned place);
 
+// type_error "cannot compare a with b".
+_Noreturn void fail_incomparable(struct run *run, const struct builtin *self, value a, value b);
+static inline void values_release(struct run *run, const value *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        value_release(run->region, values[i]);
+}
+
 // --- vectors -------------------------------------------------------------------------------------
 
 // The elements of a vector with one owner, to be changed in place; NULL when it is shared.

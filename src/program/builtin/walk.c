@@ -3,11 +3,7 @@
 // The stack is explicit, in the region, because the depth of data is bounded by memory only.
 #include "program/builtin/builtins.h"
 #include "program/builtin/support.h"
-
-static bool is_collection(value v)
-{
-    return v.tag == VALUE_VECTOR || v.tag == VALUE_MAP || v.tag == VALUE_SET;
-}
+#include "value/collection/entries.h"
 
 // A collection of the kind `tag` from a vector of its items; consumes it.
 static value rebuild(struct run *run, const struct builtin *self, uint8_t tag, value items)
@@ -38,7 +34,7 @@ value builtin_walk(struct run *run, const struct builtin *self, value *arguments
     value inner = arguments[0], outer = arguments[1], form = arguments[2];
     run_check_callable(run, self, 1, inner);
     run_check_callable(run, self, 2, outer);
-    if (is_collection(form)) {
+    if (value_is_collection(form)) {
         uint8_t tag = form.tag;
         struct sequence items;
         value item, built = vector_new(run->region, 0);
@@ -98,7 +94,7 @@ static bool walk_enter(struct walk *walk, value *form)
 {
     if (walk->before)
         *form = run_call1(walk->run, walk->f, *form);
-    if (is_collection(*form)) {
+    if (value_is_collection(*form)) {
         walk_push(walk, *form);
         return false;
     }

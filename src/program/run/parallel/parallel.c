@@ -1,6 +1,7 @@
 #include "program/run/parallel/parallel.h"
 
 #include "program/builtin/builtins.h"
+#include "program/builtin/support.h"
 #include "program/eval/eval.h"
 #include "program/run/parallel/isolation.h"
 #include "program/run/parallel/scheduler.h"
@@ -70,8 +71,7 @@ value builtin_pmap(struct run *run, const struct builtin *self, value *arguments
     }
     value results = run_branches(run, &calls);
     region_return(run->region, calls.items, size);
-    for (size_t i = 0; i < count; i++)
-        value_release(run->region, arguments[i]);
+    values_release(run, arguments, count);
     return results;
 }
 
@@ -95,7 +95,6 @@ value builtin_pcalls(struct run *run, const struct builtin *self, value *argumen
     }
     struct parallel_calls calls = {.op = self->name, .functions = arguments, .count = count};
     value results = run_branches(run, &calls);
-    for (size_t i = 0; i < count; i++)
-        value_release(run->region, arguments[i]);
+    values_release(run, arguments, count);
     return results;
 }

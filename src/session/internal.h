@@ -9,7 +9,7 @@
 #include "session/capture.h"
 #include "session/channel.h"
 #include "session/error_history.h"
-#include "session/failure.h"
+#include "session/process_failure.h"
 #include "session/session.h"
 #include "session/state/state.h"
 

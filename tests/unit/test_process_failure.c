@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "session/failure.h"
+#include "session/process_failure.h"
 
 static struct failure classify(struct failure_facts facts)
 {

@@ -1,4 +1,4 @@
-#include "session/failure.h"
+#include "session/process_failure.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -25,7 +25,7 @@
 enum {
     HEADER_SIZE = 8,
     RECORD_DEPTH = 10000,
-    EAGER_NS = 50000,         // a quick tool answers sooner than a sleeping thread wakes
+    SPIN_NS = 50000,  // a quick tool answers sooner than a sleeping thread wakes (docs/latency.md)
     ADDRESS_SPACE_MB = 4096,  // beside the limits of each run: a bound for the whole process
 };
 
@@ -96,24 +96,24 @@ static enum read_status wait_for_input(struct worker *worker, int64_t deadline_n
     return ready == 0 ? READ_TIMEOUT : READ_MORE;
 }
 
-// What is there to be read now or comes before end_ns; -1 with EAGAIN when nothing does.
+// Reads what is there or comes before end_ns; -1 with EAGAIN when nothing does.
 static ssize_t receive_until(int descriptor, char *block, size_t size, int64_t end_ns)
 {
     for (;;) {
         ssize_t length = recv(descriptor, block, size, MSG_DONTWAIT);
         if (length >= 0 || errno != EAGAIN || clock_now_ns() >= end_ns)
             return length;
-        sched_yield();  // whoever else wants the processor gets it
+        sched_yield();  // to other processes that need the processor
     }
 }
 
 // Waits for bytes until the deadline (INT64_MAX = for ever) and appends them to the input. Before it
-// sleeps it looks for them as long as eager_ns.
-static enum read_status read_input(struct worker *worker, int64_t deadline_ns, int64_t eager_ns)
+// sleeps it polls for spin_ns.
+static enum read_status read_input(struct worker *worker, int64_t deadline_ns, int64_t spin_ns)
 {
     char block[65536];
     ssize_t length = receive_until(worker->descriptor, block, sizeof(block),
-                                   eager_ns > 0 ? clock_now_ns() + eager_ns : 0);
+                                   spin_ns > 0 ? clock_now_ns() + spin_ns : 0);
     if (length < 0 && errno == EAGAIN)
         return wait_for_input(worker, deadline_ns);
     if (length <= 0)
@@ -153,7 +153,7 @@ static int64_t answered_number(struct span payload)
     return strtoll(payload.data + sizeof(prefix) - 1, NULL, 10);
 }
 
-// Gives a result to the call that waits for it; one that nobody waits for any more is dropped.
+// Gives a result to the call that waits for it; one that comes too late is dropped.
 static void deliver(struct worker *worker, struct span payload)
 {
     int64_t number = answered_number(payload);
@@ -178,7 +178,7 @@ static void wait_for_answer(struct worker *worker, struct waiting_call *call, in
         }
         worker->reading = true;
         pthread_mutex_unlock(&worker->lock);
-        enum read_status status = read_input(worker, deadline_ns, EAGER_NS);
+        enum read_status status = read_input(worker, deadline_ns, SPIN_NS);
         pthread_mutex_lock(&worker->lock);
         worker->reading = false;
         worker->closed = worker->closed || status == READ_CLOSED;
@@ -234,7 +234,7 @@ static bool exchange(struct worker *worker, struct span name, value arguments, i
     return answered;
 }
 
-static bool take_result(struct tool_call *call, struct span payload)
+static bool read_result(struct tool_call *call, struct span payload)
 {
     value message, v;
     struct error error;
@@ -255,7 +255,7 @@ static bool call_remote(void *data, struct span name, struct tool_call *call)
     struct waiting_call waiting = {0};
     buffer_init(&waiting.answer, PROGRAM_MESSAGE_MAX);
     bool answered = exchange(worker, name, call->arguments, call->deadline_ns, &waiting);
-    bool ok = answered && take_result(call, buffer_span(&waiting.answer));
+    bool ok = answered && read_result(call, buffer_span(&waiting.answer));
     if (!answered)
         tool_call_fail(call, SPAN(TOOL_LATE));
     buffer_release(&waiting.answer);

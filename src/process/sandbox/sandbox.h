@@ -13,7 +13,11 @@ struct sandbox_report {
 // All mechanisms in their order. 0 or negative errno; on failure the process must not run programs.
 int sandbox_lock(size_t memory_limit, struct sandbox_report *ret_report);
 
-// Each by itself.
+// --- sandbox_limits.c: resource limits ---
 int sandbox_limit_resources(size_t memory_limit);  // address space, no core files, no new files
-int sandbox_deny_files(bool *ret_available);       // Landlock: no right on any path
-int sandbox_filter_calls(void);                    // seccomp: everything not listed gives EPERM
+
+// --- sandbox_landlock.c: Landlock ---
+int sandbox_deny_files(bool *ret_available);  // no right on any path
+
+// --- sandbox_seccomp.c: seccomp ---
+int sandbox_filter_calls(void);  // everything not listed gives EPERM

@@ -114,7 +114,7 @@ static int parse_options(int argc, char **argv, struct eval_options *options)
         return EXIT_USAGE + 1;
     }
     if (!session_name_valid(span_from(options->session))) {
-        fprintf(stderr, "cadre eval: %s\n", RENDER_BAD_SESSION_NAME);
+        fprintf(stderr, "cadre eval: %s\n", SESSION_NAME_RULE);
         return EXIT_USAGE + 1;
     }
     return read_code(argv[optind], &options->code) ? 0 : EXIT_USAGE + 1;

@@ -167,7 +167,7 @@ static void command_backtrace(struct repl *repl, char *arguments)
     CLEANUP_BUFFER struct buffer shown;
     buffer_init(&shown, BUFFER_DEFAULT_LIMIT);
     if (value_is_nil(error))
-        buffer_append_text(&shown, RENDER_NO_ERROR);
+        buffer_append_text(&shown, SESSION_NO_ERROR_TEXT);
     else
         render_frames(&shown, map_get(error, "frames"), 0, INT64_MAX, "");
     if (shown.length > 0 && buffer_text(&shown)[0] == '\n')

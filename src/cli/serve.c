@@ -314,18 +314,13 @@ static void release_server(struct server *server)
     libevent_global_shutdown();
 }
 
-// While the answer to the only request is near, the loop looks for events instead of waiting for
-// them.
-static bool is_answer_near(const struct server *server)
-{
-    return mcp_server_active_calls(server->mcp) == 1 && session_should_busy_poll(server->sessions);
-}
-
 static void run_loop(const struct server *server)
 {
     int flags;
     do {
-        flags = is_answer_near(server) ? EVLOOP_NONBLOCK : EVLOOP_ONCE;
+        bool poll =
+            session_should_busy_poll(server->sessions, mcp_server_active_calls(server->mcp));
+        flags = poll ? EVLOOP_NONBLOCK : EVLOOP_ONCE;
     } while (event_base_loop(server->base, flags) == 0 && !event_base_got_break(server->base));
 }
 

@@ -53,8 +53,8 @@ static struct worker *dispensable_postmortem(struct session *session, const stru
 
 static bool is_needed(const struct session *session, const struct worker *snapshot)
 {
-    return snapshot->number == session->current ||
-           snapshot->number == lineage_parent(session, session->current);
+    return snapshot->number == session->lineage.current ||
+           snapshot->number == lineage_parent(session, session->lineage.current);
 }
 
 static struct worker *oldest_snapshot(struct session *session)
@@ -78,7 +78,7 @@ static struct worker *densest_snapshot(struct session *session)
         struct worker *after = worker_next_snapshot(session, snapshot->number);
         if (after && !is_needed(session, snapshot)) {
             int64_t gap = after->number - before->number;
-            int64_t age = session->evaluations - snapshot->number;
+            int64_t age = session->lineage.evaluations - snapshot->number;
             if (!densest || gap * its_age < least_gap * age) {
                 densest = snapshot;
                 least_gap = gap;

@@ -1,6 +1,4 @@
 // What the supervisor knows of a session, as values.
-#include <errno.h>
-
 #include "base/clock.h"
 #include "process/proc.h"
 #include "session/internal.h"
@@ -60,7 +58,7 @@ static value snapshot_map(const struct session *session, struct worker *worker, 
     int64_t parent = lineage_parent(session, worker->number);
     if (parent >= 0)
         map = put_integer(region, map, "parent", parent);
-    map = put(region, map, "current", value_boolean(worker->number == session->current));
+    map = put(region, map, "current", value_boolean(worker->number == session->lineage.current));
     return measure ? put_memory(region, map, worker->process.pid) : map;
 }
 
@@ -99,54 +97,22 @@ value session_info(struct session_manager *manager, const char *name, bool measu
     map = put(region, map, "name", value_string_text(region, session->name));
     map = put(region, map, "state", value_string_text(region, session_state_name(session->state)));
     map = put_integer(region, map, "pid", pid);
-    map = put_copy(region, map, "package", session->agent_state, "package");
-    map = put_copy(region, map, "package_label", session->agent_state, "package_label");
-    map = put_integer(region, map, "evaluations", session->evaluations);
-    map = put_integer(region, map, "evaluation", session->current);
+    map = put_copy(region, map, "package", session->agent.state, "package");
+    map = put_copy(region, map, "package_label", session->agent.state, "package_label");
+    map = put_integer(region, map, "evaluations", session->lineage.evaluations);
+    map = put_integer(region, map, "evaluation", session->lineage.current);
     map = put_integer(region, map, "errors", session->history.last_id);
-    map = put_integer(region, map, "queued", (int64_t)session->queue_length);
-    map = put_copy(region, map, "live_bytes", session->agent_state, "live_bytes");
+    map = put_integer(region, map, "queued", (int64_t)session->queue.length);
+    map = put_copy(region, map, "live_bytes", session->agent.state, "live_bytes");
     map = put_integer(region, map, "heap_mb", manager->config.heap_mb);
-    map = put_copy(region, map, "threads", session->agent_state, "threads");
-    map = put_copy(region, map, "systems", session->agent_state, "systems");
-    map = put_copy(region, map, "sbcl", session->hello, "sbcl");
-    map = put_copy(region, map, "probes", session->hello, "probes");
+    map = put_copy(region, map, "threads", session->agent.state, "threads");
+    map = put_copy(region, map, "systems", session->agent.state, "systems");
+    map = put_copy(region, map, "sbcl", session->agent.hello, "sbcl");
+    map = put_copy(region, map, "probes", session->agent.hello, "probes");
     map = put(region, map, "limits", limits_map(region, &session->limits));
     if (measure && pid)
         map = put(region, map, "head", put_memory(region, map_new(region), pid));
     return parked_vectors(session, measure, region, map);
-}
-
-// --- limits --------------------------------------------------------------------------------------
-
-int session_limits_get(struct session_manager *manager, const char *name,
-                       struct session_limits *ret_limits)
-{
-    struct session *session = manager_find(manager, name);
-    if (!session)
-        return -ENOENT;
-    *ret_limits = session->limits;
-    return 0;
-}
-
-int session_limits_set(struct session_manager *manager, const char *name,
-                       const struct session_limits *limits)
-{
-    struct session *session = manager_find(manager, name);
-    if (!session)
-        return -ENOENT;
-    session->limits = *limits;
-    if (session->open) {
-        capture_set_limit(&session->output, (size_t)limits->max_output);
-        capture_set_limit(&session->errors, (size_t)limits->max_output);
-    }
-    snapshot_evict(session);
-    return 0;
-}
-
-unsigned session_heap_mb(struct session_manager *manager)
-{
-    return manager->config.heap_mb;
 }
 
 // --- errors --------------------------------------------------------------------------------------
@@ -177,4 +143,9 @@ value session_error(struct session_manager *manager, const char *name, int64_t i
     const struct error_record *record =
         error_history_find(&session->history, id ? id : session->history.last_error);
     return record ? error_map(session, record, region) : value_nil();
+}
+
+unsigned session_heap_mb(struct session_manager *manager)
+{
+    return manager->config.heap_mb;
 }

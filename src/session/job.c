@@ -1,4 +1,5 @@
-// A request on its way: copied when submitted, sent when its turn comes, answered once.
+#include "session/job.h"
+
 #include <string.h>
 
 #include "base/assert.h"
@@ -11,6 +12,24 @@
 #include "value/text/json.h"
 
 enum { PROGRESS_FIRST_MS = 1000, PROGRESS_NEXT_MS = 500 };
+
+// The frame's text, all but the limits, which are those in force when it is sent. Its size is known
+// when it is submitted, and it is written once.
+static void write_request(struct job *job, value params)
+{
+    struct buffer *text = &job->request;
+    buffer_init(text, SESSION_REQUEST_MAX);
+    if (value_is_map(params) && map_count(params) > 0) {
+        json_write(text, params, 0, NULL);
+        if (text->failed)
+            return;
+        text->data[text->length - 1] = ',';  // in place of the brace
+    } else {
+        buffer_append_byte(text, '{');
+    }
+    buffer_append_text(text, "\"op\":");
+    json_write_string(text, span_from(job->op ? job->op : ""));
+}
 
 struct job *job_new(struct session_manager *manager, const struct session_request *request)
 {
@@ -33,11 +52,7 @@ struct job *job_new(struct session_manager *manager, const struct session_reques
     job->reply = request->reply;
     job->progress = request->progress;
     job->data = request->data;
-    buffer_init(&job->params, SESSION_REQUEST_MAX);
-    if (value_is_map(request->params))
-        json_write(&job->params, request->params, 0, NULL);
-    else
-        buffer_append_text(&job->params, "{}");
+    write_request(job, request->params);
     return job;
 }
 
@@ -49,10 +64,10 @@ struct job *job_new_system(const char *name, const char *directories)
     job->op = memory_copy_string("load-system");
     job->label = memory_copy_string(name);
     job->timeout = -1;
-    buffer_init(&job->params, SESSION_REQUEST_MAX);
-    buffer_append_text(&job->params, "{\"system\":");
-    json_write_string(&job->params, span_from(name));
-    buffer_append_format(&job->params, ",\"directories\":%s}", directories ? directories : "[]");
+    buffer_init(&job->request, SESSION_REQUEST_MAX);
+    buffer_append_text(&job->request, "{\"op\":\"load-system\",\"system\":");
+    json_write_string(&job->request, span_from(name));
+    buffer_append_format(&job->request, ",\"directories\":%s", directories ? directories : "[]");
     return job;
 }
 
@@ -60,7 +75,7 @@ void job_free(struct session_manager *manager, struct job *job)
 {
     if (job->region)
         manager_return_region(manager, job->region);
-    buffer_release(&job->params);
+    buffer_release(&job->request);
     memory_free(job->name);
     memory_free(job->op);
     memory_free(job->label);
@@ -81,41 +96,41 @@ struct region *job_region(struct session_manager *manager, struct job *job)
 void job_enqueue(struct session *session, struct job *job)
 {
     job->session = session;
-    *session->queue_end = job;
-    session->queue_end = &job->next;
-    session->queue_length++;
+    *session->queue.end = job;
+    session->queue.end = &job->next;
+    session->queue.length++;
 }
 
 void job_requeue(struct session *session, struct job *job)
 {
     job->session = session;
-    job->next = session->queue;
-    session->queue = job;
+    job->next = session->queue.first;
+    session->queue.first = job;
     if (!job->next)
-        session->queue_end = &job->next;
-    session->queue_length++;
+        session->queue.end = &job->next;
+    session->queue.length++;
 }
 
 static struct job *unlink_queued(struct session *session, struct job **link)
 {
     struct job *job = *link;
     *link = job->next;
-    if (session->queue_end == &job->next)
-        session->queue_end = link;
+    if (session->queue.end == &job->next)
+        session->queue.end = link;
     job->next = NULL;
-    session->queue_length--;
+    session->queue.length--;
     return job;
 }
 
 struct job *job_dequeue(struct session *session)
 {
-    CHECK(session->queue);
-    return unlink_queued(session, &session->queue);
+    CHECK(session->queue.first);
+    return unlink_queued(session, &session->queue.first);
 }
 
 bool job_remove_queued(struct session *session, uint64_t ticket)
 {
-    for (struct job **link = &session->queue; *link; link = &(*link)->next) {
+    for (struct job **link = &session->queue.first; *link; link = &(*link)->next) {
         if ((*link)->ticket == ticket) {
             job_free(session->manager, unlink_queued(session, link));
             return true;
@@ -186,34 +201,35 @@ static void write_advice(struct buffer *text, const char *name, const char *advi
     json_write_string(text, span_from(advice));
 }
 
-void job_send(struct job *job, struct channel *channel)
+static void write_limits(struct buffer *text, const struct job *job)
 {
-    struct session *session = job->session;
-    const struct session_limits *limits = &session->limits;
-    const struct session_advice *advice = &session->manager->config.advice;
-    struct buffer text;
-    buffer_init(&text, SESSION_REQUEST_MAX + 4096);
-    buffer_append_text(&text, "{\"op\":");
-    json_write_string(&text, span_from(job->op));
-    buffer_append_format(&text,
+    const struct session_limits *limits = &job->session->limits;
+    const struct session_advice *advice = &job->session->manager->config.advice;
+    buffer_append_format(text,
                          ",\"limits\":{\"timeout\":%lld,\"max_output\":%lld,\"max_memory\":%lld,"
                          "\"max_frames\":%lld",
                          (long long)job->timeout, (long long)limits->max_output,
                          (long long)limits->max_memory, (long long)limits->max_frames);
-    write_advice(&text, "raise_timeout", advice->raise_timeout);
-    write_advice(&text, "raise_memory", advice->raise_memory);
-    buffer_append_byte(&text, '}');
-    struct span params = buffer_span(&job->params);
-    if (params.length > 2)
-        buffer_append_byte(&text, ',');
-    buffer_append(&text, params.data + 1, params.length - 1);
-    CHECK(!text.failed);
+    write_advice(text, "raise_timeout", advice->raise_timeout);
+    write_advice(text, "raise_memory", advice->raise_memory);
+    buffer_append_text(text, "}}");
+}
+
+void job_send(struct job *job, struct channel *channel)
+{
+    enum { LIMITS_BYTES = 4096 };
+    struct session *session = job->session;
+    size_t length = job->request.length;
+    job->request.limit = SESSION_REQUEST_MAX + LIMITS_BYTES;
+    write_limits(&job->request, job);
+    CHECK(!job->request.failed);
     memory_free(job->package_before);
-    struct span package = map_get_string(session->agent_state, "package_label");
+    struct span package = map_get_string(session->agent.state, "package_label");
     job->package_before = memory_copy_text(package.data, package.length);
-    job->message_number = session_send(session, channel, CHANNEL_REQUEST, buffer_span(&text));
-    session->used_ns = clock_now_ns();
-    buffer_release(&text);
+    job->message_number =
+        session_send(session, channel, CHANNEL_REQUEST, buffer_span(&job->request));
+    buffer_truncate(&job->request, length);  // it may have to be sent again
+    session->times.used_ns = clock_now_ns();
     session_set_timer(session, job->timeout > 0 ? job->timeout * 1000 : -1);
 }
 
@@ -273,7 +289,7 @@ void job_classify_exit(struct job *job, const struct process_exit *exit, bool ki
     CLEANUP_BUFFER struct buffer runtime_text;
     buffer_init(&runtime_text, BUFFER_DEFAULT_LIMIT);
     capture_last(&session->errors, &runtime_text);
-    struct failure_facts facts = {
+    struct process_failure_facts facts = {
         .exit = *exit,
         .exit_notice = job->exit_notice,
         .runtime_text = buffer_span(&runtime_text),
@@ -289,5 +305,5 @@ void job_classify_exit(struct job *job, const struct process_exit *exit, bool ki
     };
     job->result = value_nil();
     job->has_failure = true;
-    failure_classify(&facts, &job->failure);
+    process_failure_classify(&facts, &job->failure);
 }

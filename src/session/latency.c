@@ -1,14 +1,18 @@
-// Busy-poll instead of epoll_wait while a short evaluation runs: it takes less time than an idle
-// processor needs to fall asleep and wake up again.
-//
-// Polling occupies a processor. On a machine with one processor, or a busy one, it may be the one that
-// the head needs; there the kernel schedules better. So a poll is a miss when the head has not read the
-// request in time, or when another process used our processor in between. After a miss some requests
-// are waited for asleep, twice as many with each further miss (exponential back-off).
+#include "session/latency.h"
+
 #include <sched.h>
 
 #include "base/clock.h"
 #include "session/internal.h"
+
+// --- busy-poll -----------------------------------------------------------------------------------
+// Instead of epoll_wait while a short evaluation runs: it takes less time than an idle processor needs
+// to fall asleep and wake up again.
+//
+// Polling occupies a processor. On a machine with one processor, or a busy one, it may be the one that
+// the head needs; there the kernel schedules better. So a poll is a miss when the head has not read
+// the request in time, or when another process used our processor in between. After a miss some
+// requests are waited for asleep, twice as many with each further miss (exponential back-off).
 
 enum {
     READ_WITHIN_NS = 150 * 1000,    // an idle processor wakes up within 50 us, more on a slow day
@@ -18,47 +22,49 @@ enum {
     POLL_MISSES_MAX = 6,
 };
 
-uint64_t busy_poll_first_ticket(void)
+void busy_poll_init(struct busy_poll *busy_poll)
 {
     cpu_set_t processors;
     bool many =
         sched_getaffinity(0, sizeof(processors), &processors) == 0 && CPU_COUNT(&processors) > 1;
-    return many ? 0 : UINT64_MAX;
+    *busy_poll = (struct busy_poll){.from_ticket = many ? 0 : UINT64_MAX};
 }
 
 static bool is_polled_for(const struct session *session, const struct job *job, int64_t now_ns)
 {
-    return job->ticket >= session->manager->poll_from_ticket &&
-           job->started_ns - session->snapped_ns > WARM_UP_NS &&
+    return job->ticket >= session->manager->busy_poll.from_ticket &&
+           job->started_ns - session->times.snapped_ns > WARM_UP_NS &&
            now_ns - job->started_ns < POLL_FOR_NS;
 }
 
-static void poll_missed(struct session_manager *manager, const struct job *job)
+static void poll_missed(struct busy_poll *busy_poll, const struct job *job)
 {
-    if (manager->poll_misses < POLL_MISSES_MAX)
-        manager->poll_misses++;
-    manager->poll_from_ticket = job->ticket + (1U << manager->poll_misses);
+    if (busy_poll->misses < POLL_MISSES_MAX)
+        busy_poll->misses++;
+    busy_poll->from_ticket = job->ticket + (1U << busy_poll->misses);
 }
 
-static bool poll_once(struct session_manager *manager, struct session *session, int64_t now_ns)
+static bool poll_once(struct busy_poll *busy_poll, struct session *session, int64_t now_ns)
 {
     const struct job *job = session->job;
     bool interrupted =
-        manager->last_poll_ns > job->started_ns && now_ns - manager->last_poll_ns > POLL_GAP_NS;
+        busy_poll->last_ns > job->started_ns && now_ns - busy_poll->last_ns > POLL_GAP_NS;
     bool is_due = now_ns - job->started_ns > READ_WITHIN_NS;
-    manager->last_poll_ns = now_ns;
+    busy_poll->last_ns = now_ns;
     if (!interrupted && !(is_due && channel_is_unread(&session->main, job->message_number)))
         return true;
-    poll_missed(manager, job);
+    poll_missed(busy_poll, job);
     return false;
 }
 
-bool session_should_busy_poll(struct session_manager *manager)
+bool session_should_busy_poll(struct session_manager *manager, size_t active_calls)
 {
+    if (active_calls != 1)
+        return false;
     int64_t now_ns = clock_now_ns();
     for (struct session *session = manager->sessions; session; session = session->next) {
         if (session->state == STATE_RUNNING && is_polled_for(session, session->job, now_ns) &&
-            poll_once(manager, session, now_ns))
+            poll_once(&manager->busy_poll, session, now_ns))
             return true;
     }
     return false;
@@ -67,26 +73,47 @@ bool session_should_busy_poll(struct session_manager *manager)
 void busy_poll_hit(const struct session *session, const struct job *job)
 {
     if (is_polled_for(session, job, clock_now_ns()))
-        session->manager->poll_misses = 0;
+        session->manager->busy_poll.misses = 0;
 }
 
 bool busy_poll_disabled(const struct session_manager *manager)
 {
-    return manager->last_ticket + 1 < manager->poll_from_ticket;
+    return manager->last_ticket + 1 < manager->busy_poll.from_ticket;
 }
 
-// --- a request is about to come ------------------------------------------------------------------
+// --- pre-wake ------------------------------------------------------------------------------------
 
-// False alarms must not fill the socket of a head that does not read: one in a while is enough.
+// False alarms must not fill the socket of a head that does not read: one in a second is enough.
 void session_prewake_head(struct session *session)
 {
-    enum { WHILE_NS = 1000000000 };
-    bool is_ready = session->state == STATE_IDLE && !session->finalizing && !session->handling;
+    enum { AGAIN_NS = 1000000000 };
+    const struct session_times *times = &session->times;
     int64_t now = clock_now_ns();
-    bool is_alerted =
-        session->prewake_ns > session->used_ns && now - session->prewake_ns < WHILE_NS;
-    if (!is_ready || is_alerted || session->main.outgoing.length > 0)
+    bool is_ready =
+        session->state == STATE_IDLE && !session->finalizer.running && !session->handling;
+    bool is_awake = times->prewake_ns > times->used_ns && now - times->prewake_ns < AGAIN_NS;
+    if (!is_ready || is_awake || session->main.outgoing.length > 0)
         return;
-    session->prewake_ns = now;
+    session->times.prewake_ns = now;
     session_send(session, &session->main, CHANNEL_PREWAKE, SPAN(""));
+}
+
+void session_prewake(struct session_manager *manager)
+{
+    struct session *latest = manager->sessions;
+    for (struct session *session = latest; session; session = session->next) {
+        if (session->times.used_ns > latest->times.used_ns)
+            latest = session;
+    }
+    if (latest && !busy_poll_disabled(manager))
+        session_prewake_head(latest);
+}
+
+// --- snapshot delay ------------------------------------------------------------------------------
+
+// Where processors are few, the client may need the head's to read its reply.
+int snapshot_delay_us(const struct session_manager *manager)
+{
+    enum { CLIENT_FIRST_US = 100 };
+    return busy_poll_disabled(manager) ? CLIENT_FIRST_US : 0;
 }

@@ -9,21 +9,23 @@ enum { LINEAGE_WALK_MAX = 1 << 20 };
 int64_t lineage_parent(const struct session *session, int64_t number)
 {
     int64_t parent;
-    if (number < 0 || (uint64_t)number >= session->lineage.length / sizeof(parent))
+    if (number < 0 || (uint64_t)number >= session->lineage.parents.length / sizeof(parent))
         return -1;
-    memcpy(&parent, session->lineage.data + (size_t)number * sizeof(parent), sizeof(parent));
+    memcpy(&parent, session->lineage.parents.data + (size_t)number * sizeof(parent),
+           sizeof(parent));
     return parent;
 }
 
 void lineage_set_parent(struct session *session, int64_t number, int64_t parent)
 {
     int64_t none = -1;
-    while ((uint64_t)number >= session->lineage.length / sizeof(none)) {
-        buffer_append(&session->lineage, &none, sizeof(none));
-        if (session->lineage.failed)
+    while ((uint64_t)number >= session->lineage.parents.length / sizeof(none)) {
+        buffer_append(&session->lineage.parents, &none, sizeof(none));
+        if (session->lineage.parents.failed)
             return;
     }
-    memcpy(session->lineage.data + (size_t)number * sizeof(parent), &parent, sizeof(parent));
+    memcpy(session->lineage.parents.data + (size_t)number * sizeof(parent), &parent,
+           sizeof(parent));
 }
 
 bool lineage_has_ancestor(const struct session *session, int64_t number, int64_t ancestor)

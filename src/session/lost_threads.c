@@ -27,8 +27,8 @@ static void keep_lost_threads(struct session *session, value names)
     struct buffer text;
     buffer_init(&text, 4096);
     session_thread_names(&text, names);
-    memory_free(session->lost_threads);
-    session->lost_threads = memory_copy_text(buffer_text(&text), text.length);
+    memory_free(session->pending.lost_threads);
+    session->pending.lost_threads = memory_copy_text(buffer_text(&text), text.length);
     buffer_release(&text);
 }
 
@@ -45,7 +45,7 @@ static bool contains_text(value texts, struct span text)
 value session_collect_lost_threads(struct session *session, value message)
 {
     value lost =
-        import_texts(session->scratch, map_get(session->agent_state, "threads"), LOST_THREADS_MAX);
+        import_texts(session->scratch, map_get(session->agent.state, "threads"), LOST_THREADS_MAX);
     value known =
         import_texts(session->scratch, map_get(message, "lost_threads"), LOST_THREADS_MAX);
     for (size_t i = 0; i < vector_count(known); i++)

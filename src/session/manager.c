@@ -71,7 +71,7 @@ int session_manager_new(struct event_base *base, const struct session_config *co
     struct session_manager *manager = memory_alloc_zero(sizeof(*manager));
     manager->base = base;
     manager->guardian_fd = -1;
-    manager->poll_from_ticket = busy_poll_first_ticket();
+    busy_poll_init(&manager->busy_poll);
     manager->shapes = region_new(SIZE_MAX);
     copy_config(manager, config);
     snprintf(manager->id, sizeof(manager->id), "%d-%016llx", (int)getpid(), random);
@@ -118,7 +118,7 @@ static void session_end_now(struct session *session, int64_t until_ms)
     session->job = NULL;
     if (job)
         job_free(session->manager, job);
-    while (session->queue)
+    while (session->queue.first)
         job_free(session->manager, job_dequeue(session));
     session_kill_all(session);
     while (session->workers) {
@@ -249,7 +249,7 @@ static struct session *find(struct session_manager *manager, const char *name)
     return NULL;
 }
 
-static struct session *add(struct session_manager *manager, const char *name)
+struct session *manager_add(struct session_manager *manager, const char *name)
 {
     struct session *session = session_new(manager, name);
     struct session **end = &manager->sessions;
@@ -260,14 +260,14 @@ static struct session *add(struct session_manager *manager, const char *name)
     return session;
 }
 
-// "main" is there as soon as somebody asks for it; it costs no process.
+// "main" exists as soon as it is asked for; it costs no process.
 struct session *manager_find(struct session_manager *manager, const char *name)
 {
     if (!name)
         name = "main";
     struct session *session = find(manager, name);
     if (!session && strcmp(name, "main") == 0)
-        session = add(manager, name);
+        session = manager_add(manager, name);
     return session;
 }
 
@@ -284,6 +284,15 @@ value session_names(struct session_manager *manager, struct region *region)
             names = vector_push(region, names, value_string_text(region, session->name));
     }
     return names;
+}
+
+void session_unknown_text(struct session_manager *manager, const char *name, struct buffer *text)
+{
+    buffer_append_format(text, "Unknown session \"%s\". Known sessions: main", name);
+    for (struct session *session = manager->sessions; session; session = session->next) {
+        if (strcmp(session->name, "main") != 0)
+            buffer_append_format(text, ", %s", session->name);
+    }
 }
 
 // --- closing -------------------------------------------------------------------------------------
@@ -313,135 +322,4 @@ void session_unlink_closed(struct session *session)
         link = &(*link)->next;
     *link = session->next;
     session_free(session);
-}
-
-// --- requests ------------------------------------------------------------------------------------
-
-static void refuse_unknown(struct session_manager *manager, struct job *job)
-{
-    struct buffer known;
-    buffer_init(&known, 1024);
-    buffer_append_text(&known, "main");
-    for (struct session *session = manager->sessions; session; session = session->next) {
-        if (strcmp(session->name, "main") != 0)
-            buffer_append_format(&known, ", %s", session->name);
-    }
-    job_refuse(manager, job, "unknown-session", "Unknown session \"%s\". Known sessions: %s",
-               job->name, buffer_text(&known));
-    buffer_release(&known);
-}
-
-// The session of a request, made when it may be; NULL: the request was refused.
-static struct session *session_for(struct session_manager *manager, struct job *job, bool create)
-{
-    if (!session_name_valid(span_from(job->name))) {
-        job_refuse(manager, job, "invalid-argument",
-                   "Invalid session name \"%.100s\": 1 to 32 characters a-z, 0-9, '.', '_', '-', "
-                   "the first one a letter or digit.",
-                   job->name);
-        return NULL;
-    }
-    struct session *session = manager_find(manager, job->name);
-    if (session)
-        return session;
-    if (!create) {
-        refuse_unknown(manager, job);
-        return NULL;
-    }
-    if (manager->session_count >= manager->config.max_sessions) {
-        job_refuse(manager, job, "too-many-sessions",
-                   "There are %u sessions already; close-session ends one.",
-                   manager->session_count);
-        return NULL;
-    }
-    session = add(manager, job->name);
-    session_notice(session, "session \"%s\" was started", session->name);
-    return session;
-}
-
-uint64_t session_submit(struct session_manager *manager, const struct session_request *request)
-{
-    struct job *job = job_new(manager, request);
-    uint64_t ticket = job->ticket;
-    if (job->params.failed) {
-        job_refuse(manager, job, "request-too-large", "The request is larger than %d MiB.",
-                   SESSION_REQUEST_MAX >> 20);
-        return ticket;
-    }
-    struct session *session = session_for(manager, job, request->create);
-    if (!session)
-        return ticket;
-    if (session->queue_length >= manager->config.max_queue) {
-        job_refuse(manager, job, "busy", "%u requests are already waiting for session \"%s\".",
-                   manager->config.max_queue, session->name);
-        return ticket;
-    }
-    job_enqueue(session, job);
-    if (!session->handling)
-        session_handle(session, &(struct session_event){.kind = EVENT_REQUEST});
-    return ticket;
-}
-
-void session_prewake(struct session_manager *manager)
-{
-    struct session *latest = manager->sessions;
-    for (struct session *session = latest; session; session = session->next) {
-        if (session->used_ns > latest->used_ns)
-            latest = session;
-    }
-    if (latest && !busy_poll_disabled(manager))
-        session_prewake_head(latest);
-}
-
-static void stop_running(struct session *session, enum job_stop stop)
-{
-    struct job *job = session->job;
-    if (stop == STOP_CANCEL)
-        job->cancelled = true;
-    if (job->stop == STOP_NONE)
-        job->stop = stop;
-    if (!session->handling)
-        session_handle(session, &(struct session_event){.kind = EVENT_CANCEL});
-}
-
-void session_cancel(struct session_manager *manager, uint64_t ticket)
-{
-    for (struct job *job = manager->refused; job; job = job->next) {
-        if (job->ticket == ticket)
-            job->cancelled = true;
-    }
-    for (struct session *session = manager->sessions; session; session = session->next) {
-        if (session->job && session->job->ticket == ticket) {
-            stop_running(session, STOP_CANCEL);
-            return;
-        }
-        if (job_remove_queued(session, ticket))
-            return;
-    }
-}
-
-void session_interrupt(struct session_manager *manager, uint64_t ticket)
-{
-    for (struct session *session = manager->sessions; session; session = session->next) {
-        if (session->job && session->job->ticket == ticket)
-            stop_running(session, STOP_INTERRUPT);
-    }
-}
-
-bool session_progress(struct session_manager *manager, uint64_t ticket,
-                      struct session_progress *ret_progress)
-{
-    for (struct session *session = manager->sessions; session; session = session->next) {
-        struct job *job = session->job;
-        if (!job || job->ticket != ticket) {
-            job = session->queue;
-            while (job && job->ticket != ticket)
-                job = job->next;
-        }
-        if (job) {
-            job_progress(session, job, ret_progress);
-            return true;
-        }
-    }
-    return false;
 }

@@ -15,13 +15,13 @@ void session_notice(struct session *session, const char *format, ...)
     va_start(arguments, format);
     char *text = memory_format_list(NOTICE_MAX, format, arguments);
     va_end(arguments);
-    if (session->notice_count == SESSION_NOTICES) {
-        memory_free(session->notices[0]);
-        memmove(&session->notices[0], &session->notices[1],
-                (SESSION_NOTICES - 1) * sizeof(session->notices[0]));
-        session->notice_count--;
+    if (session->pending.notice_count == SESSION_NOTICES) {
+        memory_free(session->pending.notices[0]);
+        memmove(&session->pending.notices[0], &session->pending.notices[1],
+                (SESSION_NOTICES - 1) * sizeof(session->pending.notices[0]));
+        session->pending.notice_count--;
     }
-    session->notices[session->notice_count++] = text;
+    session->pending.notices[session->pending.notice_count++] = text;
 }
 
 // --- the end of a head ---------------------------------------------------------------------------
@@ -30,8 +30,8 @@ void session_wake_notice(struct session *session, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    memory_free(session->wake_notice);
-    session->wake_notice = memory_format_list(WAKE_NOTICE_MAX, format, arguments);
+    memory_free(session->wake.notice);
+    session->wake.notice = memory_format_list(WAKE_NOTICE_MAX, format, arguments);
     va_end(arguments);
 }
 

@@ -14,18 +14,18 @@ static bool contains(struct span text, const char *part)
 
 // --- texts ---------------------------------------------------------------------------------------
 
-void failure_format_seconds(int64_t seconds, char *text, size_t size)
+void process_failure_format_seconds(int64_t seconds, char *text, size_t size)
 {
     snprintf(text, size, "%lld %s", (long long)seconds, seconds == 1 ? "second" : "seconds");
 }
 
-void failure_interrupted_message(int64_t elapsed_ms, char *text, size_t size)
+void process_failure_interrupted_message(int64_t elapsed_ms, char *text, size_t size)
 {
     snprintf(text, size, "The evaluation was interrupted after %.1f seconds.",
              (double)elapsed_ms / 1000);
 }
 
-__attribute__((format(printf, 2, 3))) static void message_add(struct failure *failure,
+__attribute__((format(printf, 2, 3))) static void message_add(struct process_failure *failure,
                                                               const char *format, ...)
 {
     size_t length = strlen(failure->message);
@@ -35,7 +35,8 @@ __attribute__((format(printf, 2, 3))) static void message_add(struct failure *fa
     va_end(arguments);
 }
 
-static void reason_of_exit(const struct failure_facts *facts, struct failure *failure)
+static void reason_of_exit(const struct process_failure_facts *facts,
+                           struct process_failure *failure)
 {
     if (!facts->exit.known)
         snprintf(failure->reason, sizeof(failure->reason), "the process ended");
@@ -47,7 +48,8 @@ static void reason_of_exit(const struct failure_facts *facts, struct failure *fa
                  facts->exit.code);
 }
 
-static void classify_stopped(const struct failure_facts *facts, struct failure *failure)
+static void classify_stopped(const struct process_failure_facts *facts,
+                             struct process_failure *failure)
 {
     bool timeout = facts->stop == FAILURE_STOP_TIMEOUT;
     failure->type = timeout ? "EVALUATION-TIMEOUT" : "EVALUATION-INTERRUPTED";
@@ -56,13 +58,14 @@ static void classify_stopped(const struct failure_facts *facts, struct failure *
     if (timeout) {
         char seconds[48];
         const char *raise = facts->raise_timeout ? facts->raise_timeout : "configure-limits";
-        failure_format_seconds(facts->timeout, seconds, sizeof(seconds));
+        process_failure_format_seconds(facts->timeout, seconds, sizeof(seconds));
         message_add(failure,
                     "Evaluation exceeded the timeout of %s. Possibly an infinite loop or an "
                     "expensive computation%s%s%s.",
                     seconds, *raise ? "; " : "", raise, *raise ? " raises the timeout" : "");
     } else {
-        failure_interrupted_message(facts->elapsed_ms, failure->message, sizeof(failure->message));
+        process_failure_interrupted_message(facts->elapsed_ms, failure->message,
+                                            sizeof(failure->message));
     }
     double elapsed = (double)facts->elapsed_ms / 1000;
     if (facts->killed_by_us) {
@@ -76,7 +79,8 @@ static void classify_stopped(const struct failure_facts *facts, struct failure *
     }
 }
 
-static void classify_heap(const struct failure_facts *facts, struct failure *failure)
+static void classify_heap(const struct process_failure_facts *facts,
+                          struct process_failure *failure)
 {
     failure->type = "HEAP-EXHAUSTED";
     failure->code = "heap-exhausted";
@@ -86,7 +90,8 @@ static void classify_heap(const struct failure_facts *facts, struct failure *fai
     snprintf(failure->reason, sizeof(failure->reason), "the Lisp heap was exhausted");
 }
 
-static void classify_signal(const struct failure_facts *facts, struct failure *failure)
+static void classify_signal(const struct process_failure_facts *facts,
+                            struct process_failure *failure)
 {
     const char *name = sigabbrev_np(facts->exit.code);
     failure->type = "PROCESS-KILLED";
@@ -99,7 +104,8 @@ static void classify_signal(const struct failure_facts *facts, struct failure *f
 
 enum { EXIT_CHANNEL_LOST = 99 };
 
-static void classify_exit(const struct failure_facts *facts, struct failure *failure)
+static void classify_exit(const struct process_failure_facts *facts,
+                          struct process_failure *failure)
 {
     failure->type = "PROCESS-EXIT";
     failure->code = "process-exit";
@@ -118,7 +124,7 @@ static void classify_exit(const struct failure_facts *facts, struct failure *fai
     }
 }
 
-static void classify_broken(struct failure *failure)
+static void classify_broken(struct process_failure *failure)
 {
     failure->type = "SESSION-UNUSABLE";
     failure->code = "unusable";
@@ -129,9 +135,10 @@ static void classify_broken(struct failure *failure)
              "the evaluation left the image unusable (the control protocol was broken)");
 }
 
-void failure_classify(const struct failure_facts *facts, struct failure *ret_failure)
+void process_failure_classify(const struct process_failure_facts *facts,
+                              struct process_failure *ret_failure)
 {
-    struct failure failure = {.exit_code = -1};
+    struct process_failure failure = {.exit_code = -1};
     if (facts->exit.known && facts->exit.signaled)
         failure.signal = facts->exit.code;
     else if (facts->exit.known)

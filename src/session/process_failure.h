@@ -17,7 +17,7 @@ struct exit_notice {
 
 enum failure_stop { FAILURE_STOP_NONE, FAILURE_STOP_TIMEOUT, FAILURE_STOP_INTERRUPT };
 
-struct failure_facts {
+struct process_failure_facts {
     struct process_exit exit;
     struct exit_notice exit_notice;
     struct span runtime_text;   // the last bytes of standard error
@@ -32,7 +32,7 @@ struct failure_facts {
 
 enum { FAILURE_MESSAGE_SIZE = 768, FAILURE_REASON_SIZE = 160 };
 
-struct failure {
+struct process_failure {
     const char *type;   // "PROCESS-EXIT"
     const char *code;   // "process-exit"
     const char *cause;  // of the rollback: "exit"
@@ -43,8 +43,9 @@ struct failure {
     bool by_runtime;                   // SBCL's runtime gave up, and said so
 };
 
-void failure_classify(const struct failure_facts *facts, struct failure *ret_failure);
+void process_failure_classify(const struct process_failure_facts *facts,
+                              struct process_failure *ret_failure);
 // "1 second", "30 seconds"
-void failure_format_seconds(int64_t seconds, char *text, size_t size);
+void process_failure_format_seconds(int64_t seconds, char *text, size_t size);
 // The message of an evaluation that was interrupted on request.
-void failure_interrupted_message(int64_t elapsed_ms, char *text, size_t size);
+void process_failure_interrupted_message(int64_t elapsed_ms, char *text, size_t size);

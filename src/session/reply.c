@@ -86,7 +86,7 @@ void job_refuse(struct session_manager *manager, struct job *job, const char *co
 
 void job_refuse_queued(struct session *session, const char *code, const char *message)
 {
-    while (session->queue)
+    while (session->queue.first)
         job_refuse(session->manager, job_dequeue(session), code, "%s", message);
 }
 
@@ -133,7 +133,7 @@ static value job_error(struct job *job)
     value error = error_history_import(region, map_get(job->result, "error"));
     if (job->stop == STOP_INTERRUPT && text_is(map_get(error, "code"), "timeout")) {
         char message[128];
-        failure_interrupted_message(job_elapsed_ms(job), message, sizeof(message));
+        process_failure_interrupted_message(job_elapsed_ms(job), message, sizeof(message));
         error = cadre_error(region, error, "EVALUATION-INTERRUPTED", "interrupted", message);
     }
     return error;
@@ -158,7 +158,7 @@ static value complete_error(struct session *session, struct region *region, valu
     if (id > 0)
         error = map_put_text(region, error, "id", value_integer(id));
     error = map_put_text(region, error, "evaluation",
-                         value_integer(evaluation > 0 ? evaluation : session->current));
+                         value_integer(evaluation > 0 ? evaluation : session->lineage.current));
     error = put_text(region, error, "time", time);
     return map_put_text(region, error, "frozen", value_boolean(frozen));
 }
@@ -196,10 +196,11 @@ static void add_late_error(struct buffer *lines, value error, int64_t id)
 
 void session_record_thread_error(struct session *session, struct region *region, value error)
 {
-    error = complete_error(session, region, error_history_import(region, error),
-                           error_history_next_id(&session->history), session->current, false);
+    error =
+        complete_error(session, region, error_history_import(region, error),
+                       error_history_next_id(&session->history), session->lineage.current, false);
     int64_t id = error_history_add(&session->history, error);
-    add_late_error(&session->late_errors, error, id);
+    add_late_error(&session->pending.late_errors, error, id);
 }
 
 void session_record_thread_errors(struct session *session, struct region *region, value result)
@@ -242,8 +243,8 @@ static void move_output(struct session *session, struct reply_texts *texts, bool
 {
     reply->standard_output.omitted = capture_move(&session->output, &texts->output);
     reply->standard_error.omitted = capture_move(&session->errors, &texts->raw_errors);
-    buffer_append_span(&texts->errors, buffer_span(&session->late_errors));
-    buffer_clear(&session->late_errors);
+    buffer_append_span(&texts->errors, buffer_span(&session->pending.late_errors));
+    buffer_clear(&session->pending.late_errors);
     sbcl_output_split(buffer_span(&texts->raw_errors), died, &texts->errors, &texts->runtime_log);
     if (texts->runtime_log.length > RUNTIME_LOG_BYTES)
         buffer_consume(
@@ -267,12 +268,13 @@ static void add_runtime_frames(struct reply_texts *texts, struct session_reply *
 
 static value move_notices(struct session *session, struct region *region, value result)
 {
-    value notices = vector_new(region, session->notice_count);
-    for (size_t i = 0; i < session->notice_count; i++) {
-        notices = vector_push(region, notices, value_string_text(region, session->notices[i]));
-        memory_free(session->notices[i]);
+    value notices = vector_new(region, session->pending.notice_count);
+    for (size_t i = 0; i < session->pending.notice_count; i++) {
+        notices =
+            vector_push(region, notices, value_string_text(region, session->pending.notices[i]));
+        memory_free(session->pending.notices[i]);
     }
-    session->notice_count = 0;
+    session->pending.notice_count = 0;
     value more = import_texts(region, map_get(result, "notices"), NOTICES_MAX);
     for (size_t i = 0; i < vector_count(more); i++)
         notices = vector_push(region, notices, value_retain(vector_at(more, i)));
@@ -295,23 +297,23 @@ static value rollback_map(struct session *session, struct job *job)
         static const struct import_member members[] = {{.name = "cause"}, {.name = "reason"}, {0}};
         map = import_object(region, map_get(job->result, "rollback"), members);
     }
-    map = map_put_text(region, map, "snapshot", value_integer(session->current));
+    map = map_put_text(region, map, "snapshot", value_integer(session->lineage.current));
     return map_put_text(region, map, "lost_threads", value_retain(job->lost_threads));
 }
 
 static struct span state_text(const struct session *session, const char *name)
 {
-    return map_get_string(session->agent_state, name);
+    return map_get_string(session->agent.state, name);
 }
 
 static void note_lost_threads(struct session *session, const struct job *job)
 {
     bool lost_now = vector_count(job->lost_threads) > 0;  // which the reply tells
-    if (job->stop == STOP_TIMEOUT && session->lost_threads && !lost_now)
+    if (job->stop == STOP_TIMEOUT && session->pending.lost_threads && !lost_now)
         session_notice(session,
                        "threads were lost by an earlier rollback (%s); a lock held by one of them "
                        "stays locked",
-                       session->lost_threads);
+                       session->pending.lost_threads);
 }
 
 static void note_cancelled(struct session *session, const struct job *job)
@@ -392,8 +394,8 @@ void job_finish(struct session *session, struct job *job)
         .result = job->result,
         .error = job_error(job),
         .adopted = job->adopted,
-        .snapshot = job->kind == SESSION_RESET ? job->snapshot : session->current,
-        .evaluation = job->number > 0 ? job->number : session->current,
+        .snapshot = job->kind == SESSION_RESET ? job->snapshot : session->lineage.current,
+        .evaluation = job->number > 0 ? job->number : session->lineage.current,
         .undone = job->undone,
         .lost_threads = job->lost_threads,
         .package = state_text(session, "package"),

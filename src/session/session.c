@@ -93,14 +93,14 @@ struct session *session_new(struct session_manager *manager, const char *name)
                                                (unsigned long long)++manager->last_session);
     session->limits = manager->config.limits;
     session->state = STATE_DOWN;
-    session->queue_end = &session->queue;
-    session->before_reset = -1;
+    session->queue.end = &session->queue.first;
+    session->lineage.before_reset = -1;
     session->timer = evtimer_new(manager->base, on_timer, session);
     CHECK(session->timer);
-    buffer_init(&session->lineage, LINEAGE_LIMIT);
-    buffer_init(&session->late_errors, LATE_ERRORS_LIMIT);
-    session->state_region = region_new(STATE_REGION_LIMIT);
-    session->hello_region = region_new(STATE_REGION_LIMIT);
+    buffer_init(&session->lineage.parents, LINEAGE_LIMIT);
+    buffer_init(&session->pending.late_errors, LATE_ERRORS_LIMIT);
+    session->agent.state_region = region_new(STATE_REGION_LIMIT);
+    session->agent.hello_region = region_new(STATE_REGION_LIMIT);
     session->scratch = region_new(SCRATCH_REGION_LIMIT);
     return session;
 }
@@ -118,25 +118,25 @@ static void release_parts(struct session *session)
 
 void session_free(struct session *session)
 {
-    CHECK(!session->workers && !session->job && !session->queue);
+    CHECK(!session->workers && !session->job && !session->queue.first);
     release_parts(session);
     event_free(session->timer);
     if (session->progress_timer)
         event_free(session->progress_timer);
     error_history_clear(&session->history);
-    for (size_t i = 0; i < session->notice_count; i++)
-        memory_free(session->notices[i]);
-    for (size_t i = 0; i < session->system_count; i++)
-        memory_free(session->systems[i]);
-    memory_free(session->system_directories);
-    buffer_release(&session->lineage);
-    buffer_release(&session->late_errors);
-    region_free(session->state_region);
-    region_free(session->hello_region);
+    for (size_t i = 0; i < session->pending.notice_count; i++)
+        memory_free(session->pending.notices[i]);
+    for (size_t i = 0; i < session->systems.count; i++)
+        memory_free(session->systems.names[i]);
+    memory_free(session->systems.directories);
+    buffer_release(&session->lineage.parents);
+    buffer_release(&session->pending.late_errors);
+    region_free(session->agent.state_region);
+    region_free(session->agent.hello_region);
     region_free(session->scratch);
-    memory_free(session->lost_threads);
-    memory_free(session->wake_notice);
-    memory_free(session->snap_code);
+    memory_free(session->pending.lost_threads);
+    memory_free(session->wake.notice);
+    memory_free(session->snap.code);
     memory_free(session->environment_entry);
     memory_free(session);
 }
@@ -212,9 +212,9 @@ void session_keep_state(struct session *session, value message)
     value state = map_get(message, "state");
     if (!value_is_map(state))
         return;
-    region_clear(session->state_region);
-    shapes_share(session->state_region, session->manager->shapes);
-    session->agent_state = import_object(session->state_region, state, state_members);
+    region_clear(session->agent.state_region);
+    shapes_share(session->agent.state_region, session->manager->shapes);
+    session->agent.state = import_object(session->agent.state_region, state, state_members);
 }
 
 uint32_t session_send(struct session *session, struct channel *channel, uint32_t type,

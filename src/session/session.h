@@ -38,7 +38,9 @@ enum {
     SESSION_MESSAGE_MAX = 64 << 20,  // bytes of an answer as JSON
 };
 
-// --- limits (configure-limits) -------------------------------------------------------------------
+// --- session_limits.c: limits (configure-limits) -------------------------------------------------
+
+struct session_manager;
 
 struct session_limits {
     int64_t timeout;     // seconds per call, 0 = none; 0..86400
@@ -49,13 +51,18 @@ struct session_limits {
 };
 
 struct session_limits session_limits_default(void);  // 30, 100000, 1024, 20, 16
-// Lowers max_memory to what a heap of this size allows: for limits that nobody chose.
+// Lowers max_memory to what a heap of this size allows: for limits that the user did not choose.
 void session_limits_fit(struct session_limits *limits, unsigned heap_mb);
 // False with the ready text, e.g. "Value must be between 64 and 1152: max-memory = 3".
 bool session_limits_check(const struct session_limits *limits, unsigned heap_mb,
                           struct error *error);
+// -ENOENT: no such session. Setting takes checked limits.
+int session_limits_get(struct session_manager *manager, const char *name,
+                       struct session_limits *ret_limits);
+int session_limits_set(struct session_manager *manager, const char *name,
+                       const struct session_limits *limits);
 
-// --- the manager ---------------------------------------------------------------------------------
+// --- manager.c: sessions by name -----------------------------------------------------------------
 
 // What messages tell the user to turn to; "" = nothing. NULL: the tool of the MCP server.
 struct session_advice {
@@ -77,15 +84,27 @@ struct session_config {
     struct session_advice advice;  // static texts
 };
 
-struct session_manager;
-
 // Copies what `config` points to. 0 or negative errno. Makes the process a child subreaper.
 int session_manager_new(struct event_base *base, const struct session_config *config,
                         struct session_manager **ret_manager);
 // Kills and reaps every process; pending requests are dropped without a reply.
 void session_manager_free(struct session_manager *manager);
 
-// --- requests ------------------------------------------------------------------------------------
+#define SESSION_NAME_RULE                                                                          \
+    "A session name is 1 to 32 characters of a-z, 0-9, '.', '_', '-' and begins with a letter or " \
+    "digit"
+bool session_name_valid(struct span name);
+bool session_exists(struct session_manager *manager, const char *name);
+// Vector of names, "main" first, then by age.
+value session_names(struct session_manager *manager, struct region *region);
+// Appends 'Unknown session "x". Known sessions: main, work'.
+void session_unknown_text(struct session_manager *manager, const char *name, struct buffer *text);
+
+// Ends all processes of the session and forgets everything; running and queued requests are refused
+// with "session-closed". -ENOENT: no such session.
+int session_close(struct session_manager *manager, const char *name);
+
+// --- request.c: requests -------------------------------------------------------------------------
 
 enum session_request_kind {
     // In the head. Numbered, followed by a snapshot; a failure gets an error record and becomes the
@@ -140,14 +159,23 @@ struct session_progress {
 // Copies all it needs; the strings and params may be dropped afterwards. Never fails: a refusal is a
 // reply, too. The ticket is never 0 and never used again.
 uint64_t session_submit(struct session_manager *manager, const struct session_request *request);
-// Pre-wake: a request may be about to come. The idle head of the session used last is told to spin for
-// 0.2 ms, so that it is awake when the request comes; a false alarm costs it that time.
-void session_prewake(struct session_manager *manager);
 // No reply will come. A queued request is removed; a running one is interrupted, at last killed.
 // Unknown tickets (already answered) are ignored.
 void session_cancel(struct session_manager *manager, uint64_t ticket);
 // As the deadline, but now: the reply comes with the error code "interrupted". For Ctrl-C.
 void session_interrupt(struct session_manager *manager, uint64_t ticket);
+// What is known of a running or queued request; false for an unknown ticket.
+bool session_progress(struct session_manager *manager, uint64_t ticket,
+                      struct session_progress *ret_progress);
+
+// --- latency.c: calls of the loop (docs/latency.md) ----------------------------------------------
+
+// Pre-wake: a request may be about to come. The idle head of the session used last is told to spin for
+// 0.2 ms, so that it is awake when the request comes; a false alarm costs it that time.
+void session_prewake(struct session_manager *manager);
+// Should the loop poll for events instead of sleeping? Yes while a short evaluation runs that is the
+// only call. To be asked before each turn of the loop.
+bool session_should_busy_poll(struct session_manager *manager, size_t active_calls);
 
 // --- replies -------------------------------------------------------------------------------------
 
@@ -190,24 +218,12 @@ struct session_reply {
     int64_t elapsed_us;  // from the start of the run to the reply
 };
 
-// --- records: never wait -------------------------------------------------------------------------
+// --- info.c: what the supervisor knows; never waits ----------------------------------------------
 
-bool session_name_valid(struct span name);
-bool session_exists(struct session_manager *manager, const char *name);
-// Vector of names, "main" first, then by age.
-value session_names(struct session_manager *manager, struct region *region);
-// Names of lost threads for a text: the first ones, and how many more.
-void session_thread_names(struct buffer *text, value names);
+#define SESSION_NO_ERROR_TEXT           \
+    "No error information available.\n" \
+    "(No error has occurred since the last successful evaluation)"
 
-// Ends all processes of the session and forgets everything; running and queued requests are refused
-// with "session-closed". -ENOENT: no such session.
-int session_close(struct session_manager *manager, const char *name);
-
-// -ENOENT: no such session. Setting takes checked limits.
-int session_limits_get(struct session_manager *manager, const char *name,
-                       struct session_limits *ret_limits);
-int session_limits_set(struct session_manager *manager, const char *name,
-                       const struct session_limits *limits);
 unsigned session_heap_mb(struct session_manager *manager);
 
 // A map in `region`, nil when there is no such session:
@@ -229,14 +245,13 @@ value session_errors(struct session_manager *manager, const char *name, struct r
 // One error by number, 0 = the last error; nil when there is none. A copy.
 value session_error(struct session_manager *manager, const char *name, int64_t id,
                     struct region *region);
-// What is known of a running or queued request; false for an unknown ticket.
-bool session_progress(struct session_manager *manager, uint64_t ticket,
-                      struct session_progress *ret_progress);
-// A short evaluation may be running: poll for its answer instead of sleeping. To be asked again before
-// each poll.
-bool session_should_busy_poll(struct session_manager *manager);
 
-// --- the core (also for `cadre doctor`) ----------------------------------------------------------
+// --- lost_threads.c ------------------------------------------------------------------------------
+
+// Names of lost threads for a text: the first ones, and how many more.
+void session_thread_names(struct buffer *text, value names);
+
+// --- core.c: SBCL and the core (also for `cadre doctor`) -----------------------------------------
 
 // Path of the SBCL that would be run, from the configuration or PATH. -ENOENT: none.
 int session_find_sbcl(const struct session_config *config, char **ret_path);

@@ -1,6 +1,7 @@
-#include <string.h>
+// The limits of a session: defaults, bounds, and setting them.
+#include <errno.h>
 
-#include "session/session.h"
+#include "session/internal.h"
 
 struct session_limits session_limits_default(void)
 {
@@ -39,4 +40,29 @@ bool session_limits_check(const struct session_limits *limits, unsigned heap_mb,
            check("max-memory", limits->max_memory, 64, memory_for(heap_mb), error) &&
            check("max-frames", limits->max_frames, 1, 1000, error) &&
            check("snapshots", limits->snapshots, 1, 256, error);
+}
+
+int session_limits_get(struct session_manager *manager, const char *name,
+                       struct session_limits *ret_limits)
+{
+    struct session *session = manager_find(manager, name);
+    if (!session)
+        return -ENOENT;
+    *ret_limits = session->limits;
+    return 0;
+}
+
+int session_limits_set(struct session_manager *manager, const char *name,
+                       const struct session_limits *limits)
+{
+    struct session *session = manager_find(manager, name);
+    if (!session)
+        return -ENOENT;
+    session->limits = *limits;
+    if (session->open) {
+        capture_set_limit(&session->output, (size_t)limits->max_output);
+        capture_set_limit(&session->errors, (size_t)limits->max_output);
+    }
+    snapshot_evict(session);
+    return 0;
 }

@@ -13,8 +13,8 @@ static void remember_directories(struct session *session, value directories)
     CLEANUP_BUFFER struct buffer text;
     buffer_init(&text, DIRECTORIES_MAX);
     json_write(&text, directories, 0, NULL);
-    memory_free(session->system_directories);
-    session->system_directories = text.failed ? NULL : memory_copy_text(text.data, text.length);
+    memory_free(session->systems.directories);
+    session->systems.directories = text.failed ? NULL : memory_copy_text(text.data, text.length);
 }
 
 void systems_remember(struct session *session, const struct job *job)
@@ -22,19 +22,19 @@ void systems_remember(struct session *session, const struct job *job)
     if (strcmp(job->op, "load-system") != 0 || job->internal)
         return;
     struct span name = map_get_string(job->result, "system");
-    if (name.length == 0 || name.length > 200 || session->system_count == SESSION_SYSTEMS)
+    if (name.length == 0 || name.length > 200 || session->systems.count == SESSION_SYSTEMS)
         return;
     remember_directories(session, map_get(job->result, "directories"));
-    for (size_t i = 0; i < session->system_count; i++) {
-        if (span_equal_text(name, session->systems[i]))
+    for (size_t i = 0; i < session->systems.count; i++) {
+        if (span_equal_text(name, session->systems.names[i]))
             return;
     }
-    session->systems[session->system_count++] = memory_copy_text(name.data, name.length);
+    session->systems.names[session->systems.count++] = memory_copy_text(name.data, name.length);
 }
 
 static bool system_is_loaded(const struct session *session, const char *name)
 {
-    value systems = map_get(session->agent_state, "systems");
+    value systems = map_get(session->agent.state, "systems");
     for (size_t i = 0; value_is_vector(systems) && i < vector_count(systems); i++) {
         if (span_equal_text(value_text(vector_at(systems, i)), name))
             return true;
@@ -44,9 +44,9 @@ static bool system_is_loaded(const struct session *session, const char *name)
 
 void systems_reload(struct session *session)
 {
-    for (size_t i = session->system_count; i > 0; i--) {
-        if (system_is_loaded(session, session->systems[i - 1]))
-            job_requeue(session,
-                        job_new_system(session->systems[i - 1], session->system_directories));
+    for (size_t i = session->systems.count; i > 0; i--) {
+        if (system_is_loaded(session, session->systems.names[i - 1]))
+            job_requeue(session, job_new_system(session->systems.names[i - 1],
+                                                session->systems.directories));
     }
 }

@@ -1,4 +1,5 @@
-// The processes of a session: entering, finding, killing, and what they left behind.
+#include "session/worker.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -102,8 +103,8 @@ struct worker *worker_add(struct session *session, pid_t pid, enum worker_role r
 
 static bool session_has_kernel_session(const struct session *session, pid_t id)
 {
-    for (size_t i = 0; i < session->kernel_session_count; i++) {
-        if (session->kernel_sessions[i] == id)
+    for (size_t i = 0; i < session->kernel_sessions.count; i++) {
+        if (session->kernel_sessions.ids[i] == id)
             return true;
     }
     return false;
@@ -214,7 +215,7 @@ void session_kill_all(struct session *session)
 {
     for (struct worker *worker = session->workers; worker; worker = worker->next)
         worker_kill(worker);
-    if (session->kernel_session_count > 0)
+    if (session->kernel_sessions.count > 0)
         kill_since(session, 0);
 }
 

@@ -218,7 +218,7 @@ static void handle_backtrace(struct mcp_call *call, void *data)
     struct tool_result result = {0};
     buffer_init(&result.text, BUFFER_DEFAULT_LIMIT);
     if (value_is_nil(error)) {
-        buffer_append_text(&result.text, RENDER_NO_ERROR);
+        buffer_append_text(&result.text, SESSION_NO_ERROR_TEXT);
         result.structured = structured_start(mcp_call_region(call), session);
     } else {
         fill_backtrace(call, session, error, &view, &result);

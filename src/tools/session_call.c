@@ -41,16 +41,15 @@ value session_call_parameters(struct mcp_call *call, const char *const *names)
 bool session_call_require_session(struct tools *tools, struct mcp_call *call, const char *name)
 {
     if (!session_name_valid(span_from(name))) {
-        tool_refuse(call, "invalid-argument", "%s", RENDER_BAD_SESSION_NAME);
+        tool_refuse(call, "invalid-argument", "%s", SESSION_NAME_RULE);
         return false;
     }
     if (session_exists(tools->sessions, name))
         return true;
-    CLEANUP_BUFFER struct buffer known;
-    buffer_init(&known, ERROR_MESSAGE_SIZE);
-    render_names(&known, session_names(tools->sessions, mcp_call_region(call)));
-    tool_refuse(call, "unknown-session", "Unknown session \"%s\". Known sessions: %s", name,
-                buffer_text(&known));
+    CLEANUP_BUFFER struct buffer text;
+    buffer_init(&text, ERROR_MESSAGE_SIZE);
+    session_unknown_text(tools->sessions, name, &text);
+    tool_refuse(call, "unknown-session", "%s", buffer_text(&text));
     return false;
 }
 

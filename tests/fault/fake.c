@@ -57,7 +57,7 @@ static enum session_state state_of(struct fake *fake)
 static bool at_rest(struct fake *fake)
 {
     enum session_state state = state_of(fake);
-    return (state == STATE_IDLE || state == STATE_DOWN) && !session_of(fake)->queue;
+    return (state == STATE_IDLE || state == STATE_DOWN) && !session_of(fake)->queue.first;
 }
 
 static void wait_for_rest(struct fake *fake, const char *where)
@@ -141,7 +141,7 @@ static void random_rollback(struct fake *fake, struct random *random)
     wait_for_rest(fake, "before a rollback");
     struct session *session = session_of(fake);
     int64_t back = (int64_t)random_below(random, 5);
-    driver_rollback(&fake->driver, session->current - back, &answer);
+    driver_rollback(&fake->driver, session->lineage.current - back, &answer);
     check(answer.calls == 1, "rollback: %u answers", answer.calls);
 }
 

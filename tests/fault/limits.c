@@ -106,9 +106,9 @@ static void busy_polling(struct driver *driver)
     bool polled_once = false;
     for (int i = 0; i < 20; i++) {  // this process may lose its processor in between
         driver_settle(driver);
-        check(!session_should_busy_poll(driver->manager), "busy-poll without a request");
+        check(!session_should_busy_poll(driver->manager, 1), "busy-poll without a request");
         driver_start(driver, NULL, "1", 5, &answer);
-        polled_once |= session_should_busy_poll(driver->manager);
+        polled_once |= session_should_busy_poll(driver->manager, 1);
         driver_wait(driver, &answer);
     }
     cpu_set_t processors;
@@ -124,19 +124,20 @@ static void busy_polling(struct driver *driver)
         usleep(1000);
     driver_start(driver, NULL, "2", 5, &answer);
     usleep(500);  // too short for what was taken, too long for what was not
-    check(!session_should_busy_poll(driver->manager), "busy-poll, though the request was not read");
+    check(!session_should_busy_poll(driver->manager, 1),
+          "busy-poll, though the request was not read");
     kill(head, SIGCONT);
     driver_wait(driver, &answer);
     check(answer.ok, "after the stop: %s", answer.message);
     driver_settle(driver);
     driver_start(driver, NULL, "3", 5, &answer);
-    check(!session_should_busy_poll(driver->manager), "busy-poll right after a miss");
+    check(!session_should_busy_poll(driver->manager, 1), "busy-poll right after a miss");
     driver_wait(driver, &answer);
 
     driver_settle(driver);
     driver_start(driver, NULL, "(sleep 0.1)", 5, &answer);
     driver_run_for(driver, 20);
-    check(!session_should_busy_poll(driver->manager), "busy-poll, though it takes long");
+    check(!session_should_busy_poll(driver->manager, 1), "busy-poll, though it takes long");
     driver_wait(driver, &answer);
 }
 

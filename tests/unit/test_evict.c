@@ -11,7 +11,7 @@ Test(lineage, undone_evaluations)
 {
     struct session session = {0};
     struct region *region = region_new(1 << 20);
-    buffer_init(&session.lineage, 1 << 20);
+    buffer_init(&session.lineage.parents, 1 << 20);
     // 0 - 1 - 2 - 3 - 4, and 2 - 5 - 6
     static const int64_t parents[][2] = {{1, 0}, {2, 1}, {3, 2}, {4, 3}, {5, 2}, {6, 5}};
     for (size_t i = 0; i < COUNT_OF(parents); i++)
@@ -26,7 +26,7 @@ Test(lineage, undone_evaluations)
     cr_assert_not(lineage_has_ancestor(&session, 6, 3));
     cr_assert_eq(lineage_parent(&session, 0), -1);
     cr_assert_eq(lineage_parent(&session, 1000), -1);
-    buffer_release(&session.lineage);
+    buffer_release(&session.lineage.parents);
     region_free(region);
 }
 
@@ -46,8 +46,8 @@ static void parked_open(struct parked_fixture *fixture, unsigned budget_mb)
     struct session *session = &fixture->session;
     session->manager = &fixture->manager;
     session->limits = session_limits_default();
-    session->evaluations = session->current = SNAPSHOTS;
-    buffer_init(&session->lineage, 1 << 20);
+    session->lineage.evaluations = session->lineage.current = SNAPSHOTS;
+    buffer_init(&session->lineage.parents, 1 << 20);
     for (int i = 0; i < SNAPSHOTS + POSTMORTEMS; i++) {
         bool postmortem = i == 2 || i == 4;
         int64_t number = i < 2 ? i + 1 : i < 4 ? i : i - 1;
@@ -104,7 +104,7 @@ Test(evict, by_memory)
         snapshot_evict(&fixture.session);
         cr_assert_str_eq(parked_left(&fixture), cases[i].left, "budget %u MB: %s",
                          cases[i].budget_mb, parked_left(&fixture));
-        buffer_release(&fixture.session.lineage);
+        buffer_release(&fixture.session.lineage.parents);
     }
 }
 
@@ -119,7 +119,7 @@ Test(evict, the_last_error_stays_frozen)
     snapshot_evict(&fixture.session);
     cr_assert_str_eq(parked_left(&fixture), "15 16 + 1");
     cr_assert_eq(newer->role, ROLE_POSTMORTEM);
-    buffer_release(&fixture.session.lineage);
+    buffer_release(&fixture.session.lineage.parents);
 }
 
 Test(evict, the_default_budget_is_half_of_max_memory_and_256_at_least)
@@ -140,7 +140,7 @@ Test(evict, the_default_budget_is_half_of_max_memory_and_256_at_least)
         for (struct worker *worker = fixture.session.workers; worker; worker = worker->next)
             left += worker->role == ROLE_SNAPSHOT;
         cr_assert_eq(left, cases[i].left, "case %zu: %zu snapshots", i, left);
-        buffer_release(&fixture.session.lineage);
+        buffer_release(&fixture.session.lineage.parents);
     }
 }
 
@@ -155,7 +155,7 @@ Test(evict, not_measured_again_within_a_tenth_of_a_second)
     usleep(110000);
     snapshot_evict(&fixture.session);
     cr_assert_str_eq(parked_left(&fixture), "15 16 + 0");
-    buffer_release(&fixture.session.lineage);
+    buffer_release(&fixture.session.lineage.parents);
 }
 
 Test(evict, by_number_the_oldest_but_not_the_current_one_nor_its_parent)
@@ -166,12 +166,12 @@ Test(evict, by_number_the_oldest_but_not_the_current_one_nor_its_parent)
     session->limits.snapshots = 10;
     snapshot_evict(session);
     cr_assert_str_eq(parked_left(&fixture), "7 8 9 10 11 12 13 14 15 16 + 2");
-    session->current = 8;  // rolled back
+    session->lineage.current = 8;  // rolled back
     session->limits.snapshots = 4;
     snapshot_evict(session);
     cr_assert_str_eq(parked_left(&fixture), "7 8 15 16 + 2");
     session->limits.snapshots = 1;
     snapshot_evict(session);
     cr_assert_str_eq(parked_left(&fixture), "7 8 + 2");
-    buffer_release(&session->lineage);
+    buffer_release(&session->lineage.parents);
 }

@@ -22,17 +22,17 @@ Test(prewake, only_an_idle_head_and_not_again_and_again)
     for (int i = 0; i < 100; i++)
         session_prewake_head(&session);
     cr_assert_eq(prewakes(&session), 1);
-    session.used_ns = session.prewake_ns + 1;  // a request came
+    session.times.used_ns = session.times.prewake_ns + 1;  // a request came
     session_prewake_head(&session);
     cr_assert_eq(prewakes(&session), 1);
-    session.prewake_ns -= 2000000000;  // long ago
+    session.times.prewake_ns -= 2000000000;  // long ago
     session_prewake_head(&session);
     cr_assert_eq(prewakes(&session), 1);
 
-    session.used_ns = session.prewake_ns + 1;
-    session.finalizing = true;
+    session.times.used_ns = session.times.prewake_ns + 1;
+    session.finalizer.running = true;
     session_prewake_head(&session);
-    session.finalizing = false;
+    session.finalizer.running = false;
     session.state = STATE_RUNNING;
     session_prewake_head(&session);
     session.state = STATE_IDLE;

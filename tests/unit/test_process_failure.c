@@ -4,35 +4,36 @@
 
 #include "session/process_failure.h"
 
-static struct failure classify(struct failure_facts facts)
+static struct process_failure classify(struct process_failure_facts facts)
 {
-    struct failure failure;
+    struct process_failure failure;
     facts.heap_mb = 2560;
     if (!facts.runtime_text.data)
         facts.runtime_text = (struct span){"", 0};
     facts.exit.known = true;
-    failure_classify(&facts, &failure);
+    process_failure_classify(&facts, &failure);
     return failure;
 }
 
 Test(failure, exits_and_signals)
 {
-    struct failure failure = classify((struct failure_facts){.exit.code = 7});
+    struct process_failure failure = classify((struct process_failure_facts){.exit.code = 7});
     cr_assert_str_eq(failure.type, "PROCESS-EXIT");
     cr_assert_str_eq(failure.message, "The code ended its process with exit code 7.");
     cr_assert_str_eq(failure.reason, "the process ended (exit code 7)");
-    failure = classify((struct failure_facts){.exit = {.signaled = true, .code = 9}});
+    failure = classify((struct process_failure_facts){.exit = {.signaled = true, .code = 9}});
     cr_assert_str_eq(failure.type, "PROCESS-KILLED");
     cr_assert_str_eq(failure.message, "The process was ended by signal 9 (SIGKILL).");
-    failure = classify((struct failure_facts){.exit.code = 99});
+    failure = classify((struct process_failure_facts){.exit.code = 99});
     cr_assert(strstr(failure.reason, "control channel"));
-    failure = classify((struct failure_facts){.exit.code = 99, .exit_notice.received = true});
+    failure =
+        classify((struct process_failure_facts){.exit.code = 99, .exit_notice.received = true});
     cr_assert_not(strstr(failure.reason, "control channel"));
 }
 
 Test(failure, what_the_runtime_said)
 {
-    struct failure failure = classify((struct failure_facts){
+    struct process_failure failure = classify((struct process_failure_facts){
         .exit.code = 1,
         .runtime_text = SPAN("Heap exhausted during garbage collection: 0 bytes available, 16 "
                              "requested.\n")});
@@ -41,7 +42,7 @@ Test(failure, what_the_runtime_said)
         failure.message,
         "The Lisp heap of 2560 MB was exhausted and the process ended.\nHeap exhausted "
         "during garbage collection: 0 bytes available, 16 requested.");
-    failure = classify((struct failure_facts){
+    failure = classify((struct process_failure_facts){
         .exit.code = 1,
         .runtime_text = SPAN("Thread local storage exhausted.\nfatal error encountered in SBCL pid "
                              "12:\n%PRIMITIVE HALT called; the party is over.\n\n")});
@@ -51,7 +52,7 @@ Test(failure, what_the_runtime_said)
 
 Test(failure, an_exhausted_heap_is_the_reason_of_what_follows)
 {
-    struct failure failure = classify((struct failure_facts){
+    struct process_failure failure = classify((struct process_failure_facts){
         .exit.code = 1,
         .runtime_text = SPAN("Heap exhausted during garbage collection: 0 bytes available.\n"
                              "fatal error encountered in SBCL pid 12:\nGC invariant lost, file "
@@ -64,11 +65,12 @@ Test(failure, an_exhausted_heap_is_the_reason_of_what_follows)
 
 Test(failure, stops)
 {
-    struct failure failure = classify((struct failure_facts){.exit.code = 98,
-                                                             .stop = FAILURE_STOP_TIMEOUT,
-                                                             .killed_by_us = true,
-                                                             .timeout = 2,
-                                                             .elapsed_ms = 2412});
+    struct process_failure failure =
+        classify((struct process_failure_facts){.exit.code = 98,
+                                                .stop = FAILURE_STOP_TIMEOUT,
+                                                .killed_by_us = true,
+                                                .timeout = 2,
+                                                .elapsed_ms = 2412});
     cr_assert_str_eq(
         failure.message,
         "Evaluation exceeded the timeout of 2 seconds. Possibly an infinite loop or an "
@@ -76,13 +78,14 @@ Test(failure, stops)
         "interrupted and was stopped after 2.4 seconds.");
     cr_assert_str_eq(failure.reason, "it could not be interrupted");
     cr_assert_not(failure.by_runtime);
-    failure = classify((struct failure_facts){.exit.code = 1,
-                                              .stop = FAILURE_STOP_TIMEOUT,
-                                              .killed_by_us = true,
-                                              .timeout = 2,
-                                              .elapsed_ms = 2412,
-                                              .raise_timeout = "",
-                                              .runtime_text = SPAN("GC invariant lost, file 1\n")});
+    failure = classify(
+        (struct process_failure_facts){.exit.code = 1,
+                                       .stop = FAILURE_STOP_TIMEOUT,
+                                       .killed_by_us = true,
+                                       .timeout = 2,
+                                       .elapsed_ms = 2412,
+                                       .raise_timeout = "",
+                                       .runtime_text = SPAN("GC invariant lost, file 1\n")});
     cr_assert_str_eq(
         failure.message,
         "Evaluation exceeded the timeout of 2 seconds. Possibly an infinite loop or an expensive "
@@ -90,6 +93,6 @@ Test(failure, stops)
         "invariant lost, file 1");
     cr_assert(failure.by_runtime);
     char text[32];
-    failure_format_seconds(1, text, sizeof(text));
+    process_failure_format_seconds(1, text, sizeof(text));
     cr_assert_str_eq(text, "1 second");
 }

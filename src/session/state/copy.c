@@ -24,7 +24,7 @@ static enum session_state leave(struct session *session)
     session_set_timer(session, -1);
     session->source = NULL;
     if (!session->head)
-        return waking_begin(session, session->current);
+        return waking_begin(session, session->lineage.current);
     session_send(session, &session->main, CHANNEL_OFFSETS, SPAN("{}"));
     return STATE_IDLE;
 }
@@ -86,15 +86,15 @@ static enum session_state adopted(struct session *session, const struct channel_
     session->head = session->copy;
     session->copy = NULL;
     job->adopted = true;
-    job->number = ++session->evaluations;
+    job->number = ++session->lineage.evaluations;
     // It began where the failed evaluation had stopped.
     int64_t parent = record ? map_get_integer(record->error, "evaluation", -1) : -1;
     lineage_set_parent(session, job->number, parent < job->number ? parent : -1);
-    job->undone =
-        lineage_undone(session, job_region(session->manager, job), session->current, job->number);
-    session->current = job->number;
+    job->undone = lineage_undone(session, job_region(session->manager, job),
+                                 session->lineage.current, job->number);
+    session->lineage.current = job->number;
     finish_job(session);
-    return snapshotting_begin(session, session->current, "(invoke-restart)");
+    return snapshotting_begin(session, session->lineage.current, "(invoke-restart)");
 }
 
 // --- messages ------------------------------------------------------------------------------------
@@ -221,7 +221,7 @@ enum session_state copy_on_copy_exit(struct session *session, const struct sessi
         session_kill_leftovers(session);
     }
     if (phase == COPY_REPLACING_HEAD || phase == COPY_ADOPTING)
-        return waking_begin(session, session->current);
+        return waking_begin(session, session->lineage.current);
     return leave(session);
 }
 

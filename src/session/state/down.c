@@ -5,8 +5,8 @@
 // Requests for a state that does not exist are refused without starting anything.
 static void refuse_without_state(struct session *session)
 {
-    while (session->queue) {
-        enum session_request_kind kind = session->queue->kind;
+    while (session->queue.first) {
+        enum session_request_kind kind = session->queue.first->kind;
         if (kind != SESSION_ROLLBACK && kind != SESSION_DEBUG && kind != SESSION_RESTART)
             return;
         struct job *job = job_dequeue(session);
@@ -14,7 +14,7 @@ static void refuse_without_state(struct session *session)
             job_refuse(session->manager, job, "no-such-snapshot",
                        "The session has no snapshots yet.");
         else
-            job_refuse(session->manager, job, "no-error", NO_ERROR_TEXT);
+            job_refuse(session->manager, job, "no-error", SESSION_NO_ERROR_TEXT);
     }
 }
 
@@ -22,8 +22,8 @@ enum session_state down_on_request(struct session *session, const struct session
 {
     (void)event;
     refuse_without_state(session);
-    if (!session->queue)
+    if (!session->queue.first)
         return STATE_DOWN;
-    session->start_tries = 0;
+    session->start.tries = 0;
     return starting_begin(session);
 }

@@ -16,7 +16,7 @@ static enum session_state begin_in_head(struct session *session, struct job *job
 {
     job_begin(job);
     if (job->kind == SESSION_EVALUATE && !job->internal && job->number == 0)
-        job->number = ++session->evaluations;
+        job->number = ++session->lineage.evaluations;
     job_send(job, &session->main);
     return STATE_RUNNING;
 }
@@ -25,7 +25,7 @@ static enum session_state begin_in_head(struct session *session, struct job *job
 // again, once per request.
 static enum session_state begin_in_copy(struct session *session, struct job *job)
 {
-    struct worker *source = worker_find_snapshot(session, session->current);
+    struct worker *source = worker_find_snapshot(session, session->lineage.current);
     if (source) {
         job_begin(job);
         return copy_begin(session, source);
@@ -33,7 +33,7 @@ static enum session_state begin_in_copy(struct session *session, struct job *job
     if (!job->waited_for_snapshot) {
         job->waited_for_snapshot = true;
         job_requeue(session, job);
-        return snapshotting_begin(session, session->current, NULL);
+        return snapshotting_begin(session, session->lineage.current, NULL);
     }
     job_refuse(session->manager, job, "no-such-snapshot",
                "This runs in a copy of the session, and no copy of its current state can be made.");
@@ -72,7 +72,7 @@ static struct worker *find_postmortem(struct session *session, struct job *job)
     const struct error_record *record = error_history_find(&session->history, id);
     struct worker *source = worker_find_postmortem(session, id);
     if (id == 0)
-        job_refuse(manager, job, "no-error", NO_ERROR_TEXT);
+        job_refuse(manager, job, "no-error", SESSION_NO_ERROR_TEXT);
     else if (!record)
         refuse_unknown_error(session, job, id);
     else if (!source)
@@ -105,22 +105,23 @@ static enum session_state begin_reset(struct session *session, struct job *job)
     }
     job->started_ns = clock_now_ns();
     // Twice in a row: the state worth keeping is the one before the first.
-    if (session->current > 0)
-        session->before_reset = session->current;
-    job->snapshot = session->before_reset;
+    if (session->lineage.current > 0)
+        session->lineage.before_reset = session->lineage.current;
+    job->snapshot = session->lineage.before_reset;
     for (struct worker *worker = session->workers; worker; worker = worker->next) {
-        bool kept = worker->role == ROLE_SNAPSHOT && worker->number == session->before_reset;
+        bool kept =
+            worker->role == ROLE_SNAPSHOT && worker->number == session->lineage.before_reset;
         if ((worker->role == ROLE_SNAPSHOT || worker->role == ROLE_POSTMORTEM) && !kept)
             worker_kill(worker);
     }
     if (job->snapshot >= 0 && !worker_find_snapshot(session, job->snapshot))
-        job->snapshot = session->before_reset = -1;
+        job->snapshot = session->lineage.before_reset = -1;
     job->lost_threads = value_copy(job_region(session->manager, job),
                                    session_collect_lost_threads(session, value_nil()));
     error_history_clear(&session->history);
-    buffer_clear(&session->late_errors);
-    memory_free(session->lost_threads);
-    session->lost_threads = NULL;
+    buffer_clear(&session->pending.late_errors);
+    memory_free(session->pending.lost_threads);
+    session->pending.lost_threads = NULL;
     // Answered when the systems that come before it in the queue are loaded again.
     job->reset_done = true;
     job_requeue(session, job);
@@ -146,7 +147,7 @@ static enum session_state begin_rollback(struct session *session, struct job *jo
 {
     int64_t target = job->rollback_to;
     if (target < 0) {
-        target = session->current;
+        target = session->lineage.current;
         for (int64_t step = 0; step < job->rollback_steps && target >= 0; step++)
             target = target == 0 ? -1 : lineage_parent(session, target);
         if (target < 0) {
@@ -162,14 +163,14 @@ static enum session_state begin_rollback(struct session *session, struct job *jo
     }
     job_begin(job);
     job->rollback_to = target;
-    session->wake_only_this = true;
+    session->wake.only_this = true;
     return waking_begin(session, target);
 }
 
 enum session_state idle_on_request(struct session *session, const struct session_event *event)
 {
     (void)event;
-    if (session->finalizing) {
+    if (session->finalizer.running) {
         interrupt_finalizers(session);
         return STATE_IDLE;
     }
@@ -191,31 +192,31 @@ enum session_state idle_on_request(struct session *session, const struct session
 
 void idle_begin_finalizers(struct session *session)
 {
-    session->finalizing = true;
-    session->finalize_stage = 0;
+    session->finalizer.running = true;
+    session->finalizer.stage = 0;
     session->unit_tick = proc_tick_now();
-    session->finalize_number =
+    session->finalizer.message =
         session_send(session, &session->main, CHANNEL_REQUEST, SPAN("{\"op\":\"finalize\"}"));
     session_set_timer(session, TIME_FINALIZE_MS);
 }
 
 static void interrupt_finalizers(struct session *session)
 {
-    if (session->finalize_stage > 0)
+    if (session->finalizer.stage > 0)
         return;
-    session->finalize_stage = 1;
-    process_stop_request(&session->head->process, session->finalize_number);
+    session->finalizer.stage = 1;
+    process_stop_request(&session->head->process, session->finalizer.message);
     session_set_timer(session, TIME_INTERRUPT_MS);
 }
 
 enum session_state idle_on_message(struct session *session, const struct session_event *event)
 {
     value result;
-    if (!session->finalizing || event->message->type != CHANNEL_RESULT ||
-        event->message->number != session->finalize_number ||
+    if (!session->finalizer.running || event->message->type != CHANNEL_RESULT ||
+        event->message->number != session->finalizer.message ||
         !session_read_scratch(session, event->message, &result))
         return STATE_IDLE;
-    session->finalizing = false;
+    session->finalizer.running = false;
     session_set_timer(session, -1);
     session_keep_state(session, result);
     session_record_thread_errors(session, session->scratch, result);
@@ -226,12 +227,12 @@ enum session_state idle_on_message(struct session *session, const struct session
 enum session_state idle_on_timer(struct session *session, const struct session_event *event)
 {
     (void)event;
-    if (!session->finalizing)
+    if (!session->finalizer.running)
         return STATE_IDLE;
-    if (session->finalize_stage == 0) {
+    if (session->finalizer.stage == 0) {
         interrupt_finalizers(session);
-    } else if (session->finalize_stage == 1) {
-        session->finalize_stage = 2;
+    } else if (session->finalizer.stage == 1) {
+        session->finalizer.stage = 2;
         process_interrupt(&session->head->process, SIGUSR1);
         session_set_timer(session, TIME_HARD_STOP_MS);
     } else {
@@ -245,16 +246,16 @@ void idle_notice_death(struct session *session, const struct process_exit *exit)
 {
     // The code that runs in an idle process are timers, and snapshots have them too. What ends it may
     // also come from outside, so only the second death in a row is put down to them.
-    session->discard_timers = session->died_idle;
+    session->wake.discard_timers = session->died_idle;
     session->died_idle = true;
     session_notice_death(
-        session, session->finalizing ? "was ended by a finalizer" : "died while idle", exit);
+        session, session->finalizer.running ? "was ended by a finalizer" : "died while idle", exit);
 }
 
 enum session_state idle_on_head_exit(struct session *session, const struct session_event *event)
 {
     idle_notice_death(session, event->exit);
-    session->discard_finalizers = session->finalizing;
-    session->finalizing = false;
-    return waking_begin(session, session->current);
+    session->wake.discard_finalizers = session->finalizer.running;
+    session->finalizer.running = false;
+    return waking_begin(session, session->lineage.current);
 }

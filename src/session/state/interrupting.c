@@ -19,6 +19,6 @@ enum session_state interrupting_on_timer(struct session *session, const struct s
 enum session_state interrupting_on_head_exit(struct session *session,
                                              const struct session_event *event)
 {
-    session->discard_timers = false;
+    session->wake.discard_timers = false;
     return running_fail(session, event->exit, false);
 }

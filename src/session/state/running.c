@@ -22,8 +22,8 @@ static enum session_state finish_in_head(struct session *session, struct job *jo
     }
     int64_t number = job->internal ? 0 : job->number;
     if (!job->internal) {
-        lineage_set_parent(session, number, session->current);
-        session->current = number;
+        lineage_set_parent(session, number, session->lineage.current);
+        session->lineage.current = number;
     }
     if (value_is_true(map_get(job->result, "ok")))
         systems_remember(session, job);
@@ -52,7 +52,7 @@ enum session_state running_on_message(struct session *session, const struct sess
         return finish_in_head(session, job);
     // The image asks to be thrown away; the reply comes when the snapshot is awake.
     job->rolled_back = true;
-    return waking_begin(session, session->current);
+    return waking_begin(session, session->lineage.current);
 }
 
 // --- stopping ------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ enum session_state running_fail(struct session *session, const struct process_ex
     struct job *job = session->job;
     job_classify_exit(job, exit, killed_by_us);
     job->rolled_back = true;
-    return waking_begin(session, session->current);
+    return waking_begin(session, session->lineage.current);
 }
 
 // A request that the head had not read never started, so it is retried on a new head, as if the death
@@ -101,10 +101,10 @@ enum session_state running_fail(struct session *session, const struct process_ex
 enum session_state running_on_head_exit(struct session *session, const struct session_event *event)
 {
     struct job *job = session->job;
-    session->discard_timers = false;
+    session->wake.discard_timers = false;
     if (channel_is_unread(&session->main, job->message_number) && job_retry(job)) {
         idle_notice_death(session, event->exit);
-        return waking_begin(session, session->current);
+        return waking_begin(session, session->lineage.current);
     }
     return running_fail(session, event->exit, false);
 }

@@ -25,12 +25,12 @@ static enum session_state fail_start(struct session *session, const char *code, 
 
 static void remember_kernel_session(struct session *session, pid_t id)
 {
-    if (session->kernel_session_count == SESSION_KERNEL_SESSIONS) {
-        memmove(&session->kernel_sessions[0], &session->kernel_sessions[1],
+    if (session->kernel_sessions.count == SESSION_KERNEL_SESSIONS) {
+        memmove(&session->kernel_sessions.ids[0], &session->kernel_sessions.ids[1],
                 (SESSION_KERNEL_SESSIONS - 1) * sizeof(id));
-        session->kernel_session_count--;
+        session->kernel_sessions.count--;
     }
-    session->kernel_sessions[session->kernel_session_count++] = id;
+    session->kernel_sessions.ids[session->kernel_sessions.count++] = id;
 }
 
 static int start_worker(struct session *session, const char *sbcl, const char *core)
@@ -97,7 +97,7 @@ enum session_state starting_begin(struct session *session)
     if (session_find_core(&manager->config, &core) < 0) {
         if (start_builder(session) < 0)
             return fail_start(session, "core-missing", CORE_MISSING_TEXT);
-        session->building = true;
+        session->start.building = true;
         session_set_timer(session, TIME_BUILD_MS);
         return STATE_STARTING;
     }
@@ -129,30 +129,30 @@ enum session_state starting_on_message(struct session *session, const struct ses
         session_break_protocol(session, session->head);
         return STATE_STARTING;
     }
-    region_clear(session->hello_region);
-    session->hello = import_object(session->hello_region, hello, hello_members);
+    region_clear(session->agent.hello_region);
+    session->agent.hello = import_object(session->agent.hello_region, hello, hello_members);
     session_keep_state(session, hello);
-    session->start_tries = 0;
-    session->current = 0;
+    session->start.tries = 0;
+    session->lineage.current = 0;
     return snapshotting_begin(session, 0, NULL);
 }
 
 enum session_state starting_on_head_exit(struct session *session, const struct session_event *event)
 {
-    if (session->building) {
-        session->building = false;
+    if (session->start.building) {
+        session->start.building = false;
         bool made = event->exit->known && !event->exit->signaled && event->exit->code == 0;
         return made ? starting_begin(session)
                     : fail_start(session, "core-missing", CORE_MISSING_TEXT);
     }
-    if (++session->start_tries < SESSION_START_TRIES)
+    if (++session->start.tries < SESSION_START_TRIES)
         return starting_begin(session);
     CLEANUP_BUFFER struct buffer last;
     buffer_init(&last, BUFFER_DEFAULT_LIMIT);
     capture_last(&session->errors, &last);
     CLEANUP_FREE char *message =
         memory_format("The Lisp process did not start: %s", buffer_text(&last));
-    session->start_tries = 0;
+    session->start.tries = 0;
     return fail_start(session, "start-failed", message);
 }
 

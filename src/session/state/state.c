@@ -133,8 +133,9 @@ const char *session_event_name(enum session_event_kind kind)
 
 static bool accepts_request(const struct session *session)
 {
-    return session->queue && !session->close_requested &&
-           (session->state == STATE_DOWN || (session->state == STATE_IDLE && !session->finalizing));
+    return session->queue.first && !session->close_requested &&
+           (session->state == STATE_DOWN ||
+            (session->state == STATE_IDLE && !session->finalizer.running));
 }
 
 static void session_apply(struct session *session, const struct session_event *event)

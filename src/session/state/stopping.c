@@ -29,7 +29,7 @@ enum session_state stopping_on_timer(struct session *session, const struct sessi
 static void notice_stall(struct session *session, struct job *job)
 {
     char seconds[32];
-    failure_format_seconds(job_elapsed_ms(job) / 1000, seconds, sizeof(seconds));
+    process_failure_format_seconds(job_elapsed_ms(job) / 1000, seconds, sizeof(seconds));
     session_wake_notice(
         session, "the session's process did not take the call within %s and was ended", seconds);
     if (value_is_map(job->frames))
@@ -44,10 +44,10 @@ enum session_state stopping_on_head_exit(struct session *session, const struct s
 {
     struct job *job = session->job;
     bool unread = channel_is_unread(&session->main, job->message_number);
-    session->discard_timers = unread;
+    session->wake.discard_timers = unread;
     if (unread && job->stop == STOP_TIMEOUT && job_retry(job)) {
         notice_stall(session, job);
-        return waking_begin(session, session->current);
+        return waking_begin(session, session->lineage.current);
     }
     return running_fail(session, event->exit, true);
 }

@@ -27,7 +27,7 @@ static void stop_listening(struct session *session)
     for (struct worker *worker = session->workers; worker; worker = worker->next) {
         bool left = worker->role == ROLE_POSTMORTEM ||
                     (worker->role == ROLE_SNAPSHOT &&
-                     !lineage_has_ancestor(session, session->current, worker->number));
+                     !lineage_has_ancestor(session, session->lineage.current, worker->number));
         if (left)
             process_wake(&worker->process, WAKE_TO_STOP_LISTENING);
     }
@@ -46,51 +46,52 @@ static void finish_waiting_job(struct session *session)
 static enum session_state start_from_scratch(struct session *session)
 {
     session_notice(session, "the session was restarted: %s, and no snapshot was left",
-                   session->wake_notice ? session->wake_notice : "its process ended");
-    memory_free(session->wake_notice);
-    session->wake_notice = NULL;
-    session->current = 0;
-    session->discard_finalizers = session->discard_timers = false;
+                   session->wake.notice ? session->wake.notice : "its process ended");
+    memory_free(session->wake.notice);
+    session->wake.notice = NULL;
+    session->lineage.current = 0;
+    session->wake.discard_finalizers = session->wake.discard_timers = false;
     finish_waiting_job(session);
     session_kill_leftovers(session);
     systems_reload(session);
-    session->start_tries = 0;
+    session->start.tries = 0;
     return starting_begin(session);
 }
 
 static enum session_state wake_next(struct session *session)
 {
-    int64_t number = session->wake_number;
+    int64_t number = session->wake.number;
     struct worker *source = worker_find_snapshot(session, number);
-    if (!source && session->wake_only_this) {
+    if (!source && session->wake.only_this) {
         // The snapshot asked for died just now: back to where the session was.
-        session->wake_only_this = false;
+        session->wake.only_this = false;
         struct job *job = session->job;
         session->job = NULL;
         job_refuse(session->manager, job, "no-such-snapshot",
                    "Snapshot %lld does not exist any more.", (long long)number);
-        number = session->current;
+        number = session->lineage.current;
     }
     number = lineage_nearest_snapshot(session, number);
     if (number < 0)
         return start_from_scratch(session);
     source = worker_find_snapshot(session, number);
-    session->wake_number = number;
+    session->wake.number = number;
     session->source = source;
     channel_forget_outgoing(&session->main);
     channel_forget_incoming(&session->main);
     // If it is dead already its end is reported, and the next one is tried.
-    process_wake(&source->process, session->discard_timers       ? WAKE_AS_HEAD_WITHOUT_TIMERS
-                                   : session->discard_finalizers ? WAKE_AS_HEAD_WITHOUT_FINALIZERS
-                                                                 : WAKE_AS_HEAD);
+    process_wake(&source->process, session->wake.discard_timers ? WAKE_AS_HEAD_WITHOUT_TIMERS
+                                   : session->wake.discard_finalizers
+                                       ? WAKE_AS_HEAD_WITHOUT_FINALIZERS
+                                       : WAKE_AS_HEAD);
     session_set_timer(session, TIME_WAKE_MS);
     return STATE_WAKING;
 }
 
 enum session_state waking_begin(struct session *session, int64_t number)
 {
-    session->wake_number = number;
-    session->wake_spawns = false;
+    session->wake.number = number;
+    session->wake.spawns = false;
     if (!session->head)
         return wake_next(session);
     waking_kill_head(session);
@@ -99,7 +100,7 @@ enum session_state waking_begin(struct session *session, int64_t number)
 
 enum session_state waking_begin_fresh(struct session *session)
 {
-    session->wake_spawns = true;
+    session->wake.spawns = true;
     waking_kill_head(session);
     return STATE_WAKING;
 }
@@ -107,45 +108,45 @@ enum session_state waking_begin_fresh(struct session *session)
 enum session_state waking_on_head_exit(struct session *session, const struct session_event *event)
 {
     (void)event;
-    if (!session->wake_spawns)
+    if (!session->wake.spawns)
         return wake_next(session);
     session_kill_leftovers(session);
-    session->current = 0;
+    session->lineage.current = 0;
     stop_listening(session);
-    session->start_tries = 0;
+    session->start.tries = 0;
     return starting_begin(session);
 }
 
 static enum session_state head_is_awake(struct session *session, value message)
 {
-    int64_t before = session->current;
+    int64_t before = session->lineage.current;
     value lost = session_collect_lost_threads(session, message);
-    session->current = session->source->number;
+    session->lineage.current = session->source->number;
     session->source = NULL;
-    session->wake_only_this = false;
-    session->discard_finalizers = false;
-    session->discard_timers = false;
-    session->finalizers = 0;
+    session->wake.only_this = false;
+    session->wake.discard_finalizers = false;
+    session->wake.discard_timers = false;
+    session->finalizer.pending = 0;
     session_set_timer(session, -1);
     session_keep_state(session, message);
     bool unscheduled = map_get_integer(message, "unscheduled", 0) > 0;
-    if (session->wake_notice)
-        session_notice(session, "%s%s; rolled back to snapshot %lld", session->wake_notice,
+    if (session->wake.notice)
+        session_notice(session, "%s%s; rolled back to snapshot %lld", session->wake.notice,
                        unscheduled ? "; its timers are unscheduled" : "",
-                       (long long)session->current);
-    memory_free(session->wake_notice);
-    session->wake_notice = NULL;
+                       (long long)session->lineage.current);
+    memory_free(session->wake.notice);
+    session->wake.notice = NULL;
 
     struct job *job = session->job;
     if (job) {
         struct region *region = job_region(session->manager, job);
         job->lost_threads = value_copy(region, lost);
         if (job->kind == SESSION_ROLLBACK) {
-            job->undone = lineage_undone(session, region, before, session->current);
+            job->undone = lineage_undone(session, region, before, session->lineage.current);
             stop_listening(session);
         }
-    } else if (session->lost_threads && vector_count(lost) > 0) {
-        session_notice(session, "lost threads: %s", session->lost_threads);
+    } else if (session->pending.lost_threads && vector_count(lost) > 0) {
+        session_notice(session, "lost threads: %s", session->pending.lost_threads);
     }
     finish_waiting_job(session);
     session_kill_leftovers(session);
@@ -169,9 +170,9 @@ enum session_state waking_on_message(struct session *session, const struct sessi
         return head_is_awake(session, content);
     // Already dead again, as a rule of a timer that was due. Not so without timers: then our own
     // timer takes the next one.
-    if (session->discard_timers)
+    if (session->wake.discard_timers)
         return STATE_WAKING;
-    session->discard_timers = true;
+    session->wake.discard_timers = true;
     return wake_next(session);
 }
 

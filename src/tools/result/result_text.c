@@ -477,7 +477,7 @@ static void render_place(struct buffer *text, value error)
 void render_error_description(struct buffer *text, value error)
 {
     if (value_is_nil(error)) {
-        buffer_append_text(text, RENDER_NO_ERROR);
+        buffer_append_text(text, SESSION_NO_ERROR_TEXT);
         return;
     }
     buffer_append_text(text, "Error: ");

@@ -6,14 +6,6 @@
 #include "base/buffer.h"
 #include "session/session.h"
 
-#define RENDER_BAD_SESSION_NAME                                                                    \
-    "A session name is 1 to 32 characters of a-z, 0-9, '.', '_', '-' and begins with a letter or " \
-    "digit"
-
-#define RENDER_NO_ERROR                 \
-    "No error information available.\n" \
-    "(No error has occurred since the last successful evaluation)"
-
 // A blank line between sections; nothing before the first one.
 void render_gap(struct buffer *text);
 

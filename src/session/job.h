@@ -1,0 +1,91 @@
+// A request on its way: written when submitted, sent when its turn comes, answered once.
+#pragma once
+
+#include "base/buffer.h"
+#include "session/channel.h"
+#include "session/process_failure.h"
+#include "session/session.h"
+
+struct session;
+struct worker;
+
+enum job_stop { STOP_NONE, STOP_TIMEOUT, STOP_INTERRUPT, STOP_CANCEL };
+
+// A request: queued, then running, then answered and freed.
+struct job {
+    struct job *next;
+    uint64_t ticket;
+    struct session *session;  // NULL: refused before it had one
+    enum session_request_kind kind;
+    bool internal;  // loads a system again after a reset: no callbacks, no number of its own
+    bool cancelled;
+    bool reset_done;           // RESET: the fresh image is there
+    bool waited_for_snapshot;  // COPY
+    bool adopt;
+    char *name;
+    char *label;
+    char *op;
+    struct buffer request;  // JSON text of the request but for its limits and the last brace
+    int64_t timeout;        // seconds, 0 = none
+    int64_t error;
+    int64_t rollback_to;
+    int64_t rollback_steps;
+    session_reply_fn *reply;
+    session_progress_fn *progress;
+    void *data;
+
+    // While it runs and afterwards:
+    int64_t started_ns;  // 0 = queued
+    uint32_t message_number;
+    char *package_before;   // label of the package it began in
+    unsigned tries;         // heads that were dead before they took it
+    int64_t number;         // evaluation
+    enum job_stop stop;     // why it is being stopped
+    struct region *region;  // of everything below
+    value result;
+    value frames;      // error map of the hard stop, or nil
+    bool has_failure;  // its process ended
+    struct process_failure failure;
+    struct exit_notice exit_notice;
+    struct worker *postmortem;  // announced by its result
+    bool adopted;
+    bool rolled_back;
+    int64_t snapshot;  // RESET: state before
+    value undone;
+    value lost_threads;
+    char refusal_code[32];  // "" = not refused
+    char *refusal_message;
+};
+
+// --- job.c ---------------------------------------------------------------------------------------
+struct job *job_new(struct session_manager *manager, const struct session_request *request);
+struct job *job_new_system(const char *name, const char *directories);
+void job_free(struct session_manager *manager, struct job *job);
+struct region *job_region(struct session_manager *manager, struct job *job);
+void job_enqueue(struct session *session, struct job *job);
+void job_requeue(struct session *session, struct job *job);  // as the first
+struct job *job_dequeue(struct session *session);
+bool job_remove_queued(struct session *session, uint64_t ticket);
+void job_begin(struct job *job);
+void job_send(struct job *job, struct channel *channel);  // and starts its time
+int64_t job_elapsed_ms(const struct job *job);
+// Puts a request that no head has read back into the queue; false: it has been tried often enough.
+bool job_retry(struct job *job);
+// What its process sends. A result that is not well-formed gives false.
+bool job_read_result(struct job *job, const struct channel_message *message);
+void job_read_exit_notice(struct job *job, const struct channel_message *message);
+void job_read_frames(struct job *job, const struct channel_message *message);
+// Its process has ended: finds out why.
+void job_classify_exit(struct job *job, const struct process_exit *exit, bool killed_by_us);
+void job_progress(const struct session *session, const struct job *job,
+                  struct session_progress *ret_progress);
+
+// --- reply.c: answers ----------------------------------------------------------------------------
+// Both answer (unless cancelled or internal) and free; a refusal is answered from the loop.
+void job_refuse(struct session_manager *manager, struct job *job, const char *code,
+                const char *format, ...) __attribute__((format(printf, 4, 5)));
+void job_refuse_queued(struct session *session, const char *code, const char *message);
+void job_finish(struct session *session, struct job *job);
+void manager_answer_refused(struct session_manager *manager);
+void session_record_thread_errors(struct session *session, struct region *region, value result);
+void session_record_thread_error(struct session *session, struct region *region, value error);

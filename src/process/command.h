@@ -1,7 +1,7 @@
 // A command run for a program: bytes on its standard input, bounded output, a deadline.
 //
 // It has a kernel session of its own and a mark in its environment. When it finishes, times out or
-// exceeds its output limit, or when this process ends in whatever way, every process in that session
+// exceeds its output limit, or when this process ends in any way, every process in that session
 // or with that mark is killed. The caller must be a child subreaper (session_manager_new() makes it
 // one).
 #pragma once

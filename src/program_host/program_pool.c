@@ -182,7 +182,7 @@ static void worker_fail(struct program_worker *worker, const char *reason)
     struct program_pool *pool = worker->pool;
     struct program_run *run = worker->run;
     if (!worker->ready)
-        run = TAILQ_FIRST(&pool->queue);  // no worker can run it: say so, do not try for ever
+        run = TAILQ_FIRST(&pool->queue);  // no worker can run it: fail it instead of trying again
     if (run && !run->worker) {
         TAILQ_REMOVE(&pool->queue, run, link);
         pool->queued--;

@@ -107,7 +107,7 @@ static ssize_t receive_until(int descriptor, char *block, size_t size, int64_t e
     }
 }
 
-// Waits for bytes until the deadline (INT64_MAX = for ever) and appends them to the input. Before it
+// Waits for bytes until the deadline (INT64_MAX = none) and appends them to the input. Before it
 // sleeps it polls for spin_ns.
 static enum read_status read_input(struct worker *worker, int64_t deadline_ns, int64_t spin_ns)
 {

@@ -25,7 +25,7 @@ struct capture {
     uint64_t dropped;  // characters dropped between head and tail
     char partial[4];   // an incomplete character at the end of the last read
     size_t partial_length;
-    char last[CAPTURE_LAST_BYTES];  // the last raw bytes, whatever the limit
+    char last[CAPTURE_LAST_BYTES];  // the last raw bytes, not limited by max_characters
     size_t last_length;
 };
 

@@ -79,7 +79,7 @@ int channel_send(struct channel *channel, uint32_t type, uint32_t number, struct
 void channel_receive(struct channel *channel, unsigned max_frames);
 // Has the message with this number not been taken by any worker yet?
 bool channel_is_unread(const struct channel *channel, uint32_t number);
-// Drops what nobody will read any more: unsent frames, and frames unread by a dead worker.
+// Drops unsent frames, and frames that a dead worker has not read.
 void channel_forget_outgoing(struct channel *channel);
 // Drops the incomplete message of a sender that is dead.
 void channel_forget_incoming(struct channel *channel);

@@ -128,7 +128,7 @@ static uint64_t file_mark(const char *path, uint64_t mark)
     return hash_bytes(parts, sizeof(parts), mark);
 }
 
-// The same for all files of the directory, in whatever order they are listed.
+// The same for all files of the directory, in any order.
 static uint64_t directory_mark(const char *path)
 {
     uint64_t mark = 0;

@@ -1,7 +1,7 @@
 // The error history of a session: the last SESSION_ERROR_HISTORY error maps
 // (docs/reference/evaluator.md 2.9), and which of them is the last error.
 //
-// What comes from a worker is not trusted: error_history_import() takes over the known members alone, with
+// What comes from a worker is not trusted: error_history_import() copies only the known members, with
 // the right types and bounded lengths.
 #pragma once
 

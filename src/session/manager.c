@@ -129,7 +129,7 @@ static void session_end_now(struct session *session, int64_t until_ms)
         memory_free(worker->code);
         memory_free(worker);
     }
-    // What was forked while the others were killed; the killed need a moment to end.
+    // Kill what was forked during the first kill; killed processes need a moment to end.
     session_kill_all(session);
     while (session_reap_orphans(session) > 0 && clock_now_ms() < until_ms)
         usleep(1000);

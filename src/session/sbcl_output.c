@@ -5,8 +5,8 @@
 #include "base/array.h"
 #include "base/ascii.h"
 
-// When a line is the runtime's and not the code's own: nobody else writes such a line; it is part of
-// a report on the heap; or only if the process has died of its runtime.
+// When a line is the runtime's and not the code's own: always; as part of a report on the heap; or only
+// if the runtime has ended the process.
 enum line_kind { LINE_ALWAYS, LINE_REPORT, LINE_DYING };
 
 // Beginnings of the lines that the runtime writes, without the spaces before them. Those marked fatal

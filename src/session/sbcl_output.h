@@ -13,7 +13,7 @@ enum { RUNTIME_EXIT_CODE = 1 };  // with which it gives up
 void sbcl_output_split(struct span errors, bool died, struct buffer *text, struct buffer *log);
 
 // The line that says why the runtime gave up; empty when there is none. A line that is known to tell
-// it is better than whatever follows "fatal error encountered in SBCL pid …:".
+// it is preferred to the line after "fatal error encountered in SBCL pid …:".
 struct span sbcl_output_reason(struct span errors);
 
 // Takes the backtrace with which a dying runtime ends standard output out of it: a vector of frames as an error has

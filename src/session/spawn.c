@@ -87,7 +87,7 @@ static void child_limit_memory(unsigned heap_mb)
 
 static void child_descriptors(const struct spawn_worker *worker)
 {
-    child_place(worker->error_fd, STDERR_FILENO);  // what fails from here on is told to the client
+    child_place(worker->error_fd, STDERR_FILENO);  // the client sees errors from here on
     int null = open("/dev/null", O_RDWR);
     if (null < 0)
         child_fail("/dev/null");

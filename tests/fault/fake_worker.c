@@ -174,7 +174,7 @@ static void park(const char *kind, long number)
     }
 }
 
-static void take_snapshot(uint32_t number, long snapshot)
+static void make_snapshot(uint32_t number, long snapshot)
 {
     char text[128];
     char how[16];
@@ -358,7 +358,7 @@ static void perform(uint32_t type, uint32_t number, char *text)
         evaluate(number, code ? code : (char[]){"get"});
     } else if (type == SNAP) {
         char *at = strstr(text, "\"number\":");
-        take_snapshot(number, at ? atol(at + 9) : 0);
+        make_snapshot(number, at ? atol(at + 9) : 0);
     } else if (type == ADOPT) {
         char adopted[96];
         channel = MAIN;

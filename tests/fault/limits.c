@@ -123,7 +123,7 @@ static void busy_polling(struct driver *driver)
     while (proc_status_read(head, &status) == 0 && status.state != 'T')
         usleep(1000);
     driver_start(driver, NULL, "2", 5, &answer);
-    usleep(500);  // too short for what was taken, too long for what was not
+    usleep(500);  // longer than an awake head needs to read it
     check(!session_should_busy_poll(driver->manager, 1),
           "busy-poll, though the request was not read");
     kill(head, SIGCONT);

@@ -283,7 +283,7 @@ static void leftovers(struct driver *driver)
     driver_eval(driver, "(sb-ext:run-program \"/bin/sleep\" '(\"1000\") :wait nil) (exit :abort t)",
                 5, &answer);
     driver_settle(driver);
-    // What was killed is reaped within a second or two; until then it is a zombie.
+    // Killed processes are reaped within a second or two; until then they are zombies.
     for (int tries = 0; tries < 30 && count_children() > before; tries++)
         driver_run_for(driver, 100);
     check(answer.rollback[0] && count_children() <= before, "leftovers: %d processes, before %d",

@@ -72,7 +72,7 @@ static double work_milliseconds(void)
     return (double)(end.tv_sec - start.tv_sec) * 1e3 + (double)(end.tv_nsec - start.tv_nsec) / 1e6;
 }
 
-static void take_time(struct times *times, size_t kind, double milliseconds)
+static void add_time(struct times *times, size_t kind, double milliseconds)
 {
     times->times[kind][times->counts[kind]++] = milliseconds;
     times->times[MACHINE][times->counts[MACHINE]++] = work_milliseconds();
@@ -145,7 +145,7 @@ static void change(struct driver *driver, struct model *model, struct random *ra
     if (answer.ok)
         model_after(model, &answer, model_push(model, i));
     if (times)
-        take_time(times, kind, answer.run_milliseconds);
+        add_time(times, kind, answer.run_milliseconds);
 }
 
 static void crash(struct driver *driver, struct random *random, long i)

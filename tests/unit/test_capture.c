@@ -57,7 +57,7 @@ Test(capture, beginning_and_end_over_the_limit)
     capture_close(&fixture);
 }
 
-// Whatever the pieces, the result is the same.
+// The result does not depend on the pieces it came in.
 Test(capture, pieces_do_not_matter)
 {
     static const char input[] = "a\xCE\xBB\xE2\x82\xAC\xF0\x9F\x98\x80\xFFz\xE2\x82x\xC3";

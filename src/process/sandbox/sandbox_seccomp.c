@@ -66,7 +66,7 @@ static int allow_listed_calls(scmp_filter_ctx filter)
 }
 
 // Threads yes, processes no: clone must share the memory and belong to this process. clone3 takes its
-// flags from memory, where a filter cannot look; told that it does not exist, glibc uses clone.
+// flags from memory, which a filter cannot read; when it fails with ENOSYS, glibc uses clone.
 static int allow_threads(scmp_filter_ctx filter)
 {
     const scmp_datum_t flags = CLONE_VM | CLONE_THREAD | CLONE_SIGHAND;

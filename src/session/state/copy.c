@@ -18,7 +18,7 @@ enum session_state copy_begin(struct session *session, struct worker *source)
     return STATE_COPY;
 }
 
-// The copy is gone. If the head has died, too, its snapshot takes over.
+// The copy is gone. If the head has died, too, its snapshot is woken.
 static enum session_state leave(struct session *session)
 {
     session_set_timer(session, -1);

@@ -2,7 +2,7 @@
 // current state and of the one before it always stay.
 #include "base/clock.h"
 #include "process/proc.h"
-#include "session/internal.h"
+#include "session/session_internal.h"
 
 enum { MEASURE_EVERY_MS = 100, MEASURE_AT_ONCE = 4, BUDGET_FLOOR_MB = 256 };
 

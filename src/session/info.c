@@ -1,7 +1,7 @@
 // What the supervisor knows of a session, as values.
 #include "base/clock.h"
 #include "process/proc.h"
-#include "session/internal.h"
+#include "session/session_internal.h"
 
 static value put(struct region *region, value map, const char *name, value item)
 {

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/utf8.h"
 #include "process/proc.h"
-#include "session/internal.h"
+#include "session/session_internal.h"
 #include "session/worker_data.h"
 #include "value/text/json.h"
 

@@ -3,7 +3,7 @@
 #include <sched.h>
 
 #include "base/clock.h"
-#include "session/internal.h"
+#include "session/session_internal.h"
 
 // --- busy-poll -----------------------------------------------------------------------------------
 // Instead of epoll_wait while a short evaluation runs: it takes less time than an idle processor needs

@@ -1,7 +1,7 @@
 // Which evaluations a state is made of: each evaluation remembers the one whose state it began with.
 #include <string.h>
 
-#include "session/internal.h"
+#include "session/session_internal.h"
 
 // A session that goes on for more evaluations than fit is only unable to say what a rollback undid.
 enum { LINEAGE_WALK_MAX = 1 << 20 };

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "session/internal.h"
+#include "session/session_internal.h"
 #include "session/worker_data.h"
 
 enum { LOST_THREADS_MAX = 256 };

@@ -16,7 +16,7 @@
 #include "base/memory.h"
 #include "process/guardian.h"
 #include "session/core.h"
-#include "session/internal.h"
+#include "session/session_internal.h"
 #include "session/state/actions.h"
 
 enum { REAP_SECONDS = 2, FREE_WAIT_MS = 2000, DEFAULT_SESSIONS = 8, DEFAULT_QUEUE = 64 };

@@ -4,8 +4,8 @@
 
 #include "base/memory.h"
 #include "base/utf8.h"
-#include "session/internal.h"
 #include "session/sbcl_output.h"
+#include "session/session_internal.h"
 
 enum { NOTICE_MAX = 1023, WAKE_NOTICE_MAX = 255 };  // bytes
 

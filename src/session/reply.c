@@ -7,8 +7,8 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/utf8.h"
-#include "session/internal.h"
 #include "session/sbcl_output.h"
+#include "session/session_internal.h"
 #include "session/worker_data.h"
 
 enum { RUNTIME_LOG_BYTES = 4096, LOST_THREADS_MAX = 256, NOTICES_MAX = 64, THREAD_ERRORS_MAX = 20 };

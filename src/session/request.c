@@ -1,5 +1,5 @@
 // Requests: submitted, cancelled, interrupted.
-#include "session/internal.h"
+#include "session/session_internal.h"
 
 static void refuse_unknown(struct session_manager *manager, struct job *job)
 {

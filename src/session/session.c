@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "process/proc.h"
-#include "session/internal.h"
+#include "session/session_internal.h"
 #include "session/worker_data.h"
 #include "value/text/json.h"
 

@@ -1,7 +1,7 @@
 // The limits of a session: defaults, bounds, and setting them.
 #include <errno.h>
 
-#include "session/internal.h"
+#include "session/session_internal.h"
 
 struct session_limits session_limits_default(void)
 {

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "session/internal.h"
+#include "session/session_internal.h"
 #include "value/text/json.h"
 
 static void remember_directories(struct session *session, value directories)

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "process/proc.h"
-#include "session/internal.h"
+#include "session/session_internal.h"
 
 static void worker_retire(struct worker *worker)
 {

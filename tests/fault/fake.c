@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "driver.h"
 #include "random.h"
-#include "session/internal.h"
+#include "session/session_internal.h"
 
 struct fake {
     struct driver driver;

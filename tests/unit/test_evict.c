@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "session/internal.h"
+#include "session/session_internal.h"
 
 Test(lineage, undone_evaluations)
 {

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <sys/socket.h>
 
-#include "session/internal.h"
+#include "session/session_internal.h"
 
 // Pre-wake frames that reached the head.
 static int prewakes(struct session *session)

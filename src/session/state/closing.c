@@ -1,5 +1,5 @@
 // CLOSING: everything of the session is killed and reaped; the name is free at once.
-#include "session/internal.h"
+#include "session/session_internal.h"
 #include "session/state/actions.h"
 
 enum { CLOSE_AGAIN_MS = 20 };

@@ -2,7 +2,7 @@
 // or takes the head's place (adoption).
 #include <signal.h>
 
-#include "session/internal.h"
+#include "session/session_internal.h"
 #include "session/state/actions.h"
 
 enum { WAKE_AS_COPY = 1 };

@@ -1,5 +1,5 @@
 // DOWN: no process. The first request that needs one starts it.
-#include "session/internal.h"
+#include "session/session_internal.h"
 #include "session/state/actions.h"
 
 // Requests for a state that does not exist are refused without starting anything.

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "process/proc.h"
-#include "session/internal.h"
+#include "session/session_internal.h"
 #include "session/state/actions.h"
 
 static void interrupt_finalizers(struct session *session);

@@ -1,6 +1,6 @@
 // INTERRUPTING: the head was asked to stop its evaluation (SIGINT) and should answer; the process
 // lives on. Its answer is handled as in RUNNING.
-#include "session/internal.h"
+#include "session/session_internal.h"
 #include "session/state/actions.h"
 
 enum session_state interrupting_begin(struct session *session)

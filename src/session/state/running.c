@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "session/internal.h"
+#include "session/session_internal.h"
 #include "session/state/actions.h"
 
 // --- the answer ----------------------------------------------------------------------------------

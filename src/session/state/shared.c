@@ -1,5 +1,5 @@
 // Actions that several states share.
-#include "session/internal.h"
+#include "session/session_internal.h"
 #include "session/state/actions.h"
 
 enum session_state ignore_event(struct session *session, const struct session_event *event)

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "process/proc.h"
-#include "session/internal.h"
+#include "session/session_internal.h"
 #include "session/state/actions.h"
 
 enum session_state snapshotting_begin(struct session *session, int64_t number, const char *code)

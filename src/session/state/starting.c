@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "process/proc.h"
 #include "session/core.h"
-#include "session/internal.h"
+#include "session/session_internal.h"
 #include "session/spawn.h"
 #include "session/state/actions.h"
 #include "session/worker_data.h"

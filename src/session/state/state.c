@@ -1,7 +1,7 @@
 #include "session/state/state.h"
 
 #include "base/assert.h"
-#include "session/internal.h"
+#include "session/session_internal.h"
 #include "session/state/actions.h"
 
 static const char *const state_names[STATE_COUNT] = {

@@ -1,7 +1,7 @@
 // STOPPING: the head is being ended, by SIGUSR1 (it says where it is and ends), then by SIGKILL.
 #include <signal.h>
 
-#include "session/internal.h"
+#include "session/session_internal.h"
 #include "session/state/actions.h"
 
 enum session_state stopping_begin(struct session *session)

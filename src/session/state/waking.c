@@ -4,7 +4,7 @@
 #include <signal.h>
 
 #include "base/memory.h"
-#include "session/internal.h"
+#include "session/session_internal.h"
 #include "session/state/actions.h"
 
 enum wake_value {

@@ -196,7 +196,7 @@ describe('context resources, completion and prompt', () => {
   });
 });
 
-// Notifications as each era delivers them.
+// Notifications as each protocol delivers them.
 async function subscribe(server, era, uris, seen) {
   if (era === 'legacy') {
     server.client.setNotificationHandler('notifications/resources/updated', ({ params }) => seen.push(params.uri));

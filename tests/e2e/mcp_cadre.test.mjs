@@ -13,7 +13,7 @@ import { StreamableHTTPClientTransport as Http1 } from '@modelcontextprotocol/sd
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { Client as Client2, StreamableHTTPClientTransport as Http2 } from '@modelcontextprotocol/client';
 import { StdioClientTransport as Stdio2 } from '@modelcontextprotocol/client/stdio';
-import { HttpServer, allEvents, call, initialize, legacy, modern, sleep, within } from './mcp_support.mjs';
+import { HttpServer, allEvents, call, initialize, request2024, request2026, sleep, within } from './mcp_support.mjs';
 
 const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const CADRE = path.resolve(process.env.CADRE ?? path.join(ROOT, 'build/debug/src/cli/cadre'));
@@ -56,8 +56,8 @@ async function withClient({ sdk, mode }, transport, run) {
 }
 
 describe('the command line', () => {
-  test('the core tools fit into 8 KiB, in both eras', async () => {
-    for (const open of [[initialize('2025-11-25'), legacy(1, 'tools/list')], [modern(1, 'tools/list')]]) {
+  test('the core tools fit into 8 KiB, in both protocols', async () => {
+    for (const open of [[initialize('2025-11-25'), request2024(1, 'tools/list')], [request2026(1, 'tools/list')]]) {
       const { stdout } = spawnSync(CADRE, ['serve', '--tools', 'core'],
         { encoding: 'utf8', input: open.map((message) => `${JSON.stringify(message)}\n`).join('') });
       const line = stdout.trim().split('\n').at(-1);
@@ -127,7 +127,7 @@ for (const mode of MODES)
 
 test('a whole number is an integer however it is written', async () => {
   const ask = async (name, text) => {
-    const body = JSON.stringify(call(modern, 1, name)).replace('"arguments":{}', `"arguments":${text}`);
+    const body = JSON.stringify(call(request2026, 1, name)).replace('"arguments":{}', `"arguments":${text}`);
     const answer = await http.post(body, { 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'tools/call', 'Mcp-Name': name });
     return (await answer.json()).result.structuredContent;
   };
@@ -139,22 +139,22 @@ test('a whole number is an integer however it is written', async () => {
   assert.equal((await ask('evaluate-lisp', '{"session":"numbers","code":"(loop)","timeout":1.0}')).error.code, 'timeout');
 });
 
-test('protocol sessions come and go, evaluation sessions stay; both eras see the same ones', async () => {
+test('protocol sessions come and go, evaluation sessions stay; both protocols see the same ones', async () => {
   const args = (code) => ({ code, session: 'shared' });
   const text = async (response) => (await response.json()).result.content[0].text;
   const first = await http.openSession('2025-11-25');
-  await http.post(call(legacy, 1, 'evaluate-lisp', args('(defvar *x* 5)')), first);
+  await http.post(call(request2024, 1, 'evaluate-lisp', args('(defvar *x* 5)')), first);
   await fetch(http.url, { method: 'DELETE', headers: first });
-  assert.equal((await http.post(call(legacy, 2, 'evaluate-lisp', args('*x*')), first)).status, 404);
+  assert.equal((await http.post(call(request2024, 2, 'evaluate-lisp', args('*x*')), first)).status, 404);
   const second = await http.openSession('2024-11-05');
-  assert.match(await text(await http.post(call(legacy, 1, 'evaluate-lisp', args('*x*')), second)), /=> 5/);
-  assert.match(await text(await http.modern(call(modern, 1, 'evaluate-lisp', args('(incf *x*)')))), /=> 6/);
+  assert.match(await text(await http.post(call(request2024, 1, 'evaluate-lisp', args('*x*')), second)), /=> 5/);
+  assert.match(await text(await http.post2026(call(request2026, 1, 'evaluate-lisp', args('(incf *x*)')))), /=> 6/);
 });
 
 test('a session that gets the descriptor of a refused connection works', async () => {
   const own = await HttpServer.start([], [CADRE, 'serve', '--http', '0', '--context-db', ':memory:']);
   try {
-    const evaluate = async (session) => (await (await own.modern(call(modern, 1, 'evaluate-lisp', { code: '(+ 1 2)', session }))).json()).result;
+    const evaluate = async (session) => (await (await own.post2026(call(request2026, 1, 'evaluate-lisp', { code: '(+ 1 2)', session }))).json()).result;
     await evaluate('first');  // from here on fetch() keeps its connection, so no new one is taken
     for (const session of ['second', 'third', 'fourth']) {
       assert.equal(await own.rawStatus('FOO / HTTP/1.1\r\n\r\n'), 501);
@@ -163,16 +163,16 @@ test('a session that gets the descriptor of a refused connection works', async (
   } finally { await own.stop(10000); }
 });
 
-test('a modern client that disconnects cancels its evaluation', async () => {
-  const lisp = (code) => call(modern, 1, 'evaluate-lisp', { code, session: 'leave' });
+test('a 2026 client that disconnects cancels its evaluation', async () => {
+  const lisp = (code) => call(request2026, 1, 'evaluate-lisp', { code, session: 'leave' });
   const abort = new AbortController();
-  await (await http.modern(lisp('(defvar *n* 0)'))).json();
-  const pending = http.modern(lisp('(loop)'), {}, { signal: abort.signal });
+  await (await http.post2026(lisp('(defvar *n* 0)'))).json();
+  const pending = http.post2026(lisp('(loop)'), {}, { signal: abort.signal });
   await sleep(500);
   abort.abort();
   await assert.rejects(pending);
   const start = performance.now();
-  const answer = await (await http.modern(lisp('*n*'))).json();
+  const answer = await (await http.post2026(lisp('*n*'))).json();
   assert.equal(answer.result.structuredContent.values[0], '0');
   assert.ok(performance.now() - start < 5000);
 });
@@ -189,9 +189,9 @@ for (const era of ['legacy', 'modern'])
 
 test('a long evaluation becomes a task where the client knows tasks; a task can be cancelled', async () => {
   const caps = { 'io.modelcontextprotocol/clientCapabilities': { extensions: { 'io.modelcontextprotocol/tasks': {} } } };
-  const lisp = (session, code) => http.modern(call(modern, 1, 'evaluate-lisp', { code, session }, caps))
+  const lisp = (session, code) => http.post2026(call(request2026, 1, 'evaluate-lisp', { code, session }, caps))
     .then(async (r) => (await allEvents(r)).at(-1).message);
-  const task = (method, taskId) => http.modern(modern(2, method, { taskId }, caps)).then((r) => r.json());
+  const task = (method, taskId) => http.post2026(request2026(2, method, { taskId }, caps)).then((r) => r.json());
   // The third is still running when the server is stopped.
   const [short, endless] = await Promise.all([lisp('short', '(progn (sleep 11) 7)'), lisp('endless', '(loop (sleep 0.1))'),
     lisp('left', '(loop (sleep 0.1))')]);

@@ -1,13 +1,13 @@
-// The stdio transport: framing, ids, eras, batches, and what happens to broken input.
+// The stdio transport: framing, ids, protocols, batches, and what happens to broken input.
 import { test, describe } from 'node:test';
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { FIXTURES, StdioServer, LEGACY, call, initialize, legacy, modern, sleep } from './mcp_support.mjs';
+import { FIXTURES, StdioServer, VERSIONS_2024, call, initialize, request2024, request2026, sleep } from './mcp_support.mjs';
 
-const ping = (id) => legacy(id, 'ping');
+const ping = (id) => request2024(id, 'ping');
 
 async function withServer(run) {
   const server = new StdioServer();
@@ -106,7 +106,7 @@ describe('ids', () => {
 
   test('that are in flight cannot be used again', () => withServer(async (s) => {
     await s.open();
-    s.send(call(legacy, 7, 'slow_compute', { seconds: 0.3 }), ping(7));
+    s.send(call(request2024, 7, 'slow_compute', { seconds: 0.3 }), ping(7));
     assert.equal((await s.answer(7)).error.code, -32600);
     assert.match((await s.answer(7)).result.content[0].text, /Computed/);
     assert.deepEqual((await s.ask(ping(7))).result, {});
@@ -118,18 +118,18 @@ describe('ids', () => {
       assert.equal((await s.answer(null)).error.code, -32600);
     }
     const long = 'x'.repeat(5 << 20);
-    assert.equal((await s.ask(modern(1, 'resources/read', { uri: `test://${long}` }))).error.code, -32602);
-    assert.equal((await s.ask(modern(2, 'tools/call', { name: long }))).error.code, -32602);
-    assert.equal((await s.ask(modern(3, long))).error.code, -32601);
+    assert.equal((await s.ask(request2026(1, 'resources/read', { uri: `test://${long}` }))).error.code, -32602);
+    assert.equal((await s.ask(request2026(2, 'tools/call', { name: long }))).error.code, -32602);
+    assert.equal((await s.ask(request2026(3, long))).error.code, -32601);
     const capable = { 'io.modelcontextprotocol/clientCapabilities': { extensions: { 'io.modelcontextprotocol/tasks': {} } } };
-    assert.equal((await s.ask(modern(4, 'subscriptions/listen', { notifications: { taskIds: [long] } }, capable))).error.code, -32602);
-    s.send(modern(4, 'subscriptions/listen', { notifications: { resourceSubscriptions: [long] } }));
+    assert.equal((await s.ask(request2026(4, 'subscriptions/listen', { notifications: { taskIds: [long] } }, capable))).error.code, -32602);
+    s.send(request2026(4, 'subscriptions/listen', { notifications: { resourceSubscriptions: [long] } }));
     const agreed = await s.wait((m) => m.method === 'notifications/subscriptions/acknowledged');
     assert.deepEqual(agreed.params.notifications, { resourceSubscriptions: [] });
-    assert.equal((await s.ask(modern(5, 'tools/list', {}, { 'io.modelcontextprotocol/protocolVersion': long }))).error.code, -32022);
-    const read = await s.ask(modern(6, 'resources/read', { uri: `test://template/${long}/data` }));
+    assert.equal((await s.ask(request2026(5, 'tools/list', {}, { 'io.modelcontextprotocol/protocolVersion': long }))).error.code, -32022);
+    const read = await s.ask(request2026(6, 'resources/read', { uri: `test://template/${long}/data` }));
     assert.ok(read.error);
-    await s.ask(call(modern, 7, 'test_tool_with_progress', {}, { progressToken: long }));
+    await s.ask(call(request2026, 7, 'test_tool_with_progress', {}, { progressToken: long }));
     assert.equal(s.garbage.length, 0);
   }));
 
@@ -139,8 +139,8 @@ describe('ids', () => {
   }));
 });
 
-describe('eras', () => {
-  for (const version of LEGACY)
+describe('protocols', () => {
+  for (const version of VERSIONS_2024)
     test(`initialize agrees on ${version}`, () => withServer(async (s) => {
       assert.equal((await s.open(version)).result.protocolVersion, version);
     }));
@@ -151,36 +151,36 @@ describe('eras', () => {
     }));
 
   test('before initialize only ping; initialize only once', () => withServer(async (s) => {
-    assert.equal((await s.ask(legacy(1, 'tools/list'))).error.code, -32600);
+    assert.equal((await s.ask(request2024(1, 'tools/list'))).error.code, -32600);
     assert.deepEqual((await s.ask(ping(2))).result, {});
     assert.equal((await s.ask({ ...initialize('2025-11-25', 3), params: {} })).error.code, -32602);
     await s.open();
     assert.equal((await s.ask(initialize('2025-11-25', 4))).error.message, 'Already initialized');
   }));
 
-  test('modern and legacy requests on one channel do not touch each other', () => withServer(async (s) => {
-    assert.equal((await s.ask(modern(1, 'tools/list'))).result.resultType, 'complete');
-    assert.equal((await s.ask(legacy(2, 'tools/list'))).error.code, -32600);
+  test('requests of both protocols on one channel do not affect each other', () => withServer(async (s) => {
+    assert.equal((await s.ask(request2026(1, 'tools/list'))).result.resultType, 'complete');
+    assert.equal((await s.ask(request2024(2, 'tools/list'))).error.code, -32600);
     await s.open('2024-11-05');
-    const [old, young] = [await s.ask(legacy(3, 'tools/list')), await s.ask(modern(4, 'tools/list'))];
+    const [old, young] = [await s.ask(request2024(3, 'tools/list')), await s.ask(request2026(4, 'tools/list'))];
     assert.deepEqual(old.result.tools, young.result.tools);
     assert.equal(old.result.resultType, undefined);
     assert.equal(young.result.ttlMs, 300000);
     assert.equal(young.result._meta['io.modelcontextprotocol/serverInfo'].name, 'cadre-conformance');
   }));
 
-  test('modern refusals', () => withServer(async (s) => {
+  test('2026 refusals', () => withServer(async (s) => {
     const code = async (message) => (await s.ask(message)).error;
-    assert.deepEqual((await code(modern(1, 'tools/list', {}, { 'io.modelcontextprotocol/protocolVersion': '2025-11-25' }))),
+    assert.deepEqual((await code(request2026(1, 'tools/list', {}, { 'io.modelcontextprotocol/protocolVersion': '2025-11-25' }))),
       { code: -32022, message: 'Unsupported protocol version', data: { supported: ['2026-07-28'], requested: '2025-11-25' } });
-    assert.deepEqual((await code({ ...modern(2, 'tools/list'), params: { _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' } } })).data,
+    assert.deepEqual((await code({ ...request2026(2, 'tools/list'), params: { _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' } } })).data,
       { missing: ['io.modelcontextprotocol/clientCapabilities'] });
     for (const method of ['initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe', 'nope', 'tasks/list'])
-      assert.equal((await code(modern(3, method))).code, -32601, method);
+      assert.equal((await code(request2026(3, method))).code, -32601, method);
   }));
 
   test('arguments: unknown, missing and wrong ones name themselves', () => withServer(async (s) => {
-    const text = async (name, args) => (await s.ask(call(modern, 1, name, args))).result;
+    const text = async (name, args) => (await s.ask(call(request2026, 1, name, args))).result;
     const unknown = await text('greet', { name: 'x', nmae: 'y' });
     assert.equal(unknown.isError, true);
     assert.equal(unknown.content[0].text, "Invalid params: unknown parameter 'nmae' (did you mean 'name'?)");
@@ -188,27 +188,27 @@ describe('eras', () => {
     assert.equal((await text('greet', { name: 5 })).content[0].text, "Invalid params: 'name' must be a string, not 5");
     assert.equal((await text('slow_compute', { seconds: -1 })).content[0].text,
       "Invalid params: 'seconds' must be at least 0, not -1");
-    assert.equal((await s.ask(call(modern, 2, 'no_such_tool'))).error.message, 'Unknown tool: no_such_tool');
+    assert.equal((await s.ask(call(request2026, 2, 'no_such_tool'))).error.message, 'Unknown tool: no_such_tool');
     await s.open('2025-06-18');
-    assert.equal((await s.ask(call(legacy, 3, 'greet', {}))).error.code, -32602);
+    assert.equal((await s.ask(call(request2024, 3, 'greet', {}))).error.code, -32602);
   }));
 
-  test('resource not found: -32602 modern, -32002 legacy, both with the URI', () => withServer(async (s) => {
+  test('resource not found: -32602 in 2026, -32002 in 2024, both with the URI', () => withServer(async (s) => {
     const params = { uri: 'test://nothing' };
     await s.open();
-    assert.deepEqual((await s.ask(modern(1, 'resources/read', params))).error,
+    assert.deepEqual((await s.ask(request2026(1, 'resources/read', params))).error,
       { code: -32602, message: 'Resource not found: test://nothing', data: params });
-    assert.equal((await s.ask(legacy(2, 'resources/read', params))).error.code, -32002);
+    assert.equal((await s.ask(request2024(2, 'resources/read', params))).error.code, -32002);
   }));
 
   test('cursors: only our own', () => withServer(async (s) => {
     for (const cursor of ['', 'x', 'MDowOjA', 5, null])
-      assert.equal((await s.ask(modern(1, 'tools/list', { cursor }))).error.message, 'Invalid cursor');
+      assert.equal((await s.ask(request2026(1, 'tools/list', { cursor }))).error.message, 'Invalid cursor');
   }));
 
   test('old versions get text for blocks they do not know', () => withServer(async (s) => {
     await s.open('2024-11-05');
-    const answer = await s.ask(call(legacy, 1, 'test_audio_content'));
+    const answer = await s.ask(call(request2024, 1, 'test_audio_content'));
     assert.equal(answer.result.content[0].type, 'text');
   }));
 });
@@ -220,7 +220,7 @@ describe('batches', () => {
   for (const version of ['2024-11-05', '2025-03-26'])
     test(`${version}: one array of answers, in any order`, () => withServer(async (s) => {
       await s.open(version);
-      s.send([call(legacy, 1, 'slow_compute', { seconds: 0.1 }), ping(2), note, legacy(3, 'nope')]);
+      s.send([call(request2024, 1, 'slow_compute', { seconds: 0.1 }), ping(2), note, request2024(3, 'nope')]);
       const answers = await s.wait(isArray);
       assert.deepEqual(answers.map((a) => a.id).sort(), [1, 2, 3]);
       assert.equal(answers.find((a) => a.id === 3).error.code, -32601);
@@ -237,7 +237,7 @@ describe('batches', () => {
     ['empty', []],
     ['101 messages', Array.from({ length: 101 }, (_, i) => ping(i))],
     ['with initialize', [ping(1), initialize('2025-03-26', 2)]],
-    ['with a modern request', [ping(1), modern(2, 'tools/list')]],
+    ['with a 2026 request', [ping(1), request2026(2, 'tools/list')]],
     ['with something else', [ping(1), 5]],
   ])
     test(`${name}: refused as a whole`, () => withServer(async (s) => {
@@ -265,15 +265,15 @@ describe('batches', () => {
 describe('running calls', () => {
   test('answers come out of order; ping does not wait', () => withServer(async (s) => {
     await s.open();
-    s.send(call(legacy, 1, 'slow_compute', { seconds: 0.4, label: 'slow' }),
-      call(legacy, 2, 'slow_compute', { seconds: 0.1, label: 'fast' }), ping(3));
+    s.send(call(request2024, 1, 'slow_compute', { seconds: 0.4, label: 'slow' }),
+      call(request2024, 2, 'slow_compute', { seconds: 0.1, label: 'fast' }), ping(3));
     const order = [];
     for (let i = 0; i < 3; i++) order.push((await s.wait((m) => m.id !== undefined)).id);
     assert.deepEqual(order, [3, 2, 1]);
   }));
 
-  for (const [era, make] of [['legacy', legacy], ['modern', modern]])
-    test(`${era}: nothing comes after a cancellation`, () => withServer(async (s) => {
+  for (const [protocol, make] of [['2024', request2024], ['2026', request2026]])
+    test(`${protocol}: nothing comes after a cancellation`, () => withServer(async (s) => {
       await s.open();
       s.send(call(make, 'c', 'slow_compute', { seconds: 0.3 }));
       await sleep(50);
@@ -287,7 +287,7 @@ describe('running calls', () => {
   test('progress: token kept, values rising, 50 ms before the answer', () => withServer(async (s) => {
     await s.open();
     for (const token of [0, 'p', 12.5]) {
-      s.send({ ...call(legacy, 1, 'test_tool_with_progress'),
+      s.send({ ...call(request2024, 1, 'test_tool_with_progress'),
         params: { name: 'test_tool_with_progress', _meta: { progressToken: token } } });
       const values = [];
       for (let i = 0; i < 3; i++) {
@@ -305,7 +305,7 @@ describe('running calls', () => {
   test('end of input: what was read is answered, then exit 0', async () => {
     const s = new StdioServer();
     await s.open();
-    s.send(call(legacy, 1, 'slow_compute', { seconds: 0.5, label: 'late' }));
+    s.send(call(request2024, 1, 'slow_compute', { seconds: 0.5, label: 'late' }));
     s.child.stdin.end();
     assert.match((await s.answer(1)).result.content[0].text, /late/);
     assert.equal((await s.exit).code, 0);
@@ -314,7 +314,7 @@ describe('running calls', () => {
   test('end of input: work that does not end is given up after 1.5 s', async () => {
     const s = new StdioServer();
     await s.open();
-    s.send(call(legacy, 1, 'slow_compute', { seconds: 60 }));
+    s.send(call(request2024, 1, 'slow_compute', { seconds: 60 }));
     const start = performance.now();
     await s.close();
     assert.ok(performance.now() - start > 1200 && performance.now() - start < 3000);
@@ -334,7 +334,7 @@ describe('running calls', () => {
   test('SIGTERM ends it within 2 s', async () => {
     const s = new StdioServer();
     await s.open();
-    s.send(call(legacy, 1, 'slow_compute', { seconds: 60 }));
+    s.send(call(request2024, 1, 'slow_compute', { seconds: 60 }));
     await s.ask(ping(2));
     const start = performance.now();
     s.child.kill('SIGTERM');
@@ -347,7 +347,7 @@ describe('running calls', () => {
     const s = new StdioServer();
     await s.open();
     s.child.stdout.pause();
-    for (let i = 0; i < 2000; i++) s.send(legacy(i, 'tools/list'));
+    for (let i = 0; i < 2000; i++) s.send(request2024(i, 'tools/list'));
     await sleep(300);
     s.child.stdout.destroy();
     assert.equal((await s.exit).code, 0);

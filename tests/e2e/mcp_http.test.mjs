@@ -7,14 +7,14 @@ import http from 'node:http';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { FIXTURES, HttpServer, allEvents, call, events, initialize, legacy, modern, sleep, within } from './mcp_support.mjs';
+import { FIXTURES, HttpServer, allEvents, call, events, initialize, request2024, request2026, sleep, within } from './mcp_support.mjs';
 import { processorTicks } from './support.mjs';
 
-const discover = modern(1, 'server/discover');
-const ping = (id) => legacy(id, 'ping');
+const discover = request2026(1, 'server/discover');
+const ping = (id) => request2024(id, 'ping');
 const code = async (response) => (await response.json()).error?.code;
 const request = (server, lines, body = '') => [...lines, `Content-Length: ${Buffer.byteLength(body)}`, '', body].join('\r\n');
-const modernLines = (host, more = []) => ['POST /mcp HTTP/1.1', `Host: ${host}`, 'Content-Type: application/json',
+const lines2026 = (host, more = []) => ['POST /mcp HTTP/1.1', `Host: ${host}`, 'Content-Type: application/json',
   'Accept: application/json, text/event-stream', 'MCP-Protocol-Version: 2026-07-28', 'Mcp-Method: server/discover',
   'Connection: close', ...more];
 
@@ -26,26 +26,26 @@ describe('who may ask', () => {
   const status = (lines, body = JSON.stringify(discover)) => server.rawStatus(request(server, lines, body));
 
   for (const host of ['localhost', '127.0.0.1', '[::1]', 'LOCALHOST:1'])
-    test(`Host ${host} is served`, async () => assert.equal(await status(modernLines(host)), 200));
+    test(`Host ${host} is served`, async () => assert.equal(await status(lines2026(host)), 200));
   for (const host of ['evil.example.com', 'localhost.evil.example.com', '127.0.0.1.nip.io', '', '10.0.0.1', '[::2]', 'localhost:x'])
-    test(`Host "${host}" is refused`, async () => assert.equal(await status(modernLines(host)), 403));
+    test(`Host "${host}" is refused`, async () => assert.equal(await status(lines2026(host)), 403));
 
   test('Host must be there, once', async () => {
-    assert.equal(await status(modernLines('x').filter((l) => !l.startsWith('Host'))), 403);
-    assert.equal(await status(modernLines('localhost', ['Host: localhost'])), 403);
-    assert.equal(await status(modernLines('localhost', ['Host: evil.example.com'])), 403);
+    assert.equal(await status(lines2026('x').filter((l) => !l.startsWith('Host'))), 403);
+    assert.equal(await status(lines2026('localhost', ['Host: localhost'])), 403);
+    assert.equal(await status(lines2026('localhost', ['Host: evil.example.com'])), 403);
   });
   test('an absolute target must name this host', async () => {
-    const lines = (target) => [`POST ${target} HTTP/1.1`, ...modernLines('localhost').slice(1)];
+    const lines = (target) => [`POST ${target} HTTP/1.1`, ...lines2026('localhost').slice(1)];
     assert.equal(await status(lines('http://localhost/mcp')), 200);
     assert.equal(await status(lines('http://evil.example.com/mcp')), 403);
   });
   for (const [origin, expected] of [['http://localhost:3000', 200], ['https://127.0.0.1', 200], ['null', 403],
     ['http://evil.example.com', 403], ['file://localhost', 403], ['http://localhost.evil.com', 403]])
     test(`Origin ${origin}: ${expected}`, async () =>
-      assert.equal(await status(modernLines('localhost', [`Origin: ${origin}`])), expected));
+      assert.equal(await status(lines2026('localhost', [`Origin: ${origin}`])), expected));
   test('a refusal is a JSON-RPC error without id', async () => {
-    const text = await server.raw(request(server, modernLines('evil.example.com'), '{}'));
+    const text = await server.raw(request(server, lines2026('evil.example.com'), '{}'));
     const body = JSON.parse(text.slice(text.indexOf('\r\n\r\n')));
     assert.equal('id' in body, false);
     assert.equal(body.error.code, -32600);
@@ -68,12 +68,12 @@ describe('form of the request', () => {
   test('content types', async () => {
     for (const [type, expected] of [['application/json', 200], ['application/json; charset=utf-8', 200], ['APPLICATION/JSON', 200],
       ['text/plain', 415], ['application/jsonx', 415], ['application/x-www-form-urlencoded', 415]])
-      assert.equal((await server.modern(discover, { 'Content-Type': type })).status, expected, type);
+      assert.equal((await server.post2026(discover, { 'Content-Type': type })).status, expected, type);
   });
   test('accept', async () => {
     for (const [accept, expected] of [['*/*', 200], ['application/json, text/event-stream', 200],
       ['text/event-stream;q=0.5, application/json', 200], ['application/json', 406], ['text/event-stream', 406], ['text/html', 406]])
-      assert.equal((await server.modern(discover, { Accept: accept })).status, expected, accept);
+      assert.equal((await server.post2026(discover, { Accept: accept })).status, expected, accept);
   });
   test('bodies', async () => {
     assert.equal((await server.post('{')).status, 400);
@@ -91,19 +91,19 @@ describe('form of the request', () => {
   test('chunked and slow bodies, Expect: 100-continue', async () => {
     const body = JSON.stringify(discover);
     const chunks = body.match(/.{1,20}/gs).map((c) => `${c.length.toString(16)}\r\n${c}\r\n`).join('') + '0\r\n\r\n';
-    const lines = modernLines('localhost', ['Transfer-Encoding: chunked']);
+    const lines = lines2026('localhost', ['Transfer-Encoding: chunked']);
     assert.equal(await server.rawStatus([...lines, '', chunks].join('\r\n')), 200);
     const text = await new Promise((resolve) => {
       let received = '';
       const socket = net.connect(server.port, '127.0.0.1', async () => {
-        const whole = request(server, modernLines('localhost'), body);
+        const whole = request(server, lines2026('localhost'), body);
         for (let i = 0; i < whole.length; i += 40) { socket.write(whole.slice(i, i + 40)); await sleep(3); }
       });
       socket.on('data', (d) => { received += d; });
       socket.on('close', () => resolve(received));
     });
     assert.match(text, /^HTTP\/1\.1 200/);
-    const [head] = request(server, modernLines('localhost', ['Expect: 100-continue']), body).split(body);
+    const [head] = request(server, lines2026('localhost', ['Expect: 100-continue']), body).split(body);
     const expected = await new Promise((resolve) => {
       let received = '';
       const socket = net.connect(server.port, '127.0.0.1', () => socket.write(head));
@@ -114,25 +114,25 @@ describe('form of the request', () => {
   });
   test('a body announced too large is refused at once, whether it comes or not', async () => {
     for (const more of [[], ['Expect: 100-continue']]) {
-      const lines = modernLines('localhost', ['Content-Length: 8388609', ...more]);
+      const lines = lines2026('localhost', ['Content-Length: 8388609', ...more]);
       const start = performance.now();
       const text = await server.raw([...lines, '', ''].join('\r\n'), 5000);
       assert.match(text, /^HTTP\/1\.1 413 .*"message":"The body is larger than 8 MiB"/s);
       assert.equal(text.match(/HTTP\/1\.1/g).length, 1);
       assert.ok(performance.now() - start < 3000);
     }
-    assert.match(await server.raw([...modernLines('localhost', ['Content-Length: 5', 'Expect: magic']), '', ''].join('\r\n')), /^HTTP\/1\.1 417/);
-    assert.equal((await server.modern(discover)).status, 200);
+    assert.match(await server.raw([...lines2026('localhost', ['Content-Length: 5', 'Expect: magic']), '', ''].join('\r\n')), /^HTTP\/1\.1 417/);
+    assert.equal((await server.post2026(discover)).status, 200);
   });
   test('what others would read differently is refused', async () => {
     const body = JSON.stringify(discover);
     for (const length of [`+${body.length}`, `0x${body.length.toString(16)}`, `${body.length} `.repeat(2), ''])
-      assert.equal(await server.rawStatus([...modernLines('localhost', [`Content-Length: ${length}`]), '', body].join('\r\n')), 400, length);
-    assert.equal(await server.rawStatus(request(server, modernLines('localhost\0evil'), body)), 400);
+      assert.equal(await server.rawStatus([...lines2026('localhost', [`Content-Length: ${length}`]), '', body].join('\r\n')), 400, length);
+    assert.equal(await server.rawStatus(request(server, lines2026('localhost\0evil'), body)), 400);
   });
   test('smuggling is refused', async () => {
     const body = JSON.stringify(discover);
-    const lines = modernLines('localhost');
+    const lines = lines2026('localhost');
     for (const more of [['Transfer-Encoding: chunked', `Content-Length: ${body.length}`],
       [`Content-Length: ${body.length}`, 'Content-Length: 5'], [`Content-Length : ${body.length}`]])
       assert.equal(await server.rawStatus([...lines, ...more, '', body].join('\r\n')), 400, more[0]);
@@ -146,13 +146,13 @@ describe('form of the request', () => {
   });
   test('too many and too large headers are refused', async () => {
     const many = Array.from({ length: 101 }, (_, i) => `X-${i}: 1`);
-    assert.equal(await server.rawStatus(request(server, modernLines('localhost', many), JSON.stringify(discover))), 431);
-    const status = await server.rawStatus(request(server, modernLines('localhost', [`X: ${'a'.repeat(40 << 10)}`]), '{}'));
+    assert.equal(await server.rawStatus(request(server, lines2026('localhost', many), JSON.stringify(discover))), 431);
+    const status = await server.rawStatus(request(server, lines2026('localhost', [`X: ${'a'.repeat(40 << 10)}`]), '{}'));
     assert.equal(status, 431);
   });
   test('pipelined requests are answered in order, also while the first one runs', async () => {
-    const one = (id) => { const body = JSON.stringify(call(modern, id, 'slow_compute', { seconds: 0.2, label: id }));
-      return request(server, [...modernLines('localhost').filter((l) => !/^(Mcp-Method|Connection)/.test(l)),
+    const one = (id) => { const body = JSON.stringify(call(request2026, id, 'slow_compute', { seconds: 0.2, label: id }));
+      return request(server, [...lines2026('localhost').filter((l) => !/^(Mcp-Method|Connection)/.test(l)),
         'Mcp-Method: tools/call', 'Mcp-Name: slow_compute'], body); };
     const text = await server.raw(one('a') + one('b') + one('c'), 2000);
     assert.deepEqual([...text.matchAll(/Computed: (\w)/g)].map((m) => m[1]), ['a', 'b', 'c']);
@@ -160,64 +160,64 @@ describe('form of the request', () => {
   test('binary rubbish does no harm', async () => {
     for (const text of ['\0\0\0\0\r\n\r\n', 'GET\r\n\r\n', 'GET / HTTP/9.9\r\n\r\n', '\x16\x03\x01\x02\x00\x01\x00', 'POST /mcp HTTP/1.1\r\nHost'])
       await server.raw(text, 200);
-    assert.equal((await server.modern(discover)).status, 200);
+    assert.equal((await server.post2026(discover)).status, 200);
   });
 });
 
-describe('modern headers and statuses', () => {
+describe('headers and statuses of 2026', () => {
   const status = async (expected, expectedCode, promise) => {
     const response = await promise;
     assert.equal(response.status, expected);
     assert.equal(await code(response), expectedCode);
   };
-  const greet = call(modern, 1, 'greet', { name: 'x' });
+  const greet = call(request2026, 1, 'greet', { name: 'x' });
 
   test('headers must agree with the body', async () => {
-    await status(400, -32020, server.modern(greet, { 'Mcp-Method': 'tools/list' }));
-    await status(400, -32020, server.modern(greet, { 'Mcp-Name': 'other' }));
-    await status(400, -32020, server.modern(greet, { 'Mcp-Name': 'Greet' }));
-    await status(400, -32020, server.modern(greet, { 'MCP-Protocol-Version': '2025-11-25' }));
+    await status(400, -32020, server.post2026(greet, { 'Mcp-Method': 'tools/list' }));
+    await status(400, -32020, server.post2026(greet, { 'Mcp-Name': 'other' }));
+    await status(400, -32020, server.post2026(greet, { 'Mcp-Name': 'Greet' }));
+    await status(400, -32020, server.post2026(greet, { 'MCP-Protocol-Version': '2025-11-25' }));
     await status(400, -32020, server.post(greet));
-    assert.equal((await server.modern(greet, { 'Mcp-Name': '  greet\t' })).status, 200);
-    assert.equal((await server.modern(greet, { 'Mcp-Name': `=?base64?${Buffer.from('greet').toString('base64')}?=` })).status, 200);
-    await status(400, -32020, server.modern(greet, { 'Mcp-Name': '=?base64?Z3JlZXQ?=' }));
+    assert.equal((await server.post2026(greet, { 'Mcp-Name': '  greet\t' })).status, 200);
+    assert.equal((await server.post2026(greet, { 'Mcp-Name': `=?base64?${Buffer.from('greet').toString('base64')}?=` })).status, 200);
+    await status(400, -32020, server.post2026(greet, { 'Mcp-Name': '=?base64?Z3JlZXQ?=' }));
   });
   test('a repeated header is refused', async () => {
     const body = JSON.stringify(discover);
-    assert.equal(await server.rawStatus(request(server, modernLines('localhost', ['Mcp-Method: server/discover']), body)), 400);
+    assert.equal(await server.rawStatus(request(server, lines2026('localhost', ['Mcp-Method: server/discover']), body)), 400);
   });
   test('Mcp-Param follows its argument', async () => {
-    const region = call(modern, 1, 'test_x_mcp_header', { region: 'eu' });
-    await status(400, -32020, server.modern(region));
-    await status(400, -32020, server.modern(region, { 'Mcp-Param-Region': 'us' }));
-    assert.equal((await (await server.modern(region, { 'Mcp-Param-Region': 'eu' })).json()).result.content[0].text, 'eu');
+    const region = call(request2026, 1, 'test_x_mcp_header', { region: 'eu' });
+    await status(400, -32020, server.post2026(region));
+    await status(400, -32020, server.post2026(region, { 'Mcp-Param-Region': 'us' }));
+    assert.equal((await (await server.post2026(region, { 'Mcp-Param-Region': 'eu' })).json()).result.content[0].text, 'eu');
   });
   test('versions and metadata', async () => {
-    const old = modern(1, 'tools/list', {}, { 'io.modelcontextprotocol/protocolVersion': 'v9' });
+    const old = request2026(1, 'tools/list', {}, { 'io.modelcontextprotocol/protocolVersion': 'v9' });
     await status(400, -32022, server.post(old, { 'MCP-Protocol-Version': 'v9', 'Mcp-Method': 'tools/list' }));
-    await status(400, -32602, server.post(legacy(1, 'tools/list'), { 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'tools/list' }));
+    await status(400, -32602, server.post(request2024(1, 'tools/list'), { 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'tools/list' }));
     await status(400, -32020, server.post(initialize('2025-11-25'), { 'MCP-Protocol-Version': '2026-07-28' }));
     await status(400, -32600, server.post({ jsonrpc: '2.0', id: 1, result: {} }, { 'MCP-Protocol-Version': '2026-07-28' }));
   });
   test('methods and capabilities', async () => {
-    await status(404, -32601, server.modern(modern(1, 'nope')));
-    await status(404, -32601, server.modern(modern(1, 'ping')));
-    await status(400, -32021, server.modern(call(modern, 1, 'test_missing_capability')));
-    await status(200, -32602, server.modern(call(modern, 1, 'unknown_tool')));
-    assert.equal((await server.modern({ jsonrpc: '2.0', method: 'notifications/x', params: {} })).status, 202);
+    await status(404, -32601, server.post2026(request2026(1, 'nope')));
+    await status(404, -32601, server.post2026(request2026(1, 'ping')));
+    await status(400, -32021, server.post2026(call(request2026, 1, 'test_missing_capability')));
+    await status(200, -32602, server.post2026(call(request2026, 1, 'unknown_tool')));
+    assert.equal((await server.post2026({ jsonrpc: '2.0', method: 'notifications/x', params: {} })).status, 202);
   });
   test('JSON for a silent call, SSE for one that talks', async () => {
-    const silent = await server.modern(call(modern, 1, 'test_simple_text'));
+    const silent = await server.post2026(call(request2026, 1, 'test_simple_text'));
     assert.equal(silent.headers.get('content-type'), 'application/json');
     assert.equal((await silent.json()).result.resultType, 'complete');
-    const talking = await server.modern(call(modern, 2, 'test_tool_with_progress', {}, { progressToken: 't' }));
+    const talking = await server.post2026(call(request2026, 2, 'test_tool_with_progress', {}, { progressToken: 't' }));
     assert.equal(talking.headers.get('content-type'), 'text/event-stream');
     const list = await allEvents(talking);
     assert.deepEqual(list.map((e) => e.message.params?.progress ?? 'end'), [0, 50, 100, 'end']);
     assert.ok(list.every((e) => e.id === undefined));
   });
   test('after five seconds the answer becomes a stream', async () => {
-    const response = await server.modern(call(modern, 1, 'slow_compute', { seconds: 5.5, label: 'late' }));
+    const response = await server.post2026(call(request2026, 1, 'slow_compute', { seconds: 5.5, label: 'late' }));
     assert.equal(response.headers.get('content-type'), 'text/event-stream');
     assert.match((await allEvents(response)).at(-1).message.result.content[0].text, /late/);
   });
@@ -226,7 +226,7 @@ describe('modern headers and statuses', () => {
       .match(/mcp_calls_active (\d+)/)[1];
     const base = await running();
     const abort = new AbortController();
-    const waiting = server.modern(call(modern, 1, 'slow_compute', { seconds: 60 }), {}, { signal: abort.signal });
+    const waiting = server.post2026(call(request2026, 1, 'slow_compute', { seconds: 60 }), {}, { signal: abort.signal });
     await sleep(150);
     assert.equal(await running(), base + 1);
     abort.abort();
@@ -235,7 +235,7 @@ describe('modern headers and statuses', () => {
     assert.equal(await running(), base);
   });
   test('subscriptions/listen: only what exists is agreed, and only what is well formed', async () => {
-    const listen = (notifications, options) => server.modern(modern('sub', 'subscriptions/listen', { notifications }), {}, options);
+    const listen = (notifications, options) => server.post2026(request2026('sub', 'subscriptions/listen', { notifications }), {}, options);
     const abort = new AbortController();
     const stream = events(await listen({ resourceSubscriptions: ['zzz', 'test://watched-resource', 'test://template/1/data'] }, { signal: abort.signal }));
     const first = (await within(2000, stream.next(), 'event')).value.message;
@@ -246,16 +246,16 @@ describe('modern headers and statuses', () => {
   });
   test('subscriptions/listen: acknowledged first, then only what was asked for', async () => {
     const abort = new AbortController();
-    const stream = await server.modern(modern('sub', 'subscriptions/listen',
+    const stream = await server.post2026(request2026('sub', 'subscriptions/listen',
       { notifications: { toolsListChanged: true, resourceSubscriptions: ['test://watched-resource'], other: true } }), {}, { signal: abort.signal });
     const list = events(stream);
     const next = async () => (await within(2000, list.next(), 'event')).value.message;
     const first = await next();
     assert.equal(first.method, 'notifications/subscriptions/acknowledged');
     assert.deepEqual(first.params.notifications, { toolsListChanged: true, resourceSubscriptions: ['test://watched-resource'] });
-    await (await server.modern(call(modern, 1, 'test_trigger_prompt_change'))).json();
-    await (await server.modern(call(modern, 2, 'test_trigger_tool_change'))).json();
-    await (await server.modern(call(modern, 3, 'touch_resource'))).json();
+    await (await server.post2026(call(request2026, 1, 'test_trigger_prompt_change'))).json();
+    await (await server.post2026(call(request2026, 2, 'test_trigger_tool_change'))).json();
+    await (await server.post2026(call(request2026, 3, 'touch_resource'))).json();
     for (const method of ['notifications/tools/list_changed', 'notifications/resources/updated']) {
       const note = await next();
       assert.equal(note.method, method);
@@ -268,7 +268,7 @@ describe('modern headers and statuses', () => {
 describe('requestState', () => {
   const tool = 'test_input_required_result_request_state';
   const capable = { 'io.modelcontextprotocol/clientCapabilities': { elicitation: {} } };
-  const ask = async (params, id = 1) => (await server.modern(modern(id, 'tools/call', params, capable))).json();
+  const ask = async (params, id = 1) => (await server.post2026(request2026(id, 'tools/call', params, capable))).json();
   const answers = { confirm: { action: 'accept', content: { ok: true } } };
   const fresh = async () => (await ask({ name: tool, arguments: {} })).result.requestState;
 
@@ -293,7 +293,7 @@ describe('requestState', () => {
   });
 });
 
-describe('legacy sessions', () => {
+describe('sessions of 2024', () => {
   test('life of a session', async () => {
     for (const [headers, status] of [[{}, 400], [{ 'Mcp-Session-Id': 'f'.repeat(32) }, 404]]) {
       const refusal = await server.post(ping('mine'), headers);
@@ -322,7 +322,7 @@ describe('legacy sessions', () => {
     assert.deepEqual(both.map((m) => m.id).sort(), [1, 2]);
     assert.equal((await server.post([{ jsonrpc: '2.0', method: 'notifications/x' }], headers)).status, 202);
     assert.equal((await server.post([], headers)).status, 400);
-    const mixed = await allEvents(await server.post([ping(1), { ...call(legacy, 2, 'test_tool_with_progress'),
+    const mixed = await allEvents(await server.post([ping(1), { ...call(request2024, 2, 'test_tool_with_progress'),
       params: { name: 'test_tool_with_progress', _meta: { progressToken: 1 } } }], headers));
     assert.deepEqual(mixed.filter((e) => e.message.id).map((e) => e.message.id).sort(), [1, 2]);
     const young = await server.openSession('2025-11-25');
@@ -339,7 +339,7 @@ describe('legacy sessions', () => {
     const next = async () => (await within(2000, list.next(), 'event')).value;
     const priming = await next();
     assert.deepEqual([priming.id, priming.retry, priming.data], ['0-0', '1000', '']);
-    const post = (id, method, params) => server.post(legacy(id, method, params), headers2).then((r) => r.json());
+    const post = (id, method, params) => server.post(request2024(id, method, params), headers2).then((r) => r.json());
     const headers2 = { ...headers, Accept: 'application/json, text/event-stream' };
     assert.equal((await post(1, 'resources/subscribe', { uri: 'test://nothing' })).error.code, -32002);
     await post(2, 'resources/subscribe', { uri: 'test://watched-resource' });
@@ -357,7 +357,7 @@ describe('legacy sessions', () => {
   test('a stream that broke is continued; a finished one is 405', async () => {
     const headers = await server.openSession();
     const abort = new AbortController();
-    const broken = await server.post({ ...call(legacy, 5, 'test_tool_with_progress'),
+    const broken = await server.post({ ...call(request2024, 5, 'test_tool_with_progress'),
       params: { name: 'test_tool_with_progress', _meta: { progressToken: 1 } } }, headers, { signal: abort.signal });
     const list = events(broken);
     assert.equal((await list.next()).value.retry, '1000');
@@ -372,7 +372,7 @@ describe('legacy sessions', () => {
   });
   test('disconnect is no cancellation, notifications/cancelled is', async () => {
     const headers = await server.openSession();
-    const pending = server.post(call(legacy, 9, 'slow_compute', { seconds: 60 }), headers);
+    const pending = server.post(call(request2024, 9, 'slow_compute', { seconds: 60 }), headers);
     await sleep(100);
     assert.equal((await server.post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 9 } }, headers)).status, 202);
     const response = await within(1000, pending, 'end of the cancelled call');
@@ -382,7 +382,7 @@ describe('legacy sessions', () => {
   });
   test('requests to the client travel on the stream of the call', async () => {
     const headers = await server.openSession('2025-11-25', { elicitation: {} });
-    const stream = events(await server.post(call(legacy, 1, 'test_elicitation', { message: 'Who?' }), headers));
+    const stream = events(await server.post(call(request2024, 1, 'test_elicitation', { message: 'Who?' }), headers));
     let asked;
     do { asked = (await within(2000, stream.next(), 'question')).value.message; } while (!asked);
     assert.equal(asked.method, 'elicitation/create');
@@ -391,14 +391,14 @@ describe('legacy sessions', () => {
     const answer = (await within(2000, stream.next(), 'answer')).value.message;
     assert.match(answer.result.content[0].text, /action=accept/);
     const mute = await server.openSession('2025-11-25');
-    const without = await (await server.post(call(legacy, 1, 'test_elicitation', { message: 'Who?' }), mute)).json();
+    const without = await (await server.post(call(request2024, 1, 'test_elicitation', { message: 'Who?' }), mute)).json();
     assert.equal(without.result.isError, true);
   });
-  test('both eras on one port, same ids, at once', async () => {
+  test('both protocols on one port, same ids, at once', async () => {
     const headers = await server.openSession();
     const answers = await Promise.all(Array.from({ length: 40 }, (_, i) => (i % 2
-      ? server.modern(call(modern, 0, 'greet', { name: `m${i}` }))
-      : server.post(call(legacy, i, 'greet', { name: `l${i}` }), headers)).then((r) => r.json())));
+      ? server.post2026(call(request2026, 0, 'greet', { name: `m${i}` }))
+      : server.post(call(request2024, i, 'greet', { name: `l${i}` }), headers)).then((r) => r.json())));
     answers.forEach((a, i) => assert.equal(a.result.content[0].text, `Hello, ${i % 2 ? 'm' : 'l'}${i}!`));
   });
 });
@@ -419,7 +419,7 @@ describe('tokens and limits', () => {
     try {
       for (const [authorization, expected] of [[undefined, 401], ['Bearer wrong', 401], ['Basic 0123456789abcdef', 401],
         ['Bearer 0123456789abcdef0', 401], ['Bearer 0123456789abcdef', 200], ['bearer 0123456789abcdef', 200]]) {
-        const response = await guarded.modern(discover, authorization ? { Authorization: authorization } : {});
+        const response = await guarded.post2026(discover, authorization ? { Authorization: authorization } : {});
         assert.equal(response.status, expected, authorization);
         if (expected === 401) assert.equal(response.headers.get('www-authenticate'), 'Bearer');
       }
@@ -446,10 +446,10 @@ describe('tokens and limits', () => {
       })));
       await sleep(100);
       const body = JSON.stringify(discover);
-      assert.equal(await small.rawStatus(request(small, modernLines('localhost'), body)), 503);
+      assert.equal(await small.rawStatus(request(small, lines2026('localhost'), body)), 503);
       sockets.forEach((s) => s.destroy());
       await sleep(100);
-      assert.equal(await small.rawStatus(request(small, modernLines('localhost'), body)), 200);
+      assert.equal(await small.rawStatus(request(small, lines2026('localhost'), body)), 200);
     } finally { await small.stop(); }
   });
   for (const [descriptors, options, complaint] of [[256, [], /^$/], [64, ['--max-connections', '1000'], /^.*cannot accept a connection: Too many open files$/]])
@@ -465,27 +465,27 @@ describe('tokens and limits', () => {
         assert.ok(lines.length <= 5);
         assert.match(lines[0] ?? '', complaint);
         sockets.forEach((s) => s.destroy());
-        assert.equal(await flooded.rawStatus(request(flooded, modernLines('localhost'), JSON.stringify(discover)), 10000), 200);
+        assert.equal(await flooded.rawStatus(request(flooded, lines2026('localhost'), JSON.stringify(discover)), 10000), 200);
       } finally { await flooded.stop(); }
     });
   test('a stream nobody reads is closed, the server goes on', async () => {
     const socket = net.connect(server.port, '127.0.0.1');
-    const body = JSON.stringify(modern(1, 'subscriptions/listen', { notifications: { resourceSubscriptions: ['test://watched-resource'] } }));
-    socket.write(request(server, modernLines('localhost').map((l) => l.replace('server/discover', 'subscriptions/listen')), body));
+    const body = JSON.stringify(request2026(1, 'subscriptions/listen', { notifications: { resourceSubscriptions: ['test://watched-resource'] } }));
+    socket.write(request(server, lines2026('localhost').map((l) => l.replace('server/discover', 'subscriptions/listen')), body));
     socket.pause();
     await sleep(100);
-    for (let i = 0; i < 4; i++) await (await server.modern(call(modern, 1, 'touch_resource', { times: 20000 }))).json();
+    for (let i = 0; i < 4; i++) await (await server.post2026(call(request2026, 1, 'touch_resource', { times: 20000 }))).json();
     let received = 0;
     socket.on('data', (d) => { received += d.length; });
     const closed = new Promise((resolve) => { socket.on('close', resolve); socket.on('error', resolve); });
     socket.resume();
     await within(3000, closed, 'close');
     assert.ok(received < 80000 * 200, `${received} bytes were kept for it`);
-    assert.equal((await server.modern(discover)).status, 200);
+    assert.equal((await server.post2026(discover)).status, 200);
   });
   test('a stopping server answers what it cannot finish', async () => {
     const own = await HttpServer.start();
-    const pending = own.modern(call(modern, 7, 'slow_compute', { seconds: 30, label: 'never' }));
+    const pending = own.post2026(call(request2026, 7, 'slow_compute', { seconds: 30, label: 'never' }));
     await sleep(200);
     const stopped = own.stop();
     const answer = await pending;
@@ -497,8 +497,8 @@ describe('tokens and limits', () => {
   });
   test('a stopping server lets running calls finish', async () => {
     const own = await HttpServer.start();
-    const pending = own.modern(call(modern, 1, 'slow_compute', { seconds: 0.3, label: 'done' }));
-    const listening = await own.modern(modern('s', 'subscriptions/listen', { notifications: { toolsListChanged: true } }));
+    const pending = own.post2026(call(request2026, 1, 'slow_compute', { seconds: 0.3, label: 'done' }));
+    const listening = await own.post2026(request2026('s', 'subscriptions/listen', { notifications: { toolsListChanged: true } }));
     await sleep(100);
     const stopped = own.stop();
     assert.match((await (await pending).json()).result.content[0].text, /done/);

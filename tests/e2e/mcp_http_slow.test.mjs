@@ -2,7 +2,7 @@
 import { test, before, after } from 'node:test';
 import assert from 'node:assert/strict';
 import net from 'node:net';
-import { HttpServer, events, legacy, modern, sleep, within } from './mcp_support.mjs';
+import { HttpServer, events, request2024, request2026, sleep, within } from './mcp_support.mjs';
 
 const LONG = process.env.CADRE_LONG === '1';  // then also a client that sends a byte now and then
 
@@ -24,7 +24,7 @@ function untilClosed(write) {
 }
 
 test('requests that never end are cut off, streams that are only quiet are not', { timeout: 70000 }, async () => {
-  const quiet = await server.modern(modern('s', 'subscriptions/listen', { notifications: { toolsListChanged: true } }));
+  const quiet = await server.post2026(request2026('s', 'subscriptions/listen', { notifications: { toolsListChanged: true } }));
   const stream = events(quiet);
   await stream.next();
   const [silent, half, dribbling] = await Promise.all([
@@ -43,9 +43,9 @@ test('the longest idle session makes room for a new one', async () => {
   const second = await server.openSession();
   for (let i = 0; i < 255; i++) {
     await server.openSession();
-    if (i % 50 === 0) assert.equal((await server.post(legacy(1, 'ping'), second)).status, 200);
+    if (i % 50 === 0) assert.equal((await server.post(request2024(1, 'ping'), second)).status, 200);
     await sleep(1);
   }
-  assert.equal((await server.post(legacy(1, 'ping'), first)).status, 404);
-  assert.equal((await server.post(legacy(1, 'ping'), second)).status, 200);
+  assert.equal((await server.post(request2024(1, 'ping'), first)).status, 404);
+  assert.equal((await server.post(request2024(1, 'ping'), second)).status, 200);
 });

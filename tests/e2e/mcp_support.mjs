@@ -12,7 +12,7 @@ export const META = {
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',
   'io.modelcontextprotocol/clientCapabilities': {},
 };
-export const LEGACY = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'];
+export const VERSIONS_2024 = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'];
 
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 export const within = (ms, promise, what) => {
@@ -25,8 +25,8 @@ export const within = (ms, promise, what) => {
 
 export const initialize = (version, id = 0, capabilities = {}) => ({ jsonrpc: '2.0', id, method: 'initialize',
   params: { protocolVersion: version, capabilities, clientInfo: { name: 'test', version: '1' } } });
-export const legacy = (id, method, params = {}) => ({ jsonrpc: '2.0', id, method, params });
-export const modern = (id, method, params = {}, meta = {}) =>
+export const request2024 = (id, method, params = {}) => ({ jsonrpc: '2.0', id, method, params });
+export const request2026 = (id, method, params = {}, meta = {}) =>
   ({ jsonrpc: '2.0', id, method, params: { ...params, _meta: { ...META, ...meta } } });
 export const call = (make, id, name, args = {}, ...rest) =>
   make(id, 'tools/call', { name, arguments: args }, ...rest);
@@ -124,8 +124,8 @@ export class HttpServer {
       ...options });
   }
 
-  // A modern request with the headers that belong to it.
-  modern(message, headers = {}, options = {}) {
+  // A request of the 2026 protocol with the headers that belong to it.
+  post2026(message, headers = {}, options = {}) {
     const name = message.params?.name ?? message.params?.uri ?? message.params?.taskId;
     return this.post(message, { 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': message.method,
       ...(name !== undefined && { 'Mcp-Name': name }), ...headers }, options);

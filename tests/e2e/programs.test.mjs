@@ -6,7 +6,7 @@ import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { HttpServer, allEvents, call, modern } from './mcp_support.mjs';
+import { HttpServer, allEvents, call, request2026 } from './mcp_support.mjs';
 import { CADRE, Server, eventually, residentBytes, sleep, temporaryDirectory, useServer } from './support.mjs';
 
 const EXAMPLES = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../examples');
@@ -282,7 +282,7 @@ describe('run-program', () => {
 test('commands are heard though they got the descriptors of connections that have closed', async () => {
   const server = await HttpServer.start(['--program-tools', toolsFile], [CADRE, 'serve', '--http', '0']);
   try {
-    const answer = server.modern(call(modern, 1, 'run-program',
+    const answer = server.post2026(call(request2026, 1, 'run-program',
       { source: '(distinct (pmap (fn [_] (tool/upper {:text "a"})) (range 200)))', limits: { timeout: 60000 } }));
     let answered = false;
     answer.finally(() => { answered = true; });

@@ -57,7 +57,7 @@ static void specialize_recur(struct expression_recur *recur)
         return;
     recur->base.loop_kind = (uint8_t)(LOOP_RECUR1 + recur->count - 1);
     for (uint32_t i = 0; i < recur->count; i++)
-        recur->slots[i] = recur->patterns[i]->slot;
+        recur->places[i] = slot_place(recur->patterns[i]->slot);
 }
 
 static void specialize_let(struct expression_let *let)
@@ -79,10 +79,6 @@ static void specialize_for(struct expression_for *loop)
 static void specialize_kind(struct expression *expression)
 {
     switch ((enum expression_kind)expression->kind) {
-    case EXPRESSION_IMMEDIATE: expression->inline_kind = INLINE_IMMEDIATE; break;
-    case EXPRESSION_LOCAL:
-        expression->inline_kind = expression->flag ? INLINE_LOCAL_MOVE : INLINE_LOCAL_COPY;
-        break;
     case EXPRESSION_IF: expression->loop_kind = LOOP_IF; break;
     case EXPRESSION_DO: expression->loop_kind = LOOP_DO; break;
     case EXPRESSION_LET: specialize_let((struct expression_let *)expression); break;
@@ -169,6 +165,8 @@ static void specialize_always(struct expression *expression, bool unoptimised)
     if (expression->kind == EXPRESSION_AND || expression->kind == EXPRESSION_OR)
         expression->test = expression->kind == EXPRESSION_AND ? test_and : test_or;
     if (expression->kind == EXPRESSION_LOCAL) {
+        struct expression_index *local = (struct expression_index *)expression;
+        local->place = slot_place(local->index);
         expression->eval = expression->flag ? eval_local_move : eval_local_copy;
         expression->test = test_local;
     }

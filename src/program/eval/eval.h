@@ -34,11 +34,15 @@ struct specialized_builtin builtin_specialize(struct expression_builtin *call);
 // --- eval_pattern.c: destructuring ---------------------------------------------------------------
 
 // Puts a value into a slot, releasing what was there.
+static inline void slot_store_at(struct run *run, value *place, value v)
+{
+    if (__builtin_expect(value_is_counted(*place), 0))
+        object_release(run->region, place->object);
+    *place = v;
+}
 static inline void slot_store(struct run *run, struct frame *frame, uint32_t slot, value v)
 {
-    value old = frame->slots[slot];
-    frame->slots[slot] = v;
-    value_release(run->region, old);
+    slot_store_at(run, &frame->slots[slot], v);
 }
 
 // Binds a pattern to a value, which is consumed.
@@ -71,104 +75,6 @@ static inline void spend_call(struct run *run)
 static inline void spend_cheap(struct run *run)
 {
     run->fuel--;
-}
-
-// --- inline evaluation ---------------------------------------------------------------------------
-
-// The value of an expression that is so short that it needs no call; false when it is not, or when
-// its operands are not 64-bit integers. Adds the units of fuel it costs to *spent.
-static inline __attribute__((always_inline)) bool inline_value(const struct expression *expression,
-                                                               struct frame *frame,
-                                                               value *ret_value, int64_t *spent)
-{
-    const struct expression_builtin *call = (const void *)expression;
-    const struct expression_index *local = (const void *)expression;
-    uint8_t kind = expression->inline_kind;
-    int64_t result;
-    if (kind == INLINE_NONE)
-        return false;
-    if (kind == INLINE_ADD_CONSTANT) {
-        const value *a = &frame->slots[call->slot_a];
-        if (a->tag != VALUE_INTEGER || __builtin_add_overflow(a->integer, call->constant, &result))
-            return false;
-        *ret_value = value_integer(result);
-        *spent += 1;
-    } else if (kind == INLINE_ADD_LOCALS) {
-        const value *a = &frame->slots[call->slot_a];
-        const value *b = &frame->slots[call->slot_b];
-        if (a->tag != VALUE_INTEGER || b->tag != VALUE_INTEGER ||
-            __builtin_add_overflow(a->integer, b->integer, &result))
-            return false;
-        *ret_value = value_integer(result);
-        *spent += 1;
-    } else if (kind == INLINE_LOCAL_COPY) {
-        // By its address: gcc would spill the parts of a copy one by one.
-        const value *place = &frame->slots[local->index];
-        if (value_is_counted(*place))
-            object_retain(place->object);
-        *ret_value = *place;
-    } else if (kind == INLINE_LOCAL_MOVE) {
-        *ret_value = frame->slots[local->index];
-        frame->slots[local->index] = value_nil();
-    } else if (kind == INLINE_IMMEDIATE) {
-        *ret_value = ((const struct expression_immediate *)expression)->value;
-    } else {
-        return false;
-    }
-    return true;
-}
-
-// The value of an expression, without a call when it is very short.
-static inline value evaluate_inline(const struct expression *expression, struct frame *frame,
-                                    struct run *run)
-{
-    value v;
-    int64_t spent = 0;
-    if (!inline_value(expression, frame, &v, &spent))
-        return evaluate(expression, frame, run);
-    if (spent)
-        run->fuel -= spent;
-    return v;
-}
-
-// Does a comparison that accepts some orders accept that of these two?
-static inline bool order_accepts(uint8_t accepts, int64_t a, int64_t b)
-{
-    return accepts >> ((a >= b) + (a > b)) & 1;
-}
-
-// The outcome of a comparison of a local with a constant or a local; false when it is another test, or
-// when the operands are not 64-bit integers. Adds the units of fuel it costs to *spent.
-static inline __attribute__((always_inline)) bool
-inline_test(const struct expression *test, struct frame *frame, bool *ret_yes, int64_t *spent)
-{
-    const struct expression_builtin *call = (const void *)test;
-    if (test->inline_kind < INLINE_COMPARE_CONSTANT)
-        return false;
-    const value *a = &frame->slots[call->slot_a];
-    int64_t other = call->constant;
-    if (test->inline_kind == INLINE_COMPARE_LOCALS) {
-        const value *b = &frame->slots[call->slot_b];
-        if (__builtin_expect(b->tag != VALUE_INTEGER, 0))
-            return false;
-        other = b->integer;
-    }
-    if (__builtin_expect(a->tag != VALUE_INTEGER, 0))
-        return false;
-    *spent += 1;
-    *ret_yes = order_accepts(call->accepts, a->integer, other);
-    return true;
-}
-
-static inline bool evaluate_test_inline(const struct expression *test, struct frame *frame,
-                                        struct run *run)
-{
-    bool yes;
-    int64_t spent = 0;
-    if (!inline_test(test, frame, &yes, &spent))
-        return evaluate_test(test, frame, run);
-    run->fuel -= spent;
-    return yes;
 }
 
 // --- eval_loop.c: loops --------------------------------------------------------------------------
@@ -212,7 +118,7 @@ static inline value closure_run(struct run *run, struct frame *frame, const stru
     value result = evaluate(code->body, frame, run);
     if (__builtin_expect(result.tag == VALUE_RECUR, 0))
         result = loop_run(code->body, frame, run, 1);
-    for (uint32_t i = 0; i < code->slot_count; i++)
-        value_release(run->region, frame->slots[i]);
+    for (value *slot = frame->slots, *end = slot + code->slot_count; slot < end; slot++)
+        value_release(run->region, *slot);
     return result;
 }

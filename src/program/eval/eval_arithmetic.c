@@ -117,8 +117,8 @@ static inline double no_floats(double a, double b)
     {                                                                                 \
         PART(builtin, call);                                                          \
         spend_cheap(run);                                                             \
-        value a = evaluate_inline(call->items[0], frame, run);                        \
-        value b = evaluate_inline(call->items[1], frame, run);                        \
+        value a = evaluate(call->items[0], frame, run);                               \
+        value b = evaluate(call->items[1], frame, run);                               \
         int64_t result;                                                               \
         if (__builtin_expect(a.tag == VALUE_INTEGER && b.tag == VALUE_INTEGER, 1)) {  \
             if (__builtin_expect(name##_integers(a.integer, b.integer, &result), 1))  \
@@ -136,7 +136,7 @@ static inline double no_floats(double a, double b)
                                  struct run *run)                                          \
     {                                                                                      \
         PART(builtin, call);                                                               \
-        const value *a = &frame->slots[call->slot_a];                                      \
+        const value *a = slot_at(frame, call->place_a);                                    \
         int64_t result;                                                                    \
         if (__builtin_expect(a->tag != VALUE_INTEGER ||                                    \
                                  !name##_integers(a->integer, call->constant, &result),    \
@@ -151,8 +151,8 @@ static inline double no_floats(double a, double b)
                                struct run *run)                                          \
     {                                                                                    \
         PART(builtin, call);                                                             \
-        const value *a = &frame->slots[call->slot_a];                                    \
-        const value *b = &frame->slots[call->slot_b];                                    \
+        const value *a = slot_at(frame, call->place_a);                                  \
+        const value *b = slot_at(frame, call->place_b);                                  \
         int64_t result;                                                                  \
         if (__builtin_expect(a->tag != VALUE_INTEGER || b->tag != VALUE_INTEGER ||       \
                                  !name##_integers(a->integer, b->integer, &result),      \
@@ -162,14 +162,33 @@ static inline double no_floats(double a, double b)
         return value_integer(result);                                                    \
     }
 
+#define LOCAL_AND_ANY(name)                                                                     \
+    static value name##_local(const struct expression *expression, struct frame *frame,         \
+                              struct run *run)                                                  \
+    {                                                                                           \
+        PART(builtin, call);                                                                    \
+        const value *place = slot_at(frame, call->place_a);                                     \
+        int64_t a = place->integer, result;                                                     \
+        if (__builtin_expect(place->tag != VALUE_INTEGER, 0))                                   \
+            return call->eval_any(expression, frame, run);                                      \
+        spend_cheap(run);                                                                       \
+        value b = evaluate(call->items[1], frame, run);                                         \
+        if (__builtin_expect(b.tag != VALUE_INTEGER || !name##_integers(a, b.integer, &result), \
+                             0))                                                                \
+            return apply2(call, run, value_integer(a), b);                                      \
+        return value_integer(result);                                                           \
+    }
+
 #define ARITHMETIC(name, floats) \
     ANY_OPERANDS(name, floats)   \
     LOCAL_AND_CONSTANT(name)     \
-    TWO_LOCALS(name)
+    TWO_LOCALS(name)             \
+    LOCAL_AND_ANY(name)
 
 ARITHMETIC(add, add_floats)
 ANY_OPERANDS(subtract, subtract_floats)
-TWO_LOCALS(subtract)  // with a constant, its negation is added
+TWO_LOCALS(subtract)
+LOCAL_AND_ANY(subtract)  // with a constant, its negation is added
 ARITHMETIC(multiply, multiply_floats)
 ARITHMETIC(maximum, no_floats)
 ARITHMETIC(minimum, no_floats)
@@ -182,7 +201,7 @@ static value step_any(const struct expression *expression, struct frame *frame, 
 {
     PART(builtin, call);
     spend_cheap(run);
-    value a = evaluate_inline(call->items[0], frame, run);
+    value a = evaluate(call->items[0], frame, run);
     int64_t result;
     if (__builtin_expect(a.tag == VALUE_INTEGER && add_integers(a.integer, call->constant, &result),
                          1))
@@ -198,8 +217,8 @@ static value step_any(const struct expression *expression, struct frame *frame, 
     {                                                                                            \
         PART(builtin, call);                                                                     \
         spend_cheap(run);                                                                        \
-        value a = evaluate_inline(call->items[0], frame, run);                                   \
-        value b = evaluate_inline(call->items[1], frame, run);                                   \
+        value a = evaluate(call->items[0], frame, run);                                          \
+        value b = evaluate(call->items[1], frame, run);                                          \
         if (__builtin_expect(a.tag == VALUE_INTEGER && b.tag == VALUE_INTEGER, 1))               \
             return a.integer operator b.integer;                                                 \
         if (a.tag == VALUE_FLOAT && b.tag == VALUE_FLOAT)                                        \
@@ -210,7 +229,7 @@ static value step_any(const struct expression *expression, struct frame *frame, 
                                        struct run *run)                                          \
     {                                                                                            \
         PART(builtin, call);                                                                     \
-        const value *a = &frame->slots[call->slot_a];                                            \
+        const value *a = slot_at(frame, call->place_a);                                          \
         if (__builtin_expect(a->tag != VALUE_INTEGER, 0))                                        \
             return call->test_any(expression, frame, run);                                       \
         spend_cheap(run);                                                                        \
@@ -220,8 +239,8 @@ static value step_any(const struct expression *expression, struct frame *frame, 
                                      struct run *run)                                            \
     {                                                                                            \
         PART(builtin, call);                                                                     \
-        const value *a = &frame->slots[call->slot_a];                                            \
-        const value *b = &frame->slots[call->slot_b];                                            \
+        const value *a = slot_at(frame, call->place_a);                                          \
+        const value *b = slot_at(frame, call->place_b);                                          \
         if (__builtin_expect(a->tag != VALUE_INTEGER || b->tag != VALUE_INTEGER, 0))             \
             return call->test_any(expression, frame, run);                                       \
         spend_cheap(run);                                                                        \
@@ -242,7 +261,7 @@ COMPARISON(equal, ==)
     {                                                                                 \
         PART(builtin, call);                                                          \
         spend_cheap(run);                                                             \
-        value v = evaluate_inline(call->items[0], frame, run);                        \
+        value v = evaluate(call->items[0], frame, run);                               \
         if (__builtin_expect(v.tag == VALUE_INTEGER, 1))                              \
             return condition;                                                         \
         return value_is_true(apply1(call, run, v));                                   \
@@ -258,14 +277,14 @@ static bool test_not(const struct expression *expression, struct frame *frame, s
 {
     PART(builtin, call);
     spend_cheap(run);
-    return !evaluate_test_inline(call->items[0], frame, run);
+    return !evaluate_test(call->items[0], frame, run);
 }
 
 static bool test_nil(const struct expression *expression, struct frame *frame, struct run *run)
 {
     PART(builtin, call);
     spend_cheap(run);
-    value v = evaluate_inline(call->items[0], frame, run);
+    value v = evaluate(call->items[0], frame, run);
     value_release(run->region, v);
     return v.tag == VALUE_NIL;
 }
@@ -288,19 +307,19 @@ struct versions {
     uint32_t count;  // of operands
     eval_fn *eval[OPERANDS_COUNT];
     test_fn *test[OPERANDS_COUNT];
-    uint8_t accepts;    // of a comparison
     bool is_symmetric;  // (+ 1 x) is (+ x 1)
     int64_t constant;   // of one operand: what it is added to or compared with
 };
 
-#define ARITHMETIC_VERSIONS(op) .count = 2, .eval = {op##_any, op##_constant, op##_locals}
-#define COMPARISON_VERSIONS(op, orders)                                              \
-    .count = 2, .test = {test_##op##_any, test_##op##_constant, test_##op##_locals}, \
-    .accepts = (orders)
+#define ARITHMETIC_VERSIONS(op) \
+    .count = 2, .eval = {op##_any, op##_constant, op##_locals, op##_local}
+#define COMPARISON_VERSIONS(op) \
+    .count = 2, .test = {test_##op##_any, test_##op##_constant, test_##op##_locals}
 
 static const struct versions versions[OPERATION_COUNT] = {
     [OPERATION_ADD] = {ARITHMETIC_VERSIONS(add), .is_symmetric = true},
-    [OPERATION_SUBTRACT] = {.count = 2, .eval = {subtract_any, add_constant, subtract_locals}},
+    [OPERATION_SUBTRACT] = {.count = 2,
+                            .eval = {subtract_any, add_constant, subtract_locals, subtract_local}},
     [OPERATION_MULTIPLY] = {ARITHMETIC_VERSIONS(multiply), .is_symmetric = true},
     [OPERATION_MAXIMUM] = {ARITHMETIC_VERSIONS(maximum), .is_symmetric = true},
     [OPERATION_MINIMUM] = {ARITHMETIC_VERSIONS(minimum), .is_symmetric = true},
@@ -309,20 +328,14 @@ static const struct versions versions[OPERATION_COUNT] = {
     [OPERATION_MODULO] = {ARITHMETIC_VERSIONS(modulo)},
     [OPERATION_INCREMENT] = {.count = 1, .eval = {step_any, add_constant}, .constant = 1},
     [OPERATION_DECREMENT] = {.count = 1, .eval = {step_any, add_constant}, .constant = -1},
-    [OPERATION_LESS] = {COMPARISON_VERSIONS(less, ORDER_LESS)},
-    [OPERATION_GREATER] = {COMPARISON_VERSIONS(greater, ORDER_GREATER)},
-    [OPERATION_LESS_EQUAL] = {COMPARISON_VERSIONS(less_equal, ORDER_LESS | ORDER_SAME)},
-    [OPERATION_GREATER_EQUAL] = {COMPARISON_VERSIONS(greater_equal, ORDER_GREATER | ORDER_SAME)},
-    [OPERATION_EQUAL] = {COMPARISON_VERSIONS(equal, ORDER_SAME), .is_symmetric = true},
-    [OPERATION_IS_ZERO] = {.count = 1,
-                           .test = {test_zero, test_equal_constant},
-                           .accepts = ORDER_SAME},
-    [OPERATION_IS_POSITIVE] = {.count = 1,
-                               .test = {test_positive, test_greater_constant},
-                               .accepts = ORDER_GREATER},
-    [OPERATION_IS_NEGATIVE] = {.count = 1,
-                               .test = {test_negative, test_less_constant},
-                               .accepts = ORDER_LESS},
+    [OPERATION_LESS] = {COMPARISON_VERSIONS(less)},
+    [OPERATION_GREATER] = {COMPARISON_VERSIONS(greater)},
+    [OPERATION_LESS_EQUAL] = {COMPARISON_VERSIONS(less_equal)},
+    [OPERATION_GREATER_EQUAL] = {COMPARISON_VERSIONS(greater_equal)},
+    [OPERATION_EQUAL] = {COMPARISON_VERSIONS(equal), .is_symmetric = true},
+    [OPERATION_IS_ZERO] = {.count = 1, .test = {test_zero, test_equal_constant}},
+    [OPERATION_IS_POSITIVE] = {.count = 1, .test = {test_positive, test_greater_constant}},
+    [OPERATION_IS_NEGATIVE] = {.count = 1, .test = {test_negative, test_less_constant}},
     [OPERATION_IS_EVEN] = {.count = 1, .test = {test_even}},
     [OPERATION_IS_ODD] = {.count = 1, .test = {test_odd}},
     [OPERATION_IS_NIL] = {.count = 1, .test = {test_nil}},
@@ -365,7 +378,9 @@ static enum operands operands_of(const struct expression_builtin *call,
         return OPERANDS_ANY;
     if (call->count == 1 || is_small_integer(call->items[1]))
         return OPERANDS_CONSTANT;
-    return is_local(call->items[1]) ? OPERANDS_LOCALS : OPERANDS_ANY;
+    if (is_local(call->items[1]))
+        return OPERANDS_LOCALS;
+    return operation->eval[OPERANDS_LOCAL] ? OPERANDS_LOCAL : OPERANDS_ANY;
 }
 
 // Copies the operands to where the versions for them find them.
@@ -376,24 +391,13 @@ static void note_operands(struct expression_builtin *call, const struct versions
     if (operands == OPERANDS_ANY)
         return;
     bool swapped = is_swapped(call, operation);
-    call->slot_a = ((const struct expression_index *)call->items[swapped])->index;
+    call->place_a = ((const struct expression_index *)call->items[swapped])->place;
     if (operands == OPERANDS_LOCALS)
-        call->slot_b = ((const struct expression_index *)call->items[1])->index;
-    else if (call->count == 2)
+        call->place_b = ((const struct expression_index *)call->items[1])->place;
+    else if (operands == OPERANDS_CONSTANT && call->count == 2)
         call->constant = integer_of(call->items[!swapped]);
     if (builtin_operation(call->builtin) == OPERATION_SUBTRACT)
         call->constant = -call->constant;
-}
-
-static enum inline_kind inline_kind_of(const struct versions *operation, enum operands operands)
-{
-    if (operation->eval[operands] == add_constant)
-        return INLINE_ADD_CONSTANT;
-    if (operation->eval[operands] == add_locals)
-        return INLINE_ADD_LOCALS;
-    if (!operation->accepts || operands == OPERANDS_ANY)
-        return INLINE_NONE;
-    return operands == OPERANDS_LOCALS ? INLINE_COMPARE_LOCALS : INLINE_COMPARE_CONSTANT;
 }
 
 struct specialized_builtin builtin_specialize(struct expression_builtin *call)
@@ -403,10 +407,8 @@ struct specialized_builtin builtin_specialize(struct expression_builtin *call)
         return (struct specialized_builtin){0};
     enum operands operands = operands_of(call, operation);
     note_operands(call, operation, operands);
-    call->accepts = operation->accepts;
     call->eval_any = operation->eval[OPERANDS_ANY];
     call->test_any = operation->test[OPERANDS_ANY];
-    call->base.inline_kind = (uint8_t)inline_kind_of(operation, operands);
     return (struct specialized_builtin){
         .eval = operation->test[operands] ? eval_from_test : operation->eval[operands],
         .test = operation->test[operands],

@@ -20,15 +20,15 @@ value eval_constant(const struct expression *expression, struct frame *frame, st
 value eval_local_copy(const struct expression *expression, struct frame *frame, struct run *run)
 {
     (void)run;
-    return value_retain(frame->slots[((const struct expression_index *)expression)->index]);
+    return value_retain(*slot_at(frame, ((const struct expression_index *)expression)->place));
 }
 
 value eval_local_move(const struct expression *expression, struct frame *frame, struct run *run)
 {
     (void)run;
-    uint32_t slot = ((const struct expression_index *)expression)->index;
-    value v = frame->slots[slot];
-    frame->slots[slot] = value_nil();
+    value *place = slot_at(frame, ((const struct expression_index *)expression)->place);
+    value v = *place;
+    *place = value_nil();
     return v;
 }
 
@@ -85,37 +85,40 @@ bool test_any(const struct expression *expression, struct frame *frame, struct r
 bool test_local(const struct expression *expression, struct frame *frame, struct run *run)
 {
     (void)run;
-    return value_is_true(frame->slots[((const struct expression_index *)expression)->index]);
+    return value_is_true(*slot_at(frame, ((const struct expression_index *)expression)->place));
 }
 
 bool test_and(const struct expression *expression, struct frame *frame, struct run *run)
 {
     PART(list, list);
-    for (uint32_t i = 0; i < list->count; i++) {
-        if (!evaluate_test(list->items[i], frame, run))
+    struct expression **item = list->items, **last = item + list->count - 1;
+    for (; item < last; item++) {
+        if (!evaluate_test(*item, frame, run))
             return false;
     }
-    return true;
+    return evaluate_test(*last, frame, run);
 }
 
 bool test_or(const struct expression *expression, struct frame *frame, struct run *run)
 {
     PART(list, list);
-    for (uint32_t i = 0; i < list->count; i++) {
-        if (evaluate_test(list->items[i], frame, run))
+    struct expression **item = list->items, **last = item + list->count - 1;
+    for (; item < last; item++) {
+        if (evaluate_test(*item, frame, run))
             return true;
     }
-    return false;
+    return evaluate_test(*last, frame, run);
 }
 
 value eval_if(const struct expression *expression, struct frame *frame, struct run *run)
 {
     PART(if, branch);
-    for (uint32_t i = 0; i < branch->count; i++) {
-        if (evaluate_test_inline(branch->clauses[i].test, frame, run))
-            return evaluate_inline(branch->clauses[i].result, frame, run);
-    }
-    return evaluate_inline(branch->otherwise, frame, run);
+    const struct if_clause *clause = branch->clauses;
+    do {
+        if (evaluate_test(clause->test, frame, run))
+            return evaluate(clause->result, frame, run);
+    } while (++clause < branch->clauses + branch->count);
+    return evaluate(branch->otherwise, frame, run);
 }
 
 value eval_do(const struct expression *expression, struct frame *frame, struct run *run)

@@ -35,10 +35,11 @@ static inline value enter(const struct expression_call *call, struct closure *cl
     const struct code *code = closure->code;
     callee->closure = closure;
     callee->instance = closure->instance;
-    for (uint32_t i = 0; i < call->count; i++)
-        callee->slots[i] = evaluate_inline(call->items[i], frame, run);
-    for (uint32_t i = call->count; i < code->slot_count; i++)
-        callee->slots[i] = value_nil();
+    value *slot = callee->slots;
+    for (struct expression **item = call->items, **end = item + call->count; item < end; item++)
+        *slot++ = evaluate(*item, frame, run);
+    for (value *end = callee->slots + code->slot_count; slot < end; slot++)
+        *slot = value_nil();
     spend_call(run);
     return closure_run(run, callee, code);
 }
@@ -171,7 +172,7 @@ static inline __attribute__((always_inline)) value call_consume(const struct exp
     value arguments[3];
     spend_call(run);
     for (uint32_t i = 0; i < count; i++)
-        arguments[i] = evaluate_inline(call->items[i], frame, run);
+        arguments[i] = evaluate(call->items[i], frame, run);
     run->site = expression;
     return call->builtin->function(run, call->builtin, arguments, count);
 }
@@ -213,9 +214,9 @@ value eval_assoc(const struct expression *expression, struct frame *frame, struc
     // The call and, as the builtin counts it, the work of one entry.
     run_spend(run, 1);
     spend_call(run);
-    value container = evaluate_inline(call->items[0], frame, run);
-    value key = evaluate_inline(call->items[1], frame, run);
-    value item = evaluate_inline(call->items[2], frame, run);
+    value container = evaluate(call->items[0], frame, run);
+    value key = evaluate(call->items[1], frame, run);
+    value item = evaluate(call->items[2], frame, run);
     run->site = call;
     if (__builtin_expect(container.tag == VALUE_MAP, 1))
         return map_put(run->region, container, key, item);

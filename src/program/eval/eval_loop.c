@@ -1,26 +1,13 @@
 // Evaluating loop, recur, for and doseq.
 //
-// An iteration follows the body from expression to expression in tail position, without calls, until
-// it comes to a recur or to the loop's value. So an iteration of a short loop makes no call at all,
-// and its fuel is spent at once.
+// An iteration follows the body from expression to expression in tail position, without recursion,
+// until it comes to a recur or to the loop's value.
 #include <stdio.h>
 
 #include "program/eval/eval.h"
 #include "value/text/text.h"
 
 // --- iterations ----------------------------------------------------------------------------------
-
-struct loop {
-    struct frame *frame;
-    struct run *run;
-    int64_t spent;  // units of fuel not yet subtracted from run->fuel; 0 while other code runs
-};
-
-static inline void settle(struct loop *loop)
-{
-    loop->run->fuel -= loop->spent;
-    loop->spent = 0;
-}
 
 static __attribute__((noinline)) _Noreturn void fail_jumps(struct run *run)
 {
@@ -30,76 +17,63 @@ static __attribute__((noinline)) _Noreturn void fail_jumps(struct run *run)
     run_raise_limit(run, LOOP_LIMIT, "recur", "loop_limit", run->limits.loop_limit, message);
 }
 
-static inline bool loop_test(struct loop *loop, const struct expression *test)
-{
-    bool yes;
-    if (inline_test(test, loop->frame, &yes, &loop->spent))
-        return yes;
-    settle(loop);
-    return evaluate_test(test, loop->frame, loop->run);
-}
-
-static inline const struct expression *loop_if(struct loop *loop,
-                                               const struct expression *expression)
+static inline const struct expression *loop_if(const struct expression *expression,
+                                               struct frame *frame, struct run *run)
 {
     PART(if, branch);
-    for (uint32_t i = 0;;) {
-        if (loop_test(loop, branch->clauses[i].test))
-            return branch->clauses[i].result;
-        if (++i >= branch->count)
-            return branch->otherwise;
-    }
+    const struct if_clause *clause = branch->clauses;
+    do {
+        if (evaluate_test(clause->test, frame, run))
+            return clause->result;
+    } while (++clause < branch->clauses + branch->count);
+    return branch->otherwise;
 }
 
-static const struct expression *loop_do(struct loop *loop, const struct expression *expression)
+static const struct expression *loop_do(const struct expression *expression, struct frame *frame,
+                                        struct run *run)
 {
     PART(list, list);
-    settle(loop);
     for (uint32_t i = 0; i + 1 < list->count; i++)
-        value_release(loop->run->region, evaluate(list->items[i], loop->frame, loop->run));
+        value_release(run->region, evaluate(list->items[i], frame, run));
     return list->items[list->count - 1];
 }
 
-static inline value loop_value(struct loop *loop, const struct expression *expression)
-{
-    value v;
-    if (inline_value(expression, loop->frame, &v, &loop->spent))
-        return v;
-    settle(loop);
-    return evaluate(expression, loop->frame, loop->run);
-}
-
-static const struct expression *loop_let(struct loop *loop, const struct expression *expression)
+static inline const struct expression *loop_let(const struct expression *expression,
+                                                struct frame *frame, struct run *run)
 {
     PART(let, let);
-    for (uint32_t i = 0; i < let->count; i++) {
-        value v = loop_value(loop, let->steps[i].value);
-        settle(loop);
-        pattern_bind_inline(loop->run, loop->frame, let->steps[i].pattern, v);
-    }
+    for (uint32_t i = 0; i < let->count; i++)
+        pattern_bind_inline(run, frame, let->steps[i].pattern,
+                            evaluate(let->steps[i].value, frame, run));
     return let->body;
 }
 
 // All values are known before the first is stored. The count is a constant where this is inlined, so
 // that the values stay in registers: this avoids a store-to-load forwarding stall.
-static inline __attribute__((always_inline)) void
-loop_recur(struct loop *loop, const struct expression_recur *recur, uint32_t count)
+static inline __attribute__((always_inline)) void loop_recur(const struct expression *expression,
+                                                             struct frame *frame, struct run *run,
+                                                             uint32_t count)
 {
-    value values[RECUR_IN_REGISTERS];
-    loop->spent++;
-    for (uint32_t i = 0; i < count; i++)
-        values[i] = loop_value(loop, recur->items[i]);
-    loop->run->site = recur;  // where too many jumps are reported
-    settle(loop);
-    for (uint32_t i = 0; i < count; i++)
-        slot_store(loop->run, loop->frame, recur->slots[i], values[i]);
-    if (__builtin_expect(loop->run->fuel < 0, 0))
-        run_refill(loop->run);
+    PART(recur, recur);
+    spend_cheap(run);
+    value a = evaluate(recur->items[0], frame, run);
+    value b = count > 1 ? evaluate(recur->items[1], frame, run) : value_nil();
+    value c = count > 2 ? evaluate(recur->items[2], frame, run) : value_nil();
+    value d = count > 3 ? evaluate(recur->items[3], frame, run) : value_nil();
+    run->site = recur;  // where too many jumps are reported
+    slot_store_at(run, slot_at(frame, recur->places[0]), a);
+    if (count > 1)
+        slot_store_at(run, slot_at(frame, recur->places[1]), b);
+    if (count > 2)
+        slot_store_at(run, slot_at(frame, recur->places[2]), c);
+    if (count > 3)
+        slot_store_at(run, slot_at(frame, recur->places[3]), d);
+    if (__builtin_expect(run->fuel < 0, 0))
+        run_refill(run);
 }
 
 value loop_run(const struct expression *body, struct frame *frame, struct run *run, int64_t jumps)
 {
-    struct loop loop = {.frame = frame, .run = run};
     // -1, no limit, is more than can be counted to.
     uint64_t left = (uint64_t)run->limits.loop_limit - (uint64_t)jumps;
     const struct expression *next = body;
@@ -107,21 +81,22 @@ value loop_run(const struct expression *body, struct frame *frame, struct run *r
         fail_jumps(run);
     for (;;) {
         switch ((enum loop_kind)next->loop_kind) {
-        case LOOP_IF: next = loop_if(&loop, next); continue;
-        case LOOP_DO: next = loop_do(&loop, next); continue;
-        case LOOP_LET: next = loop_let(&loop, next); continue;
-        case LOOP_RECUR1: loop_recur(&loop, (const void *)next, 1); break;
-        case LOOP_RECUR2: loop_recur(&loop, (const void *)next, 2); break;
-        case LOOP_RECUR3: loop_recur(&loop, (const void *)next, 3); break;
-        case LOOP_VALUE:
-            settle(&loop);
+        case LOOP_IF: next = loop_if(next, frame, run); continue;
+        case LOOP_DO: next = loop_do(next, frame, run); continue;
+        case LOOP_LET: next = loop_let(next, frame, run); continue;
+        case LOOP_RECUR1: loop_recur(next, frame, run, 1); break;
+        case LOOP_RECUR2: loop_recur(next, frame, run, 2); break;
+        case LOOP_RECUR3: loop_recur(next, frame, run, 3); break;
+        case LOOP_RECUR4: loop_recur(next, frame, run, 4); break;
+        case LOOP_VALUE: {
             value v = evaluate(next, frame, run);
             if (v.tag != VALUE_RECUR)
                 return v;
             break;
+        }
         default: __builtin_unreachable();
         }
-        if (left-- == 0)
+        if (__builtin_expect(__builtin_sub_overflow(left, 1, &left), 0))
             fail_jumps(run);
         next = body;
     }
@@ -145,7 +120,7 @@ value eval_recur_slots(const struct expression *expression, struct frame *frame,
     value values[RECUR_SLOTS_MAX];
     spend_call(run);
     for (uint32_t i = 0; i < recur->count; i++)
-        values[i] = evaluate_inline(recur->items[i], frame, run);
+        values[i] = evaluate(recur->items[i], frame, run);
     run->site = expression;
     for (uint32_t i = 0; i < recur->count; i++)
         slot_store(run, frame, recur->patterns[i]->slot, values[i]);

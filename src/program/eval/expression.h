@@ -58,21 +58,8 @@ enum expression_kind {
     EXPRESSION_KIND_COUNT,
 };
 
-// Expressions so short that a call would cost more than they do: evaluate_inline() and
-// evaluate_test_inline() in eval.h.
-enum inline_kind {
-    INLINE_NONE,
-    INLINE_IMMEDIATE,
-    INLINE_LOCAL_COPY,
-    INLINE_LOCAL_MOVE,
-    INLINE_ADD_CONSTANT,      // (+ local constant), (- local constant), inc, dec on 64-bit integers
-    INLINE_ADD_LOCALS,        // (+ local local)
-    INLINE_COMPARE_CONSTANT,  // (< local constant) …, zero?, pos?, neg?
-    INLINE_COMPARE_LOCALS,    // (< local local) …
-};
-
 // How the iterations of a loop get through an expression in tail position (loop_run() in
-// eval_loop.c): all but LOOP_VALUE lead to the next expression or the next iteration without a call.
+// eval_loop.c): all but LOOP_VALUE lead to the next expression or the next iteration.
 enum loop_kind {
     LOOP_VALUE,  // it is evaluated and is the loop's value, unless that is a recur
     LOOP_IF,
@@ -81,16 +68,16 @@ enum loop_kind {
     LOOP_RECUR1,  // of so many slots
     LOOP_RECUR2,
     LOOP_RECUR3,
+    LOOP_RECUR4,
 };
 
 struct expression {
     eval_fn *eval;
     test_fn *test;  // truth of the value, which is dropped
     uint8_t kind;
-    uint8_t inline_kind;  // enum inline_kind
-    uint8_t loop_kind;    // enum loop_kind
-    bool flag;            // LOCAL: last use, move; GLOBAL: nil when unbound; see the structs below
-    uint32_t offset;      // byte position in the source
+    uint8_t loop_kind;  // enum loop_kind
+    bool flag;          // LOCAL: last use, move; GLOBAL: nil when unbound; see the structs below
+    uint32_t offset;    // byte position in the source
 };
 
 static inline value evaluate(const struct expression *expression, struct frame *frame,
@@ -164,6 +151,7 @@ struct expression_immediate {
 struct expression_index {  // CONSTANT, LOCAL, CAPTURE, SELF, GLOBAL, MEMORY
     struct expression base;
     uint32_t index;
+    uint32_t place;  // LOCAL: of the slot, as slot_place() gives it
 };
 
 struct if_clause {
@@ -235,15 +223,15 @@ struct expression_loop {
 };
 
 enum {
-    RECUR_IN_REGISTERS = 3,  // values that loop_run() keeps in registers
+    RECUR_IN_REGISTERS = 4,  // values that loop_run() keeps in registers
     RECUR_SLOTS_MAX = 8,     // values that eval_recur_slots keeps on the stack
 };
 
 struct expression_recur {
     struct expression base;
     uint32_t count;
-    uint32_t wanted;                     // another count is an arity_mismatch
-    uint32_t slots[RECUR_IN_REGISTERS];  // of LOOP_RECUR1 to 3
+    uint32_t wanted;                      // another count is an arity_mismatch
+    uint32_t places[RECUR_IN_REGISTERS];  // of the slots, for LOOP_RECUR1 to 4
     struct expression **items;
     struct pattern **patterns;
     bool slots_only;  // every pattern is a slot
@@ -298,20 +286,24 @@ struct
     struct expression **items;
 };
 
-// Operands of arithmetic and comparison that need no evaluation. A constant is a 64-bit integer.
-enum operands { OPERANDS_ANY, OPERANDS_CONSTANT, OPERANDS_LOCALS, OPERANDS_COUNT };
-enum order_bit { ORDER_LESS = 1, ORDER_SAME = 2, ORDER_GREATER = 4 };
+// Operands of arithmetic and comparison. A constant is a 64-bit integer.
+enum operands {
+    OPERANDS_ANY,
+    OPERANDS_CONSTANT,  // a local and a constant
+    OPERANDS_LOCALS,
+    OPERANDS_LOCAL,  // a local and any
+    OPERANDS_COUNT,
+};
 
 struct expression_builtin {
     struct expression base;
     const struct builtin *builtin;
     uint32_t count;
-    uint32_t borrowed;        // of a builtin that borrows: bit i = argument i is read where it is
-    uint32_t slot_a, slot_b;  // of operands that are locals
-    int64_t constant;         // of OPERANDS_CONSTANT; negated for -
-    uint8_t accepts;          // of a comparison: the orders that are true, enum order_bit
-    eval_fn *eval_any;        // for other operands than those expected, or NULL
-    test_fn *test_any;        // the same for comparisons
+    uint32_t borrowed;          // of a builtin that borrows: bit i = argument i is read where it is
+    uint32_t place_a, place_b;  // of operands that are locals, as slot_place() gives them
+    int64_t constant;           // of OPERANDS_CONSTANT; negated for -
+    eval_fn *eval_any;          // for other operands than those expected, or NULL
+    test_fn *test_any;          // the same for comparisons
     struct expression **items;
 };
 
@@ -349,6 +341,16 @@ struct frame {
     struct instance *instance;
     value slots[];
 };
+
+// Where a slot lies in its frame, in bytes: so it is found without arithmetic.
+static inline uint32_t slot_place(uint32_t slot)
+{
+    return (uint32_t)(offsetof(struct frame, slots) + slot * sizeof(value));
+}
+static inline value *slot_at(struct frame *frame, uint32_t place)
+{
+    return (value *)((char *)frame + place);
+}
 
 // What recur gives to its loop.
 static inline value value_recur(void)

@@ -230,11 +230,19 @@ static bool list_ids(struct call *call, value ids, const struct context_filter *
     return true;
 }
 
-static void insert_front(struct call *call, const char *front)
+// The line above the items, written last because it counts them.
+static void insert_heading(struct call *call, size_t shown, bool filtered,
+                           const struct context_counts *counts)
 {
     CLEANUP_BUFFER struct buffer whole;
     buffer_init(&whole, call->text.limit);
-    buffer_append_text(&whole, front);
+    if (counts->count == 0)
+        buffer_append_text(&whole, "No context items.");
+    else if (filtered)
+        buffer_append_format(&whole, "%zu shown, %" PRId64 " of %" PRId64 " items", shown,
+                             counts->count, counts->max_items);
+    else
+        buffer_append_format(&whole, "%zu of %" PRId64 " items", shown, counts->max_items);
     buffer_append_span(&whole, buffer_span(&call->text));
     struct buffer old = call->text;
     call->text = whole;
@@ -268,15 +276,7 @@ static bool list(struct call *call)
 
     size_t shown = vector_count(listing.summaries);
     bool filtered = filter.types != 0 || filter.limit >= 0 || !value_is_nil(ids);
-    char front[96];
-    if (counts.count == 0)
-        snprintf(front, sizeof(front), "No context items.");
-    else if (filtered)
-        snprintf(front, sizeof(front), "%zu shown, %" PRId64 " of %" PRId64 " items", shown,
-                 counts.count, counts.max_items);
-    else
-        snprintf(front, sizeof(front), "%zu of %" PRId64 " items", shown, counts.max_items);
-    insert_front(call, front);
+    insert_heading(call, shown, filtered, &counts);
     put(call, "summaries", listing.summaries);
     if (listing.content)
         put(call, "items", listing.items);

@@ -1,8 +1,9 @@
-// describe-last-error, get-backtrace, list-errors: what the supervisor recorded of failures. Only
+// describe-last-error, get-backtrace, list-errors: the failures that the supervisor recorded. Only
 // `locals` and `raw` need the frozen process; everything else never waits.
 #include <inttypes.h>
 
 #include "base/array.h"
+#include "base/assert.h"
 #include "tools/result/result_structured.h"
 #include "tools/result/result_text.h"
 #include "tools/session_call.h"
@@ -126,7 +127,7 @@ static bool read_view(struct tools *tools, struct mcp_call *call, const char *se
            tool_integer(call, "offset", 0, 0, INT64_MAX, &ret_view->offset);
 }
 
-// What the record knows, with the locals (or the line that says why there are none).
+// The recorded frames, with the locals of the view.
 static void fill_backtrace(struct mcp_call *call, const char *session, value error,
                            const struct view *view, struct tool_result *result)
 {
@@ -145,45 +146,69 @@ static void fill_backtrace(struct mcp_call *call, const char *session, value err
     result->structured = map;
 }
 
-// The reply of `frame-locals` or `raw-backtrace` from a copy of the frozen process.
-static void render_deep(const struct session_call *run, const struct session_reply *reply,
-                        struct tool_result *result)
+// The arguments were checked before the request was submitted.
+static struct view submitted_view(const struct session_call *run, const struct session_reply *reply)
+{
+    struct view view;
+    CHECK(read_view(run->tools, run->call, reply->session, &view));
+    return view;
+}
+
+static value requested_error(const struct session_call *run, const struct session_reply *reply)
+{
+    int64_t number = map_get_integer(mcp_call_arguments(run->call), "error", 0);
+    return session_error(run->tools->sessions, reply->session, number, mcp_call_region(run->call));
+}
+
+// The frozen process could not be asked: what the supervisor recorded, without locals.
+static void render_without_locals(const struct session_call *run, const struct session_reply *reply,
+                                  const struct view *view, struct tool_result *result)
+{
+    value error = requested_error(run, reply);
+    if (value_is_nil(error)) {
+        render_error_heading(&result->text, reply->error);
+        result->structured = structured_reply(mcp_call_region(run->call), reply);
+        return;
+    }
+    fill_backtrace(run->call, reply->session, error, view, result);
+    buffer_append_text(&result->text, "\nLocals are not available: ");
+    buffer_append_span(&result->text, map_get_string(reply->error, "message"));
+    result->is_error = false;
+}
+
+// The reply of `frame-locals` from a copy of the frozen process.
+static void render_with_locals(const struct session_call *run, const struct session_reply *reply,
+                               struct tool_result *result)
+{
+    struct view view = submitted_view(run, reply);
+    if (!reply->ok) {
+        render_without_locals(run, reply, &view, result);
+        return;
+    }
+    view.locals = map_get(reply->result, "locals");
+    fill_backtrace(run->call, reply->session, requested_error(run, reply), &view, result);
+}
+
+// The reply of `raw-backtrace`.
+static void render_raw(const struct session_call *run, const struct session_reply *reply,
+                       struct tool_result *result)
 {
     struct region *region = mcp_call_region(run->call);
-    struct view view;
-    value error;
-    if (!reply->ok && !tool_flag(run->call, "raw")) {  // the record still serves
-        error = session_error(run->tools->sessions, reply->session,
-                              map_get_integer(mcp_call_arguments(run->call), "error", 0), region);
-        if (!value_is_nil(error) && read_view(run->tools, run->call, reply->session, &view)) {
-            fill_backtrace(run->call, reply->session, error, &view, result);
-            buffer_append_text(&result->text, "\nLocals are not available: ");
-            buffer_append_span(&result->text, map_get_string(reply->error, "message"));
-            result->is_error = false;
-            return;
-        }
-    }
-    if (!reply->ok || !read_view(run->tools, run->call, reply->session, &view)) {
+    if (!reply->ok) {
         render_error_heading(&result->text, reply->error);
         result->structured = structured_reply(region, reply);
         return;
     }
-    if (tool_flag(run->call, "raw")) {
-        value frames = map_get(reply->result, "frames");
-        int64_t depth = map_get_integer(reply->result, "depth", 0);
-        render_view(&result->text, "Raw backtrace", frames, depth, &view);
-        value map = structured_start(mcp_call_region(run->call), reply->session);
-        map = map_put_text(region, map, "frames", frames_of(region, frames, &view));
-        result->structured = map_put_text(region, map, "depth", value_integer(depth));
-        return;
-    }
-    error = session_error(run->tools->sessions, reply->session,
-                          map_get_integer(mcp_call_arguments(run->call), "error", 0), region);
-    view.locals = map_get(reply->result, "locals");
-    fill_backtrace(run->call, reply->session, error, &view, result);
+    struct view view = submitted_view(run, reply);
+    value frames = map_get(reply->result, "frames");
+    int64_t depth = map_get_integer(reply->result, "depth", 0);
+    render_view(&result->text, "Raw backtrace", frames, depth, &view);
+    value map = structured_start(region, reply->session);
+    map = map_put_text(region, map, "frames", frames_of(region, frames, &view));
+    result->structured = map_put_text(region, map, "depth", value_integer(depth));
 }
 
-static void submit_deep(struct tools *tools, struct mcp_call *call, const struct view *view)
+static void submit_to_frozen(struct tools *tools, struct mcp_call *call, const struct view *view)
 {
     struct region *region = mcp_call_region(call);
     bool raw = tool_flag(call, "raw");
@@ -200,7 +225,7 @@ static void submit_deep(struct tools *tools, struct mcp_call *call, const struct
         .params = params,
         .error = map_get_integer(mcp_call_arguments(call), "error", 0),
     };
-    session_call_submit(tools, call, &request, render_deep);
+    session_call_submit(tools, call, &request, raw ? render_raw : render_with_locals);
 }
 
 static void handle_backtrace(struct mcp_call *call, void *data)
@@ -212,7 +237,7 @@ static void handle_backtrace(struct mcp_call *call, void *data)
     if (!find_error(tools, call, session, &error) || !read_view(tools, call, session, &view))
         return;
     if (!value_is_nil(error) && (tool_flag(call, "locals") || tool_flag(call, "raw"))) {
-        submit_deep(tools, call, &view);
+        submit_to_frozen(tools, call, &view);
         return;
     }
     struct tool_result result = {0};

@@ -66,7 +66,7 @@ static void handle_compile(struct mcp_call *call, void *data)
     session_call_submit(data, call, &request, render_compiled);
 }
 
-// Takes an argument into *limit when it is given; refuses numbers that are no int64.
+// Reads an argument into *limit when it is given; refuses numbers that are no int64.
 static bool read_limit(struct mcp_call *call, const char *name, int64_t *limit)
 {
     value v = mcp_call_argument(call, name);

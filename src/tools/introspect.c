@@ -1,4 +1,4 @@
-// Looking at the image: describe-symbol, apropos-search, who-calls, who-references, class-info,
+// Introspection: describe-symbol, apropos-search, who-calls, who-references, class-info,
 // find-methods, macroexpand-form. A name that does not exist is an ordinary answer.
 #include <inttypes.h>
 

@@ -20,8 +20,8 @@ enum {
     STEP_MAX = MCP_OUTPUT_LIMIT,  // more could not be sent on
 };
 
-// One call of run-program, from its arguments to its reply: it waits for its memory, then for what
-// the tools say of themselves, then for a worker's answer.
+// One call of run-program, from its arguments to its reply: it waits for its memory, then for the
+// descriptions of its tools, then for a worker's answer.
 struct program_task {
     TAILQ_ENTRY(program_task) link;  // in tools->memory_users, when it names a memory
     struct tools *tools;
@@ -75,7 +75,7 @@ static value error_of(struct region *region, value fail)
     return map_put_text(region, map, "message", value_copy(region, map_get(fail, "message")));
 }
 
-// Functions without a source of their own are gone with the run; the reader must know.
+// Functions without a source of their own end with the run; a warning says so.
 static value warn_of_losses(struct region *region, value step, value memory)
 {
     value warnings = value_retain(map_get(step, "warnings"));
@@ -289,7 +289,7 @@ static void task_begin(struct program_task *task)
         task_free(task);
 }
 
-// The limits of a run are checked by the worker; those that would hurt the server, here.
+// The worker checks the limits of a run; here only those that would hurt the server.
 static bool read_options(struct program_task *task)
 {
     value options = mcp_call_argument(task->call, "limits");

@@ -69,7 +69,7 @@ void program_step_render(struct buffer *text, value step)
     buffer_append_span(text, map_get_string(step, "printed"));
 }
 
-// --- the Step of a run that could not answer -----------------------------------------------------
+// --- the Step of a run that timed out -----------------------------------------------------
 
 static value timeout_failure(struct region *region, const struct timed_out_step *timed_out)
 {
@@ -87,7 +87,7 @@ static value timeout_failure(struct region *region, const struct timed_out_step 
     return map_put_text(region, fail, "details", details);
 }
 
-// What a killed worker used is not known but for its time.
+// Of a killed worker only the time is known.
 static value timeout_usage(struct region *region, const struct timed_out_step *timed_out)
 {
     if (timed_out->duration_ms < 0)

@@ -12,7 +12,7 @@
 struct toolbox_resolution {
     const struct toolbox *toolbox;
     struct session_manager *sessions;
-    struct region *region;  // like `query` no longer ours when cancelled
+    struct region *region;  // like `query` not to be used once cancelled
     struct toolbox_query query;
     value tools;
     size_t next;
@@ -20,8 +20,8 @@ struct toolbox_resolution {
     bool loading;     // the file of the current tool
     bool loaded;
     bool cancelled;
-    const char
-        *answering;  // the session in whose answer we are: it counts as working, for us it is not
+    // The session whose reply is being handled: it counts as working, but can be asked.
+    const char *answering;
     toolbox_resolved_fn *done;
     void *data;
 };
@@ -93,7 +93,7 @@ static bool write_signature(struct buffer *text, value description)
 
 // --- what is known of a function -----------------------------------------------------------------
 
-// Where a session stands. What changes a function changes the evaluation or the process.
+// The state of a session. Whatever changes a function changes the evaluation or the process.
 struct place {
     pid_t process;
     int64_t evaluation;

@@ -63,7 +63,7 @@ static void render_notices(struct buffer *text, value notices)
     }
 }
 
-// Of code that comes from a file, where in it.
+// Where in its file the code stands.
 static void render_warning_file(struct buffer *text, value warning)
 {
     struct span path = map_get_string(warning, "path");
@@ -151,7 +151,7 @@ void render_values(struct buffer *text, const struct session_reply *reply)
     render_values_omitted(text, reply);
 }
 
-// Where the failing form is, unless that is plain: the first form of the code given.
+// Where the failing form is, unless it is the first form of the code given.
 static void render_position(struct buffer *text, value error)
 {
     struct span path = map_get_string(error, "path");

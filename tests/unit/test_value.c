@@ -256,7 +256,7 @@ Test(value, copies_are_equal_and_independent)
     region_free(other);
 }
 
-Test(value, frozen_values_are_never_counted_or_changed)
+Test(value, immortal_values_are_never_counted_or_changed)
 {
     warm();
     for (int i = 0; i < 500; i++) {

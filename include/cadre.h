@@ -20,7 +20,7 @@
  * Errors: no function ends the process because of its arguments, of a program or of its data. NULL or
  * a false result means that memory was short or the argument was wrong, as said below; what goes wrong
  * in a program is described by its Step. An object that is NULL gives NULL, false, 0 or nil, so only
- * the last of several calls need be looked at; where a result is to be stored, NULL drops it.
+ * the last of several calls needs checking; where a result is to be stored, NULL drops it.
  *
  * ABI: see docs/embedding.md. Structs are opaque or, like cadre_value, fixed; functions are only added.
  */
@@ -49,7 +49,7 @@ typedef struct cadre_call cadre_call;
 
 CADRE_API const char *cadre_version(void);
 
-/* --- values: what programs and tools exchange, to be looked at -------------------------------- */
+/* --- values: what programs and tools exchange, read-only -------------------------------------- */
 
 /* Belongs to the step or call it came from. */
 typedef struct cadre_value {
@@ -78,7 +78,7 @@ CADRE_API bool cadre_value_number(cadre_value value, double *ret_number); /* int
 CADRE_API const char *cadre_value_text(cadre_value value, size_t *ret_length);
 CADRE_API size_t cadre_value_count(cadre_value value); /* vector, map, set; 0 for others */
 CADRE_API cadre_value cadre_value_at(cadre_value vector, size_t index); /* nil when out of range */
-/* The value under a name in a map, by the flexible lookup of programs (:a finds "a"). */
+/* The value under a name in a map, in any spelling, as programs look it up (:a finds "a"). */
 CADRE_API bool cadre_value_get(cadre_value map, const char *name, cadre_value *ret_value);
 /* Calls the function with each entry of a map, or each member of a set (key = value), until it returns
  * false. */
@@ -88,9 +88,9 @@ CADRE_API void cadre_value_each(cadre_value collection, cadre_entry_fn *function
 /* --- tools ------------------------------------------------------------------------------------ */
 
 /* Answers one call: gives a result with one of the cadre_call_return functions and returns true, or
- * explains itself with cadre_call_fail and returns false. What was said last counts: a result that was
+ * explains itself with cadre_call_fail and returns false. The last call counts: a result that was
  * refused, or a failure, is a failure whatever is returned. May run in another thread, several at a
- * time, when the program uses pmap. Time in here counts against the run's timeout: look at
+ * time, when the program uses pmap. Time in here counts against the run's timeout: check
  * cadre_call_milliseconds_left before waiting for something. */
 typedef bool cadre_tool_fn(void *user, cadre_call *call);
 
@@ -102,7 +102,7 @@ enum {
 CADRE_API cadre_host *cadre_host_new(void);
 CADRE_API void cadre_host_free(cadre_host *host);
 /* Adds a tool: function; function and signature; function, signature and description; or function with
- * CADRE_TOOL_SKIP. False when the name is not a symbol or is taken, the function is NULL, the
+ * CADRE_TOOL_SKIP. False when the name is not a symbol or is in use, the function is NULL, or the
  * signature is unreadable; cadre_host_error then says why. Not after the first cadre_compile. */
 CADRE_API bool cadre_host_add_tool(cadre_host *host, const char *name, cadre_tool_fn *function,
                                    void *user, const char *signature, const char *description,
@@ -132,7 +132,7 @@ CADRE_API bool cadre_inputs_set_memory(cadre_inputs *inputs, const char *json, s
 CADRE_API bool cadre_inputs_set_memory_from(cadre_inputs *inputs, const cadre_step *step);
 /* The same by way of a text that outlives the process: see cadre_step_saved_memory. */
 CADRE_API bool cadre_inputs_set_saved_memory(cadre_inputs *inputs, const char *text, size_t length);
-/* A limit or other option by name, as `cadre run -o` takes it: timeout, max_memory, loop_limit,
+/* A limit or other option by name, as for `cadre run -o`: timeout, max_memory, loop_limit,
  * float_precision … */
 CADRE_API bool cadre_inputs_set_option(cadre_inputs *inputs, const char *name, int64_t number);
 /* Only def and its kin write memory; a map result is not merged. */
@@ -143,9 +143,9 @@ CADRE_API const char *cadre_inputs_error(const cadre_inputs *inputs);
 
 /* --- programs and steps ----------------------------------------------------------------------- */
 
-/* Parses and analyses; host may be NULL. The limits on source, nesting and symbols and the functions in
- * memory are those of `inputs`, which may be NULL. NULL only when memory is short: a wrong program is compiled to one
- * whose runs fail; cadre_program_failure tells at once. */
+/* Parses and analyses; host may be NULL. The limits on source, nesting and symbols and the functions
+ * in memory are those of `inputs`, which may be NULL. NULL only when memory is short: a wrong program
+ * is compiled to one whose runs fail; cadre_program_failure gives that failure before any run. */
 CADRE_API cadre_program *cadre_compile(cadre_host *host, const char *source, size_t length,
                                        const cadre_inputs *inputs);
 CADRE_API void cadre_program_free(cadre_program *program);

@@ -21,11 +21,20 @@ uint64_t hash_seed(void)
     return atomic_compare_exchange_strong(&seed, &expected, drawn) ? drawn : expected;
 }
 
+static inline uint64_t load_u32(const unsigned char *bytes)
+{
+    uint32_t word;
+    memcpy(&word, bytes, sizeof(word));
+    return word;
+}
+
+// 1 to 7 bytes, without a call of memcpy(): loads that overlap, so that every byte is in one of them.
 static inline uint64_t load_tail(const unsigned char *bytes, size_t length)
 {
-    uint64_t word = 0;
-    memcpy(&word, bytes, length);
-    return word;
+    if (length >= 4)
+        return load_u32(bytes) | load_u32(bytes + length - 4) << 32;
+    return (uint64_t)bytes[0] | (uint64_t)bytes[length / 2] << 8 |
+           (uint64_t)bytes[length - 1] << 16;
 }
 
 uint64_t hash_bytes(const void *data, size_t length, uint64_t seed)

@@ -530,6 +530,13 @@ Test(context_store, busy, .timeout = 60)
     cr_expect_geq(waited, CONTEXT_BUSY_MS - 100);
     cr_expect_leq(waited, CONTEXT_BUSY_MS + 2000);
     cr_expect_str_eq(ids_of(&test), "ctx-1");
+    // For a thread that must not block: the same error, at once.
+    context_store_set_wait(test.store, 0);
+    start = clock_now_ms();
+    result = add(&test, "{\"content\":\"x\"}");
+    cr_expect_str_eq(context_code_name(result.error.code), "store-busy");
+    cr_expect_lt(clock_now_ms() - start, 1000);
+    cr_expect_str_eq(ids_of(&test), "ctx-1");
     sqlite3_exec(database, "ROLLBACK", NULL, NULL, NULL);
     sqlite3_close(database);
     must_add(&test, "{\"content\":\"x\"}");

@@ -13,7 +13,7 @@ static struct syntax_report check(const char *code)
     return report;
 }
 
-Test(syntax, counts_complete_forms)
+Test(lisp_syntax, counts_complete_forms)
 {
     static const struct {
         const char *code;
@@ -46,7 +46,7 @@ Test(syntax, counts_complete_forms)
     }
 }
 
-Test(syntax, refuses_what_no_reader_takes)
+Test(lisp_syntax, refuses_what_no_reader_takes)
 {
     static const struct {
         const char *code;
@@ -82,7 +82,7 @@ Test(syntax, refuses_what_no_reader_takes)
     }
 }
 
-Test(syntax, says_what_is_open_and_since_where)
+Test(lisp_syntax, says_what_is_open_and_since_where)
 {
     static const struct {
         const char *code;
@@ -110,7 +110,7 @@ Test(syntax, says_what_is_open_and_since_where)
     cr_expect_not(syntax_is_incomplete(&report));
 }
 
-Test(syntax, matches_parentheses_both_ways)
+Test(lisp_syntax, matches_parentheses_both_ways)
 {
     struct syntax_position match;
     const char *reason;
@@ -129,7 +129,7 @@ Test(syntax, matches_parentheses_both_ways)
     cr_expect(strstr(reason, "closes nothing"));
 }
 
-Test(syntax, is_linear_in_a_million_parentheses)
+Test(lisp_syntax, is_linear_in_a_million_parentheses)
 {
     enum { DEPTH = 1000000 };
     char *code = memory_alloc(2 * DEPTH);

@@ -39,7 +39,7 @@ static void expect_item(const char *addition, const char *document)
     context_test_end(&test);
 }
 
-Test(context_render, R1_R4_to_R13)
+Test(context_markdown, R1_R4_to_R13)
 {
     expect_item(R1_ADD, P R1_BLOCK);
     expect_item("{\"type\":\"file\",\"content\":\"x = 1\\n\",\"metadata\":{\"filename\":\"b.py\"}}",
@@ -68,7 +68,7 @@ Test(context_render, R1_R4_to_R13)
                 P "### Code\n#### src/Makefile\n```make\nall:\n```\n");
 }
 
-Test(context_render, R2_nothing)
+Test(context_markdown, R2_nothing)
 {
     struct context_test test = context_test_start();
     expect_render(&test, "{}", "");
@@ -78,7 +78,7 @@ Test(context_render, R2_nothing)
     context_test_end(&test);
 }
 
-Test(context_render, R3_R14_several_and_inline)
+Test(context_markdown, R3_R14_several_and_inline)
 {
     struct context_test test = context_test_start();
     must_add(&test, R1_ADD);
@@ -89,7 +89,7 @@ Test(context_render, R3_R14_several_and_inline)
     context_test_end(&test);
 }
 
-Test(context_render, R15_R16_R19_budget)
+Test(context_markdown, R15_R16_R19_budget)
 {
     struct context_test test = context_test_start();
     must_add(&test, TEXT_A);
@@ -113,7 +113,7 @@ Test(context_render, R15_R16_R19_budget)
     context_test_end(&test);
 }
 
-Test(context_render, R17_truncation)
+Test(context_markdown, R17_truncation)
 {
     struct context_test test = context_test_start();
     CLEANUP_BUFFER struct buffer addition;
@@ -132,7 +132,7 @@ Test(context_render, R17_truncation)
     context_test_end(&test);
 }
 
-Test(context_render, R18_pinned_items_stay)
+Test(context_markdown, R18_pinned_items_stay)
 {
     struct context_test test = context_test_start();
     must_add(&test, "{\"type\":\"text\",\"content\":\"" A100 "\",\"pinned\":true}");
@@ -142,7 +142,7 @@ Test(context_render, R18_pinned_items_stay)
     context_test_end(&test);
 }
 
-Test(context_render, languages)
+Test(context_markdown, languages)
 {
     static const struct {
         const char *filename;
@@ -193,7 +193,7 @@ Test(context_render, languages)
                 P "### Custom\n#### t\n```text\nx\n```\n");
 }
 
-Test(context_render, hostile_content)
+Test(context_markdown, hostile_content)
 {
     expect_item("{\"type\":\"text\",\"content\":\"a\\u0000b\"}",
                 P "### Text\n```text\na\xEF\xBF\xBD"
@@ -206,7 +206,7 @@ Test(context_render, hostile_content)
 }
 
 // Whatever is stored and whatever the budget, the document keeps to it, and fences hold.
-Test(context_render, budget_is_never_exceeded)
+Test(context_markdown, budget_is_never_exceeded)
 {
     struct context_test test = context_test_start();
     static const char *const additions[] = {

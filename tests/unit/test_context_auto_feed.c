@@ -33,7 +33,7 @@ static const char *newest(struct context_test *test, const char *member)
     return json_of(test, map_get(vector_at(items, 0), member));
 }
 
-Test(context_feed, A1_errors)
+Test(context_auto_feed, A1_errors)
 {
     struct context_test test = context_test_start();
     struct context_evaluation evaluation = failed_division();
@@ -58,7 +58,7 @@ Test(context_feed, A1_errors)
     context_test_end(&test);
 }
 
-Test(context_feed, history)
+Test(context_auto_feed, history)
 {
     struct context_test test = context_test_start();
     struct context_evaluation evaluation = failed_division();
@@ -75,7 +75,7 @@ Test(context_feed, history)
     context_test_end(&test);
 }
 
-Test(context_feed, A2_ten_and_no_more)
+Test(context_auto_feed, A2_ten_and_no_more)
 {
     struct context_test test = context_test_start();
     must_add(&test, "{\"content\":\"by hand\"}");
@@ -99,7 +99,7 @@ Test(context_feed, A2_ten_and_no_more)
 }
 
 // With a full window the chatter makes way for itself.
-Test(context_feed, does_not_push_out_what_was_added_by_hand)
+Test(context_auto_feed, does_not_push_out_what_was_added_by_hand)
 {
     struct context_test test = context_test_start();
     struct context_error error;
@@ -117,7 +117,7 @@ Test(context_feed, does_not_push_out_what_was_added_by_hand)
     context_test_end(&test);
 }
 
-Test(context_feed, is_bounded)
+Test(context_auto_feed, is_bounded)
 {
     struct context_test test = context_test_start();
     static char report[9000];
@@ -137,7 +137,7 @@ Test(context_feed, is_bounded)
     context_test_end(&test);
 }
 
-Test(context_feed, a_broken_store_is_reported)
+Test(context_auto_feed, a_broken_store_is_reported)
 {
     struct context_test test = context_test_start_in_file();
     context_store_free(test.store);

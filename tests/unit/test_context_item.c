@@ -5,7 +5,7 @@
 
 #define ADD CONTEXT_OPERATION_ADD
 
-Test(context_items, E1_E2_type)
+Test(context_item, E1_E2_type)
 {
     struct context_test test = context_test_start();
     expect_error(
@@ -25,7 +25,7 @@ Test(context_items, E1_E2_type)
     context_test_end(&test);
 }
 
-Test(context_items, E3_content)
+Test(context_item, E3_content)
 {
     struct context_test test = context_test_start();
     expect_error(&test, ADD, "{\"content\":42}", "invalid-content",
@@ -43,7 +43,7 @@ Test(context_items, E3_content)
     context_test_end(&test);
 }
 
-Test(context_items, E4_E5_metadata)
+Test(context_item, E4_E5_metadata)
 {
     struct context_test test = context_test_start();
     expect_error(&test, ADD, "{\"content\":\"x\",\"metadata\":[]}", "invalid-metadata",
@@ -63,7 +63,7 @@ Test(context_items, E4_E5_metadata)
     context_test_end(&test);
 }
 
-Test(context_items, E6_custom)
+Test(context_item, E6_custom)
 {
     static const char *const metadata[] = {"null", "{}", "{\"custom_type\":\"\"}",
                                            "{\"custom_type\":1}"};
@@ -78,7 +78,7 @@ Test(context_items, E6_custom)
     context_test_end(&test);
 }
 
-Test(context_items, E7_to_E11_arguments)
+Test(context_item, E7_to_E11_arguments)
 {
     struct context_test test = context_test_start();
     must_add(&test, "{\"content\":\"x\"}");
@@ -129,7 +129,7 @@ static void expect_warning(const char *metadata, const char *key, const char *ex
     context_test_end(&test);
 }
 
-Test(context_items, M1_to_M4_near_misses)
+Test(context_item, M1_to_M4_near_misses)
 {
     expect_warning("{\"start-line\":5}", "start-line", "start_line");
     expect_warning("{\"start-line\":5,\"start_line\":5}", NULL, NULL);
@@ -151,7 +151,7 @@ Test(context_items, M1_to_M4_near_misses)
     expect_warning("{\"\":1,\"-\":2,\"_._\":3}", NULL, NULL);
 }
 
-Test(context_items, incomplete_range)
+Test(context_item, incomplete_range)
 {
     struct context_test test = context_test_start();
     struct context_result result =
@@ -163,7 +163,7 @@ Test(context_items, incomplete_range)
     context_test_end(&test);
 }
 
-Test(context_items, sizes)
+Test(context_item, sizes)
 {
     struct context_test test = context_test_start();
     size_t size = CONTEXT_CONTENT_LIMIT + 1;
@@ -195,7 +195,7 @@ Test(context_items, sizes)
 }
 
 // Order and number of metadata keys survive, whatever their number.
-Test(context_items, thousand_keys)
+Test(context_item, thousand_keys)
 {
     struct context_test test = context_test_start();
     CLEANUP_BUFFER struct buffer metadata;
@@ -213,12 +213,12 @@ Test(context_items, thousand_keys)
     context_test_end(&test);
 }
 
-Test(context_items, W8_universal_time)
+Test(context_item, W8_universal_time)
 {
     cr_assert_eq(context_universal_time(1767225600), 3976214400);
 }
 
-Test(context_items, ids)
+Test(context_item, ids)
 {
     int64_t number = 0;
     char id[CONTEXT_ID_SIZE];
@@ -241,7 +241,7 @@ static void expect_preview(struct span content, const char *preview)
     cr_expect_str_eq(buffer_text(&text), preview);
 }
 
-Test(context_items, previews)
+Test(context_item, previews)
 {
     expect_preview(SPAN(""), "");
     expect_preview(SPAN("one"), "one");

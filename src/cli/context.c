@@ -223,9 +223,9 @@ static int add_new(struct command_call *call)
     CLEANUP_CONTEXT_FILE struct context_file file = {0};
     const struct context_options *options = call->options;
     value arguments = map_new(call->region);
-    bool taken = options->file ? read_file_content(call, &file, &arguments)
-                               : read_input_content(call, &arguments);
-    if (!taken || !read_metadata(call, &arguments))
+    bool ok = options->file ? read_file_content(call, &file, &arguments)
+                            : read_input_content(call, &arguments);
+    if (!ok || !read_metadata(call, &arguments))
         return 1;
     arguments = put_text(call, arguments, "type", options->type);
     arguments = put(call, arguments, "pinned", value_boolean(options->pin));

@@ -116,7 +116,7 @@ static bool read_values(struct run_arguments *arguments, const char *path, value
     if (!ok)
         fprintf(stderr, "cadre run: %s:%u:%u: %s\n", path, error.line, error.column, error.message);
     else if (ret_value->tag != VALUE_MAP && ret_value->tag != VALUE_NIL)
-        fprintf(stderr, "cadre run: %s: must hold an object\n", path);
+        fprintf(stderr, "cadre run: %s: must contain an object\n", path);
     return ok && (ret_value->tag == VALUE_MAP || ret_value->tag == VALUE_NIL);
 }
 

@@ -18,7 +18,7 @@ enum { TOKEN_MIN = 16, TOKEN_MAX = 4096 };
 
 // --- requests ------------------------------------------------------------------------------------
 
-static void send_metrics(struct mcp_http *http, struct reply *reply)
+static void send_metrics(struct mcp_http *http, struct http_reply *reply)
 {
     mcp_metric_set(http->connections_gauge, (double)http->connection_count);
     mcp_metric_set(http->sessions_gauge, (double)http->session_count);
@@ -27,38 +27,38 @@ static void send_metrics(struct mcp_http *http, struct reply *reply)
     buffer_init(&text, MCP_OUTPUT_LIMIT);
     metrics_write(http->server->metrics, &text);
     struct span body = buffer_span(&text);
-    reply_send(reply, 200, "text/plain; version=0.0.4; charset=utf-8", &body, 1);
+    http_reply_send(reply, 200, "text/plain; version=0.0.4; charset=utf-8", &body, 1);
 }
 
-static void handle_delete(struct mcp_http *http, struct reply *reply)
+static void handle_delete(struct mcp_http *http, struct http_reply *reply)
 {
     bool given;
     struct http_session *session = http_session_find(http, reply->request, &given);
     if (!given) {
-        reply_refuse(reply, &(struct refusal){405, "Mcp-Session-Id header required", "Allow",
-                                              "POST, GET, DELETE"});
+        http_reply_refuse(reply, &(struct refusal){405, "Mcp-Session-Id header required", "Allow",
+                                                   "POST, GET, DELETE"});
     } else if (!session) {
-        reply_refuse(reply,
-                     &(struct refusal){.status = 404, .message = "Unknown or expired session"});
+        http_reply_refuse(
+            reply, &(struct refusal){.status = 404, .message = "Unknown or expired session"});
     } else {
         http_session_free(session);
-        reply_send(reply, 204, NULL, NULL, 0);
+        http_reply_send(reply, 204, NULL, NULL, 0);
     }
 }
 
-static void handle_get(struct mcp_http *http, struct reply *reply)
+static void handle_get(struct mcp_http *http, struct http_reply *reply)
 {
     bool given;
     struct refusal refusal;
     struct http_session *session = http_session_find(http, reply->request, &given);
     if (!given)
-        reply_refuse(reply, &(struct refusal){405, "Mcp-Session-Id header required", "Allow",
-                                              "POST, GET, DELETE"});
+        http_reply_refuse(reply, &(struct refusal){405, "Mcp-Session-Id header required", "Allow",
+                                                   "POST, GET, DELETE"});
     else if (!session)
-        reply_refuse(reply,
-                     &(struct refusal){.status = 404, .message = "Unknown or expired session"});
+        http_reply_refuse(
+            reply, &(struct refusal){.status = 404, .message = "Unknown or expired session"});
     else if (!access_check_content(reply->request, false, &refusal))
-        reply_refuse(reply, &refusal);
+        http_reply_refuse(reply, &refusal);
     else
         http_session_handle_get(session, reply, http_header(reply->request, "Last-Event-ID", NULL));
 }
@@ -66,26 +66,26 @@ static void handle_get(struct mcp_http *http, struct reply *reply)
 static void on_request(struct evhttp_request *request, void *data)
 {
     struct mcp_http *http = data;
-    struct reply *reply = reply_open(http, request);
+    struct http_reply *reply = http_reply_open(http, request);
     struct refusal refusal;
     if (!access_check(http, request, &refusal)) {
-        reply_refuse(reply, &refusal);
+        http_reply_refuse(reply, &refusal);
         return;
     }
     const char *path = evhttp_uri_get_path(evhttp_request_get_evhttp_uri(request));
     if (strcmp(path, "/healthz") == 0) {
-        reply_send(reply, http->ending ? 503 : 200, "text/plain", &SPAN("ok\n"), 1);
+        http_reply_send(reply, http->ending ? 503 : 200, "text/plain", &SPAN("ok\n"), 1);
     } else if (strcmp(path, "/metrics") == 0) {
         send_metrics(http, reply);
     } else if (http->ending || reply->connection->refused) {
         const char *reason = http->ending ? "The server is stopping" : "Too many connections";
-        reply_refuse(reply, &(struct refusal){503, reason, "Retry-After", "1"});
+        http_reply_refuse(reply, &(struct refusal){503, reason, "Retry-After", "1"});
     } else if (evhttp_request_get_command(request) == EVHTTP_REQ_DELETE) {
         handle_delete(http, reply);
     } else if (evhttp_request_get_command(request) == EVHTTP_REQ_GET) {
         handle_get(http, reply);
     } else if (!access_check_content(request, true, &refusal)) {
-        reply_refuse(reply, &refusal);
+        http_reply_refuse(reply, &refusal);
     } else {
         post_handle(http, reply);
     }
@@ -108,7 +108,7 @@ void http_check_end(struct mcp_http *http)
 
 static bool has_output(const struct mcp_http *http)
 {
-    const struct connection *connection;
+    const struct http_connection *connection;
     TAILQ_FOREACH (connection, &http->connections, link)
         if (evbuffer_get_length(bufferevent_get_output(connection->buffer)) > 0)
             return true;
@@ -120,7 +120,7 @@ static void on_sweep_timer(evutil_socket_t fd, short what, void *data)
     (void)fd;
     (void)what;
     struct mcp_http *http = data;
-    connection_sweep(http);
+    http_connection_sweep(http);
     http_session_sweep(http);
     if (!http->ending || http->ended)
         return;
@@ -149,10 +149,10 @@ static void http_shutdown(struct transport *transport, unsigned grace_ms)
         struct http_session *session;
         TAILQ_FOREACH (session, &http->sessions, link)
             if (session->get_stream && session->get_stream->reply) {
-                struct reply *reply = session->get_stream->reply;
+                struct http_reply *reply = session->get_stream->reply;
                 reply->on_gone = NULL;
                 session->get_stream->reply = NULL;
-                reply_end(reply);
+                http_reply_end(reply);
             }
     }
     event_active(http->sweep_timer, EV_TIMEOUT, 0);
@@ -167,10 +167,10 @@ void mcp_http_free(struct mcp_http *http)
     while (!TAILQ_EMPTY(&http->sessions))
         http_session_free(TAILQ_FIRST(&http->sessions));
     server_remove_transport(http->server, &http->transport);
-    connection_disable_all(http);
+    http_connection_disable_all(http);
     if (http->evhttp)
         evhttp_free(http->evhttp);
-    connection_free_all(http);
+    http_connection_free_all(http);
     if (http->sweep_timer)
         event_free(http->sweep_timer);
     for (char **host = http->allow_hosts; *host; host++)
@@ -288,7 +288,7 @@ static void configure(struct mcp_http *http)
                                            EVHTTP_REQ_PUT | EVHTTP_REQ_DELETE | EVHTTP_REQ_OPTIONS |
                                            EVHTTP_REQ_TRACE | EVHTTP_REQ_CONNECT |
                                            EVHTTP_REQ_PATCH);
-    evhttp_set_bevcb(evhttp, connection_new_buffer, http);
+    evhttp_set_bevcb(evhttp, http_connection_new_buffer, http);
     evhttp_set_gencb(evhttp, on_request, http);
     struct mcp_server *server = http->server;
     http->connections_gauge = mcp_server_add_metric(server, MCP_GAUGE, "mcp_http_connections", NULL,

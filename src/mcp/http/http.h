@@ -55,9 +55,9 @@ struct mcp_http {
     char **allow_origins;
     size_t max_connections, max_sessions;
     int64_t session_idle_ms;
-    TAILQ_HEAD(connection_head, connection) connections;
+    TAILQ_HEAD(http_connection_head, http_connection) connections;
     size_t connection_count;
-    TAILQ_HEAD(reply_head, reply) replies;
+    TAILQ_HEAD(http_reply_head, http_reply) replies;
     TAILQ_HEAD(http_exchange_head, http_exchange) exchanges;
     struct http_session_list sessions;
     size_t session_count;
@@ -74,8 +74,8 @@ void http_check_end(struct mcp_http *http);
 
 // --- http_connection.c: TCP connections ----------------------------------------------------------
 
-struct connection {
-    TAILQ_ENTRY(connection) link;
+struct http_connection {
+    TAILQ_ENTRY(http_connection) link;
     struct mcp_http *http;
     struct bufferevent *buffer;  // one reference of ours
     enum { CONNECTION_READING, CONNECTION_BUSY, CONNECTION_IDLE, CONNECTION_DRAINING } phase;
@@ -85,17 +85,18 @@ struct connection {
     bool has_no_delay;  // TCP_NODELAY is set
 };
 
-struct bufferevent *connection_new_buffer(struct event_base *base, void *data);  // data: mcp_http
-struct connection *connection_find(struct mcp_http *http, struct evhttp_request *request);
+struct bufferevent *http_connection_new_buffer(struct event_base *base,
+                                               void *data);  // data: mcp_http
+struct http_connection *http_connection_find(struct mcp_http *http, struct evhttp_request *request);
 // A request is being worked on: input is read, to notice a close, but not parsed.
-void connection_set_busy(struct connection *connection);
+void http_connection_set_busy(struct http_connection *connection);
 // The request is done: evhttp reads the next one.
-void connection_set_idle(struct connection *connection);
+void http_connection_set_idle(struct http_connection *connection);
 // Frees closed connections and closes those that take too long.
-void connection_sweep(struct mcp_http *http);
+void http_connection_sweep(struct mcp_http *http);
 // Stops all events, before evhttp closes the descriptors.
-void connection_disable_all(struct mcp_http *http);
-void connection_free_all(struct mcp_http *http);
+void http_connection_disable_all(struct mcp_http *http);
+void http_connection_free_all(struct mcp_http *http);
 
 // --- http_access.c: checks before the body of a request is parsed --------------------------------
 
@@ -119,28 +120,29 @@ bool access_check_content(struct evhttp_request *request, bool is_post, struct r
 
 // --- http_reply.c: answers to HTTP requests ------------------------------------------------------
 
-struct reply {
-    TAILQ_ENTRY(reply) link;
+struct http_reply {
+    TAILQ_ENTRY(http_reply) link;
     struct mcp_http *http;
     struct evhttp_request *request;
-    struct connection *connection;
+    struct http_connection *connection;
     bool streaming;
-    bool gone;                             // the client closed the connection
-    void (*on_gone)(struct reply *reply);  // never called from reply_*()
+    bool gone;                                  // the client closed the connection
+    void (*on_gone)(struct http_reply *reply);  // never called from http_reply_*()
     void *owner;
     struct event *keep_alive;
 };
 
-struct reply *reply_open(struct mcp_http *http, struct evhttp_request *request);
-void reply_add_header(struct reply *reply, const char *name, const char *text);
+struct http_reply *http_reply_open(struct mcp_http *http, struct evhttp_request *request);
+void http_reply_add_header(struct http_reply *reply, const char *name, const char *text);
 // Each of the next three ends the reply and frees it.
-void reply_send(struct reply *reply, int status, const char *content_type, const struct span *parts,
-                size_t count);
-void reply_refuse(struct reply *reply, const struct refusal *refusal);
-void reply_end(struct reply *reply);
-void reply_stream(struct reply *reply);  // starts the SSE answer
+void http_reply_send(struct http_reply *reply, int status, const char *content_type,
+                     const struct span *parts, size_t count);
+void http_reply_refuse(struct http_reply *reply, const struct refusal *refusal);
+void http_reply_end(struct http_reply *reply);
+void http_reply_stream(struct http_reply *reply);  // starts the SSE answer
 // id may be NULL; retry_ms 0 = none. An empty message makes an event without content.
-void reply_event(struct reply *reply, const char *id, unsigned retry_ms, struct span message);
+void http_reply_event(struct http_reply *reply, const char *id, unsigned retry_ms,
+                      struct span message);
 
 // --- http_session.c: sessions of the 2024 protocol and their streams -----------------------------
 
@@ -160,7 +162,7 @@ struct stream {
     bool has_ids;
     bool finished;
     int64_t finished_ms;
-    struct reply *reply;  // NULL while no client listens
+    struct http_reply *reply;  // NULL while no client listens
     STAILQ_HEAD(stored_event_head, stored_event) events;
     size_t event_count, event_bytes;
 };
@@ -182,10 +184,11 @@ void http_session_free(struct http_session *session);
 struct http_session *http_session_find(struct mcp_http *http, struct evhttp_request *request,
                                        bool *ret_given);
 void http_session_sweep(struct mcp_http *http);
-void http_session_handle_get(struct http_session *session, struct reply *reply,
+void http_session_handle_get(struct http_session *session, struct http_reply *reply,
                              const char *last_event_id);
 
-struct stream *stream_new(struct http_session *session, struct reply *reply, unsigned retry_ms);
+struct stream *stream_new(struct http_session *session, struct http_reply *reply,
+                          unsigned retry_ms);
 void stream_send(struct stream *stream, struct span message);
 void stream_finish(struct stream *stream);  // the stream may be gone afterwards
 void stream_detach(struct stream *stream);  // its connection is closed; it may be resumed
@@ -197,13 +200,13 @@ struct http_exchange {
     TAILQ_ENTRY(http_exchange) link;
     struct mcp_http *http;
     struct http_session *session;  // NULL: 2026, or the session was deleted
-    struct reply *reply;           // NULL: the client is gone, or the stream serves it
+    struct http_reply *reply;      // NULL: the client is gone, or the stream serves it
     struct stream *stream;
     bool is_2026;
     bool opens_session;
     struct event *sse_timer;  // when it fires, the answer becomes a stream
 };
 
-void post_handle(struct mcp_http *http, struct reply *reply);
+void post_handle(struct mcp_http *http, struct http_reply *reply);
 void exchange_detach_session(struct http_session *session);
 void exchange_cancel_all(struct mcp_http *http);

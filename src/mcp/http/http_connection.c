@@ -15,7 +15,7 @@
 
 // Answers in place of evhttp, then reads and discards the rest: closing at once would reset the
 // connection before the client has read the answer.
-static void refuse_early(struct connection *connection, const struct refusal *refusal)
+static void refuse_early(struct http_connection *connection, const struct refusal *refusal)
 {
     CLEANUP_BUFFER struct buffer body, answer;
     buffer_init(&body, 4096);
@@ -34,7 +34,7 @@ static void refuse_early(struct connection *connection, const struct refusal *re
 }
 
 // evhttp has freed its connection: it removed its callbacks from the buffer.
-static bool connection_is_closed(const struct connection *connection)
+static bool http_connection_is_closed(const struct http_connection *connection)
 {
     bufferevent_event_cb on_event;
     bufferevent_getcb(connection->buffer, NULL, NULL, &on_event, NULL);
@@ -43,11 +43,11 @@ static bool connection_is_closed(const struct connection *connection)
 
 static void on_input(struct evbuffer *buffer, const struct evbuffer_cb_info *info, void *data)
 {
-    struct connection *connection = data;
+    struct http_connection *connection = data;
     struct refusal refusal;
     if (info->n_added == 0)
         return;
-    if (connection_is_closed(connection)) {  // the sweep will close the socket
+    if (http_connection_is_closed(connection)) {  // the sweep will close the socket
         bufferevent_disable(connection->buffer, EV_READ);
         return;
     }
@@ -65,7 +65,7 @@ static void on_input(struct evbuffer *buffer, const struct evbuffer_cb_info *inf
         evbuffer_drain(buffer, evbuffer_get_length(buffer));
 }
 
-static void connection_free(struct mcp_http *http, struct connection *connection)
+static void http_connection_free(struct mcp_http *http, struct http_connection *connection)
 {
     TAILQ_REMOVE(&http->connections, connection, link);
     http->connection_count--;
@@ -74,14 +74,14 @@ static void connection_free(struct mcp_http *http, struct connection *connection
     memory_free(connection);
 }
 
-void connection_sweep(struct mcp_http *http)
+void http_connection_sweep(struct mcp_http *http)
 {
     int64_t now = clock_now_ms();
-    struct connection *connection, *next;
+    struct http_connection *connection, *next;
     for (connection = TAILQ_FIRST(&http->connections); connection; connection = next) {
         next = TAILQ_NEXT(connection, link);
-        if (connection_is_closed(connection)) {
-            connection_free(http, connection);
+        if (http_connection_is_closed(connection)) {
+            http_connection_free(http, connection);
             continue;
         }
         bool flushed = evbuffer_get_length(bufferevent_get_output(connection->buffer)) == 0;
@@ -98,7 +98,7 @@ void connection_sweep(struct mcp_http *http)
         evconnlistener_enable(listener);
 }
 
-struct bufferevent *connection_new_buffer(struct event_base *base, void *data)
+struct bufferevent *http_connection_new_buffer(struct event_base *base, void *data)
 {
     struct mcp_http *http = data;
     // The buffer closes the socket after it has removed its events. evhttp would close it first,
@@ -106,11 +106,11 @@ struct bufferevent *connection_new_buffer(struct event_base *base, void *data)
     struct bufferevent *buffer = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
     CHECK(buffer);
     // Connections that closed since the last sweep must not count.
-    struct connection *connection, *next;
+    struct http_connection *connection, *next;
     for (connection = TAILQ_FIRST(&http->connections); connection; connection = next) {
         next = TAILQ_NEXT(connection, link);
-        if (connection_is_closed(connection))
-            connection_free(http, connection);
+        if (http_connection_is_closed(connection))
+            http_connection_free(http, connection);
     }
     connection = memory_alloc_zero(sizeof(*connection));
     connection->http = http;
@@ -126,40 +126,40 @@ struct bufferevent *connection_new_buffer(struct event_base *base, void *data)
     return buffer;
 }
 
-struct connection *connection_find(struct mcp_http *http, struct evhttp_request *request)
+struct http_connection *http_connection_find(struct mcp_http *http, struct evhttp_request *request)
 {
     struct bufferevent *buffer =
         evhttp_connection_get_bufferevent(evhttp_request_get_connection(request));
-    struct connection *connection;
+    struct http_connection *connection;
     TAILQ_FOREACH (connection, &http->connections, link)
         if (connection->buffer == buffer)
             return connection;
     UNREACHABLE();
 }
 
-void connection_disable_all(struct mcp_http *http)
+void http_connection_disable_all(struct mcp_http *http)
 {
-    struct connection *connection;
+    struct http_connection *connection;
     TAILQ_FOREACH (connection, &http->connections, link)
-        if (!connection_is_closed(connection))
+        if (!http_connection_is_closed(connection))
             bufferevent_disable(connection->buffer, EV_READ | EV_WRITE);
 }
 
-void connection_free_all(struct mcp_http *http)
+void http_connection_free_all(struct mcp_http *http)
 {
     while (!TAILQ_EMPTY(&http->connections))
-        connection_free(http, TAILQ_FIRST(&http->connections));
+        http_connection_free(http, TAILQ_FIRST(&http->connections));
 }
 
 // --- work on a request ---------------------------------------------------------------------------
 
-static void set_timeouts(struct connection *connection, int read_s)
+static void set_timeouts(struct http_connection *connection, int read_s)
 {
     struct timeval reading = {.tv_sec = read_s}, writing = {.tv_sec = HTTP_WRITE_S};
     bufferevent_set_timeouts(connection->buffer, read_s > 0 ? &reading : NULL, &writing);
 }
 
-void connection_set_busy(struct connection *connection)
+void http_connection_set_busy(struct http_connection *connection)
 {
     connection->phase = CONNECTION_BUSY;
     if (!connection->has_no_delay) {
@@ -178,7 +178,7 @@ void connection_set_busy(struct connection *connection)
     bufferevent_enable(connection->buffer, EV_READ);
 }
 
-void connection_set_idle(struct connection *connection)
+void http_connection_set_idle(struct http_connection *connection)
 {
     bufferevent_setwatermark(connection->buffer, EV_READ, 0, 0);
     set_timeouts(connection, HTTP_KEEP_ALIVE_S);

@@ -26,7 +26,7 @@ static void start_stream(struct http_exchange *post, unsigned retry_ms)
     if (post->session)
         post->stream = stream_new(post->session, post->reply, retry_ms);
     else
-        reply_stream(post->reply);
+        http_reply_stream(post->reply);
 }
 
 static bool is_streaming(const struct http_exchange *post)
@@ -39,7 +39,7 @@ static void send_event(struct http_exchange *post, struct span message)
     if (post->stream)
         stream_send(post->stream, message);
     else if (post->reply)
-        reply_event(post->reply, NULL, 0, message);
+        http_reply_event(post->reply, NULL, 0, message);
 }
 
 static void post_notify(struct exchange *exchange, struct span message)
@@ -53,11 +53,11 @@ static void post_notify(struct exchange *exchange, struct span message)
 static void send_json(struct http_exchange *post, const struct span *messages, size_t count,
                       int status)
 {
-    struct reply *reply = post->reply;
+    struct http_reply *reply = post->reply;
     if (post->opens_session && post->session && post->session->peer.initialized)
-        reply_add_header(reply, "Mcp-Session-Id", post->session->id);
+        http_reply_add_header(reply, "Mcp-Session-Id", post->session->id);
     if (!post->base.is_batch) {
-        reply_send(reply, status, "application/json", messages, count);
+        http_reply_send(reply, status, "application/json", messages, count);
         return;
     }
     struct span parts[2 * MCP_BATCH_MAX + 1];
@@ -67,14 +67,14 @@ static void send_json(struct http_exchange *post, const struct span *messages, s
         parts[used++] = messages[i];
     }
     parts[used++] = SPAN("]");
-    reply_send(reply, status, "application/json", parts, count > 0 ? used : 0);
+    http_reply_send(reply, status, "application/json", parts, count > 0 ? used : 0);
 }
 
 static void post_write(struct exchange *exchange, const struct span *messages, size_t count,
                        int status)
 {
     struct http_exchange *post = upcast(exchange);
-    struct reply *reply = post->reply;
+    struct http_reply *reply = post->reply;
     struct http_session *opened = post->opens_session ? post->session : NULL;
     if (reply)
         reply->on_gone = NULL;
@@ -86,9 +86,9 @@ static void post_write(struct exchange *exchange, const struct span *messages, s
         if (post->stream)
             stream_finish(post->stream);
         else
-            reply_end(reply);
+            http_reply_end(reply);
     } else if (reply && reply->gone) {
-        reply_end(reply);
+        http_reply_end(reply);
     } else if (reply) {
         send_json(post, messages, count, status);
     }
@@ -112,11 +112,11 @@ static void post_close_early(struct exchange *exchange, unsigned retry_ms)
         return;
     if (!post->stream)
         start_stream(post, retry_ms);
-    struct reply *reply = post->reply;
+    struct http_reply *reply = post->reply;
     reply->on_gone = NULL;
     post->reply = NULL;
     stream_detach(post->stream);
-    reply_end(reply);
+    http_reply_end(reply);
 }
 
 static const struct exchange_ops post_ops = {
@@ -142,7 +142,7 @@ static struct mcp_call *find_call(struct mcp_server *server, const struct exchan
 
 // 2026: closing the connection cancels the call. 2024: the work continues, the client may reconnect
 // for the response.
-static void on_post_gone(struct reply *reply)
+static void on_post_gone(struct http_reply *reply)
 {
     struct http_exchange *post = reply->owner;
     if (post->is_2026) {
@@ -152,7 +152,7 @@ static void on_post_gone(struct reply *reply)
     post->reply = NULL;
     if (post->stream)
         stream_detach(post->stream);
-    reply_end(reply);
+    http_reply_end(reply);
 }
 
 void exchange_detach_session(struct http_session *session)
@@ -188,7 +188,7 @@ static void on_sse_timer(evutil_socket_t fd, short what, void *data)
 
 // --- the way in ----------------------------------------------------------------------------------
 
-static struct http_exchange *post_open(struct mcp_http *http, struct reply *reply)
+static struct http_exchange *post_open(struct mcp_http *http, struct http_reply *reply)
 {
     struct http_exchange *post = memory_alloc_zero(sizeof(*post));
     exchange_init(&post->base, &post_ops);
@@ -275,7 +275,7 @@ static void dispatch_single(struct http_exchange *post, struct region *region, v
     }
 }
 
-void post_handle(struct mcp_http *http, struct reply *reply)
+void post_handle(struct mcp_http *http, struct http_reply *reply)
 {
     struct http_exchange *post = post_open(http, reply);
     struct evbuffer *input = evhttp_request_get_input_buffer(reply->request);

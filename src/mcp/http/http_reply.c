@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "mcp/http/http.h"
 
-static void reply_free(struct reply *reply)
+static void http_reply_free(struct http_reply *reply)
 {
     TAILQ_REMOVE(&reply->http->replies, reply, link);
     if (reply->keep_alive)
@@ -16,42 +16,42 @@ static void reply_free(struct reply *reply)
 static void on_close(struct evhttp_connection *connection, void *data)
 {
     (void)connection;
-    struct reply *reply = data;
+    struct http_reply *reply = data;
     reply->gone = true;
     if (reply->on_gone)
         reply->on_gone(reply);
 }
 
-struct reply *reply_open(struct mcp_http *http, struct evhttp_request *request)
+struct http_reply *http_reply_open(struct mcp_http *http, struct evhttp_request *request)
 {
-    struct reply *reply = memory_alloc_zero(sizeof(*reply));
+    struct http_reply *reply = memory_alloc_zero(sizeof(*reply));
     reply->http = http;
     reply->request = request;
-    reply->connection = connection_find(http, request);
+    reply->connection = http_connection_find(http, request);
     TAILQ_INSERT_TAIL(&http->replies, reply, link);
-    connection_set_busy(reply->connection);
+    http_connection_set_busy(reply->connection);
     evhttp_connection_set_closecb(evhttp_request_get_connection(request), on_close, reply);
     return reply;
 }
 
 // Returns the connection to evhttp; the request must be ended right after this.
-static void release_connection(struct reply *reply)
+static void release_connection(struct http_reply *reply)
 {
     if (reply->gone)
         return;
     evhttp_connection_set_closecb(evhttp_request_get_connection(reply->request), NULL, NULL);
-    connection_set_idle(reply->connection);
+    http_connection_set_idle(reply->connection);
     if (reply->connection->refused || reply->http->ending)
-        reply_add_header(reply, "Connection", "close");
+        http_reply_add_header(reply, "Connection", "close");
 }
 
-void reply_add_header(struct reply *reply, const char *name, const char *text)
+void http_reply_add_header(struct http_reply *reply, const char *name, const char *text)
 {
     evhttp_add_header(evhttp_request_get_output_headers(reply->request), name, text);
 }
 
-void reply_send(struct reply *reply, int status, const char *content_type, const struct span *parts,
-                size_t count)
+void http_reply_send(struct http_reply *reply, int status, const char *content_type,
+                     const struct span *parts, size_t count)
 {
     struct mcp_http *http = reply->http;
     struct evbuffer *body = evbuffer_new();
@@ -61,28 +61,28 @@ void reply_send(struct reply *reply, int status, const char *content_type, const
         for (size_t i = 0; i < count; i++)
             CHECK(evbuffer_add(body, parts[i].data, parts[i].length) == 0);
     if (evbuffer_get_length(body) > 0)
-        reply_add_header(reply, "Content-Type", content_type);
+        http_reply_add_header(reply, "Content-Type", content_type);
     evhttp_send_reply(reply->request, status, NULL, body);
     evbuffer_free(body);
-    reply_free(reply);
+    http_reply_free(reply);
     http_check_end(http);
 }
 
-void reply_refuse(struct reply *reply, const struct refusal *refusal)
+void http_reply_refuse(struct http_reply *reply, const struct refusal *refusal)
 {
     CLEANUP_BUFFER struct buffer body;
     buffer_init(&body, 4096);
     refusal_write(refusal, &body);
     if (refusal->header)
-        reply_add_header(reply, refusal->header, refusal->header_value);
+        http_reply_add_header(reply, refusal->header, refusal->header_value);
     mcp_metric_add(reply->http->refused_counter, 1);
     struct span text = buffer_span(&body);
-    reply_send(reply, refusal->status, "application/json", &text, 1);
+    http_reply_send(reply, refusal->status, "application/json", &text, 1);
 }
 
 // --- server-sent events --------------------------------------------------------------------------
 
-static void send_chunk(struct reply *reply, struct evbuffer *chunk)
+static void send_chunk(struct http_reply *reply, struct evbuffer *chunk)
 {
     if (reply->gone)
         return;
@@ -106,21 +106,22 @@ static void on_silence(evutil_socket_t fd, short what, void *data)
     evbuffer_free(chunk);
 }
 
-void reply_stream(struct reply *reply)
+void http_reply_stream(struct http_reply *reply)
 {
     reply->streaming = true;
     reply->keep_alive = evtimer_new(reply->http->server->base, on_silence, reply);
     CHECK(reply->keep_alive);
     if (reply->gone)
         return;
-    reply_add_header(reply, "Content-Type", "text/event-stream");
-    reply_add_header(reply, "Cache-Control", "no-cache, no-transform");
-    reply_add_header(reply, "X-Accel-Buffering", "no");
+    http_reply_add_header(reply, "Content-Type", "text/event-stream");
+    http_reply_add_header(reply, "Cache-Control", "no-cache, no-transform");
+    http_reply_add_header(reply, "X-Accel-Buffering", "no");
     evhttp_send_reply_start(reply->request, 200, NULL);
     evtimer_add(reply->keep_alive, &(struct timeval){.tv_sec = SSE_KEEP_ALIVE_S});
 }
 
-void reply_event(struct reply *reply, const char *id, unsigned retry_ms, struct span message)
+void http_reply_event(struct http_reply *reply, const char *id, unsigned retry_ms,
+                      struct span message)
 {
     struct evbuffer *chunk = evbuffer_new();
     CHECK(chunk);
@@ -139,7 +140,7 @@ void reply_event(struct reply *reply, const char *id, unsigned retry_ms, struct 
     evbuffer_free(chunk);
 }
 
-void reply_end(struct reply *reply)
+void http_reply_end(struct http_reply *reply)
 {
     struct mcp_http *http = reply->http;
     release_connection(reply);
@@ -147,6 +148,6 @@ void reply_end(struct reply *reply)
         evhttp_send_reply_end(reply->request);
     else
         evhttp_send_reply(reply->request, 200, NULL, NULL);
-    reply_free(reply);
+    http_reply_free(reply);
     http_check_end(http);
 }

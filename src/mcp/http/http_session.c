@@ -56,16 +56,16 @@ static void send_priming(struct stream *stream, unsigned retry_ms)
     char id[32];
     format_event_id(stream, 0, id);
     if (stream->has_ids)
-        reply_event(stream->reply, id, retry_ms, SPAN(""));
+        http_reply_event(stream->reply, id, retry_ms, SPAN(""));
 }
 
-struct stream *stream_new(struct http_session *session, struct reply *reply, unsigned retry_ms)
+struct stream *stream_new(struct http_session *session, struct http_reply *reply, unsigned retry_ms)
 {
     struct stream *stream = stream_alloc(session, ++session->next_stream);
     TAILQ_INSERT_TAIL(&session->streams, stream, link);
     session->stream_count++;
     stream->reply = reply;
-    reply_stream(reply);
+    http_reply_stream(reply);
     send_priming(stream, retry_ms);
     return stream;
 }
@@ -88,7 +88,7 @@ static void send_numbered(struct stream *stream, unsigned number, struct span me
 {
     char id[32];
     format_event_id(stream, number, id);
-    reply_event(stream->reply, stream->has_ids ? id : NULL, 0, message);
+    http_reply_event(stream->reply, stream->has_ids ? id : NULL, 0, message);
     if (number > stream->sent)
         stream->sent = number;
 }
@@ -107,12 +107,12 @@ void stream_finish(struct stream *stream)
 {
     stream->finished = true;
     stream->finished_ms = clock_now_ms();
-    struct reply *reply = stream->reply;
+    struct http_reply *reply = stream->reply;
     stream->reply = NULL;
     if (reply) {
         reply->on_gone = NULL;
         stream_free(stream);
-        reply_end(reply);
+        http_reply_end(reply);
     } else if (!stream->session || !stream->has_ids) {
         stream_free(stream);
     }
@@ -124,20 +124,20 @@ void stream_detach(struct stream *stream)
 }
 
 // The connection of a resumed stream or of the GET stream broke.
-static void on_stream_gone(struct reply *reply)
+static void on_stream_gone(struct http_reply *reply)
 {
     struct stream *stream = reply->owner;
     stream_detach(stream);
-    reply_end(reply);
+    http_reply_end(reply);
 }
 
 // Sends the events after number `after`; a finished stream then ends.
-static void resume(struct stream *stream, struct reply *reply, unsigned after)
+static void resume(struct stream *stream, struct http_reply *reply, unsigned after)
 {
     stream->reply = reply;
     reply->owner = stream;
     reply->on_gone = on_stream_gone;
-    reply_stream(reply);
+    http_reply_stream(reply);
     if (after == 0)
         send_priming(stream, SSE_RETRY_MS);
     struct stored_event *event;
@@ -150,13 +150,13 @@ static void resume(struct stream *stream, struct reply *reply, unsigned after)
 
 // --- GET -----------------------------------------------------------------------------------------
 
-static void refuse_get(struct reply *reply, int status, const char *message)
+static void refuse_get(struct http_reply *reply, int status, const char *message)
 {
-    reply_refuse(reply, &(struct refusal){status, message, status == 405 ? "Allow" : NULL,
-                                          "POST, GET, DELETE"});
+    http_reply_refuse(reply, &(struct refusal){status, message, status == 405 ? "Allow" : NULL,
+                                               "POST, GET, DELETE"});
 }
 
-static void resume_stream(struct http_session *session, struct reply *reply,
+static void resume_stream(struct http_session *session, struct http_reply *reply,
                           const char *last_event_id)
 {
     unsigned id, number;
@@ -183,7 +183,7 @@ static void resume_stream(struct http_session *session, struct reply *reply,
     resume(stream, reply, number);
 }
 
-void http_session_handle_get(struct http_session *session, struct reply *reply,
+void http_session_handle_get(struct http_session *session, struct http_reply *reply,
                              const char *last_event_id)
 {
     if (last_event_id) {
@@ -253,12 +253,12 @@ struct http_session *http_session_new(struct mcp_http *http)
 
 static void stream_close(struct stream *stream)
 {
-    struct reply *reply = stream->reply;
+    struct http_reply *reply = stream->reply;
     stream_free(stream);
     if (!reply)
         return;
     reply->on_gone = NULL;
-    reply_end(reply);
+    http_reply_end(reply);
 }
 
 void http_session_free(struct http_session *session)

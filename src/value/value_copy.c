@@ -261,12 +261,44 @@ static bool make_object_immortal(struct object *object)
     return true;
 }
 
+// What an object refers to.
 struct list {
     value *values;
     size_t count;
     struct object **children;
     size_t child_count;
 };
+
+// What a table, or a node of one, refers to.
+static struct list inside_of_table(struct object *object)
+{
+    switch ((enum object_kind)object->kind) {
+    case OBJECT_FLAT: {
+        struct flat *flat = (struct flat *)object;
+        return (struct list){.values = flat->entries, .count = (size_t)flat->used * object->stride};
+    }
+    case OBJECT_COLLISION: {
+        struct collision *collision = (struct collision *)object;
+        return (struct list){.values = collision->entries,
+                             .count = (size_t)collision->count * object->stride};
+    }
+    case OBJECT_HASH_TABLE: {
+        struct hash_table *table = (struct hash_table *)object;
+        return (struct list){.values = table->entries,
+                             .count = (size_t)table->used * object->stride,
+                             .children = &table->trie,
+                             .child_count = table->trie != NULL};
+    }
+    case OBJECT_NODE: {
+        struct node *node = (struct node *)object;
+        return (struct list){.values = node->entries,
+                             .count = node_entry_count(node) * object->stride,
+                             .children = node_children(node),
+                             .child_count = node_child_count(node)};
+    }
+    default: return (struct list){0};
+    }
+}
 
 static struct list inside_of(struct object *object)
 {
@@ -293,34 +325,11 @@ static struct list inside_of(struct object *object)
         struct shape *shape = (struct shape *)object;
         return (struct list){.values = shape->keys, .count = shape->count};
     }
-    case OBJECT_FLAT: {
-        struct flat *flat = (struct flat *)object;
-        return (struct list){.values = flat->entries, .count = (size_t)flat->used * object->stride};
-    }
-    case OBJECT_COLLISION: {
-        struct collision *collision = (struct collision *)object;
-        return (struct list){.values = collision->entries,
-                             .count = (size_t)collision->count * object->stride};
-    }
-    case OBJECT_HASH_TABLE: {
-        struct hash_table *table = (struct hash_table *)object;
-        return (struct list){.values = table->entries,
-                             .count = (size_t)table->used * object->stride,
-                             .children = &table->trie,
-                             .child_count = table->trie != NULL};
-    }
-    case OBJECT_NODE: {
-        struct node *node = (struct node *)object;
-        return (struct list){.values = node->entries,
-                             .count = node_entry_count(node) * object->stride,
-                             .children = node_children(node),
-                             .child_count = node_child_count(node)};
-    }
     case OBJECT_FOREIGN:
         if (((struct foreign *)object)->type->children)
             list.values = ((struct foreign *)object)->type->children(object, &list.count);
         return list;
-    default: return list;
+    default: return inside_of_table(object);
     }
 }
 

@@ -115,7 +115,7 @@ Test(region, resizing_keeps_the_bytes_and_the_count)
     region_free(region);
 }
 
-// Objects of random sizes in random order: nobody's bytes are touched by anyone else.
+// Objects of random sizes in random order: no object overlaps another.
 Test(region, random_use_keeps_every_object_intact)
 {
     enum { SLOTS = 2000, STEPS = 200000 };

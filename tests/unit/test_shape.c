@@ -143,7 +143,7 @@ static void append_message(struct buffer *text)
 Test(shape, sharing_changes_no_value)
 {
     CLEANUP_BUFFER struct buffer text = {.limit = BUFFER_DEFAULT_LIMIT};
-    struct region *shared = region_new(SIZE_MAX), *plain = region_new(SIZE_MAX);
+    struct region *shared = region_new(SIZE_MAX), *alone = region_new(SIZE_MAX);
     struct region *copies = region_new(SIZE_MAX);
     for (int i = 0; i < 3000; i++) {
         append_message(&text);
@@ -151,8 +151,8 @@ Test(shape, sharing_changes_no_value)
         region_clear(region);
         shapes_share(region, shared);
         value v = read_with(buffer_text(&text), &options), expected;
-        region_clear(plain);
-        cr_assert(json_read(plain, buffer_span(&text), NULL, &expected, NULL));
+        region_clear(alone);
+        cr_assert(json_read(alone, buffer_span(&text), NULL, &expected, NULL));
         cr_assert(value_identical(v, expected), "%s", buffer_text(&text));
         region_clear(copies);
         shapes_share(copies, shared);
@@ -163,7 +163,7 @@ Test(shape, sharing_changes_no_value)
         cr_assert_eq(map_count(copy), map_count(v));
     }
     region_free(copies);
-    region_free(plain);
+    region_free(alone);
     region_clear(region);
     region_free(shared);
 }

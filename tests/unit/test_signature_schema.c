@@ -95,7 +95,7 @@ Test(signature_schema, reports_what_cannot_be_said)
                 "[\"input.next.next: a $ref to itself became :any\"]");
 }
 
-// Each level refers twice to the next: 2^40 parts if nobody counted them.
+// Each level refers twice to the next: 2^40 parts if there were no limit.
 Test(signature_schema, bounds_what_references_multiply)
 {
     struct signature_test test = signature_test_start();

@@ -294,7 +294,7 @@ Test(value_number, huge_text_makes_the_round_trip)
 }
 
 // Millions of digits in a message must not hold up the process that reads it.
-Test(value_number, huge_text_that_nobody_would_stop_is_not_quadratic)
+Test(value_number, huge_text_without_a_fuel_handler_is_not_quadratic)
 {
     enum { DIGITS = 2000000 };
     char *text = malloc(DIGITS + 1);
@@ -314,7 +314,7 @@ Test(value_number, huge_operations_agree_with_gmp)
 {
     mpz_t a, b, expected, rest;
     mpz_inits(a, b, expected, rest, NULL);
-    mpz_ui_pow_ui(a, 7, 140000);  // about 6,100 limbs: several pieces
+    mpz_ui_pow_ui(a, 7, 140000);  // about 6,100 limbs: several chunks
     mpz_ui_pow_ui(b, 11, 60000);
     value left = from_mpz(a), right = from_mpz(b);
     mpz_mul(expected, a, b);
@@ -356,7 +356,8 @@ Test(value_number, huge_operations_spend_fuel)
     value_release(region, divisor);
     fuel = (struct fuel){0};
     // Generous, because tests run under sanitizers too.
-    cr_assert_lt(longest_gap, 50000000, "%ld ns without a look at the clock", (long)longest_gap);
+    cr_assert_lt(longest_gap, 50000000, "%ld ns without a call of the fuel handler",
+                 (long)longest_gap);
 }
 
 Test(value_number, decimal_text_of_doubles_is_shortest_and_exact)

@@ -21,7 +21,7 @@ static void spend_piece(size_t limbs)
     fuel_spend(limbs * limbs / PRODUCTS_PER_UNIT + 1);
 }
 
-static value piece_from_digits(struct region *region, struct span digits)
+static value chunk_from_digits(struct region *region, struct span digits)
 {
     while (digits.length > 1 && digits.data[0] == '0') {
         digits.data++;
@@ -55,17 +55,17 @@ static value power_of_ten(struct region *region, size_t exponent)
 static value from_digits(struct region *region, struct span digits)
 {
     if (digits.length <= CHUNK_DIGITS || !fuel.handler)
-        return piece_from_digits(region, digits);
+        return chunk_from_digits(region, digits);
     size_t first = digits.length % CHUNK_DIGITS;
     if (first == 0)
         first = CHUNK_DIGITS;
-    value number = piece_from_digits(region, (struct span){digits.data, first});
+    value number = chunk_from_digits(region, (struct span){digits.data, first});
     value power = power_of_ten(region, CHUNK_DIGITS);
     for (size_t i = first; i < digits.length; i += CHUNK_DIGITS) {
         number = integer_multiply(region, number, value_retain(power));
         number =
             integer_add(region, number,
-                        piece_from_digits(region, (struct span){digits.data + i, CHUNK_DIGITS}));
+                        chunk_from_digits(region, (struct span){digits.data + i, CHUNK_DIGITS}));
     }
     value_release(region, power);
     return number;

@@ -6,7 +6,7 @@
 
 enum {
     MULTIPLY_CHUNK = 8192,  // limbs of each operand: about 2 ms
-    DIVIDE_PIECE = 2048,
+    DIVIDE_CHUNK = 2048,
     PRODUCTS_PER_UNIT = 32,  // limb products in one unit of fuel
     SCRATCH_FACTOR = 4,      // what GMP allocates for a division, in sizes of the divisor
 };
@@ -61,9 +61,9 @@ static void divide_piece(mp_limb_t *quotient, mp_limb_t *remainder, const mp_lim
 // How many limbs of quotient one chunk may have.
 static size_t division_step(size_t divisor_count)
 {
-    if (divisor_count <= DIVIDE_PIECE)
-        return DIVIDE_PIECE;
-    size_t step = (size_t)DIVIDE_PIECE * DIVIDE_PIECE / divisor_count;
+    if (divisor_count <= DIVIDE_CHUNK)
+        return DIVIDE_CHUNK;
+    size_t step = (size_t)DIVIDE_CHUNK * DIVIDE_CHUNK / divisor_count;
     return step ? step : 1;
 }
 
@@ -89,7 +89,7 @@ void limbs_divide(struct region *region, mp_limb_t *quotient, mp_limb_t *remaind
                   const mp_limb_t *number, size_t count, const mp_limb_t *divisor,
                   size_t divisor_count)
 {
-    if (count <= (size_t)2 * DIVIDE_PIECE) {
+    if (count <= (size_t)2 * DIVIDE_CHUNK) {
         divide_piece(quotient, remainder, number, count, divisor, divisor_count);
         return;
     }

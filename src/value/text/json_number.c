@@ -28,10 +28,10 @@ static const char *skip_digits(const char *p, const char *end)
 // Reads digits onto a number as long as it can fit 64 bits and skips the others.
 static inline const char *read_digits(const char *p, const char *end, uint64_t *number)
 {
-    const char *near = end - p > SAFE_DIGITS ? p + SAFE_DIGITS : end;
-    for (; p < near && ascii_is_digit(*p); p++)
+    const char *safe = end - p > SAFE_DIGITS ? p + SAFE_DIGITS : end;
+    for (; p < safe && ascii_is_digit(*p); p++)
         *number = *number * 10 + (uint64_t)(*p - '0');
-    return p == near ? skip_digits(p, end) : p;
+    return p == safe ? skip_digits(p, end) : p;
 }
 
 static const char *finish_float(const struct number *number, const char *p, value *ret_value)

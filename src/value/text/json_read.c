@@ -23,7 +23,7 @@ enum {
     FIRST_LEVELS = 32,
     VALUES_PER_TICK = 4096,
     WIDE_KEPT = 1024,    // keys of a wide shape that is kept for the next object
-    LONG_STRING = 4096,  // longer ones are read in pieces
+    LONG_STRING = 4096,  // longer ones are left to read_string_slow(), which spends fuel
 };
 
 enum level_kind { LEVEL_ARRAY, LEVEL_RECORD, LEVEL_PAIRS };
@@ -130,7 +130,8 @@ static void release_all(struct reader *reader)
                       reader->level_capacity * sizeof(struct level));
 }
 
-static value settle(const struct reader *reader, value v)
+// With the option `immortal`.
+static value make_immortal(const struct reader *reader, value v)
 {
     if (reader->options.immortal && value_is_counted(v))
         v.object->references = OBJECT_IMMORTAL;
@@ -152,7 +153,7 @@ static const char *read_string_slow(struct reader *reader, const char *at, value
         v = json_unescape(reader->region, text);
     else
         v = json_unescaped_string(reader->region, text, string.simple, reader->options.borrow);
-    *ret_value = settle(reader, v);
+    *ret_value = make_immortal(reader, v);
     return p;
 }
 
@@ -177,7 +178,7 @@ static const char *read_number(struct reader *reader, const char *at, value *ret
     const char *p = json_read_number(reader->region, at, reader->end, ret_value, &problem);
     if (!p)
         return fail_at(reader, problem.at, problem.code, problem.text);
-    *ret_value = settle(reader, *ret_value);
+    *ret_value = make_immortal(reader, *ret_value);
     return p;
 }
 
@@ -360,7 +361,7 @@ static struct shape *make_wide_shape(struct reader *reader, const value *pairs, 
         object_release(region, &shape->header);
         return NULL;
     }
-    settle(reader, (value){.tag = VALUE_MAP, .object = &shape->header});
+    make_immortal(reader, (value){.tag = VALUE_MAP, .object = &shape->header});
     struct region_tables *tables = region_tables_of(region);
     if (count <= WIDE_KEPT) {
         if (tables->wide)
@@ -419,7 +420,7 @@ static value close_pairs(struct reader *reader, const struct level *level)
     if (map.tag == VALUE_NIL)
         map = map_from_pairs(reader, pairs, count);
     else
-        map = settle(reader, map);
+        map = make_immortal(reader, map);
     return map;
 }
 
@@ -430,10 +431,10 @@ static const char *close_level(struct reader *reader, const char *at, value *ret
     size_t count = reader->count - level->base;
     switch (level->kind) {
     case LEVEL_ARRAY:
-        *ret_value = settle(reader, vector_from(reader->region, values, count));
+        *ret_value = make_immortal(reader, vector_from(reader->region, values, count));
         break;
     case LEVEL_RECORD:
-        *ret_value = count ? settle(reader, record_new(reader->region, level->shape, values))
+        *ret_value = count ? make_immortal(reader, record_new(reader->region, level->shape, values))
                            : map_new(reader->region);
         break;
     case LEVEL_PAIRS:

@@ -128,10 +128,10 @@ value json_unescape(struct region *region, struct span text)
     const char *p = text.data, *end = text.data + text.length;
     while (p < end) {
         const char *backslash = memchr(p, '\\', (size_t)(end - p));
-        size_t plain = (size_t)((backslash ? backslash : end) - p);
-        chunks_copy(out, p, plain);
-        out += plain;
-        p += plain;
+        size_t unescaped = (size_t)((backslash ? backslash : end) - p);
+        chunks_copy(out, p, unescaped);
+        out += unescaped;
+        p += unescaped;
         if (!backslash)
             break;
         if (p[1] == 'u') {

@@ -68,9 +68,9 @@ static void write_escaped(struct sink *sink, struct span text)
 static void write_string(struct sink *sink, struct span text)
 {
     sink_byte(sink, '"');
-    for (size_t done = 0, piece; done < text.length; done += piece) {
-        piece = chunk_next(text.length - done);
-        write_escaped(sink, (struct span){text.data + done, piece});
+    for (size_t done = 0, chunk; done < text.length; done += chunk) {
+        chunk = chunk_next(text.length - done);
+        write_escaped(sink, (struct span){text.data + done, chunk});
     }
     sink_byte(sink, '"');
 }

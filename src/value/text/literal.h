@@ -1,6 +1,6 @@
 // Tokens of literals (docs/reference/language.md 2): numbers, strings, characters and keywords, as
 // the EDN reader and other readers of the same grammar need them. Each function is given the text
-// from the token on and tells how many bytes the token has; a wrong token gives a message.
+// from the token on and gives the length of the token; a wrong token gives a message.
 #pragma once
 
 #include "value/value.h"

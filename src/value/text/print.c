@@ -39,9 +39,9 @@ static void print_escaped(struct sink *sink, struct span text)
 void print_string(struct sink *sink, struct span text)
 {
     sink_byte(sink, '"');
-    for (size_t done = 0, piece; done < text.length; done += piece) {
-        piece = chunk_next(text.length - done);
-        print_escaped(sink, (struct span){text.data + done, piece});
+    for (size_t done = 0, chunk; done < text.length; done += chunk) {
+        chunk = chunk_next(text.length - done);
+        print_escaped(sink, (struct span){text.data + done, chunk});
     }
     sink_byte(sink, '"');
 }

@@ -36,9 +36,9 @@ static bool text_is_simple(struct span text)
 
 static uint8_t text_flags(struct span text)
 {
-    for (size_t done = 0, piece; done < text.length; done += piece) {
-        piece = chunk_next(text.length - done);
-        if (!text_is_simple((struct span){text.data + done, piece}))
+    for (size_t done = 0, chunk; done < text.length; done += chunk) {
+        chunk = chunk_next(text.length - done);
+        if (!text_is_simple((struct span){text.data + done, chunk}))
             return 0;
     }
     return VALUE_SIMPLE;

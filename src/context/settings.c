@@ -1,7 +1,7 @@
 // Settings of a store: max-items and auto-context.
 #include "base/array.h"
 #include "base/ascii.h"
-#include "context/rows.h"
+#include "context/store_internal.h"
 
 static const char *const auto_names[] = {
     [CONTEXT_AUTO_OFF] = "off",

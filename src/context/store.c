@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/utf8.h"
-#include "context/rows.h"
+#include "context/store_internal.h"
 
 struct context_store *context_store_new(const char *path)
 {

@@ -1,4 +1,4 @@
-#include "context/connection.h"
+#include "context/database.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/assert.h"
-#include "context/connection.h"
+#include "context/database.h"
 
 struct context_store {
     struct connection connection;

@@ -42,7 +42,7 @@ static value history_content(struct region *region, const struct context_evaluat
     return bounded(region, buffer_span(&text));
 }
 
-static value put_text(struct region *region, value map, const char *name, struct span text)
+static value put_unless_empty(struct region *region, value map, const char *name, struct span text)
 {
     return text.length > 0 ? map_put_text(region, map, name, value_string(region, text)) : map;
 }
@@ -53,11 +53,11 @@ static value error_metadata(struct region *region, const struct context_evaluati
     if (form.data)
         form.length = utf8_offset(form.data, form.length, CONTEXT_FEED_FORM_CHARACTERS);
     value map = map_new(region);
-    map = put_text(region, map, "session", evaluation->session);
-    map = put_text(region, map, "package", evaluation->package);
-    map = put_text(region, map, "condition", evaluation->condition);
-    map = put_text(region, map, "form", form);
-    map = put_text(region, map, "filename", evaluation->filename);
+    map = put_unless_empty(region, map, "session", evaluation->session);
+    map = put_unless_empty(region, map, "package", evaluation->package);
+    map = put_unless_empty(region, map, "condition", evaluation->condition);
+    map = put_unless_empty(region, map, "form", form);
+    map = put_unless_empty(region, map, "filename", evaluation->filename);
     if (evaluation->filename.length > 0 && evaluation->start_line > 0)
         map = map_put_text(region, map, "start_line", value_integer(evaluation->start_line));
     return map;
@@ -66,8 +66,8 @@ static value error_metadata(struct region *region, const struct context_evaluati
 static value history_metadata(struct region *region, const struct context_evaluation *evaluation)
 {
     value map = map_new(region);
-    map = put_text(region, map, "session", evaluation->session);
-    map = put_text(region, map, "package", evaluation->package);
+    map = put_unless_empty(region, map, "session", evaluation->session);
+    map = put_unless_empty(region, map, "package", evaluation->package);
     return map_put_text(region, map, "duration_ms", value_integer(evaluation->duration_ms));
 }
 

@@ -67,27 +67,27 @@ static const char *const statement_texts[STATEMENT_LAST] = {
 
 // --- errors --------------------------------------------------------------------------------------
 
-bool connection_fail(struct connection *connection, int result, struct context_error *error)
+bool database_fail(struct database *database, int result, struct context_error *error)
 {
     int kind = result & 0xFF;
     if (kind == SQLITE_BUSY || kind == SQLITE_LOCKED)
         return context_fail(error, CONTEXT_STORE_BUSY,
-                            "%s: another process kept it locked for %d s", connection->path,
+                            "%s: another process kept it locked for %d s", database->path,
                             CONTEXT_BUSY_MS / 1000);
-    int system = connection->database ? sqlite3_system_errno(connection->database) : 0;
+    int system = database->handle ? sqlite3_system_errno(database->handle) : 0;
     const char *cause = sqlite3_errstr(result);
-    if (connection->database && sqlite3_errcode(connection->database) == kind)
-        cause = sqlite3_errmsg(connection->database);
+    if (database->handle && sqlite3_errcode(database->handle) == kind)
+        cause = sqlite3_errmsg(database->handle);
     bool from_system = (kind == SQLITE_CANTOPEN || kind == SQLITE_IOERR) && system != 0;
-    return context_fail(error, CONTEXT_STORE_UNAVAILABLE, "%s: %s%s%s", connection->path, cause,
+    return context_fail(error, CONTEXT_STORE_UNAVAILABLE, "%s: %s%s%s", database->path, cause,
                         from_system ? ": " : "", from_system ? strerror(system) : "");
 }
 
-static bool fail_system(struct connection *connection, const char *what, int cause,
+static bool fail_system(struct database *database, const char *what, int cause,
                         struct context_error *error)
 {
-    return context_fail(error, CONTEXT_STORE_UNAVAILABLE, "%s: cannot %s: %s", connection->path,
-                        what, strerror(cause));
+    return context_fail(error, CONTEXT_STORE_UNAVAILABLE, "%s: cannot %s: %s", database->path, what,
+                        strerror(cause));
 }
 
 // --- the file ------------------------------------------------------------------------------------
@@ -101,39 +101,39 @@ static char *default_path(void)
     return path ? path : memory_copy_text("", 0);
 }
 
-void connection_init(struct connection *connection, const char *path)
+void database_init(struct database *database, const char *path)
 {
     CLEANUP_FREE char *given = path ? memory_copy_string(path) : default_path();
     bool is_uri = strncmp(given, "file:", 5) == 0;  // to SQLite; to us it is a name like any other
-    *connection = (struct connection){
+    *database = (struct database){
         .path = memory_format("%s%s", is_uri ? "./" : "", given),
         .busy_ms = CONTEXT_BUSY_MS,
     };
 }
 
-static bool is_in_memory(const struct connection *connection)
+static bool is_in_memory(const struct database *database)
 {
-    return strcmp(connection->path, ":memory:") == 0;
+    return strcmp(database->path, ":memory:") == 0;
 }
 
 // SQLite would create the file readable for everybody; its log takes over the file's permissions.
-static bool provide_file(struct connection *connection, struct context_error *error)
+static bool provide_file(struct database *database, struct context_error *error)
 {
-    if (is_in_memory(connection))
+    if (is_in_memory(database))
         return true;
-    if (access(connection->path, F_OK) == 0)  // reading, too, needs to write: the log's index
-        return access(connection->path, W_OK) == 0 ||
-               fail_system(connection, "write to it", errno, error);
-    if (connection->path[0] == '\0')
+    if (access(database->path, F_OK) == 0)  // reading, too, needs to write: the log's index
+        return access(database->path, W_OK) == 0 ||
+               fail_system(database, "write to it", errno, error);
+    if (database->path[0] == '\0')
         return context_fail(error, CONTEXT_STORE_UNAVAILABLE,
                             "no place for the context file: set HOME, XDG_STATE_HOME or "
                             "CADRE_CONTEXT_DB");
-    int failed = path_make_parents(connection->path);
+    int failed = path_make_parents(database->path);
     if (failed < 0)
-        return fail_system(connection, "create its directory", -failed, error);
-    int file = open(connection->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        return fail_system(database, "create its directory", -failed, error);
+    int file = open(database->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (file < 0)
-        return fail_system(connection, "create it", errno, error);
+        return fail_system(database, "create it", errno, error);
     close(file);
     return true;
 }
@@ -144,20 +144,20 @@ static bool provide_file(struct connection *connection, struct context_error *er
 // sleep many times that and let writers starve.
 static int wait_while_busy(void *data, int attempt)
 {
-    struct connection *connection = data;
+    struct database *database = data;
     if (attempt == 0)
-        connection->deadline = clock_now_ms() + connection->busy_ms;
-    if (clock_now_ms() >= connection->deadline)
+        database->deadline = clock_now_ms() + database->busy_ms;
+    if (clock_now_ms() >= database->deadline)
         return 0;
     uint64_t spread = (uint64_t)clock_now_ns() / 16 % 512;
     usleep((useconds_t)(attempt < 20 ? 100 + spread : 500 + spread * 4));
     return 1;
 }
 
-static int read_pragma(sqlite3 *database, const char *text, int64_t *ret_number)
+static int read_pragma(sqlite3 *handle, const char *text, int64_t *ret_number)
 {
     sqlite3_stmt *statement = NULL;
-    int result = sqlite3_prepare_v2(database, text, -1, &statement, NULL);
+    int result = sqlite3_prepare_v2(handle, text, -1, &statement, NULL);
     if (result == SQLITE_OK)
         result = sqlite3_step(statement);
     if (result == SQLITE_ROW)
@@ -166,94 +166,92 @@ static int read_pragma(sqlite3 *database, const char *text, int64_t *ret_number)
     return result == SQLITE_ROW || result == SQLITE_DONE ? SQLITE_OK : result;
 }
 
-static bool check_version(struct connection *connection, int64_t *ret_version,
+static bool check_version(struct database *database, int64_t *ret_version,
                           struct context_error *error)
 {
     int64_t tables = 0;
-    int result = read_pragma(connection->database, "PRAGMA user_version", ret_version);
+    int result = read_pragma(database->handle, "PRAGMA user_version", ret_version);
     if (result == SQLITE_OK && *ret_version == 0)
-        result = read_pragma(connection->database, "SELECT count(*) FROM sqlite_master", &tables);
+        result = read_pragma(database->handle, "SELECT count(*) FROM sqlite_master", &tables);
     if (result != SQLITE_OK)
-        return connection_fail(connection, result, error);
+        return database_fail(database, result, error);
     if (*ret_version > SCHEMA_VERSION || *ret_version < 0)
         return context_fail(error, CONTEXT_STORE_UNAVAILABLE,
                             "%s: written by a newer cadre (schema %lld, this one knows %d)",
-                            connection->path, (long long)*ret_version, SCHEMA_VERSION);
+                            database->path, (long long)*ret_version, SCHEMA_VERSION);
     if (tables > 0)
         return context_fail(error, CONTEXT_STORE_UNAVAILABLE,
                             "%s: a database of another program, not a context store",
-                            connection->path);
+                            database->path);
     return true;
 }
 
 // Switching to the log needs the file for itself for a moment, and SQLite does not wait for that.
-static bool use_log(struct connection *connection, struct context_error *error)
+static bool use_log(struct database *database, struct context_error *error)
 {
     for (int attempt = 0;; attempt++) {
         sqlite3_stmt *statement = NULL;
-        int result = sqlite3_prepare_v2(connection->database, "PRAGMA journal_mode=WAL", -1,
-                                        &statement, NULL);
+        int result =
+            sqlite3_prepare_v2(database->handle, "PRAGMA journal_mode=WAL", -1, &statement, NULL);
         if (result == SQLITE_OK)
             result = sqlite3_step(statement);
         if (result == SQLITE_ROW) {
             const char *mode = (const char *)sqlite3_column_text(statement, 0);
-            if (!is_in_memory(connection) && mode && strcmp(mode, "wal") != 0)
-                log_warning("%s: no write-ahead log here, journal mode %s", connection->path, mode);
+            if (!is_in_memory(database) && mode && strcmp(mode, "wal") != 0)
+                log_warning("%s: no write-ahead log here, journal mode %s", database->path, mode);
         }
         sqlite3_finalize(statement);
         if (result == SQLITE_ROW)
             break;
-        if ((result & 0xFF) != SQLITE_BUSY || !wait_while_busy(connection, attempt))
-            return connection_fail(connection, result, error);
+        if ((result & 0xFF) != SQLITE_BUSY || !wait_while_busy(database, attempt))
+            return database_fail(database, result, error);
     }
-    int result = sqlite3_exec(connection->database, "PRAGMA synchronous=NORMAL", NULL, NULL, NULL);
-    return result == SQLITE_OK || connection_fail(connection, result, error);
+    int result = sqlite3_exec(database->handle, "PRAGMA synchronous=NORMAL", NULL, NULL, NULL);
+    return result == SQLITE_OK || database_fail(database, result, error);
 }
 
-static bool migrate_from(struct connection *connection, int64_t version,
-                         struct context_error *error)
+static bool migrate_from(struct database *database, int64_t version, struct context_error *error)
 {
     int result = SQLITE_OK;
     for (; version < SCHEMA_VERSION && result == SQLITE_OK; version++)
-        result = sqlite3_exec(connection->database, migrations[version], NULL, NULL, NULL);
+        result = sqlite3_exec(database->handle, migrations[version], NULL, NULL, NULL);
     if (result == SQLITE_OK) {
         char text[64];
         snprintf(text, sizeof(text), "PRAGMA user_version=%d", SCHEMA_VERSION);
-        result = sqlite3_exec(connection->database, text, NULL, NULL, NULL);
+        result = sqlite3_exec(database->handle, text, NULL, NULL, NULL);
     }
-    return result == SQLITE_OK || connection_fail(connection, result, error);
+    return result == SQLITE_OK || database_fail(database, result, error);
 }
 
 // The version is read again inside the transaction: another process may have been faster.
-static bool migrate(struct connection *connection, struct context_error *error)
+static bool migrate(struct database *database, struct context_error *error)
 {
     int64_t version = 0;
-    if (!connection_run_simple(connection, STATEMENT_BEGIN, error))
+    if (!database_run_simple(database, STATEMENT_BEGIN, error))
         return false;
-    bool good =
-        check_version(connection, &version, error) && migrate_from(connection, version, error);
-    return connection_end(connection, good, error);
+    bool good = check_version(database, &version, error) && migrate_from(database, version, error);
+    return database_end(database, good, error);
 }
 
 // In one transaction: another process may be creating the tables just now.
-static bool read_version(struct connection *connection, int64_t *ret_version,
+static bool read_version(struct database *database, int64_t *ret_version,
                          struct context_error *error)
 {
-    if (!connection_run_simple(connection, STATEMENT_BEGIN_READ, error))
+    if (!database_run_simple(database, STATEMENT_BEGIN_READ, error))
         return false;
-    bool good = check_version(connection, ret_version, error);
-    return connection_end(connection, good, error);
+    bool good = check_version(database, ret_version, error);
+    return database_end(database, good, error);
 }
 
-static bool set_up(struct connection *connection, struct context_error *error)
+static bool set_up(struct database *database, struct context_error *error)
 {
     int64_t version = 0;
-    sqlite3_extended_result_codes(connection->database, 1);
-    sqlite3_busy_handler(connection->database, wait_while_busy, connection);
-    sqlite3_limit(connection->database, SQLITE_LIMIT_LENGTH, 64 << 20);
-    if (!read_version(connection, &version, error) || !use_log(connection, error))
+    sqlite3_extended_result_codes(database->handle, 1);
+    sqlite3_busy_handler(database->handle, wait_while_busy, database);
+    sqlite3_limit(database->handle, SQLITE_LIMIT_LENGTH, 64 << 20);
+    if (!read_version(database, &version, error) || !use_log(database, error))
         return false;
-    return version == SCHEMA_VERSION || migrate(connection, error);
+    return version == SCHEMA_VERSION || migrate(database, error);
 }
 
 // SQLite keeps what it knows of its locks in memory. A child of a process with an open connection
@@ -262,133 +260,131 @@ static bool set_up(struct connection *connection, struct context_error *error)
 static struct {
     int process;
     size_t count;
-} open_connections;
+} open_databases;
 
-static bool check_process(struct connection *connection, struct context_error *error)
+static bool check_process(struct database *database, struct context_error *error)
 {
-    if (open_connections.count == 0)
-        open_connections.process = getpid();
-    return open_connections.process == getpid() ||
+    if (open_databases.count == 0)
+        open_databases.process = getpid();
+    return open_databases.process == getpid() ||
            context_fail(error, CONTEXT_STORE_UNAVAILABLE,
                         "%s: the process was forked while a context store was open",
-                        connection->path);
+                        database->path);
 }
 
-static void close_database(struct connection *connection)
+static void close_handle(struct database *database)
 {
     for (int i = 0; i < STATEMENT_LAST; i++) {
-        sqlite3_finalize(connection->statements[i]);
-        connection->statements[i] = NULL;
+        sqlite3_finalize(database->statements[i]);
+        database->statements[i] = NULL;
     }
-    int closed = sqlite3_close(connection->database);
+    int closed = sqlite3_close(database->handle);
     CHECK(closed == SQLITE_OK);
-    connection->database = NULL;
-    open_connections.count--;
+    database->handle = NULL;
+    open_databases.count--;
 }
 
 // The file was deleted or replaced: what is added to the old one would be lost.
-static bool has_moved(const struct connection *connection)
+static bool has_moved(const struct database *database)
 {
     int moved = 0;
-    if (sqlite3_get_autocommit(connection->database))  // never in the middle of a transaction
-        sqlite3_file_control(connection->database, NULL, SQLITE_FCNTL_HAS_MOVED, &moved);
+    if (sqlite3_get_autocommit(database->handle))  // never in the middle of a transaction
+        sqlite3_file_control(database->handle, NULL, SQLITE_FCNTL_HAS_MOVED, &moved);
     return moved != 0;
 }
 
-bool connection_open(struct connection *connection, struct context_error *error)
+bool database_open(struct database *database, struct context_error *error)
 {
-    if (!check_process(connection, error))
+    if (!check_process(database, error))
         return false;
-    if (connection->database && !has_moved(connection))
+    if (database->handle && !has_moved(database))
         return true;
-    if (connection->database) {
-        log_info("%s: deleted or replaced by another file, opening it anew", connection->path);
-        close_database(connection);
-        connection->data_version = -1;
+    if (database->handle) {
+        log_info("%s: deleted or replaced by another file, opening it anew", database->path);
+        close_handle(database);
+        database->data_version = -1;
     }
-    if (!provide_file(connection, error))
+    if (!provide_file(database, error))
         return false;
     int result =
-        sqlite3_open_v2(connection->path, &connection->database,
+        sqlite3_open_v2(database->path, &database->handle,
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
-    open_connections.count++;
-    bool good = result == SQLITE_OK ? set_up(connection, error)
-                                    : connection_fail(connection, result, error);
+    open_databases.count++;
+    bool good =
+        result == SQLITE_OK ? set_up(database, error) : database_fail(database, result, error);
     if (!good)
-        close_database(connection);
+        close_handle(database);
     return good;
 }
 
-void connection_release(struct connection *connection)
+void database_release(struct database *database)
 {
     // What was inherited over a fork belongs to the parent.
-    if (connection->database && open_connections.process == getpid())
-        close_database(connection);
-    memory_free(connection->path);
+    if (database->handle && open_databases.process == getpid())
+        close_handle(database);
+    memory_free(database->path);
 }
 
 // --- statements ----------------------------------------------------------------------------------
 
-sqlite3_stmt *connection_statement(struct connection *connection, enum statement which,
-                                   struct context_error *error)
+sqlite3_stmt *database_statement(struct database *database, enum statement which,
+                                 struct context_error *error)
 {
-    sqlite3_stmt **statement = &connection->statements[which];
+    sqlite3_stmt **statement = &database->statements[which];
     if (*statement) {
         sqlite3_reset(*statement);
         sqlite3_clear_bindings(*statement);
         return *statement;
     }
-    int result = sqlite3_prepare_v3(connection->database, statement_texts[which], -1,
+    int result = sqlite3_prepare_v3(database->handle, statement_texts[which], -1,
                                     SQLITE_PREPARE_PERSISTENT, statement, NULL);
     if (result != SQLITE_OK)
-        connection_fail(connection, result, error);
+        database_fail(database, result, error);
     return *statement;
 }
 
-bool connection_run(struct connection *connection, sqlite3_stmt *statement,
-                    struct context_error *error)
+bool database_run(struct database *database, sqlite3_stmt *statement, struct context_error *error)
 {
     int result;
     do
         result = sqlite3_step(statement);
     while (result == SQLITE_ROW);
-    bool good = result == SQLITE_DONE || connection_fail(connection, result, error);
+    bool good = result == SQLITE_DONE || database_fail(database, result, error);
     sqlite3_reset(statement);
     return good;
 }
 
-bool connection_run_simple(struct connection *connection, enum statement which,
-                           struct context_error *error)
+bool database_run_simple(struct database *database, enum statement which,
+                         struct context_error *error)
 {
-    sqlite3_stmt *statement = connection_statement(connection, which, error);
-    return statement && connection_run(connection, statement, error);
+    sqlite3_stmt *statement = database_statement(database, which, error);
+    return statement && database_run(database, statement, error);
 }
 
-bool connection_number(struct connection *connection, sqlite3_stmt *statement, int64_t *ret_number,
-                       struct context_error *error)
+bool database_number(struct database *database, sqlite3_stmt *statement, int64_t *ret_number,
+                     struct context_error *error)
 {
     int result = sqlite3_step(statement);
     if (result == SQLITE_ROW && sqlite3_column_type(statement, 0) != SQLITE_NULL)
         *ret_number = sqlite3_column_int64(statement, 0);
     bool good =
-        result == SQLITE_ROW || result == SQLITE_DONE || connection_fail(connection, result, error);
+        result == SQLITE_ROW || result == SQLITE_DONE || database_fail(database, result, error);
     sqlite3_reset(statement);
     return good;
 }
 
-bool connection_begin(struct connection *connection, enum statement which,
-                      struct context_error *error)
+bool database_begin(struct database *database, enum statement which, struct context_error *error)
 {
-    return connection_open(connection, error) && connection_run_simple(connection, which, error);
+    return database_open(database, error) && database_run_simple(database, which, error);
 }
 
-bool connection_end(struct connection *connection, bool good, struct context_error *error)
+bool database_end(struct database *database, bool good, struct context_error *error)
 {
-    if (good && connection_run_simple(connection, STATEMENT_COMMIT, error))
+    if (good && database_run_simple(database, STATEMENT_COMMIT, error))
         return true;
     // Some failures (a full disk) roll back by themselves.
     struct context_error ignored;
-    if (!sqlite3_get_autocommit(connection->database))
-        connection_run_simple(connection, STATEMENT_ROLLBACK, &ignored);
+    if (!sqlite3_get_autocommit(database->handle))
+        database_run_simple(database, STATEMENT_ROLLBACK, &ignored);
     return false;
 }

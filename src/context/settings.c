@@ -49,10 +49,10 @@ static bool read_setting(struct context_store *store, const char *name,
                          void (*read)(struct span text, void *data), void *data,
                          struct context_error *error)
 {
-    struct connection *connection = &store->connection;
-    if (!connection_open(connection, error))
+    struct database *database = &store->database;
+    if (!database_open(database, error))
         return false;
-    sqlite3_stmt *statement = connection_statement(connection, STATEMENT_SETTING_GET, error);
+    sqlite3_stmt *statement = database_statement(database, STATEMENT_SETTING_GET, error);
     if (!statement)
         return false;
     row_bind_text(statement, 1, span_from(name));
@@ -60,7 +60,7 @@ static bool read_setting(struct context_store *store, const char *name,
     if (result == SQLITE_ROW)
         read(row_text(statement, 0), data);
     bool good =
-        result == SQLITE_ROW || result == SQLITE_DONE || connection_fail(connection, result, error);
+        result == SQLITE_ROW || result == SQLITE_DONE || database_fail(database, result, error);
     sqlite3_reset(statement);
     return good;
 }
@@ -112,15 +112,14 @@ static bool check_setting(struct span name, struct span text, struct context_err
 bool context_store_set(struct context_store *store, struct span name, struct span text,
                        struct context_error *error)
 {
-    if (!check_setting(name, text, error) || !connection_open(&store->connection, error))
+    if (!check_setting(name, text, error) || !database_open(&store->database, error))
         return false;
-    sqlite3_stmt *statement =
-        connection_statement(&store->connection, STATEMENT_SETTING_PUT, error);
+    sqlite3_stmt *statement = database_statement(&store->database, STATEMENT_SETTING_PUT, error);
     if (!statement)
         return false;
     row_bind_text(statement, 1, name);
     row_bind_text(statement, 2, text);
-    if (!connection_run(&store->connection, statement, error))
+    if (!database_run(&store->database, statement, error))
         return false;
     store_notify(store, 0);
     return true;

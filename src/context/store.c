@@ -10,7 +10,7 @@
 struct context_store *context_store_new(const char *path)
 {
     struct context_store *store = memory_alloc_zero(sizeof(*store));
-    connection_init(&store->connection, path);
+    database_init(&store->database, path);
     return store;
 }
 
@@ -18,18 +18,18 @@ void context_store_free(struct context_store *store)
 {
     if (!store)
         return;
-    connection_release(&store->connection);
+    database_release(&store->database);
     memory_free(store);
 }
 
 const char *context_store_path(const struct context_store *store)
 {
-    return store->connection.path;
+    return store->database.path;
 }
 
 void context_store_set_wait(struct context_store *store, int64_t milliseconds)
 {
-    store->connection.busy_ms = milliseconds;
+    store->database.busy_ms = milliseconds;
 }
 
 void context_store_on_change(struct context_store *store, context_changed_fn *changed, void *data)
@@ -40,16 +40,16 @@ void context_store_on_change(struct context_store *store, context_changed_fn *ch
 
 bool context_store_poll(struct context_store *store)
 {
-    struct connection *connection = &store->connection;
+    struct database *database = &store->database;
     struct context_error error;
-    if (!connection_open(connection, &error))
+    if (!database_open(database, &error))
         return false;
-    sqlite3_stmt *statement = connection_statement(connection, STATEMENT_DATA_VERSION, &error);
-    int64_t version = connection->data_version;
-    if (!statement || !connection_number(connection, statement, &version, &error))
+    sqlite3_stmt *statement = database_statement(database, STATEMENT_DATA_VERSION, &error);
+    int64_t version = database->data_version;
+    if (!statement || !database_number(database, statement, &version, &error))
         return false;
-    bool changed = connection->data_version != 0 && version != connection->data_version;
-    connection->data_version = version;
+    bool changed = database->data_version != 0 && version != database->data_version;
+    database->data_version = version;
     return changed;
 }
 
@@ -71,7 +71,7 @@ static bool item_from_row(struct context_store *store, sqlite3_stmt *statement,
     if (!context_type_from_name(row_text(statement, 1), &item.type) || !item.content.data ||
         !utf8_is_valid(item.content.data, item.content.length))
         return context_fail(error, CONTEXT_STORE_UNAVAILABLE, "%s: item ctx-%lld is damaged",
-                            store->connection.path, (long long)item.number);
+                            store->database.path, (long long)item.number);
     *ret_item = item;
     return true;
 }
@@ -93,8 +93,8 @@ static struct span types_text(unsigned types, char text[TYPES_SIZE])
 static bool get_row(struct context_store *store, struct region *region, int64_t number,
                     struct context_item *ret_item, struct context_error *error)
 {
-    struct connection *connection = &store->connection;
-    sqlite3_stmt *statement = connection_statement(connection, STATEMENT_GET, error);
+    struct database *database = &store->database;
+    sqlite3_stmt *statement = database_statement(database, STATEMENT_GET, error);
     if (!statement)
         return false;
     row_bind_number(statement, 1, number);
@@ -110,7 +110,7 @@ static bool get_row(struct context_store *store, struct region *region, int64_t 
         context_id_format(number, id);
         context_fail(error, CONTEXT_NOT_FOUND, "no context item %s", id);
     } else {
-        connection_fail(connection, result, error);
+        database_fail(database, result, error);
     }
     sqlite3_reset(statement);
     return good;
@@ -118,18 +118,18 @@ static bool get_row(struct context_store *store, struct region *region, int64_t 
 
 static bool delete_row(struct context_store *store, int64_t number, struct context_error *error)
 {
-    sqlite3_stmt *statement = connection_statement(&store->connection, STATEMENT_DELETE, error);
+    sqlite3_stmt *statement = database_statement(&store->database, STATEMENT_DELETE, error);
     if (!statement)
         return false;
     row_bind_number(statement, 1, number);
-    return connection_run(&store->connection, statement, error);
+    return database_run(&store->database, statement, error);
 }
 
 static bool read_number(struct context_store *store, enum statement which, int64_t *ret_number,
                         struct context_error *error)
 {
-    sqlite3_stmt *statement = connection_statement(&store->connection, which, error);
-    return statement && connection_number(&store->connection, statement, ret_number, error);
+    sqlite3_stmt *statement = database_statement(&store->database, which, error);
+    return statement && database_number(&store->database, statement, ret_number, error);
 }
 
 static bool read_counts(struct context_store *store, struct context_counts *ret_counts,
@@ -144,8 +144,8 @@ static bool read_counts(struct context_store *store, struct context_counts *ret_
 static bool insert(struct context_store *store, const struct context_item *item,
                    int64_t *ret_number, struct context_error *error)
 {
-    struct connection *connection = &store->connection;
-    sqlite3_stmt *statement = connection_statement(connection, STATEMENT_INSERT, error);
+    struct database *database = &store->database;
+    sqlite3_stmt *statement = database_statement(database, STATEMENT_INSERT, error);
     if (!statement)
         return false;
     row_bind_text(statement, 1, span_from(context_type_name(item->type)));
@@ -154,9 +154,9 @@ static bool insert(struct context_store *store, const struct context_item *item,
     row_bind_number(statement, 4, item->timestamp);
     row_bind_number(statement, 5, item->pinned);
     row_bind_number(statement, 6, item->automatic);
-    if (!connection_run(connection, statement, error))
+    if (!database_run(database, statement, error))
         return false;
-    *ret_number = sqlite3_last_insert_rowid(connection->database);
+    *ret_number = sqlite3_last_insert_rowid(database->handle);
     return true;
 }
 
@@ -164,13 +164,13 @@ static bool insert(struct context_store *store, const struct context_item *item,
 static bool find_oldest(struct context_store *store, int64_t except, bool automatic,
                         int64_t *ret_number, struct context_error *error)
 {
-    sqlite3_stmt *statement = connection_statement(&store->connection, STATEMENT_OLDEST, error);
+    sqlite3_stmt *statement = database_statement(&store->database, STATEMENT_OLDEST, error);
     if (!statement)
         return false;
     row_bind_number(statement, 1, except);
     row_bind_number(statement, 2, automatic);
     *ret_number = 0;
-    return connection_number(&store->connection, statement, ret_number, error);
+    return database_number(&store->database, statement, ret_number, error);
 }
 
 static bool evict(struct context_store *store, struct region *region, int64_t number,
@@ -229,13 +229,13 @@ static bool is_repeated(struct context_store *store, const struct context_item *
                         bool *ret_repeated, struct context_error *error)
 {
     sqlite3_stmt *statement =
-        connection_statement(&store->connection, STATEMENT_AUTOMATIC_NEWEST, error);
+        database_statement(&store->database, STATEMENT_AUTOMATIC_NEWEST, error);
     if (!statement)
         return false;
     row_bind_text(statement, 1, span_from(context_type_name(item->type)));
     row_bind_text(statement, 2, item->content);
     int64_t same = 0;
-    if (!connection_number(&store->connection, statement, &same, error))
+    if (!database_number(&store->database, statement, &same, error))
         return false;
     *ret_repeated = same != 0;
     return true;
@@ -270,10 +270,10 @@ bool context_store_add(struct context_store *store, struct region *region,
                 .automatic = flags & CONTEXT_AUTOMATIC,
             },
     };
-    if (!connection_begin(&store->connection, STATEMENT_BEGIN, error))
+    if (!database_begin(&store->database, STATEMENT_BEGIN, error))
         return false;
     bool good = add_in_transaction(store, region, &added, error);
-    if (!connection_end(&store->connection, good, error))
+    if (!database_end(&store->database, good, error))
         return false;
     *ret_added = added;
     if (added.item.number > 0)
@@ -289,11 +289,11 @@ bool context_store_remove(struct context_store *store, struct region *region, in
                           struct context_item *ret_removed, struct context_counts *ret_counts,
                           struct context_error *error)
 {
-    if (!connection_begin(&store->connection, STATEMENT_BEGIN, error))
+    if (!database_begin(&store->database, STATEMENT_BEGIN, error))
         return false;
     bool good = get_row(store, region, number, ret_removed, error) &&
                 delete_row(store, number, error) && read_counts(store, ret_counts, error);
-    if (!connection_end(&store->connection, good, error))
+    if (!database_end(&store->database, good, error))
         return false;
     store_notify(store, number);
     return true;
@@ -303,22 +303,22 @@ static bool run_for_item(struct context_store *store, struct region *region, int
                          sqlite3_stmt *statement, struct context_item *ret_item,
                          struct context_error *error)
 {
-    return connection_run(&store->connection, statement, error) &&
+    return database_run(&store->database, statement, error) &&
            get_row(store, region, number, ret_item, error);
 }
 
 bool context_store_pin(struct context_store *store, struct region *region, int64_t number,
                        bool pinned, struct context_item *ret_item, struct context_error *error)
 {
-    if (!connection_begin(&store->connection, STATEMENT_BEGIN, error))
+    if (!database_begin(&store->database, STATEMENT_BEGIN, error))
         return false;
-    sqlite3_stmt *statement = connection_statement(&store->connection, STATEMENT_PIN, error);
+    sqlite3_stmt *statement = database_statement(&store->database, STATEMENT_PIN, error);
     if (statement) {
         row_bind_number(statement, 1, number);
         row_bind_number(statement, 2, pinned);
     }
     bool good = statement && run_for_item(store, region, number, statement, ret_item, error);
-    if (!connection_end(&store->connection, good, error))
+    if (!database_end(&store->database, good, error))
         return false;
     store_notify(store, number);
     return true;
@@ -328,9 +328,9 @@ bool context_store_update(struct context_store *store, struct region *region, in
                           const struct context_draft *draft, struct context_item *ret_item,
                           struct context_error *error)
 {
-    if (!connection_begin(&store->connection, STATEMENT_BEGIN, error))
+    if (!database_begin(&store->database, STATEMENT_BEGIN, error))
         return false;
-    sqlite3_stmt *statement = connection_statement(&store->connection, STATEMENT_UPDATE, error);
+    sqlite3_stmt *statement = database_statement(&store->database, STATEMENT_UPDATE, error);
     if (statement) {
         row_bind_number(statement, 1, number);
         row_bind_text(statement, 2, span_from(context_type_name(draft->type)));
@@ -338,7 +338,7 @@ bool context_store_update(struct context_store *store, struct region *region, in
         row_bind_text(statement, 4, draft->metadata);
     }
     bool good = statement && run_for_item(store, region, number, statement, ret_item, error);
-    if (!connection_end(&store->connection, good, error))
+    if (!database_end(&store->database, good, error))
         return false;
     store_notify(store, number);
     return true;
@@ -348,32 +348,32 @@ static bool clear_in_transaction(struct context_store *store, struct span types,
                                  bool include_pinned, int64_t *ret_removed, int64_t *ret_kept,
                                  struct context_error *error)
 {
-    struct connection *connection = &store->connection;
-    sqlite3_stmt *statement = connection_statement(connection, STATEMENT_CLEAR, error);
+    struct database *database = &store->database;
+    sqlite3_stmt *statement = database_statement(database, STATEMENT_CLEAR, error);
     if (!statement)
         return false;
     row_bind_text(statement, 1, types);
     row_bind_number(statement, 2, include_pinned);
-    if (!connection_run(connection, statement, error))
+    if (!database_run(database, statement, error))
         return false;
-    *ret_removed = sqlite3_changes64(connection->database);
-    statement = connection_statement(connection, STATEMENT_PINNED_COUNT, error);
+    *ret_removed = sqlite3_changes64(database->handle);
+    statement = database_statement(database, STATEMENT_PINNED_COUNT, error);
     if (!statement)
         return false;
     row_bind_text(statement, 1, types);
     *ret_kept = 0;
-    return connection_number(connection, statement, ret_kept, error);
+    return database_number(database, statement, ret_kept, error);
 }
 
 bool context_store_clear(struct context_store *store, unsigned types, bool include_pinned,
                          int64_t *ret_removed, int64_t *ret_kept, struct context_error *error)
 {
     char text[TYPES_SIZE];
-    if (!connection_begin(&store->connection, STATEMENT_BEGIN, error))
+    if (!database_begin(&store->database, STATEMENT_BEGIN, error))
         return false;
     bool good = clear_in_transaction(store, types_text(types, text), include_pinned, ret_removed,
                                      ret_kept, error);
-    if (!connection_end(&store->connection, good, error))
+    if (!database_end(&store->database, good, error))
         return false;
     if (*ret_removed > 0)
         store_notify(store, 0);
@@ -385,21 +385,21 @@ bool context_store_clear(struct context_store *store, unsigned types, bool inclu
 bool context_store_get(struct context_store *store, struct region *region, int64_t number,
                        struct context_item *ret_item, struct context_error *error)
 {
-    return connection_open(&store->connection, error) &&
+    return database_open(&store->database, error) &&
            get_row(store, region, number, ret_item, error);
 }
 
 bool context_store_count(struct context_store *store, struct context_counts *ret_counts,
                          struct context_error *error)
 {
-    return connection_open(&store->connection, error) && read_counts(store, ret_counts, error);
+    return database_open(&store->database, error) && read_counts(store, ret_counts, error);
 }
 
 static bool visit_rows(struct context_store *store, const struct context_filter *filter,
                        context_visit_fn *visit, void *data, struct context_error *error)
 {
-    struct connection *connection = &store->connection;
-    sqlite3_stmt *statement = connection_statement(connection, STATEMENT_LIST, error);
+    struct database *database = &store->database;
+    sqlite3_stmt *statement = database_statement(database, STATEMENT_LIST, error);
     if (!statement)
         return false;
     char types[TYPES_SIZE];
@@ -410,7 +410,7 @@ static bool visit_rows(struct context_store *store, const struct context_filter 
     while (good && (result = sqlite3_step(statement)) != SQLITE_DONE) {
         struct context_item item = {0};
         good = result == SQLITE_ROW ? item_from_row(store, statement, &item, error)
-                                    : connection_fail(connection, result, error);
+                                    : database_fail(database, result, error);
         if (good)
             visit(&item, data);
     }
@@ -422,11 +422,11 @@ bool context_store_visit(struct context_store *store, const struct context_filte
                          context_visit_fn *visit, void *data, struct context_counts *ret_counts,
                          struct context_error *error)
 {
-    if (!connection_begin(&store->connection, STATEMENT_BEGIN_READ, error))
+    if (!database_begin(&store->database, STATEMENT_BEGIN_READ, error))
         return false;
     bool good =
         visit_rows(store, filter, visit, data, error) && read_counts(store, ret_counts, error);
-    return connection_end(&store->connection, good, error);
+    return database_end(&store->database, good, error);
 }
 
 struct loading {

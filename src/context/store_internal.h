@@ -5,7 +5,7 @@
 #include "context/database.h"
 
 struct context_store {
-    struct connection connection;
+    struct database database;
     context_changed_fn *changed;
     void *changed_data;
 };

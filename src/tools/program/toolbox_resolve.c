@@ -164,7 +164,7 @@ static void remember_failure(const struct toolbox_tool *tool, value error)
 
 // --- one tool after the other --------------------------------------------------------------------
 
-static value put_text(struct region *region, value map, const char *name, const char *text)
+static value put_unless_null(struct region *region, value map, const char *name, const char *text)
 {
     return text ? map_put_text(region, map, name, value_string_text(region, text)) : map;
 }
@@ -183,9 +183,9 @@ static value remote_record(struct region *region, const struct toolbox_tool *too
     if (!cache)
         return map;
     if (value_is_nil(map_get(map, "description")))
-        map = put_text(region, map, "description", cache->description);
+        map = put_unless_null(region, map, "description", cache->description);
     if (value_is_nil(map_get(map, "signature")) && !map_get_boolean(map, "skip"))
-        map = put_text(region, map, "signature", cache->signature);
+        map = put_unless_null(region, map, "signature", cache->signature);
     return map;
 }
 
@@ -196,10 +196,10 @@ static void add_tool(struct toolbox_resolution *resolution, const struct toolbox
                                                : remote_record(region, tool);
     const struct toolbox_cache *cache = tool->cache;
     if (resolution->query.with_problems && cache)
-        record =
-            put_text(region, record, "problem",
-                     cache->known || cache->problem ? cache->problem
-                                                    : "its session is busy; not described yet");
+        record = put_unless_null(region, record, "problem",
+                                 cache->known || cache->problem
+                                     ? cache->problem
+                                     : "its session is busy; not described yet");
     resolution->tools = map_put_text(region, resolution->tools, tool->name, record);
 }
 
@@ -234,7 +234,7 @@ static void load_file(struct toolbox_resolution *resolution)
         .kind = SESSION_EVALUATE,
         .create = true,
         .op = "load-tool-file",
-        .params = put_text(region, map_new(region), "path", tool->file),
+        .params = put_unless_null(region, map_new(region), "path", tool->file),
         .label = tool->file,
         .timeout = -1,
         .reply = on_loaded,
@@ -263,8 +263,8 @@ static void on_description(void *data, const struct session_reply *reply)
 
 value toolbox_function_params(struct region *region, const struct toolbox_tool *tool)
 {
-    value params = put_text(region, map_new(region), "function", tool->function);
-    return put_text(region, params, "file", tool->file);
+    value params = put_unless_null(region, map_new(region), "function", tool->function);
+    return put_unless_null(region, params, "file", tool->file);
 }
 
 static void ask_function(struct toolbox_resolution *resolution)

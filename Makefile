@@ -5,12 +5,12 @@ PORT    ?= 7433
 TARGET  ?=
 SECONDS ?= 60
 
-RELEASE := build/release
-DEBUG   := build/debug
-COVERAGE := build/coverage
-FUZZ    := build/fuzz
+RELEASE_BUILD  := build/release
+DEBUG_BUILD    := build/debug
+COVERAGE_BUILD := build/coverage
+FUZZ_BUILD     := build/fuzz
 
-.PHONY: all setup release debug coverage-build run check test conformance bench coverage fuzz soak lint \
+.PHONY: all setup release debug coverage-build run check test conformance bench coverage fuzz soak test-debian lint \
 	format install clean help
 
 .NOTPARALLEL:
@@ -22,17 +22,17 @@ setup:
 
 release:
 	@scripts/setup build
-	@test -f $(RELEASE)/build.ninja || meson setup $(RELEASE) --buildtype=release -Dtests=false
-	@ninja --quiet -C $(RELEASE)
+	@test -f $(RELEASE_BUILD)/build.ninja || meson setup $(RELEASE_BUILD) --buildtype=release -Dtests=false
+	@ninja --quiet -C $(RELEASE_BUILD)
 
 debug:
 	@scripts/setup build test
-	@test -f $(DEBUG)/build.ninja || meson setup $(DEBUG) --buildtype=debug --optimization=1 \
+	@test -f $(DEBUG_BUILD)/build.ninja || meson setup $(DEBUG_BUILD) --buildtype=debug --optimization=1 \
 		-Db_sanitize=address,undefined
-	@ninja --quiet -C $(DEBUG)
+	@ninja --quiet -C $(DEBUG_BUILD)
 
 run: release
-	@scripts/run-server $(RELEASE) $(PORT)
+	@scripts/run-server $(RELEASE_BUILD) $(PORT)
 
 # The quick loop while editing: what needs no server and no release build.
 check:
@@ -49,27 +49,30 @@ conformance:
 
 bench: release
 	@scripts/setup bench
-	@bench/run $(if $(SAVE),--save) $(RELEASE) $(BENCH)
+	@bench/run $(if $(SAVE),--save) $(RELEASE_BUILD) $(BENCH)
 
 fuzz:
 	@scripts/setup build lint
-	@test -f $(FUZZ)/build.ninja || CC=clang meson setup $(FUZZ) --buildtype=debug --optimization=1 \
+	@test -f $(FUZZ_BUILD)/build.ninja || CC=clang meson setup $(FUZZ_BUILD) --buildtype=debug --optimization=1 \
 		-Db_sanitize=address,undefined -Db_lundef=false -Dfuzz=true -Dtests=false
-	@ninja --quiet -C $(FUZZ)
-	@scripts/run-fuzz $(FUZZ) $(SECONDS) $(TARGET)
+	@ninja --quiet -C $(FUZZ_BUILD)
+	@scripts/run-fuzz $(FUZZ_BUILD) $(SECONDS) $(TARGET)
 
 soak:
 	@scripts/setup build test
 	@scripts/run-tests --build --long soak
 
+test-debian:
+	@scripts/test-debian $(RELEASE) $(USERS)
+
 coverage-build:
 	@scripts/setup build test coverage
-	@test -f $(COVERAGE)/build.ninja || meson setup $(COVERAGE) --buildtype=debug -Db_coverage=true
-	@ninja --quiet -C $(COVERAGE)
+	@test -f $(COVERAGE_BUILD)/build.ninja || meson setup $(COVERAGE_BUILD) --buildtype=debug -Db_coverage=true
+	@ninja --quiet -C $(COVERAGE_BUILD)
 
 coverage:
 	@scripts/setup build test coverage
-	@scripts/coverage $(COVERAGE) $(SUITES)
+	@scripts/coverage $(COVERAGE_BUILD) $(SUITES)
 
 lint: release debug
 	@scripts/setup lint
@@ -82,9 +85,9 @@ install:
 	@d='$(DESTDIR)$(PREFIX)'; while ! test -e "$$d"; do d=$$(dirname "$$d"); done; test -w "$$d" || { \
 		echo "make install: no write permission for $$d; run as root or set PREFIX=\$$HOME/.local" >&2; exit 1; }
 	@scripts/setup build
-	@test -f $(RELEASE)/build.ninja || meson setup $(RELEASE) --buildtype=release -Dtests=false
-	@meson configure $(RELEASE) --prefix='$(PREFIX)'
-	@meson install -C $(RELEASE)
+	@test -f $(RELEASE_BUILD)/build.ninja || meson setup $(RELEASE_BUILD) --buildtype=release -Dtests=false
+	@meson configure $(RELEASE_BUILD) --prefix='$(PREFIX)'
+	@meson install -C $(RELEASE_BUILD)
 	@test -n '$(DESTDIR)' -o "$$(id -u)" != 0 -o ! -x /sbin/ldconfig || /sbin/ldconfig
 
 clean:
@@ -100,6 +103,7 @@ help:
 	@echo 'make fuzz             fuzz all targets, or TARGET=json, for SECONDS=60 each'
 	@echo 'make soak             the long random test of sessions'
 	@echo 'make coverage         lines and branches that the tests reach; SUITES= as above'
+	@echo 'make test-debian      RELEASE=bookworm, trixie or sid: all of it in a minimal system (root)'
 	@echo 'make lint             format, clang-tidy, cppcheck, shellcheck, eslint, rules of the tree'
 	@echo 'make format           reformat all C and JavaScript files'
 	@echo 'make install          PREFIX=/usr/local, DESTDIR='

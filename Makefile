@@ -79,7 +79,9 @@ lint: release debug
 	@scripts/lint
 
 format:
+	@scripts/setup lint
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
+	@scripts/node_modules/.bin/biome format --write
 
 install:
 	@d='$(DESTDIR)$(PREFIX)'; while ! test -e "$$d"; do d=$$(dirname "$$d"); done; test -w "$$d" || { \
@@ -104,7 +106,7 @@ help:
 	@echo 'make soak             the long random test of sessions'
 	@echo 'make coverage         lines and branches that the tests reach; SUITES= as above'
 	@echo 'make test-debian      RELEASE=bookworm, trixie or sid: all of it in a minimal system (root)'
-	@echo 'make lint             format, clang-tidy, cppcheck, shellcheck, eslint, rules of the tree'
+	@echo 'make lint             format, clang-tidy, cppcheck, shellcheck, Biome, rules of the tree'
 	@echo 'make format           reformat all C and JavaScript files'
 	@echo 'make install          PREFIX=/usr/local, DESTDIR='
 	@echo 'make clean            remove build/'

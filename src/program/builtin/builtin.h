@@ -137,20 +137,29 @@ value function_compose(struct run *run, const struct composed_type *type, const 
 // --- ../eval/caller.c: calling often -------------------------------------------------------------
 value run_call1(struct run *run, value f, value a);
 value run_call2(struct run *run, value f, value a, value b);
-// The same function with the same number of arguments again and again: what a call of a closure needs
-// is prepared once. Borrows f, which must live as long.
+// The same function with the same number of arguments again and again: what a call of a closure or a
+// builtin needs is prepared once. Borrows f, which must live as long.
 struct sequence;
 enum { CALLER_FRAME = 7 };  // values; the frame of a small closure
 struct caller {
     struct run *run;
     value f;
     const void *site;
-    const struct code *code;    // of a closure whose calls are prepared, or NULL
-    value frame[CALLER_FRAME];  // struct frame
+    value (*call1)(struct caller *caller, value a);           // chosen by what f is
+    value (*call2)(struct caller *caller, value a, value b);  // the same
+    const struct code *code;                                  // of a closure
+    const struct builtin *builtin;                            // f, or NULL
+    value frame[CALLER_FRAME];                                // struct frame of a closure
 };
 void caller_start(struct caller *caller, struct run *run, value f, uint32_t count);
-value caller_call1(struct caller *caller, value a);
-value caller_call2(struct caller *caller, value a, value b);
+static inline value caller_call1(struct caller *caller, value a)
+{
+    return caller->call1(caller, a);
+}
+static inline value caller_call2(struct caller *caller, value a, value b)
+{
+    return caller->call2(caller, a, b);
+}
 
 // --- ../eval/sequence.c: sequences, class S ------------------------------------------------------
 // Iterates nil, vector, string (characters), map ([k v] in key order), set (key order).

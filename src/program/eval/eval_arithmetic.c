@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "program/eval/eval.h"
+#include "program/eval/integers.h"
 
 // The builtin on values, which are consumed.
 static __attribute__((noinline)) value apply1(const struct expression_builtin *call,
@@ -28,67 +29,7 @@ static __attribute__((noinline)) value apply2(const struct expression_builtin *c
 
 // --- arithmetic ----------------------------------------------------------------------------------
 
-// The operations on 64-bit integers; false when the builtin has to do it.
-static inline bool add_integers(int64_t a, int64_t b, int64_t *ret_result)
-{
-    return !__builtin_add_overflow(a, b, ret_result);
-}
-
-static inline bool subtract_integers(int64_t a, int64_t b, int64_t *ret_result)
-{
-    return !__builtin_sub_overflow(a, b, ret_result);
-}
-
-static inline bool multiply_integers(int64_t a, int64_t b, int64_t *ret_result)
-{
-    return !__builtin_mul_overflow(a, b, ret_result);
-}
-
-static inline bool maximum_integers(int64_t a, int64_t b, int64_t *ret_result)
-{
-    *ret_result = a > b ? a : b;
-    return true;
-}
-
-static inline bool minimum_integers(int64_t a, int64_t b, int64_t *ret_result)
-{
-    *ret_result = a < b ? a : b;
-    return true;
-}
-
-// Division by 0 is an error, and INT64_MIN / -1 has 65 bits.
-static inline bool is_divisor(int64_t b)
-{
-    return b != 0 && b != -1;
-}
-
-static inline bool quotient_integers(int64_t a, int64_t b, int64_t *ret_result)
-{
-    if (!is_divisor(b))
-        return false;
-    *ret_result = a / b;
-    return true;
-}
-
-static inline bool remainder_integers(int64_t a, int64_t b, int64_t *ret_result)
-{
-    if (!is_divisor(b))
-        return false;
-    *ret_result = a % b;
-    return true;
-}
-
-// The sign is that of b.
-static inline bool modulo_integers(int64_t a, int64_t b, int64_t *ret_result)
-{
-    if (!is_divisor(b))
-        return false;
-    int64_t remainder = a % b;
-    *ret_result = remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;
-    return true;
-}
-
-// The same for floats; not finite: the builtin has to do it.
+// The operations on floats; not finite: the builtin has to do it.
 static inline double add_floats(double a, double b)
 {
     return a + b;

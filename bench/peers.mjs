@@ -5,7 +5,7 @@
 //   embedded      the command of a process that creates an interpreter, runs a program and destroys it:
 //                 such a line for the first time, then for the means of many
 // undefined or absent where a peer cannot do it. A task has a program for each language it is written in;
-// JavaScript and Lua are function bodies, JavaScript reads files by readText(FILE).
+// JavaScript, Lua and Python are function bodies, JavaScript reads files by readText(FILE).
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -18,6 +18,15 @@ const QUICKJS = path.join(HERE, 'quickjs.mjs');
 
 const luaWarm = (body) => `local f = (loadstring or load)([==[${body}]==])
 for _ = 1, ${WARM_RUNS} do local t = os.clock() local v = f() print(v .. " " .. (os.clock() - t) * 1000) end`;
+
+const indent = (text, by) => text.split('\n').map((line) => by + line).join('\n');
+const pythonMain = (body) => `def main():\n${indent(body, '  ')}`;
+const pythonWarm = (body) => `${pythonMain(body)}
+import time
+for _ in range(${WARM_RUNS}):
+  t = time.perf_counter()
+  v = main()
+  print(v, (time.perf_counter() - t) * 1000)`;
 
 // LuaJIT can call its own C API; the plain interpreter cannot.
 const LUAJIT_EMBEDDED = `local ffi = require("ffi")
@@ -92,6 +101,11 @@ const PEERS = {
     first: ({ lua }) => lua && ['luajit', '-e', `print((function() ${lua} end)())`],
     warm: ({ lua }) => lua && ['luajit', '-e', luaWarm(lua)],
     embedded: ['luajit', '-e', LUAJIT_EMBEDDED],
+  },
+  python3: {
+    version: () => commandVersion('python3', '--version'),
+    first: ({ python }) => python && ['python3', '-c', `${pythonMain(python)}\nprint(main())`],
+    warm: ({ python }) => python && ['python3', '-c', pythonWarm(python)],
   },
   node: {
     version: () => process.versions.node,

@@ -87,7 +87,7 @@ struct leftovers {
     unsigned killed;
 };
 
-static bool kill_leftover(void *data, pid_t pid)
+static enum proc_visit kill_leftover(void *data, pid_t pid)
 {
     struct leftovers *leftovers = data;
     const struct command *command = leftovers->command;
@@ -95,7 +95,7 @@ static bool kill_leftover(void *data, pid_t pid)
     struct proc_status status;
     if (pid == command->process.pid || reaper_has(command->reaper, pid) ||
         process_open(&process, pid) < 0)
-        return true;
+        return PROC_VISIT_CONTINUE;
     // Read after it was opened: the pid cannot be another process's by now. A dying process has no
     // environment any more, but still its session.
     bool started_later =
@@ -106,7 +106,7 @@ static bool kill_leftover(void *data, pid_t pid)
         leftovers->killed++;
     }
     process_close(&process);
-    return true;
+    return PROC_VISIT_CONTINUE;
 }
 
 // Processes that left the group are ours since their parents ended (the server is a subreaper) and are

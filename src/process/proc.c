@@ -107,18 +107,18 @@ int proc_children(pid_t pid, proc_visit_fn *visit, void *data)
     if (!tasks)
         return -errno;
     CLEANUP_FREE char *text = memory_alloc(CHILDREN_TEXT_MAX);
-    bool go_on = true;
-    for (struct dirent *task; go_on && (task = readdir(tasks));) {
+    enum proc_visit next = PROC_VISIT_CONTINUE;
+    for (struct dirent *task; next == PROC_VISIT_CONTINUE && (task = readdir(tasks));) {
         if (task->d_name[0] == '.')
             continue;
         snprintf(path, sizeof(path), "/proc/%d/task/%.20s/children", (int)pid, task->d_name);
         if (read_text(path, text, CHILDREN_TEXT_MAX) <= 0)
             continue;
-        for (char *at = text, *end; go_on; at = end) {
+        for (char *at = text, *end; next == PROC_VISIT_CONTINUE; at = end) {
             long child = strtol(at, &end, 10);
             if (end == at)
                 break;
-            go_on = visit(data, (pid_t)child);
+            next = visit(data, (pid_t)child);
         }
     }
     closedir(tasks);
@@ -130,13 +130,13 @@ struct pid_list {
     size_t count;
 };
 
-static bool pid_list_add(void *data, pid_t pid)
+static enum proc_visit pid_list_add(void *data, pid_t pid)
 {
     struct pid_list *list = data;
     if (list->count == DESCENDANTS_MAX)
-        return false;
+        return PROC_VISIT_STOP;
     list->pids[list->count++] = pid;
-    return true;
+    return PROC_VISIT_CONTINUE;
 }
 
 int proc_descendants(pid_t pid, proc_visit_fn *visit, void *data)
@@ -146,7 +146,7 @@ int proc_descendants(pid_t pid, proc_visit_fn *visit, void *data)
     int result = proc_children(pid, pid_list_add, &list);
     for (size_t i = 0; i < list.count; i++) {
         proc_children(list.pids[i], pid_list_add, &list);
-        if (!visit(data, list.pids[i]))
+        if (visit(data, list.pids[i]) == PROC_VISIT_STOP)
             break;
     }
     return result;

@@ -25,8 +25,9 @@ int proc_memory_read(pid_t pid, struct proc_memory *ret_memory);
 // Does its environment hold exactly this "NAME=value", or one that begins so (prefix)?
 bool proc_environment_has(pid_t pid, const char *entry, bool prefix);
 
-// Calls `visit` for each direct child of `pid` (all its threads). Stops early when it returns false.
-typedef bool proc_visit_fn(void *data, pid_t pid);
+enum proc_visit { PROC_VISIT_CONTINUE, PROC_VISIT_STOP };
+typedef enum proc_visit proc_visit_fn(void *data, pid_t pid);
+// Calls `visit` for each direct child of `pid` (all its threads).
 int proc_children(pid_t pid, proc_visit_fn *visit, void *data);
 // The same for all descendants, parents first, at most 4096 processes.
 int proc_descendants(pid_t pid, proc_visit_fn *visit, void *data);

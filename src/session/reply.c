@@ -368,31 +368,15 @@ static void finish_silently(struct session *session, struct job *job)
     job_free(session->manager, job);
 }
 
-void job_finish(struct session *session, struct job *job)
+// What the request and the session know; output, error and notices are added later.
+static struct session_reply start_reply(const struct session *session, const struct job *job)
 {
-    CHECK(job != session->job);
-    if (session->progress_timer)
-        event_del(session->progress_timer);
-    struct region *region = job_region(session->manager, job);
-    if (!value_is_vector(job->lost_threads))
-        job->lost_threads = vector_new(region, 0);
-    if (!value_is_vector(job->undone))
-        job->undone = vector_new(region, 0);
-    if (value_is_map(job->result))
-        session_record_thread_errors(session, region, job->result);
-    if (job->internal || job->cancelled) {
-        finish_silently(session, job);
-        return;
-    }
-    note_lost_threads(session, job);
-
-    struct session_reply reply = {
+    return (struct session_reply){
         .ticket = job->ticket,
         .session = session->name,
         .ran = true,
-        .region = region,
+        .region = job->region,
         .result = job->result,
-        .error = job_error(job),
         .adopted = job->adopted,
         .snapshot = job->kind == SESSION_RESET ? job->snapshot : session->lineage.current,
         .evaluation = job->number > 0 ? job->number : session->lineage.current,
@@ -406,6 +390,13 @@ void job_finish(struct session *session, struct job *job)
         .heap_mb = session->manager->config.heap_mb,
         .elapsed_us = (clock_now_ns() - job->started_ns) / 1000,
     };
+}
+
+static void send_reply(struct session *session, struct job *job)
+{
+    struct region *region = job->region;
+    struct session_reply reply = start_reply(session, job);
+    reply.error = job_error(job);
     struct reply_texts texts;
     texts_init(&texts);
     bool died = job->has_failure && job->failure.by_runtime;
@@ -423,7 +414,27 @@ void job_finish(struct session *session, struct job *job)
     if (job->rolled_back)
         reply.rollback = rollback_map(session, job);
     job->reply(job->data, &reply);
-    postmortem_evict(session);  // not before the reply: a process takes a while to die
     texts_release(&texts);
+}
+
+void job_finish(struct session *session, struct job *job)
+{
+    CHECK(job != session->job);
+    if (session->progress_timer)
+        event_del(session->progress_timer);
+    struct region *region = job_region(session->manager, job);
+    if (!value_is_vector(job->lost_threads))
+        job->lost_threads = vector_new(region, 0);
+    if (!value_is_vector(job->undone))
+        job->undone = vector_new(region, 0);
+    if (value_is_map(job->result))
+        session_record_thread_errors(session, region, job->result);
+    if (job->internal || job->cancelled) {
+        finish_silently(session, job);
+        return;
+    }
+    note_lost_threads(session, job);
+    send_reply(session, job);
+    postmortem_evict(session);  // not before the reply: a process takes a while to die
     job_free(session->manager, job);
 }

@@ -182,23 +182,23 @@ static bool belongs_to(const struct session *session, pid_t pid, const struct pr
            proc_environment_has(pid, session->environment_entry, false);
 }
 
-static bool kill_leftover(void *data, pid_t pid)
+static enum proc_visit kill_leftover(void *data, pid_t pid)
 {
     struct leftovers *leftovers = data;
     struct proc_status status;
     if (manager_knows_pid(leftovers->session->manager, pid) || proc_status_read(pid, &status) < 0 ||
         status.state == 'Z' || status.start_tick < leftovers->since_tick ||
         !belongs_to(leftovers->session, pid, &status))
-        return true;
+        return PROC_VISIT_CONTINUE;
     if (kill(pid, SIGKILL) == 0)
         leftovers->killed++;
-    return true;
+    return PROC_VISIT_CONTINUE;
 }
 
 static void kill_since(struct session *session, uint64_t tick)
 {
-    // A process may fork while the tree is walked: walk until nothing is found, but not forever.
-    for (int round = 0; round < 4; round++) {
+    // A process may fork during the search: repeat it until nothing is found, but not forever.
+    for (int attempt = 0; attempt < 4; attempt++) {
         struct leftovers leftovers = {session, tick, 0};
         proc_descendants(getpid(), kill_leftover, &leftovers);
         if (leftovers.killed == 0)
@@ -226,16 +226,16 @@ struct orphans {
     unsigned alive;
 };
 
-static bool reap_orphan(void *data, pid_t pid)
+static enum proc_visit reap_orphan(void *data, pid_t pid)
 {
     struct orphans *orphans = data;
     struct proc_status status;
     if (manager_knows_pid(orphans->session->manager, pid) || proc_status_read(pid, &status) < 0 ||
         !session_has_kernel_session(orphans->session, status.session))
-        return true;
+        return PROC_VISIT_CONTINUE;
     if (status.state != 'Z' || waitpid(pid, NULL, WNOHANG) == 0)
         orphans->alive++;
-    return true;
+    return PROC_VISIT_CONTINUE;
 }
 
 unsigned session_reap_orphans(struct session *session)

@@ -217,11 +217,11 @@ int count_descriptors(void)
     return count;
 }
 
-static bool count_one(void *data, pid_t pid)
+static enum proc_visit count_one(void *data, pid_t pid)
 {
     (void)pid;
     ++*(int *)data;
-    return true;
+    return PROC_VISIT_CONTINUE;
 }
 
 int count_children(void)

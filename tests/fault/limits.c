@@ -495,12 +495,12 @@ struct pids {
     int count;
 };
 
-static bool collect(void *data, pid_t pid)
+static enum proc_visit collect(void *data, pid_t pid)
 {
     struct pids *pids = data;
     if (pids->count < 64)
         pids->pids[pids->count++] = pid;
-    return true;
+    return PROC_VISIT_CONTINUE;
 }
 
 static void serve_until_killed(int ready)

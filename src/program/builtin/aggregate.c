@@ -218,7 +218,7 @@ static void grow(struct key_index *index)
     larger.slot_count = index->slot_count == 0 ? FIRST_SLOTS : 2 * index->slot_count;
     larger.slots = region_alloc_zero(region, larger.slot_count * sizeof(uint32_t));
     larger.hashes = region_alloc(region, hash_room(larger.slot_count) * sizeof(uint64_t));
-    if (count > 0)
+    if (index->hashes)
         memcpy(larger.hashes, index->hashes, count * sizeof(uint64_t));
     release_table(index);
     *index = larger;
@@ -242,7 +242,7 @@ static size_t key_index_number(struct key_index *index, value key, bool *ret_is_
             return number;
         }
     }
-    if (count == hash_room(index->slot_count))
+    if (!index->hashes || count == hash_room(index->slot_count))
         grow(index);
     vector_add(index->run, &index->keys, key);
     index->hashes[count] = hash;

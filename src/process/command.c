@@ -109,10 +109,10 @@ static enum proc_visit kill_leftover(void *data, pid_t pid)
     return PROC_VISIT_CONTINUE;
 }
 
-// Processes that left the group are ours since their parents ended (the server is a subreaper) and are
-// recognised by their environment. A process may fork during the search, but not once it is killed (the
-// kernel makes no child for a process with a pending SIGKILL): search until none is left, but not
-// forever.
+// Processes that left the group are ours since their parents ended (the server is a subreaper) and
+// are recognised by their environment. A process may fork during the search, but not once it is
+// killed (the kernel makes no child for a process with a pending SIGKILL): search until none is
+// left, but not forever.
 static void kill_leftovers(struct command *command)
 {
     struct leftovers leftovers = {.command = command, .killed = 1};

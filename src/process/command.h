@@ -38,8 +38,8 @@ struct command_request {
 struct command;
 struct reaper;
 
-// 0 or negative errno: nothing was started. The command runs on the reaper's event_base, frees itself
-// after the callback and leaves the processes it kills to the reaper.
+// 0 or negative errno: nothing was started. The command runs on the reaper's event_base, frees
+// itself after the callback and leaves the processes it kills to the reaper.
 int command_start(struct reaper *reaper, const struct command_request *request,
                   struct command **ret_command);
 // Kills it; no callback comes.

@@ -1,5 +1,5 @@
-// What /proc tells about processes: parents, sessions, memory, environment. Everything read here may
-// be gone or different a moment later; callers hold a pidfd or only kill what they recognise.
+// What /proc tells about processes: parents, sessions, memory, environment. Everything read here
+// may be gone or different a moment later; callers hold a pidfd or only kill what they recognise.
 #pragma once
 
 #include <stdbool.h>

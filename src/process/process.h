@@ -1,6 +1,6 @@
-// One child process, used through its pidfd: signalled, watched for its end, reaped without blocking.
-// A process is entered here before anything is sent to it and stays unreaped until process_reap(), so
-// that its pid cannot be reused before. System layer: 0 or negative errno.
+// One child process, used through its pidfd: signalled, watched for its end, reaped without
+// blocking. A process is entered here before anything is sent to it and stays unreaped until
+// process_reap(), so that its pid cannot be reused before. System layer: 0 or negative errno.
 #pragma once
 
 #include <event2/event.h>

@@ -32,8 +32,8 @@ static void dying_free(struct dying *dying)
     memory_free(dying);
 }
 
-// A process that ended before its parent is the parent's to reap, and ours when the parent has ended,
-// too.
+// A process that ended before its parent is the parent's to reap, and ours when the parent has
+// ended, too.
 static bool is_reaped(struct process *process)
 {
     struct process_exit exit;

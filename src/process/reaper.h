@@ -1,5 +1,5 @@
-// Reaps processes that were killed, when the kernel says that they have ended. A killed process takes
-// a moment to end; no caller waits for it.
+// Reaps processes that were killed, when the kernel says that they have ended. A killed process
+// takes a moment to end; no caller waits for it.
 #pragma once
 
 #include <event2/event.h>

@@ -1,6 +1,7 @@
-// Programs of the server run in resident worker processes that are locked (process/sandbox/sandbox.h) before
-// they see the first program. A worker runs one program at a time; what the program's tools do happens
-// here, in the server: calls and results travel over the worker's only descriptor.
+// Programs of the server run in resident worker processes that are locked
+// (process/sandbox/sandbox.h) before they see the first program. A worker runs one program at a
+// time; what the program's tools do happens here, in the server: calls and results travel over the
+// worker's only descriptor.
 //
 // A worker that does not answer by its deadline + PROGRAM_GRACE_MS is killed; so is one that breaks
 // the protocol. The next program gets another worker. Requests beyond the number of workers wait in
@@ -69,5 +70,6 @@ void program_call_reply(struct program_call *call, bool ok, struct span text);
 // Free for the tool's use.
 void program_call_set_data(struct program_call *call, void *data);
 void *program_call_data(const struct program_call *call);
-// When the run is over before the reply: `ended` is called once, then the call is replied to as usual.
+// When the run is over before the reply: `ended` is called once, then the call is replied to as
+// usual.
 void program_call_on_end(struct program_call *call, void (*ended)(void *data));

@@ -284,8 +284,8 @@ static void answer(struct worker *worker, const struct step *step, size_t max_st
         worker->closed = true;
 }
 
-// What earlier runs have left in a memory may be larger and deeper than literals that are given to a
-// run.
+// What earlier runs have left in a memory may be larger and deeper than literals that are given to
+// a run.
 static value put_memory(struct region *region, value record)
 {
     value data = map_get(record, "memory_data"), memory;

@@ -1,5 +1,5 @@
-// What workers write to one of their output descriptors: a pipe that is always drained, of which the
-// beginning and the end are kept, counted in characters. A flood costs time, not memory.
+// What workers write to one of their output descriptors: a pipe that is always drained, of which
+// the beginning and the end are kept, counted in characters. A flood costs time, not memory.
 //
 // The text is made valid UTF-8 on the way in (undecodable bytes become U+FFFD, also across reads).
 // Both ends of the pipe stay open here, so that every new worker can be given the write end.

@@ -3,9 +3,9 @@
 // worker and lets the supervisor empty what a dead worker left unread.
 //
 // Sending never blocks: what the socket does not take is kept and sent when it is writable.
-// Receiving believes nothing: the sender's pid comes from the kernel, lengths and order are checked,
-// a message is at most SESSION_MESSAGE_MAX bytes. A frame that breaks the rules is reported as
-// CHANNEL_GARBAGE of its sender and discards the message under way.
+// Receiving believes nothing: the sender's pid comes from the kernel, lengths and order are
+// checked, a message is at most SESSION_MESSAGE_MAX bytes. A frame that breaks the rules is
+// reported as CHANNEL_GARBAGE of its sender and discards the message under way.
 #pragma once
 
 #include <event2/event.h>

@@ -1,8 +1,8 @@
 // Where SBCL and the saved core are, and how a missing core is made.
 //
-// The core of the default heap size lies beside the program: in the build directory when the program
-// runs from there, else in the installed directory. Cores of other heap sizes are made on first use,
-// in the cache directory, named by SBCL's binary, the agent's sources and the heap size.
+// The core of the default heap size lies beside the program: in the build directory when the
+// program runs from there, else in the installed directory. Cores of other heap sizes are made on
+// first use, in the cache directory, named by SBCL's binary, the agent's sources and the heap size.
 #pragma once
 
 #include "session/session.h"

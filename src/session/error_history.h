@@ -1,8 +1,8 @@
 // The error history of a session: the last SESSION_ERROR_HISTORY error maps
 // (docs/reference/evaluator.md 2.9), and which of them is the last error.
 //
-// What comes from a worker is not trusted: error_history_import() copies only the known members, with
-// the right types and bounded lengths.
+// What comes from a worker is not trusted: error_history_import() copies only the known members,
+// with the right types and bounded lengths.
 #pragma once
 
 #include <stdbool.h>
@@ -27,7 +27,8 @@ struct error_history {
 // A clean copy of a worker's error map, in `region`.
 value error_history_import(struct region *region, value error);
 
-// Enters a copy of `error`, which must have its `id` = error_history_next_id(), and returns that number.
+// Enters a copy of `error`, which must have its `id` = error_history_next_id(), and returns that
+// number.
 int64_t error_history_next_id(const struct error_history *history);
 int64_t error_history_add(struct error_history *history, value error);
 const struct error_record *error_history_find(const struct error_history *history, int64_t id);

@@ -33,9 +33,9 @@ static bool is_error(const struct worker *postmortem, int64_t error)
     return error > 0 && postmortem->error == error;
 }
 
-// The frozen error that is missed least, NULL when there is none, as for the others of this section.
-// The last error stays; and when there is a newest, which its reply has just named, that one and the
-// one it was a try at. Of the others those of tries go first, the oldest first.
+// The frozen error that is missed least, NULL when there is none, as for the others of this
+// section. The last error stays; and when there is a newest, which its reply has just named, that
+// one and the one it was a try at. Of the others those of tries go first, the oldest first.
 static struct worker *dispensable_postmortem(struct session *session, const struct worker *newest)
 {
     struct worker *victim = NULL;

@@ -6,13 +6,13 @@
 #include "session/session_internal.h"
 
 // --- busy-poll -----------------------------------------------------------------------------------
-// Instead of epoll_wait while a short evaluation runs: it takes less time than an idle processor needs
-// to fall asleep and wake up again.
+// Instead of epoll_wait while a short evaluation runs: it takes less time than an idle processor
+// needs to fall asleep and wake up again.
 //
-// Polling occupies a processor. On a machine with one processor, or a busy one, it may be the one that
-// the head needs; there the kernel schedules better. So a poll is a miss when the head has not read
-// the request in time, or when another process used our processor in between. After a miss some
-// requests are waited for asleep, twice as many with each further miss (exponential back-off).
+// Polling occupies a processor. On a machine with one processor, or a busy one, it may be the one
+// that the head needs; there the kernel schedules better. So a poll is a miss when the head has not
+// read the request in time, or when another process used our processor in between. After a miss
+// some requests are waited for asleep, twice as many with each further miss (exponential back-off).
 
 enum {
     READ_WITHIN_NS = 150 * 1000,    // an idle processor wakes up within 50 us, more on a slow day

@@ -1,6 +1,6 @@
 // The latency policy of the server's process (docs/latency.md): when the loop polls instead of
-// sleeping, when an idle head is woken in advance, and when a snapshot lets the client go first. What
-// the loop calls is in session/session.h.
+// sleeping, when an idle head is woken in advance, and when a snapshot lets the client go first.
+// What the loop calls is in session/session.h.
 #pragma once
 
 #include <stdbool.h>

@@ -1,4 +1,5 @@
-// Which evaluations a state is made of: each evaluation remembers the one whose state it began with.
+// Which evaluations a state is made of: each evaluation remembers the one whose state it began
+// with.
 #include <string.h>
 
 #include "session/session_internal.h"

@@ -51,7 +51,8 @@ value session_collect_lost_threads(struct session *session, value message)
     for (size_t i = 0; i < vector_count(known); i++)
         if (!contains_text(lost, value_text(vector_at(known, i))))
             lost = vector_push(session->scratch, lost, value_retain(vector_at(known, i)));
-    // A woken state has the locks of the threads it was cloned beside, not of those that came later.
+    // A woken state has the locks of the threads it was cloned beside, not of those that came
+    // later.
     keep_lost_threads(session, value_is_map(message) ? known : lost);
     return lost;
 }

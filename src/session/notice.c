@@ -35,8 +35,8 @@ void session_wake_notice(struct session *session, const char *format, ...)
     va_end(arguments);
 }
 
-// SBCL's runtime has given up between two calls: what it wrote belongs to neither, and would be taken
-// for the reason of the next failure. Output that was cut already stays as it is.
+// SBCL's runtime has given up between two calls: what it wrote belongs to neither, and would be
+// taken for the reason of the next failure. Output that was cut already stays as it is.
 static void forget_runtime_text(struct session *session)
 {
     if (session->output.dropped > 0 || session->errors.dropped > 0)

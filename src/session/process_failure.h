@@ -1,6 +1,6 @@
-// Why a process ended, and the message for the caller (docs/reference/evaluator.md 3.7, 3.8): from the
-// wait status, the agent's exit notice, what the Lisp runtime printed last, and what the supervisor
-// itself did.
+// Why a process ended, and the message for the caller (docs/reference/evaluator.md 3.7, 3.8): from
+// the wait status, the agent's exit notice, what the Lisp runtime printed last, and what the
+// supervisor itself did.
 #pragma once
 
 #include <stdbool.h>

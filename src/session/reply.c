@@ -347,7 +347,8 @@ static void job_record(struct session *session, struct job *job, struct session_
     touch_last_error(session, job, reply->error_id);
 }
 
-// Internal and cancelled requests end here without a reply; their effects on the session are the same.
+// Internal and cancelled requests end here without a reply; their effects on the session are the
+// same.
 static void finish_silently(struct session *session, struct job *job)
 {
     if (job->postmortem)

@@ -5,12 +5,12 @@
 #include "base/array.h"
 #include "base/ascii.h"
 
-// When a line is the runtime's and not the code's own: always; as part of a report on the heap; or only
-// if the runtime has ended the process.
+// When a line is the runtime's and not the code's own: always; as part of a report on the heap; or
+// only if the runtime has ended the process.
 enum line_kind { LINE_ALWAYS, LINE_REPORT, LINE_DYING };
 
-// Beginnings of the lines that the runtime writes, without the spaces before them. Those marked fatal
-// tell why the process ended.
+// Beginnings of the lines that the runtime writes, without the spaces before them. Those marked
+// fatal tell why the process ended.
 static const struct runtime_line {
     const char *beginning;
     enum line_kind kind;

@@ -8,14 +8,15 @@
 
 enum { RUNTIME_EXIT_CODE = 1 };  // with which it gives up
 
-// Divides standard error: lines of the runtime about guard pages, corruption, memory faults and heap
-// statistics, and those with which it died if it did, go to `log`, everything else to `text`.
+// Divides standard error: lines of the runtime about guard pages, corruption, memory faults and
+// heap statistics, and those with which it died if it did, go to `log`, everything else to `text`.
 void sbcl_output_split(struct span errors, bool died, struct buffer *text, struct buffer *log);
 
-// The line that says why the runtime gave up; empty when there is none. A line that is known to tell
-// it is preferred to the line after "fatal error encountered in SBCL pid …:".
+// The line that says why the runtime gave up; empty when there is none. A line that is known to
+// tell it is preferred to the line after "fatal error encountered in SBCL pid …:".
 struct span sbcl_output_reason(struct span errors);
 
-// Takes the backtrace with which a dying runtime ends standard output out of it: a vector of frames as an error has
-// them, innermost first, those of the agent left out. The runtime knows names but no arguments.
+// Takes the backtrace with which a dying runtime ends standard output out of it: a vector of frames
+// as an error has them, innermost first, those of the agent left out. The runtime knows names but
+// no arguments.
 value sbcl_output_move_frames(struct region *region, struct buffer *output);

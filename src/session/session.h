@@ -5,9 +5,10 @@
 // request that needs one. Everything runs on the caller's event_base, in one thread, without
 // blocking; callbacks are called from the loop, never from inside session_submit().
 //
-// A request is answered exactly once through its reply function, unless it was cancelled: then never.
-// Requests of one session run in order of arrival, those of different sessions side by side. What only
-// reads the supervisor's records (info, errors, limits) is a plain function and never waits.
+// A request is answered exactly once through its reply function, unless it was cancelled: then
+// never. Requests of one session run in order of arrival, those of different sessions side by side.
+// What only reads the supervisor's records (info, errors, limits) is a plain function and never
+// waits.
 //
 // The reply's callback should write its answer out before it returns: the snapshot, whose cost the
 // client must not see, is begun right after it.
@@ -114,7 +115,8 @@ enum session_request_kind {
     SESSION_QUERY,
     // In a throw-away copy of the current snapshot. (compile, macroexpand, describe-system)
     SESSION_COPY,
-    // In a throw-away copy of a frozen error; nothing is recorded. (inspect-frame, eval-in-frame, …)
+    // In a throw-away copy of a frozen error; nothing is recorded. (inspect-frame, eval-in-frame,
+    // …)
     SESSION_DEBUG,
     // invoke-restart in a copy of a frozen error; a failure is recorded; `adopt` makes the copy the
     // head as a new evaluation.
@@ -156,8 +158,8 @@ struct session_progress {
         line;  // newest complete or partial line of its output, at most 200 bytes; may be empty
 };
 
-// Copies all it needs; the strings and params may be dropped afterwards. Never fails: a refusal is a
-// reply, too. The ticket is never 0 and never used again.
+// Copies all it needs; the strings and params may be dropped afterwards. Never fails: a refusal is
+// a reply, too. The ticket is never 0 and never used again.
 uint64_t session_submit(struct session_manager *manager, const struct session_request *request);
 // No reply will come. A queued request is removed; a running one is interrupted, at last killed.
 // Unknown tickets (already answered) are ignored.
@@ -170,11 +172,11 @@ bool session_progress(struct session_manager *manager, uint64_t ticket,
 
 // --- latency.c: calls of the loop (docs/latency.md) ----------------------------------------------
 
-// Pre-wake: a request may be about to come. The idle head of the session used last is told to spin for
-// 0.2 ms, so that it is awake when the request comes; a false alarm costs it that time.
+// Pre-wake: a request may be about to come. The idle head of the session used last is told to spin
+// for 0.2 ms, so that it is awake when the request comes; a false alarm costs it that time.
 void session_prewake(struct session_manager *manager);
-// Should the loop poll for events instead of sleeping? Yes while a short evaluation runs that is the
-// only call. To be asked before each turn of the loop.
+// Should the loop poll for events instead of sleeping? Yes while a short evaluation runs that is
+// the only call. To be asked before each turn of the loop.
 bool session_should_busy_poll(struct session_manager *manager, size_t active_calls);
 
 // --- replies -------------------------------------------------------------------------------------
@@ -255,7 +257,7 @@ void session_thread_names(struct buffer *text, value names);
 
 // Path of the SBCL that would be run, from the configuration or PATH. -ENOENT: none.
 int session_find_sbcl(const struct session_config *config, char **ret_path);
-// Path of the core for the configured heap size. -ENOENT: none there; one will be built on first use
-// if the builder is there (session_find_core_builder).
+// Path of the core for the configured heap size. -ENOENT: none there; one will be built on first
+// use if the builder is there (session_find_core_builder).
 int session_find_core(const struct session_config *config, char **ret_path);
 int session_find_core_builder(char **ret_path);

@@ -128,7 +128,8 @@ static char **environment_with(const char *entry)
     return result;
 }
 
-// A child with default signals and a session of its own: 0 in it, in the server its pid or negative errno.
+// A child with default signals and a session of its own: 0 in it, in the server its pid or negative
+// errno.
 static pid_t fork_child(void)
 {
     pid_t pid = fork();

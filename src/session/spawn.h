@@ -21,7 +21,8 @@ struct spawn_worker {
 
 int spawn_worker(const struct spawn_worker *worker, pid_t *ret_pid);
 
-// Starts a helper program with standard input on /dev/null and all output on `error_fd`; `argv` ends in
-// NULL. It is the leader of a kernel session and has `session_entry`, as a worker, and ends like one.
+// Starts a helper program with standard input on /dev/null and all output on `error_fd`; `argv`
+// ends in NULL. It is the leader of a kernel session and has `session_entry`, as a worker, and ends
+// like one.
 int spawn_program(const char *const argv[], const char *session_entry, int error_fd,
                   pid_t *ret_pid);

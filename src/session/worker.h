@@ -49,6 +49,6 @@ struct worker *worker_find_postmortem(struct session *session, int64_t error);
 void session_kill_all(struct session *session);
 // Kills what the lost or stopped evaluation left behind: everything started since `unit_tick`.
 void session_kill_leftovers(struct session *session);
-// Processes of user code whose parents ended are children of the server; those that ended, too, wait
-// to be reaped. Returns how many still live.
+// Processes of user code whose parents ended are children of the server; those that ended, too,
+// wait to be reaped. Returns how many still live.
 unsigned session_reap_orphans(struct session *session);

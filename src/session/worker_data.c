@@ -13,8 +13,8 @@ enum kind { ANY, TEXT, INTEGER, BOOLEAN, OBJECT, TEXTS, OBJECTS };
 
 enum { NESTING_MAX = 8 };
 
-// By name: a name means the same in all operations. A few mean another thing in the result itself than
-// in the objects inside it.
+// By name: a name means the same in all operations. A few mean another thing in the result itself
+// than in the objects inside it.
 struct rule {
     const char *name;
     enum kind outside;

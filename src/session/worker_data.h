@@ -1,5 +1,5 @@
-// Checking what a worker sent. User code shares its process with the agent and may send anything, so
-// nothing is trusted.
+// Checking what a worker sent. User code shares its process with the agent and may send anything,
+// so nothing is trusted.
 #pragma once
 
 #include "value/value.h"
@@ -10,8 +10,9 @@
 // them; members may still be absent. Unknown members may be anything.
 bool result_is_well_formed(value result);
 
-// --- importing: only the members that a table names, only with the right types, texts and arrays cut
-// to a maximum; the rest is left out ---
+// --- importing -----------------------------------------------------------------------------------
+// Copies only the members that a table names, only with the right types, texts and arrays cut to a
+// maximum; the rest is left out.
 
 enum import_kind { IMPORT_TEXT, IMPORT_INTEGER, IMPORT_BOOLEAN, IMPORT_TEXTS, IMPORT_OBJECTS };
 

@@ -1,5 +1,5 @@
-// A worker that speaks the session protocol without Lisp and misbehaves on request. It is started in
-// the place of SBCL; "--core FILE" names a file whose first word says how it starts.
+// A worker that speaks the session protocol without Lisp and misbehaves on request. It is started
+// in the place of SBCL; "--core FILE" names a file whose first word says how it starts.
 //
 // Its state is one number. The code of an "evaluate" request is a list of words:
 //   add N        adds to the state             get        answers with it (also the default)

@@ -1,5 +1,6 @@
-// What holds beside crashes: order, queues, cancellation, interrupts, eviction, output limits, reset,
-// rollback, copies, frozen errors and adoption, sessions side by side, and the end of the server.
+// What holds beside crashes: order, queues, cancellation, interrupts, eviction, output limits,
+// reset, rollback, copies, frozen errors and adoption, sessions side by side, and the end of the
+// server.
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>

@@ -299,7 +299,8 @@ static void expect_value(struct driver *driver, const char *name, const char *co
           answer->type, answer->message);
 }
 
-// A timer that never ends keeps the idle head from reading: the call that comes then is not to blame.
+// A timer that never ends keeps the idle head from reading: the call that comes then is not to
+// blame.
 static void runaway_timer(struct driver *driver)
 {
     struct answer answer;
@@ -335,8 +336,8 @@ static void runaway_timer(struct driver *driver)
     check_state(driver, "runaway timer");
 }
 
-// A timer that is only slow delays the call, a cancelled call does not wait for one that never ends,
-// and a copy of a snapshot runs none.
+// A timer that is only slow delays the call, a cancelled call does not wait for one that never
+// ends, and a copy of a snapshot runs none.
 static void other_timers(struct driver *driver)
 {
     struct answer answer, cancelled;

@@ -27,7 +27,8 @@ struct model {
     int64_t evaluations;
 };
 
-// The last of the kinds is a piece of work of our own, which tells how fast the machine is just now.
+// The last of the kinds is a piece of work of our own, which tells how fast the machine is just
+// now.
 enum { CHANGES = 6, MACHINE = CHANGES, KINDS };
 
 struct times {

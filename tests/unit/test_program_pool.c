@@ -19,8 +19,8 @@ static size_t put_message(char *bytes, uint32_t type, const char *payload)
     return sizeof(header) + strlen(payload);
 }
 
-// Breaks the protocol as soon as it has a program, and in the same piece sends what a worker would send
-// that has just started and has run a program.
+// Breaks the protocol as soon as it has a program, and in the same piece sends what a worker would
+// send that has just started and has run a program.
 static void run_hostile_worker(void)
 {
     enum { UNKNOWN_MESSAGE = 99 };
@@ -38,7 +38,8 @@ static void run_hostile_worker(void)
         pause();
 }
 
-// Starts this program again with a sanitizer that gives freed memory out again at once, as malloc may.
+// Starts this program again with a sanitizer that gives freed memory out again at once, as malloc
+// may.
 static void reuse_memory(char **argv)
 {
     static const char option[] = "quarantine_size_mb=0:thread_local_quarantine_size_kb=0";
@@ -78,8 +79,8 @@ static void on_done(void *data, struct span answer, const char *failure)
         event_base_loopbreak(outcome->base);
 }
 
-// A worker that takes the place of another one, perhaps at the same address, must not be taken for the
-// sender of what the other one sent.
+// A worker that takes the place of another one, perhaps at the same address, must not be taken for
+// the sender of what the other one sent.
 Test(program_pool, the_rest_of_a_killed_workers_input_is_dropped, .timeout = 60)
 {
     struct outcome outcome = {.base = event_base_new()};

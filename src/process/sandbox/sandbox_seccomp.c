@@ -1,5 +1,5 @@
-// seccomp: the system calls that computing, talking over open descriptors and threads need; everything
-// else gives EPERM, so that a library that tries something harmless goes on without it.
+// seccomp: the system calls that computing, talking over open descriptors and threads need;
+// everything else gives EPERM, so that a library that tries something harmless goes on without it.
 #include <errno.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -65,8 +65,8 @@ static int allow_listed_calls(scmp_filter_ctx filter)
     return 0;
 }
 
-// Threads yes, processes no: clone must share the memory and belong to this process. clone3 takes its
-// flags from memory, which a filter cannot read; when it fails with ENOSYS, glibc uses clone.
+// Threads yes, processes no: clone must share the memory and belong to this process. clone3 takes
+// its flags from memory, which a filter cannot read; when it fails with ENOSYS, glibc uses clone.
 static int allow_threads(scmp_filter_ctx filter)
 {
     const scmp_datum_t flags = CLONE_VM | CLONE_THREAD | CLONE_SIGHAND;

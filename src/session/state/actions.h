@@ -1,7 +1,7 @@
 // The actions of the state table (state.c) and what the states offer each other, by file.
 //
-// <state>_on_<event> is in <state>.c. <state>_begin() enters the state from another one: it is called
-// by an action, does what the state begins with and returns the state.
+// <state>_on_<event> is in <state>.c. <state>_begin() enters the state from another one: it is
+// called by an action, does what the state begins with and returns the state.
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-// COPY: a clone of a snapshot or post-mortem works on a request beside the idle head, then is killed,
-// or takes the head's place (adoption).
+// COPY: a clone of a snapshot or post-mortem works on a request beside the idle head, then is
+// killed, or takes the head's place (adoption).
 #include <signal.h>
 
 #include "session/session_internal.h"

@@ -244,8 +244,8 @@ enum session_state idle_on_timer(struct session *session, const struct session_e
 
 void idle_notice_death(struct session *session, const struct process_exit *exit)
 {
-    // The code that runs in an idle process are timers, and snapshots have them too. What ends it may
-    // also come from outside, so only the second death in a row is put down to them.
+    // The code that runs in an idle process are timers, and snapshots have them too. What ends it
+    // may also come from outside, so only the second death in a row is put down to them.
     session->wake.discard_timers = session->died_idle;
     session->died_idle = true;
     session_notice_death(

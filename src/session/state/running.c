@@ -96,8 +96,8 @@ enum session_state running_fail(struct session *session, const struct process_ex
     return waking_begin(session, session->lineage.current);
 }
 
-// A request that the head had not read never started, so it is retried on a new head, as if the death
-// had been noticed before.
+// A request that the head had not read never started, so it is retried on a new head, as if the
+// death had been noticed before.
 enum session_state running_on_head_exit(struct session *session, const struct session_event *event)
 {
     struct job *job = session->job;

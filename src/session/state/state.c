@@ -147,8 +147,8 @@ static void session_apply(struct session *session, const struct session_event *e
 
 void session_handle(struct session *session, const struct session_event *event)
 {
-    // Callbacks run inside actions and may submit, cancel or close; that is done when the action has
-    // ended. No other event can arrive in between: there is one loop, one thread.
+    // Callbacks run inside actions and may submit, cancel or close; that is done when the action
+    // has ended. No other event can arrive in between: there is one loop, one thread.
     CHECK(!session->handling);
     session->handling = true;
     session_apply(session, event);

@@ -44,5 +44,6 @@ typedef enum session_state session_action_fn(struct session *session,
 const char *session_state_name(enum session_state state);  // "idle"
 const char *session_event_name(enum session_event_kind kind);
 
-// Runs the action of the cell, enters the next state, then begins requests while the session is idle.
+// Runs the action of the cell, enters the next state, then begins requests while the session is
+// idle.
 void session_handle(struct session *session, const struct session_event *event);

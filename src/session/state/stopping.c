@@ -38,8 +38,8 @@ static void notice_stall(struct session *session, struct job *job)
     job->stop = STOP_NONE;
 }
 
-// A head that never read the request was kept by a timer of the user: the request did not start, so it
-// is retried on a new head, without timers.
+// A head that never read the request was kept by a timer of the user: the request did not start, so
+// it is retried on a new head, without timers.
 enum session_state stopping_on_head_exit(struct session *session, const struct session_event *event)
 {
     struct job *job = session->job;

@@ -1,6 +1,6 @@
-// WAKING: the old head, if it still lives, is killed; then a snapshot is woken and its clone becomes
-// the head. When a snapshot cannot be woken the next older one of the lineage is taken; when none is
-// left the session starts from scratch.
+// WAKING: the old head, if it still lives, is killed; then a snapshot is woken and its clone
+// becomes the head. When a snapshot cannot be woken the next older one of the lineage is taken;
+// when none is left the session starts from scratch.
 #include <signal.h>
 
 #include "base/memory.h"

@@ -19,7 +19,11 @@ const QUICKJS = path.join(HERE, 'quickjs.mjs');
 const luaWarm = (body) => `local f = (loadstring or load)([==[${body}]==])
 for _ = 1, ${WARM_RUNS} do local t = os.clock() local v = f() print(v .. " " .. (os.clock() - t) * 1000) end`;
 
-const indent = (text, by) => text.split('\n').map((line) => by + line).join('\n');
+const indent = (text, by) =>
+  text
+    .split('\n')
+    .map((line) => by + line)
+    .join('\n');
 const pythonMain = (body) => `def main():\n${indent(body, '  ')}`;
 const pythonWarm = (body) => `${pythonMain(body)}
 import time
@@ -62,7 +66,9 @@ const guileWarm = (body) => `(use-modules (system base compile))
   (let* ((t (get-internal-real-time)) (v (f))) (simple-format #t "~A ~A\\n" v (/ (- (get-internal-real-time) t) 1e6))))`;
 
 // Not by get-internal-real-time, whose clock ticks every 4 ms.
-const sbclWarm = (body) => `(flet ((now () (multiple-value-bind (s us) (sb-ext:get-time-of-day) (+ (* s 1000000) us))))
+const sbclWarm = (
+  body,
+) => `(flet ((now () (multiple-value-bind (s us) (sb-ext:get-time-of-day) (+ (* s 1000000) us))))
   (let ((f (compile nil '(lambda () ${body}))))
     (dotimes (i ${WARM_RUNS})
       (let* ((start (now)) (v (funcall f)))
@@ -72,19 +78,30 @@ const nbbHead = '(require \'[clojure.string :as str] \'["fs" :as fs])';
 const nbbWarm = (body) => `${nbbHead} (let [f (fn [] ${body})]
   (dotimes [_ ${WARM_RUNS}] (let [t (js/performance.now) v (f)] (println v (- (js/performance.now) t)))))`;
 
-const sbcl = (code) => ['sbcl', '--noinform', '--no-sysinit', '--no-userinit', '--non-interactive', '--eval', code];
+const sbcl = (code) => [
+  'sbcl',
+  '--noinform',
+  '--no-sysinit',
+  '--no-userinit',
+  '--non-interactive',
+  '--eval',
+  code,
+];
 const guile = (code) => ['guile', '--no-auto-compile', '-c', code];
 const node = (...args) => [process.execPath, ...args];
 const nbb = (code) => node(path.join(HERE, 'node_modules/nbb/cli.js'), '-e', code);
 
 function commandVersion(command, ...args) {
   const answer = spawnSync(command, args, { encoding: 'utf8' });
-  return answer.status === 0 ? (answer.stdout + answer.stderr).match(/\d+\.\d+[\w.-]*/)?.[0] : undefined;
+  return answer.status === 0
+    ? (answer.stdout + answer.stderr).match(/\d+\.\d+[\w.-]*/)?.[0]
+    : undefined;
 }
 
 function packageVersion(name) {
   try {
-    return JSON.parse(readFileSync(path.join(HERE, 'node_modules', name, 'package.json'), 'utf8')).version;
+    return JSON.parse(readFileSync(path.join(HERE, 'node_modules', name, 'package.json'), 'utf8'))
+      .version;
   } catch {
     return undefined;
   }
@@ -144,5 +161,8 @@ const PEERS = {
 // [name, version, peer] of those that are installed, and the names of those that are not.
 export function findPeers() {
   const all = Object.entries(PEERS).map(([name, peer]) => [name, peer.version(), peer]);
-  return { installed: all.filter(([, version]) => version), missing: all.filter(([, version]) => !version).map(([name]) => name) };
+  return {
+    installed: all.filter(([, version]) => version),
+    missing: all.filter(([, version]) => !version).map(([name]) => name),
+  };
 }

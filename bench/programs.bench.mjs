@@ -21,7 +21,11 @@ const LIMITS = { timeout: 60_000, regex_limit: 100_000_000, max_memory: 100_000_
 
 function runOnce([command, ...args], expected) {
   const start = process.hrtime.bigint();
-  const answer = spawnSync(command, args, { encoding: 'utf8', timeout: 60_000, maxBuffer: 1 << 26 });
+  const answer = spawnSync(command, args, {
+    encoding: 'utf8',
+    timeout: 60_000,
+    maxBuffer: 1 << 26,
+  });
   const ms = Number(process.hrtime.bigint() - start) / 1e6;
   if (answer.error) throw answer.error;
   expect(answer.stdout + answer.stderr, String(expected));
@@ -31,7 +35,11 @@ function runOnce([command, ...args], expected) {
 function runMany(command, task) {
   runOnce(command, task.expected);
   const samples = [];
-  for (let spent = 0; samples.length < LEAST_RUNS || (samples.length < MOST_RUNS && spent < CHEAP_MS); spent += samples.at(-1)) {
+  for (
+    let spent = 0;
+    samples.length < LEAST_RUNS || (samples.length < MOST_RUNS && spent < CHEAP_MS);
+    spent += samples.at(-1)
+  ) {
     samples.push(runOnce(command, task.expected));
   }
   return samples;
@@ -41,9 +49,14 @@ function runMany(command, task) {
 function readLines([command, ...args], expected) {
   const answer = spawnSync(command, args, { encoding: 'utf8', timeout: WARM_TIMEOUT_MS });
   if (answer.error && answer.error.code !== 'ETIMEDOUT') throw answer.error;
-  const lines = answer.stdout.split('\n').slice(0, -1).map((line) => line.split(' ').map(Number));
-  for (const [value] of lines) if (value !== expected) throw new Error(`${command}: expected ${expected}, got ${value}`);
-  if (lines.length === 0) throw new Error(`${command}: ${answer.stderr.slice(0, 300) || 'no answer in time'}`);
+  const lines = answer.stdout
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => line.split(' ').map(Number));
+  for (const [value] of lines)
+    if (value !== expected) throw new Error(`${command}: expected ${expected}, got ${value}`);
+  if (lines.length === 0)
+    throw new Error(`${command}: ${answer.stderr.slice(0, 300) || 'no answer in time'}`);
   return lines.map(([, ms]) => ms);
 }
 
@@ -61,8 +74,21 @@ function warmLines(command, task) {
 }
 
 function compareTask(bench, warmProgram, task, peers) {
-  const own = [bench.cadre, 'run', '-e', task.program, ...OPTIONS, ...(task.context ? ['--context', task.context] : [])];
-  const ownWarm = [warmProgram, ...(task.context ? ['-c', task.context] : []), ...OPTIONS, String(WARM_RUNS), task.program];
+  const own = [
+    bench.cadre,
+    'run',
+    '-e',
+    task.program,
+    ...OPTIONS,
+    ...(task.context ? ['--context', task.context] : []),
+  ];
+  const ownWarm = [
+    warmProgram,
+    ...(task.context ? ['-c', task.context] : []),
+    ...OPTIONS,
+    String(WARM_RUNS),
+    task.program,
+  ];
   const first = { cadre: runMany(own, task) };
   const warm = task.startOnly ? {} : { cadre: warmLines(ownWarm, task) };
   for (const [name, , peer] of peers) {
@@ -77,21 +103,31 @@ function compareTask(bench, warmProgram, task, peers) {
 
 // Create, parse, run and destroy within a process that is already there.
 function compareEmbedded(bench, peers) {
-  const commands = [['cadre', [buildProgram(bench, 'bench_embed')]],
-    ...peers.filter(([, , peer]) => peer.embedded).map(([name, , peer]) => [name, peer.embedded])];
+  const commands = [
+    ['cadre', [buildProgram(bench, 'bench_embed')]],
+    ...peers.filter(([, , peer]) => peer.embedded).map(([name, , peer]) => [name, peer.embedded]),
+  ];
   const first = {};
   const warm = {};
   for (const [name, command] of commands) [first[name], ...warm[name]] = readLines(command, 3);
   bench.compare('first run', 'embedded run', first);
   bench.compare('warm', 'embedded run', warm);
-  bench.row('embedded run: create, parse, run, destroy', warm.cadre.map((ms) => ms * 1000), { unit: 'us', target: 3 });
+  bench.row(
+    'embedded run: create, parse, run, destroy',
+    warm.cadre.map((ms) => ms * 1000),
+    { unit: 'us', target: 3 },
+  );
 }
 
 export function measure(bench) {
   const folder = mkdtempSync(path.join(tmpdir(), 'cadre-bench-'));
   const { installed, missing } = findPeers();
-  bench.note(`peers: ${installed.map(([name, version]) => `${name} ${version}`).join(', ')}${missing.length ? `; not installed: ${missing.join(', ')}` : ''}`);
-  bench.note(`cadre runs within ${LIMITS.max_memory / 1e6} MB of memory; times are the best of several, the best of a line has a *`);
+  bench.note(
+    `peers: ${installed.map(([name, version]) => `${name} ${version}`).join(', ')}${missing.length ? `; not installed: ${missing.join(', ')}` : ''}`,
+  );
+  bench.note(
+    `cadre runs within ${LIMITS.max_memory / 1e6} MB of memory; times are the best of several, the best of a line has a *`,
+  );
   try {
     const warmProgram = buildProgram(bench, 'bench_warm');
     for (const task of makeTasks(folder)) compareTask(bench, warmProgram, task, installed);

@@ -359,7 +359,7 @@ static bool memory_has_function(const struct analysis *analysis, struct span nam
     return false;
 }
 
-enum { HINTED_NAMES = 8 };  // for the others no local name is looked for
+enum { HINTED_NAMES = 8 };  // for the others no local name is suggested
 
 static struct suggestion closest_local(const struct analysis *analysis, struct span name)
 {

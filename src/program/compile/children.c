@@ -52,6 +52,55 @@ static void visit_for(struct expression_for *loop, const struct child_visitor *v
     }
 }
 
+static void visit_let(struct expression_let *let, const struct child_visitor *visitor)
+{
+    visit(let->body, visitor);
+    visit_steps(let->steps, let->count, visitor);
+}
+
+static void visit_loop(struct expression_loop *loop, const struct child_visitor *visitor)
+{
+    visit(loop->body, visitor);
+    visit_steps(loop->steps, loop->count, visitor);
+}
+
+static void visit_condp(struct expression_condp *branch, const struct child_visitor *visitor)
+{
+    visit(branch->otherwise, visitor);
+    visit_list(branch->items, branch->count, visitor);
+    visit(branch->subject, visitor);
+    visit(branch->predicate, visitor);
+}
+
+static void visit_bind_if(struct expression_bind_if *branch, const struct child_visitor *visitor)
+{
+    visit(branch->otherwise, visitor);
+    visit(branch->then, visitor);
+    visit(branch->value, visitor);
+}
+
+static void visit_thread(struct expression_thread *thread, const struct child_visitor *visitor)
+{
+    visit_list(thread->items, thread->count, visitor);
+    visit(thread->start, visitor);
+}
+
+static void visit_call(struct expression_call *call, const struct child_visitor *visitor)
+{
+    visit_list(call->items, call->count, visitor);
+    visit(call->head, visitor);
+}
+
+static void visit_keyword(struct expression_keyword *call, const struct child_visitor *visitor)
+{
+    visit(call->otherwise, visitor);
+    visit(call->subject, visitor);
+}
+
+// The expression as what it is, and its list of items.
+#define AS(type) ((struct expression_##type *)expression)
+#define VISIT_ITEMS(type) visit_list(AS(type)->items, AS(type)->count, visitor)
+
 void expression_children(struct expression *expression, const struct child_visitor *visitor)
 {
     switch ((enum expression_kind)expression->kind) {
@@ -64,86 +113,33 @@ void expression_children(struct expression *expression, const struct child_visit
     case EXPRESSION_MEMORY:
     case EXPRESSION_FN:
     case EXPRESSION_KIND_COUNT: break;
-    case EXPRESSION_IF: visit_if((struct expression_if *)expression, visitor); break;
     case EXPRESSION_DO:
     case EXPRESSION_AND:
     case EXPRESSION_OR:
     case EXPRESSION_VECTOR:
     case EXPRESSION_MAP:
-    case EXPRESSION_SET: {
-        struct expression_list *list = (struct expression_list *)expression;
-        visit_list(list->items, list->count, visitor);
-        break;
-    }
-    case EXPRESSION_LET: {
-        struct expression_let *let = (struct expression_let *)expression;
-        visit(let->body, visitor);
-        visit_steps(let->steps, let->count, visitor);
-        break;
-    }
-    case EXPRESSION_LOOP: {
-        struct expression_loop *loop = (struct expression_loop *)expression;
-        visit(loop->body, visitor);
-        visit_steps(loop->steps, loop->count, visitor);
-        break;
-    }
-    case EXPRESSION_RECUR: {
-        struct expression_recur *recur = (struct expression_recur *)expression;
-        visit_list(recur->items, recur->count, visitor);
-        break;
-    }
-    case EXPRESSION_FOR: visit_for((struct expression_for *)expression, visitor); break;
-    case EXPRESSION_CASE: visit_case((struct expression_case *)expression, visitor); break;
-    case EXPRESSION_CONDP: {
-        struct expression_condp *branch = (struct expression_condp *)expression;
-        visit(branch->otherwise, visitor);
-        visit_list(branch->items, branch->count, visitor);
-        visit(branch->subject, visitor);
-        visit(branch->predicate, visitor);
-        break;
-    }
-    case EXPRESSION_BIND_IF: {
-        struct expression_bind_if *branch = (struct expression_bind_if *)expression;
-        visit(branch->otherwise, visitor);
-        visit(branch->then, visitor);
-        visit(branch->value, visitor);
-        break;
-    }
-    case EXPRESSION_THREAD_SOME:
-    case EXPRESSION_THREAD_COND: {
-        struct expression_thread *thread = (struct expression_thread *)expression;
-        visit_list(thread->items, thread->count, visitor);
-        visit(thread->start, visitor);
-        break;
-    }
-    case EXPRESSION_DEF: visit(((struct expression_def *)expression)->value, visitor); break;
-    case EXPRESSION_WHERE: visit(((struct expression_where *)expression)->value, visitor); break;
+    case EXPRESSION_SET: VISIT_ITEMS(list); break;
+    case EXPRESSION_RECUR: VISIT_ITEMS(recur); break;
+    case EXPRESSION_CALL_BUILTIN: VISIT_ITEMS(builtin); break;
+    case EXPRESSION_CALL_TOOL: VISIT_ITEMS(tool); break;
     case EXPRESSION_CALL:
     case EXPRESSION_MEMORY_PUT:
     case EXPRESSION_MEMORY_GET:
     case EXPRESSION_RETURN:
-    case EXPRESSION_FAIL: {
-        struct expression_call *call = (struct expression_call *)expression;
-        visit_list(call->items, call->count, visitor);
-        visit(call->head, visitor);
+    case EXPRESSION_FAIL: visit_call(AS(call), visitor); break;
+    case EXPRESSION_CALL_KEYWORD: visit_keyword(AS(keyword), visitor); break;
+    case EXPRESSION_IF: visit_if(AS(if), visitor); break;
+    case EXPRESSION_CASE: visit_case(AS(case), visitor); break;
+    case EXPRESSION_CONDP: visit_condp(AS(condp), visitor); break;
+    case EXPRESSION_BIND_IF: visit_bind_if(AS(bind_if), visitor); break;
+    case EXPRESSION_LET: visit_let(AS(let), visitor); break;
+    case EXPRESSION_LOOP: visit_loop(AS(loop), visitor); break;
+    case EXPRESSION_FOR: visit_for(AS(for), visitor);
         break;
-    }
-    case EXPRESSION_CALL_BUILTIN: {
-        struct expression_builtin *call = (struct expression_builtin *)expression;
-        visit_list(call->items, call->count, visitor);
-        break;
-    }
-    case EXPRESSION_CALL_KEYWORD: {
-        struct expression_keyword *call = (struct expression_keyword *)expression;
-        visit(call->otherwise, visitor);
-        visit(call->subject, visitor);
-        break;
-    }
-    case EXPRESSION_CALL_TOOL: {
-        struct expression_tool *call = (struct expression_tool *)expression;
-        visit_list(call->items, call->count, visitor);
-        break;
-    }
+    case EXPRESSION_THREAD_SOME:
+    case EXPRESSION_THREAD_COND: visit_thread(AS(thread), visitor); break;
+    case EXPRESSION_DEF: visit(AS(def)->value, visitor); break;
+    case EXPRESSION_WHERE: visit(AS(where)->value, visitor); break;
     }
 }
 

@@ -1,4 +1,4 @@
-// What reader, analyzer and code selection share while one program is compiled, and their common way
+// What reader, analyzer and specialisation share while one program is compiled, and their common way
 // out: the first problem fills the diagnostic and jumps to the end of the compilation.
 #pragma once
 
@@ -38,6 +38,8 @@ struct compilation {
     void *exit[5];  // __builtin_setjmp buffer
 };
 
+// --- compilation.c: positions, failures, memory, symbols -----------------------------------------
+
 // Line and column (1-based, code points) of a byte position.
 void source_position(struct span source, size_t offset, unsigned *ret_line, unsigned *ret_column);
 
@@ -58,9 +60,6 @@ struct symbol *symbol_hidden(struct compilation *compilation, const char *name);
 // Keywords count against max_symbols too.
 void symbol_count_keyword(struct compilation *compilation, struct span name, uint32_t offset);
 
-// Reads the whole source: the forms in order.
-struct form **program_read(struct compilation *compilation, size_t *ret_count);
-
 // A growing list of pointers in the compilation's arena.
 struct pointer_list {
     void **items;
@@ -68,3 +67,7 @@ struct pointer_list {
     size_t capacity;
 };
 void pointer_list_push(struct compilation *compilation, struct pointer_list *list, void *item);
+
+// --- reader.c: text to forms ---------------------------------------------------------------------
+// Reads the whole source: the forms in order.
+struct form **program_read(struct compilation *compilation, size_t *ret_count);

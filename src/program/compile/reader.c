@@ -295,7 +295,7 @@ static void enter(struct reader *reader, const char *position)
                                "max_nesting", limit, "forms are nested deeper than");
 }
 
-static void take_items(struct reader *reader, struct form *form, size_t first)
+static void move_items(struct reader *reader, struct form *form, size_t first)
 {
     form->count = reader->pending.count - first;
     if (form->count) {
@@ -326,7 +326,7 @@ static struct form *read_collection(struct reader *reader, enum form_kind kind, 
     reader->next++;
     reader->depth--;
     struct form *form = new_form(reader, kind, start);
-    take_items(reader, form, first);
+    move_items(reader, form, first);
     if (kind == FORM_MAP && form->count % 2)
         reader_fail(reader, start, "a map literal needs an even number of forms");
     return form;

@@ -1,4 +1,4 @@
-// Calls of one function by a builtin, one or many: what a call of a closure needs is prepared once.
+// Calls of one function by a builtin, one or many: what a call needs is prepared once.
 #include "program/builtin/support.h"
 #include "program/eval/eval.h"
 #include "program/eval/integers.h"

@@ -1,7 +1,7 @@
 // The compiled program: a tree of expressions, each with the C function that evaluates it. Analysis
 // makes the tree (slots, captures and globals resolved), liveness marks the last use of each local,
-// selection picks the functions. It lives in the program's arena, is never changed afterwards and is
-// shared by all runs and threads.
+// specialisation picks the functions. It lives in the program's arena, is never changed afterwards
+// and is shared by all runs and threads.
 //
 // What differs per run is in the frame (locals) and in the instance (constants, inline caches).
 // Evaluating gives an owned value. A local that is read for the last time is moved out of its slot,

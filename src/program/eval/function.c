@@ -305,7 +305,7 @@ static void call_deferred(void *data)
     call->result = run_call(call->run, call->f, call->arguments, call->count);
 }
 
-// Composed functions and builtins may call each other without a closure between, so they look at the
+// Composed functions and builtins may call each other without a closure between, so they check the
 // stack as well.
 static value call_on_new_stack(struct run *run, value f, value *arguments, size_t count)
 {

@@ -7,7 +7,7 @@
 
 struct lookup {
     value key;
-    const void *shape;  // met last; NULL at first
+    const void *shape;  // seen last; NULL at first
     uint32_t slot;      // of the key in it
 };
 

@@ -28,7 +28,7 @@ static uint64_t range_count(int64_t start, int64_t end, int64_t step)
     return (distance - 1) / stride + 1;
 }
 
-// --- walked through ------------------------------------------------------------------------------
+// --- lazy ranges ---------------------------------------------------------------------------------
 
 static size_t range_object_size(const struct object *object)
 {
@@ -94,9 +94,9 @@ static value range_numbers(struct run *run, const struct builtin *self, value st
 }
 
 static value make_range(struct run *run, const struct builtin *self, value *arguments, size_t count,
-                        bool is_walked)
+                        bool is_lazy)
 {
-    enum { WALKED_MAX = UINT32_MAX / sizeof(value) };  // a vector cannot have more
+    enum { LAZY_MAX = UINT32_MAX / sizeof(value) };  // a vector cannot have more
     for (size_t i = 0; i < count; i++) {
         if (!value_is_number(arguments[i]))
             run_type_error(run, self, (unsigned)i + 1, "a number", arguments[i], NULL);
@@ -108,7 +108,7 @@ static value make_range(struct run *run, const struct builtin *self, value *argu
         run_type_error(run, self, 3, "a step other than 0", step, NULL);
     if (start.tag == VALUE_INTEGER && end.tag == VALUE_INTEGER && step.tag == VALUE_INTEGER) {
         uint64_t length = range_count(start.integer, end.integer, step.integer);
-        return is_walked && length > 0 && length <= WALKED_MAX
+        return is_lazy && length > 0 && length <= LAZY_MAX
                    ? range_new(run, start.integer, step.integer, length)
                    : range_vector(run, start.integer, step.integer, length);
     }

@@ -1,6 +1,6 @@
-// Ranges of integers that are walked through and not made: the argument of (reduce f init (range n)).
-// Such a range is a value with a tag of its own, which only struct sequence understands and nobody
-// else sees. It counts against memory like the vector that it stands for.
+// Lazy ranges of integers: the argument of (reduce f init (range n)). Such a range is a value with a
+// tag of its own, which only struct sequence understands and no program sees. It counts against memory
+// like the vector that it stands for.
 #pragma once
 
 #include "program/builtin/builtin.h"

@@ -22,7 +22,7 @@
 // A test that prints no count, runs over its time, dies, or in any of whose processes a sanitizer
 // found something counts as failed. The whole output of each test is in build/test-logs/.
 import { spawn, spawnSync } from 'node:child_process';
-import { accessSync, constants, createWriteStream, mkdirSync, mkdtempSync, readdirSync,
+import { accessSync, constants, createWriteStream, existsSync, mkdirSync, mkdtempSync, readdirSync,
   readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
@@ -68,6 +68,7 @@ function isExecutable(file) {
 }
 
 function mesonTests() {
+  if (!existsSync(path.join(BUILD.debug, 'build.ninja'))) return [];
   const answer = spawnSync('meson', ['introspect', '--tests', BUILD.debug], { encoding: 'utf8' });
   if (answer.status !== 0) throw new Error(`meson introspect: ${answer.stderr || answer.error}`);
   return JSON.parse(answer.stdout).map((test) => ({
@@ -101,7 +102,7 @@ function folderTests() {
 
 // What can be checked by reading the files of the repository.
 function treeTests() {
-  return ['layers', 'frames', 'citations'].map((name) => ({ suite: 'tree', name, protocol: 'count',
+  return ['layers', 'tree', 'frames', 'citations'].map((name) => ({ suite: 'tree', name, protocol: 'count',
     directory: ROOT, command: [path.join(ROOT, `scripts/check-${name}`)] }));
 }
 

@@ -27,13 +27,12 @@ static struct expression *nil_new(struct analysis *analysis, const struct form *
     return immediate_new(analysis, value_nil(), form);
 }
 
-static struct expression_if *if_new(struct analysis *analysis, const struct form *form,
-                                    size_t most_clauses)
+// Room for that many clauses and the last one.
+static struct expression_if *if_new(struct analysis *analysis, const struct form *form, size_t most)
 {
-    struct expression_if *branch = expression_new(
-        analysis, EXPRESSION_IF, sizeof(*branch) + most_clauses * sizeof(branch->clauses[0]), form);
-    branch->otherwise = nil_new(analysis, form);
-    return branch;
+    struct expression_if *branch;
+    size_t size = sizeof(*branch) + (most + 1) * sizeof(branch->clauses[0]);
+    return expression_new(analysis, EXPRESSION_IF, size, form);
 }
 
 static struct expression *if_of_two(struct analysis *analysis, const struct form *form,
@@ -41,8 +40,9 @@ static struct expression *if_of_two(struct analysis *analysis, const struct form
                                     struct expression *otherwise)
 {
     struct expression_if *branch = if_new(analysis, form, 1);
-    branch->clauses[branch->count++] = (struct if_clause){.test = test, .result = then};
-    branch->otherwise = otherwise;
+    branch->count = 1;
+    branch->clauses[0] = (struct if_clause){.test = test, .result = then};
+    branch->clauses[1] = (struct if_clause){.result = otherwise};
     return &branch->base;
 }
 
@@ -85,6 +85,7 @@ static struct expression *analyze_cond(struct analysis *analysis, const struct f
         analysis_fail(analysis, INVALID_COND, form, "cond",
                       "cond: tests and results must come in pairs");
     struct expression_if *branch = if_new(analysis, form, count / 2);
+    struct expression *otherwise = nil_new(analysis, form);
     bool is_decided = false;  // what follows is checked, but never evaluated
     for (size_t i = 0; i < count; i += 2) {
         struct if_clause clause = {
@@ -95,11 +96,12 @@ static struct expression *analyze_cond(struct analysis *analysis, const struct f
             continue;
         is_decided = is_true_literal(form->items[i + 1]);
         if (is_decided)
-            branch->otherwise = clause.result;
+            otherwise = clause.result;
         else
             branch->clauses[branch->count++] = clause;
     }
-    return branch->count ? &branch->base : branch->otherwise;
+    branch->clauses[branch->count].result = otherwise;
+    return branch->count ? &branch->base : otherwise;
 }
 
 // and, or

@@ -23,8 +23,7 @@ static void visit_steps(struct binding_step *steps, size_t count,
 
 static void visit_if(struct expression_if *branch, const struct child_visitor *visitor)
 {
-    visit(branch->otherwise, visitor);
-    for (size_t i = branch->count; i-- > 0;) {
+    for (size_t i = branch->count + 1; i-- > 0;) {
         visit(branch->clauses[i].result, visitor);
         visit(branch->clauses[i].test, visitor);
     }

@@ -85,7 +85,7 @@ static void visit_for(struct expression_for *loop, struct slot_set *live)
 static void visit_if(struct expression_if *branch, struct slot_set *live)
 {
     struct slot_set after = *live;
-    visit(branch->otherwise, live);
+    visit(branch->clauses[branch->count].result, live);
     for (size_t i = branch->count; i-- > 0;) {
         struct slot_set taken = after;
         visit(branch->clauses[i].result, &taken);

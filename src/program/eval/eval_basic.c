@@ -116,9 +116,9 @@ value eval_if(const struct expression *expression, struct frame *frame, struct r
     const struct if_clause *clause = branch->clauses;
     do {
         if (evaluate_test(clause->test, frame, run))
-            return evaluate(clause->result, frame, run);
-    } while (++clause < branch->clauses + branch->count);
-    return evaluate(branch->otherwise, frame, run);
+            break;
+    } while ((++clause)->test);
+    return evaluate(clause->result, frame, run);
 }
 
 value eval_do(const struct expression *expression, struct frame *frame, struct run *run)

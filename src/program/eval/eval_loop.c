@@ -24,9 +24,9 @@ static inline const struct expression *loop_if(const struct expression *expressi
     const struct if_clause *clause = branch->clauses;
     do {
         if (evaluate_test(clause->test, frame, run))
-            return clause->result;
-    } while (++clause < branch->clauses + branch->count);
-    return branch->otherwise;
+            break;
+    } while ((++clause)->test);
+    return clause->result;
 }
 
 static const struct expression *loop_do(const struct expression *expression, struct frame *frame,

@@ -155,14 +155,13 @@ struct expression_index {  // CONSTANT, LOCAL, CAPTURE, SELF, GLOBAL, MEMORY
 };
 
 struct if_clause {
-    struct expression *test;
+    struct expression *test;  // NULL for the last clause: otherwise
     struct expression *result;
 };
 
 struct expression_if {  // the first true test decides
     struct expression base;
-    struct expression *otherwise;
-    uint32_t count;  // not 0
+    uint32_t count;  // clauses with a test, not 0; one without follows
     struct if_clause clauses[];
 };
 

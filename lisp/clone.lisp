@@ -219,6 +219,7 @@ due may end the process, which must not be taken for a snapshot that cannot be w
 (defun freeze (kind number)
   "Leave a parked clone of this process behind. Returns its pid; or :WOKEN in a clone of it that
 has been woken; or NIL and the reason why there is none."
+  (join-ended-threads)
   (let* ((threads (user-threads))
          (descriptors (open-descriptors))
          (parked (make-parked kind number (record-offsets descriptors)

@@ -77,10 +77,13 @@ it unwound. A copy that unwinds again must not do it to a file that has the name
 (defun debug-variables (stack-frame)
   "All variables of the function in STACK-FRAME that have a name the user gave."
   (handler-case
-      (remove-if (lambda (variable)
-                   (or (variable-role variable) ; what the compiler keeps for &REST
-                       (null (symbol-package (sb-di:debug-var-symbol variable)))))
-                 (sb-di:ambiguous-debug-vars (sb-di:frame-debug-fun stack-frame) ""))
+      (let* ((debug-fun (sb-di:frame-debug-fun stack-frame))
+             (more (multiple-value-list (more-variables debug-fun))))
+        (remove-if (lambda (variable)
+                     (or (member variable more)
+                         (null (sb-di:debug-var-symbol variable))
+                         (null (symbol-package (sb-di:debug-var-symbol variable)))))
+                   (sb-di:ambiguous-debug-vars debug-fun "")))
     (serious-condition () '())))        ; it has no debug information
 
 (defun alive-at-p (variable location)
@@ -125,17 +128,16 @@ SB-DI itself has them in no order."
 where they are and how many, but makes no list of them."
   (handler-case
       (let* ((debug-fun (sb-di:frame-debug-fun stack-frame))
-             (variables (sb-di:ambiguous-debug-vars debug-fun ""))
-             (context (find :more-context variables :key #'variable-role))
-             (count (find :more-count variables :key #'variable-role))
              (function (sb-di:debug-fun-fun debug-fun))
              (name (and function
                         (second (member '&rest (sb-kernel:%fun-lambda-list function))))))
-        (when (and context count name
-                   (alive-at-p context location) (alive-at-p count location))
-          (make-local name (multiple-value-list
-                            (sb-c:%more-arg-values (sb-di:debug-var-value context stack-frame) 0
-                                                   (sb-di:debug-var-value count stack-frame))))))
+        (multiple-value-bind (context count) (more-variables debug-fun)
+          (when (and context count name
+                     (alive-at-p context location) (alive-at-p count location))
+            (make-local name
+                        (multiple-value-list
+                         (sb-c:%more-arg-values (sb-di:debug-var-value context stack-frame) 0
+                                                (sb-di:debug-var-value count stack-frame)))))))
     (serious-condition () nil)))
 
 (defun frame-locals (frame)

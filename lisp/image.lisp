@@ -44,8 +44,7 @@ dispatch functions here and not in every worker."
 (defun prepare-image ()
   "Probe and change SBCL, and lock the package; once, when the core is built."
   (setf *contrib-home* (native-namestring (truename (sb-int:sbcl-homedir-pathname))))
-  (probe-finalizers)
-  (remove-finalizer-thread)             ; before the other probes, which clone
+  (remove-finalizer-thread)             ; before the probes, which clone
   (run-probes)
   (silence-compiler)
   (install-text-compiler)

@@ -1,31 +1,52 @@
 ;;;; Probes of SBCL's internals, made when the core is built (docs/reference/sessions.md 11).
 ;;;;
 ;;;; Each internal the agent leans on is tried out by use, in a child process where a failure may
-;;;; crash. The results are kept in the core, decide between a mechanism and its fallback, and are
-;;;; sent with HELLO for `cadre doctor`.
+;;;; crash or hang. The results are kept in the core, decide between a mechanism and its fallback,
+;;;; and are sent with HELLO for `cadre doctor`.
+;;;;
+;;;; For tests of the fallbacks: CADRE_FALLBACKS in the environment of the build names probes that
+;;;; fail whatever they find, separated by spaces, or is "all".
 
 (in-package "CADRE-AGENT")
 
 (defglobal *probes* '())                ; list of (name ok detail), in order
 (defconstant +probe-passed+ 42)
+(defconstant +probe-seconds+ 20)        ; a probe takes less than one, but the machine may be busy
+
+(defun forced-to-fail-p (name)
+  "True when the build is to use the fallback of the probe NAME."
+  (let ((names (text " " (or (sb-posix:getenv "CADRE_FALLBACKS") "") " ")))
+    (or (string= names " all ") (search (text " " name " ") names))))
 
 (defun add-probe (name ok with without)
   "Record the result of the probe NAME: WITH says what works, WITHOUT what is done instead."
-  (setf *probes* (append *probes* (list (list name (and ok t) (if ok with without)))))
-  ok)
+  (let ((ok (and ok (not (forced-to-fail-p name)))))
+    (setf *probes* (append *probes* (list (list name ok (if ok with without)))))
+    ok))
 
 (defun child-exit-code (pid)
-  "Exit code of the child PID, or NIL when a signal ended it."
+  "Exit code of the child PID; NIL when a signal ended it or it was killed because of its time."
   (with-alien ((status int))
-    (loop while (and (minusp (c-call "waitpid" int (int pid) ((* int) (addr status)) (int 0)))
-                     (= (errno) +eintr+)))
-    (and (zerop (logand status 127)) (ldb (byte 8 8) status))))
+    (flet ((ended-p (options)
+             (= pid (c-call "waitpid" int (int pid) ((* int) (addr status)) (int options)))))
+      (loop repeat (* 100 +probe-seconds+)
+            do (when (ended-p 1)        ; WNOHANG
+                 (return (and (zerop (logand status 127)) (ldb (byte 8 8) status))))
+               (c-call "usleep" int (unsigned-int 10000))
+            finally (c-call "kill" int (int pid) (int 9))
+                    (loop until (or (ended-p 0) (/= (errno) +eintr+)))
+                    (return nil)))))
+
+(defun exit-with-result (function)
+  "End this process with the result of a probe's FUNCTION."
+  (exit-now (if (ignore-errors (funcall function)) +probe-passed+ 1)))
 
 (defun passes-in-child-p (function &optional (clone (lambda () (c-call "fork" int))))
   "True when FUNCTION returns true in a process made by CLONE."
   (let ((pid (funcall clone)))
     (cond ((zerop pid)
-           (exit-now (if (ignore-errors (funcall function)) +probe-passed+ 1)))
+           (die-with-parent)
+           (exit-with-result function))
           ((plusp pid) (eql (child-exit-code pid) +probe-passed+)))))
 
 (defun collect-and-allocate ()
@@ -46,35 +67,45 @@
                    "free pages of parked processes are given back"
                    "page table not understood; snapshots are larger")))
 
+(defun clone-beside-thread-p ()
+  "Clone while a thread conses; true when the clone survives collections."
+  (sb-thread:make-thread (lambda () (loop (make-list 50))) :name "probe")
+  (setf *clone-parent-works* nil)       ; a plain child, so that we can wait for it
+  (passes-in-child-p #'collect-and-allocate #'clone-with-threads))
+
 (defun probe-thread-recipe ()
-  "Clone while a thread conses; the child must survive collections."
-  (let ((thread (sb-thread:make-thread (lambda () (loop (make-list 50))) :name "probe"))
-        (parent-works *clone-parent-works*))
-    (setf *clone-parent-works* nil)     ; a plain child, so that we can wait for it
-    (let ((works (ignore-errors
-                  (passes-in-child-p #'collect-and-allocate #'clone-with-threads))))
-      (setf *clone-parent-works* parent-works)
-      (sb-thread:terminate-thread thread)
-      (sb-thread:join-thread thread :default nil)
-      (setf *thread-recipe-works*
-            (add-probe "clone-with-threads" works
-                       "snapshots are taken while user threads run"
-                       "no snapshots while user threads run")))))
+  "Can a process be cloned while threads run? Both processes may hang with the world stopped, so the
+one that is cloned is a child too."
+  (setf *thread-recipe-works*
+        (add-probe "clone-with-threads" (passes-in-child-p #'clone-beside-thread-p)
+                   "snapshots are taken while user threads run"
+                   "no snapshots while user threads run")))
 
 (defun probe-thread-id ()
   "Is the cached thread id found?"
-  (add-probe "thread-id" (find-tid-address-offset)
-             "clones are siblings (CLONE_PARENT)"
-             "clones are children (fork); the supervisor adopts them"))
+  (setf *clone-parent-works*
+        (add-probe "thread-id" (find-tid-address-offset)
+                   "clones are siblings (CLONE_PARENT)"
+                   "clones are children (fork); the supervisor adopts them")))
+
+(defun finalizers-run-p ()
+  "Finalize objects and let them die; true when they are found in the queue and called once."
+  (let ((called 0))
+    (loop repeat 100 do (sb-ext:finalize (make-list 10) (lambda () (incf called)) :dont-save t))
+    (sb-sys:scrub-control-stack)
+    (sb-ext:gc :full t)
+    (let ((pending (length (pending-finalizers)))) ; SBCL's own may be among them
+      (and (zerop called)
+           (= pending (run-finalizers))
+           (<= 1 called pending)
+           (null (pending-finalizers))))))
 
 (defun probe-finalizers ()
-  "Can the finalizer thread be replaced, and its queue be read?"
-  (add-probe "finalizers"
-             (ignore-errors
-              (and (every #'fboundp *finalizer-thread-functions*)
-                   (integerp (pending-finalizer-count))))
-             "finalizers run between calls"
-             "finalizers do not run"))
+  "Can the queue of the finalizers be read, and be run without the finalizer thread?"
+  (setf *finalizers-work*
+        (add-probe "finalizers" (passes-in-child-p #'finalizers-run-p)
+                   "finalizers run between calls"
+                   "finalizers do not run")))
 
 (defun probe-frames ()
   "Do frames have names and arguments?"
@@ -117,6 +148,7 @@
   (probe-thread-id)
   (probe-decommit)
   (probe-thread-recipe)
+  (probe-finalizers)
   (probe-frames)
   (probe-policy))
 

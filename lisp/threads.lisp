@@ -89,10 +89,14 @@ image unknown: then the session is rolled back."
 ;;; SBCL's finalizer thread never exists here: a clone would lose it, and it would run user code
 ;;; at any time. The supervisor asks for pending finalizers to be run when the session is idle.
 
+(defglobal *finalizers-work* t)         ; result of a probe at build time
+
 (defun pending-finalizers ()
-  "Functions of dead objects that wait to be called."
-  (handler-case (queued-finalizers)
-    (serious-condition () '())))
+  "Functions of dead objects that wait to be called; none where the queue cannot be read."
+  (if *finalizers-work*
+      (handler-case (queued-finalizers)
+        (serious-condition () '()))
+      '()))
 
 (defun system-finalizer-p (function)
   "True for SBCL's own, which release buffers and descriptors of streams."

@@ -16,7 +16,7 @@ const README = path.join(DOCS, '../README.md');
 // A block ends with the fence it began with; one of four backticks may hold output with fences.
 function consoleExamples(text) {
   const examples = [];
-  for (const [, , block] of text.matchAll(/^(```+)console\n([^]*?)^\1$/gm)) {
+  for (const [, , block] of text.matchAll(/^(```+)console\n([\s\S]*?)^\1$/gm)) {
     for (const line of block.trimEnd().split('\n')) {
       if (line.startsWith('$ ')) examples.push({ command: line.slice(2), expected: '' });
       else examples.at(-1).expected += `${line}\n`;

@@ -13,7 +13,7 @@ import { processorTicks } from './support.mjs';
 const discover = request2026(1, 'server/discover');
 const ping = (id) => request2024(id, 'ping');
 const code = async (response) => (await response.json()).error?.code;
-const request = (server, lines, body = '') => [...lines, `Content-Length: ${Buffer.byteLength(body)}`, '', body].join('\r\n');
+const request = (_server, lines, body = '') => [...lines, `Content-Length: ${Buffer.byteLength(body)}`, '', body].join('\r\n');
 const lines2026 = (host, more = []) => ['POST /mcp HTTP/1.1', `Host: ${host}`, 'Content-Type: application/json',
   'Accept: application/json, text/event-stream', 'MCP-Protocol-Version: 2026-07-28', 'Mcp-Method: server/discover',
   'Connection: close', ...more];

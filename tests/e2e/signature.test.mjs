@@ -53,7 +53,7 @@ const pair = type.chain((chosen) => fc.oneof(
 ).map((value) => ({ text: chosen.text, value: JSON.parse(JSON.stringify(value), withoutHugeFloats) })));
 
 // 1e92 is an integer for JSON Schema and a float for Cadre, because it is written as one.
-function withoutHugeFloats(key, value) {
+function withoutHugeFloats(_key, value) {
   return Number.isInteger(value) && !Number.isSafeInteger(value) ? 7 : value;
 }
 

@@ -64,7 +64,7 @@ test('an error for a person has the source line and a caret', () => {
   const answer = run(['--human', '-e', '(let [x 1]\n  (foo x))']);
   assert.equal(answer.status, 1);
   assert.match(answer.stderr, /undefined variable: foo/);
-  assert.match(answer.stderr, / 2 \|   \(foo x\)\)\n +\|    \^/);
+  assert.match(answer.stderr, / 2 \| {3}\(foo x\)\)\n +\| {4}\^/);
 });
 
 test('the same when the program runs in a worker, for tools that need a host', () => {

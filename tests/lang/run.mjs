@@ -133,7 +133,7 @@ async function check(records, what, change, allowed, alike) {
 
 // Lines `program ;; => printed` in the code blocks of a page.
 function readPage(file) {
-  const blocks = readFileSync(file, 'utf8').match(/^```clojure\n[^]*?^```$/gm) ?? [];
+  const blocks = readFileSync(file, 'utf8').match(/^```clojure\n[\s\S]*?^```$/gm) ?? [];
   return blocks.flatMap((block) => block.split('\n')).map((line) => line.match(/^(.*\S)\s+;; => (.*)$/)).filter(Boolean)
     .map(([, program, printed], i) => ({ id: `${path.relative(DOCS, file)}/${i + 1}`, program, expected: { printed } }));
 }

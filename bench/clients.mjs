@@ -14,7 +14,9 @@ export class LineProcess {
     this.child = spawn(command, args, { stdio: ['pipe', 'pipe', 'ignore'], ...options });
     this.child.stdout.setEncoding('utf8').on('data', (text) => this.#take(text));
     this.child.on('error', (error) => this.#end(error));
-    this.child.on('exit', (status, signal) => this.#end(new Error(`${command} ended: ${signal ?? status}`)));
+    this.child.on('exit', (status, signal) =>
+      this.#end(new Error(`${command} ended: ${signal ?? status}`)),
+    );
     this.child.stdin.on('error', () => {});
   }
 
@@ -33,7 +35,13 @@ export class LineProcess {
     if (this.ended) return Promise.reject(this.ended);
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => reject(new Error('no answer')), TIMEOUT_MS);
-      this.waiting.push({ reject, resolve: (answer) => { clearTimeout(timer); resolve(answer); } });
+      this.waiting.push({
+        reject,
+        resolve: (answer) => {
+          clearTimeout(timer);
+          resolve(answer);
+        },
+      });
       this.child.stdin.write(`${line}\n`);
     });
   }
@@ -48,7 +56,11 @@ function requestText(method, params, id) {
   return JSON.stringify({ jsonrpc: '2.0', id, method, params });
 }
 
-const INITIALIZE = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'bench', version: '1' } };
+const INITIALIZE = {
+  protocolVersion: '2025-11-25',
+  capabilities: {},
+  clientInfo: { name: 'bench', version: '1' },
+};
 const INITIALIZED = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
 
 // `cadre serve` over standard input and output.
@@ -76,21 +88,36 @@ export class StdioServer extends LineProcess {
 
 // tools/call in protocol revision 2026-07-28 over HTTP.
 export function httpCallText(name, args, id) {
-  return requestText('tools/call', { name, arguments: args, _meta: {
-    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-    'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1' },
-    'io.modelcontextprotocol/clientCapabilities': {},
-  } }, id);
+  return requestText(
+    'tools/call',
+    {
+      name,
+      arguments: args,
+      _meta: {
+        'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+        'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1' },
+        'io.modelcontextprotocol/clientCapabilities': {},
+      },
+    },
+    id,
+  );
 }
 
 export function httpCallHeaders(name) {
-  return ['content-type: application/json', 'accept: application/json, text/event-stream',
-    'mcp-protocol-version: 2026-07-28', 'mcp-method: tools/call', `mcp-name: ${name}`];
+  return [
+    'content-type: application/json',
+    'accept: application/json, text/event-stream',
+    'mcp-protocol-version: 2026-07-28',
+    'mcp-method: tools/call',
+    `mcp-name: ${name}`,
+  ];
 }
 
 // `cadre serve --http 127.0.0.1:0`, or any HTTP server that says where it listens as cadre does.
 export class HttpServer {
-  start(cadre) { return this.startCommand(cadre, ['serve', '--http', '127.0.0.1:0']); }
+  start(cadre) {
+    return this.startCommand(cadre, ['serve', '--http', '127.0.0.1:0']);
+  }
 
   async startCommand(command, args) {
     this.child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'] });
@@ -132,20 +159,32 @@ export function expect(answer, text) {
 // --- measured by bench_client -----------------------------------------------------------------------
 
 const WARM_UP = 20;
-export const THINKING_MS = 5;  // the snapshot after a reply is hidden in a client's pause
+export const THINKING_MS = 5; // the snapshot after a reply is hidden in a client's pause
 
 // Milliseconds of the answers to `count` questions, each of which must contain `expected`. The server is
 // a command, or the address of an HTTP server with headers. question(i) gives the lines.
 export function ask(bench, server, { count, pauseMs, before = [], question, expected }) {
   execFileSync('ninja', ['--quiet', '-C', bench.build, 'bench/bench_client'], { stdio: 'ignore' });
   const lines = Array.from({ length: count + WARM_UP }, (_, i) => question(i));
-  const output = execFileSync(path.join(bench.build, 'bench/bench_client'), [String(pauseMs), ...server],
-    { input: [...before, ...lines, ''].join('\n'), encoding: 'utf8', maxBuffer: 1 << 28, timeout: TIMEOUT_MS, stdio: ['pipe', 'pipe', 'ignore'] });
-  return output.split('\n').slice(-1 - count, -1).map((line) => {
-    const [ms, answer] = line.split('\t');
-    expect(answer, expected);
-    return Number(ms);
-  });
+  const output = execFileSync(
+    path.join(bench.build, 'bench/bench_client'),
+    [String(pauseMs), ...server],
+    {
+      input: [...before, ...lines, ''].join('\n'),
+      encoding: 'utf8',
+      maxBuffer: 1 << 28,
+      timeout: TIMEOUT_MS,
+      stdio: ['pipe', 'pipe', 'ignore'],
+    },
+  );
+  return output
+    .split('\n')
+    .slice(-1 - count, -1)
+    .map((line) => {
+      const [ms, answer] = line.split('\t');
+      expect(answer, expected);
+      return Number(ms);
+    });
 }
 
 // The tool `name` of `cadre serve` over standard input and output; question(i) gives its arguments.
@@ -160,7 +199,13 @@ export function askStdio(bench, name, { question, ...options }) {
 // The same of a server that listens on a port.
 export function askHttp(bench, port, name, { question, ...options }) {
   const headers = [`host: 127.0.0.1:${port}`, ...httpCallHeaders(name)];
-  return ask(bench, [`http://127.0.0.1:${port}`, ...headers], { ...options, question: (i) => httpCallText(name, question(i), i + 1) });
+  return ask(bench, [`http://127.0.0.1:${port}`, ...headers], {
+    ...options,
+    question: (i) => httpCallText(name, question(i), i + 1),
+  });
 }
 
-export const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
+export const pause = (ms) =>
+  new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });

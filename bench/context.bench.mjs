@@ -6,13 +6,17 @@ import { expect, sample, StdioServer } from './clients.mjs';
 
 export const title = 'context';
 
-const ITEM = { content: '(defun add (a b) (+ a b))', metadata: { filename: 'math.lisp', start_line: 5, end_line: 7 } };
+const ITEM = {
+  content: '(defun add (a b) (+ a b))',
+  metadata: { filename: 'math.lisp', start_line: 5, end_line: 7 },
+};
 const PIPELINED = 500;
 
 // Many requests on their way at once, as several clients would have them: time per request.
 async function amortised(rounds, request) {
-  return (await sample(rounds, () => Promise.all(Array.from({ length: PIPELINED }, request)), 1))
-    .map((ms) => ms / PIPELINED);
+  return (
+    await sample(rounds, () => Promise.all(Array.from({ length: PIPELINED }, request)), 1)
+  ).map((ms) => ms / PIPELINED);
 }
 
 export async function measure(bench) {
@@ -24,12 +28,20 @@ export async function measure(bench) {
     const ping = await sample(500, () => server.request('ping'));
     bench.row('add, one after the other', await sample(1000, add), { floor: ping });
     bench.row('add, amortised over a queue', await amortised(20, add), { target: 0.2 });
-    bench.row('list of 50 items', await sample(300, async () => {
-      expect(await server.call('list-context'), '50 of 50 items');
-    }), { floor: ping, target: 1 });
-    bench.row('render of 50 items', await sample(300, async () => {
-      expect(await server.call('render-context'), 'math.lisp:5-7');
-    }), { floor: ping, target: 1 });
+    bench.row(
+      'list of 50 items',
+      await sample(300, async () => {
+        expect(await server.call('list-context'), '50 of 50 items');
+      }),
+      { floor: ping, target: 1 },
+    );
+    bench.row(
+      'render of 50 items',
+      await sample(300, async () => {
+        expect(await server.call('render-context'), 'math.lisp:5-7');
+      }),
+      { floor: ping, target: 1 },
+    );
   } finally {
     server.stop();
     rmSync(directory, { recursive: true, force: true });

@@ -14,8 +14,24 @@ const SECONDS = 3;
 
 // Requests a second over several connections at once, by wrk: a load generator in Node is slower than the server.
 async function throughput(server, name, args) {
-  const { stdout } = await execFileAsync('wrk', ['-t1', `-c${CONNECTIONS}`, `-d${SECONDS}s`, '-s', path.join(import.meta.dirname, 'post.lua'),
-    `http://127.0.0.1:${server.port}/mcp`], { env: { ...process.env, BENCH_BODY: httpCallText(name, args, 1), BENCH_HEADERS: httpCallHeaders(name).join('\n') } });
+  const { stdout } = await execFileAsync(
+    'wrk',
+    [
+      '-t1',
+      `-c${CONNECTIONS}`,
+      `-d${SECONDS}s`,
+      '-s',
+      path.join(import.meta.dirname, 'post.lua'),
+      `http://127.0.0.1:${server.port}/mcp`,
+    ],
+    {
+      env: {
+        ...process.env,
+        BENCH_BODY: httpCallText(name, args, 1),
+        BENCH_HEADERS: httpCallHeaders(name).join('\n'),
+      },
+    },
+  );
   if (/Non-2xx/.test(stdout)) throw new Error(stdout);
   return Number(stdout.match(/Requests\/sec:\s+([\d.]+)/)[1]);
 }
@@ -41,9 +57,16 @@ async function withServer(bench, work) {
 
 export async function measure(bench) {
   const questions = { count: 200, pauseMs: THINKING_MS, question: () => ({ code: '(+ 1 2 3)' }) };
-  const latency = (expected) => (server) => askHttp(bench, server.port, 'evaluate-lisp', { ...questions, expected });
-  bench.row(`(+ 1 2 3), keep-alive, ${THINKING_MS} ms apart`, await withServer(bench, latency('=> 6')),
-    { floor: await withBare(bench, latency('')), target: 0.5 });
+  const latency = (expected) => (server) =>
+    askHttp(bench, server.port, 'evaluate-lisp', { ...questions, expected });
+  bench.row(
+    `(+ 1 2 3), keep-alive, ${THINKING_MS} ms apart`,
+    await withServer(bench, latency('=> 6')),
+    { floor: await withBare(bench, latency('')), target: 0.5 },
+  );
   const rate = (server) => throughput(server, 'run-program', { source: '(+ 1 2)' });
-  bench.row(`run-program, ${CONNECTIONS} connections`, await withServer(bench, rate), { unit: '/s', floor: await withBare(bench, rate) });
+  bench.row(`run-program, ${CONNECTIONS} connections`, await withServer(bench, rate), {
+    unit: '/s',
+    floor: await withBare(bench, rate),
+  });
 }

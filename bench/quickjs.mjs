@@ -12,7 +12,10 @@ function evaluate(context, source) {
 
 function newContextWithFiles() {
   const context = quickjs.newContext();
-  context.newFunction('readText', (file) => context.newString(readFileSync(context.getString(file), 'utf8')))
+  context
+    .newFunction('readText', (file) =>
+      context.newString(readFileSync(context.getString(file), 'utf8')),
+    )
     .consume((handle) => context.setProp(context.global, 'readText', handle));
   return context;
 }

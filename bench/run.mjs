@@ -44,14 +44,23 @@ class Table {
   // samples: a number or an array of them; floor likewise; target: the median is to be at most this.
   row(name, samples, { unit = 'ms', floor, target } = {}) {
     const sorted = [samples].flat().sort((a, b) => a - b);
-    const floorMedian = floor === undefined ? undefined : quantile([floor].flat().sort((a, b) => a - b), 0.5);
+    const floorMedian =
+      floor === undefined
+        ? undefined
+        : quantile(
+            [floor].flat().sort((a, b) => a - b),
+            0.5,
+          );
     const median = quantile(sorted, 0.5);
-    this.rows.push([name, `${format(median)} ${unit}`,
+    this.rows.push([
+      name,
+      `${format(median)} ${unit}`,
       sorted.length > 1 ? `${format(quantile(sorted, 0.99))} ${unit}` : '',
       floorMedian === undefined ? '' : `${format(floorMedian)} ${unit}`,
       floorMedian === undefined ? '' : `${format(median / floorMedian)} x`,
       target === undefined ? '' : `${target} ${unit}`,
-      target === undefined ? '' : median <= target ? 'met' : 'MISSED']);
+      target === undefined ? '' : median <= target ? 'met' : 'MISSED',
+    ]);
   }
 
   // A line that could not be measured, and why.
@@ -72,17 +81,30 @@ class Table {
   }
 
   printComparison(title, comparison) {
-    const names = [...new Set(comparison.flatMap(([, samples]) => Object.keys(samples)))]
-      .filter((name) => comparison.some(([, samples]) => samples[name]));
+    const names = [...new Set(comparison.flatMap(([, samples]) => Object.keys(samples)))].filter(
+      (name) => comparison.some(([, samples]) => samples[name]),
+    );
     const line = (samples) => {
-      const times = names.map((name) => (samples[name] ? Math.min(...[samples[name]].flat()) : Infinity));
+      const times = names.map((name) =>
+        samples[name] ? Math.min(...[samples[name]].flat()) : Infinity,
+      );
       const best = Math.min(...times);
-      return times.map((time) => (time === Infinity ? '-' : format(time) + (time === best ? '*' : ' ')));
+      return times.map((time) =>
+        time === Infinity ? '-' : format(time) + (time === best ? '*' : ' '),
+      );
     };
-    const rows = [[title, ...names], ...comparison.map(([task, samples]) => [task, ...line(samples)])];
+    const rows = [
+      [title, ...names],
+      ...comparison.map(([task, samples]) => [task, ...line(samples)]),
+    ];
     const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));
     for (const row of rows) {
-      print(row.map((text, column) => (column ? text.padStart(widths[column]) : text.padEnd(widths[0]))).join('  ').trimEnd());
+      print(
+        row
+          .map((text, column) => (column ? text.padStart(widths[column]) : text.padEnd(widths[0])))
+          .join('  ')
+          .trimEnd(),
+      );
     }
     print('');
   }
@@ -90,16 +112,24 @@ class Table {
   print(title) {
     for (const text of this.notes) print(text);
     if (this.notes.length) print('');
-    for (const [heading, comparison] of this.comparisons) this.printComparison(`${title}, ${heading}, ms`, comparison);
+    for (const [heading, comparison] of this.comparisons)
+      this.printComparison(`${title}, ${heading}, ms`, comparison);
     if (this.rows.length === 0) return;
     const head = [title, 'median', 'p99', 'floor', 'ratio', 'target', ''];
     const complete = [head, ...this.rows].filter((row) => row.length === head.length);
     const widths = head.map((_, column) => Math.max(...complete.map((row) => row[column].length)));
     widths[0] = Math.max(...this.rows.map((row) => row[0].length), widths[0]);
     for (const row of [head, ...this.rows]) {
-      print(row.map((cell, column) =>
-        column === 0 || column === 6 || row.length === 2 ? cell.padEnd(widths[column]) : cell.padStart(widths[column]))
-        .join('  ').trimEnd());
+      print(
+        row
+          .map((cell, column) =>
+            column === 0 || column === 6 || row.length === 2
+              ? cell.padEnd(widths[column])
+              : cell.padStart(widths[column]),
+          )
+          .join('  ')
+          .trimEnd(),
+      );
     }
     print('');
   }
@@ -107,7 +137,8 @@ class Table {
 
 // The commit that was measured; with a star where the files differ from it.
 function commit() {
-  const git = (...args) => spawnSync('git', ['-C', HERE, ...args], { encoding: 'utf8' }).stdout?.trim();
+  const git = (...args) =>
+    spawnSync('git', ['-C', HERE, ...args], { encoding: 'utf8' }).stdout?.trim();
   const changed = git('status', '--porcelain', '--untracked-files=no', '--', '..', ':!../docs');
   return `${git('rev-parse', '--short', 'HEAD') || 'unknown'}${changed ? '*' : ''}`;
 }
@@ -117,22 +148,29 @@ function save(machine) {
   const end = text.indexOf(MARK);
   if (end < 0) throw new Error(`${PAGE} has no line ${MARK}`);
   const date = new Date().toISOString().slice(0, 10);
-  writeFileSync(PAGE, `${text.slice(0, end)}${MARK}
+  writeFileSync(
+    PAGE,
+    `${text.slice(0, end)}${MARK}
 
 Measured on ${date} at commit ${commit()}, on ${machine}.
 
 \`\`\`
 ${printed.join('\n').trimEnd()}
 \`\`\`
-`);
+`,
+  );
 }
 
 const saves = process.argv.includes('--save');
-const [build = 'build/release', ...wanted] = process.argv.slice(2).filter((argument) => argument !== '--save');
+const [build = 'build/release', ...wanted] = process.argv
+  .slice(2)
+  .filter((argument) => argument !== '--save');
 const machine = `${cpus().length} x ${cpus()[0].model}, Node ${process.versions.node}`;
 console.log(`${machine}\n`);
 let status = 0;
-for (const file of readdirSync(HERE).filter((name) => name.endsWith('.bench.mjs')).sort()) {
+for (const file of readdirSync(HERE)
+  .filter((name) => name.endsWith('.bench.mjs'))
+  .sort()) {
   if (wanted.length && !wanted.includes(file.slice(0, -'.bench.mjs'.length))) continue;
   const { title, measure } = await import(path.join(HERE, file));
   const table = new Table(path.resolve(build));

@@ -9,13 +9,21 @@ export async function measure(bench) {
   const server = new StdioServer(bench.cadre);
   try {
     await server.initialize();
-    bench.row('run-program (+ 1 2)', await sample(1000, async () => {
-      expect(await server.call('run-program', { source: '(+ 1 2)' }), '=> 3');
-    }), { target: 0.3 });
+    bench.row(
+      'run-program (+ 1 2)',
+      await sample(1000, async () => {
+        expect(await server.call('run-program', { source: '(+ 1 2)' }), '=> 3');
+      }),
+      { target: 0.3 },
+    );
   } finally {
     server.stop();
   }
   execFileSync('ninja', ['--quiet', '-C', bench.build, 'bench/bench_pool'], { stdio: 'ignore' });
-  const [call, floor] = execFileSync(path.join(bench.build, 'bench/bench_pool'), [bench.cadre], { encoding: 'utf8' }).split(' ').map(Number);
+  const [call, floor] = execFileSync(path.join(bench.build, 'bench/bench_pool'), [bench.cadre], {
+    encoding: 'utf8',
+  })
+    .split(' ')
+    .map(Number);
   bench.row('one tool call over the pipe', call, { unit: 'µs', floor, target: 60 });
 }

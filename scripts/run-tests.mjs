@@ -22,8 +22,17 @@
 // A test that prints no count, runs over its time, dies, or in any of whose processes a sanitizer
 // found something counts as failed. The whole output of each test is in build/test-logs/.
 import { spawn, spawnSync } from 'node:child_process';
-import { accessSync, constants, createWriteStream, existsSync, mkdirSync, mkdtempSync, readdirSync,
-  readFileSync, rmSync } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  createWriteStream,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+} from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -32,8 +41,10 @@ const ROOT = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const NODE = path.join(ROOT, 'scripts/node');
 const LOGS = path.join(ROOT, 'build/test-logs');
 const COVERAGE = process.argv.includes('--coverage');
-const BUILD = { debug: path.join(ROOT, COVERAGE ? 'build/coverage' : 'build/debug'),
-  release: path.join(ROOT, 'build/release') };
+const BUILD = {
+  debug: path.join(ROOT, COVERAGE ? 'build/coverage' : 'build/debug'),
+  release: path.join(ROOT, 'build/release'),
+};
 
 // These measure time or volume, where sanitizers would only slow them down.
 const RELEASE_SUITES = new Set(['conformance', 'soak']);
@@ -56,15 +67,22 @@ function sanitizers(reports, leaks) {
 // LeakSanitizer looks at its own process by ptrace, which some containers forbid.
 function leaksCanBeFound(test) {
   if (!test) return true;
-  const answer = spawnSync(test.command[0], ['--list'], { encoding: 'utf8',
-    env: { ...process.env, ASAN_OPTIONS: 'detect_leaks=1' } });
+  const answer = spawnSync(test.command[0], ['--list'], {
+    encoding: 'utf8',
+    env: { ...process.env, ASAN_OPTIONS: 'detect_leaks=1' },
+  });
   return !/LeakSanitizer has encountered a fatal error/.test(answer.stderr);
 }
 
 // --- finding tests ---------------------------------------------------------------------------------
 
 function isExecutable(file) {
-  try { accessSync(file, constants.X_OK); return true; } catch { return false; }
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function mesonTests() {
@@ -90,10 +108,19 @@ function folderTests() {
     for (const file of readdirSync(folder).sort()) {
       const common = { suite: suite.name, directory: ROOT };
       if (file.endsWith('.test.mjs')) {
-        tests.push({ ...common, name: file.slice(0, -'.test.mjs'.length), protocol: 'node',
-          command: [NODE, '--test', '--test-reporter=tap', path.join(folder, file)] });
+        tests.push({
+          ...common,
+          name: file.slice(0, -'.test.mjs'.length),
+          protocol: 'node',
+          command: [NODE, '--test', '--test-reporter=tap', path.join(folder, file)],
+        });
       } else if (file === 'run' && isExecutable(path.join(folder, file))) {
-        tests.push({ ...common, name: 'run', protocol: 'count', command: [path.join(folder, file)] });
+        tests.push({
+          ...common,
+          name: 'run',
+          protocol: 'count',
+          command: [path.join(folder, file)],
+        });
       }
     }
   }
@@ -102,8 +129,13 @@ function folderTests() {
 
 // What can be checked by reading the files of the repository.
 function treeTests() {
-  return ['layers', 'tree', 'frames', 'citations'].map((name) => ({ suite: 'tree', name, protocol: 'count',
-    directory: ROOT, command: [path.join(ROOT, `scripts/check-${name}`)] }));
+  return ['layers', 'tree', 'frames', 'citations'].map((name) => ({
+    suite: 'tree',
+    name,
+    protocol: 'count',
+    directory: ROOT,
+    command: [path.join(ROOT, `scripts/check-${name}`)],
+  }));
 }
 
 function allTests() {
@@ -112,7 +144,9 @@ function allTests() {
     return first >= 0 ? first : 100 + LAST_SUITES.indexOf(suite);
   };
   const tests = [...treeTests(), ...mesonTests(), ...folderTests()];
-  return tests.sort((a, b) => rank(a.suite) - rank(b.suite) || (a.suite < b.suite ? -1 : a.suite > b.suite ? 1 : 0));
+  return tests.sort(
+    (a, b) => rank(a.suite) - rank(b.suite) || (a.suite < b.suite ? -1 : a.suite > b.suite ? 1 : 0),
+  );
 }
 
 // --- counting ---------------------------------------------------------------------------------------
@@ -125,13 +159,19 @@ function lastNumber(output, pattern) {
 const COUNTERS = {
   tap(output) {
     const skipped = output.match(/^ok\b.*# skip/gim)?.length ?? 0;
-    return { passed: (output.match(/^ok\b/gm)?.length ?? 0) - skipped,
-      failed: output.match(/^not ok\b/gm)?.length ?? 0, skipped };
+    return {
+      passed: (output.match(/^ok\b/gm)?.length ?? 0) - skipped,
+      failed: output.match(/^not ok\b/gm)?.length ?? 0,
+      skipped,
+    };
   },
   node(output) {
     const number = (name) => lastNumber(output, new RegExp(`^# ${name} (\\d+)$`, 'gm'));
-    return { passed: number('pass'), failed: number('fail') + number('cancelled'),
-      skipped: number('skipped') + number('todo') };
+    return {
+      passed: number('pass'),
+      failed: number('fail') + number('cancelled'),
+      skipped: number('skipped') + number('todo'),
+    };
   },
   count(output) {
     const last = [...output.matchAll(/^(\d+) passed, (\d+) failed\s*$/gm)].at(-1);
@@ -146,7 +186,8 @@ function judge(test, output, ending) {
   else if (ending.signal) result.problem = `died of ${ending.signal}`;
   else if (ending.error) result.problem = ending.error;
   else if (result.passed + result.failed === 0) result.problem = 'printed no count';
-  else if (ending.status !== 0 && result.failed === 0) result.problem = `exit status ${ending.status}`;
+  else if (ending.status !== 0 && result.failed === 0)
+    result.problem = `exit status ${ending.status}`;
   else if (ending.reports.length) result.problem = 'a sanitizer reported';
   if (result.problem) result.failed += 1;
   return result;
@@ -156,7 +197,8 @@ function judge(test, output, ending) {
 
 function readReports(test) {
   const prefix = `${test.suite}-${test.name}.sanitizer.`;
-  return readdirSync(LOGS).filter((file) => file.startsWith(prefix))
+  return readdirSync(LOGS)
+    .filter((file) => file.startsWith(prefix))
     .map((file) => readFileSync(path.join(LOGS, file), 'utf8'));
 }
 
@@ -165,8 +207,14 @@ function run(test, { long, leaks }) {
   const timeout = (test.timeout ?? TIMEOUT_SECONDS) * (long ? LONG_FACTOR : 1);
   const scratch = mkdtempSync(path.join(tmpdir(), 'cadre-test-'));
   const log = path.join(LOGS, `${test.suite}-${test.name}`);
-  const environment = { ...process.env, ...sanitizers(`${log}.sanitizer`, leaks), TMPDIR: scratch,
-    CADRE: path.join(build, 'src/cli/cadre'), CADRE_BUILD: build, ...test.environment };
+  const environment = {
+    ...process.env,
+    ...sanitizers(`${log}.sanitizer`, leaks),
+    TMPDIR: scratch,
+    CADRE: path.join(build, 'src/cli/cadre'),
+    CADRE_BUILD: build,
+    ...test.environment,
+  };
   delete environment.CADRE_LONG;
   if (long) environment.CADRE_LONG = '1';
 
@@ -175,12 +223,28 @@ function run(test, { long, leaks }) {
     const chunks = [];
     const started = Date.now();
     const ending = { timeout };
-    const child = spawn(test.command[0], test.command.slice(1),
-      { cwd: test.directory, env: environment, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
-    const killGroup = () => { try { process.kill(-child.pid, 'SIGKILL'); } catch { /* all gone */ } };
-    const timer = setTimeout(() => { ending.timedOut = true; killGroup(); }, timeout * 1000);
+    const child = spawn(test.command[0], test.command.slice(1), {
+      cwd: test.directory,
+      env: environment,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    });
+    const killGroup = () => {
+      try {
+        process.kill(-child.pid, 'SIGKILL');
+      } catch {
+        /* all gone */
+      }
+    };
+    const timer = setTimeout(() => {
+      ending.timedOut = true;
+      killGroup();
+    }, timeout * 1000);
     for (const stream of [child.stdout, child.stderr]) {
-      stream.on('data', (data) => { chunks.push(data); logStream.write(data); });
+      stream.on('data', (data) => {
+        chunks.push(data);
+        logStream.write(data);
+      });
     }
     const finish = () => {
       clearTimeout(timer);
@@ -190,19 +254,26 @@ function run(test, { long, leaks }) {
       const output = Buffer.concat(chunks).toString() + ending.reports.join('\n');
       resolve({ ...judge(test, output, ending), output, seconds: (Date.now() - started) / 1000 });
     };
-    child.on('error', (error) => { ending.error = error.message; finish(); });
+    child.on('error', (error) => {
+      ending.error = error.message;
+      finish();
+    });
     child.on('exit', (status, signal) => {
       Object.assign(ending, { status, signal });
-      killGroup();  // a test that leaves processes behind must not hold its pipes open
+      killGroup(); // a test that leaves processes behind must not hold its pipes open
     });
     child.on('close', finish);
   });
 }
 
 function report(test, result) {
-  const counts = `${result.passed} passed` + (result.failed ? `, ${result.failed} FAILED` : '') +
+  const counts =
+    `${result.passed} passed` +
+    (result.failed ? `, ${result.failed} FAILED` : '') +
     (result.skipped ? `, ${result.skipped} skipped` : '');
-  console.log(`${`${test.suite}/${test.name}`.padEnd(36)} ${result.seconds.toFixed(1).padStart(6)} s  ${counts}`);
+  console.log(
+    `${`${test.suite}/${test.name}`.padEnd(36)} ${result.seconds.toFixed(1).padStart(6)} s  ${counts}`,
+  );
   if (!result.failed) return;
   if (result.problem) console.log(`    ${result.problem}`);
   const lines = result.output.trimEnd().split('\n');
@@ -236,10 +307,13 @@ function build(names) {
   const suites = names.map((name) => name.split('/')[0]);
   const all = names.length === 0;
   const needed = [];
-  if (all || suites.some((suite) => suite !== 'tree')) needed.push(COVERAGE ? 'coverage-build' : 'debug');
+  if (all || suites.some((suite) => suite !== 'tree'))
+    needed.push(COVERAGE ? 'coverage-build' : 'debug');
   if (all || suites.some((suite) => RELEASE_SUITES.has(suite))) needed.push('release');
   if (needed.length === 0) return;
-  const answer = spawnSync('make', ['--no-print-directory', '-C', ROOT, ...needed], { stdio: 'inherit' });
+  const answer = spawnSync('make', ['--no-print-directory', '-C', ROOT, ...needed], {
+    stdio: 'inherit',
+  });
   if (answer.status !== 0) process.exit(1);
 }
 
@@ -247,14 +321,20 @@ function build(names) {
 
 const options = process.argv.slice(2).filter((argument) => argument.startsWith('--'));
 const wanted = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
-const unknown = options.find((option) => !['--build', '--coverage', '--long', '--list'].includes(option));
+const unknown = options.find(
+  (option) => !['--build', '--coverage', '--long', '--list'].includes(option),
+);
 if (unknown) {
   console.error(`run-tests: unknown option ${unknown}`);
   process.exit(2);
 }
 if (options.includes('--build')) build(wanted);
-const tests = allTests().filter((test) => wanted.length === 0 || wanted.includes(test.suite) ||
-  wanted.includes(`${test.suite}/${test.name}`));
+const tests = allTests().filter(
+  (test) =>
+    wanted.length === 0 ||
+    wanted.includes(test.suite) ||
+    wanted.includes(`${test.suite}/${test.name}`),
+);
 if (options.includes('--list')) {
   for (const test of tests) console.log(`${test.suite}/${test.name}`);
 } else {

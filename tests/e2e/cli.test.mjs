@@ -13,14 +13,26 @@ const directory = temporaryDirectory();
 // Runs cadre to its end: {status, signal, stdout, stderr}. No process of it may be left.
 async function cadre(args, { input, env = {}, after } = {}) {
   const id = randomUUID();
-  const child = spawn(CADRE, args, { cwd: directory, env: { ...process.env, ...env, CADRE_TEST_ID: id }, stdio: ['pipe', 'pipe', 'pipe'] });
+  const child = spawn(CADRE, args, {
+    cwd: directory,
+    env: { ...process.env, ...env, CADRE_TEST_ID: id },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
   const output = { stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr']) child[name].setEncoding('utf8').on('data', (data) => { output[name] += data; });
+  for (const name of ['stdout', 'stderr'])
+    child[name].setEncoding('utf8').on('data', (data) => {
+      output[name] += data;
+    });
   child.stdin.on('error', () => {});
   child.stdin.end(input ?? '');
   after?.(child);
-  const [status, signal] = await new Promise((resolve) => child.on('close', (...ending) => resolve(ending)));
-  assert.ok(await eventually(() => processesWith(`CADRE_TEST_ID=${id}`).length === 0), 'processes left behind');
+  const [status, signal] = await new Promise((resolve) =>
+    child.on('close', (...ending) => resolve(ending)),
+  );
+  assert.ok(
+    await eventually(() => processesWith(`CADRE_TEST_ID=${id}`).length === 0),
+    'processes left behind',
+  );
   return { status, signal, ...output };
 }
 
@@ -31,7 +43,8 @@ function rows(table) {
       const shown = JSON.stringify(result);
       assert.equal(result.status, expected.status ?? 0, shown);
       if (expected.stdout !== undefined) assert.equal(result.stdout, expected.stdout);
-      for (const part of [expected.has ?? []].flat()) assert.ok(result.stdout.includes(part), `lacks ${part}: ${shown}`);
+      for (const part of [expected.has ?? []].flat())
+        assert.ok(result.stdout.includes(part), `lacks ${part}: ${shown}`);
       if (expected.match) assert.match(result.stdout, expected.match);
       if (expected.stderr) assert.match(result.stderr, expected.stderr);
       else assert.equal(result.stderr, '', shown);
@@ -50,26 +63,76 @@ describe('cadre eval', () => {
     [['eval', '(floor 17 5)'], { stdout: '=> 3\n=> 2\n' }],
     [['eval', '(values)'], { stdout: '; No values\n' }],
     [['eval', ''], { stdout: '; No forms to evaluate.\n' }],
-    [['eval', '(format t "out~%") (format *error-output* "err~%") (warn "w") 1'],
-      { stdout: '[stdout]\nout\n\n[stderr]\nerr\n\n[warnings]\nWARNING: w\n\n=> 1\n' }],
-    [['eval', '(/ 1 0)'], { status: 1, has: ['[ERROR] DIVISION-BY-ZERO\narithmetic error DIVISION-BY-ZERO signalled', '0: (/ 1 0)'] }],
-    [['eval', '(+ 1 2'], { status: 1, has: '[ERROR] END-OF-FILE\nend of input inside the form that starts at line 1, column 1' }],
-    [['eval', '(sb-ext:exit :code 7)'], { status: 1, has: 'The code ended its process with exit code 7.' }],
+    [
+      ['eval', '(format t "out~%") (format *error-output* "err~%") (warn "w") 1'],
+      { stdout: '[stdout]\nout\n\n[stderr]\nerr\n\n[warnings]\nWARNING: w\n\n=> 1\n' },
+    ],
+    [
+      ['eval', '(/ 1 0)'],
+      {
+        status: 1,
+        has: [
+          '[ERROR] DIVISION-BY-ZERO\narithmetic error DIVISION-BY-ZERO signalled',
+          '0: (/ 1 0)',
+        ],
+      },
+    ],
+    [
+      ['eval', '(+ 1 2'],
+      {
+        status: 1,
+        has: '[ERROR] END-OF-FILE\nend of input inside the form that starts at line 1, column 1',
+      },
+    ],
+    [
+      ['eval', '(sb-ext:exit :code 7)'],
+      { status: 1, has: 'The code ended its process with exit code 7.' },
+    ],
     [['eval', 'code.lisp'], { stdout: '=> 144\n' }],
     [['eval', file], { stdout: '=> 144\n' }],
     [['eval', '-'], { stdout: '=> (1 2)\n' }, { input: '(defvar *a* 1)\n(list *a* 2)\n' }],
     [['eval', '-'], { stdout: '; No forms to evaluate.\n' }, { input: '' }],
     [['eval', '--package', 'cl', '(package-name *package*)'], { stdout: '=> "COMMON-LISP"\n' }],
-    [['eval', '--package', 'no-such', '1'], { status: 1, has: 'The name "no-such" does not designate any package.' }],
-    [['eval', '--timeout', '1', '(loop)'], { status: 1, match: /^\[ERROR\] EVALUATION-TIMEOUT\n.* computation; --timeout raises the timeout\.\n/ }],
-    [['eval', '--timeout', '1', '(sb-sys:without-interrupts (loop))'], { status: 1, has: 'computation; --timeout raises the timeout.\nIt could not' }],
-    [['eval', '(let (all) (loop (push (make-array 100000) all)))'], { status: 1, has: 'MB (max-memory) was exceeded.\n' }],
-    [['eval', '(labels ((f (n) (if (zerop n) (car n) (1+ (f (1- n)))))) (f 30))'], { status: 1, match: /\n\.\.\. \d+ more frames\n$/ }],
+    [
+      ['eval', '--package', 'no-such', '1'],
+      { status: 1, has: 'The name "no-such" does not designate any package.' },
+    ],
+    [
+      ['eval', '--timeout', '1', '(loop)'],
+      {
+        status: 1,
+        match: /^\[ERROR\] EVALUATION-TIMEOUT\n.* computation; --timeout raises the timeout\.\n/,
+      },
+    ],
+    [
+      ['eval', '--timeout', '1', '(sb-sys:without-interrupts (loop))'],
+      { status: 1, has: 'computation; --timeout raises the timeout.\nIt could not' },
+    ],
+    [
+      ['eval', '(let (all) (loop (push (make-array 100000) all)))'],
+      { status: 1, has: 'MB (max-memory) was exceeded.\n' },
+    ],
+    [
+      ['eval', '(labels ((f (n) (if (zerop n) (car n) (1+ (f (1- n)))))) (f 30))'],
+      { status: 1, match: /\n\.\.\. \d+ more frames\n$/ },
+    ],
     [['eval', '--timeout', '0', '(+ 1 1)'], { stdout: '=> 2\n' }],
-    [['eval', '--time', '(list 1)'], { match: /^Timing:\n {2}Real time: +[\d.]+ ms\n[\s\S]*\nResult:\n {2}\(1\)\n$/ }],
-    [['eval', '--time', '(error "x")'], { status: 1, match: /^Error during execution:\n(?![\s\S]*\[Debug\])/ }],
-    [['eval', '--compile-only', '(print 1)'], { stdout: 'Compilation successful.\nNo warnings or notes.\n' }],
-    [['eval', '--compile-only', '(defun f () (undefined-one))'], { has: '[STYLE] undefined function: COMMON-LISP-USER::UNDEFINED-ONE' }],
+    [
+      ['eval', '--time', '(list 1)'],
+      { match: /^Timing:\n {2}Real time: +[\d.]+ ms\n[\s\S]*\nResult:\n {2}\(1\)\n$/ },
+    ],
+    [
+      ['eval', '--time', '(error "x")'],
+      { status: 1, match: /^Error during execution:\n(?![\s\S]*\[Debug\])/ },
+    ],
+    [
+      ['eval', '--compile-only', '(print 1)'],
+      { stdout: 'Compilation successful.\nNo warnings or notes.\n' },
+    ],
+    [
+      ['eval', '--compile-only', '(defun f () (undefined-one))'],
+      { has: '[STYLE] undefined function: COMMON-LISP-USER::UNDEFINED-ONE' },
+    ],
     [['eval', '--compile-only', '(foo'], { status: 1, has: 'Compilation FAILED.' }],
     [['eval', '--session', 'work', '(+ 1 1)'], { has: '=> 2' }],
     [['eval', '(read-line)'], { status: 1, has: 'END-OF-FILE' }, { input: 'not for the code\n' }],
@@ -86,27 +149,41 @@ describe('cadre eval', () => {
   ]);
   test('Ctrl-C stops the evaluation', async () => {
     const started = Date.now();
-    const result = await cadre(['eval', '(princ "begun") (terpri) (loop)'],
-      { after: (child) => setTimeout(() => child.kill('SIGINT'), 700) });
+    const result = await cadre(['eval', '(princ "begun") (terpri) (loop)'], {
+      after: (child) => setTimeout(() => child.kill('SIGINT'), 700),
+    });
     assert.ok(Date.now() - started < 5000);
     assert.notEqual(result.status, 0);
   });
   test('code from a pipe with a name', () => {
-    assert.equal(execFileSync('sh', ['-c', 'echo "(+ 2 3)" | "$0" eval /dev/stdin', CADRE], { encoding: 'utf8' }), '=> 5\n');
+    assert.equal(
+      execFileSync('sh', ['-c', 'echo "(+ 2 3)" | "$0" eval /dev/stdin', CADRE], {
+        encoding: 'utf8',
+      }),
+      '=> 5\n',
+    );
   });
   test('output that cannot be written', () => {
     for (const code of ['1', '(make-string 100000)'])
-      assert.throws(() => execFileSync('sh', ['-c', '"$0" eval "$1" > /dev/full', CADRE, code], { stdio: 'pipe' }),
-        (error) => error.status === 1 && /cannot write to standard output/.test(error.stderr));
+      assert.throws(
+        () =>
+          execFileSync('sh', ['-c', '"$0" eval "$1" > /dev/full', CADRE, code], { stdio: 'pipe' }),
+        (error) => error.status === 1 && /cannot write to standard output/.test(error.stderr),
+      );
   });
   test('output that nobody reads', async () => {
-    const result = await cadre(['eval', '(dotimes (i 5000) (print i))'], { after: (child) => child.stdout.destroy() });
+    const result = await cadre(['eval', '(dotimes (i 5000) (print i))'], {
+      after: (child) => child.stdout.destroy(),
+    });
     assert.ok(result.status !== 0 || result.signal === null);
   });
 });
 
 test('256 descriptors are enough, as doctor says; with fewer the cause is told', () => {
-  const limited = (count, ...args) => spawnSync('sh', ['-c', `ulimit -n ${count}; exec "$0" "$@"`, CADRE, ...args], { encoding: 'utf8' });
+  const limited = (count, ...args) =>
+    spawnSync('sh', ['-c', `ulimit -n ${count}; exec "$0" "$@"`, CADRE, ...args], {
+      encoding: 'utf8',
+    });
   const enough = limited(256, 'eval', '(+ 1 2)');
   assert.equal(enough.stdout + enough.stderr, '=> 3\n');
   const doctor = limited(256, 'doctor');
@@ -116,9 +193,12 @@ test('256 descriptors are enough, as doctor says; with fewer the cause is told',
 });
 
 test('an installed tree may be moved', async () => {
-  const staged = path.join(directory, 'staged'), moved = path.join(directory, 'moved tree');
+  const staged = path.join(directory, 'staged'),
+    moved = path.join(directory, 'moved tree');
   execFileSync('meson', ['install', '-C', BUILD, '--no-rebuild', '--quiet', '--destdir', staged]);
-  const installed = execFileSync('find', [staged, '-path', '*/bin/cadre'], { encoding: 'utf8' }).trim();
+  const installed = execFileSync('find', [staged, '-path', '*/bin/cadre'], {
+    encoding: 'utf8',
+  }).trim();
   renameSync(path.resolve(installed, '../..'), moved);
   const program = path.join(moved, 'bin/cadre');
   const run = (...args) => execFileSync(program, args, { encoding: 'utf8' });
@@ -128,8 +208,18 @@ test('an installed tree may be moved', async () => {
 
 describe('cadre doctor', () => {
   rows([
-    [['doctor'], { match: /^ok +cadre[\s\S]*ok +sbcl[\s\S]*ok +evaluation +\(\+ 1 2 3\) => 6,[\s\S]*\n0 problems, \d+ notes?\n$/ }],
-    [['doctor'], { status: 1, match: /FAIL +sbcl +.*apt-get install sbcl[\s\S]*\n1 problem, \d+ notes?\n$/ }, { env: { PATH: '/nonexistent' } }],
+    [
+      ['doctor'],
+      {
+        match:
+          /^ok +cadre[\s\S]*ok +sbcl[\s\S]*ok +evaluation +\(\+ 1 2 3\) => 6,[\s\S]*\n0 problems, \d+ notes?\n$/,
+      },
+    ],
+    [
+      ['doctor'],
+      { status: 1, match: /FAIL +sbcl +.*apt-get install sbcl[\s\S]*\n1 problem, \d+ notes?\n$/ },
+      { env: { PATH: '/nonexistent' } },
+    ],
     [['doctor', '--help'], { has: 'usage: cadre doctor' }],
     [['doctor', 'extra'], { status: 2, stderr: /unexpected/ }],
     [['doctor', '--client', 'no-such-client'], { status: 2, stderr: /unknown client/ }],
@@ -140,12 +230,18 @@ describe('cadre doctor', () => {
     const program = path.join(folder, 'cadre');
     mkdirSync(folder);
     copyFileSync(CADRE, program);
-    const printed = (client) => execFileSync(program, ['doctor', '--client', client], { encoding: 'utf8' });
-    const words = execFileSync('sh', ['-c', `printf '%s\n' ${printed('claude-code').trim().split('\n').at(-1)}`], { encoding: 'utf8' });
+    const printed = (client) =>
+      execFileSync(program, ['doctor', '--client', client], { encoding: 'utf8' });
+    const words = execFileSync(
+      'sh',
+      ['-c', `printf '%s\n' ${printed('claude-code').trim().split('\n').at(-1)}`],
+      { encoding: 'utf8' },
+    );
     assert.deepEqual(words.split('\n').slice(-3), [program, 'serve', '']);
     for (const client of ['claude-desktop', 'cursor', 'vscode', 'gemini', 'opencode']) {
       const configuration = JSON.parse(printed(client).replace(/^.*\n/, ''));
-      const { command } = (configuration.mcpServers ?? configuration.servers ?? configuration.mcp).cadre;
+      const { command } = (configuration.mcpServers ?? configuration.servers ?? configuration.mcp)
+        .cadre;
       assert.equal([command].flat()[0], program, client);
     }
     assert.equal(JSON.parse(printed('codex').match(/^command = (.*)$/m)[1]), program);

@@ -30,14 +30,21 @@ describe('sockets', () => {
     await expect(`(port-of (setf *listener* (listener ${port})))`, `=> ${port}`);
   });
   test('also within one evaluation', async () => {
-    await expect(`(sb-bsd-sockets:socket-close *listener*) (port-of (setf *listener* (listener ${port})))`, `=> ${port}`);
+    await expect(
+      `(sb-bsd-sockets:socket-close *listener*) (port-of (setf *listener* (listener ${port})))`,
+      `=> ${port}`,
+    );
     await expect('(sb-bsd-sockets:socket-close *listener*)', '=> T');
   });
   test('also when it is closed because of an error, which stays frozen', async () => {
-    await expect(`(let ((it (listener ${port}))) (unwind-protect (error "no") (sb-bsd-sockets:socket-close it)))`,
-      { type: 'SIMPLE-ERROR' });
+    await expect(
+      `(let ((it (listener ${port}))) (unwind-protect (error "no") (sb-bsd-sockets:socket-close it)))`,
+      { type: 'SIMPLE-ERROR' },
+    );
     await expect(`(port-of (setf *listener* (listener ${port})))`, `=> ${port}`);
-    expectResult(await server.call('inspect-frame', { frame: 0, error: 1 }), { has: 'Frame 0: (ERROR "no")' });
+    expectResult(await server.call('inspect-frame', { frame: 0, error: 1 }), {
+      has: 'Frame 0: (ERROR "no")',
+    });
   });
   test('a state that is left by rollback or reset does not listen', async () => {
     await server.call('rollback-session', { steps: 1 });
@@ -58,13 +65,18 @@ describe('sockets', () => {
     await server.value(`(setf *far* (sb-bsd-sockets:socket-make-stream
                           (sb-bsd-sockets:socket-accept *listener*) :input t :output t))`);
     await expect('(sb-ext:exit :abort t)', { type: 'PROCESS-EXIT' });
-    await expect('(write-line "hello" *again*) (finish-output *again*) (read-line *far*)', { has: '=> "hello"' });
+    await expect('(write-line "hello" *again*) (finish-output *again*) (read-line *far*)', {
+      has: '=> "hello"',
+    });
   });
   test('one that was closed is dead after a rollback, and takes no new file for itself', async () => {
     await server.value('(close *again*)');
     await server.call('rollback-session', { steps: 1 });
     await expect('(read-line *again* nil :end)', { has: '=> :END' });
-    await expect(`(with-open-file (file "/dev/null") (/= (sb-sys:fd-stream-fd file) (sb-sys:fd-stream-fd *again*)))`, '=> T');
+    await expect(
+      `(with-open-file (file "/dev/null") (/= (sb-sys:fd-stream-fd file) (sb-sys:fd-stream-fd *again*)))`,
+      '=> T',
+    );
     await expect('(close *again*)', '=> T');
   });
 });
@@ -72,14 +84,26 @@ describe('sockets', () => {
 describe('pipes', () => {
   const server = useServer();
   test('a program sees the end of its input in a later evaluation', async () => {
-    await server.value('(defvar *cat* (run-program "/bin/cat" nil :input :stream :output :stream :wait nil))');
-    expectResult(await server.evaluate(
-      '(close (process-input *cat*)) (process-wait *cat*) (process-exit-code *cat*)', { timeout: 5 }), '=> 0');
+    await server.value(
+      '(defvar *cat* (run-program "/bin/cat" nil :input :stream :output :stream :wait nil))',
+    );
+    expectResult(
+      await server.evaluate(
+        '(close (process-input *cat*)) (process-wait *cat*) (process-exit-code *cat*)',
+        { timeout: 5 },
+      ),
+      '=> 0',
+    );
   });
   test('after an error, too', async () => {
-    expectResult(await server.evaluate(`(let ((cat (run-program "/bin/cat" nil :input :stream :wait nil)))
-      (unwind-protect (error "no") (close (process-input cat)) (process-wait cat)))`, { timeout: 5 }),
-    { type: 'SIMPLE-ERROR', lacks: '[Notice]' });
+    expectResult(
+      await server.evaluate(
+        `(let ((cat (run-program "/bin/cat" nil :input :stream :wait nil)))
+      (unwind-protect (error "no") (close (process-input cat)) (process-wait cat)))`,
+        { timeout: 5 },
+      ),
+      { type: 'SIMPLE-ERROR', lacks: '[Notice]' },
+    );
   });
 });
 
@@ -89,7 +113,9 @@ describe('threads', () => {
     await server.value('(defvar *sleeper* (sb-thread:make-thread (lambda () (sleep 100))))');
     await server.value('(+ 1 2)');
     await server.call('rollback-session', { steps: 1 });
-    expectResult(await server.evaluate('(sb-thread:join-thread *sleeper* :default :lost)', { timeout: 5 }),
-      '=> :LOST\n=> :ABORT');
+    expectResult(
+      await server.evaluate('(sb-thread:join-thread *sleeper* :default :lost)', { timeout: 5 }),
+      '=> :LOST\n=> :ABORT',
+    );
   });
 });

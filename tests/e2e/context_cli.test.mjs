@@ -1,7 +1,15 @@
 // The context domain on the command line.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { closeSync, existsSync, mkdirSync, openSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { errorCases, renderCases, warningCases } from './context_cases.mjs';
@@ -14,8 +22,14 @@ function newStore() {
   const directory = path.join(parent, `${stores++}`);
   mkdirSync(directory);
   const file = path.join(directory, 'context.db');
-  const run = (args, options = {}) => spawnSync(CADRE, ['context', ...args], { cwd: directory, encoding: 'utf8',
-    input: '', ...options, env: { ...process.env, CADRE_CONTEXT_DB: file, ...options.env } });
+  const run = (args, options = {}) =>
+    spawnSync(CADRE, ['context', ...args], {
+      cwd: directory,
+      encoding: 'utf8',
+      input: '',
+      ...options,
+      env: { ...process.env, CADRE_CONTEXT_DB: file, ...options.env },
+    });
   return { directory, file, run };
 }
 
@@ -24,13 +38,22 @@ function good(answer) {
   return answer.stdout;
 }
 
-const addArguments = ({ content, type, metadata, pinned }) => ['add', ...(type ? ['--type', type] : []),
-  ...(metadata !== undefined ? ['--meta-json', JSON.stringify(metadata)] : []), ...(pinned ? ['--pin'] : []),
-  '--', content];
+const addArguments = ({ content, type, metadata, pinned }) => [
+  'add',
+  ...(type ? ['--type', type] : []),
+  ...(metadata !== undefined ? ['--meta-json', JSON.stringify(metadata)] : []),
+  ...(pinned ? ['--pin'] : []),
+  '--',
+  content,
+];
 
-const renderArguments = ({ types, limit, max_chars: maxChars, style }) => ['render',
-  ...(types ? ['--types', types.join()] : []), ...(limit === undefined ? [] : ['--limit', `${limit}`]),
-  ...(maxChars ? ['--max-chars', `${maxChars}`] : []), ...(style ? ['--style', style] : [])];
+const renderArguments = ({ types, limit, max_chars: maxChars, style }) => [
+  'render',
+  ...(types ? ['--types', types.join()] : []),
+  ...(limit === undefined ? [] : ['--limit', `${limit}`]),
+  ...(maxChars ? ['--max-chars', `${maxChars}`] : []),
+  ...(style ? ['--style', style] : []),
+];
 
 describe('context on the command line: rendering', () => {
   for (const [name, items, parameters, document] of renderCases) {
@@ -52,8 +75,10 @@ describe('context on the command line: errors and warnings', () => {
     'render-context': renderArguments,
   };
   // Content that is no string, ids beside content and arguments longer than the system's limit cannot be typed.
-  const typed = errorCases.filter(([, tool, { content, id }]) =>
-    tool !== 'add-context' || (typeof content === 'string' && content.length < 100_000 && !id));
+  const typed = errorCases.filter(
+    ([, tool, { content, id }]) =>
+      tool !== 'add-context' || (typeof content === 'string' && content.length < 100_000 && !id),
+  );
   for (const [name, tool, parameters, code, message] of typed) {
     test(name, () => {
       const { run } = newStore();
@@ -61,8 +86,13 @@ describe('context on the command line: errors and warnings', () => {
       assert.equal(answer.status, 1);
       assert.equal(answer.stdout, '');
       assert.equal(answer.stderr, `cadre: ${code}: ${message}\n`);
-      const structured = JSON.parse(run([...commands[tool](parameters).slice(0, 1), '--json',
-        ...commands[tool](parameters).slice(1)]).stdout);
+      const structured = JSON.parse(
+        run([
+          ...commands[tool](parameters).slice(0, 1),
+          '--json',
+          ...commands[tool](parameters).slice(1),
+        ]).stdout,
+      );
       assert.deepEqual(structured, { ok: false, error: { code, message } });
     });
   }
@@ -71,8 +101,12 @@ describe('context on the command line: errors and warnings', () => {
       const { run } = newStore();
       const answer = run(addArguments({ content: 'x', metadata }));
       assert.equal(good(answer), 'ctx-1\n');
-      assert.equal(answer.stderr, expected
-        ? `Warning: metadata key "${expected[0]}" looks like "${expected[1]}"; kept as given\n` : '');
+      assert.equal(
+        answer.stderr,
+        expected
+          ? `Warning: metadata key "${expected[0]}" looks like "${expected[1]}"; kept as given\n`
+          : '',
+      );
     });
   }
 });
@@ -90,15 +124,34 @@ test('C2: files and ranges', () => {
   writeFileSync(path.join(directory, 'f.lisp'), 'l1\nl2\nl3\nl4\n');
   good(run(['add', '--file', 'f.lisp:2-3']));
   const item = (id) => JSON.parse(good(run(['show', id, '--json'])));
-  assert.deepEqual({ ...item('ctx-1'), timestamp: 0 }, { id: 'ctx-1', type: 'code', content: 'l2\nl3', timestamp: 0,
-    metadata: { filename: 'f.lisp', start_line: 2, end_line: 3 } });
+  assert.deepEqual(
+    { ...item('ctx-1'), timestamp: 0 },
+    {
+      id: 'ctx-1',
+      type: 'code',
+      content: 'l2\nl3',
+      timestamp: 0,
+      metadata: { filename: 'f.lisp', start_line: 2, end_line: 3 },
+    },
+  );
 
   good(run(['add', '--file', 'f.lisp']));
-  assert.deepEqual({ ...item('ctx-2'), timestamp: 0 }, { id: 'ctx-2', type: 'file', content: 'l1\nl2\nl3\nl4\n',
-    metadata: { filename: 'f.lisp' }, timestamp: 0 });
+  assert.deepEqual(
+    { ...item('ctx-2'), timestamp: 0 },
+    {
+      id: 'ctx-2',
+      type: 'file',
+      content: 'l1\nl2\nl3\nl4\n',
+      metadata: { filename: 'f.lisp' },
+      timestamp: 0,
+    },
+  );
 
   good(run(['add', '--file', 'f.lisp:4', '--type', 'text']));
-  assert.deepEqual([item('ctx-3').content, item('ctx-3').type, item('ctx-3').metadata.end_line], ['l4', 'text', 4]);
+  assert.deepEqual(
+    [item('ctx-3').content, item('ctx-3').type, item('ctx-3').metadata.end_line],
+    ['l4', 'text', 4],
+  );
 
   const clamped = run(['add', '--file', 'f.lisp:3-99', '--json']);
   assert.match(clamped.stderr, /^Warning: f\.lisp has 4 lines/);
@@ -112,7 +165,10 @@ test('C2: files and ranges', () => {
     assert.equal(answer.status, 1, range);
     assert.match(answer.stderr, /^cadre: invalid-argument: /);
   }
-  assert.match(run(['add', '--file', 'none.lisp']).stderr, /^cadre: invalid-argument: cannot open none\.lisp: No such file/);
+  assert.match(
+    run(['add', '--file', 'none.lisp']).stderr,
+    /^cadre: invalid-argument: cannot open none\.lisp: No such file/,
+  );
 
   writeFileSync(path.join(directory, 'f.lisp:2-3'), 'literal');
   good(run(['add', '--file', 'f.lisp:2-3']));
@@ -120,13 +176,19 @@ test('C2: files and ranges', () => {
 
   writeFileSync(path.join(directory, 'bad.bin'), Buffer.from([0x61, 0xff]));
   const bad = run(['add', '--file', 'bad.bin']);
-  assert.deepEqual([bad.status, bad.stderr], [1, 'cadre: invalid-content: bad.bin is not UTF-8 (byte 2)\n']);
+  assert.deepEqual(
+    [bad.status, bad.stderr],
+    [1, 'cadre: invalid-content: bad.bin is not UTF-8 (byte 2)\n'],
+  );
 });
 
 test('C3 and C4: an unknown id, an empty store', () => {
   const { run } = newStore();
   const answer = run(['rm', 'ctx-99']);
-  assert.deepEqual([answer.status, answer.stderr], [1, 'cadre: not-found: no context item ctx-99\n']);
+  assert.deepEqual(
+    [answer.status, answer.stderr],
+    [1, 'cadre: not-found: no context item ctx-99\n'],
+  );
   const empty = run(['render']);
   assert.deepEqual([empty.status, empty.stdout, empty.stderr], [0, '', '']);
 });
@@ -145,7 +207,10 @@ test('removing several, pinning, settings, eviction', () => {
   assert.equal(good(run(['unpin', 'ctx-4'])), 'Unpinned ctx-4.\n');
   const added = run(['add', 'x']);
   assert.deepEqual([added.stdout, added.stderr], ['ctx-5\n', 'Evicted ctx-4 (code): item 3\n']);
-  assert.equal(good(run(['list'])), '2 of 2 items\n- ctx-3 code [pinned] (6 characters): item 2\n- ctx-5 code (1 character): x\n');
+  assert.equal(
+    good(run(['list'])),
+    '2 of 2 items\n- ctx-3 code [pinned] (6 characters): item 2\n- ctx-5 code (1 character): x\n',
+  );
   assert.equal(good(run(['clear'])), 'Removed 1 item. Kept 1 pinned item.\n');
   assert.equal(good(run(['clear', '--all'])), 'Removed 1 item.\n');
   assert.equal(good(run(['list'])), 'No context items.\n');
@@ -154,30 +219,68 @@ test('removing several, pinning, settings, eviction', () => {
 
 test('metadata options', () => {
   const { run } = newStore();
-  good(run(['add', '--meta-json', '{"a":[1,{}],"start_line":1}', '--meta', 'start_line=5', '--meta', 'note=a=b', 'x']));
-  assert.deepEqual(JSON.parse(good(run(['show', 'ctx-1', '--json']))).metadata, { a: [1, {}], start_line: 5, note: 'a=b' });
-  assert.equal(run(['add', '--meta', 'start_line=x', 'y']).stderr,
-    'cadre: invalid-metadata: metadata.start_line must be an integer >= 1; got "x"\n');
-  const keys = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`k${(i * 7919) % 1000}`, i]));
+  good(
+    run([
+      'add',
+      '--meta-json',
+      '{"a":[1,{}],"start_line":1}',
+      '--meta',
+      'start_line=5',
+      '--meta',
+      'note=a=b',
+      'x',
+    ]),
+  );
+  assert.deepEqual(JSON.parse(good(run(['show', 'ctx-1', '--json']))).metadata, {
+    a: [1, {}],
+    start_line: 5,
+    note: 'a=b',
+  });
+  assert.equal(
+    run(['add', '--meta', 'start_line=x', 'y']).stderr,
+    'cadre: invalid-metadata: metadata.start_line must be an integer >= 1; got "x"\n',
+  );
+  const keys = Object.fromEntries(
+    Array.from({ length: 1000 }, (_, i) => [`k${(i * 7919) % 1000}`, i]),
+  );
   good(run(['add', '--meta-json', JSON.stringify(keys), 'x']));
-  assert.equal(JSON.stringify(JSON.parse(good(run(['show', 'ctx-2', '--json']))).metadata), JSON.stringify(keys));
+  assert.equal(
+    JSON.stringify(JSON.parse(good(run(['show', 'ctx-2', '--json']))).metadata),
+    JSON.stringify(keys),
+  );
 });
 
 test('large and invalid input', () => {
   const { run } = newStore();
-  assert.match(run(['add'], { input: 'x'.repeat(10_000_000) }).stderr,
-    /^cadre: too-large: content has 10000000 bytes; the limit max-content-bytes is 1048576\n$/);
+  assert.match(
+    run(['add'], { input: 'x'.repeat(10_000_000) }).stderr,
+    /^cadre: too-large: content has 10000000 bytes; the limit max-content-bytes is 1048576\n$/,
+  );
   const fits = 'é'.repeat(524_288);
   good(run(['add'], { input: fits }));
   assert.equal(run(['show', 'ctx-1'], { maxBuffer: 1 << 24 }).stdout, fits);
   const invalid = run(['add'], { input: Buffer.from([0x61, 0xc3]) });
-  assert.deepEqual([invalid.status, invalid.stderr], [1, 'cadre: invalid-content: content is not UTF-8 (byte 2)\n']);
+  assert.deepEqual(
+    [invalid.status, invalid.stderr],
+    [1, 'cadre: invalid-content: content is not UTF-8 (byte 2)\n'],
+  );
 });
 
 test('usage errors', () => {
   const { run } = newStore();
-  for (const args of [[], ['bogus'], ['add', '--bogus'], ['show'], ['rm'], ['add', 'a', 'b'], ['add', '--unpin', 'x'],
-    ['list', 'x'], ['add', '--meta', 'novalue', 'x'], ['set', 'max-items'], ['add', '--type']]) {
+  for (const args of [
+    [],
+    ['bogus'],
+    ['add', '--bogus'],
+    ['show'],
+    ['rm'],
+    ['add', 'a', 'b'],
+    ['add', '--unpin', 'x'],
+    ['list', 'x'],
+    ['add', '--meta', 'novalue', 'x'],
+    ['set', 'max-items'],
+    ['add', '--type'],
+  ]) {
     const answer = run(args);
     assert.equal(answer.status, 2, args.join(' '));
     assert.equal(answer.stdout, '');
@@ -190,21 +293,40 @@ test('usage errors', () => {
 test('an option of another command is refused, and nothing is done', () => {
   const { run } = newStore();
   good(run(['add', 'x']));
-  for (const args of [['clear', '--type', 'error'], ['clear', '--limit', '1'], ['list', '--type', 'code'], ['list', '--all'],
-    ['list', '--max-chars', '500'], ['render', '--pin'], ['show', '--types', 'code', 'ctx-1'], ['rm', '--all', 'ctx-1'],
-    ['pin', '--unpin', 'ctx-1'], ['set', '--limit', '1'], ['add', '--types', 'text', 'y'], ['add', '--id', 'ctx-1', '--pin', 'y'],
-    ['add', '--id', 'ctx-1', '--pin', '--type', 'text'], ['add', '--id', 'ctx-1', '--pin', '--file', 'f']]) {
+  for (const args of [
+    ['clear', '--type', 'error'],
+    ['clear', '--limit', '1'],
+    ['list', '--type', 'code'],
+    ['list', '--all'],
+    ['list', '--max-chars', '500'],
+    ['render', '--pin'],
+    ['show', '--types', 'code', 'ctx-1'],
+    ['rm', '--all', 'ctx-1'],
+    ['pin', '--unpin', 'ctx-1'],
+    ['set', '--limit', '1'],
+    ['add', '--types', 'text', 'y'],
+    ['add', '--id', 'ctx-1', '--pin', 'y'],
+    ['add', '--id', 'ctx-1', '--pin', '--type', 'text'],
+    ['add', '--id', 'ctx-1', '--pin', '--file', 'f'],
+  ]) {
     const answer = run(args);
     assert.equal(answer.status, 2, args.join(' '));
-    assert.match(answer.stderr, /^cadre context: .*(has no option --|--id takes --pin or --unpin only)/);
+    assert.match(
+      answer.stderr,
+      /^cadre context: .*(has no option --|--id takes --pin or --unpin only)/,
+    );
   }
   assert.equal(good(run(['list'])), '1 of 50 items\n- ctx-1 code (1 character): x\n');
 });
 
 test('with --json a failure is a structured result, whoever finds it', () => {
   const { run } = newStore();
-  for (const [args, code, options] of [[['show', 'ctx-1'], 'not-found'], [['add', '--file', 'missing'], 'invalid-argument'],
-    [['set', 'max-items', '0'], 'invalid-argument'], [['add'], 'invalid-content', { input: Buffer.from([255]) }]]) {
+  for (const [args, code, options] of [
+    [['show', 'ctx-1'], 'not-found'],
+    [['add', '--file', 'missing'], 'invalid-argument'],
+    [['set', 'max-items', '0'], 'invalid-argument'],
+    [['add'], 'invalid-content', { input: Buffer.from([255]) }],
+  ]) {
     const answer = run([...args, '--json'], options);
     assert.equal(answer.status, 1);
     const { ok, error } = JSON.parse(answer.stdout);
@@ -217,7 +339,14 @@ test('output that cannot be written is a failure, however long it is', () => {
   const { run } = newStore();
   good(run(['add', 'short']));
   good(run(['add'], { input: 'long '.repeat(50_000) }));
-  for (const args of [['add', 'x'], ['show', 'ctx-1'], ['show', 'ctx-2'], ['render'], ['list', '--json'], ['--help']]) {
+  for (const args of [
+    ['add', 'x'],
+    ['show', 'ctx-1'],
+    ['show', 'ctx-2'],
+    ['render'],
+    ['list', '--json'],
+    ['--help'],
+  ]) {
     const full = openSync('/dev/full', 'w');
     const answer = run(args, { stdio: ['ignore', full, 'pipe'] });
     closeSync(full);
@@ -245,12 +374,25 @@ test('where the store is', () => {
 test('a store that cannot be written to', (t) => {
   const { directory, file, run } = newStore();
   good(run(['add', 'x']));
-  const readOnly = ['-rm', 'sh', '-c', 'mount --bind -o ro "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"', directory];
-  if (spawnSync('unshare', [...readOnly, 'true']).status !== 0) return t.skip('needs user namespaces');
+  const readOnly = [
+    '-rm',
+    'sh',
+    '-c',
+    'mount --bind -o ro "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"',
+    directory,
+  ];
+  if (spawnSync('unshare', [...readOnly, 'true']).status !== 0)
+    return t.skip('needs user namespaces');
   for (const args of [['list'], ['add', 'y']]) {
-    const answer = spawnSync('unshare', [...readOnly, CADRE, 'context', ...args, '--context-db', file], { encoding: 'utf8', input: '' });
-    assert.deepEqual([answer.status, answer.stdout, answer.stderr],
-      [1, '', `cadre: store-unavailable: ${file}: cannot write to it: Read-only file system\n`]);
+    const answer = spawnSync(
+      'unshare',
+      [...readOnly, CADRE, 'context', ...args, '--context-db', file],
+      { encoding: 'utf8', input: '' },
+    );
+    assert.deepEqual(
+      [answer.status, answer.stdout, answer.stderr],
+      [1, '', `cadre: store-unavailable: ${file}: cannot write to it: Read-only file system\n`],
+    );
   }
   assert.equal(good(run(['show', 'ctx-1'])), 'x');
 });
@@ -259,7 +401,10 @@ test('the store through a link, and one whose name looks like a URI', () => {
   const { directory, run } = newStore();
   symlinkSync('target.db', path.join(directory, 'link.db'));
   good(run(['--context-db', 'link.db', 'add', 'x']));
-  assert.equal(good(run(['--context-db', 'target.db', 'list'])), '1 of 50 items\n- ctx-1 code (1 character): x\n');
+  assert.equal(
+    good(run(['--context-db', 'target.db', 'list'])),
+    '1 of 50 items\n- ctx-1 code (1 character): x\n',
+  );
   good(run(['--context-db', 'file:uri.db?mode=memory', 'add', 'x']));
   assert.equal(statSync(path.join(directory, 'file:uri.db?mode=memory')).mode & 0o777, 0o600);
   assert.ok(!existsSync(path.join(directory, 'uri.db')));
@@ -268,12 +413,24 @@ test('the store through a link, and one whose name looks like a URI', () => {
 
 test('processes side by side never share an id', async () => {
   const { file, run } = newStore();
-  const ids = await Promise.all(Array.from({ length: 40 }, (_, i) => new Promise((resolve, reject) => {
-    const child = spawn(CADRE, ['context', '--context-db', file, 'add', `${i}`], { stdio: ['ignore', 'pipe', 'inherit'] });
-    let text = '';
-    child.stdout.on('data', (data) => { text += data; });
-    child.on('close', (status) => (status === 0 ? resolve(text.trim()) : reject(new Error(`status ${status}`))));
-  })));
+  const ids = await Promise.all(
+    Array.from(
+      { length: 40 },
+      (_, i) =>
+        new Promise((resolve, reject) => {
+          const child = spawn(CADRE, ['context', '--context-db', file, 'add', `${i}`], {
+            stdio: ['ignore', 'pipe', 'inherit'],
+          });
+          let text = '';
+          child.stdout.on('data', (data) => {
+            text += data;
+          });
+          child.on('close', (status) =>
+            status === 0 ? resolve(text.trim()) : reject(new Error(`status ${status}`)),
+          );
+        }),
+    ),
+  );
   assert.equal(new Set(ids).size, 40);
   assert.equal(JSON.parse(good(run(['list', '--json']))).total, 40);
 });

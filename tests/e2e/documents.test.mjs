@@ -33,12 +33,24 @@ function newShell() {
   mkdirSync(bin);
   mkdirSync(work);
   symlinkSync(CADRE, path.join(bin, 'cadre'));
-  const env = { ...process.env, HOME: work, PATH: `${bin}:${process.env.PATH}`,
-    CADRE_CONTEXT_DB: path.join(directory, 'context.db') };
-  return (command) => spawnSync('sh', ['-c', `{ ${command}\n} 2>&1`], { cwd: work, env, encoding: 'utf8', input: '' });
+  const env = {
+    ...process.env,
+    HOME: work,
+    PATH: `${bin}:${process.env.PATH}`,
+    CADRE_CONTEXT_DB: path.join(directory, 'context.db'),
+  };
+  return (command) =>
+    spawnSync('sh', ['-c', `{ ${command}\n} 2>&1`], {
+      cwd: work,
+      env,
+      encoding: 'utf8',
+      input: '',
+    });
 }
 
-const documents = readdirSync(DOCS, { recursive: true }).filter((name) => name.endsWith('.md')).sort()
+const documents = readdirSync(DOCS, { recursive: true })
+  .filter((name) => name.endsWith('.md'))
+  .sort()
   .map((name) => path.join(DOCS, name));
 for (const document of [README, ...documents]) {
   const examples = consoleExamples(readFileSync(document, 'utf8'));
@@ -71,9 +83,15 @@ describe('reference/language.md', () => {
 
   test('has every builtin', () => {
     const { stdout } = spawnSync(CADRE, ['run', '--builtins'], { encoding: 'utf8' });
-    const builtins = stdout.trim().split('\n').map((line) => line.split(' ')[0]);
+    const builtins = stdout
+      .trim()
+      .split('\n')
+      .map((line) => line.split(' ')[0]);
     assert.ok(builtins.length > 200);
-    assert.deepEqual(builtins.filter((name) => !text.includes(`\`${name}\``)), []);
+    assert.deepEqual(
+      builtins.filter((name) => !text.includes(`\`${name}\``)),
+      [],
+    );
   });
 
   test('has every kind of failure', () => {
@@ -81,7 +99,10 @@ describe('reference/language.md', () => {
     const kinds = [...readFileSync(source, 'utf8').matchAll(/^ {4}X\(\w+, "(\w+)", "(\w+)"\)/gm)];
     assert.ok(kinds.length > 30);
     const names = kinds.flatMap(([, kind, reason]) => [kind, reason]);
-    assert.deepEqual(names.filter((name) => !text.includes(`\`${name}\``)), []);
+    assert.deepEqual(
+      names.filter((name) => !text.includes(`\`${name}\``)),
+      [],
+    );
   });
 });
 
@@ -91,16 +112,31 @@ describe('mcp.md', () => {
 
   test('has every tool with its arguments', async () => {
     const server = await Server.start();
-    const expected = new Map(server.tools.map(({ name, inputSchema }) => [name, Object.keys(inputSchema.properties ?? {})]));
+    const expected = new Map(
+      server.tools.map(({ name, inputSchema }) => [
+        name,
+        Object.keys(inputSchema.properties ?? {}),
+      ]),
+    );
     await server.stop();
-    const rows = text.slice(text.indexOf('## Tools'), text.indexOf('Resources: ')).split('\n').filter((line) => line.startsWith('| `'));
+    const rows = text
+      .slice(text.indexOf('## Tools'), text.indexOf('Resources: '))
+      .split('\n')
+      .filter((line) => line.startsWith('| `'));
     for (const [, tools, parameters] of rows.map((row) => row.split('|'))) {
       for (const tool of tools.split(',')) {
         const [name] = named(tool);
         const common = ['session', ...(/ T\b/.test(tool) ? ['timeout'] : [])];
         assert.ok(expected.has(name), `${name} is no tool`);
         if (!parameters.includes('](')) {
-          assert.deepEqual(named(parameters).sort(), expected.get(name).filter((parameter) => !common.includes(parameter)).sort(), name);
+          assert.deepEqual(
+            named(parameters).sort(),
+            expected
+              .get(name)
+              .filter((parameter) => !common.includes(parameter))
+              .sort(),
+            name,
+          );
         }
         expected.delete(name);
       }
@@ -110,8 +146,13 @@ describe('mcp.md', () => {
 
   test('has every option of cadre serve', () => {
     const { stdout } = spawnSync(CADRE, ['serve', '--help'], { encoding: 'utf8' });
-    const options = [...stdout.matchAll(/^ {2}(--[a-z-]+)/gm)].map((match) => match[1]).filter((option) => option !== '--help');
+    const options = [...stdout.matchAll(/^ {2}(--[a-z-]+)/gm)]
+      .map((match) => match[1])
+      .filter((option) => option !== '--help');
     assert.ok(options.length > 10);
-    assert.deepEqual(options.filter((option) => !text.includes(`\`${option}`)), []);
+    assert.deepEqual(
+      options.filter((option) => !text.includes(`\`${option}`)),
+      [],
+    );
   });
 });

@@ -9,7 +9,9 @@ function table(name, rows) {
   describe(name, () => {
     const server = useServer();
     for (const [code, expected, parameters] of rows) {
-      test(titleOf(code), async () => expectResult(await server.evaluate(code, parameters), expected));
+      test(titleOf(code), async () =>
+        expectResult(await server.evaluate(code, parameters), expected),
+      );
     }
   });
 }
@@ -42,25 +44,38 @@ table('definitions', [
   ['(defvar *counter* 0)', '=> *COUNTER*'],
   ['(incf *counter*) (incf *counter*) *counter*', '=> 2'],
   ['*counter*', '=> 2'],
-  [`(defmacro with-timing (&body body)
+  [
+    `(defmacro with-timing (&body body)
       (let ((start (gensym)))
         \`(let ((,start (get-internal-real-time)))
            (prog1 (progn ,@body)
              (format t "Time: ~,3f seconds~%"
-                     (/ (- (get-internal-real-time) ,start) internal-time-units-per-second))))))`, '=> WITH-TIMING'],
+                     (/ (- (get-internal-real-time) ,start) internal-time-units-per-second))))))`,
+    '=> WITH-TIMING',
+  ],
   ['(with-timing (sleep 0.1))', /^\[stdout\]\nTime: 0\.1\d\d seconds\n\n=> NIL$/],
   ['(defmacro twice (x) `(+ ,x ,x))', '=> TWICE'],
   ['(twice 21)', '=> 42'],
   ['(twice (square 3))', '=> 18'],
   [`(macroexpand-1 '(twice 5))`, '=> (+ 5 5)\n=> T'],
-  ['(defclass point () ((x :initarg :x :accessor point-x) (y :initarg :y :accessor point-y)))',
-    '=> #<STANDARD-CLASS COMMON-LISP-USER::POINT>'],
-  [`(let ((p (make-instance 'point :x 3 :y 4))) (sqrt (+ (expt (point-x p) 2) (expt (point-y p) 2))))`, '=> 5.0'],
+  [
+    '(defclass point () ((x :initarg :x :accessor point-x) (y :initarg :y :accessor point-y)))',
+    '=> #<STANDARD-CLASS COMMON-LISP-USER::POINT>',
+  ],
+  [
+    `(let ((p (make-instance 'point :x 3 :y 4))) (sqrt (+ (expt (point-x p) 2) (expt (point-y p) 2))))`,
+    '=> 5.0',
+  ],
   ['(incf *counter* (twice (square 2)))', '=> 10'],
-  ['(defun square (x) (+ x x))',
-    '[warnings]\nSTYLE-WARNING: redefining COMMON-LISP-USER::SQUARE in DEFUN\n\n=> SQUARE'],
+  [
+    '(defun square (x) (+ x x))',
+    '[warnings]\nSTYLE-WARNING: redefining COMMON-LISP-USER::SQUARE in DEFUN\n\n=> SQUARE',
+  ],
   ['(square 5)', '=> 10'],
-  [`(list (fboundp 'square) (boundp '*counter*) (macro-function 'twice) (find-class 'point nil))`, { lacks: 'NIL' }],
+  [
+    `(list (fboundp 'square) (boundp '*counter*) (macro-function 'twice) (find-class 'point nil))`,
+    { lacks: 'NIL' },
+  ],
 ]);
 
 // Output: [code, raw stdout, text]
@@ -86,12 +101,22 @@ describe('section bodies are trimmed, structured output is not', () => {
 const oneToHundred = Array.from({ length: 100 }, (_, i) => i).join(' ');
 
 table('output', [
-  ['(format *error-output* "Warning: something happened~%") :ok', '[stderr]\nWarning: something happened\n\n=> :OK'],
-  ['(format t "stdout line~%") (format *error-output* "stderr line~%") :done',
-    '[stdout]\nstdout line\n\n[stderr]\nstderr line\n\n=> :DONE'],
-  ['(warn "This is a warning") :completed', '[warnings]\nWARNING: This is a warning\n\n=> :COMPLETED'],
-  ['(format t "info~%") (format *error-output* "error~%") (warn "warning") :result',
-    '[stdout]\ninfo\n\n[stderr]\nerror\n\n[warnings]\nWARNING: warning\n\n=> :RESULT'],
+  [
+    '(format *error-output* "Warning: something happened~%") :ok',
+    '[stderr]\nWarning: something happened\n\n=> :OK',
+  ],
+  [
+    '(format t "stdout line~%") (format *error-output* "stderr line~%") :done',
+    '[stdout]\nstdout line\n\n[stderr]\nstderr line\n\n=> :DONE',
+  ],
+  [
+    '(warn "This is a warning") :completed',
+    '[warnings]\nWARNING: This is a warning\n\n=> :COMPLETED',
+  ],
+  [
+    '(format t "info~%") (format *error-output* "error~%") (warn "warning") :result',
+    '[stdout]\ninfo\n\n[stderr]\nerror\n\n[warnings]\nWARNING: warning\n\n=> :RESULT',
+  ],
   ['(dotimes (i 100) (princ i) (princ " ")) :done', `[stdout]\n${oneToHundred}\n\n=> :DONE`],
   ['(* 6 7)', '=> 42'],
 ]);
@@ -104,11 +129,17 @@ describe('limits of output', () => {
     await limit(100);
     const result = await server.evaluate('(dotimes (i 1000) (write-char #\\a))');
     assert.ok(result.text.length < 200, result.text);
-    expectResult(result, `[stdout]\n${'a'.repeat(75)}\n[truncated: 900 characters omitted; max-output 100]\n${'a'.repeat(25)}\n\n=> NIL`);
+    expectResult(
+      result,
+      `[stdout]\n${'a'.repeat(75)}\n[truncated: 900 characters omitted; max-output 100]\n${'a'.repeat(25)}\n\n=> NIL`,
+    );
     assert.equal(result.structured.omitted.stdout, 900);
   });
   test('exactly at the limit nothing is cut', async () => {
-    expectResult(await server.evaluate('(dotimes (i 100) (write-char #\\b))'), `[stdout]\n${'b'.repeat(100)}\n\n=> NIL`);
+    expectResult(
+      await server.evaluate('(dotimes (i 100) (write-char #\\b))'),
+      `[stdout]\n${'b'.repeat(100)}\n\n=> NIL`,
+    );
   });
   test('one over the limit', async () => {
     const { structured } = await server.evaluate('(dotimes (i 101) (write-char #\\b))');
@@ -116,34 +147,52 @@ describe('limits of output', () => {
   });
   test('the two streams have a limit each', async () => {
     const { text, structured } = await server.evaluate(
-      '(dotimes (i 150) (write-char #\\o) (write-char #\\e *error-output*)) (values)');
+      '(dotimes (i 150) (write-char #\\o) (write-char #\\e *error-output*)) (values)',
+    );
     assert.deepEqual([structured.omitted.stdout, structured.omitted.stderr], [50, 50]);
     assert.ok(text.includes('o'.repeat(75)) && text.includes('e'.repeat(75)), text);
   });
   test('characters are counted, not bytes', async () => {
-    const { text, structured } = await server.evaluate('(dotimes (i 150) (write-char (code-char 233))) (values)');
+    const { text, structured } = await server.evaluate(
+      '(dotimes (i 150) (write-char (code-char 233))) (values)',
+    );
     assert.equal(structured.omitted.stdout, 50);
     assert.ok(text.includes(`${'é'.repeat(75)}\n[truncated: 50 characters`), text);
   });
   test('values share one limit', async () => {
     const { text, structured } = await server.evaluate(
-      `(values (make-string 60 :initial-element #\\x) (make-string 60 :initial-element #\\y))`);
+      `(values (make-string 60 :initial-element #\\x) (make-string 60 :initial-element #\\y))`,
+    );
     assert.match(text, /truncated: (at least )?\d+ characters omitted; max-output 100\]$/);
-    assert.equal((text.match(/[xy]/g) ?? []).length - (text.match(/max-output/g) ?? []).length <= 100, true);
+    assert.equal(
+      (text.match(/[xy]/g) ?? []).length - (text.match(/max-output/g) ?? []).length <= 100,
+      true,
+    );
     assert.ok(structured.omitted.values > 0);
   });
   test('one of a thing is singular', async () => {
     await limit(1);
-    expectResult(await server.call('configure-limits', { timeout: 1, 'max-frames': 1 }), { has: ['timeout: 1 second\n', 'max-output: 1 character\n'] });
-    expectResult(await server.evaluate('12'), '=> 1\n[truncated: 1 character omitted; max-output 1]');
-    expectResult(await server.evaluate('(error "x")'), { ok: false, has: '\n... 1 more frame (get-backtrace)' });
+    expectResult(await server.call('configure-limits', { timeout: 1, 'max-frames': 1 }), {
+      has: ['timeout: 1 second\n', 'max-output: 1 character\n'],
+    });
+    expectResult(
+      await server.evaluate('12'),
+      '=> 1\n[truncated: 1 character omitted; max-output 1]',
+    );
+    expectResult(await server.evaluate('(error "x")'), {
+      ok: false,
+      has: '\n... 1 more frame (get-backtrace)',
+    });
     await server.evaluate('(');
     expectResult(await server.call('describe-last-error'), { has: 'Backtrace (top 1 frame):' });
     await server.call('configure-limits', { timeout: 30, 'max-frames': 20 });
   });
   test('back to the default', async () => {
     await limit(100000);
-    expectResult(await server.evaluate('(dotimes (i 1000) (write-char #\\a)) 1'), `[stdout]\n${'a'.repeat(1000)}\n\n=> 1`);
+    expectResult(
+      await server.evaluate('(dotimes (i 1000) (write-char #\\a)) 1'),
+      `[stdout]\n${'a'.repeat(1000)}\n\n=> 1`,
+    );
   });
 });
 
@@ -151,12 +200,21 @@ table('values', [
   ['(let ((l (list 1 2 3))) (setf (cdddr l) l) l)', '=> #1=(1 2 3 . #1#)'],
   ['(loop for i below 200 collect i)', { has: '...)', lacks: ' 101' }],
   ['(let ((l nil)) (dotimes (i 20) (setf l (list l))) l)', '=> ((((((((((#))))))))))'],
-  [`(defclass spiky () ())
+  [
+    `(defclass spiky () ())
     (defmethod print-object ((o spiky) s) (error "no print"))
-    (make-instance 'spiky)`, '=> #<unprintable SPIKY: SIMPLE-ERROR: no print>'],
+    (make-instance 'spiky)`,
+    '=> #<unprintable SPIKY: SIMPLE-ERROR: no print>',
+  ],
   // A part that cannot be printed does not hide the others.
-  [`(list 1 (make-instance 'spiky) (vector "two"))`, { match: /^=> \(1 #<error printing a SPIKY: #<SIMPLE-ERROR "no print" \S+>> #\("two"\)\)$/ }],
-  [`(vector (make-instance 'spiky) 3)`, { match: /^=> #\(#<error printing a SPIKY: #<SIMPLE-ERROR "no print" \S+>> 3\)$/ }],
+  [
+    `(list 1 (make-instance 'spiky) (vector "two"))`,
+    { match: /^=> \(1 #<error printing a SPIKY: #<SIMPLE-ERROR "no print" \S+>> #\("two"\)\)$/ },
+  ],
+  [
+    `(vector (make-instance 'spiky) 3)`,
+    { match: /^=> #\(#<error printing a SPIKY: #<SIMPLE-ERROR "no print" \S+>> 3\)$/ },
+  ],
   ['"a\nb"', '=> "a\nb"'],
   ['(setf *print-base* 16) 255', '=> FF'],
   ['(setf *print-base* 10) 255', '=> 255'],
@@ -179,12 +237,23 @@ table('REPL variables', [
 ]);
 
 table('reading form by form', [
-  ['(defpackage :one-call (:use :cl) (:export #:f)) (in-package :one-call) (defun f () 5) (in-package :cl-user) (one-call:f)', '=> 5'],
-  [`(set-macro-character #\\! (lambda (s c) (declare (ignore c)) (list 'quote (read s t nil t)))) !foo`, '=> FOO'],
+  [
+    '(defpackage :one-call (:use :cl) (:export #:f)) (in-package :one-call) (defun f () 5) (in-package :cl-user) (one-call:f)',
+    '=> 5',
+  ],
+  [
+    `(set-macro-character #\\! (lambda (s c) (declare (ignore c)) (list 'quote (read s t nil t)))) !foo`,
+    '=> FOO',
+  ],
   [`(set-macro-character #\\! nil) 1`, '=> 1'],
   ['#.(+ 1 2)', '=> 3'],
-  ['(defvar *kept* 1) (setf *kept* 2) (error "stop") (setf *kept* 3)',
-    { type: 'SIMPLE-ERROR', has: '(in form 3, line 1, column 35; the forms before it took effect)' }],
+  [
+    '(defvar *kept* 1) (setf *kept* 2) (error "stop") (setf *kept* 3)',
+    {
+      type: 'SIMPLE-ERROR',
+      has: '(in form 3, line 1, column 35; the forms before it took effect)',
+    },
+  ],
   ['*kept*', '=> 2'],
   ['(setf *kept* 4)\n(setf *kept* 5)\n(setf *kept* 6', { type: 'END-OF-FILE', code: 'reader' }],
   ['*kept*', '=> 5'],
@@ -199,12 +268,26 @@ table('the package argument', [
   ['(package-name *package*)', '=> "OTHER"', { package: 'other' }],
   ['(package-name *package*)', '=> "OTHER"', { package: 'OTHER' }],
   ['(package-name *package*)', '=> "COMMON-LISP-USER"'],
-  ['(in-package :cl) (defun common-lisp-user::here () 1)', { lacks: '[ERROR]' }, { package: 'other' }],
+  [
+    '(in-package :cl) (defun common-lisp-user::here () 1)',
+    { lacks: '[ERROR]' },
+    { package: 'other' },
+  ],
   ['(package-name *package*)', '=> "COMMON-LISP-USER"'],
-  ['(setf common-lisp-user::*seen* 1)', { type: 'PACKAGE-DOES-NOT-EXIST', code: 'unknown-package',
-    has: '[ERROR] PACKAGE-DOES-NOT-EXIST\nThe name "NO-SUCH" does not designate any package.' }, { package: 'NO-SUCH' }],
+  [
+    '(setf common-lisp-user::*seen* 1)',
+    {
+      type: 'PACKAGE-DOES-NOT-EXIST',
+      code: 'unknown-package',
+      has: '[ERROR] PACKAGE-DOES-NOT-EXIST\nThe name "NO-SUCH" does not designate any package.',
+    },
+    { package: 'NO-SUCH' },
+  ],
   [`(boundp '*seen*)`, '=> NIL'],
-  ['(defpackage :gone (:use :cl)) (in-package :gone) (cl:delete-package :gone)', { lacks: '[ERROR]' }],
+  [
+    '(defpackage :gone (:use :cl)) (in-package :gone) (cl:delete-package :gone)',
+    { lacks: '[ERROR]' },
+  ],
   ['(package-name *package*)', '=> "COMMON-LISP-USER"'],
 ]);
 
@@ -222,19 +305,32 @@ table('streams', [
   [`(sb-ext:run-program "/bin/echo" '("child") :output t) 1`, '[stdout]\nchild\n\n=> 1'],
   [`(sb-ext:run-program "/bin/sh" '("-c" "echo oops >&2") :error nil :output nil) 1`, '=> 1'],
   [`(sb-ext:run-program "/bin/sh" '("-c" "cat") :input t :output t) 1`, '=> 1'],
-  [`(sb-alien:alien-funcall (sb-alien:extern-alien "write" (function sb-alien:long sb-alien:int sb-alien:c-string sb-alien:long)) 1 "fd one" 6) :ok`,
-    '[stdout]\nfd one\n\n=> :OK'],
-  [`(sb-alien:alien-funcall (sb-alien:extern-alien "write" (function sb-alien:long sb-alien:int sb-alien:c-string sb-alien:long)) 2 "fd two" 6) :ok`,
-    '[stderr]\nfd two\n\n=> :OK'],
-  ['(sb-thread:join-thread (sb-thread:make-thread (lambda () (princ "from a thread") 5)))', '[stdout]\nfrom a thread\n\n=> 5'],
+  [
+    `(sb-alien:alien-funcall (sb-alien:extern-alien "write" (function sb-alien:long sb-alien:int sb-alien:c-string sb-alien:long)) 1 "fd one" 6) :ok`,
+    '[stdout]\nfd one\n\n=> :OK',
+  ],
+  [
+    `(sb-alien:alien-funcall (sb-alien:extern-alien "write" (function sb-alien:long sb-alien:int sb-alien:c-string sb-alien:long)) 2 "fd two" 6) :ok`,
+    '[stderr]\nfd two\n\n=> :OK',
+  ],
+  [
+    '(sb-thread:join-thread (sb-thread:make-thread (lambda () (princ "from a thread") 5)))',
+    '[stdout]\nfrom a thread\n\n=> 5',
+  ],
   ['(setf *standard-output* (make-broadcast-stream)) (princ "lost") 1', '=> 1'],
   ['(princ "again") 1', '[stdout]\nagain\n\n=> 1'],
   ['(close *standard-output*) 2', { has: '=> 2' }],
   ['(princ "still") 3', '[stdout]\nstill\n\n=> 3'],
   ['(princ (list (code-char 955) (code-char 128512))) 1', '[stdout]\n(λ 😀)\n\n=> 1'],
   ['(princ (code-char #xD800)) (princ (code-char 0)) 1', { has: '\uFFFD' }],
-  [`(sb-ext:run-program "/usr/bin/printf" '("a\\\\377b") :output t) 1`, '[stdout]\na\uFFFDb\n\n=> 1'],
-  [`(with-open-file (s "${path.join(directory, 'x.txt')}" :direction :output) (princ "file" s)) 1`, '=> 1'],
+  [
+    `(sb-ext:run-program "/usr/bin/printf" '("a\\\\377b") :output t) 1`,
+    '[stdout]\na\uFFFDb\n\n=> 1',
+  ],
+  [
+    `(with-open-file (s "${path.join(directory, 'x.txt')}" :direction :output) (princ "file" s)) 1`,
+    '=> 1',
+  ],
   [`(sb-thread:make-thread (lambda () (sleep 0.3) (format t "late~%"))) :started`, '=> :STARTED'],
   ['(sleep 0.6) :slept', '[stdout]\nlate\n\n=> :SLEPT'],
 ]);
@@ -242,7 +338,9 @@ table('streams', [
 describe('output between calls goes to the front of the next', () => {
   const server = useServer();
   test('thread', async () => {
-    await server.value('(sb-thread:make-thread (lambda () (sleep 0.2) (format t "between~%") (finish-output))) 1');
+    await server.value(
+      '(sb-thread:make-thread (lambda () (sleep 0.2) (format t "between~%") (finish-output))) 1',
+    );
     await new Promise((resolve) => setTimeout(resolve, 500));
     assert.equal(await server.value('(princ "now") 1'), '[stdout]\nbetween\nnow\n\n=> 1');
   });
@@ -252,13 +350,20 @@ describe('timing', () => {
   const server = useServer();
   test('capture-time adds one line below the values', async () => {
     const result = await server.evaluate('(values 1 2)', { 'capture-time': true });
-    assert.match(result.text, /^=> 1\n=> 2\n; Timing: [\d.]+ms real, [\d.]+ms run, [\d.]+ms GC, \d+ bytes consed$/);
+    assert.match(
+      result.text,
+      /^=> 1\n=> 2\n; Timing: [\d.]+ms real, [\d.]+ms run, [\d.]+ms GC, \d+ bytes consed$/,
+    );
   });
   test('timing is structured always, also after an error', async () => {
     for (const code of ['(sleep 0.05)', '(progn (sleep 0.05) (error "x"))']) {
       const { structured } = await server.evaluate(code);
-      assert.ok(structured.timing.real_us >= 50_000 && structured.timing.real_us < 5_000_000, JSON.stringify(structured.timing));
-      for (const name of ['run_us', 'gc_us', 'bytes', 'page_faults']) assert.ok(structured.timing[name] >= 0, name);
+      assert.ok(
+        structured.timing.real_us >= 50_000 && structured.timing.real_us < 5_000_000,
+        JSON.stringify(structured.timing),
+      );
+      for (const name of ['run_us', 'gc_us', 'bytes', 'page_faults'])
+        assert.ok(structured.timing[name] >= 0, name);
     }
   });
   test('evaluations are counted, the package is told', async () => {
@@ -292,10 +397,16 @@ describe('arguments', () => {
     });
   }
   test('code over 4 MiB is refused', async () => {
-    expectResult(await server.evaluate(`"${'x'.repeat(4 * 1024 * 1024)}"`), { code: 'invalid-argument', has: 'code is longer than 4 MiB' });
+    expectResult(await server.evaluate(`"${'x'.repeat(4 * 1024 * 1024)}"`), {
+      code: 'invalid-argument',
+      has: 'code is longer than 4 MiB',
+    });
     assert.equal(await server.value('1'), '=> 1');
   });
   test('code of 3 MiB is evaluated', async () => {
-    assert.equal(await server.value(`(length "${'x'.repeat(3 * 1024 * 1024)}")`), `=> ${3 * 1024 * 1024}`);
+    assert.equal(
+      await server.value(`(length "${'x'.repeat(3 * 1024 * 1024)}")`),
+      `=> ${3 * 1024 * 1024}`,
+    );
   });
 });

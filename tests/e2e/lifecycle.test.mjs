@@ -1,7 +1,15 @@
 // Concurrency, progress, cancellation, and how a server begins and ends.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { CADRE, eventually, expectResult, Server, sleep, temporaryDirectory, useServer } from './support.mjs';
+import {
+  CADRE,
+  eventually,
+  expectResult,
+  Server,
+  sleep,
+  temporaryDirectory,
+  useServer,
+} from './support.mjs';
 import { spawn } from 'node:child_process';
 import { mkdirSync, readdirSync } from 'node:fs';
 import path from 'node:path';
@@ -10,15 +18,30 @@ describe('order and concurrency', () => {
   const server = useServer();
   test('calls on one session run in order of arrival', async () => {
     await server.value('(defvar *order* nil)');
-    const answers = await Promise.all(Array.from({ length: 30 }, (_, i) => server.evaluate(`(progn (sleep ${i % 3 ? 0 : 0.02}) (push ${i} *order*) ${i})`)));
-    assert.deepEqual(answers.map(({ text }) => text), Array.from({ length: 30 }, (_, i) => `=> ${i}`));
-    assert.equal(await server.value('(equal (reverse *order*) (loop for i below 30 collect i))'), '=> T');
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, (_, i) =>
+        server.evaluate(`(progn (sleep ${i % 3 ? 0 : 0.02}) (push ${i} *order*) ${i})`),
+      ),
+    );
+    assert.deepEqual(
+      answers.map(({ text }) => text),
+      Array.from({ length: 30 }, (_, i) => `=> ${i}`),
+    );
+    assert.equal(
+      await server.value('(equal (reverse *order*) (loop for i below 30 collect i))'),
+      '=> T',
+    );
   });
   test('20 calls in 5 sessions, each right', async () => {
-    await Promise.all(Array.from({ length: 20 }, async (_, i) => {
-      const { structured } = await server.evaluate(`(progn (sleep ${(20 - i) / 200}) (* ${i} ${i}))`, { session: `p${i % 5}` });
-      assert.deepEqual(structured.values, [String(i * i)]);
-    }));
+    await Promise.all(
+      Array.from({ length: 20 }, async (_, i) => {
+        const { structured } = await server.evaluate(
+          `(progn (sleep ${(20 - i) / 200}) (* ${i} ${i}))`,
+          { session: `p${i % 5}` },
+        );
+        assert.deepEqual(structured.values, [String(i * i)]);
+      }),
+    );
   });
   test('tools that only read records never wait', async () => {
     const busy = server.evaluate('(sleep 1) 1');
@@ -41,10 +64,15 @@ describe('order and concurrency', () => {
   });
   test('a queue that is full answers busy', async () => {
     const busy = server.evaluate('(sleep 1) 1', { session: 'p0' });
-    const answers = await Promise.all(Array.from({ length: 70 }, () => server.evaluate('1', { session: 'p0' })));
+    const answers = await Promise.all(
+      Array.from({ length: 70 }, () => server.evaluate('1', { session: 'p0' })),
+    );
     await busy;
     const codes = answers.map(({ structured }) => structured.error?.code ?? 'ok');
-    assert.ok(codes.includes('busy') && codes.filter((code) => code === 'ok').length >= 60, JSON.stringify(codes));
+    assert.ok(
+      codes.includes('busy') && codes.filter((code) => code === 'ok').length >= 60,
+      JSON.stringify(codes),
+    );
   });
 });
 
@@ -63,11 +91,19 @@ describe('progress', () => {
   const server = useServer();
   test('elapsed time and the newest output of a long evaluation', async () => {
     const seen = [];
-    const { text } = await server.evaluate('(dotimes (i 25) (format t "line ~d~%" i) (finish-output) (sleep 0.1)) :done', {}, { onprogress: (progress) => seen.push(progress) });
+    const { text } = await server.evaluate(
+      '(dotimes (i 25) (format t "line ~d~%" i) (finish-output) (sleep 0.1)) :done',
+      {},
+      { onprogress: (progress) => seen.push(progress) },
+    );
     assert.ok(text.endsWith('=> :DONE'));
     assert.ok(seen.length >= 1, 'no progress arrived');
-    for (let i = 1; i < seen.length; i++) assert.ok(seen[i].progress > seen[i - 1].progress, JSON.stringify(seen));
-    assert.ok(seen.some((progress) => /line \d+/.test(progress.message ?? '')), JSON.stringify(seen));
+    for (let i = 1; i < seen.length; i++)
+      assert.ok(seen[i].progress > seen[i - 1].progress, JSON.stringify(seen));
+    assert.ok(
+      seen.some((progress) => /line \d+/.test(progress.message ?? '')),
+      JSON.stringify(seen),
+    );
   });
   test('none without a token', async () => {
     const before = server.transport.messages;
@@ -108,7 +144,13 @@ describe('cancellation', () => {
   test('in a copy', async () => {
     const controller = new AbortController();
     setTimeout(() => controller.abort('enough'), 200);
-    await assert.rejects(server.call('compile-form', { code: '(macrolet ((m () (loop))) (m))' }, { signal: controller.signal }));
+    await assert.rejects(
+      server.call(
+        'compile-form',
+        { code: '(macrolet ((m () (loop))) (m))' },
+        { signal: controller.signal },
+      ),
+    );
     assert.ok((await server.evaluate('*kept*')).text.endsWith('=> 42'));
   });
   test('nothing arrives late', async () => {
@@ -118,7 +160,12 @@ describe('cancellation', () => {
 });
 
 describe('beginning and end', () => {
-  for (const [sdk, era] of [['v1', 'legacy'], ['v2', 'legacy'], ['v2', 'auto'], ['v2', '2026-07-28']]) {
+  for (const [sdk, era] of [
+    ['v1', 'legacy'],
+    ['v2', 'legacy'],
+    ['v2', 'auto'],
+    ['v2', '2026-07-28'],
+  ]) {
     test(`${sdk} ${era}: evaluate, fail, EOF`, async () => {
       const server = await Server.start({ sdk, era });
       assert.equal(await server.value('(+ 1 2 3)'), '=> 6');
@@ -152,9 +199,18 @@ describe('beginning and end', () => {
     assert.ok(server.processes().length > 4, server.describeProcesses());
     process.kill(server.pid, 'SIGKILL');
     await server.ended;
-    const ours = () => server.processes().filter((pid) => !/sleep/.test(server.describeProcesses().split('\n').find((line) => line.startsWith(`${pid}:`)) ?? ''));
+    const ours = () =>
+      server.processes().filter(
+        (pid) =>
+          !/sleep/.test(
+            server
+              .describeProcesses()
+              .split('\n')
+              .find((line) => line.startsWith(`${pid}:`)) ?? '',
+          ),
+      );
     assert.ok(await eventually(() => ours().length === 0), server.describeProcesses());
-    for (const pid of server.processes()) process.kill(pid, 'SIGKILL');  // what user code started
+    for (const pid of server.processes()) process.kill(pid, 'SIGKILL'); // what user code started
   });
   test('the initialize answer does not wait for SBCL', async () => {
     const server = await Server.start({ env: { PATH: '/nonexistent' } });
@@ -171,7 +227,10 @@ describe('beginning and end', () => {
       expectResult(await server.call('configure-limits'), { match: /max-memory.*\b230\b/ });
       await server.stop();
       assert.deepEqual(readdirSync(odd), ['cadre']);
-      assert.equal(readdirSync(path.join(odd, 'cadre')).filter((name) => name.endsWith('.core')).length, 1);
+      assert.equal(
+        readdirSync(path.join(odd, 'cadre')).filter((name) => name.endsWith('.core')).length,
+        1,
+      );
     }
   });
   test('a core that is being built when the server ends: nobody builds on, and the next server is not hindered', async () => {
@@ -180,7 +239,10 @@ describe('beginning and end', () => {
     for (const end of ['kill', 'stop']) {
       const server = await start();
       const pending = server.evaluate('1').catch(() => {});
-      assert.ok(await eventually(() => server.describeProcesses().includes('build.lisp'), 10), server.describeProcesses());
+      assert.ok(
+        await eventually(() => server.describeProcesses().includes('build.lisp'), 10),
+        server.describeProcesses(),
+      );
       await server[end]();
       await pending;
     }
@@ -188,15 +250,22 @@ describe('beginning and end', () => {
     expectResult(await server.evaluate('(+ 1 2)'), '=> 3');
     await server.stop();
     const names = readdirSync(path.join(cache, 'cadre'));
-    assert.deepEqual(names.map((name) => name.replace(/^.*\.core/, '.core')).sort(), ['.core', '.core.lock']);
+    assert.deepEqual(names.map((name) => name.replace(/^.*\.core/, '.core')).sort(), [
+      '.core',
+      '.core.lock',
+    ]);
   });
   test('a client that vanishes without EOF of its own', async () => {
     const child = spawn(CADRE, ['serve'], { stdio: ['pipe', 'pipe', 'ignore'] });
-    child.stdin.write('{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}\n');
+    child.stdin.write(
+      '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}\n',
+    );
     await new Promise((resolve) => child.stdout.once('data', resolve));
     child.stdout.destroy();
     child.stdin.end();
-    const [status] = await new Promise((resolve) => child.on('exit', (...ending) => resolve(ending)));
+    const [status] = await new Promise((resolve) =>
+      child.on('exit', (...ending) => resolve(ending)),
+    );
     assert.equal(status, 0);
   });
 });

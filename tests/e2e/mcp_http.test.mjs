@@ -7,27 +7,57 @@ import http from 'node:http';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { FIXTURES, HttpServer, allEvents, call, events, initialize, request2024, request2026, sleep, within } from './mcp_support.mjs';
+import {
+  FIXTURES,
+  HttpServer,
+  allEvents,
+  call,
+  events,
+  initialize,
+  request2024,
+  request2026,
+  sleep,
+  within,
+} from './mcp_support.mjs';
 import { processorTicks } from './support.mjs';
 
 const discover = request2026(1, 'server/discover');
 const ping = (id) => request2024(id, 'ping');
 const code = async (response) => (await response.json()).error?.code;
-const request = (_server, lines, body = '') => [...lines, `Content-Length: ${Buffer.byteLength(body)}`, '', body].join('\r\n');
-const lines2026 = (host, more = []) => ['POST /mcp HTTP/1.1', `Host: ${host}`, 'Content-Type: application/json',
-  'Accept: application/json, text/event-stream', 'MCP-Protocol-Version: 2026-07-28', 'Mcp-Method: server/discover',
-  'Connection: close', ...more];
+const request = (_server, lines, body = '') =>
+  [...lines, `Content-Length: ${Buffer.byteLength(body)}`, '', body].join('\r\n');
+const lines2026 = (host, more = []) => [
+  'POST /mcp HTTP/1.1',
+  `Host: ${host}`,
+  'Content-Type: application/json',
+  'Accept: application/json, text/event-stream',
+  'MCP-Protocol-Version: 2026-07-28',
+  'Mcp-Method: server/discover',
+  'Connection: close',
+  ...more,
+];
 
 let server;
-before(async () => { server = await HttpServer.start(); });
+before(async () => {
+  server = await HttpServer.start();
+});
 after(() => server.stop());
 
 describe('who may ask', () => {
-  const status = (lines, body = JSON.stringify(discover)) => server.rawStatus(request(server, lines, body));
+  const status = (lines, body = JSON.stringify(discover)) =>
+    server.rawStatus(request(server, lines, body));
 
   for (const host of ['localhost', '127.0.0.1', '[::1]', 'LOCALHOST:1'])
     test(`Host ${host} is served`, async () => assert.equal(await status(lines2026(host)), 200));
-  for (const host of ['evil.example.com', 'localhost.evil.example.com', '127.0.0.1.nip.io', '', '10.0.0.1', '[::2]', 'localhost:x'])
+  for (const host of [
+    'evil.example.com',
+    'localhost.evil.example.com',
+    '127.0.0.1.nip.io',
+    '',
+    '10.0.0.1',
+    '[::2]',
+    'localhost:x',
+  ])
     test(`Host "${host}" is refused`, async () => assert.equal(await status(lines2026(host)), 403));
 
   test('Host must be there, once', async () => {
@@ -40,8 +70,14 @@ describe('who may ask', () => {
     assert.equal(await status(lines('http://localhost/mcp')), 200);
     assert.equal(await status(lines('http://evil.example.com/mcp')), 403);
   });
-  for (const [origin, expected] of [['http://localhost:3000', 200], ['https://127.0.0.1', 200], ['null', 403],
-    ['http://evil.example.com', 403], ['file://localhost', 403], ['http://localhost.evil.com', 403]])
+  for (const [origin, expected] of [
+    ['http://localhost:3000', 200],
+    ['https://127.0.0.1', 200],
+    ['null', 403],
+    ['http://evil.example.com', 403],
+    ['file://localhost', 403],
+    ['http://localhost.evil.com', 403],
+  ])
     test(`Origin ${origin}: ${expected}`, async () =>
       assert.equal(await status(lines2026('localhost', [`Origin: ${origin}`])), expected));
   test('a refusal is a JSON-RPC error without id', async () => {
@@ -55,24 +91,54 @@ describe('who may ask', () => {
 describe('form of the request', () => {
   test('paths and methods', async () => {
     const base = server.url.replace('/mcp', '');
-    for (const [method, target, expected] of [['GET', '/', 404], ['POST', '/mcp/', 404], ['GET', '/mcp', 405],
-      ['DELETE', '/mcp', 405], ['PUT', '/mcp', 405], ['OPTIONS', '/mcp', 405], ['HEAD', '/mcp', 405], ['PATCH', '/mcp', 405],
-      ['POST', '/healthz', 405], ['GET', '/healthz', 200], ['GET', '/metrics', 200]]) {
+    for (const [method, target, expected] of [
+      ['GET', '/', 404],
+      ['POST', '/mcp/', 404],
+      ['GET', '/mcp', 405],
+      ['DELETE', '/mcp', 405],
+      ['PUT', '/mcp', 405],
+      ['OPTIONS', '/mcp', 405],
+      ['HEAD', '/mcp', 405],
+      ['PATCH', '/mcp', 405],
+      ['POST', '/healthz', 405],
+      ['GET', '/healthz', 200],
+      ['GET', '/metrics', 200],
+    ]) {
       const response = await fetch(base + target, { method });
       assert.equal(response.status, expected, `${method} ${target}`);
-      if (expected === 405) assert.match(response.headers.get('allow'), target === '/mcp' ? /POST, GET, DELETE/ : /GET/);
+      if (expected === 405)
+        assert.match(
+          response.headers.get('allow'),
+          target === '/mcp' ? /POST, GET, DELETE/ : /GET/,
+        );
       assert.equal(response.headers.get('access-control-allow-origin'), null);
       await response.text();
     }
   });
   test('content types', async () => {
-    for (const [type, expected] of [['application/json', 200], ['application/json; charset=utf-8', 200], ['APPLICATION/JSON', 200],
-      ['text/plain', 415], ['application/jsonx', 415], ['application/x-www-form-urlencoded', 415]])
-      assert.equal((await server.post2026(discover, { 'Content-Type': type })).status, expected, type);
+    for (const [type, expected] of [
+      ['application/json', 200],
+      ['application/json; charset=utf-8', 200],
+      ['APPLICATION/JSON', 200],
+      ['text/plain', 415],
+      ['application/jsonx', 415],
+      ['application/x-www-form-urlencoded', 415],
+    ])
+      assert.equal(
+        (await server.post2026(discover, { 'Content-Type': type })).status,
+        expected,
+        type,
+      );
   });
   test('accept', async () => {
-    for (const [accept, expected] of [['*/*', 200], ['application/json, text/event-stream', 200],
-      ['text/event-stream;q=0.5, application/json', 200], ['application/json', 406], ['text/event-stream', 406], ['text/html', 406]])
+    for (const [accept, expected] of [
+      ['*/*', 200],
+      ['application/json, text/event-stream', 200],
+      ['text/event-stream;q=0.5, application/json', 200],
+      ['application/json', 406],
+      ['text/event-stream', 406],
+      ['text/html', 406],
+    ])
       assert.equal((await server.post2026(discover, { Accept: accept })).status, expected, accept);
   });
   test('bodies', async () => {
@@ -81,8 +147,17 @@ describe('form of the request', () => {
     assert.equal(await code(await server.post('5')), -32600);
     const big = `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"${'a'.repeat(8 << 20)}"}}`;
     const status = await new Promise((resolve, reject) => {
-      const r = http.request(server.url, { method: 'POST', headers: { 'Content-Type': 'application/json',
-        'Content-Length': big.length } }, (m) => { m.resume(); resolve(m.statusCode); });
+      const r = http.request(
+        server.url,
+        {
+          method: 'POST',
+          headers: { 'Content-Type': 'application/json', 'Content-Length': big.length },
+        },
+        (m) => {
+          m.resume();
+          resolve(m.statusCode);
+        },
+      );
       r.on('error', reject);
       r.end(big);
     });
@@ -90,24 +165,38 @@ describe('form of the request', () => {
   });
   test('chunked and slow bodies, Expect: 100-continue', async () => {
     const body = JSON.stringify(discover);
-    const chunks = body.match(/.{1,20}/gs).map((c) => `${c.length.toString(16)}\r\n${c}\r\n`).join('') + '0\r\n\r\n';
+    const chunks =
+      body
+        .match(/.{1,20}/gs)
+        .map((c) => `${c.length.toString(16)}\r\n${c}\r\n`)
+        .join('') + '0\r\n\r\n';
     const lines = lines2026('localhost', ['Transfer-Encoding: chunked']);
     assert.equal(await server.rawStatus([...lines, '', chunks].join('\r\n')), 200);
     const text = await new Promise((resolve) => {
       let received = '';
       const socket = net.connect(server.port, '127.0.0.1', async () => {
         const whole = request(server, lines2026('localhost'), body);
-        for (let i = 0; i < whole.length; i += 40) { socket.write(whole.slice(i, i + 40)); await sleep(3); }
+        for (let i = 0; i < whole.length; i += 40) {
+          socket.write(whole.slice(i, i + 40));
+          await sleep(3);
+        }
       });
-      socket.on('data', (d) => { received += d; });
+      socket.on('data', (d) => {
+        received += d;
+      });
       socket.on('close', () => resolve(received));
     });
     assert.match(text, /^HTTP\/1\.1 200/);
-    const [head] = request(server, lines2026('localhost', ['Expect: 100-continue']), body).split(body);
+    const [head] = request(server, lines2026('localhost', ['Expect: 100-continue']), body).split(
+      body,
+    );
     const expected = await new Promise((resolve) => {
       let received = '';
       const socket = net.connect(server.port, '127.0.0.1', () => socket.write(head));
-      socket.on('data', (d) => { if (!received) socket.write(body); received += d; });
+      socket.on('data', (d) => {
+        if (!received) socket.write(body);
+        received += d;
+      });
       socket.on('close', () => resolve(received));
     });
     assert.match(expected, /^HTTP\/1\.1 100[\s\S]*HTTP\/1\.1 200/);
@@ -121,44 +210,102 @@ describe('form of the request', () => {
       assert.equal(text.match(/HTTP\/1\.1/g).length, 1);
       assert.ok(performance.now() - start < 3000);
     }
-    assert.match(await server.raw([...lines2026('localhost', ['Content-Length: 5', 'Expect: magic']), '', ''].join('\r\n')), /^HTTP\/1\.1 417/);
+    assert.match(
+      await server.raw(
+        [...lines2026('localhost', ['Content-Length: 5', 'Expect: magic']), '', ''].join('\r\n'),
+      ),
+      /^HTTP\/1\.1 417/,
+    );
     assert.equal((await server.post2026(discover)).status, 200);
   });
   test('what others would read differently is refused', async () => {
     const body = JSON.stringify(discover);
-    for (const length of [`+${body.length}`, `0x${body.length.toString(16)}`, `${body.length} `.repeat(2), ''])
-      assert.equal(await server.rawStatus([...lines2026('localhost', [`Content-Length: ${length}`]), '', body].join('\r\n')), 400, length);
+    for (const length of [
+      `+${body.length}`,
+      `0x${body.length.toString(16)}`,
+      `${body.length} `.repeat(2),
+      '',
+    ])
+      assert.equal(
+        await server.rawStatus(
+          [...lines2026('localhost', [`Content-Length: ${length}`]), '', body].join('\r\n'),
+        ),
+        400,
+        length,
+      );
     assert.equal(await server.rawStatus(request(server, lines2026('localhost\0evil'), body)), 400);
   });
   test('smuggling is refused', async () => {
     const body = JSON.stringify(discover);
     const lines = lines2026('localhost');
-    for (const more of [['Transfer-Encoding: chunked', `Content-Length: ${body.length}`],
-      [`Content-Length: ${body.length}`, 'Content-Length: 5'], [`Content-Length : ${body.length}`]])
-      assert.equal(await server.rawStatus([...lines, ...more, '', body].join('\r\n')), 400, more[0]);
+    for (const more of [
+      ['Transfer-Encoding: chunked', `Content-Length: ${body.length}`],
+      [`Content-Length: ${body.length}`, 'Content-Length: 5'],
+      [`Content-Length : ${body.length}`],
+    ])
+      assert.equal(
+        await server.rawStatus([...lines, ...more, '', body].join('\r\n')),
+        400,
+        more[0],
+      );
     const inner = 'GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n';
-    for (const [method, more] of [['GET', `Content-Length: ${inner.length}`], ['DELETE', `Content-Length: ${inner.length}`],
-      ['GET', 'Transfer-Encoding: chunked'], ['POST', 'Transfer-Encoding: gzip, chunked'], ['POST', 'Transfer-Encoding: xchunked']]) {
-      const text = await server.raw([`${method} /mcp HTTP/1.1`, 'Host: localhost', more, '', inner].join('\r\n'), 500);
+    for (const [method, more] of [
+      ['GET', `Content-Length: ${inner.length}`],
+      ['DELETE', `Content-Length: ${inner.length}`],
+      ['GET', 'Transfer-Encoding: chunked'],
+      ['POST', 'Transfer-Encoding: gzip, chunked'],
+      ['POST', 'Transfer-Encoding: xchunked'],
+    ]) {
+      const text = await server.raw(
+        [`${method} /mcp HTTP/1.1`, 'Host: localhost', more, '', inner].join('\r\n'),
+        500,
+      );
       assert.match(text, /^HTTP\/1\.1 4(00|13)/, `${method} ${more}: ${text}`);
       assert.equal(text.match(/HTTP\/1\.1/g).length, 1, `${method} ${more}: ${text}`);
     }
   });
   test('too many and too large headers are refused', async () => {
     const many = Array.from({ length: 101 }, (_, i) => `X-${i}: 1`);
-    assert.equal(await server.rawStatus(request(server, lines2026('localhost', many), JSON.stringify(discover))), 431);
-    const status = await server.rawStatus(request(server, lines2026('localhost', [`X: ${'a'.repeat(40 << 10)}`]), '{}'));
+    assert.equal(
+      await server.rawStatus(
+        request(server, lines2026('localhost', many), JSON.stringify(discover)),
+      ),
+      431,
+    );
+    const status = await server.rawStatus(
+      request(server, lines2026('localhost', [`X: ${'a'.repeat(40 << 10)}`]), '{}'),
+    );
     assert.equal(status, 431);
   });
   test('pipelined requests are answered in order, also while the first one runs', async () => {
-    const one = (id) => { const body = JSON.stringify(call(request2026, id, 'slow_compute', { seconds: 0.2, label: id }));
-      return request(server, [...lines2026('localhost').filter((l) => !/^(Mcp-Method|Connection)/.test(l)),
-        'Mcp-Method: tools/call', 'Mcp-Name: slow_compute'], body); };
+    const one = (id) => {
+      const body = JSON.stringify(
+        call(request2026, id, 'slow_compute', { seconds: 0.2, label: id }),
+      );
+      return request(
+        server,
+        [
+          ...lines2026('localhost').filter((l) => !/^(Mcp-Method|Connection)/.test(l)),
+          'Mcp-Method: tools/call',
+          'Mcp-Name: slow_compute',
+        ],
+        body,
+      );
+    };
     const text = await server.raw(one('a') + one('b') + one('c'), 2000);
-    assert.deepEqual([...text.matchAll(/Computed: (\w)/g)].map((m) => m[1]), ['a', 'b', 'c']);
+    assert.deepEqual(
+      [...text.matchAll(/Computed: (\w)/g)].map((m) => m[1]),
+      ['a', 'b', 'c'],
+    );
   });
   test('binary rubbish does no harm', async () => {
-    for (const text of ['\0\0\0\0\r\n\r\n', 'GET\r\n\r\n', 'GET / HTTP/9.9\r\n\r\n', '\x16\x03\x01\x02\x00\x01\x00', 'POST /mcp HTTP/1.1\r\nHost'])
+    for (const text of [
+      '\0\0\0\0\r\n\r\n',
+      'GET\r\n\r\n',
+      'GET / HTTP/9.9\r\n\r\n',
+      '\x16\x03\x01\x02\x00\x01\x00',
+      'POST /mcp HTTP/1.1\r\nHost',
+    ])
       await server.raw(text, 200);
     assert.equal((await server.post2026(discover)).status, 200);
   });
@@ -179,54 +326,110 @@ describe('headers and statuses of 2026', () => {
     await status(400, -32020, server.post2026(greet, { 'MCP-Protocol-Version': '2025-11-25' }));
     await status(400, -32020, server.post(greet));
     assert.equal((await server.post2026(greet, { 'Mcp-Name': '  greet\t' })).status, 200);
-    assert.equal((await server.post2026(greet, { 'Mcp-Name': `=?base64?${Buffer.from('greet').toString('base64')}?=` })).status, 200);
+    assert.equal(
+      (
+        await server.post2026(greet, {
+          'Mcp-Name': `=?base64?${Buffer.from('greet').toString('base64')}?=`,
+        })
+      ).status,
+      200,
+    );
     await status(400, -32020, server.post2026(greet, { 'Mcp-Name': '=?base64?Z3JlZXQ?=' }));
   });
   test('a repeated header is refused', async () => {
     const body = JSON.stringify(discover);
-    assert.equal(await server.rawStatus(request(server, lines2026('localhost', ['Mcp-Method: server/discover']), body)), 400);
+    assert.equal(
+      await server.rawStatus(
+        request(server, lines2026('localhost', ['Mcp-Method: server/discover']), body),
+      ),
+      400,
+    );
   });
   test('Mcp-Param follows its argument', async () => {
     const region = call(request2026, 1, 'test_x_mcp_header', { region: 'eu' });
     await status(400, -32020, server.post2026(region));
     await status(400, -32020, server.post2026(region, { 'Mcp-Param-Region': 'us' }));
-    assert.equal((await (await server.post2026(region, { 'Mcp-Param-Region': 'eu' })).json()).result.content[0].text, 'eu');
+    assert.equal(
+      (await (await server.post2026(region, { 'Mcp-Param-Region': 'eu' })).json()).result.content[0]
+        .text,
+      'eu',
+    );
   });
   test('versions and metadata', async () => {
-    const old = request2026(1, 'tools/list', {}, { 'io.modelcontextprotocol/protocolVersion': 'v9' });
-    await status(400, -32022, server.post(old, { 'MCP-Protocol-Version': 'v9', 'Mcp-Method': 'tools/list' }));
-    await status(400, -32602, server.post(request2024(1, 'tools/list'), { 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'tools/list' }));
-    await status(400, -32020, server.post(initialize('2025-11-25'), { 'MCP-Protocol-Version': '2026-07-28' }));
-    await status(400, -32600, server.post({ jsonrpc: '2.0', id: 1, result: {} }, { 'MCP-Protocol-Version': '2026-07-28' }));
+    const old = request2026(
+      1,
+      'tools/list',
+      {},
+      { 'io.modelcontextprotocol/protocolVersion': 'v9' },
+    );
+    await status(
+      400,
+      -32022,
+      server.post(old, { 'MCP-Protocol-Version': 'v9', 'Mcp-Method': 'tools/list' }),
+    );
+    await status(
+      400,
+      -32602,
+      server.post(request2024(1, 'tools/list'), {
+        'MCP-Protocol-Version': '2026-07-28',
+        'Mcp-Method': 'tools/list',
+      }),
+    );
+    await status(
+      400,
+      -32020,
+      server.post(initialize('2025-11-25'), { 'MCP-Protocol-Version': '2026-07-28' }),
+    );
+    await status(
+      400,
+      -32600,
+      server.post({ jsonrpc: '2.0', id: 1, result: {} }, { 'MCP-Protocol-Version': '2026-07-28' }),
+    );
   });
   test('methods and capabilities', async () => {
     await status(404, -32601, server.post2026(request2026(1, 'nope')));
     await status(404, -32601, server.post2026(request2026(1, 'ping')));
     await status(400, -32021, server.post2026(call(request2026, 1, 'test_missing_capability')));
     await status(200, -32602, server.post2026(call(request2026, 1, 'unknown_tool')));
-    assert.equal((await server.post2026({ jsonrpc: '2.0', method: 'notifications/x', params: {} })).status, 202);
+    assert.equal(
+      (await server.post2026({ jsonrpc: '2.0', method: 'notifications/x', params: {} })).status,
+      202,
+    );
   });
   test('JSON for a silent call, SSE for one that talks', async () => {
     const silent = await server.post2026(call(request2026, 1, 'test_simple_text'));
     assert.equal(silent.headers.get('content-type'), 'application/json');
     assert.equal((await silent.json()).result.resultType, 'complete');
-    const talking = await server.post2026(call(request2026, 2, 'test_tool_with_progress', {}, { progressToken: 't' }));
+    const talking = await server.post2026(
+      call(request2026, 2, 'test_tool_with_progress', {}, { progressToken: 't' }),
+    );
     assert.equal(talking.headers.get('content-type'), 'text/event-stream');
     const list = await allEvents(talking);
-    assert.deepEqual(list.map((e) => e.message.params?.progress ?? 'end'), [0, 50, 100, 'end']);
+    assert.deepEqual(
+      list.map((e) => e.message.params?.progress ?? 'end'),
+      [0, 50, 100, 'end'],
+    );
     assert.ok(list.every((e) => e.id === undefined));
   });
   test('after five seconds the answer becomes a stream', async () => {
-    const response = await server.post2026(call(request2026, 1, 'slow_compute', { seconds: 5.5, label: 'late' }));
+    const response = await server.post2026(
+      call(request2026, 1, 'slow_compute', { seconds: 5.5, label: 'late' }),
+    );
     assert.equal(response.headers.get('content-type'), 'text/event-stream');
     assert.match((await allEvents(response)).at(-1).message.result.content[0].text, /late/);
   });
   test('a client that leaves cancels its call, before and after headers', async () => {
-    const running = async () => +(await (await fetch(server.url.replace('/mcp', '/metrics'))).text())
-      .match(/mcp_calls_active (\d+)/)[1];
+    const running = async () =>
+      +(await (await fetch(server.url.replace('/mcp', '/metrics'))).text()).match(
+        /mcp_calls_active (\d+)/,
+      )[1];
     const base = await running();
     const abort = new AbortController();
-    const waiting = server.post2026(call(request2026, 1, 'slow_compute', { seconds: 60 }), {}, { signal: abort.signal });
+    const waiting = server.post2026(
+      call(request2026, 1, 'slow_compute', { seconds: 60 }),
+      {},
+      { signal: abort.signal },
+    );
     await sleep(150);
     assert.equal(await running(), base + 1);
     abort.abort();
@@ -235,24 +438,49 @@ describe('headers and statuses of 2026', () => {
     assert.equal(await running(), base);
   });
   test('subscriptions/listen: only what exists is agreed, and only what is well formed', async () => {
-    const listen = (notifications, options) => server.post2026(request2026('sub', 'subscriptions/listen', { notifications }), {}, options);
+    const listen = (notifications, options) =>
+      server.post2026(request2026('sub', 'subscriptions/listen', { notifications }), {}, options);
     const abort = new AbortController();
-    const stream = events(await listen({ resourceSubscriptions: ['zzz', 'test://watched-resource', 'test://template/1/data'] }, { signal: abort.signal }));
+    const stream = events(
+      await listen(
+        { resourceSubscriptions: ['zzz', 'test://watched-resource', 'test://template/1/data'] },
+        { signal: abort.signal },
+      ),
+    );
     const first = (await within(2000, stream.next(), 'event')).value.message;
-    assert.deepEqual(first.params.notifications, { resourceSubscriptions: ['test://watched-resource', 'test://template/1/data'] });
+    assert.deepEqual(first.params.notifications, {
+      resourceSubscriptions: ['test://watched-resource', 'test://template/1/data'],
+    });
     abort.abort();
-    for (const wrong of [{ resourceSubscriptions: 5 }, { resourceSubscriptions: [5] }, { taskIds: 'x' }, { toolsListChanged: 'yes' }])
+    for (const wrong of [
+      { resourceSubscriptions: 5 },
+      { resourceSubscriptions: [5] },
+      { taskIds: 'x' },
+      { toolsListChanged: 'yes' },
+    ])
       assert.equal(await code(await listen(wrong)), -32602, JSON.stringify(wrong));
   });
   test('subscriptions/listen: acknowledged first, then only what was asked for', async () => {
     const abort = new AbortController();
-    const stream = await server.post2026(request2026('sub', 'subscriptions/listen',
-      { notifications: { toolsListChanged: true, resourceSubscriptions: ['test://watched-resource'], other: true } }), {}, { signal: abort.signal });
+    const stream = await server.post2026(
+      request2026('sub', 'subscriptions/listen', {
+        notifications: {
+          toolsListChanged: true,
+          resourceSubscriptions: ['test://watched-resource'],
+          other: true,
+        },
+      }),
+      {},
+      { signal: abort.signal },
+    );
     const list = events(stream);
     const next = async () => (await within(2000, list.next(), 'event')).value.message;
     const first = await next();
     assert.equal(first.method, 'notifications/subscriptions/acknowledged');
-    assert.deepEqual(first.params.notifications, { toolsListChanged: true, resourceSubscriptions: ['test://watched-resource'] });
+    assert.deepEqual(first.params.notifications, {
+      toolsListChanged: true,
+      resourceSubscriptions: ['test://watched-resource'],
+    });
     await (await server.post2026(call(request2026, 1, 'test_trigger_prompt_change'))).json();
     await (await server.post2026(call(request2026, 2, 'test_trigger_tool_change'))).json();
     await (await server.post2026(call(request2026, 3, 'touch_resource'))).json();
@@ -268,7 +496,8 @@ describe('headers and statuses of 2026', () => {
 describe('requestState', () => {
   const tool = 'test_input_required_result_request_state';
   const capable = { 'io.modelcontextprotocol/clientCapabilities': { elicitation: {} } };
-  const ask = async (params, id = 1) => (await server.post2026(request2026(id, 'tools/call', params, capable))).json();
+  const ask = async (params, id = 1) =>
+    (await server.post2026(request2026(id, 'tools/call', params, capable))).json();
   const answers = { confirm: { action: 'accept', content: { ok: true } } };
   const fresh = async () => (await ask({ name: tool, arguments: {} })).result.requestState;
 
@@ -282,10 +511,28 @@ describe('requestState', () => {
     const other = await ask({ name: 'test_input_required_result_tampered_state', arguments: {} });
     const state = await fresh();
     const [payload, mac] = state.split('.');
-    const forged = Buffer.from(Buffer.from(payload, 'base64url').toString().replace('"turn":1', '"turn":2')).toString('base64url');
-    for (const requestState of [other.result.requestState, state.slice(0, -3), state + 'x', `${payload}.`, payload,
-      `${forged}.${mac}`, '', '.', 'x.y', 5, null])
-      assert.equal((await ask({ name: tool, arguments: {}, inputResponses: answers, requestState })).error?.code, -32602, `${requestState}`);
+    const forged = Buffer.from(
+      Buffer.from(payload, 'base64url').toString().replace('"turn":1', '"turn":2'),
+    ).toString('base64url');
+    for (const requestState of [
+      other.result.requestState,
+      state.slice(0, -3),
+      state + 'x',
+      `${payload}.`,
+      payload,
+      `${forged}.${mac}`,
+      '',
+      '.',
+      'x.y',
+      5,
+      null,
+    ])
+      assert.equal(
+        (await ask({ name: tool, arguments: {}, inputResponses: answers, requestState })).error
+          ?.code,
+        -32602,
+        `${requestState}`,
+      );
   });
   test('answers must be objects', async () => {
     for (const inputResponses of [null, [], 5, { confirm: 5 }, { other: null }])
@@ -295,11 +542,18 @@ describe('requestState', () => {
 
 describe('sessions of 2024', () => {
   test('life of a session', async () => {
-    for (const [headers, status] of [[{}, 400], [{ 'Mcp-Session-Id': 'f'.repeat(32) }, 404]]) {
+    for (const [headers, status] of [
+      [{}, 400],
+      [{ 'Mcp-Session-Id': 'f'.repeat(32) }, 404],
+    ]) {
       const refusal = await server.post(ping('mine'), headers);
       assert.equal(refusal.status, status);
       assert.equal((await refusal.json()).id, 'mine');
-      assert.equal((await (await server.post({ jsonrpc: '2.0', method: 'notifications/x' }, headers)).json()).id, null);
+      assert.equal(
+        (await (await server.post({ jsonrpc: '2.0', method: 'notifications/x' }, headers)).json())
+          .id,
+        null,
+      );
     }
     const opened = await server.post(initialize('2025-11-25'));
     assert.match(opened.headers.get('mcp-session-id'), /^[0-9a-f]{32}$/);
@@ -309,8 +563,14 @@ describe('sessions of 2024', () => {
     assert.deepEqual((await (await server.post(ping(1), headers)).json()).result, {});
     const again = await server.post(initialize('2025-11-25'), headers);
     assert.equal(again.status, 400);
-    assert.equal((await server.post({ jsonrpc: '2.0', id: 'nobody', result: {} }, headers)).status, 202);
-    assert.equal((await server.post(ping(1), { ...headers, 'MCP-Protocol-Version': '2024-11-05' })).status, 200);
+    assert.equal(
+      (await server.post({ jsonrpc: '2.0', id: 'nobody', result: {} }, headers)).status,
+      202,
+    );
+    assert.equal(
+      (await server.post(ping(1), { ...headers, 'MCP-Protocol-Version': '2024-11-05' })).status,
+      200,
+    );
     assert.equal((await fetch(server.url, { method: 'DELETE', headers })).status, 204);
     assert.equal((await server.post(ping(1), headers)).status, 404);
     assert.equal((await fetch(server.url, { method: 'DELETE', headers })).status, 404);
@@ -320,28 +580,54 @@ describe('sessions of 2024', () => {
     const headers = await server.openSession('2025-03-26');
     const both = await (await server.post([ping(1), ping(2)], headers)).json();
     assert.deepEqual(both.map((m) => m.id).sort(), [1, 2]);
-    assert.equal((await server.post([{ jsonrpc: '2.0', method: 'notifications/x' }], headers)).status, 202);
+    assert.equal(
+      (await server.post([{ jsonrpc: '2.0', method: 'notifications/x' }], headers)).status,
+      202,
+    );
     assert.equal((await server.post([], headers)).status, 400);
-    const mixed = await allEvents(await server.post([ping(1), { ...call(request2024, 2, 'test_tool_with_progress'),
-      params: { name: 'test_tool_with_progress', _meta: { progressToken: 1 } } }], headers));
-    assert.deepEqual(mixed.filter((e) => e.message.id).map((e) => e.message.id).sort(), [1, 2]);
+    const mixed = await allEvents(
+      await server.post(
+        [
+          ping(1),
+          {
+            ...call(request2024, 2, 'test_tool_with_progress'),
+            params: { name: 'test_tool_with_progress', _meta: { progressToken: 1 } },
+          },
+        ],
+        headers,
+      ),
+    );
+    assert.deepEqual(
+      mixed
+        .filter((e) => e.message.id)
+        .map((e) => e.message.id)
+        .sort(),
+      [1, 2],
+    );
     const young = await server.openSession('2025-11-25');
     assert.equal((await server.post([ping(1)], young)).status, 400);
   });
   test('the GET stream: one at a time, gets what belongs to no request', async () => {
-    const headers = { ...await server.openSession(), Accept: 'text/event-stream' };
+    const headers = { ...(await server.openSession()), Accept: 'text/event-stream' };
     const abort = new AbortController();
     const first = await fetch(server.url, { headers, signal: abort.signal });
     assert.equal(first.status, 200);
     assert.equal((await fetch(server.url, { headers })).status, 409);
-    assert.equal((await fetch(server.url, { headers: { ...headers, Accept: 'application/json' } })).status, 406);
+    assert.equal(
+      (await fetch(server.url, { headers: { ...headers, Accept: 'application/json' } })).status,
+      406,
+    );
     const list = events(first);
     const next = async () => (await within(2000, list.next(), 'event')).value;
     const priming = await next();
     assert.deepEqual([priming.id, priming.retry, priming.data], ['0-0', '1000', '']);
-    const post = (id, method, params) => server.post(request2024(id, method, params), headers2).then((r) => r.json());
+    const post = (id, method, params) =>
+      server.post(request2024(id, method, params), headers2).then((r) => r.json());
     const headers2 = { ...headers, Accept: 'application/json, text/event-stream' };
-    assert.equal((await post(1, 'resources/subscribe', { uri: 'test://nothing' })).error.code, -32002);
+    assert.equal(
+      (await post(1, 'resources/subscribe', { uri: 'test://nothing' })).error.code,
+      -32002,
+    );
     await post(2, 'resources/subscribe', { uri: 'test://watched-resource' });
     await post(3, 'tools/call', { name: 'touch_resource' });
     const event = await next();
@@ -357,55 +643,104 @@ describe('sessions of 2024', () => {
   test('a stream that broke is continued; a finished one is 405', async () => {
     const headers = await server.openSession();
     const abort = new AbortController();
-    const broken = await server.post({ ...call(request2024, 5, 'test_tool_with_progress'),
-      params: { name: 'test_tool_with_progress', _meta: { progressToken: 1 } } }, headers, { signal: abort.signal });
+    const broken = await server.post(
+      {
+        ...call(request2024, 5, 'test_tool_with_progress'),
+        params: { name: 'test_tool_with_progress', _meta: { progressToken: 1 } },
+      },
+      headers,
+      { signal: abort.signal },
+    );
     const list = events(broken);
     assert.equal((await list.next()).value.retry, '1000');
     const { id } = (await list.next()).value;
     abort.abort();
     await sleep(400);
     const accept = { Accept: 'text/event-stream' };
-    const rest = await allEvents(await fetch(server.url, { headers: { ...headers, ...accept, 'Last-Event-ID': id } }));
-    assert.deepEqual(rest.map((e) => e.message.params?.progress ?? e.message.id), [50, 100, 5]);
+    const rest = await allEvents(
+      await fetch(server.url, { headers: { ...headers, ...accept, 'Last-Event-ID': id } }),
+    );
+    assert.deepEqual(
+      rest.map((e) => e.message.params?.progress ?? e.message.id),
+      [50, 100, 5],
+    );
     for (const gone of [id, '999-1', 'x', '1-99999999999999'])
-      assert.equal((await fetch(server.url, { headers: { ...headers, ...accept, 'Last-Event-ID': gone } })).status, 405, gone);
+      assert.equal(
+        (await fetch(server.url, { headers: { ...headers, ...accept, 'Last-Event-ID': gone } }))
+          .status,
+        405,
+        gone,
+      );
   });
   test('disconnect is no cancellation, notifications/cancelled is', async () => {
     const headers = await server.openSession();
     const pending = server.post(call(request2024, 9, 'slow_compute', { seconds: 60 }), headers);
     await sleep(100);
-    assert.equal((await server.post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 9 } }, headers)).status, 202);
+    assert.equal(
+      (
+        await server.post(
+          { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 9 } },
+          headers,
+        )
+      ).status,
+      202,
+    );
     const response = await within(1000, pending, 'end of the cancelled call');
     assert.equal(response.status, 200);
     assert.equal(response.headers.get('content-type'), 'text/event-stream');
-    assert.deepEqual((await allEvents(response)).filter((e) => e.message), []);
+    assert.deepEqual(
+      (await allEvents(response)).filter((e) => e.message),
+      [],
+    );
   });
   test('requests to the client travel on the stream of the call', async () => {
     const headers = await server.openSession('2025-11-25', { elicitation: {} });
-    const stream = events(await server.post(call(request2024, 1, 'test_elicitation', { message: 'Who?' }), headers));
+    const stream = events(
+      await server.post(call(request2024, 1, 'test_elicitation', { message: 'Who?' }), headers),
+    );
     let asked;
-    do { asked = (await within(2000, stream.next(), 'question')).value.message; } while (!asked);
+    do {
+      asked = (await within(2000, stream.next(), 'question')).value.message;
+    } while (!asked);
     assert.equal(asked.method, 'elicitation/create');
     assert.match(asked.id, /^srv-/);
-    await server.post({ jsonrpc: '2.0', id: asked.id, result: { action: 'accept', content: { username: 'u', email: 'e' } } }, headers);
+    await server.post(
+      {
+        jsonrpc: '2.0',
+        id: asked.id,
+        result: { action: 'accept', content: { username: 'u', email: 'e' } },
+      },
+      headers,
+    );
     const answer = (await within(2000, stream.next(), 'answer')).value.message;
     assert.match(answer.result.content[0].text, /action=accept/);
     const mute = await server.openSession('2025-11-25');
-    const without = await (await server.post(call(request2024, 1, 'test_elicitation', { message: 'Who?' }), mute)).json();
+    const without = await (
+      await server.post(call(request2024, 1, 'test_elicitation', { message: 'Who?' }), mute)
+    ).json();
     assert.equal(without.result.isError, true);
   });
   test('both protocols on one port, same ids, at once', async () => {
     const headers = await server.openSession();
-    const answers = await Promise.all(Array.from({ length: 40 }, (_, i) => (i % 2
-      ? server.post2026(call(request2026, 0, 'greet', { name: `m${i}` }))
-      : server.post(call(request2024, i, 'greet', { name: `l${i}` }), headers)).then((r) => r.json())));
-    answers.forEach((a, i) => assert.equal(a.result.content[0].text, `Hello, ${i % 2 ? 'm' : 'l'}${i}!`));
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, i) =>
+        (i % 2
+          ? server.post2026(call(request2026, 0, 'greet', { name: `m${i}` }))
+          : server.post(call(request2024, i, 'greet', { name: `l${i}` }), headers)
+        ).then((r) => r.json()),
+      ),
+    );
+    answers.forEach((a, i) =>
+      assert.equal(a.result.content[0].text, `Hello, ${i % 2 ? 'm' : 'l'}${i}!`),
+    );
   });
 });
 
 describe('tokens and limits', () => {
   let folder;
-  before(() => { folder = mkdtempSync(path.join(tmpdir(), 'mcp-')); });
+  before(() => {
+    folder = mkdtempSync(path.join(tmpdir(), 'mcp-'));
+  });
   after(() => rmSync(folder, { recursive: true }));
   const tokenFile = (text, mode = 0o600) => {
     const file = path.join(folder, `token-${Math.random()}`);
@@ -417,20 +752,39 @@ describe('tokens and limits', () => {
   test('a token is demanded and compared', async () => {
     const guarded = await HttpServer.start(['--token-file', tokenFile('0123456789abcdef\n')]);
     try {
-      for (const [authorization, expected] of [[undefined, 401], ['Bearer wrong', 401], ['Basic 0123456789abcdef', 401],
-        ['Bearer 0123456789abcdef0', 401], ['Bearer 0123456789abcdef', 200], ['bearer 0123456789abcdef', 200]]) {
-        const response = await guarded.post2026(discover, authorization ? { Authorization: authorization } : {});
+      for (const [authorization, expected] of [
+        [undefined, 401],
+        ['Bearer wrong', 401],
+        ['Basic 0123456789abcdef', 401],
+        ['Bearer 0123456789abcdef0', 401],
+        ['Bearer 0123456789abcdef', 200],
+        ['bearer 0123456789abcdef', 200],
+      ]) {
+        const response = await guarded.post2026(
+          discover,
+          authorization ? { Authorization: authorization } : {},
+        );
         assert.equal(response.status, expected, authorization);
         if (expected === 401) assert.equal(response.headers.get('www-authenticate'), 'Bearer');
       }
       assert.equal((await fetch(guarded.url.replace('/mcp', '/healthz'))).status, 401);
-    } finally { await guarded.stop(); }
+    } finally {
+      await guarded.stop();
+    }
   });
   for (const [name, args, expected] of [
     ['0.0.0.0 without a token', () => ['--http', '0.0.0.0:0'], /--token-file/],
     ['a short token', () => ['--http', '0', '--token-file', tokenFile('short')], /16/],
-    ['a token file that others can read', () => ['--http', '0', '--token-file', tokenFile('0123456789abcdef', 0o644)], /chmod/],
-    ['no such token file', () => ['--http', '0', '--token-file', path.join(folder, 'none')], /No such file/],
+    [
+      'a token file that others can read',
+      () => ['--http', '0', '--token-file', tokenFile('0123456789abcdef', 0o644)],
+      /chmod/,
+    ],
+    [
+      'no such token file',
+      () => ['--http', '0', '--token-file', path.join(folder, 'none')],
+      /No such file/,
+    ],
     ['no address', () => ['--http', 'nowhere:0'], /not an IP address/],
   ])
     test(`${name}: does not start, exit 2`, () => {
@@ -441,22 +795,42 @@ describe('tokens and limits', () => {
   test('connections over the limit get 503, and there is room again afterwards', async () => {
     const small = await HttpServer.start(['--max-connections', '4']);
     try {
-      const sockets = await Promise.all(Array.from({ length: 4 }, () => new Promise((resolve) => {
-        const socket = net.connect(small.port, '127.0.0.1', () => resolve(socket));
-      })));
+      const sockets = await Promise.all(
+        Array.from(
+          { length: 4 },
+          () =>
+            new Promise((resolve) => {
+              const socket = net.connect(small.port, '127.0.0.1', () => resolve(socket));
+            }),
+        ),
+      );
       await sleep(100);
       const body = JSON.stringify(discover);
       assert.equal(await small.rawStatus(request(small, lines2026('localhost'), body)), 503);
       sockets.forEach((s) => s.destroy());
       await sleep(100);
       assert.equal(await small.rawStatus(request(small, lines2026('localhost'), body)), 200);
-    } finally { await small.stop(); }
+    } finally {
+      await small.stop();
+    }
   });
-  for (const [descriptors, options, complaint] of [[256, [], /^$/], [64, ['--max-connections', '1000'], /^.*cannot accept a connection: Too many open files$/]])
+  for (const [descriptors, options, complaint] of [
+    [256, [], /^$/],
+    [64, ['--max-connections', '1000'], /^.*cannot accept a connection: Too many open files$/],
+  ])
     test(`a flood of connections with ${descriptors} descriptors neither spins nor floods the log`, async () => {
-      const flooded = await HttpServer.start(options, ['sh', '-c', `ulimit -n ${descriptors}; exec "$0" "$@"`, FIXTURES, '--http', '0']);
+      const flooded = await HttpServer.start(options, [
+        'sh',
+        '-c',
+        `ulimit -n ${descriptors}; exec "$0" "$@"`,
+        FIXTURES,
+        '--http',
+        '0',
+      ]);
       try {
-        const sockets = Array.from({ length: 300 }, () => net.connect(flooded.port, '127.0.0.1').on('error', () => {}));
+        const sockets = Array.from({ length: 300 }, () =>
+          net.connect(flooded.port, '127.0.0.1').on('error', () => {}),
+        );
         await sleep(500);
         const before = processorTicks(flooded.child.pid);
         await sleep(1500);
@@ -465,19 +839,45 @@ describe('tokens and limits', () => {
         assert.ok(lines.length <= 5);
         assert.match(lines[0] ?? '', complaint);
         sockets.forEach((s) => s.destroy());
-        assert.equal(await flooded.rawStatus(request(flooded, lines2026('localhost'), JSON.stringify(discover)), 10000), 200);
-      } finally { await flooded.stop(); }
+        assert.equal(
+          await flooded.rawStatus(
+            request(flooded, lines2026('localhost'), JSON.stringify(discover)),
+            10000,
+          ),
+          200,
+        );
+      } finally {
+        await flooded.stop();
+      }
     });
   test('a stream nobody reads is closed, the server goes on', async () => {
     const socket = net.connect(server.port, '127.0.0.1');
-    const body = JSON.stringify(request2026(1, 'subscriptions/listen', { notifications: { resourceSubscriptions: ['test://watched-resource'] } }));
-    socket.write(request(server, lines2026('localhost').map((l) => l.replace('server/discover', 'subscriptions/listen')), body));
+    const body = JSON.stringify(
+      request2026(1, 'subscriptions/listen', {
+        notifications: { resourceSubscriptions: ['test://watched-resource'] },
+      }),
+    );
+    socket.write(
+      request(
+        server,
+        lines2026('localhost').map((l) => l.replace('server/discover', 'subscriptions/listen')),
+        body,
+      ),
+    );
     socket.pause();
     await sleep(100);
-    for (let i = 0; i < 4; i++) await (await server.post2026(call(request2026, 1, 'touch_resource', { times: 20000 }))).json();
+    for (let i = 0; i < 4; i++)
+      await (
+        await server.post2026(call(request2026, 1, 'touch_resource', { times: 20000 }))
+      ).json();
     let received = 0;
-    socket.on('data', (d) => { received += d.length; });
-    const closed = new Promise((resolve) => { socket.on('close', resolve); socket.on('error', resolve); });
+    socket.on('data', (d) => {
+      received += d.length;
+    });
+    const closed = new Promise((resolve) => {
+      socket.on('close', resolve);
+      socket.on('error', resolve);
+    });
     socket.resume();
     await within(3000, closed, 'close');
     assert.ok(received < 80000 * 200, `${received} bytes were kept for it`);
@@ -485,20 +885,29 @@ describe('tokens and limits', () => {
   });
   test('a stopping server answers what it cannot finish', async () => {
     const own = await HttpServer.start();
-    const pending = own.post2026(call(request2026, 7, 'slow_compute', { seconds: 30, label: 'never' }));
+    const pending = own.post2026(
+      call(request2026, 7, 'slow_compute', { seconds: 30, label: 'never' }),
+    );
     await sleep(200);
     const stopped = own.stop();
     const answer = await pending;
     assert.equal(answer.status, 503);
-    assert.deepEqual(await answer.json(), { jsonrpc: '2.0', id: 7,
-      error: { code: 1002, message: 'The server is stopping: this request was interrupted' } });
+    assert.deepEqual(await answer.json(), {
+      jsonrpc: '2.0',
+      id: 7,
+      error: { code: 1002, message: 'The server is stopping: this request was interrupted' },
+    });
     await stopped;
     assert.doesNotMatch(own.stderr, /Bad file descriptor/);
   });
   test('a stopping server lets running calls finish', async () => {
     const own = await HttpServer.start();
-    const pending = own.post2026(call(request2026, 1, 'slow_compute', { seconds: 0.3, label: 'done' }));
-    const listening = await own.post2026(request2026('s', 'subscriptions/listen', { notifications: { toolsListChanged: true } }));
+    const pending = own.post2026(
+      call(request2026, 1, 'slow_compute', { seconds: 0.3, label: 'done' }),
+    );
+    const listening = await own.post2026(
+      request2026('s', 'subscriptions/listen', { notifications: { toolsListChanged: true } }),
+    );
     await sleep(100);
     const stopped = own.stop();
     assert.match((await (await pending).json()).result.content[0].text, /done/);

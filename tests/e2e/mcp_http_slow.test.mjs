@@ -4,10 +4,12 @@ import assert from 'node:assert/strict';
 import net from 'node:net';
 import { HttpServer, events, request2024, request2026, sleep, within } from './mcp_support.mjs';
 
-const LONG = process.env.CADRE_LONG === '1';  // then also a client that sends a byte now and then
+const LONG = process.env.CADRE_LONG === '1'; // then also a client that sends a byte now and then
 
 let server;
-before(async () => { server = await HttpServer.start(); });
+before(async () => {
+  server = await HttpServer.start();
+});
 after(() => server.stop());
 
 // Milliseconds until the server closes the connection; `write` is called every 200 ms.
@@ -19,17 +21,27 @@ function untilClosed(write) {
     const timer = setInterval(() => write(socket, turn++), 200);
     socket.on('error', () => {});
     socket.resume();
-    socket.on('close', () => { clearInterval(timer); resolve(Date.now() - start); });
+    socket.on('close', () => {
+      clearInterval(timer);
+      resolve(Date.now() - start);
+    });
   });
 }
 
-test('requests that never end are cut off, streams that are only quiet are not', { timeout: 70000 }, async () => {
-  const quiet = await server.post2026(request2026('s', 'subscriptions/listen', { notifications: { toolsListChanged: true } }));
+test('requests that never end are cut off, streams that are only quiet are not', {
+  timeout: 70000,
+}, async () => {
+  const quiet = await server.post2026(
+    request2026('s', 'subscriptions/listen', { notifications: { toolsListChanged: true } }),
+  );
   const stream = events(quiet);
   await stream.next();
   const [silent, half, dribbling] = await Promise.all([
     untilClosed(() => {}),
-    untilClosed((socket, turn) => { if (turn === 0) socket.write('POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{'); }),
+    untilClosed((socket, turn) => {
+      if (turn === 0)
+        socket.write('POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{');
+    }),
     LONG ? untilClosed((socket) => socket.write('X')) : undefined,
   ]);
   for (const ms of [silent, half]) assert.ok(ms > 8000 && ms < 15000, `${ms}`);

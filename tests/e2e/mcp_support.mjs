@@ -23,11 +23,19 @@ export const within = (ms, promise, what) => {
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 };
 
-export const initialize = (version, id = 0, capabilities = {}) => ({ jsonrpc: '2.0', id, method: 'initialize',
-  params: { protocolVersion: version, capabilities, clientInfo: { name: 'test', version: '1' } } });
+export const initialize = (version, id = 0, capabilities = {}) => ({
+  jsonrpc: '2.0',
+  id,
+  method: 'initialize',
+  params: { protocolVersion: version, capabilities, clientInfo: { name: 'test', version: '1' } },
+});
 export const request2024 = (id, method, params = {}) => ({ jsonrpc: '2.0', id, method, params });
-export const request2026 = (id, method, params = {}, meta = {}) =>
-  ({ jsonrpc: '2.0', id, method, params: { ...params, _meta: { ...META, ...meta } } });
+export const request2026 = (id, method, params = {}, meta = {}) => ({
+  jsonrpc: '2.0',
+  id,
+  method,
+  params: { ...params, _meta: { ...META, ...meta } },
+});
 export const call = (make, id, name, args = {}, ...rest) =>
   make(id, 'tools/call', { name, arguments: args }, ...rest);
 
@@ -41,11 +49,15 @@ export class StdioServer {
     this.stderr = '';
     this.rest = '';
     this.garbage = [];
-    this.child.stderr.on('data', (d) => { this.stderr += d; });
+    this.child.stderr.on('data', (d) => {
+      this.stderr += d;
+    });
     this.child.stdin.on('error', () => {});
     this.child.stdout.setEncoding('utf8');
     this.child.stdout.on('data', (d) => this.take(d));
-    this.exit = new Promise((resolve) => this.child.on('close', (code, signal) => resolve({ code, signal })));
+    this.exit = new Promise((resolve) =>
+      this.child.on('close', (code, signal) => resolve({ code, signal })),
+    );
   }
 
   take(text) {
@@ -53,14 +65,23 @@ export class StdioServer {
     this.rest = lines.pop();
     for (const line of lines) {
       let message;
-      try { message = JSON.parse(line); } catch { this.garbage.push(line); continue; }
+      try {
+        message = JSON.parse(line);
+      } catch {
+        this.garbage.push(line);
+        continue;
+      }
       this.messages.push(message);
     }
     this.waiting = this.waiting.filter((w) => !w());
   }
 
-  write(text) { this.child.stdin.write(text); }
-  send(...messages) { for (const m of messages) this.write(JSON.stringify(m) + '\n'); }
+  write(text) {
+    this.child.stdin.write(text);
+  }
+  send(...messages) {
+    for (const m of messages) this.write(JSON.stringify(m) + '\n');
+  }
 
   // The first message that satisfies the test, now or later; it is taken out of the list.
   wait(test, what = 'message', ms = 10000) {
@@ -70,13 +91,22 @@ export class StdioServer {
       resolve(this.messages.splice(index, 1)[0]);
       return true;
     };
-    return within(ms, new Promise((resolve) => {
-      if (!take(resolve)) this.waiting.push(() => take(resolve));
-    }), what);
+    return within(
+      ms,
+      new Promise((resolve) => {
+        if (!take(resolve)) this.waiting.push(() => take(resolve));
+      }),
+      what,
+    );
   }
 
-  answer(id, ms) { return this.wait((m) => m.id === id && m.method === undefined, `answer to ${id}`, ms); }
-  async ask(message, ms) { this.send(message); return this.answer(message.id, ms); }
+  answer(id, ms) {
+    return this.wait((m) => m.id === id && m.method === undefined, `answer to ${id}`, ms);
+  }
+  async ask(message, ms) {
+    this.send(message);
+    return this.answer(message.id, ms);
+  }
   async open(version = '2025-11-25', capabilities = {}) {
     const answer = await this.ask(initialize(version, 'init', capabilities));
     this.send({ jsonrpc: '2.0', method: 'notifications/initialized' });
@@ -86,7 +116,10 @@ export class StdioServer {
   // Ends the input; the server must leave by itself.
   async close(ms = 5000) {
     this.child.stdin.end();
-    const result = await within(ms, this.exit, 'exit').catch((e) => { this.child.kill('SIGKILL'); throw e; });
+    const result = await within(ms, this.exit, 'exit').catch((e) => {
+      this.child.kill('SIGKILL');
+      throw e;
+    });
     if (result.code !== 0) throw new Error(`exit ${JSON.stringify(result)}: ${this.stderr}`);
     if (this.garbage.length) throw new Error(`not protocol: ${this.garbage[0]}`);
     return result;
@@ -98,37 +131,67 @@ export class StdioServer {
 export class HttpServer {
   static async start(options = [], command = [FIXTURES, '--http', '0']) {
     const server = new HttpServer();
-    server.child = spawn(command[0], [...command.slice(1), ...options], { stdio: ['ignore', 'ignore', 'pipe'] });
+    server.child = spawn(command[0], [...command.slice(1), ...options], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
     server.stderr = '';
-    server.exit = new Promise((resolve) => server.child.on('close', (code, signal) => resolve({ code, signal })));
-    await within(10000, new Promise((resolve, reject) => {
-      server.child.stderr.on('data', (d) => {
-        server.stderr += d;
-        const found = server.stderr.match(/listening on (http:\/\/\S+:(\d+)\/mcp)/);
-        if (found) { server.url = found[1]; server.port = +found[2]; resolve(); }
-      });
-      server.exit.then(() => reject(new Error(`did not start: ${server.stderr}`)));
-    }), 'start');
+    server.exit = new Promise((resolve) =>
+      server.child.on('close', (code, signal) => resolve({ code, signal })),
+    );
+    await within(
+      10000,
+      new Promise((resolve, reject) => {
+        server.child.stderr.on('data', (d) => {
+          server.stderr += d;
+          const found = server.stderr.match(/listening on (http:\/\/\S+:(\d+)\/mcp)/);
+          if (found) {
+            server.url = found[1];
+            server.port = +found[2];
+            resolve();
+          }
+        });
+        server.exit.then(() => reject(new Error(`did not start: ${server.stderr}`)));
+      }),
+      'start',
+    );
     return server;
   }
 
   async stop(ms = 5000) {
     this.child.kill('SIGTERM');
-    const result = await within(ms, this.exit, 'exit').catch((e) => { this.child.kill('SIGKILL'); throw e; });
+    const result = await within(ms, this.exit, 'exit').catch((e) => {
+      this.child.kill('SIGKILL');
+      throw e;
+    });
     if (result.code !== 0) throw new Error(`exit ${JSON.stringify(result)}: ${this.stderr}`);
   }
 
   post(message, headers = {}, options = {}) {
-    return fetch(this.url, { method: 'POST', body: typeof message === 'string' ? message : JSON.stringify(message),
-      headers: { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream', ...headers },
-      ...options });
+    return fetch(this.url, {
+      method: 'POST',
+      body: typeof message === 'string' ? message : JSON.stringify(message),
+      headers: {
+        'Content-Type': 'application/json',
+        Accept: 'application/json, text/event-stream',
+        ...headers,
+      },
+      ...options,
+    });
   }
 
   // A request of the 2026 protocol with the headers that belong to it.
   post2026(message, headers = {}, options = {}) {
     const name = message.params?.name ?? message.params?.uri ?? message.params?.taskId;
-    return this.post(message, { 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': message.method,
-      ...(name !== undefined && { 'Mcp-Name': name }), ...headers }, options);
+    return this.post(
+      message,
+      {
+        'MCP-Protocol-Version': '2026-07-28',
+        'Mcp-Method': message.method,
+        ...(name !== undefined && { 'Mcp-Name': name }),
+        ...headers,
+      },
+      options,
+    );
   }
 
   async openSession(version = '2025-11-25', capabilities = {}) {
@@ -144,14 +207,20 @@ export class HttpServer {
   raw(text, ms = 1000) {
     return new Promise((resolve, reject) => {
       let received = '';
-      const socket = net.connect(this.port, '127.0.0.1', () => { if (text) socket.write(text); });
+      const socket = net.connect(this.port, '127.0.0.1', () => {
+        if (text) socket.write(text);
+      });
       socket.setTimeout(ms, () => socket.destroy());
-      socket.on('data', (d) => { received += d; });
+      socket.on('data', (d) => {
+        received += d;
+      });
       socket.on('close', () => resolve(received));
       socket.on('error', (e) => (received ? resolve(received) : reject(e)));
     });
   }
-  async rawStatus(text, ms) { return +((await this.raw(text, ms)).match(/^HTTP\/1\.1 (\d+)/)?.[1] ?? 0); }
+  async rawStatus(text, ms) {
+    return +((await this.raw(text, ms)).match(/^HTTP\/1\.1 (\d+)/)?.[1] ?? 0);
+  }
 }
 
 // The events of an SSE response, one after the other.

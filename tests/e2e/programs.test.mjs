@@ -7,7 +7,15 @@ import path from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { HttpServer, allEvents, call, request2026 } from './mcp_support.mjs';
-import { CADRE, Server, eventually, residentBytes, sleep, temporaryDirectory, useServer } from './support.mjs';
+import {
+  CADRE,
+  Server,
+  eventually,
+  residentBytes,
+  sleep,
+  temporaryDirectory,
+  useServer,
+} from './support.mjs';
 
 const EXAMPLES = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../examples');
 const directory = temporaryDirectory();
@@ -18,8 +26,11 @@ const TOOLS = {
   echo: { echo: true },
   double: { program: '(fn [args] (* 2 (get args "n")))', signature: '(n :int) -> :int' },
   refuse: { error: 'not today' },
-  upper: { ...shell(`sed 's/.*"text":"\\([^"]*\\)".*/\\1/' | tr a-z A-Z | sed 's/.*/{"text":"&"}/'`),
-    signature: '(text :string) -> {text :string}', description: 'Upper-cases a text' },
+  upper: {
+    ...shell(`sed 's/.*"text":"\\([^"]*\\)".*/\\1/' | tr a-z A-Z | sed 's/.*/{"text":"&"}/'`),
+    signature: '(text :string) -> {text :string}',
+    description: 'Upper-cases a text',
+  },
   liar: { constant: 'no number', signature: '() -> :int' },
   count: { ...shell(`echo x >> ${directory}/calls; wc -l < ${directory}/calls`), cache: true },
   slow: shell('sleep 0.4; echo 1'),
@@ -50,7 +61,10 @@ const LISP = `
 (defvar *kept* 42)`;
 
 describe('run-program', () => {
-  const server = useServer({ args: ['--program-tools', toolsFile], env: { XDG_STATE_HOME: directory } });
+  const server = useServer({
+    args: ['--program-tools', toolsFile],
+    env: { XDG_STATE_HOME: directory },
+  });
   const run = (source, parameters = {}) => server.call('run-program', { source, ...parameters });
   const value = async (source, parameters) => {
     const result = await run(source, parameters);
@@ -75,11 +89,16 @@ describe('run-program', () => {
 
   test('reads context, memory and checks the signature', async () => {
     assert.equal(await value('(+ ctx/n x)', { context: { n: 2 }, memory: { x: 40 } }), 42);
-    const { fail, text } = await failure('1', { context: { user_id: 'abc' }, signature: '(user_id :int) -> :int' });
+    const { fail, text } = await failure('1', {
+      context: { user_id: 'abc' },
+      signature: '(user_id :int) -> :int',
+    });
     assert.equal(fail.message, 'user_id: expected int, got string "abc"');
     assert.match(text, /^\[ERROR\] validation_error\nuser_id: expected int, got string "abc"/);
-    assert.equal((await failure('{:orders [{:id nil}]}', { signature: '{orders [{id :int}]}' })).fail.message,
-      'orders[0].id: expected int, got nil');
+    assert.equal(
+      (await failure('{:orders [{:id nil}]}', { signature: '{orders [{id :int}]}' })).fail.message,
+      'orders[0].id: expected int, got nil',
+    );
     assert.equal(await value('"x"', { signature: ':int', validation: 'disabled' }), 'x');
   });
 
@@ -91,11 +110,23 @@ describe('run-program', () => {
   });
 
   test('stops at its limits', async () => {
-    assert.equal((await failure('(loop [] (recur))', { limits: { timeout: 100 } })).fail.reason, 'timeout');
+    assert.equal(
+      (await failure('(loop [] (recur))', { limits: { timeout: 100 } })).fail.reason,
+      'timeout',
+    );
     assert.equal((await failure('(vec (range 10000000))')).fail.reason, 'memory_exceeded');
-    assert.equal((await failure('(map tool/echo (repeat-not-there))')).fail.reason, 'analysis_error');
-    assert.equal((await run('1', { limits: { timeout: -1 } })).structured.error.code, 'invalid-argument');
-    assert.equal((await run('1', { limits: { max_memory: 2 ** 40 } })).structured.error.code, 'invalid-argument');
+    assert.equal(
+      (await failure('(map tool/echo (repeat-not-there))')).fail.reason,
+      'analysis_error',
+    );
+    assert.equal(
+      (await run('1', { limits: { timeout: -1 } })).structured.error.code,
+      'invalid-argument',
+    );
+    assert.equal(
+      (await run('1', { limits: { max_memory: 2 ** 40 } })).structured.error.code,
+      'invalid-argument',
+    );
     assert.equal(await value('(+ 1 1)'), 2);
   });
 
@@ -110,7 +141,10 @@ describe('run-program', () => {
 
   test('calls constants, programs, commands and Lisp functions', async () => {
     assert.equal(await value('(:eur (tool/rates))'), 1.1);
-    assert.deepEqual(await value('(tool/echo {:user-id 1 :tags #{:a}})'), { user_id: 1, tags: ['a'] });
+    assert.deepEqual(await value('(tool/echo {:user-id 1 :tags #{:a}})'), {
+      user_id: 1,
+      tags: ['a'],
+    });
     assert.equal(await value('(tool/double :n 21)'), 42);
     assert.equal(await value('(:text (tool/upper {:text "hey"}))'), 'HEY');
     assert.equal(await value('(tool/add {:n 7 :times 2})'), 21);
@@ -122,19 +156,29 @@ describe('run-program', () => {
     assert.equal(fail.reason, 'tool_error');
     assert.equal(fail.op, 'refuse');
     assert.equal(fail.message, "tool 'refuse' failed: not today");
-    assert.deepEqual(calls.map(({ name, args, error }) => ({ name, args, error })),
-      [{ name: 'rates', args: {}, error: null }, { name: 'refuse', args: { a: 1 }, error: 'not today' }]);
+    assert.deepEqual(
+      calls.map(({ name, args, error }) => ({ name, args, error })),
+      [
+        { name: 'rates', args: {}, error: null },
+        { name: 'refuse', args: { a: 1 }, error: 'not today' },
+      ],
+    );
   });
 
   test('caches what is marked so, within one run', async () => {
     const { structured } = await run('[(tool/count) (tool/count)]', { limits: { timeout: 5000 } });
     assert.deepEqual(structured.return, [1, 1]);
-    assert.deepEqual(structured.tool_calls.map((call) => call.cached), [false, true]);
+    assert.deepEqual(
+      structured.tool_calls.map((call) => call.cached),
+      [false, true],
+    );
     assert.deepEqual(await value('(tool/count)'), 2);
   });
 
   test('runs tools of pmap side by side', async () => {
-    const { structured, isError } = await run('(pmap (fn [_] (tool/slow)) [1 2 3 4 5 6])', { limits: { timeout: 20000 } });
+    const { structured, isError } = await run('(pmap (fn [_] (tool/slow)) [1 2 3 4 5 6])', {
+      limits: { timeout: 20000 },
+    });
     assert.ok(!isError);
     assert.deepEqual(structured.return, [1, 1, 1, 1, 1, 1]);
     const spent = structured.tool_calls.reduce((sum, call) => sum + call.duration_ms, 0);
@@ -142,28 +186,43 @@ describe('run-program', () => {
   });
 
   test('validates arguments and results of tools', async () => {
-    assert.equal((await failure('(tool/double {:n "x"})')).fail.message, 'tool double: n: expected int, got string "x"');
+    assert.equal(
+      (await failure('(tool/double {:n "x"})')).fail.message,
+      'tool double: n: expected int, got string "x"',
+    );
     const { fail } = await failure('(tool/liar)');
     assert.equal(fail.details.phase, 'tool_result');
     assert.match(fail.message, /^tool liar: return: expected int, got string "no number"$/);
     const { structured } = await run('(tool/double {:n "21"})');
     assert.equal(structured.return, 42);
     assert.deepEqual(structured.warnings, ['tool double: n: coerced string "21" to int']);
-    assert.match((await failure('1', { validation: 'strict', tools: ['rates'] })).fail.message, /strict validation requires a signature/);
+    assert.match(
+      (await failure('1', { validation: 'strict', tools: ['rates'] })).fail.message,
+      /strict validation requires a signature/,
+    );
     const lenient = await run('(tool/liar)', { validation: 'warn_only' });
     assert.equal(lenient.structured.return, 'no number');
   });
 
   test('allows only the tools named', async () => {
-    assert.equal((await failure('(tool/rates)', { tools: ['echo'] })).fail.details.kind, 'unknown_tool');
+    assert.equal(
+      (await failure('(tool/rates)', { tools: ['echo'] })).fail.details.kind,
+      'unknown_tool',
+    );
     assert.equal((await run('1', { tools: ['nothing'] })).structured.error.code, 'unknown-tool');
   });
 
   const hostile = [
-    ['late', 500, /took longer than its time limit of 150 ms \(timeout_ms\)/], ['crash', 5000, /signal 11/],
-    ['failing', 5000, /exit status 4: no such order/], ['garbage', 5000, /not JSON/], ['silent', 5000, /not JSON/],
-    ['binary', 5000, /not JSON/], ['flood', 10000, /longer than 1048576 bytes \(max_output\)/], ['gigabyte', 20000, /max_output|not JSON/],
-    ['explode {:x 1}', 10000, /SIMPLE-ERROR: cannot use 1/], ['die', 10000, /PROCESS-EXIT/],
+    ['late', 500, /took longer than its time limit of 150 ms \(timeout_ms\)/],
+    ['crash', 5000, /signal 11/],
+    ['failing', 5000, /exit status 4: no such order/],
+    ['garbage', 5000, /not JSON/],
+    ['silent', 5000, /not JSON/],
+    ['binary', 5000, /not JSON/],
+    ['flood', 10000, /longer than 1048576 bytes \(max_output\)/],
+    ['gigabyte', 20000, /max_output|not JSON/],
+    ['explode {:x 1}', 10000, /SIMPLE-ERROR: cannot use 1/],
+    ['die', 10000, /PROCESS-EXIT/],
   ];
   for (const [call, timeout, message] of hostile) {
     test(`a tool that misbehaves: ${call}`, async () => {
@@ -185,14 +244,23 @@ describe('run-program', () => {
       assert.equal(await value('(+ 1 2)'), 3);
     }
     assert.match(await server.value('*kept*'), /=> 42$/);
-    assert.ok(await eventually(() => server.processes().every((pid) =>
-      !readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes('sleep 60')), 3));
+    assert.ok(
+      await eventually(
+        () =>
+          server
+            .processes()
+            .every((pid) => !readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes('sleep 60')),
+        3,
+      ),
+    );
   });
 
   test('cancellation stops the run', async () => {
     const controller = new AbortController();
-    const pending = server.client.callTool({ name: 'run-program', arguments: { source: '(tool/hang)', limits: { timeout: 60000 } } },
-      { signal: controller.signal, timeout: 60000 });
+    const pending = server.client.callTool(
+      { name: 'run-program', arguments: { source: '(tool/hang)', limits: { timeout: 60000 } } },
+      { signal: controller.signal, timeout: 60000 },
+    );
     await sleep(300);
     controller.abort();
     await assert.rejects(pending);
@@ -200,8 +268,15 @@ describe('run-program', () => {
   });
 
   test('many at once are all answered', async () => {
-    const answers = await Promise.all(Array.from({ length: 40 }, (_, i) => value(`(reduce + (range ${i * 100}))`, { limits: { timeout: 20000 } })));
-    assert.deepEqual(answers, Array.from({ length: 40 }, (_, i) => i === 0 ? 0 : (i * 100) * (i * 100 - 1) / 2));
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, i) =>
+        value(`(reduce + (range ${i * 100}))`, { limits: { timeout: 20000 } }),
+      ),
+    );
+    assert.deepEqual(
+      answers,
+      Array.from({ length: 40 }, (_, i) => (i === 0 ? 0 : (i * 100 * (i * 100 - 1)) / 2)),
+    );
   });
 
   test('an explicit memory comes back changed only on success', async () => {
@@ -212,8 +287,13 @@ describe('run-program', () => {
   });
 
   test('a named memory is changed by success only', async () => {
-    await value('(def n 1) (defn sq [x] (* x x)) (def rates {:eur 1.5 "b" [1 nil :k]}) nil', { memory: 'work' });
-    assert.deepEqual(await value('[(sq (inc n)) (:eur rates) (get rates "b")]', { memory: 'work' }), [4, 1.5, [1, null, 'k']]);
+    await value('(def n 1) (defn sq [x] (* x x)) (def rates {:eur 1.5 "b" [1 nil :k]}) nil', {
+      memory: 'work',
+    });
+    assert.deepEqual(
+      await value('[(sq (inc n)) (:eur rates) (get rates "b")]', { memory: 'work' }),
+      [4, 1.5, [1, null, 'k']],
+    );
     await failure('(def n 100) (/ 1 0)', { memory: 'work' });
     assert.equal(await value('n', { memory: 'work' }), 1);
     const { structured } = await run('(def add3 (partial + 3)) nil', { memory: 'work' });
@@ -224,13 +304,17 @@ describe('run-program', () => {
   });
 
   test('a memory outlives the tools that its functions name', async () => {
-    const memory = 'tools-gone', source = '(defn ask [x] (tool/echo {:x x})) (defn twice [x] (* 2 x)) nil';
+    const memory = 'tools-gone',
+      source = '(defn ask [x] (tool/echo {:x x})) (defn twice [x] (* 2 x)) nil';
     assert.equal(await value(source, { memory }), null);
     assert.equal(await value('(twice 4)', { memory, tools: [] }), 8);
     const { fail } = await failure('(ask 1)', { memory, tools: [] });
     assert.equal(fail.details.kind, 'unknown_tool');
     assert.equal(fail.message, "unknown tool 'echo' in a function kept in memory");
-    assert.equal((await failure('(tool/echo {})', { memory, tools: [] })).fail.reason, 'analysis_error');
+    assert.equal(
+      (await failure('(tool/echo {})', { memory, tools: [] })).fail.reason,
+      'analysis_error',
+    );
     assert.deepEqual(await value('(ask 1)', { memory }), { x: 1 });
   });
 
@@ -247,23 +331,26 @@ describe('run-program', () => {
 
   test('runs that share a memory get it while commands of other runs are started', async () => {
     const count = { source: '(def n (inc (or n 0)))', memory: 'beside-commands' };
-    const commands = { source: '(pmap (fn [i] (tool/deaf {:i i})) (range 4))', limits: { timeout: 60000 } };
+    const commands = {
+      source: '(pmap (fn [i] (tool/deaf {:i i})) (range 4))',
+      limits: { timeout: 60000 },
+    };
     for (let round = 0; round < 10; round++) {
-      const calls = Array.from({ length: 20 }, (_, i) => server.call('run-program', i % 2 ? commands : count));
-      for (const { isError, text } of await Promise.all(calls))
-        assert.ok(!isError, text);
+      const calls = Array.from({ length: 20 }, (_, i) =>
+        server.call('run-program', i % 2 ? commands : count),
+      );
+      for (const { isError, text } of await Promise.all(calls)) assert.ok(!isError, text);
     }
     assert.equal(await value('n', { memory: 'beside-commands' }), 100);
   });
 
   test('an answer nests no deeper than clients can read: what is deeper is text', async () => {
     const nest = (levels) => `(reduce (fn [inside i] {:i i :inside inside}) nil (range ${levels}))`;
-    const chain = (object) => object && typeof object === 'object' ? 1 + chain(object.inside) : 0;
+    const chain = (object) => (object && typeof object === 'object' ? 1 + chain(object.inside) : 0);
     assert.equal(chain(await value(nest(99))), 99);
     let end = await value(nest(150));
     assert.equal(chain(end), 99);
-    while (typeof end === 'object')
-      end = end.inside;
+    while (typeof end === 'object') end = end.inside;
     assert.match(end, /^\{"i" 50 "inside" \{"i" 49 .*\{"i" 0 "inside" nil\}{51}$/);
     const { structured, text } = await run(nest(20000), { limits: { max_memory: 100000000 } });
     assert.equal(structured.error.code, 'result-too-large');
@@ -271,29 +358,49 @@ describe('run-program', () => {
   });
 
   test('a named memory keeps all data, whatever its names, its size and its depth', async () => {
-    const { structured } = await run(`(def f (reduce * (range 1 101)))
-      (def deep (reduce (fn [inside _] [inside]) f (range 500))) {"New York" 5 "größe" [1]}`, { memory: 'data' });
+    const { structured } = await run(
+      `(def f (reduce * (range 1 101)))
+      (def deep (reduce (fn [inside _] [inside]) f (range 500))) {"New York" 5 "größe" [1]}`,
+      { memory: 'data' },
+    );
     assert.deepEqual(structured.warnings, []);
-    assert.deepEqual(await value('[(= f (reduce * (range 1 101)) (first (flatten deep))) (memory/get "New York") (memory/get "größe")]',
-      { memory: 'data' }), [true, 5, [1]]);
+    assert.deepEqual(
+      await value(
+        '[(= f (reduce * (range 1 101)) (first (flatten deep))) (memory/get "New York") (memory/get "größe")]',
+        { memory: 'data' },
+      ),
+      [true, 5, [1]],
+    );
   });
 });
 
 test('commands are heard though they got the descriptors of connections that have closed', async () => {
-  const server = await HttpServer.start(['--program-tools', toolsFile], [CADRE, 'serve', '--http', '0']);
+  const server = await HttpServer.start(
+    ['--program-tools', toolsFile],
+    [CADRE, 'serve', '--http', '0'],
+  );
   try {
-    const answer = server.post2026(call(request2026, 1, 'run-program',
-      { source: '(distinct (pmap (fn [_] (tool/upper {:text "a"})) (range 200)))', limits: { timeout: 60000 } }));
+    const answer = server.post2026(
+      call(request2026, 1, 'run-program', {
+        source: '(distinct (pmap (fn [_] (tool/upper {:text "a"})) (range 200)))',
+        limits: { timeout: 60000 },
+      }),
+    );
     let answered = false;
-    answer.finally(() => { answered = true; });
+    answer.finally(() => {
+      answered = true;
+    });
     while (!answered) {
-      const asked = Array.from({ length: 10 }, () => server.raw('GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'));
+      const asked = Array.from({ length: 10 }, () =>
+        server.raw('GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'),
+      );
       await Promise.all(asked);
       await sleep(20);
     }
     const response = await answer;
     const message = response.headers.get('content-type').startsWith('application/json')
-      ? await response.json() : (await allEvents(response)).at(-1).message;
+      ? await response.json()
+      : (await allEvents(response)).at(-1).message;
     assert.deepEqual(message.result.structuredContent.return, [{ text: 'A' }]);
   } finally {
     await server.stop();
@@ -317,7 +424,10 @@ function useTools(tools, files = {}) {
   const place = temporaryDirectory();
   for (const [name, content] of Object.entries({ ...files, 'tools.json': JSON.stringify(tools) }))
     writeFileSync(path.join(place, name), content);
-  const server = useServer({ args: ['--program-tools', path.join(place, 'tools.json')], env: { XDG_STATE_HOME: place } });
+  const server = useServer({
+    args: ['--program-tools', path.join(place, 'tools.json')],
+    env: { XDG_STATE_HOME: place },
+  });
   const run = (source, parameters = {}) =>
     server.call('run-program', { source, limits: { timeout: 10000 }, ...parameters });
   const value = async (source, parameters) => {
@@ -329,16 +439,29 @@ function useTools(tools, files = {}) {
 }
 
 describe('Lisp functions that are not there', () => {
-  const { server, run } = useTools({
-    package: { lisp: 'nopkg:nofn' }, function: { lisp: 'misspelt' }, macro: { lisp: 'cl:when' }, garbage: { lisp: '))((' },
-    nofile: { lisp: { function: 'shop:price', file: 'missing.lisp' } },
-    broken: { lisp: { function: 'shop:cost', file: 'broken.lisp' } },
-    described: { lisp: 'nowhere', signature: '() -> :int', description: 'Described but not there' },
-  }, { 'broken.lisp': '(defvar *before* 1)\n(car *before*)\n' });
+  const { server, run } = useTools(
+    {
+      package: { lisp: 'nopkg:nofn' },
+      function: { lisp: 'misspelt' },
+      macro: { lisp: 'cl:when' },
+      garbage: { lisp: '))((' },
+      nofile: { lisp: { function: 'shop:price', file: 'missing.lisp' } },
+      broken: { lisp: { function: 'shop:cost', file: 'broken.lisp' } },
+      described: {
+        lisp: 'nowhere',
+        signature: '() -> :int',
+        description: 'Described but not there',
+      },
+    },
+    { 'broken.lisp': '(defvar *before* 1)\n(car *before*)\n' },
+  );
   const expected = {
-    package: /nopkg:nofn: Package NOPKG not found/, function: /misspelt: Symbol MISSPELT not found/,
-    macro: /cl:when: COMMON-LISP::WHEN is not a function/, garbage: /\)\)\(\(: Symbol \)\)\(\( not found/,
-    nofile: /shop:price: .*loading .*missing\.lisp failed: .*does not exist/, broken: /shop:cost: .*broken\.lisp failed: The value\s+1\s+is not of type LIST/,
+    package: /nopkg:nofn: Package NOPKG not found/,
+    function: /misspelt: Symbol MISSPELT not found/,
+    macro: /cl:when: COMMON-LISP::WHEN is not a function/,
+    garbage: /\)\)\(\(: Symbol \)\)\(\( not found/,
+    nofile: /shop:price: .*loading .*missing\.lisp failed: .*does not exist/,
+    broken: /shop:cost: .*broken\.lisp failed: The value\s+1\s+is not of type LIST/,
     described: /nowhere: Symbol NOWHERE not found/,
   };
   test('fail when they are called, and say why', async () => {
@@ -357,10 +480,13 @@ describe('Lisp functions that are not there', () => {
 
 describe('files of Lisp tools', () => {
   const counter = '(defvar *n* 0) (setf *n* 0) (defun next-number () (incf *n*))';
-  const { server, value, run, place } = useTools({
-    next: { lisp: { function: 'next-number', file: 'counter.lisp' } },
-    wrong: { lisp: { function: 'next-numbr', file: 'counter.lisp' } },
-  }, { 'counter.lisp': counter });
+  const { server, value, run, place } = useTools(
+    {
+      next: { lisp: { function: 'next-number', file: 'counter.lisp' } },
+      wrong: { lisp: { function: 'next-numbr', file: 'counter.lisp' } },
+    },
+    { 'counter.lisp': counter },
+  );
   test('are loaded once, also when they lack a function', async () => {
     assert.equal(await value('(tool/next)'), 1);
     assert.match((await run('(tool/wrong)')).structured.fail.message, /NEXT-NUMBR not found/);
@@ -371,14 +497,18 @@ describe('files of Lisp tools', () => {
   test('are loaded again after a reset, and when they changed and the function is missing', async () => {
     await server.call('reset-session', { confirm: true });
     assert.equal(await value('(tool/next)'), 1);
-    await sleep(1100);  // dates of files are in seconds
+    await sleep(1100); // dates of files are in seconds
     writeFileSync(path.join(place, 'counter.lisp'), `${counter} (defun next-numbr () :found)`);
     assert.equal(await value('(tool/wrong)'), 'found');
   });
 });
 
 describe('a session that is busy', () => {
-  const { server, run, value } = useTools({ quick: { lisp: 'quick' }, fresh: { lisp: 'fresh' }, one: { constant: 1 } });
+  const { server, run, value } = useTools({
+    quick: { lisp: 'quick' },
+    fresh: { lisp: 'fresh' },
+    one: { constant: 1 },
+  });
   test('delays only the programs that call it', async () => {
     await server.value('(declaim (ftype (function () integer) quick)) (defun quick () 7)');
     assert.equal(await value('(tool/quick)', { tools: ['quick'] }), 7);
@@ -393,7 +523,11 @@ describe('a session that is busy', () => {
     assert.match(tools.fresh.problem, /busy/);
     const late = await run('(tool/fresh)', { limits: { timeout: 100 } });
     assert.equal(late.structured.fail.reason, 'timeout');
-    assert.deepEqual(late.structured.fail.details.limit, { name: 'timeout', value: 100, option: 'timeout' });
+    assert.deepEqual(late.structured.fail.details.limit, {
+      name: 'timeout',
+      value: 100,
+      option: 'timeout',
+    });
     assert.ok(late.seconds < 1.5, `${late.seconds} s`);
     assert.match((await busy).text, /:SLEPT/);
     assert.equal(await value('(tool/fresh)'), 8);
@@ -401,13 +535,21 @@ describe('a session that is busy', () => {
 });
 
 describe('runs that wait', () => {
-  const { server, value } = useTools({ never: { lisp: 'never' }, hang: shell('sleep 60', { timeout_ms: 60000 }) });
+  const { server, value } = useTools({
+    never: { lisp: 'never' },
+    hang: shell('sleep 60', { timeout_ms: 60000 }),
+  });
   // Starts a run; the function that is returned cancels it.
   const start = (source, more) => {
     const controller = new AbortController();
-    const pending = server.client.callTool({ name: 'run-program', arguments: { source, limits: { timeout: 60000 }, ...more } },
-      { signal: controller.signal, timeout: 60000 });
-    return async () => { controller.abort(); await assert.rejects(pending); };
+    const pending = server.client.callTool(
+      { name: 'run-program', arguments: { source, limits: { timeout: 60000 }, ...more } },
+      { signal: controller.signal, timeout: 60000 },
+    );
+    return async () => {
+      controller.abort();
+      await assert.rejects(pending);
+    };
   };
   test('for a memory can be cancelled, and so can the one they wait for', async () => {
     const cancelFirst = start('(tool/hang)', { memory: 'shared', tools: ['hang'] });
@@ -432,8 +574,14 @@ describe('runs that wait', () => {
 });
 
 describe('values of Lisp tools', () => {
-  const { server, value } = useTools(Object.fromEntries(
-    ['rev', 'half', 'shout', 'side', 'rows', 'colours', 'record', 'none', 'wrong'].map((name) => [name, { lisp: name }])));
+  const { server, value } = useTools(
+    Object.fromEntries(
+      ['rev', 'half', 'shout', 'side', 'rows', 'colours', 'record', 'none', 'wrong'].map((name) => [
+        name,
+        { lisp: name },
+      ]),
+    ),
+  );
   test('arguments become what was declared, results lose nothing', async () => {
     await server.value(`(declaim (ftype (function (list) list) rev) (ftype (function (single-float) single-float) half)
         (ftype (function (keyword) t) shout) (ftype (function ((member :left :right)) t) side) (ftype (function () boolean) wrong)
@@ -445,7 +593,11 @@ describe('values of Lisp tools', () => {
     assert.equal(await value('(tool/half {:x 3})'), 1.5);
     assert.equal(await value('(tool/shout {:k :hey})'), 'HEY');
     assert.deepEqual(await value('(tool/side {:s "left"})'), ['went', 'left']);
-    assert.deepEqual(await value('(tool/rows)'), [['lamp', 3], ['lamp', 5], ['chair', 1]]);
+    assert.deepEqual(await value('(tool/rows)'), [
+      ['lamp', 3],
+      ['lamp', 5],
+      ['chair', 1],
+    ]);
     assert.deepEqual(await value('(tool/colours)'), ['red', 'green']);
     assert.deepEqual(await value('(tool/record)'), { name: 'x', size: 2 });
     assert.deepEqual(await value('[(tool/none) (tool/wrong)]'), [[], false]);
@@ -455,13 +607,18 @@ describe('values of Lisp tools', () => {
 describe('programs in a crowd', () => {
   const { server, run, value } = useTools({});
   test('those of one memory take turns', async () => {
-    const increments = Array.from({ length: 20 }, () => value('(def n (inc (or n 0)))', { memory: 'counter' }));
+    const increments = Array.from({ length: 20 }, () =>
+      value('(def n (inc (or n 0)))', { memory: 'counter' }),
+    );
     await Promise.all(increments);
     assert.equal(await value('n', { memory: 'counter' }), 20);
   });
   test('200 at once are all answered', async () => {
     const answers = await Promise.all(Array.from({ length: 200 }, (_, i) => value(`(+ ${i} 1)`)));
-    assert.deepEqual(answers, Array.from({ length: 200 }, (_, i) => i + 1));
+    assert.deepEqual(
+      answers,
+      Array.from({ length: 200 }, (_, i) => i + 1),
+    );
   });
   test('a result too large to be sent is refused by its worker', async () => {
     const large = run('(reduce (fn [v _] [v v]) [0] (range 20))');
@@ -470,9 +627,15 @@ describe('programs in a crowd', () => {
     assert.ok(residentBytes(server.pid) < 300e6, `${residentBytes(server.pid)} bytes`);
   });
   test('a worker that does not answer is answered for, as a Step', async () => {
-    const { structured } = await run('(reduce (fn [v _] [v v]) [0] (range 40))', { limits: { timeout: 100 } });
+    const { structured } = await run('(reduce (fn [v _] [v v]) [0] (range 40))', {
+      limits: { timeout: 100 },
+    });
     assert.equal(structured.fail.reason, 'timeout');
-    assert.deepEqual(structured.fail.details.limit, { name: 'timeout', value: 100, option: 'timeout' });
+    assert.deepEqual(structured.fail.details.limit, {
+      name: 'timeout',
+      value: 100,
+      option: 'timeout',
+    });
     assert.ok(structured.usage.duration_ms >= 100);
     assert.deepEqual([structured.return, structured.memory, structured.tool_calls], [null, {}, []]);
   });
@@ -480,31 +643,61 @@ describe('programs in a crowd', () => {
 
 describe('examples', () => {
   const run = (...args) => {
-    const { stdout, stderr, status } = spawnSync(CADRE, ['run', ...args, '-o', 'timeout=20000'], { encoding: 'utf8' });
+    const { stdout, stderr, status } = spawnSync(CADRE, ['run', ...args, '-o', 'timeout=20000'], {
+      encoding: 'utf8',
+    });
     assert.equal(status, 0, stderr + stdout);
     return JSON.parse(stdout).return;
   };
   const file = (name) => path.join(EXAMPLES, name);
 
-  test('orders', () => assert.deepEqual(
-    run(file('orders/report.ptc'), '--tools', file('orders/tools.json'), '--context', file('orders/context.json'),
-      '--signature', '(customer :string) -> {customer :string, orders :int, total :float, largest :string}'),
-    { customer: 'ada', orders: 2, total: 359.5, largest: 'desk' }));
-  test('lisp-tool', () => assert.deepEqual(
-    run(file('lisp-tool/prices.ptc'), '--tools', file('lisp-tool/tools.json')), { lamp: 99, desk: 620 }));
-  test('command-tool', () => assert.equal(
-    run(file('command-tool/words.ptc'), '--tools', file('command-tool/tools.json')), 6));
-  test('every folder has its test', () => assert.deepEqual(
-    readdirSync(EXAMPLES, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map((entry) => entry.name).sort(),
-    ['command-tool', 'lisp-tool', 'orders']));
+  test('orders', () =>
+    assert.deepEqual(
+      run(
+        file('orders/report.ptc'),
+        '--tools',
+        file('orders/tools.json'),
+        '--context',
+        file('orders/context.json'),
+        '--signature',
+        '(customer :string) -> {customer :string, orders :int, total :float, largest :string}',
+      ),
+      { customer: 'ada', orders: 2, total: 359.5, largest: 'desk' },
+    ));
+  test('lisp-tool', () =>
+    assert.deepEqual(run(file('lisp-tool/prices.ptc'), '--tools', file('lisp-tool/tools.json')), {
+      lamp: 99,
+      desk: 620,
+    }));
+  test('command-tool', () =>
+    assert.equal(
+      run(file('command-tool/words.ptc'), '--tools', file('command-tool/tools.json')),
+      6,
+    ));
+  test('every folder has its test', () =>
+    assert.deepEqual(
+      readdirSync(EXAMPLES, { withFileTypes: true })
+        .filter((entry) => entry.isDirectory())
+        .map((entry) => entry.name)
+        .sort(),
+      ['command-tool', 'lisp-tool', 'orders'],
+    ));
 });
 
 test('a tools file that is wrong is refused at the start', () => {
-  for (const [content, message] of [['{', /tools\.json:1:/], ['[]', /must be an object/], ['{"a": {"command": {}}}', /tool a: command needs argv/],
-    ['{"a": {"lisp": {}}}', /tool a: lisp needs a function name/], ['{"a": {"lisp": "f", "command": {"argv": ["x"]}}}', /both/]]) {
+  for (const [content, message] of [
+    ['{', /tools\.json:1:/],
+    ['[]', /must be an object/],
+    ['{"a": {"command": {}}}', /tool a: command needs argv/],
+    ['{"a": {"lisp": {}}}', /tool a: lisp needs a function name/],
+    ['{"a": {"lisp": "f", "command": {"argv": ["x"]}}}', /both/],
+  ]) {
     const name = path.join(temporaryDirectory(), 'tools.json');
     writeFileSync(name, content);
-    const { status, stderr } = spawnSync(CADRE, ['serve', '--program-tools', name], { encoding: 'utf8', input: '' });
+    const { status, stderr } = spawnSync(CADRE, ['serve', '--program-tools', name], {
+      encoding: 'utf8',
+      input: '',
+    });
     assert.equal(status, 2);
     assert.match(stderr, message);
   }

@@ -18,14 +18,32 @@ class Terminal {
     this.socket = `cadre-${randomUUID().slice(0, 8)}`;
     this.id = randomUUID();
     const command = `env HOME='${home}' LSAN_OPTIONS='suppressions=${suppressions}:print_suppressions=0' CADRE_TEST_ID=${this.id} TERM=screen '${CADRE}' repl ${args.join(' ')}; echo "status $?"; sleep 600`;
-    const { status, stderr } = this.tmux('-f', '/dev/null', 'new-session', '-d', '-x', '120', '-y', '50', command);
+    const { status, stderr } = this.tmux(
+      '-f',
+      '/dev/null',
+      'new-session',
+      '-d',
+      '-x',
+      '120',
+      '-y',
+      '50',
+      command,
+    );
     assert.equal(status, 0, String(stderr));
   }
 
-  tmux(...args) { return spawnSync('tmux', ['-L', this.socket, ...args], { encoding: 'utf8' }); }
-  screen() { return this.tmux('capture-pane', '-p', '-S', '-200').stdout.replace(/\n+$/, ''); }
-  keys(...keys) { this.tmux('send-keys', ...keys); }
-  type(text) { this.tmux('send-keys', '-l', text); }
+  tmux(...args) {
+    return spawnSync('tmux', ['-L', this.socket, ...args], { encoding: 'utf8' });
+  }
+  screen() {
+    return this.tmux('capture-pane', '-p', '-S', '-200').stdout.replace(/\n+$/, '');
+  }
+  keys(...keys) {
+    this.tmux('send-keys', ...keys);
+  }
+  type(text) {
+    this.tmux('send-keys', '-l', text);
+  }
 
   // Waits until the screen matches.
   async shows(pattern, seconds = 10) {
@@ -50,15 +68,23 @@ class Terminal {
     return text;
   }
 
-  close() { this.tmux('kill-server'); }
+  close() {
+    this.tmux('kill-server');
+  }
 }
 
 describe('cadre repl', { skip: hasTmux ? false : 'tmux is not installed' }, () => {
   let terminal;
-  before(async () => { terminal = new Terminal(); await terminal.shows(/> *$/); });
+  before(async () => {
+    terminal = new Terminal();
+    await terminal.shows(/> *$/);
+  });
   after(async () => {
     terminal.close();
-    assert.ok(await eventually(() => processesWith(`CADRE_TEST_ID=${terminal.id}`).length === 0), 'processes left behind');
+    assert.ok(
+      await eventually(() => processesWith(`CADRE_TEST_ID=${terminal.id}`).length === 0),
+      'processes left behind',
+    );
   });
 
   test('evaluates and remembers', async () => {
@@ -79,7 +105,10 @@ describe('cadre repl', { skip: hasTmux ? false : 'tmux is not installed' }, () =
     await terminal.shows(/=> \(1 2 "a\n.*b"\)/);
   });
   test('shows output and warnings', async () => {
-    assert.match(await terminal.enter('(format t "hello~%") (warn "careful") 1'), /hello[\s\S]*WARNING: careful[\s\S]*=> 1/);
+    assert.match(
+      await terminal.enter('(format t "hello~%") (warn "careful") 1'),
+      /hello[\s\S]*WARNING: careful[\s\S]*=> 1/,
+    );
   });
   test('undo and redo', async () => {
     await terminal.enter('(defvar *n* 1)');
@@ -94,7 +123,10 @@ describe('cadre repl', { skip: hasTmux ? false : 'tmux is not installed' }, () =
   });
   test('an error shows restarts to choose from', async () => {
     const shown = await terminal.enter('(+ 1 (missing-one 5))');
-    assert.match(shown, /\[ERROR\] UNDEFINED-FUNCTION[\s\S]*0: \(MISSING-ONE 5\)[\s\S]*1\. CONTINUE - [\s\S]*3\. RETURN-VALUE/);
+    assert.match(
+      shown,
+      /\[ERROR\] UNDEFINED-FUNCTION[\s\S]*0: \(MISSING-ONE 5\)[\s\S]*1\. CONTINUE - [\s\S]*3\. RETURN-VALUE/,
+    );
     assert.match(await terminal.enter(':restart 3 41'), /=> 42/);
   });
   test('frames and locals', async () => {
@@ -146,7 +178,10 @@ describe('cadre repl', { skip: hasTmux ? false : 'tmux is not installed' }, () =
     assert.match(await terminal.enter(':limits max-output 0'), /Value must be/);
     await terminal.enter(':limits timeout 1');
     assert.match(await terminal.enter('(loop)'), /computation;\s+:limits\s+raises the\s+timeout\./);
-    assert.match(await terminal.enter('(labels ((f (n) (if (zerop n) (car n) (1+ (f (1- n)))))) (f 30))'), /\d+ more frames \(:bt\)/);
+    assert.match(
+      await terminal.enter('(labels ((f (n) (if (zerop n) (car n) (1+ (f (1- n)))))) (f 30))'),
+      /\d+ more frames \(:bt\)/,
+    );
     await terminal.enter(':limits timeout 0');
   });
   test('the prompt follows the package', async () => {
@@ -166,7 +201,10 @@ describe('cadre repl', { skip: hasTmux ? false : 'tmux is not installed' }, () =
     assert.match(await terminal.enter(':help'), /:undo[\s\S]*:restart/);
     assert.match(await terminal.enter(':keyword'), /=> :KEYWORD/);
     await terminal.enter('(/ 1 0)');
-    assert.match(await terminal.enter(':frame 1'), /; There is no command :frame; :help lists them\./);
+    assert.match(
+      await terminal.enter(':frame 1'),
+      /; There is no command :frame; :help lists them\./,
+    );
     assert.match(await terminal.enter(':bt'), /0: \(\/ 1 0\)/);
   });
   test('Ctrl-D leaves', async () => {
@@ -177,9 +215,14 @@ describe('cadre repl', { skip: hasTmux ? false : 'tmux is not installed' }, () =
 
 describe('cadre repl without a terminal', () => {
   test('reads forms from a pipe', async () => {
-    const child = spawn(CADRE, ['repl'], { env: { ...process.env, HOME: home }, stdio: ['pipe', 'pipe', 'pipe'] });
+    const child = spawn(CADRE, ['repl'], {
+      env: { ...process.env, HOME: home },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
     let out = '';
-    child.stdout.setEncoding('utf8').on('data', (data) => { out += data; });
+    child.stdout.setEncoding('utf8').on('data', (data) => {
+      out += data;
+    });
     child.stdin.end('(defvar *a* 5)\n(* *a*\n 2)\n:quit\n');
     const status = await new Promise((resolve) => child.on('close', resolve));
     assert.equal(status, 0, out);

@@ -16,21 +16,32 @@ const scalar = (text, value) => fc.constant({ text, value });
 const name = fc.constantFrom('a', 'b', 'user_id', 'c1', '_x');
 
 const { type } = fc.letrec((tie) => ({
-  type: fc.tuple(tie('plain'), fc.boolean()).map(([plain, optional]) => (optional
-    ? { text: `${plain.text}?`, value: fc.option(plain.value), optional } : plain)),
-  plain: fc.oneof({ maxDepth: 4, withCrossShrink: true },
+  type: fc
+    .tuple(tie('plain'), fc.boolean())
+    .map(([plain, optional]) =>
+      optional ? { text: `${plain.text}?`, value: fc.option(plain.value), optional } : plain,
+    ),
+  plain: fc.oneof(
+    { maxDepth: 4, withCrossShrink: true },
     scalar(':string', fc.string({ maxLength: 8 })),
     scalar(':int', fc.integer()),
     scalar(':float', fc.oneof(fc.integer(), fc.double({ noNaN: true, noDefaultInfinity: true }))),
     scalar(':bool', fc.boolean()),
     scalar(':any', fc.jsonValue({ maxDepth: 2 })),
     scalar(':map', fc.dictionary(name, fc.integer())),
-    tie('type').map((element) => ({ text: `[${element.text}]`, value: fc.array(element.value, { maxLength: 3 }) })),
-    fc.uniqueArray(fc.tuple(name, tie('type')), { selector: ([field]) => field, maxLength: 3 }).map((fields) => ({
-      text: `{${fields.map(([field, { text }]) => `${field} ${text}`).join(', ')}}`,
-      value: fc.record(Object.fromEntries(fields.map(([field, { value }]) => [field, value])),
-        { requiredKeys: fields.filter(([, { optional }]) => !optional).map(([field]) => field) }),
-    }))),
+    tie('type').map((element) => ({
+      text: `[${element.text}]`,
+      value: fc.array(element.value, { maxLength: 3 }),
+    })),
+    fc
+      .uniqueArray(fc.tuple(name, tie('type')), { selector: ([field]) => field, maxLength: 3 })
+      .map((fields) => ({
+        text: `{${fields.map(([field, { text }]) => `${field} ${text}`).join(', ')}}`,
+        value: fc.record(Object.fromEntries(fields.map(([field, { value }]) => [field, value])), {
+          requiredKeys: fields.filter(([, { optional }]) => !optional).map(([field]) => field),
+        }),
+      })),
+  ),
 }));
 
 // A value that fits, or any value, or one that fits with something replaced somewhere.
@@ -44,13 +55,24 @@ function replaceSomewhere(value, steps, replacement) {
   return copy;
 }
 
-const pair = type.chain((chosen) => fc.oneof(
-  chosen.value,
-  fc.jsonValue({ maxDepth: 2 }),
-  fc.tuple(chosen.value, fc.array(fc.nat(), { maxLength: 4 }),
-    fc.constantFrom(null, '12', 'true', 'x', 7, 0.5, false, [], {}, [1])).map(([value, steps, replacement]) =>
-    replaceSomewhere(value, steps, replacement)),
-).map((value) => ({ text: chosen.text, value: JSON.parse(JSON.stringify(value), withoutHugeFloats) })));
+const pair = type.chain((chosen) =>
+  fc
+    .oneof(
+      chosen.value,
+      fc.jsonValue({ maxDepth: 2 }),
+      fc
+        .tuple(
+          chosen.value,
+          fc.array(fc.nat(), { maxLength: 4 }),
+          fc.constantFrom(null, '12', 'true', 'x', 7, 0.5, false, [], {}, [1]),
+        )
+        .map(([value, steps, replacement]) => replaceSomewhere(value, steps, replacement)),
+    )
+    .map((value) => ({
+      text: chosen.text,
+      value: JSON.parse(JSON.stringify(value), withoutHugeFloats),
+    })),
+);
 
 // 1e92 is an integer for JSON Schema and a float for Cadre, because it is written as one.
 function withoutHugeFloats(_key, value) {
@@ -59,31 +81,62 @@ function withoutHugeFloats(_key, value) {
 
 test(`agreement with a JSON Schema validator on ${PAIRS} pairs`, () => {
   const pairs = fc.sample(pair, { numRuns: PAIRS, seed: 20_260 });
-  const schemas = spawnSync(path.join(BUILD, 'tests/unit/print_schema'), { encoding: 'utf8', maxBuffer: 1 << 28,
-    input: pairs.map(({ text }) => `(x ${text}) -> ${text}\n`).join('') });
+  const schemas = spawnSync(path.join(BUILD, 'tests/unit/print_schema'), {
+    encoding: 'utf8',
+    maxBuffer: 1 << 28,
+    input: pairs.map(({ text }) => `(x ${text}) -> ${text}\n`).join(''),
+  });
   assert.equal(schemas.status, 0, schemas.stderr);
   const records = pairs.flatMap(({ text, value }, i) => [
     { id: `in ${i}`, program: 'nil', signature: `(x ${text}) -> :any`, context: { x: value } },
-    { id: `out ${i}`, program: 'ctx/x', signature: text, context: { x: value }, options: { memory: 'explicit' } },
+    {
+      id: `out ${i}`,
+      program: 'ctx/x',
+      signature: text,
+      context: { x: value },
+      options: { memory: 'explicit' },
+    },
   ]);
-  const steps = spawnSync(CADRE, ['run', '--batch', '-'], { encoding: 'utf8', maxBuffer: 1 << 28,
-    input: records.map((record) => `${JSON.stringify(record)}\n`).join('') });
+  const steps = spawnSync(CADRE, ['run', '--batch', '-'], {
+    encoding: 'utf8',
+    maxBuffer: 1 << 28,
+    input: records.map((record) => `${JSON.stringify(record)}\n`).join(''),
+  });
   assert.equal(steps.status, 0, steps.stderr);
-  const answers = new Map(steps.stdout.trimEnd().split('\n').map((line) => JSON.parse(line)).map((step) => [step.id, step]));
+  const answers = new Map(
+    steps.stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+      .map((step) => [step.id, step]),
+  );
 
   const ajv = new Ajv({ strict: false });
   let valid = 0;
-  schemas.stdout.trimEnd().split('\n').map((line) => JSON.parse(line)).forEach(({ input, output }, i) => {
-    const { text, value } = pairs[i];
-    const shown = `${text} over ${JSON.stringify(value)}`;
-    const inStep = answers.get(`in ${i}`);
-    const outStep = answers.get(`out ${i}`);
-    const takes = !inStep.fail && !(inStep.warnings ?? []).some((line) => line.includes('coerced'));
-    if (inStep.fail) assert.equal(inStep.fail.reason, 'validation_error', shown);
-    if (outStep.fail) assert.equal(outStep.fail.reason, 'validation_error', shown);
-    assert.equal(takes, ajv.validate(input, { x: value }), `input: ${shown}: ${JSON.stringify(inStep)}`);
-    assert.equal(!outStep.fail, ajv.validate(output, value), `output: ${shown}: ${JSON.stringify(outStep)}`);
-    valid += takes ? 1 : 0;
-  });
+  schemas.stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+    .forEach(({ input, output }, i) => {
+      const { text, value } = pairs[i];
+      const shown = `${text} over ${JSON.stringify(value)}`;
+      const inStep = answers.get(`in ${i}`);
+      const outStep = answers.get(`out ${i}`);
+      const takes =
+        !inStep.fail && !(inStep.warnings ?? []).some((line) => line.includes('coerced'));
+      if (inStep.fail) assert.equal(inStep.fail.reason, 'validation_error', shown);
+      if (outStep.fail) assert.equal(outStep.fail.reason, 'validation_error', shown);
+      assert.equal(
+        takes,
+        ajv.validate(input, { x: value }),
+        `input: ${shown}: ${JSON.stringify(inStep)}`,
+      );
+      assert.equal(
+        !outStep.fail,
+        ajv.validate(output, value),
+        `output: ${shown}: ${JSON.stringify(outStep)}`,
+      );
+      valid += takes ? 1 : 0;
+    });
   assert.ok(valid > PAIRS / 10 && valid < PAIRS * 0.95, `${valid} valid pairs say little`);
 });

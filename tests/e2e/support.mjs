@@ -39,12 +39,17 @@ export async function eventually(condition, seconds = 2) {
 // --- processes ---------------------------------------------------------------------------------
 
 function readProc(pid, name) {
-  try { return readFileSync(`/proc/${pid}/${name}`, 'latin1'); } catch { return ''; }
+  try {
+    return readFileSync(`/proc/${pid}/${name}`, 'latin1');
+  } catch {
+    return '';
+  }
 }
 
 // The pids of all live processes (zombies are not) whose environment holds `text`.
 export function processesWith(text) {
-  return readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
     .filter((pid) => readProc(pid, 'environ').includes(text))
     .filter((pid) => !/^State:\s+Z/m.test(readProc(pid, 'status')))
     .map(Number);
@@ -57,14 +62,22 @@ export function residentBytes(pid) {
 export function descriptors(pid) {
   try {
     return readdirSync(`/proc/${pid}/fd`).map((fd) => {
-      try { return readlinkSync(`/proc/${pid}/fd/${fd}`); } catch { return ''; }
+      try {
+        return readlinkSync(`/proc/${pid}/fd/${fd}`);
+      } catch {
+        return '';
+      }
     });
-  } catch { return []; }
+  } catch {
+    return [];
+  }
 }
 
 // Clock ticks the process has used so far.
 export function processorTicks(pid) {
-  const fields = readProc(pid, 'stat').replace(/^.*\) /, '').split(' ');
+  const fields = readProc(pid, 'stat')
+    .replace(/^.*\) /, '')
+    .split(' ');
   return Number(fields[11] ?? 0) + Number(fields[12] ?? 0);
 }
 
@@ -79,11 +92,15 @@ class StrictTransport {
     this.messages = 0;
     this.marker = `CADRE_TEST_ID=${randomUUID()}`;
     const [name, value] = this.marker.split('=');
-    this.process = spawn(program, [...before, 'serve', ...args],
-      { cwd, env: { ...process.env, ...env, [name]: value }, stdio: ['pipe', 'pipe', 'pipe'] });
+    this.process = spawn(program, [...before, 'serve', ...args], {
+      cwd,
+      env: { ...process.env, ...env, [name]: value },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
     this.pid = this.process.pid;
     this.ended = new Promise((resolve) =>
-      this.process.on('close', (status, signal) => resolve({ status, signal })));
+      this.process.on('close', (status, signal) => resolve({ status, signal })),
+    );
   }
 
   async start() {
@@ -97,7 +114,9 @@ class StrictTransport {
       for (const line of lines) this.take(line);
     });
     this.process.stderr.setEncoding('utf8');
-    this.process.stderr.on('data', (data) => { this.stderr += data; });
+    this.process.stderr.on('data', (data) => {
+      this.stderr += data;
+    });
     this.process.on('close', () => {
       if (rest) this.strays.push(rest);
       this.onclose?.();
@@ -106,7 +125,11 @@ class StrictTransport {
 
   take(line) {
     let message;
-    try { message = JSON.parse(line); } catch { /* reported below */ }
+    try {
+      message = JSON.parse(line);
+    } catch {
+      /* reported below */
+    }
     if (message?.jsonrpc !== '2.0') {
       this.strays.push(line);
       return;
@@ -139,7 +162,14 @@ async function newClient(sdk, era) {
 }
 
 export class Server {
-  static async start({ sdk = 'v2', era = 'legacy', command = [CADRE], args = [], env = {}, cwd } = {}) {
+  static async start({
+    sdk = 'v2',
+    era = 'legacy',
+    command = [CADRE],
+    args = [],
+    env = {},
+    cwd,
+  } = {}) {
     const server = new Server();
     server.sdk = sdk;
     server.transport = new StrictTransport({ command, args, env, cwd });
@@ -151,16 +181,24 @@ export class Server {
     return server;
   }
 
-  get pid() { return this.transport.pid; }
-  get ended() { return this.transport.ended; }
+  get pid() {
+    return this.transport.pid;
+  }
+  get ended() {
+    return this.transport.ended;
+  }
 
   // All live processes that belong to this server, itself included.
-  processes() { return processesWith(this.transport.marker); }
+  processes() {
+    return processesWith(this.transport.marker);
+  }
 
   async readSchemas() {
     const ajv = new Ajv({ strict: false, allErrors: true });
     this.tools = (await this.client.listTools()).tools;
-    this.validators = new Map(this.tools.map((tool) => [tool.name, ajv.compile(tool.outputSchema)]));
+    this.validators = new Map(
+      this.tools.map((tool) => [tool.name, ajv.compile(tool.outputSchema)]),
+    );
   }
 
   // Calls a tool: {text, structured, isError, seconds}. A protocol error is thrown.
@@ -168,8 +206,10 @@ export class Server {
     const request = { name: tool, arguments: parameters };
     const settings = { timeout: REQUEST_TIMEOUT_MS, ...options };
     const started = performance.now();
-    const result = this.sdk === 'v1' ? await this.client.callTool(request, undefined, settings)
-      : await this.client.callTool(request, settings);
+    const result =
+      this.sdk === 'v1'
+        ? await this.client.callTool(request, undefined, settings)
+        : await this.client.callTool(request, settings);
     return this.checked(tool, result, (performance.now() - started) / 1000);
   }
 
@@ -178,8 +218,11 @@ export class Server {
     assert.equal(result.content[0].type, 'text');
     assert.ok(result.structuredContent, `${tool}: structuredContent is missing`);
     const validate = this.validators.get(tool);
-    assert.ok(validate(result.structuredContent), `${tool}: structuredContent is invalid: ` +
-      `${JSON.stringify(validate.errors)} in ${JSON.stringify(result.structuredContent).slice(0, 2000)}`);
+    assert.ok(
+      validate(result.structuredContent),
+      `${tool}: structuredContent is invalid: ` +
+        `${JSON.stringify(validate.errors)} in ${JSON.stringify(result.structuredContent).slice(0, 2000)}`,
+    );
     const isError = result.isError === true;
     assert.equal(result.structuredContent.ok, !isError, `${tool}: ok and isError disagree`);
     return { text: result.content[0].text, structured: result.structuredContent, isError, seconds };
@@ -202,24 +245,36 @@ export class Server {
     const { status, signal } = await this.ended;
     this.assertClean();
     assert.deepEqual({ status, signal }, { status: 0, signal: null }, this.transport.stderr);
-    assert.ok(await eventually(() => this.processes().length === 0),
-      `processes left behind: ${this.describeProcesses()}`);
+    assert.ok(
+      await eventually(() => this.processes().length === 0),
+      `processes left behind: ${this.describeProcesses()}`,
+    );
   }
 
   async kill() {
     process.kill(this.pid, 'SIGKILL');
     await this.ended;
-    assert.ok(await eventually(() => this.processes().length === 0),
-      `processes left behind: ${this.describeProcesses()}`);
+    assert.ok(
+      await eventually(() => this.processes().length === 0),
+      `processes left behind: ${this.describeProcesses()}`,
+    );
   }
 
   describeProcesses() {
-    return this.processes().map((pid) =>
-      `${pid}: ${readProc(pid, 'cmdline').replaceAll('\0', ' ')} ${/^State:.*/m.exec(readProc(pid, 'status'))}`).join('\n');
+    return this.processes()
+      .map(
+        (pid) =>
+          `${pid}: ${readProc(pid, 'cmdline').replaceAll('\0', ' ')} ${/^State:.*/m.exec(readProc(pid, 'status'))}`,
+      )
+      .join('\n');
   }
 
   assertClean() {
-    assert.deepEqual(this.transport.strays, [], 'standard output holds something else than JSON-RPC');
+    assert.deepEqual(
+      this.transport.strays,
+      [],
+      'standard output holds something else than JSON-RPC',
+    );
     assert.deepEqual(this.errors.map(String), [], 'the client reported errors');
     assert.equal(this.transport.stderr, '', 'the server wrote to standard error');
   }
@@ -234,8 +289,12 @@ export function useServer(options = {}) {
       return typeof member === 'function' ? member.bind(target.server) : member;
     },
   });
-  before(async () => { holder.server = await Server.start(options); });
-  after(async () => { await holder.server?.stop(); });
+  before(async () => {
+    holder.server = await Server.start(options);
+  });
+  after(async () => {
+    await holder.server?.stop();
+  });
   return proxy;
 }
 
@@ -254,16 +313,22 @@ export function expectResult(result, expected) {
   if (expected instanceof RegExp) return expectResult(result, { match: expected });
   const { text, structured, isError, seconds } = result;
   const shown = `\n--- text\n${text}\n---`;
-  const fails = expected.ok === false ||
+  const fails =
+    expected.ok === false ||
     ['type', 'message', 'frames', 'code', 'phase'].some((key) => expected[key] !== undefined);
   assert.equal(isError, fails, `isError is ${isError}${shown}`);
   if (expected.is !== undefined) assert.equal(text, expected.is);
   if (expected.match) assert.match(text, expected.match);
-  for (const part of [expected.has ?? []].flat()) assert.ok(text.includes(part), `lacks ${JSON.stringify(part)}${shown}`);
-  for (const part of [expected.lacks ?? []].flat()) assert.ok(!text.includes(part), `has ${JSON.stringify(part)}${shown}`);
+  for (const part of [expected.has ?? []].flat())
+    assert.ok(text.includes(part), `lacks ${JSON.stringify(part)}${shown}`);
+  for (const part of [expected.lacks ?? []].flat())
+    assert.ok(!text.includes(part), `has ${JSON.stringify(part)}${shown}`);
   if (expected.seconds) {
     const [least, most] = expected.seconds;
-    assert.ok(seconds >= least && seconds <= most, `took ${seconds} s, not ${least} to ${most}${shown}`);
+    assert.ok(
+      seconds >= least && seconds <= most,
+      `took ${seconds} s, not ${least} to ${most}${shown}`,
+    );
   }
   if (fails) expectError(structured.error, text, expected, shown);
 }
@@ -278,8 +343,10 @@ function expectError(error, text, expected, shown) {
     assert.ok(text.includes(`[ERROR] ${expected.type}\n`), `no [ERROR] ${expected.type}${shown}`);
   }
   if (expected.message !== undefined) {
-    assert.ok(error.message.startsWith(expected.message),
-      `message ${JSON.stringify(error.message)} does not begin with ${JSON.stringify(expected.message)}`);
+    assert.ok(
+      error.message.startsWith(expected.message),
+      `message ${JSON.stringify(error.message)} does not begin with ${JSON.stringify(expected.message)}`,
+    );
     assert.ok(text.includes(expected.message), `the text lacks the message${shown}`);
   }
   const calls = (error.frames ?? []).map((frame) => frame.call);
@@ -295,4 +362,3 @@ export function titleOf(code) {
   const line = String(code).replace(/\s+/g, ' ').trim();
   return line.length > 90 ? `${line.slice(0, 87)}...` : line || '(empty)';
 }
-

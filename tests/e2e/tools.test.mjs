@@ -12,7 +12,9 @@ function table(name, rows) {
   describe(name, () => {
     const server = useServer();
     for (const [tool, parameters, expected] of rows) {
-      test(titleOf(`${tool} ${JSON.stringify(parameters)}`), async () => expectResult(await server.call(tool, parameters), expected));
+      test(titleOf(`${tool} ${JSON.stringify(parameters)}`), async () =>
+        expectResult(await server.call(tool, parameters), expected),
+      );
     }
   });
 }
@@ -21,7 +23,9 @@ describe('schemas', () => {
   const server = useServer();
   const folder = path.join(import.meta.dirname, '../../src/tools/schemas');
   test('every file is the schema of a tool', () => {
-    const names = readdirSync(folder).filter((name) => name.endsWith('.json')).map((name) => name.slice(0, -5));
+    const names = readdirSync(folder)
+      .filter((name) => name.endsWith('.json'))
+      .map((name) => name.slice(0, -5));
     assert.deepEqual(server.tools.map(({ name }) => name).sort(), names.sort());
   });
   test('all schemas are valid under the meta-schema', () => {
@@ -34,20 +38,58 @@ describe('schemas', () => {
 
 table('compile-form', [
   ['compile-form', { code: '(+ 1 2)' }, 'Compilation successful.\nNo warnings or notes.'],
-  ['compile-form', { code: '(defun f (x) (foo-undefined x))' },
-    { match: /^Compilation successful\.\n\nWarnings \(1\):\n {2}\[STYLE\] undefined function: COMMON-LISP-USER::FOO-UNDEFINED\n {4}in form 1, line 1: \(FOO-UNDEFINED X\)$/ }],
-  ['compile-form', { code: '(defun g (x) (+ x "string"))' }, { has: ['Compilation successful.', '[WARNING] '] }],
-  ['compile-form', { code: '(defun g () *no-such-variable*)' }, { has: '[WARNING] undefined variable: COMMON-LISP-USER::*NO-SUCH-VARIABLE*' }],
-  ['compile-form', { code: '(lambda (x) (declare (fixnum x)) (if (stringp x) (print 1) 2))' }, { has: 'Compiler notes (1):\n  deleting unreachable code' }],
-  ['compile-form', { code: '(+ 1 2)\n(foo (bar' }, { ok: false, has: ['Compilation FAILED.\n\nErrors (1):\n  Read error: end of input inside the form that starts at line 2, column 1'] }],
+  [
+    'compile-form',
+    { code: '(defun f (x) (foo-undefined x))' },
+    {
+      match:
+        /^Compilation successful\.\n\nWarnings \(1\):\n {2}\[STYLE\] undefined function: COMMON-LISP-USER::FOO-UNDEFINED\n {4}in form 1, line 1: \(FOO-UNDEFINED X\)$/,
+    },
+  ],
+  [
+    'compile-form',
+    { code: '(defun g (x) (+ x "string"))' },
+    { has: ['Compilation successful.', '[WARNING] '] },
+  ],
+  [
+    'compile-form',
+    { code: '(defun g () *no-such-variable*)' },
+    { has: '[WARNING] undefined variable: COMMON-LISP-USER::*NO-SUCH-VARIABLE*' },
+  ],
+  [
+    'compile-form',
+    { code: '(lambda (x) (declare (fixnum x)) (if (stringp x) (print 1) 2))' },
+    { has: 'Compiler notes (1):\n  deleting unreachable code' },
+  ],
+  [
+    'compile-form',
+    { code: '(+ 1 2)\n(foo (bar' },
+    {
+      ok: false,
+      has: [
+        'Compilation FAILED.\n\nErrors (1):\n  Read error: end of input inside the form that starts at line 2, column 1',
+      ],
+    },
+  ],
   ['compile-form', { code: '(if)' }, { ok: false, has: 'Compilation FAILED.' }],
   ['compile-form', { code: '(defmacro m () (error "in macro")) (defun h () (m))' }, { ok: false }],
   ['compile-form', { code: '#.(/ 1 0)' }, { ok: false, has: 'DIVISION-BY-ZERO' }],
-  ['compile-form', { code: '(defun compiled-only () 1) (defvar *compiled-only* 5) (eval-when (:compile-toplevel) (defvar *side* 1)) (print "never")' }, { has: 'Compilation successful.' }],
-  ['evaluate-lisp', { code: `(list (fboundp 'compiled-only) (boundp '*compiled-only*) (boundp '*side*))` }, '=> (NIL NIL NIL)'],
+  [
+    'compile-form',
+    {
+      code: '(defun compiled-only () 1) (defvar *compiled-only* 5) (eval-when (:compile-toplevel) (defvar *side* 1)) (print "never")',
+    },
+    { has: 'Compilation successful.' },
+  ],
+  [
+    'evaluate-lisp',
+    { code: `(list (fboundp 'compiled-only) (boundp '*compiled-only*) (boundp '*side*))` },
+    '=> (NIL NIL NIL)',
+  ],
   ['compile-form', { code: '(defun a () (b)) (defun b () 1)' }, { has: 'No warnings or notes.' }],
   // what the file compiler finds clean is clean
-  ...['(declaim (optimize (speed 1)))',
+  ...[
+    '(declaim (optimize (speed 1)))',
     '(defvar *zq*) (defun zf () (let ((*zq* 2)) (zg))) (defun zg () *zq*)',
     '(defclass k1 () ()) (defmethod m1 ((k k1)) k)',
     '(define-condition cond1 (error) ()) (defun zf () 1) (defun zh () (handler-case (zf) (cond1 () 2)))',
@@ -56,34 +98,73 @@ table('compile-form', [
     '(macrolet ((inner () 1)) (defun zj () (inner)) (defstruct zk a)) (defun zl (k) (zk-a k))',
     '(defpackage :zpkg (:use :cl) (:export #:one)) (in-package :zpkg) (defun one () 1) (defun two () (zpkg:one))',
   ].map((code) => ['compile-form', { code }, 'Compilation successful.\nNo warnings or notes.']),
-  ['compile-form', { code: '(defun zf () (zg)) (defun zg () 1) (list 1 . )' },
-    { ok: false, has: 'Errors (1):', lacks: 'undefined' }],
-  ['compile-form', { code: '(defun a () 1)\n\n(defun b ()\n  (no-such-one 1))\n(defun c (x) 1) (defun d () (if))\n(print 1)' },
-    { ok: false, has: ['    in form 4, line 5: (IF)', '    in form 3, line 5: (DEFUN C (X) 1)', '    in form 2, line 3: (NO-SUCH-ONE 1)'] }],
-  ['compile-form', { code: '(defun zf () (load-time-value (sb-ext:exit :code 3 :abort t)))' }, 'Compilation successful.\nNo warnings or notes.'],
+  [
+    'compile-form',
+    { code: '(defun zf () (zg)) (defun zg () 1) (list 1 . )' },
+    { ok: false, has: 'Errors (1):', lacks: 'undefined' },
+  ],
+  [
+    'compile-form',
+    {
+      code: '(defun a () 1)\n\n(defun b ()\n  (no-such-one 1))\n(defun c (x) 1) (defun d () (if))\n(print 1)',
+    },
+    {
+      ok: false,
+      has: [
+        '    in form 4, line 5: (IF)',
+        '    in form 3, line 5: (DEFUN C (X) 1)',
+        '    in form 2, line 3: (NO-SUCH-ONE 1)',
+      ],
+    },
+  ],
+  [
+    'compile-form',
+    { code: '(defun zf () (load-time-value (sb-ext:exit :code 3 :abort t)))' },
+    'Compilation successful.\nNo warnings or notes.',
+  ],
   ['compile-form', { code: '' }, { has: 'Compilation successful.' }],
   ['compile-form', { code: '(loop)' }, { has: 'Compilation successful.' }],
   ['compile-form', { code: '(sb-ext:exit :code 3)' }, { has: 'Compilation successful.' }],
-  ['compile-form', { code: '(macrolet ((m () (loop))) (m))', timeout: 1 }, { ok: false, has: 'Compilation FAILED.', seconds: [1, 2] }],
-  ['compile-form', { code: '#.(sb-ext:exit :code 3 :abort t)' }, { ok: false, has: 'Compilation FAILED.' }],
+  [
+    'compile-form',
+    { code: '(macrolet ((m () (loop))) (m))', timeout: 1 },
+    { ok: false, has: 'Compilation FAILED.', seconds: [1, 2] },
+  ],
+  [
+    'compile-form',
+    { code: '#.(sb-ext:exit :code 3 :abort t)' },
+    { ok: false, has: 'Compilation FAILED.' },
+  ],
   ['compile-form', { code: '1', package: 'no-such' }, { code: 'unknown-package' }],
   ['evaluate-lisp', { code: '(+ 1 1)' }, '=> 2'],
   ['describe-last-error', {}, { has: 'No error information available.' }],
 ]);
 
-const timing = String.raw`Timing:\n  Real time:      [\d.]+ ms\n  Run time:       [\d.]+ ms\n  GC time:        [\d.]+ ms\n` +
+const timing =
+  String.raw`Timing:\n  Real time:      [\d.]+ ms\n  Run time:       [\d.]+ ms\n  GC time:        [\d.]+ ms\n` +
   String.raw`  Bytes consed:   [\d,]+\n  Page faults:    [\d,]+`;
 
 table('time-execution', [
   ['time-execution', { code: '(list 1 2)' }, new RegExp(`^${timing}\n\nResult:\n  \\(1 2\\)$`)],
   ['time-execution', { code: '(values 1 2)' }, new RegExp(`^${timing}\n\nResult:\n  1\n  2$`)],
   ['time-execution', { code: '(values)' }, new RegExp(`^${timing}\n\nResult:\n  \\(no values\\)$`)],
-  ['time-execution', { code: '(format t "printed text~%") (format *error-output* "err") (warn "w") 1' },
-    new RegExp(`^${timing}\n\nResult:\n  1\n\nOutput:\nprinted text\n\n\\[stderr\\]\nerr\n\n\\[warnings\\]\nWARNING: w$`)],
+  [
+    'time-execution',
+    { code: '(format t "printed text~%") (format *error-output* "err") (warn "w") 1' },
+    new RegExp(
+      `^${timing}\n\nResult:\n  1\n\nOutput:\nprinted text\n\n\\[stderr\\]\nerr\n\n\\[warnings\\]\nWARNING: w$`,
+    ),
+  ],
   ['time-execution', { code: '(defvar *timed* 5)' }, { has: 'Result:\n  *TIMED*' }],
   ['evaluate-lisp', { code: '*timed*' }, '=> 5'],
-  ['time-execution', { code: '(princ "before") (/ 1 0)' },
-    { type: 'DIVISION-BY-ZERO', match: /^Error during execution:\n\[stdout\]\nbefore\n\n\[ERROR\] DIVISION-BY-ZERO\n/ }],
+  [
+    'time-execution',
+    { code: '(princ "before") (/ 1 0)' },
+    {
+      type: 'DIVISION-BY-ZERO',
+      match: /^Error during execution:\n\[stdout\]\nbefore\n\n\[ERROR\] DIVISION-BY-ZERO\n/,
+    },
+  ],
   ['describe-last-error', {}, { has: 'Error: DIVISION-BY-ZERO' }],
 ]);
 
@@ -91,94 +172,280 @@ describe('what time-execution measures', () => {
   const server = useServer();
   test('time', async () => {
     const { structured } = await server.call('time-execution', { code: '(sleep 0.2)' });
-    assert.ok(structured.timing.real_us >= 200_000 && structured.timing.real_us < 1_200_000, JSON.stringify(structured.timing));
+    assert.ok(
+      structured.timing.real_us >= 200_000 && structured.timing.real_us < 1_200_000,
+      JSON.stringify(structured.timing),
+    );
     assert.ok(structured.timing.run_us < structured.timing.real_us);
   });
   test('bytes of a large array, within 1 %', async () => {
-    const { structured } = await server.call('time-execution', { code: `(make-array 8000000 :element-type '(unsigned-byte 8)) 1` });
-    assert.ok(Math.abs(structured.timing.bytes - 8_000_000) <= 80_000, JSON.stringify(structured.timing));
+    const { structured } = await server.call('time-execution', {
+      code: `(make-array 8000000 :element-type '(unsigned-byte 8)) 1`,
+    });
+    assert.ok(
+      Math.abs(structured.timing.bytes - 8_000_000) <= 80_000,
+      JSON.stringify(structured.timing),
+    );
   });
 });
 
 table('introspection', [
-  ['evaluate-lisp', { code: `(defpackage :my-app (:use :cl) (:export #:person #:visible)) (in-package :my-app)
+  [
+    'evaluate-lisp',
+    {
+      code: `(defpackage :my-app (:use :cl) (:export #:person #:visible)) (in-package :my-app)
      (defclass person () ((name :initarg :name :initform (error "never evaluated") :reader person-name) (age :initarg :age :accessor age)))
      (defclass worker (person) ((job :initarg :job)))
      (defgeneric area (x)) (defmethod area ((p person)) 1) (defmethod area :around ((p person)) 2)
      (defvar *level* 3 "How deep.") (defun visible (a &optional b) "Documented." (list a b *level*)) (defun caller () (visible 1))
-     (defmacro wrap (x) \`(list ,x)) (in-package :cl-user) 1` }, { has: '=> 1' }],
+     (defmacro wrap (x) \`(list ,x)) (in-package :cl-user) 1`,
+    },
+    { has: '=> 1' },
+  ],
   ['describe-symbol', { name: 'mapcar' }, { has: ['COMMON-LISP::MAPCAR [FUNCTION]', 'Arglist: '] }],
-  ['describe-symbol', { name: 'my-app::visible' }, { has: ['MY-APP::VISIBLE [FUNCTION]', '&OPTIONAL', 'Documentation:\n    Documented.'] }],
-  ['describe-symbol', { name: '*level*', package: 'my-app' }, { has: ['MY-APP::*LEVEL* [VARIABLE]', 'Value: 3', 'How deep.'] }],
+  [
+    'describe-symbol',
+    { name: 'my-app::visible' },
+    { has: ['MY-APP::VISIBLE [FUNCTION]', '&OPTIONAL', 'Documentation:\n    Documented.'] },
+  ],
+  [
+    'describe-symbol',
+    { name: '*level*', package: 'my-app' },
+    { has: ['MY-APP::*LEVEL* [VARIABLE]', 'Value: 3', 'How deep.'] },
+  ],
   ['describe-symbol', { name: 'wrap', package: 'MY-APP' }, { has: '[MACRO]' }],
   ['describe-symbol', { name: 'area', package: 'my-app' }, { has: '[GENERIC-FUNCTION]' }],
   ['describe-symbol', { name: 'person', package: 'my-app' }, { has: '[CLASS]' }],
-  ['describe-symbol', { name: 'nothing-like-this-at-all' }, 'Symbol NOTHING-LIKE-THIS-AT-ALL not found in package COMMON-LISP-USER (status: NIL)'],
-  ['describe-symbol', { name: 'x', package: 'no-such-package' }, { match: /^Package no-such-package not found$/i }],
+  [
+    'describe-symbol',
+    { name: 'nothing-like-this-at-all' },
+    'Symbol NOTHING-LIKE-THIS-AT-ALL not found in package COMMON-LISP-USER (status: NIL)',
+  ],
+  [
+    'describe-symbol',
+    { name: 'x', package: 'no-such-package' },
+    { match: /^Package no-such-package not found$/i },
+  ],
   ['evaluate-lisp', { code: `(find-symbol "NOTHING-LIKE-THIS-AT-ALL")` }, '=> NIL\n=> NIL'],
-  ['apropos-search', { pattern: 'mapcar' }, { match: /^Found \d+ symbols? matching 'mapcar':\n\n {2}COMMON-LISP::MAPCAR \[FUNCTION\]/ }],
+  [
+    'apropos-search',
+    { pattern: 'mapcar' },
+    { match: /^Found \d+ symbols? matching 'mapcar':\n\n {2}COMMON-LISP::MAPCAR \[FUNCTION\]/ },
+  ],
   ['apropos-search', { pattern: 'VISI', package: 'my-app' }, { has: 'MY-APP::VISIBLE [FUNCTION]' }],
-  ['apropos-search', { pattern: 'level', package: 'my-app', type: 'variable' }, { has: 'MY-APP::*LEVEL* [VARIABLE]' }],
+  [
+    'apropos-search',
+    { pattern: 'level', package: 'my-app', type: 'variable' },
+    { has: 'MY-APP::*LEVEL* [VARIABLE]' },
+  ],
   ['apropos-search', { pattern: 'a' }, { match: /\n\.\.\. \d+ more$/ }],
   ['apropos-search', { pattern: 'zzqzzq' }, { has: 'Found 0 symbols' }],
   ['apropos-search', { pattern: 'a', type: 'nonsense' }, { ok: false }],
-  ['who-calls', { name: 'my-app::visible' }, { has: 'Functions that call MY-APP::VISIBLE:\n\n  MY-APP::CALLER' }],
+  [
+    'who-calls',
+    { name: 'my-app::visible' },
+    { has: 'Functions that call MY-APP::VISIBLE:\n\n  MY-APP::CALLER' },
+  ],
   ['who-calls', { name: 'my-app::caller' }, 'No callers found for MY-APP::CALLER'],
-  ['who-calls', { name: 'car' }, ({ text, structured }) => {
-    assert.equal(structured.callers.length, 200);
-    assert.ok(text.endsWith(`\n... ${structured.total - 200} more`), text.slice(-100));
-  }],
-  ['who-references', { name: 'my-app::*level*' }, { has: 'Code that references MY-APP::*LEVEL*:\n\n  MY-APP::VISIBLE' }],
+  [
+    'who-calls',
+    { name: 'car' },
+    ({ text, structured }) => {
+      assert.equal(structured.callers.length, 200);
+      assert.ok(text.endsWith(`\n... ${structured.total - 200} more`), text.slice(-100));
+    },
+  ],
+  [
+    'who-references',
+    { name: 'my-app::*level*' },
+    { has: 'Code that references MY-APP::*LEVEL*:\n\n  MY-APP::VISIBLE' },
+  ],
   ['who-references', { name: '*print-base*', package: 'cl' }, { lacks: '[ERROR]' }],
-  ['class-info', { class: 'person', package: 'my-app' }, { has: ['Class: PERSON', 'Metaclass: STANDARD-CLASS', 'Package: MY-APP', 'Direct Superclasses:\n  - ',
-    'Direct Subclasses:\n  - ', 'WORKER', 'Class Precedence List:\n  ', ' → ', 'Direct Slots (2):\n  NAME\n    Initarg: :NAME', 'never evaluated', 'All Slots (inherited included): 2'] }],
-  ['class-info', { class: 'worker', package: 'my-app' }, { has: ['Direct Subclasses: (none)', 'Direct Slots (1):', 'All Slots (inherited included): 3'] }],
-  ['evaluate-lisp', { code: `(define-condition sour (error) ((tastes :initform (list 1 2)) (kind :initform 'lemon))) (defclass orphan (no-such-parent) ()) 1` }, { has: '=> 1' }],
-  ['class-info', { class: 'sour' }, { has: ['Initform: (LIST 1 2)\n', "Initform: (QUOTE LEMON)\n"] }],
-  ['class-info', { class: 'orphan' }, { has: 'Class Precedence List:\n  (not known: a superclass is not defined)\n' }],
+  [
+    'class-info',
+    { class: 'person', package: 'my-app' },
+    {
+      has: [
+        'Class: PERSON',
+        'Metaclass: STANDARD-CLASS',
+        'Package: MY-APP',
+        'Direct Superclasses:\n  - ',
+        'Direct Subclasses:\n  - ',
+        'WORKER',
+        'Class Precedence List:\n  ',
+        ' → ',
+        'Direct Slots (2):\n  NAME\n    Initarg: :NAME',
+        'never evaluated',
+        'All Slots (inherited included): 2',
+      ],
+    },
+  ],
+  [
+    'class-info',
+    { class: 'worker', package: 'my-app' },
+    {
+      has: ['Direct Subclasses: (none)', 'Direct Slots (1):', 'All Slots (inherited included): 3'],
+    },
+  ],
+  [
+    'evaluate-lisp',
+    {
+      code: `(define-condition sour (error) ((tastes :initform (list 1 2)) (kind :initform 'lemon))) (defclass orphan (no-such-parent) ()) 1`,
+    },
+    { has: '=> 1' },
+  ],
+  [
+    'class-info',
+    { class: 'sour' },
+    { has: ['Initform: (LIST 1 2)\n', 'Initform: (QUOTE LEMON)\n'] },
+  ],
+  [
+    'class-info',
+    { class: 'orphan' },
+    { has: 'Class Precedence List:\n  (not known: a superclass is not defined)\n' },
+  ],
   ['list-definitions', { type: 'classes' }, '[Classes]\n- ORPHAN\n- SOUR'],
-  ['list-definitions', { package: 'no-such-package' }, { match: /^Package no-such-package not found$/ }],
-  ['class-info', { class: 'mapcar', package: 'cl' }, { has: 'MAPCAR is not a class (it is a FUNCTION)' }],
-  ['class-info', { class: 'no-such-class' }, { has: 'Class NO-SUCH-CLASS not found in package COMMON-LISP-USER' }],
-  ['find-methods', { class: 'person', package: 'my-app' }, { match: /^5 methods specialized on MY-APP:PERSON:\n\n(.*\n)* {2}MY-APP::AREA :AROUND \(MY-APP:PERSON\)/ }],
+  [
+    'list-definitions',
+    { package: 'no-such-package' },
+    { match: /^Package no-such-package not found$/ },
+  ],
+  [
+    'class-info',
+    { class: 'mapcar', package: 'cl' },
+    { has: 'MAPCAR is not a class (it is a FUNCTION)' },
+  ],
+  [
+    'class-info',
+    { class: 'no-such-class' },
+    { has: 'Class NO-SUCH-CLASS not found in package COMMON-LISP-USER' },
+  ],
+  [
+    'find-methods',
+    { class: 'person', package: 'my-app' },
+    {
+      match:
+        /^5 methods specialized on MY-APP:PERSON:\n\n(.*\n)* {2}MY-APP::AREA :AROUND \(MY-APP:PERSON\)/,
+    },
+  ],
   ['find-methods', { class: 'worker', package: 'my-app' }, { lacks: 'AREA' }],
-  ['find-methods', { class: 'worker', package: 'my-app', 'include-inherited': true }, { has: 'AREA', lacks: ['SLOT-ACCESSOR', 'CADRE'] }],
-  ['macroexpand-form', { form: '(push item list)' }, { has: ['Expansion of (PUSH ITEM LIST):\n\n(', 'setq list'] }],
+  [
+    'find-methods',
+    { class: 'worker', package: 'my-app', 'include-inherited': true },
+    { has: 'AREA', lacks: ['SLOT-ACCESSOR', 'CADRE'] },
+  ],
+  [
+    'macroexpand-form',
+    { form: '(push item list)' },
+    { has: ['Expansion of (PUSH ITEM LIST):\n\n(', 'setq list'] },
+  ],
   ['macroexpand-form', { form: '(my-app::wrap 5)' }, { has: '(list 5)' }],
   ['macroexpand-form', { form: '(when a (when b c))' }, { has: '(if a' }],
   ['macroexpand-form', { form: '(+ 1 2)' }, { has: '(Form is not a macro call)' }],
   ['macroexpand-form', { form: '(when' }, { ok: false }],
   ['evaluate-lisp', { code: '(defmacro failing (x) (error "no ~a" x))' }, '=> FAILING'],
-  ['macroexpand-form', { form: ' (failing 5)' }, ({ text, structured }) => {
-    assert.ok(text.startsWith('[ERROR] SIMPLE-ERROR\nno 5\n\n[Backtrace]\n'), text);
-    assert.deepEqual([structured.error.form, structured.error.line, structured.error.column], [1, 1, 2]);
-  }],
-  ['macroexpand-form', { form: '' }, { code: 'invalid-argument', has: 'There is no form to expand.' }],
-  ['macroexpand-form', { form: '(push a b) (pop b)' }, { code: 'invalid-argument', has: 'There is more than one form' }],
-  ['macroexpand-form', { form: '(push a b) ; comment\n#+no-such-feature (skipped)' }, { has: 'Expansion of (PUSH A B):' }],
-  ['macroexpand-form', { form: '(push `(list ,z ,@more) b)' }, { has: 'Expansion of (PUSH `(LIST ,Z ,@MORE) B):\n\n' }],
+  [
+    'macroexpand-form',
+    { form: ' (failing 5)' },
+    ({ text, structured }) => {
+      assert.ok(text.startsWith('[ERROR] SIMPLE-ERROR\nno 5\n\n[Backtrace]\n'), text);
+      assert.deepEqual(
+        [structured.error.form, structured.error.line, structured.error.column],
+        [1, 1, 2],
+      );
+    },
+  ],
+  [
+    'macroexpand-form',
+    { form: '' },
+    { code: 'invalid-argument', has: 'There is no form to expand.' },
+  ],
+  [
+    'macroexpand-form',
+    { form: '(push a b) (pop b)' },
+    { code: 'invalid-argument', has: 'There is more than one form' },
+  ],
+  [
+    'macroexpand-form',
+    { form: '(push a b) ; comment\n#+no-such-feature (skipped)' },
+    { has: 'Expansion of (PUSH A B):' },
+  ],
+  [
+    'macroexpand-form',
+    { form: '(push `(list ,z ,@more) b)' },
+    { has: 'Expansion of (PUSH `(LIST ,Z ,@MORE) B):\n\n' },
+  ],
   ['macroexpand-form', { form: '(let ((1 2)) 3)' }, { has: '(Form is not a macro call)' }],
   ['macroexpand-form', { form: '(destructuring-bind)' }, { ok: false }],
 ]);
 
 table('syntax', [
-  ['validate-syntax', { code: '(a) (b "x)" #\\( ) ; )\n#| ( |# |a(b|' }, '✓ Syntax valid: 3 top-level forms'],
+  [
+    'validate-syntax',
+    { code: '(a) (b "x)" #\\( ) ; )\n#| ( |# |a(b|' },
+    '✓ Syntax valid: 3 top-level forms',
+  ],
   ['validate-syntax', { code: '\ufeff(a)' }, '✓ Syntax valid: 1 top-level form'],
   ['validate-syntax', { code: '' }, '✓ Syntax valid: 0 top-level forms'],
-  ['validate-syntax', { code: '(no-such-package:symbol #.(sb-ext:exit))' }, '✓ Syntax valid: 1 top-level form'],
-  ['validate-syntax', { code: '(defun f (x)\n  (list x' }, { match: /^✗ Syntax invalid\n\nError: .*\nUnclosed parentheses: 2\nApproximate location: line 2$/ }],
-  ['validate-syntax', { code: '(a))' }, { has: ['✗ Syntax invalid', 'unmatched close parenthesis'] }],
+  [
+    'validate-syntax',
+    { code: '(no-such-package:symbol #.(sb-ext:exit))' },
+    '✓ Syntax valid: 1 top-level form',
+  ],
+  [
+    'validate-syntax',
+    { code: '(defun f (x)\n  (list x' },
+    {
+      match:
+        /^✗ Syntax invalid\n\nError: .*\nUnclosed parentheses: 2\nApproximate location: line 2$/,
+    },
+  ],
+  [
+    'validate-syntax',
+    { code: '(a))' },
+    { has: ['✗ Syntax invalid', 'unmatched close parenthesis'] },
+  ],
   ['validate-syntax', { code: '"open' }, { has: ['✗ Syntax invalid', 'string'] }],
   ['validate-syntax', { code: '#| #| |#' }, { has: ['✗ Syntax invalid', 'comment'] }],
-  ['validate-syntax', { code: '('.repeat(1_000_000) + ')'.repeat(1_000_000) }, '✓ Syntax valid: 1 top-level form'],
+  [
+    'validate-syntax',
+    { code: '('.repeat(1_000_000) + ')'.repeat(1_000_000) },
+    '✓ Syntax valid: 1 top-level form',
+  ],
   ['validate-syntax', { code: '(#1=#1#)' }, '✓ Syntax valid: 1 top-level form'],
-  ...[['a\\', 'end of input after a backslash'], ['( . b)', 'misplaced dot'], [',a', 'comma not inside a backquote'],
-    ['#<foo>', 'no syntax begins with # and this character'], ['foo:bar:baz', 'misplaced colon in a symbol'],
-  ].map(([code, problem]) => ['validate-syntax', { code }, { has: ['✗ Syntax invalid', `Error: ${problem} (line 1, column `] }]),
-  ['match-paren', { code: '(,a (b c))', line: 1, column: 1 }, { has: 'Match at line 1, column 10' }],
-  ['match-paren', { code: '(a (b c))', line: 1, column: 4 }, { has: ['from line 1, column 4\nMatch at line 1, column 8', 'Context:', '1: (a (b c))  ◀ match'] }],
+  ...[
+    ['a\\', 'end of input after a backslash'],
+    ['( . b)', 'misplaced dot'],
+    [',a', 'comma not inside a backquote'],
+    ['#<foo>', 'no syntax begins with # and this character'],
+    ['foo:bar:baz', 'misplaced colon in a symbol'],
+  ].map(([code, problem]) => [
+    'validate-syntax',
+    { code },
+    { has: ['✗ Syntax invalid', `Error: ${problem} (line 1, column `] },
+  ]),
+  [
+    'match-paren',
+    { code: '(,a (b c))', line: 1, column: 1 },
+    { has: 'Match at line 1, column 10' },
+  ],
+  [
+    'match-paren',
+    { code: '(a (b c))', line: 1, column: 4 },
+    {
+      has: [
+        'from line 1, column 4\nMatch at line 1, column 8',
+        'Context:',
+        '1: (a (b c))  ◀ match',
+      ],
+    },
+  ],
   ['match-paren', { code: '(a (b c))', line: 1, column: 9 }, { has: 'Match at line 1, column 1' }],
-  ['match-paren', { code: '(a\n "(" b)', line: 2, column: 7 }, { has: 'Match at line 1, column 1' }],
+  [
+    'match-paren',
+    { code: '(a\n "(" b)', line: 2, column: 7 },
+    { has: 'Match at line 1, column 1' },
+  ],
   ['match-paren', { code: '(a', line: 1, column: 1 }, { has: 'No match' }],
   ['match-paren', { code: 'abc', line: 1, column: 2 }, { has: 'No match' }],
   ['match-paren', { code: 'abc', line: 99, column: 1 }, { has: 'No match' }],
@@ -189,19 +456,35 @@ const file = (name, content) => {
   writeFileSync(full, content);
   return full;
 };
-const good = file('good.lisp', '(defun from-file (x) (* x 2))\n(defvar *from-file* (from-file 21))\n(print *from-file*)\n');
+const good = file(
+  'good.lisp',
+  '(defun from-file (x) (* x 2))\n(defvar *from-file* (from-file 21))\n(print *from-file*)\n',
+);
 const bad = file('bad.lisp', '(defvar *before* 1)\n\n(car *before*)\n(defvar *after* 2)\n');
 const marked = file('marked.lisp', '\ufeff(defun marked () 7)\n(print (marked))\n');
 const open = file('open.lisp', '(defvar *x* 1)\n(defun broken (\n');
 
-const careless = file('careless.lisp', '; é\n(defun careless () (no-such-function))\n(defun useless (x) 1)\n');
+const careless = file(
+  'careless.lisp',
+  '; é\n(defun careless () (no-such-function))\n(defun useless (x) 1)\n',
+);
 const spinning = file('spinning.lisp', '(defun spin () (loop))\n(defvar *spun* 1)\n\n  (spin)\n');
-const deep = file('deep.lisp', '(defun deep (n) (1+ (deep n)))\n#+no-such-feature (skipped)\n(print (deep 1))\n');
-const early = file('early.lisp', '(defvar *early* 1)\n\n(eval-when (:compile-toplevel)\n  (error "too early"))\n');
+const deep = file(
+  'deep.lisp',
+  '(defun deep (n) (1+ (deep n)))\n#+no-such-feature (skipped)\n(print (deep 1))\n',
+);
+const early = file(
+  'early.lisp',
+  '(defvar *early* 1)\n\n(eval-when (:compile-toplevel)\n  (error "too early"))\n',
+);
 const nested = file('nested.lisp', `(defvar *outer* 1)\n(load "${bad}")\n`);
 
 table('files', [
-  ['load-file', { path: good }, { match: new RegExp(`^\\[stdout\\]\n42\n\n(=> .*\n\n)?Loaded ${good}: 3 forms\\.$`) }],
+  [
+    'load-file',
+    { path: good },
+    { match: new RegExp(`^\\[stdout\\]\n42\n\n(=> .*\n\n)?Loaded ${good}: 3 forms\\.$`) },
+  ],
   ['evaluate-lisp', { code: '(from-file *from-file*)' }, '=> 84'],
   ['describe-symbol', { name: 'from-file' }, { has: `Source: ${good}:1` }],
   ['load-file', { path: marked }, { has: `Loaded ${marked}: 2 forms` }],
@@ -214,75 +497,199 @@ table('files', [
   ['load-file', { path: `${good}\0.lisp` }, { code: 'invalid-argument', has: 'NUL' }],
   ['load-file', { path: path.join(directory, 'missing.lisp') }, { ok: false, has: 'missing.lisp' }],
   ['invoke-restart', { restart: 'use-value', values: [`"${good}"`] }, { has: '[stdout]\n42\n' }],
-  ['load-file', { path: path.join(directory, 'missing.lisp'), compile: true }, { type: 'FILE-DOES-NOT-EXIST', has: 'missing.lisp' }],
+  [
+    'load-file',
+    { path: path.join(directory, 'missing.lisp'), compile: true },
+    { type: 'FILE-DOES-NOT-EXIST', has: 'missing.lisp' },
+  ],
   ['invoke-restart', { restart: 'use-value', values: [`"${good}"`] }, { has: '[stdout]\n42\n' }],
   ['load-file', { path: good, compile: true }, { has: `Loaded ${good}` }],
-  ['load-file', { path: bad, compile: true }, { type: 'TYPE-ERROR', has: `(in form 2, ${bad}:3, column 1; the forms before it took effect)` }],
-  ['load-file', { path: open, compile: true }, { type: 'END-OF-FILE', has: ['2 parentheses are open', `(in form 2, ${open}:2, column 1; the file was not loaded)`], lacks: ['[warnings]', 'STREAM'] }],
-  ['load-file', { path: careless }, { has: `STYLE-WARNING: The variable X is defined but never used.\n  in ${careless}:3` }],
-  ['load-file', { path: careless, compile: true },
-    { has: [`STYLE-WARNING: The variable X is defined but never used.\n  in ${careless}:3`, `undefined function: COMMON-LISP-USER::NO-SUCH-FUNCTION\n  in ${careless}:2`] }],
-  ['load-file', { path: early, compile: true }, { type: 'SIMPLE-ERROR', has: ['too early', `(in form 2, ${early}:3, column 1; the file was not loaded)`] }],
+  [
+    'load-file',
+    { path: bad, compile: true },
+    { type: 'TYPE-ERROR', has: `(in form 2, ${bad}:3, column 1; the forms before it took effect)` },
+  ],
+  [
+    'load-file',
+    { path: open, compile: true },
+    {
+      type: 'END-OF-FILE',
+      has: ['2 parentheses are open', `(in form 2, ${open}:2, column 1; the file was not loaded)`],
+      lacks: ['[warnings]', 'STREAM'],
+    },
+  ],
+  [
+    'load-file',
+    { path: careless },
+    { has: `STYLE-WARNING: The variable X is defined but never used.\n  in ${careless}:3` },
+  ],
+  [
+    'load-file',
+    { path: careless, compile: true },
+    {
+      has: [
+        `STYLE-WARNING: The variable X is defined but never used.\n  in ${careless}:3`,
+        `undefined function: COMMON-LISP-USER::NO-SUCH-FUNCTION\n  in ${careless}:2`,
+      ],
+    },
+  ],
+  [
+    'load-file',
+    { path: early, compile: true },
+    {
+      type: 'SIMPLE-ERROR',
+      has: ['too early', `(in form 2, ${early}:3, column 1; the file was not loaded)`],
+    },
+  ],
   ['evaluate-lisp', { code: "(boundp '*early*)" }, '=> NIL'],
-  ['load-file', { path: nested, compile: true }, { type: 'TYPE-ERROR', has: `(in form 2, ${nested}:2, column 1; ` }],
-  ['load-file', { path: spinning, compile: true, timeout: 1 }, { type: 'EVALUATION-TIMEOUT', has: ['It was evaluating form 3.', `${spinning}:4, column 3; `] }],
-  ['load-file', { path: deep, compile: true }, { type: 'SB-KERNEL::CONTROL-STACK-EXHAUSTED', has: `(in form 2, ${deep}:` }],
+  [
+    'load-file',
+    { path: nested, compile: true },
+    { type: 'TYPE-ERROR', has: `(in form 2, ${nested}:2, column 1; ` },
+  ],
+  [
+    'load-file',
+    { path: spinning, compile: true, timeout: 1 },
+    { type: 'EVALUATION-TIMEOUT', has: ['It was evaluating form 3.', `${spinning}:4, column 3; `] },
+  ],
+  [
+    'load-file',
+    { path: deep, compile: true },
+    { type: 'SB-KERNEL::CONTROL-STACK-EXHAUSTED', has: `(in form 2, ${deep}:` },
+  ],
   ['load-file', { path: good, package: 'no-such' }, { code: 'unknown-package' }],
   // what SBCL does not show by default, or the user does not want to see, is no warning
   ['load-file', { path: good }, { lacks: '[warnings]' }],
   ['load-file', { path: good, compile: true }, { lacks: '[warnings]' }],
   ['evaluate-lisp', { code: `(load "${good}")` }, { lacks: '[warnings]' }],
-  ['evaluate-lisp', { code: '(defun from-file (x) x)' }, { has: 'STYLE-WARNING: redefining COMMON-LISP-USER::FROM-FILE in DEFUN' }],
-  ['evaluate-lisp', { code: `(let ((sb-ext:*muffled-warnings* 'warning)) (warn "unseen")) (warn "seen") 1` }, '[warnings]\nWARNING: seen\n\n=> 1'],
+  [
+    'evaluate-lisp',
+    { code: '(defun from-file (x) x)' },
+    { has: 'STYLE-WARNING: redefining COMMON-LISP-USER::FROM-FILE in DEFUN' },
+  ],
+  [
+    'evaluate-lisp',
+    { code: `(let ((sb-ext:*muffled-warnings* 'warning)) (warn "unseen")) (warn "seen") 1` },
+    '[warnings]\nWARNING: seen\n\n=> 1',
+  ],
 ]);
 
 // A system of one file, found by way of ASDF's central registry.
 const system = (name, content) => {
   const home = path.join(directory, name);
   mkdirSync(home);
-  writeFileSync(path.join(home, `${name}.asd`), `(defsystem "${name}" :version "1.2" :components ((:file "code")))`);
+  writeFileSync(
+    path.join(home, `${name}.asd`),
+    `(defsystem "${name}" :version "1.2" :components ((:file "code")))`,
+  );
   writeFileSync(path.join(home, 'code.lisp'), content);
   return { home, code: path.join(home, 'code.lisp') };
 };
-const sloppy = system('sloppy', '(defmacro sloppy-macro (x) `(list ,x))\n\n(defun sloppy (x) (sloppy-macro 1))\n');
+const sloppy = system(
+  'sloppy',
+  '(defmacro sloppy-macro (x) `(list ,x))\n\n(defun sloppy (x) (sloppy-macro 1))\n',
+);
 const unread = system('unread', '(defun fine () 1)\n(defun unread ()\n  (list 1\n');
 const unfit = system('unfit', '(defun fine () 1)\n; é\n(defun unfit () (if))\n');
 const registry = [sloppy, unread, unfit].map(({ home }) => `#p"${home}/"`).join(' ');
 
 table('what compiling a system says', [
-  ['evaluate-lisp', { code: `(require :asdf) (setf asdf:*central-registry* (list ${registry})) (asdf:disable-output-translations) 1` }, { has: '=> 1' }],
-  ['load-system', { system: 'sloppy' },
-    `Loading system: sloppy\nLoaded: sloppy (version 1.2)\n\n[warnings]\nSTYLE-WARNING: The variable X is defined but never used.\n  in ${sloppy.code}:3`],
-  ['load-system', { system: 'unread' }, { ok: false, lacks: 'STREAM', has:
-    `COMPILE-ERROR: Read error: end of input inside the form that starts at line 2, column 1; 2 parentheses are open, the innermost since line 3, column 3\n  in ${unread.code}:2` }],
-  ['load-system', { system: 'unfit' }, { ok: false, match: new RegExp(`COMPILE-ERROR: Error while parsing arguments to special operator IF.*\n  in ${unfit.code}:3\n`) }],
+  [
+    'evaluate-lisp',
+    {
+      code: `(require :asdf) (setf asdf:*central-registry* (list ${registry})) (asdf:disable-output-translations) 1`,
+    },
+    { has: '=> 1' },
+  ],
+  [
+    'load-system',
+    { system: 'sloppy' },
+    `Loading system: sloppy\nLoaded: sloppy (version 1.2)\n\n[warnings]\nSTYLE-WARNING: The variable X is defined but never used.\n  in ${sloppy.code}:3`,
+  ],
+  [
+    'load-system',
+    { system: 'unread' },
+    {
+      ok: false,
+      lacks: 'STREAM',
+      has: `COMPILE-ERROR: Read error: end of input inside the form that starts at line 2, column 1; 2 parentheses are open, the innermost since line 3, column 3\n  in ${unread.code}:2`,
+    },
+  ],
+  [
+    'load-system',
+    { system: 'unfit' },
+    {
+      ok: false,
+      match: new RegExp(
+        `COMPILE-ERROR: Error while parsing arguments to special operator IF.*\n  in ${unfit.code}:3\n`,
+      ),
+    },
+  ],
 ]);
 
 describe('a path in the home directory', () => {
   const server = useServer({ env: { HOME: directory } });
-  test('~/good.lisp', async () => expectResult(await server.call('load-file', { path: '~/good.lisp' }), { has: 'Loaded ~/good.lisp: 3 forms.' }));
+  test('~/good.lisp', async () =>
+    expectResult(await server.call('load-file', { path: '~/good.lisp' }), {
+      has: 'Loaded ~/good.lisp: 3 forms.',
+    }));
 });
 
 table('systems', [
   ['load-system', { system: 'sb-posix' }, { match: /^Loading system: sb-posix\nLoaded: sb-posix/ }],
-  ['load-system', { system: 'no-such-system-anywhere' }, { ok: false, has: ['MISSING-COMPONENT', 'Component "no-such-system-anywhere" not found',
-    `, the working directory ${process.cwd()}/; (push #P"/path/" asdf:*central-registry*) adds a directory`] }],
+  [
+    'load-system',
+    { system: 'no-such-system-anywhere' },
+    {
+      ok: false,
+      has: [
+        'MISSING-COMPONENT',
+        'Component "no-such-system-anywhere" not found',
+        `, the working directory ${process.cwd()}/; (push #P"/path/" asdf:*central-registry*) adds a directory`,
+      ],
+    },
+  ],
   ['list-definitions', {}, { has: '[Loaded Systems]\n- sb-posix' }],
   ['describe-system', { system: 'sb-posix' }, { has: 'System: sb-posix' }],
   ['describe-system', { system: 'no-such-system-anywhere' }, { has: 'no-such-system-anywhere' }],
 ]);
 
 table('profile and memory', [
-  ['profile-code', { code: '(defun spin (n) (loop repeat n sum (random 10))) (spin 20000000)', timeout: 30 },
-    { match: /^Statistical Profile \(CPU mode\)\nTotal samples: [1-9]\d*\n\n[\s\S]*\nResult: \d+/ }],
-  ['profile-code', { code: '(spin 20000000)', 'report-type': 'graph', timeout: 30 },
-    ({ text }) => { assert.match(text, /Callees/); assert.doesNotMatch(text, /\n-+\n-+\n|CADRE-AGENT/); }],
-  ['profile-code', { code: '(let (x) 1)' }, { has: '[warnings]\nSTYLE-WARNING: The variable X is defined but never used.' }],
+  [
+    'profile-code',
+    { code: '(defun spin (n) (loop repeat n sum (random 10))) (spin 20000000)', timeout: 30 },
+    { match: /^Statistical Profile \(CPU mode\)\nTotal samples: [1-9]\d*\n\n[\s\S]*\nResult: \d+/ },
+  ],
+  [
+    'profile-code',
+    { code: '(spin 20000000)', 'report-type': 'graph', timeout: 30 },
+    ({ text }) => {
+      assert.match(text, /Callees/);
+      assert.doesNotMatch(text, /\n-+\n-+\n|CADRE-AGENT/);
+    },
+  ],
+  [
+    'profile-code',
+    { code: '(let (x) 1)' },
+    { has: '[warnings]\nSTYLE-WARNING: The variable X is defined but never used.' },
+  ],
   ['profile-code', { code: '1' }, { has: ['Total samples: 0', 'too quickly', 'Result: 1'] }],
-  ['profile-code', { code: '(error "stop")' }, { type: 'SIMPLE-ERROR', has: '(Profiling stopped due to error)' }],
+  [
+    'profile-code',
+    { code: '(error "stop")' },
+    { type: 'SIMPLE-ERROR', has: '(Profiling stopped due to error)' },
+  ],
   ['evaluate-lisp', { code: '(list (spin 10))' }, { match: /=> \(\d+\)/ }],
-  ['memory-report', {}, { has: ['Heap:', 'live: ', 'max-memory: 1024 MB', 'head: ', 'snapshot ', 'private in all: '] }],
-  ['memory-report', { verbosity: 'minimal', 'gc-first': true }, { has: 'live: ', lacks: 'snapshot' }],
+  [
+    'memory-report',
+    {},
+    { has: ['Heap:', 'live: ', 'max-memory: 1024 MB', 'head: ', 'snapshot ', 'private in all: '] },
+  ],
+  [
+    'memory-report',
+    { verbosity: 'minimal', 'gc-first': true },
+    { has: 'live: ', lacks: 'snapshot' },
+  ],
   ['memory-report', { verbosity: 'detailed' }, { has: 'Generations:' }],
 ]);
 
@@ -290,12 +697,35 @@ describe('tools/list', () => {
   const server = useServer();
   // readOnly, destructive, idempotent, openWorld
   const hints = {
-    'evaluate-lisp': 'f t f t', 'time-execution': 'f t f t', 'profile-code': 'f t f t', 'load-file': 'f t f t', 'load-system': 'f t f t',
-    'compile-form': 't f t f', 'macroexpand-form': 't f t f', 'inspect-frame': 't f f f', 'eval-in-frame': 't f f f',
-    'rollback-session': 'f t t f', 'reset-session': 'f t t f', 'close-session': 'f t t f', 'configure-limits': 'f f t f', 'invoke-restart': 'f t f t',
-    'list-definitions': 't f t f', 'session-info': 't f t f', 'describe-last-error': 't f t f', 'get-backtrace': 't f t f', 'list-errors': 't f t f',
-    'describe-symbol': 't f t f', 'apropos-search': 't f t f', 'who-calls': 't f t f', 'who-references': 't f t f', 'class-info': 't f t f',
-    'find-methods': 't f t f', 'validate-syntax': 't f t f', 'match-paren': 't f t f', 'describe-system': 't f t f', 'memory-report': 't f t f',
+    'evaluate-lisp': 'f t f t',
+    'time-execution': 'f t f t',
+    'profile-code': 'f t f t',
+    'load-file': 'f t f t',
+    'load-system': 'f t f t',
+    'compile-form': 't f t f',
+    'macroexpand-form': 't f t f',
+    'inspect-frame': 't f f f',
+    'eval-in-frame': 't f f f',
+    'rollback-session': 'f t t f',
+    'reset-session': 'f t t f',
+    'close-session': 'f t t f',
+    'configure-limits': 'f f t f',
+    'invoke-restart': 'f t f t',
+    'list-definitions': 't f t f',
+    'session-info': 't f t f',
+    'describe-last-error': 't f t f',
+    'get-backtrace': 't f t f',
+    'list-errors': 't f t f',
+    'describe-symbol': 't f t f',
+    'apropos-search': 't f t f',
+    'who-calls': 't f t f',
+    'who-references': 't f t f',
+    'class-info': 't f t f',
+    'find-methods': 't f t f',
+    'validate-syntax': 't f t f',
+    'match-paren': 't f t f',
+    'describe-system': 't f t f',
+    'memory-report': 't f t f',
   };
   for (const [name, expected] of Object.entries(hints)) {
     test(name, () => {
@@ -305,7 +735,12 @@ describe('tools/list', () => {
       assert.ok(tool.description?.length > 0, 'has a description');
       assert.equal(tool.inputSchema.type, 'object');
       const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = tool.annotations;
-      const found = [readOnlyHint ?? false, destructiveHint ?? true, idempotentHint ?? false, openWorldHint ?? true];
+      const found = [
+        readOnlyHint ?? false,
+        destructiveHint ?? true,
+        idempotentHint ?? false,
+        openWorldHint ?? true,
+      ];
       assert.equal(found.map((hint) => (hint ? 't' : 'f')).join(' '), expected);
     });
   }

@@ -62,12 +62,17 @@ export function readTests(file) {
     if (block.length) records.push(readBlock(block, file, firstLine));
     block = [];
   };
-  readFileSync(file, 'utf8').split('\n').forEach((line, i) => {
-    if (/^#( |$)/.test(line)) return;
-    if (line === '') { finish(); return; }
-    if (!block.length) firstLine = i + 1;
-    block.push(line);
-  });
+  readFileSync(file, 'utf8')
+    .split('\n')
+    .forEach((line, i) => {
+      if (/^#( |$)/.test(line)) return;
+      if (line === '') {
+        finish();
+        return;
+      }
+      if (!block.length) firstLine = i + 1;
+      block.push(line);
+    });
   finish();
   return records;
 }

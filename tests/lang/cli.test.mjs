@@ -1,7 +1,14 @@
 // `cadre run` as a command: inputs, outputs, exit status. And the example of the C API.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
@@ -15,7 +22,10 @@ after(() => rmSync(folder, { recursive: true }));
 
 function run(args, input = '') {
   const answer = spawnSync(CADRE, ['run', ...args], { input, encoding: 'utf8' });
-  return { ...answer, step: answer.stdout.startsWith('{') ? JSON.parse(answer.stdout.split('\n')[0]) : null };
+  return {
+    ...answer,
+    step: answer.stdout.startsWith('{') ? JSON.parse(answer.stdout.split('\n')[0]) : null,
+  };
 }
 
 function file(name, text) {
@@ -37,7 +47,16 @@ test('context, memory and tools from files', () => {
   const context = file('c.edn', '{:n 4}');
   const memory = file('m.json', '{"x": 10}');
   const tools = file('t.json', '{"t": {"echo": true}}');
-  const answer = run(['-e', '[(+ ctx/n x) (tool/t {:a 1})]', '--context', context, '--memory', memory, '--tools', tools]);
+  const answer = run([
+    '-e',
+    '[(+ ctx/n x) (tool/t {:a 1})]',
+    '--context',
+    context,
+    '--memory',
+    memory,
+    '--tools',
+    tools,
+  ]);
   assert.equal(answer.step.printed, '[14 {"a" 1}]');
   const written = file('t.edn', '{:t {:constant_edn "[:a]" :cache true} "u" {"echo" true}}');
   assert.equal(run(['-e', '[(tool/t) (tool/u)]', '--tools', written]).step.printed, '[[:a] {}]');
@@ -49,7 +68,10 @@ test('signature, validation, limits and other options', () => {
   assert.equal(run(args).step.return, 4);
   assert.equal(run([...args, '--validation', 'strict']).step.fail.reason, 'validation_error');
   assert.equal(run(['-e', '(loop [] (recur))', '--timeout', '20']).step.fail.reason, 'timeout');
-  assert.equal(run(['-e', '(range 100000)', '--max-memory', '1000']).step.fail.reason, 'memory_exceeded');
+  assert.equal(
+    run(['-e', '(range 100000)', '--max-memory', '1000']).step.fail.reason,
+    'memory_exceeded',
+  );
   assert.equal(run(['-e', '1.239', '--float-precision', '2']).step.return, 1.24);
   assert.deepEqual(run(['-e', '{:a 1}', '-o', 'memory=explicit']).step.memory_delta, {});
 });
@@ -71,7 +93,10 @@ test('the same when the program runs in a worker, for tools that need a host', (
   const tools = file('command.json', '{"t": {"command": {"argv": ["true"]}, "skip": true}}');
   const answer = run(['--human', '-e', '(let [x 1]\n  (+ x (tool/t {}) "a"))', '--tools', tools]);
   assert.equal(answer.status, 1);
-  assert.match(answer.stderr, /^error: .*\n {2}at line 2, column \d+\n {2}2 \| {3}\(\+ x \(tool\/t \{\}\) "a"\)\)\n +\| +\^\n$/);
+  assert.match(
+    answer.stderr,
+    /^error: .*\n {2}at line 2, column \d+\n {2}2 \| {3}\(\+ x \(tool\/t \{\}\) "a"\)\)\n +\| +\^\n$/,
+  );
 });
 
 test('the caret stands below wide characters and combining marks', () => {
@@ -85,11 +110,25 @@ test('check parses and analyses only', () => {
 });
 
 test('wrong usage: status 2, a message, nothing on standard output', () => {
-  const wrong = [[], ['--nonsense'], ['/does/not/exist'], ['-e', '1', '-o', 'x'], ['-e', '1', '-o', 'nonsense=1'], ['-e', '1', '--timeout', 'soon'],
-    ['-e', '1', '--validation', 'maybe'], ['-e', '1', '--context', file('bad.json', '{')], ['-e', '1', '--context', file('list.json', '[1]')],
-    ['-e', '1', '--memory', '/does/not/exist.json'], ['-e', '1', '--tools', file('bad-tools.json', '{"t": {}}')], ['--batch', '/does/not/exist'], ['--batch', path.dirname(file('good.json', '{}'))],
-    ['--batch', '-', '--timeout', '5'], ['--batch', '-', '-e', '1'], ['-e', '1', '--context', file('good.json', '{}'), '--context', file('good.json', '{}')],
-    ['a', 'b']];
+  const wrong = [
+    [],
+    ['--nonsense'],
+    ['/does/not/exist'],
+    ['-e', '1', '-o', 'x'],
+    ['-e', '1', '-o', 'nonsense=1'],
+    ['-e', '1', '--timeout', 'soon'],
+    ['-e', '1', '--validation', 'maybe'],
+    ['-e', '1', '--context', file('bad.json', '{')],
+    ['-e', '1', '--context', file('list.json', '[1]')],
+    ['-e', '1', '--memory', '/does/not/exist.json'],
+    ['-e', '1', '--tools', file('bad-tools.json', '{"t": {}}')],
+    ['--batch', '/does/not/exist'],
+    ['--batch', path.dirname(file('good.json', '{}'))],
+    ['--batch', '-', '--timeout', '5'],
+    ['--batch', '-', '-e', '1'],
+    ['-e', '1', '--context', file('good.json', '{}'), '--context', file('good.json', '{}')],
+    ['a', 'b'],
+  ];
   for (const args of wrong) {
     const answer = run(args);
     assert.equal(answer.status, 2, args.join(' '));
@@ -99,12 +138,29 @@ test('wrong usage: status 2, a message, nothing on standard output', () => {
 });
 
 test('a batch answers every line', () => {
-  const lines = ['{"id": 1, "program": "(+ 1 2)"}', 'not json', '', '[]', '{"id": 2}', '{"id": "z", "program": "(foo"}', '{"program": "ctx/a", "context": {"a": 1}}'];
+  const lines = [
+    '{"id": 1, "program": "(+ 1 2)"}',
+    'not json',
+    '',
+    '[]',
+    '{"id": 2}',
+    '{"id": "z", "program": "(foo"}',
+    '{"program": "ctx/a", "context": {"a": 1}}',
+  ];
   const answer = run(['--batch', '-'], `${lines.join('\n')}\n`);
-  const steps = answer.stdout.trim().split('\n').map((line) => JSON.parse(line));
+  const steps = answer.stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
   assert.equal(answer.status, 0);
-  assert.deepEqual(steps.map((step) => step.id), [1, null, null, 2, 'z', null]);
-  assert.deepEqual(steps.map((step) => step.fail?.details.kind), [undefined, 'invalid_record', 'invalid_record', 'invalid_record', 'parse_error', undefined]);
+  assert.deepEqual(
+    steps.map((step) => step.id),
+    [1, null, null, 2, 'z', null],
+  );
+  assert.deepEqual(
+    steps.map((step) => step.fail?.details.kind),
+    [undefined, 'invalid_record', 'invalid_record', 'invalid_record', 'parse_error', undefined],
+  );
 });
 
 test('every builtin is listed with a signature and a line', () => {
@@ -122,27 +178,44 @@ test('the guide fits a prompt', () => {
 });
 
 test('equal inputs give equal steps', () => {
-  const program = '(reduce (fn [m x] (assoc m x (str x))) {} (shuffled))'.replace('(shuffled)', '(map (fn [x] (mod (* x 7919) 1009)) (range 500))');
+  const program = '(reduce (fn [m x] (assoc m x (str x))) {} (shuffled))'.replace(
+    '(shuffled)',
+    '(map (fn [x] (mod (* x 7919) 1009)) (range 500))',
+  );
   const clean = (step) => ({ ...step, usage: { ...step.usage, duration_ms: 0 } });
   assert.deepEqual(clean(run(['-e', program]).step), clean(run(['-e', program]).step));
 });
 
-const EMBED_OUTPUT = 'value:  1100\nmemory: {"runs":1}\nvalue:  1100\nmemory: {"runs":2}\n'
-  + 'failed: undefined variable: flter (did you mean filter?) (unbound_var, line 2)\n';
+const EMBED_OUTPUT =
+  'value:  1100\nmemory: {"runs":1}\nvalue:  1100\nmemory: {"runs":2}\n' +
+  'failed: undefined variable: flter (did you mean filter?) (unbound_var, line 2)\n';
 
-test('the example of the C API', { skip: !existsSync(path.join(BUILD, 'src/program/embed')) }, () => {
+test('the example of the C API', {
+  skip: !existsSync(path.join(BUILD, 'src/program/embed')),
+}, () => {
   const answer = spawnSync(path.join(BUILD, 'src/program/embed'), { encoding: 'utf8' });
   assert.equal(answer.status, 0);
   assert.equal(answer.stdout, EMBED_OUTPUT);
 });
 
 // With the libraries of the build instead of installed ones.
-test('the commands of docs/embedding.md', { skip: !existsSync(path.join(BUILD, 'libcadre.a')) }, () => {
-  const env = { ...process.env, PKG_CONFIG_PATH: path.join(BUILD, 'meson-uninstalled'),
-    C_INCLUDE_PATH: path.join(ROOT, 'include'), LD_LIBRARY_PATH: BUILD };
-  const shell = (command) => spawnSync('sh', ['-c', command], { cwd: folder, env, encoding: 'utf8' });
-  const commands = readFileSync(path.join(ROOT, 'docs/embedding.md'), 'utf8').match(/^cc main\.c .*/gm);
-  const sanitize = readFileSync(path.join(BUILD, 'libcadre.so')).includes('__asan_init') ? ' -fsanitize=address,undefined' : '';
+test('the commands of docs/embedding.md', {
+  skip: !existsSync(path.join(BUILD, 'libcadre.a')),
+}, () => {
+  const env = {
+    ...process.env,
+    PKG_CONFIG_PATH: path.join(BUILD, 'meson-uninstalled'),
+    C_INCLUDE_PATH: path.join(ROOT, 'include'),
+    LD_LIBRARY_PATH: BUILD,
+  };
+  const shell = (command) =>
+    spawnSync('sh', ['-c', command], { cwd: folder, env, encoding: 'utf8' });
+  const commands = readFileSync(path.join(ROOT, 'docs/embedding.md'), 'utf8').match(
+    /^cc main\.c .*/gm,
+  );
+  const sanitize = readFileSync(path.join(BUILD, 'libcadre.so')).includes('__asan_init')
+    ? ' -fsanitize=address,undefined'
+    : '';
   copyFileSync(path.join(ROOT, 'examples/embed.c'), path.join(folder, 'main.c'));
   const linked = commands.map((command) => {
     assert.equal(shell(command.replace('cc', `cc${sanitize}`)).stderr, '', command);

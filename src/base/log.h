@@ -1,4 +1,5 @@
-// Diagnostics on standard error, one line each; standard output belongs to protocols and results.
+// Diagnostics on standard error, one line each; standard output belongs to protocols and results. A
+// line that would have to wait for its reader is dropped.
 #pragma once
 
 #include <stdbool.h>

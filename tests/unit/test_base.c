@@ -1,4 +1,4 @@
-// The small modules of the base layer: hash, clock and path.
+// The small modules of the base layer: hash, clock, log and path.
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/path.h"
 
@@ -24,6 +25,19 @@ Test(hash, depends_on_every_byte_and_on_the_seed)
     cr_expect_eq(hash_bytes(text, sizeof(text), 1), before);
     cr_expect_neq(hash_bytes(text, sizeof(text), 2), before);
     cr_expect_eq(hash_seed(), hash_seed());
+}
+
+Test(log, drops_lines_when_no_one_reads_them, .timeout = 30)
+{
+    int ends[2];
+    cr_assert_eq(pipe(ends), 0);
+    cr_assert_eq(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
+    for (int i = 0; i < 10000; i++)
+        log_error("line %d", i);
+    char text[21];
+    cr_assert_eq(read(ends[0], text, 20), 20);
+    text[20] = '\0';
+    cr_expect_str_eq(text, "cadre: error: line 0");
 }
 
 Test(clock, formats_utc_and_never_goes_back)

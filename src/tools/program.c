@@ -21,15 +21,17 @@ enum {
 };
 
 // One call of run-program, from its arguments to its reply: it waits for its memory, then for the
-// descriptions of its tools, then for a worker's answer.
+// descriptions of its tools, then for a worker's answer, then until its memory is saved.
 struct program_task {
     TAILQ_ENTRY(program_task) link;  // in tools->memory_users, when it names a memory
     struct tools *tools;
-    struct mcp_call *call;
+    struct mcp_call *call;  // NULL: cancelled while the memory was being opened
     value record;
+    value step;  // to be sent when the memory is saved
     int64_t timeout_ms;
     char *memory_name;                      // NULL: none
     struct named_memory *memory;            // NULL: none, or not its turn yet
+    bool is_opening;                        // the memory
     struct toolbox_resolution *resolution;  // NULL: not begun, or done
     struct event *deadline;                 // of the resolution
     uint64_t ticket;
@@ -116,10 +118,42 @@ static void reply_timeout(struct program_task *task, bool started, const char *w
     reply_step(task, program_step_timed_out(region, &timed_out));
 }
 
+static void refuse_memory(struct program_task *task, const struct error *failure)
+{
+    mcp_call_on_cancel(task->call, NULL, NULL);
+    tool_refuse(task->call, failure->code == ERROR_BUSY ? "memory-busy" : "memory-unavailable",
+                "%s", failure->message);
+    task_free(task);
+}
+
+static void on_saved(void *data, const struct error *failure)
+{
+    struct program_task *task = data;
+    if (failure) {
+        refuse_memory(task, failure);
+        return;
+    }
+    reply_step(task, task->step);
+    task_free(task);
+}
+
+// A named memory is saved after success, and before the reply. A run cannot be cancelled any more.
+static void finish(struct program_task *task, value step, value memory)
+{
+    if (!task->memory || !value_is_nil(map_get(step, "fail"))) {
+        reply_step(task, step);
+        task_free(task);
+        return;
+    }
+    struct error error;
+    task->step = warn_of_losses(mcp_call_region(task->call), value_retain(step), memory);
+    if (!named_memory_save(task->memory, memory, on_saved, task, &error))
+        refuse_memory(task, &error);
+}
+
 static void on_answer(void *data, struct span answer, const char *failure)
 {
     struct program_task *task = data;
-    struct region *region = mcp_call_region(task->call);
     value message;
     struct error error;
     struct json_options options = {.max_depth = ANSWER_DEPTH};
@@ -129,7 +163,7 @@ static void on_answer(void *data, struct span answer, const char *failure)
         reply_timeout(task, true, "evaluation exceeded");
     } else if (failure) {
         tool_refuse(task->call, "worker-failed", "%s", failure);
-    } else if (!json_read(region, answer, &options, &message, &error)) {
+    } else if (!json_read(mcp_call_region(task->call), answer, &options, &message, &error)) {
         tool_refuse(task->call, "result-too-large",
                     "the result cannot be read: %s (at most %d levels)", error.message,
                     ANSWER_DEPTH);
@@ -137,15 +171,8 @@ static void on_answer(void *data, struct span answer, const char *failure)
         tool_refuse(task->call, "result-too-large",
                     "the result is larger than %d MiB, all that one answer holds", STEP_MAX >> 20);
     } else {
-        value step = map_get(message, "step"), memory = map_get(message, "memory");
-        bool ok = value_is_nil(map_get(step, "fail"));
-        if (ok && task->memory && !named_memory_save(task->memory, memory, &error)) {
-            tool_refuse(task->call, "memory-unavailable", "%s", error.message);
-        } else {
-            if (ok && task->memory)
-                step = warn_of_losses(region, value_retain(step), memory);
-            reply_step(task, step);
-        }
+        finish(task, map_get(message, "step"), map_get(message, "memory"));
+        return;
     }
     task_free(task);
 }
@@ -163,7 +190,10 @@ static void on_cancel(struct mcp_call *call, void *data)
     struct program_task *task = data;
     if (task->ticket)
         program_cancel(task->tools->programs, task->ticket);
-    task_free(task);
+    if (task->is_opening)
+        task->call = NULL;
+    else
+        task_free(task);
     mcp_call_reply_failure(call, "cancelled", "The call was cancelled.");
 }
 
@@ -260,16 +290,22 @@ static bool read_memory(struct program_task *task)
     return true;
 }
 
-static bool open_memory(struct program_task *task)
+static void on_opened(void *data, const struct error *failure)
 {
+    struct program_task *task = data;
+    task->is_opening = false;
+    if (!task->call) {
+        task_free(task);
+        return;
+    }
     struct region *region = mcp_call_region(task->call);
     value content;
     struct error error;
-    if (!named_memory_open(task->memory_name, region, &task->memory, &content, &error)) {
-        mcp_call_on_cancel(task->call, NULL, NULL);
-        tool_refuse(task->call, error.code == ERROR_BUSY ? "memory-busy" : "memory-unavailable",
-                    "%s", error.message);
-        return false;
+    if (!failure && !named_memory_content(task->memory, region, &content, &error))
+        failure = &error;
+    if (failure) {
+        refuse_memory(task, failure);
+        return;
     }
     task->record = map_put_text(region, task->record, "keep", value_boolean(true));
     if (value_is_map(content)) {
@@ -278,15 +314,21 @@ static bool open_memory(struct program_task *task)
         task->record = map_put_text(region, task->record, "definitions",
                                     value_retain(map_get(content, "definitions")));
     }
-    return true;
+    resolve_tools(task);
 }
 
 static void task_begin(struct program_task *task)
 {
-    if (!task->memory_name || open_memory(task))
+    if (!task->memory_name) {
         resolve_tools(task);
-    else
-        task_free(task);
+        return;
+    }
+    struct error error;
+    task->memory =
+        named_memory_open(task->tools->background, task->memory_name, on_opened, task, &error);
+    task->is_opening = task->memory != NULL;
+    if (!task->memory)
+        refuse_memory(task, &error);
 }
 
 // The worker checks the limits of a run; here only those that would hurt the server.

@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/assert.h"
+#include "process/background.h"
 #include "tools/context_queue.h"
 #include "tools/schemas/tool_schemas.h"
 
@@ -94,6 +95,7 @@ static void prewake(void *data)
 bool tools_register(struct tools *tools, struct error *error)
 {
     mcp_server_set_prewake(tools->server, prewake, tools);
+    tools->background = background_new(tools->base);
     tools_register_metrics(tools);
     tools_register_evaluate(tools);
     tools_register_errors(tools);
@@ -116,6 +118,7 @@ bool tools_register(struct tools *tools, struct error *error)
 
 void tools_release(struct tools *tools)
 {
+    background_free(tools->background);
     if (tools->context_queue)
         context_queue_free(tools->context_queue);
     context_tools_free(tools->context);

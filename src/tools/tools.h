@@ -24,6 +24,7 @@ struct tool_metrics {
     struct mcp_metric *bytes;
 };
 
+struct background;
 struct context_queue;
 struct context_tools;
 
@@ -39,6 +40,7 @@ struct tools {
     const char *selection;          // "full", "core", or names separated by commas
     const char *auto_context;       // mode; NULL: as the store's setting says
     struct tool_metrics metrics;
+    struct background *background;  // for work on files
     struct context_queue *context_queue;
     struct context_tools *context;
     TAILQ_HEAD(program_task_list, program_task) memory_users;  // runs that use named memories

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { open, readFile, unlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -571,6 +572,71 @@ describe('runs that wait', () => {
     await busy;
     assert.equal(await value('(tool/never)'), 1);
   });
+});
+
+// A pipe in place of a file of the memory: whatever opens it waits until the test opens the other end.
+describe('while a memory waits for its file', () => {
+  const { server, run, value, place } = useTools({});
+  const fileOf = (name) => path.join(place, 'cadre/programs', name);
+  const makePipe = (name) => assert.equal(spawnSync('mkfifo', [fileOf(name)]).status, 0);
+  const expectService = async () => {
+    for (let i = 0; i < 10; i++) {
+      await server.client.ping();
+      assert.equal(await value(`(+ ${i} 1)`), i + 1);
+    }
+  };
+
+  test('to be written, others are served; the reply says how it ended, the next run has its turn then', async () => {
+    await value('(def n 1)', { memory: 'written' });
+    makePipe('written.json.new');
+    let ended = false;
+    const saving = run('(def n 2)', { memory: 'written' }).finally(() => { ended = true; });
+    const next = value('n', { memory: 'written' });
+    await expectService();
+    assert.ok(!ended);
+    assert.match(await readFile(fileOf('written.json.new'), 'utf8'), /:n 2/);
+    const { structured, text } = await saving;  // a pipe cannot be synchronized with a disk
+    assert.equal(structured.error.code, 'memory-unavailable');
+    assert.match(text, /cannot write .*written\.json: Invalid argument/);
+    assert.equal(await next, 1);
+    assert.equal(await value('(def n 3) n', { memory: 'written' }), 3);
+  });
+
+  test('to be read, others are served, and it can be cancelled', async () => {
+    await value('(def n 7)', { memory: 'read' });
+    const content = await readFile(fileOf('read.json'), 'utf8');
+    await unlink(fileOf('read.json'));
+    makePipe('read.json');
+    const controller = new AbortController();
+    const cancelled = server.client.callTool({ name: 'run-program', arguments: { source: '(def n 8)', memory: 'read' } },
+      { signal: controller.signal });
+    const next = value('n', { memory: 'read' });
+    await expectService();
+    controller.abort();
+    await assert.rejects(cancelled);
+    const pipe = await open(fileOf('read.json'), 'w');
+    await unlink(fileOf('read.json'));
+    await writeFile(fileOf('read.json'), content);
+    await pipe.close();
+    assert.equal(await next, 7);
+    assert.equal(await value('n', { memory: 'read' }), 7);
+  });
+});
+
+test('a server ends though a memory waits for its file', async () => {
+  const place = temporaryDirectory(), file = path.join(place, 'cadre/programs/stuck.json.new');
+  const server = await Server.start({ env: { XDG_STATE_HOME: place } });
+  const call = (source) => server.call('run-program', { source, memory: 'stuck' });
+  await call('(def n 1)');
+  assert.equal(spawnSync('mkfifo', [file]).status, 0);
+  const lost = assert.rejects(call('(def n (join (map (constantly "more than a pipe holds ") (range 10000)))) nil'));
+  const pipe = await open(file, 'r');  // the save has begun
+  process.kill(server.pid, 'SIGTERM');
+  const { status } = await server.ended;
+  await lost;
+  await pipe.close();
+  assert.equal(status, 0);
+  assert.match(server.transport.stderr, /work on a file has not ended within 2 s and is abandoned/);
 });
 
 describe('values of Lisp tools', () => {

@@ -10,11 +10,21 @@
 #include "base/buffer.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "process/background.h"
 #include "value/text/json.h"
 
 struct named_memory {
+    struct background *background;
+    char *name;
     char *path;
+    char *lock_path;  // a file of its own: the data file is replaced with every save
+    char *new_path;
     int lock;
+    bool has_file;
+    struct buffer text;  // of the file: read, or to be written
+    struct error failure;
+    named_memory_done_fn *done;
+    void *data;
 };
 
 static bool system_error(struct error *error, const char *what, const char *path, int cause)
@@ -22,58 +32,47 @@ static bool system_error(struct error *error, const char *what, const char *path
     return error_set(error, ERROR_SYSTEM, "cannot %s %s: %s", what, path, strerror(cause));
 }
 
-// A file of its own holds the lock: the data file is replaced with every save.
-static bool acquire_lock(struct named_memory *memory, const char *name, struct error *error)
+// --- in the background ---------------------------------------------------------------------------
+
+static bool make_directory(struct named_memory *memory)
 {
-    CLEANUP_FREE char *path = memory_format("%s.lock", memory->path);
-    memory->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    int failed = path_make_parents(memory->path);
+    if (failed == 0)
+        return true;
+    int length = (int)(strrchr(memory->path, '/') - memory->path);
+    return error_set(&memory->failure, ERROR_SYSTEM, "cannot create %.*s: %s", length, memory->path,
+                     strerror(-failed));
+}
+
+static bool acquire_lock(struct named_memory *memory)
+{
+    memory->lock = open(memory->lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (memory->lock < 0)
-        return system_error(error, "open", path, errno);
+        return system_error(&memory->failure, "open", memory->lock_path, errno);
     if (flock(memory->lock, LOCK_EX | LOCK_NB) == 0)
         return true;
     if (errno != EWOULDBLOCK)
-        return system_error(error, "lock", path, errno);
-    return error_set(error, ERROR_BUSY, "memory \"%s\" is used by another run", name);
+        return system_error(&memory->failure, "lock", memory->lock_path, errno);
+    return error_set(&memory->failure, ERROR_BUSY, "memory \"%s\" is used by another run",
+                     memory->name);
 }
 
-static bool read_content(struct named_memory *memory, struct region *region, value *ret_content,
-                         struct error *error)
+static bool read_file(struct named_memory *memory)
 {
-    *ret_content = value_nil();
     int descriptor = open(memory->path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
-        return errno == ENOENT || system_error(error, "open", memory->path, errno);
-    CLEANUP_BUFFER struct buffer text;
-    buffer_init(&text, NAMED_MEMORY_FILE_MAX);
-    int failed = buffer_append_descriptor(&text, descriptor);
+        return errno == ENOENT || system_error(&memory->failure, "open", memory->path, errno);
+    memory->has_file = true;
+    int failed = buffer_append_descriptor(&memory->text, descriptor);
     close(descriptor);
-    if (failed < 0)
-        return system_error(error, "read", memory->path, -failed);
-    struct error inner;
-    if (text.failed || !json_read(region, buffer_span(&text), NULL, ret_content, &inner))
-        return error_set(error, ERROR_SYSTEM, "%s is damaged", memory->path);
-    return true;
+    return failed == 0 || system_error(&memory->failure, "read", memory->path, -failed);
 }
 
-bool named_memory_open(const char *name, struct region *region, struct named_memory **ret_memory,
-                       value *ret_content, struct error *error)
+static void run_open(void *data)
 {
-    CLEANUP_FREE char *directory = path_in_state("programs");
-    if (!directory)
-        return error_set(error, ERROR_SYSTEM,
-                         "no directory for memories: set HOME or XDG_STATE_HOME");
-    int failed = path_make_directories(directory);
-    if (failed < 0)
-        return error_set(error, ERROR_SYSTEM, "cannot create %s: %s", directory, strerror(-failed));
-    struct named_memory *memory = memory_alloc_zero(sizeof(*memory));
-    *memory =
-        (struct named_memory){.path = memory_format("%s/%s.json", directory, name), .lock = -1};
-    if (!acquire_lock(memory, name, error) || !read_content(memory, region, ret_content, error)) {
-        named_memory_close(memory);
-        return false;
-    }
-    *ret_memory = memory;
-    return true;
+    struct named_memory *memory = data;
+    if (make_directory(memory) && acquire_lock(memory))
+        read_file(memory);
 }
 
 static bool write_file(const char *path, struct span text)
@@ -91,20 +90,79 @@ static bool write_file(const char *path, struct span text)
     return close(descriptor) == 0 && ok;
 }
 
-bool named_memory_save(struct named_memory *memory, value content, struct error *error)
+static void run_save(void *data)
 {
-    CLEANUP_BUFFER struct buffer text;
-    buffer_init(&text, NAMED_MEMORY_FILE_MAX);
-    json_write(&text, content, 0, NULL);
-    if (text.failed)
+    struct named_memory *memory = data;
+    if (write_file(memory->new_path, buffer_span(&memory->text)) &&
+        rename(memory->new_path, memory->path) == 0)
+        return;
+    system_error(&memory->failure, "write", memory->path, errno);
+    unlink(memory->new_path);
+}
+
+// --- in the loop ---------------------------------------------------------------------------------
+
+static void on_done(void *data)
+{
+    struct named_memory *memory = data;
+    memory->done(memory->data, memory->failure.code ? &memory->failure : NULL);
+}
+
+static bool submit(struct named_memory *memory, background_fn *run, const char *what,
+                   struct error *error)
+{
+    int failed = background_submit(memory->background, run, on_done, memory);
+    return failed == 0 || system_error(error, what, memory->path, -failed);
+}
+
+struct named_memory *named_memory_open(struct background *background, const char *name,
+                                       named_memory_done_fn *done, void *data, struct error *error)
+{
+    CLEANUP_FREE char *directory = path_in_state("programs");
+    if (!directory) {
+        error_set(error, ERROR_SYSTEM, "no directory for memories: set HOME or XDG_STATE_HOME");
+        return NULL;
+    }
+    struct named_memory *memory = memory_alloc_zero(sizeof(*memory));
+    *memory = (struct named_memory){
+        .background = background,
+        .name = memory_copy_string(name),
+        .path = memory_format("%s/%s.json", directory, name),
+        .lock_path = memory_format("%s/%s.json.lock", directory, name),
+        .new_path = memory_format("%s/%s.json.new", directory, name),
+        .lock = -1,
+        .done = done,
+        .data = data,
+    };
+    buffer_init(&memory->text, NAMED_MEMORY_FILE_MAX);
+    if (submit(memory, run_open, "open", error))
+        return memory;
+    named_memory_close(memory);
+    return NULL;
+}
+
+bool named_memory_content(struct named_memory *memory, struct region *region, value *ret_content,
+                          struct error *error)
+{
+    *ret_content = value_nil();
+    struct error inner;
+    bool ok = !memory->has_file ||
+              (!memory->text.failed &&
+               json_read(region, buffer_span(&memory->text), NULL, ret_content, &inner));
+    buffer_release(&memory->text);
+    return ok || error_set(error, ERROR_SYSTEM, "%s is damaged", memory->path);
+}
+
+bool named_memory_save(struct named_memory *memory, value content, named_memory_done_fn *done,
+                       void *data, struct error *error)
+{
+    memory->done = done;
+    memory->data = data;
+    json_write(&memory->text, content, 0, NULL);
+    if (memory->text.failed)
         return error_set(error, ERROR_LIMIT, "the memory is larger than %d bytes",
                          NAMED_MEMORY_FILE_MAX);
-    CLEANUP_FREE char *temporary = memory_format("%s.new", memory->path);
-    if (write_file(temporary, buffer_span(&text)) && rename(temporary, memory->path) == 0)
-        return true;
-    system_error(error, "write", memory->path, errno);
-    unlink(temporary);
-    return false;
+    return submit(memory, run_save, "write", error);
 }
 
 void named_memory_close(struct named_memory *memory)
@@ -117,6 +175,10 @@ void named_memory_close(struct named_memory *memory)
         flock(memory->lock, LOCK_UN);
         close(memory->lock);
     }
+    buffer_release(&memory->text);
+    memory_free(memory->name);
     memory_free(memory->path);
+    memory_free(memory->lock_path);
+    memory_free(memory->new_path);
     memory_free(memory);
 }

@@ -1,6 +1,6 @@
 // Memories of programs that the server keeps under a name: one JSON file each in the state
 // directory, replaced whole after a successful run. A name in use by one run, here or in another
-// process, is locked for the others.
+// process, is locked for the others. Files are read and written in the background.
 #pragma once
 
 #include <stdbool.h>
@@ -10,12 +10,22 @@
 
 enum { NAMED_MEMORY_FILE_MAX = 64 << 20 };
 
+struct background;
 struct named_memory;
 
-// Names are those of sessions. ERROR_BUSY: another run uses it. ERROR_SYSTEM: the directory or file
-// cannot be used. *ret_content is {"data","definitions"} in `region`, nil when there is none yet.
-bool named_memory_open(const char *name, struct region *region, struct named_memory **ret_memory,
-                       value *ret_content, struct error *error);
-// Durable when it returns true; the file is the old one when it returns false.
-bool named_memory_save(struct named_memory *memory, value content, struct error *error);
+// `failure` is NULL when it went well.
+typedef void named_memory_done_fn(void *data, const struct error *failure);
+
+// Names are those of sessions. Begins to lock the memory and read its file; `done` is called from
+// the loop. ERROR_BUSY: another run uses it. ERROR_SYSTEM: the directory or file cannot be used.
+// NULL: it could not begin.
+struct named_memory *named_memory_open(struct background *background, const char *name,
+                                       named_memory_done_fn *done, void *data, struct error *error);
+// What was read: {"data","definitions"} in `region`, nil when there is none yet.
+bool named_memory_content(struct named_memory *memory, struct region *region, value *ret_content,
+                          struct error *error);
+// Begins to save. Durable when `done` gets no failure; else, or on false, the file is the old one.
+bool named_memory_save(struct named_memory *memory, value content, named_memory_done_fn *done,
+                       void *data, struct error *error);
+// Not while it is being opened or saved.
 void named_memory_close(struct named_memory *memory);

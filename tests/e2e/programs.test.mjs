@@ -590,12 +590,14 @@ describe('while a memory waits for its file', () => {
     await value('(def n 1)', { memory: 'written' });
     makePipe('written.json.new');
     let ended = false;
-    const saving = run('(def n 2)', { memory: 'written' }).finally(() => { ended = true; });
+    const saving = run('(def n 2)', { memory: 'written' }).finally(() => {
+      ended = true;
+    });
     const next = value('n', { memory: 'written' });
     await expectService();
     assert.ok(!ended);
     assert.match(await readFile(fileOf('written.json.new'), 'utf8'), /:n 2/);
-    const { structured, text } = await saving;  // a pipe cannot be synchronized with a disk
+    const { structured, text } = await saving; // a pipe cannot be synchronized with a disk
     assert.equal(structured.error.code, 'memory-unavailable');
     assert.match(text, /cannot write .*written\.json: Invalid argument/);
     assert.equal(await next, 1);
@@ -608,8 +610,10 @@ describe('while a memory waits for its file', () => {
     await unlink(fileOf('read.json'));
     makePipe('read.json');
     const controller = new AbortController();
-    const cancelled = server.client.callTool({ name: 'run-program', arguments: { source: '(def n 8)', memory: 'read' } },
-      { signal: controller.signal });
+    const cancelled = server.client.callTool(
+      { name: 'run-program', arguments: { source: '(def n 8)', memory: 'read' } },
+      { signal: controller.signal },
+    );
     const next = value('n', { memory: 'read' });
     await expectService();
     controller.abort();
@@ -624,13 +628,16 @@ describe('while a memory waits for its file', () => {
 });
 
 test('a server ends though a memory waits for its file', async () => {
-  const place = temporaryDirectory(), file = path.join(place, 'cadre/programs/stuck.json.new');
+  const place = temporaryDirectory(),
+    file = path.join(place, 'cadre/programs/stuck.json.new');
   const server = await Server.start({ env: { XDG_STATE_HOME: place } });
   const call = (source) => server.call('run-program', { source, memory: 'stuck' });
   await call('(def n 1)');
   assert.equal(spawnSync('mkfifo', [file]).status, 0);
-  const lost = assert.rejects(call('(def n (join (map (constantly "more than a pipe holds ") (range 10000)))) nil'));
-  const pipe = await open(file, 'r');  // the save has begun
+  const lost = assert.rejects(
+    call('(def n (join (map (constantly "more than a pipe holds ") (range 10000)))) nil'),
+  );
+  const pipe = await open(file, 'r'); // the save has begun
   process.kill(server.pid, 'SIGTERM');
   const { status } = await server.ended;
   await lost;

@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
+#include "base/assert.h"
 #include "base/utf8.h"
 
 static _Atomic size_t fail_countdown;
@@ -116,6 +118,49 @@ void *memory_try_alloc_aligned(size_t alignment, size_t size)
 void *memory_try_resize(void *pointer, size_t size)
 {
     return must_fail() ? NULL : realloc(pointer, size ? size : 1);
+}
+
+void memory_unmap(void *pointer, size_t size)
+{
+    CHECK(munmap(pointer, size) == 0);
+}
+
+// Addresses aligned to large pages, with nothing of their surplus left mapped.
+static char *map_aligned(size_t size)
+{
+    if (size > SIZE_MAX - MEMORY_LARGE_PAGE)
+        return NULL;
+    char *start = mmap(NULL, size + MEMORY_LARGE_PAGE, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (start == MAP_FAILED)
+        return NULL;
+    size_t before = -(uintptr_t)start % MEMORY_LARGE_PAGE;
+    if (before > 0)
+        memory_unmap(start, before);
+    memory_unmap(start + before + size, MEMORY_LARGE_PAGE - before);
+    return start + before;
+}
+
+void *memory_try_map(size_t size)
+{
+    char *pointer = must_fail() ? NULL : map_aligned(size);
+    if (pointer)
+        (void)madvise(pointer, size, MADV_HUGEPAGE);  // small pages will do
+    return pointer;
+}
+
+void *memory_try_remap(void *pointer, size_t old_size, size_t size)
+{
+    if (must_fail())
+        return NULL;
+    char *target = map_aligned(size);
+    int flags = target ? MREMAP_MAYMOVE | MREMAP_FIXED : MREMAP_MAYMOVE;
+    void *moved = mremap(pointer, old_size, size, flags, target);
+    if (moved != MAP_FAILED)
+        return moved;
+    if (target)
+        memory_unmap(target, size);
+    return NULL;
 }
 
 void memory_fail_nth(size_t n)

@@ -23,6 +23,13 @@ void *memory_try_alloc(size_t size);
 void *memory_try_alloc_aligned(size_t alignment, size_t size);
 void *memory_try_resize(void *pointer, size_t size);
 
+// Memory in large pages, where the system has them: a page fault for each 2 MiB and not for each 4 KiB.
+// Zeroed; sizes are multiples of MEMORY_LARGE_PAGE. Resizing moves pages instead of copying bytes.
+enum { MEMORY_LARGE_PAGE = 2 << 20 };
+void *memory_try_map(size_t size);
+void *memory_try_remap(void *pointer, size_t old_size, size_t size);
+void memory_unmap(void *pointer, size_t size);
+
 // The n-th memory_try_* call from now on fails, once; 0 switches this off. For tests.
 void memory_fail_nth(size_t n);
 

@@ -23,22 +23,29 @@ enum { EVERY_OBJECT_APART = 0 };
 enum {
     SLAB_SIZE = 8192,  // also the alignment, so that an object finds its slab
     FIRST_BLOCK_SLABS = 2,
-    MAX_BLOCK_SLABS = 256,
+    SMALL_BLOCK_SLABS = 32,  // blocks up to here double; the next ones are large pages
+    LARGE_BLOCK_SLABS = MEMORY_LARGE_PAGE / SLAB_SIZE,
     WARM_SLABS = 1280,  // what region_clear keeps: 10 MiB, the memory of a run by default
     CARVE_BATCH = 16,   // objects moved to the free list at once
+    // Objects from here on are in large pages: one fault for 2 MiB takes as long as some 30 for
+    // 4 KiB. What a region may waste by that is bounded.
+    MAPPED_MIN = 256 << 10,
+    MAX_SLACK = 8 << 20,
 };
 
 struct region_block {
     struct region_block *next;
     size_t slab_count;
     size_t used_slabs;  // slabs from here on were never handed out
+    bool is_mapped;     // by memory_try_map()
     char *slabs;        // aligned to SLAB_SIZE
 };
 
 struct region_large {
     struct region_large *next;
     struct region_large *previous;
-    size_t size;  // rounded
+    size_t size;    // rounded
+    size_t mapped;  // bytes by memory_try_map(), with this header; 0 = a malloc block
     alignas(REGION_GRAIN) char data[];
 };
 
@@ -55,19 +62,31 @@ struct region *region_new(size_t limit)
     return region;
 }
 
+static void free_large(struct region_large *object)
+{
+    if (object->mapped)
+        memory_unmap(object, object->mapped);
+    else
+        memory_free(object);
+}
+
 static void free_large_objects(struct region *region)
 {
     for (struct region_large *object = region->large; object;) {
         struct region_large *next = object->next;
-        memory_free(object);
+        free_large(object);
         object = next;
     }
     region->large = NULL;
+    region->slack = 0;
 }
 
 static void free_block(struct region_block *block)
 {
-    memory_free(block->slabs);
+    if (block->is_mapped)
+        memory_unmap(block->slabs, block->slab_count * SLAB_SIZE);
+    else
+        memory_free(block->slabs);
     memory_free(block);
 }
 
@@ -150,12 +169,46 @@ static void count_allocation(struct region *region, size_t rounded)
         region->peak = region->live;
 }
 
-static void *alloc_large(struct region *region, size_t rounded)
+static size_t large_slack(const struct region_large *object)
 {
-    struct region_large *object = memory_try_alloc(sizeof(*object) + rounded);
+    return object->mapped ? object->mapped - object->size : 0;
+}
+
+// The bytes of an object and its header, in whole pages.
+static size_t in_large_pages(size_t rounded)
+{
+    size_t bytes = sizeof(struct region_large) + rounded + MEMORY_LARGE_PAGE - 1;
+    return bytes - bytes % MEMORY_LARGE_PAGE;
+}
+
+// The bytes to map for an object of this size; 0 = it gets a malloc block.
+static size_t mapped_size(const struct region *region, size_t rounded)
+{
+    size_t mapped = in_large_pages(rounded);
+    bool is_worth_it = !EVERY_OBJECT_APART && rounded >= MAPPED_MIN &&
+                       region->slack + (mapped - rounded) <= MAX_SLACK;
+    return is_worth_it ? mapped : 0;
+}
+
+static struct region_large *new_large(struct region *region, size_t rounded)
+{
+    size_t mapped = mapped_size(region, rounded);
+    struct region_large *object = mapped ? memory_try_map(mapped) : NULL;
+    if (!object) {
+        mapped = 0;
+        object = memory_try_alloc(sizeof(*object) + rounded);
+    }
     if (!object)
         give_up(region, rounded);
     object->size = rounded;
+    object->mapped = mapped;
+    region->slack += large_slack(object);
+    return object;
+}
+
+static void *alloc_large(struct region *region, size_t rounded)
+{
+    struct region_large *object = new_large(region, rounded);
     object->previous = NULL;
     object->next = region->large;
     if (region->large)
@@ -185,15 +238,21 @@ static struct region_block *add_block(struct region *region)
     size_t count = FIRST_BLOCK_SLABS;
     if (region->blocks)
         count = region->blocks->slab_count * 2;
-    if (count > MAX_BLOCK_SLABS)
-        count = MAX_BLOCK_SLABS;
+    if (count > SMALL_BLOCK_SLABS)
+        count = LARGE_BLOCK_SLABS;
     struct region_block *block = memory_try_alloc(sizeof(*block));
-    char *slabs = block ? memory_try_alloc_aligned(SLAB_SIZE, count * SLAB_SIZE) : NULL;
+    char *slabs = NULL;
+    if (block && count == LARGE_BLOCK_SLABS)
+        slabs = memory_try_map(count * SLAB_SIZE);
+    bool is_mapped = slabs != NULL;
+    if (block && !is_mapped)
+        slabs = memory_try_alloc_aligned(SLAB_SIZE, count * SLAB_SIZE);
     if (!slabs) {
         memory_free(block);
         give_up(region, SLAB_SIZE);
     }
-    *block = (struct region_block){.next = region->blocks, .slab_count = count, .slabs = slabs};
+    *block = (struct region_block){
+        .next = region->blocks, .slab_count = count, .is_mapped = is_mapped, .slabs = slabs};
     region->blocks = block;
     return block;
 }
@@ -299,7 +358,8 @@ void region_return_slow(struct region *region, void *pointer, size_t size)
         struct region_large *object = large_from(pointer);
         CHECK(object->size == rounded);
         unlink_large(region, object);
-        memory_free(object);
+        region->slack -= large_slack(object);
+        free_large(object);
         return;
     }
     struct region_slab *slab =
@@ -322,7 +382,35 @@ void region_return_slow(struct region *region, void *pointer, size_t size)
 
 void *region_alloc_zero(struct region *region, size_t size)
 {
-    return memset(region_alloc(region, size), 0, size);
+    void *pointer = region_alloc(region, size);
+    if (size > REGION_SMALL_MAX && large_from(pointer)->mapped)
+        return pointer;  // new pages are zero
+    return memset(pointer, 0, size);
+}
+
+static struct region_large *resize_mapped(struct region_large *object, size_t new_size)
+{
+    size_t old_mapped = object->mapped, mapped = in_large_pages(new_size);
+    if (mapped > old_mapped)
+        object = memory_try_remap(object, old_mapped, mapped);
+    else if (mapped < old_mapped)
+        memory_unmap((char *)object + mapped, old_mapped - mapped);
+    if (object)
+        object->mapped = mapped;
+    return object;
+}
+
+static struct region_large *resize_unmapped(const struct region *region,
+                                            struct region_large *object, size_t new_size)
+{
+    size_t mapped = new_size > object->size ? mapped_size(region, new_size) : 0;
+    struct region_large *moved = mapped ? memory_try_map(mapped) : NULL;
+    if (!moved)
+        return memory_try_resize(object, sizeof(*object) + new_size);
+    memcpy(moved, object, sizeof(*object) + object->size);
+    moved->mapped = mapped;
+    memory_free(object);
+    return moved;
 }
 
 static void *resize_large(struct region *region, void *pointer, size_t old_size, size_t new_size)
@@ -330,10 +418,13 @@ static void *resize_large(struct region *region, void *pointer, size_t old_size,
     if (new_size > old_size)
         check_room(region, new_size - old_size);
     struct region_large *object = large_from(pointer);
-    struct region_large *moved = memory_try_resize(object, sizeof(*object) + new_size);
+    size_t old_slack = large_slack(object);
+    struct region_large *moved = object->mapped ? resize_mapped(object, new_size)
+                                                : resize_unmapped(region, object, new_size);
     if (!moved)
         give_up(region, new_size);
     moved->size = new_size;
+    region->slack += large_slack(moved) - old_slack;
     if (moved->previous)
         moved->previous->next = moved;
     else

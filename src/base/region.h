@@ -19,7 +19,7 @@
 
 enum {
     REGION_GRAIN = 16,
-    REGION_SMALL_MAX = 512,  // larger objects have their own malloc block
+    REGION_SMALL_MAX = 512,  // larger objects have a malloc block or large pages of their own
     REGION_CLASSES = REGION_SMALL_MAX / REGION_GRAIN + 1,
     REGION_ATTACHED = 4,
 };
@@ -47,6 +47,7 @@ struct region {
     struct region_slab *spare;                    // empty slabs
     struct region_block *blocks;
     struct region_large *large;
+    size_t slack;  // of objects in large pages: bytes behind their ends
     size_t fail_countdown;
     region_exhausted_fn *exhausted;
     void *exhausted_data;

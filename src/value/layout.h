@@ -89,11 +89,13 @@ struct hash_table {
     struct object header;
     uint32_t used;  // entries
     uint32_t capacity;
-    uint64_t *index;       // open addressing: hash above, number of the entry + 1 below; 0 = free
-    uint32_t index_mask;   // slots - 1
-    uint32_t index_shift;  // an entry's first slot is hash >> index_shift
-    uint32_t reach;        // the largest distance of an entry from its first slot
-    struct object *trie;   // the same entries, made when it was shared; or NULL
+    uint64_t *index;      // open addressing: hash above, number of the entry + 1 below; 0 = free
+    uint32_t index_mask;  // slots - 1
+    uint8_t index_shift;  // an entry's first slot is hash >> index_shift
+    bool has_objects;     // an entry may refer to an object, which is to be released
+    uint32_t reach;       // the largest distance of an entry from its first slot
+    uint32_t room;        // entries until one of both must grow; 0 while a trie is kept
+    struct object *trie;  // the same entries, made when it was shared; or NULL
     value entries[];
 };
 

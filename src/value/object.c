@@ -146,7 +146,8 @@ static void release_children(struct region *region, struct object *object)
     }
     case OBJECT_HASH_TABLE: {
         struct hash_table *table = (struct hash_table *)object;
-        release_values(region, table->entries, (size_t)table->used * object->stride);
+        if (table->has_objects)
+            release_values(region, table->entries, (size_t)table->used * object->stride);
         hash_table_release(region, table);
         break;
     }

@@ -95,3 +95,20 @@ Test(path, makes_directories)
     cr_expect_eq(path_make_parents(""), -ENOENT);
     cr_expect_eq(unlink(file) | rmdir(above) | rmdir(first) | rmdir(root), 0);
 }
+
+Test(memory, large_pages_are_zero_and_move_with_their_bytes)
+{
+    size_t page = MEMORY_LARGE_PAGE;
+    char *memory = memory_try_map(page);
+    cr_assert_not_null(memory);
+    cr_expect_eq((uintptr_t)memory % page, 0);
+    cr_expect(memory[0] == 0 && memory[page - 1] == 0);
+    memory[0] = memory[page - 1] = 'x';
+    memory = memory_try_remap(memory, page, 3 * page);
+    cr_assert_not_null(memory);
+    cr_expect(memory[0] == 'x' && memory[page - 1] == 'x' && memory[3 * page - 1] == 0);
+    memory_unmap(memory, 3 * page);
+    memory_fail_nth(1);
+    cr_expect_null(memory_try_map(page));
+    memory_fail_nth(0);
+}

@@ -168,3 +168,26 @@ Test(region, freed_small_objects_serve_other_sizes)
     }
     region_free(region);
 }
+
+Test(region, large_objects_keep_their_bytes_when_they_are_resized)
+{
+    struct region *region = region_new(SIZE_MAX);
+    size_t size = 1000;
+    char *object = region_alloc_zero(region, size);
+    for (size_t next = 4000; next < (size_t)20 << 20; next = next * 3 / 2) {
+        memset(object, 'x', size);
+        object = region_resize(region, object, size, next);
+        cr_expect(object[0] == 'x' && object[size - 1] == 'x');
+        size = next;
+        cr_expect_eq(region->live, region_round(size));
+    }
+    object = region_resize(region, object, size, (size_t)1 << 20);
+    cr_expect(object[0] == 'x' && object[(1 << 20) - 1] == 'x');
+    region_return(region, object, (size_t)1 << 20);
+    object = region_alloc_zero(region, (size_t)3 << 20);
+    for (size_t i = 0; i < (size_t)3 << 20; i += 1000)
+        cr_expect_eq(object[i], 0);
+    region_return(region, object, (size_t)3 << 20);
+    cr_expect(region->live == 0 && region->slack == 0);
+    region_free(region);
+}

@@ -207,21 +207,31 @@ value eval_call_builtin(const struct expression *expression, struct frame *frame
     return result;
 }
 
+static __attribute__((noinline)) value assoc_any(const struct expression_builtin *call,
+                                                 struct run *run, value container, value key,
+                                                 value item)
+{
+    if (container.tag == VALUE_MAP)
+        return map_put(run->region, container, key, item);
+    value arguments[3] = {container, key, item};
+    return call->builtin->function(run, call->builtin, arguments, 3);
+}
+
 // (assoc container key item), which builds most maps.
 value eval_assoc(const struct expression *expression, struct frame *frame, struct run *run)
 {
     PART(builtin, call);
-    // The call and, as the builtin counts it, the work of one entry.
-    run_spend(run, 1);
-    spend_call(run);
+    run->fuel--;        // the call
+    run_spend(run, 1);  // and, as the builtin counts it, the work of one entry
     value container = evaluate(call->items[0], frame, run);
     value key = evaluate(call->items[1], frame, run);
     value item = evaluate(call->items[2], frame, run);
     run->site = call;
-    if (__builtin_expect(container.tag == VALUE_MAP, 1))
-        return map_put(run->region, container, key, item);
-    value arguments[3] = {container, key, item};
-    return call->builtin->function(run, call->builtin, arguments, 3);
+    if (container.tag == VALUE_MAP && map_try_add(container, key, item)) {
+        container.aux++;
+        return container;
+    }
+    return assoc_any(call, run, container, key, item);
 }
 
 // (range …) that the builtin around it only iterates over.

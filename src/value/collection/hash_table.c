@@ -22,16 +22,6 @@ static size_t slot_count(const struct hash_table *table)
     return (size_t)table->index_mask + 1;
 }
 
-// Integers are multiplied by 2^64 divided by the golden ratio, of which the upper half counts:
-// numbers in any arithmetic progression spread evenly. Integers that were chosen to collide end in a
-// trie (REACH_MAX), whose hash is secret.
-static inline uint32_t key_hash(value key)
-{
-    if (key.tag == VALUE_INTEGER)
-        return (uint32_t)((uint64_t)key.integer * UINT64_C(0x9e3779b97f4a7c15) >> 32);
-    return (uint32_t)(value_hash(key) >> 32);
-}
-
 static inline bool same_key(value a, value b)
 {
     if (a.tag == VALUE_INTEGER && b.tag == VALUE_INTEGER)
@@ -40,11 +30,6 @@ static inline bool same_key(value a, value b)
 }
 
 // --- the index -----------------------------------------------------------------------------------
-
-static inline size_t first_slot(const struct hash_table *table, uint32_t hash)
-{
-    return hash >> table->index_shift;
-}
 
 static inline uint64_t slot_content(uint32_t hash, size_t number)
 {
@@ -64,7 +49,7 @@ static inline size_t slot_number(uint64_t content)
 static void index_add(struct hash_table *table, uint64_t content)
 {
     uint32_t distance = 0;
-    size_t slot = first_slot(table, slot_hash(content));
+    size_t slot = hash_table_first_slot(table, slot_hash(content));
     for (; table->index[slot]; distance++)
         slot = (slot + 1) & table->index_mask;
     table->index[slot] = content;
@@ -77,7 +62,7 @@ static void index_create(struct region *region, struct hash_table *table, unsign
     size_t slots = (size_t)1 << slots_log2;
     table->index = region_alloc_zero(region, slots * sizeof(uint64_t));
     table->index_mask = (uint32_t)(slots - 1);
-    table->index_shift = HASH_BITS - slots_log2;
+    table->index_shift = (uint8_t)(HASH_BITS - slots_log2);
     table->reach = 0;
 }
 
@@ -86,7 +71,7 @@ static void index_grow(struct region *region, struct hash_table *table)
 {
     uint64_t *old = table->index;
     size_t old_slots = slot_count(table);
-    index_create(region, table, HASH_BITS - table->index_shift + 1);
+    index_create(region, table, HASH_BITS - table->index_shift + 1u);
     for (size_t i = 0; i < old_slots; i++) {
         if (i % SLOTS_PER_BATCH == 0)
             fuel_spend(SLOTS_PER_BATCH / SLOTS_PER_UNIT);
@@ -98,9 +83,9 @@ static void index_grow(struct region *region, struct hash_table *table)
 
 // A load of 4/5 costs about two more steps than one of 2/3, mostly within a cache line, but the
 // index is smaller.
-static inline bool index_is_full(const struct hash_table *table)
+static size_t index_room(const struct hash_table *table)
 {
-    return (size_t)table->used * 5 > (size_t)table->index_mask * 4;
+    return (size_t)table->index_mask * 4 / 5 + 1;
 }
 
 // --- finding -------------------------------------------------------------------------------------
@@ -114,7 +99,7 @@ struct table_entry hash_table_entry(const struct hash_table *table, size_t i)
 
 struct hash_table_probe hash_table_probe(const struct hash_table *table, value key)
 {
-    return (struct hash_table_probe){table, key_hash(key), 0};
+    return (struct hash_table_probe){table, hash_table_hash(key), 0};
 }
 
 // No entry is further from its first slot than `reach`, so that a search ends there even where many
@@ -123,7 +108,7 @@ bool hash_table_probe_next(struct hash_table_probe *probe, struct table_entry *r
 {
     const struct hash_table *table = probe->table;
     while (probe->distance <= table->reach) {
-        size_t slot = first_slot(table, probe->hash) + probe->distance++;
+        size_t slot = hash_table_first_slot(table, probe->hash) + probe->distance++;
         uint64_t content = table->index[slot & table->index_mask];
         if (!content)
             return false;
@@ -146,17 +131,29 @@ bool hash_table_find(const struct hash_table *table, value key, struct table_ent
 
 // --- changing ------------------------------------------------------------------------------------
 
-// Room for one more entry; the table has one owner.
-static inline struct hash_table *make_room(struct region *region, struct hash_table *table)
+static void update_room(struct hash_table *table)
 {
-    if (__builtin_expect(index_is_full(table), 0))
+    size_t in_index = index_room(table);
+    table->room = in_index < table->capacity ? (uint32_t)in_index : table->capacity;
+}
+
+// Room for one more entry; the table has one owner.
+static struct hash_table *make_room(struct region *region, struct hash_table *table)
+{
+    if (table->trie) {
+        object_release(region, table->trie);
+        table->trie = NULL;
+    }
+    if (table->used >= index_room(table))
         index_grow(region, table);
-    if (__builtin_expect(table->used < table->capacity, 1))
-        return table;
-    size_t capacity = (size_t)table->capacity + table->capacity / 2, stride = table->header.stride;
-    table = region_resize(region, table, table_size(stride, table->capacity),
-                          table_size(stride, capacity));
-    table->capacity = (uint32_t)capacity;
+    if (table->used >= table->capacity) {
+        size_t capacity = (size_t)table->capacity + table->capacity / 2;
+        size_t stride = table->header.stride;
+        table = region_resize(region, table, table_size(stride, table->capacity),
+                              table_size(stride, capacity));
+        table->capacity = (uint32_t)capacity;
+    }
+    update_room(table);
     return table;
 }
 
@@ -168,9 +165,12 @@ struct hash_table *hash_table_from(struct region *region, unsigned stride, const
                                  .capacity = (uint32_t)count * 2};
     table->header.stride = (uint8_t)stride;
     index_create(region, table, FIRST_SLOTS_LOG2);
+    update_room(table);
     for (size_t i = 0; i < count; i++) {
         bool added;
-        struct object *same = hash_table_put(region, table, entries + i * stride, &added);
+        const value *entry = entries + i * stride;
+        struct object *same =
+            hash_table_put(region, table, entry, hash_table_hash(entry[0]), &added);
         CHECK(same == &table->header && added);
     }
     return table;
@@ -194,6 +194,7 @@ struct object *hash_table_to_trie(struct region *region, struct hash_table *tabl
         // An immortal table may be read by other threads at the same time.
         if (table->header.references != OBJECT_IMMORTAL && !object_is_unique(&table->header)) {
             table->trie = trie;
+            table->room = 0;
             object_retain(trie);
         }
     }
@@ -210,19 +211,22 @@ static void replace_item(struct region *region, struct hash_table *table, size_t
     value *place = &table->entries[number * 2 + 1];
     value old = *place;
     *place = items[1];
+    table->has_objects |= value_is_counted(items[1]);
     value_release(region, old);
 }
 
 // Adds an entry that is not there: the search for it ended at `slot`.
-static inline struct object *append(struct region *region, struct hash_table *table,
-                                    const value *items, uint32_t hash, size_t slot)
+static struct object *append(struct region *region, struct hash_table *table, const value *items,
+                             uint32_t hash, size_t slot)
 {
     unsigned stride = table->header.stride;
-    uint32_t number = table->used++, distance = (uint32_t)(slot - first_slot(table, hash));
+    uint32_t number = table->used++,
+             distance = (uint32_t)(slot - hash_table_first_slot(table, hash));
     value *entry = table->entries + (size_t)number * stride;
-    entry[0] = items[0];
-    if (stride == 2)
-        entry[1] = items[1];
+    for (unsigned i = 0; i < stride; i++) {
+        entry[i] = items[i];
+        table->has_objects |= value_is_counted(items[i]);
+    }
     table->index[slot & table->index_mask] = slot_content(hash, number);
     if (__builtin_expect(distance > table->reach, 0))
         table->reach = distance;
@@ -230,18 +234,14 @@ static inline struct object *append(struct region *region, struct hash_table *ta
 }
 
 struct object *hash_table_put(struct region *region, struct hash_table *table, const value *items,
-                              bool *ret_added)
+                              uint32_t hash, bool *ret_added)
 {
     if (!object_is_unique(&table->header))
         return trie_put(region, hash_table_to_trie(region, table), table->header.stride, items,
                         ret_added);
-    if (__builtin_expect(table->trie != NULL, 0)) {
-        object_release(region, table->trie);
-        table->trie = NULL;
-    }
-    table = make_room(region, table);
-    uint32_t hash = key_hash(items[0]);
-    size_t slot = first_slot(table, hash);
+    if (table->used >= table->room)
+        table = make_room(region, table);
+    size_t slot = hash_table_first_slot(table, hash);
     uint64_t content;
     while ((content = table->index[slot & table->index_mask])) {
         size_t number = slot_number(content);
@@ -255,6 +255,20 @@ struct object *hash_table_put(struct region *region, struct hash_table *table, c
     }
     *ret_added = true;
     return append(region, table, items, hash, slot);
+}
+
+bool hash_table_try_add(struct hash_table *table, value key, value item, uint32_t hash)
+{
+    if (!hash_table_is_ready(table))
+        return false;
+    size_t first = hash_table_first_slot(table, hash), slot = first;
+    for (uint64_t content; (content = table->index[slot & table->index_mask]); slot++)
+        if (slot_hash(content) == hash)
+            return false;
+    if (slot - first > table->reach)
+        return false;
+    hash_table_append(table, key, item, hash, slot & table->index_mask);
+    return true;
 }
 
 void hash_table_release(struct region *region, struct hash_table *table)

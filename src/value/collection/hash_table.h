@@ -9,10 +9,10 @@ struct table_entry hash_table_entry(const struct hash_table *table, size_t i);
 // `count` entries at `entries`, all different; consumes them.
 struct hash_table *hash_table_from(struct region *region, unsigned stride, const value *entries,
                                    size_t count);
-// Adds or replaces, as table_put() does. A table that is shared stays as it is: the result is a
-// trie.
+// Adds or replaces, as table_put() does; `hash` is that of the key. A table that is shared stays as
+// it is: the result is a trie.
 struct object *hash_table_put(struct region *region, struct hash_table *table, const value *items,
-                              bool *ret_added);
+                              uint32_t hash, bool *ret_added);
 // The entries as a trie; consumes the table. It is kept beside a shared table for the next time.
 struct object *hash_table_to_trie(struct region *region, struct hash_table *table);
 void hash_table_release(struct region *region, struct hash_table *table);  // all that it refers to
@@ -25,3 +25,40 @@ struct hash_table_probe {
 };
 struct hash_table_probe hash_table_probe(const struct hash_table *table, value key);
 bool hash_table_probe_next(struct hash_table_probe *probe, struct table_entry *ret_entry);
+
+// Integers are multiplied by 2^64 divided by the golden ratio, of which the upper half counts:
+// numbers in any arithmetic progression spread evenly. Integers that were chosen to collide end in a
+// trie, whose hash is secret. (To keep 8 neighbours in one cache line costs more than it gains.)
+static inline uint32_t hash_table_hash(value key)
+{
+    if (key.tag == VALUE_INTEGER)
+        return (uint32_t)((uint64_t)key.integer * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+    return (uint32_t)(value_hash(key) >> 32);
+}
+
+static inline size_t hash_table_first_slot(const struct hash_table *table, uint32_t hash)
+{
+    return hash >> table->index_shift;
+}
+
+// Does the table have one owner, and room for another entry?
+static inline bool hash_table_is_ready(const struct hash_table *table)
+{
+    return object_is_unique(&table->header) && table->used < table->room;
+}
+
+// A new entry of a map that is ready, whose place in the index is `slot`.
+static inline void hash_table_append(struct hash_table *table, value key, value item, uint32_t hash,
+                                     size_t slot)
+{
+    uint32_t number = table->used++;
+    table->index[slot] = (uint64_t)hash << 32 | (number + 1);
+    table->entries[(size_t)number * 2] = key;
+    table->entries[(size_t)number * 2 + 1] = item;
+    if (key.tag >= VALUE_BIGNUM || item.tag >= VALUE_BIGNUM)
+        table->has_objects = true;
+}
+
+// hash_table_put() in its common case: a map that is ready gets a new key. False = it is not so,
+// and nothing was done.
+bool hash_table_try_add(struct hash_table *table, value key, value item, uint32_t hash);

@@ -166,30 +166,65 @@ static value record_to_table(struct region *region, value map)
     return map_value(table, map.aux);
 }
 
-value map_put(struct region *region, value map, value key, value item)
+static value put_in_table(struct region *region, value map, value key, value item)
 {
-    if (is_record(map)) {
-        struct shape *shape = record_of(map)->shape;
-        size_t slot;
-        if (shape_slot(shape, key, &slot)) {
-            value_release(region, key);
-            return record_put_slot(region, map, slot, item);
-        }
-        struct shape *next = value_is_name(key) ? shape_extend(region, shape, key) : NULL;
-        if (next) {
-            value_release(region, key);
-            return record_grow(region, map, next, item);
-        }
-        map = record_to_table(region, map);
-    }
     bool added;
     value items[2] = {key, item};
-    struct object *table;
-    if (map.object->kind == OBJECT_HASH_TABLE)  // most large maps are built in one
-        table = hash_table_put(region, (struct hash_table *)map.object, items, &added);
-    else
-        table = table_put(region, map.object, items, &added);
+    struct object *table = table_put(region, map.object, items, &added);
     return map_value(table, map.aux + added);
+}
+
+static value put_in_record(struct region *region, value map, value key, value item)
+{
+    struct shape *shape = record_of(map)->shape;
+    size_t slot;
+    if (shape_slot(shape, key, &slot)) {
+        value_release(region, key);
+        return record_put_slot(region, map, slot, item);
+    }
+    struct shape *next = value_is_name(key) ? shape_extend(region, shape, key) : NULL;
+    if (next) {
+        value_release(region, key);
+        return record_grow(region, map, next, item);
+    }
+    return put_in_table(region, record_to_table(region, map), key, item);
+}
+
+static __attribute__((noinline)) value put_hashed(struct region *region, value map, value key,
+                                                  value item, uint32_t hash)
+{
+    bool added;
+    value items[2] = {key, item};
+    struct object *table =
+        hash_table_put(region, (struct hash_table *)map.object, items, hash, &added);
+    return map_value(table, map.aux + added);
+}
+
+// In registers only: the hash of an integer needs no call, and its first slot is mostly free.
+bool map_try_add(value map, value key, value item)
+{
+    struct hash_table *table = (struct hash_table *)map.object;
+    if (table->header.kind != OBJECT_HASH_TABLE || key.tag != VALUE_INTEGER ||
+        !hash_table_is_ready(table))
+        return false;
+    uint32_t hash = hash_table_hash(key);
+    size_t slot = hash_table_first_slot(table, hash);
+    if (table->index[slot])
+        return hash_table_try_add(table, key, item, hash);
+    hash_table_append(table, value_integer(key.integer), item, hash, slot);
+    return true;
+}
+
+value map_put(struct region *region, value map, value key, value item)
+{
+    if (is_record(map))
+        return put_in_record(region, map, key, item);
+    if (map.object->kind != OBJECT_HASH_TABLE)
+        return put_in_table(region, map, key, item);
+    uint32_t hash = hash_table_hash(key);
+    if (hash_table_try_add((struct hash_table *)map.object, key, item, hash))
+        return map_value(map.object, map.aux + 1);
+    return put_hashed(region, map, key, item, hash);
 }
 
 value map_put_text(struct region *region, value map, const char *name, value item)

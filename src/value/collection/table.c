@@ -98,7 +98,8 @@ static struct object *flat_put(struct region *region, struct flat *flat, const v
     }
     if (flat->used == TABLE_FLAT) {
         bool added;
-        return hash_table_put(region, flat_to_hash_table(region, flat), items, &added);
+        return hash_table_put(region, flat_to_hash_table(region, flat), items,
+                              hash_table_hash(items[0]), &added);
     }
     size_t capacity = flat->capacity;
     if (flat->used >= capacity) {
@@ -118,7 +119,8 @@ struct object *table_put(struct region *region, struct object *table, const valu
     if (table->kind == OBJECT_FLAT)
         return flat_put(region, (struct flat *)table, items, ret_added);
     if (table->kind == OBJECT_HASH_TABLE)
-        return hash_table_put(region, (struct hash_table *)table, items, ret_added);
+        return hash_table_put(region, (struct hash_table *)table, items, hash_table_hash(items[0]),
+                              ret_added);
     return trie_put(region, table, table->stride, items, ret_added);
 }
 

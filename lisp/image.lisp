@@ -6,9 +6,7 @@
   "Finalizers run when the supervisor says so (threads.lisp); the thread that SBCL would start for
 them is ended and never started again."
   (stop-finalizer-thread)
-  (replace-finalizer-thread-functions (lambda (&rest arguments)
-                                        (declare (ignore arguments))
-                                        nil)))
+  (replace-finalizer-thread-functions))
 
 (defun silence-compiler ()
   "The compiler's findings are recorded as conditions; what it prints about them is dropped."

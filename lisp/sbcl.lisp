@@ -133,8 +133,19 @@ and at the system area pointer FRAME-POINTER."
   (#.(internal "SB-C" "DEBUG-SOURCE-NAMESTRING") source))
 
 (defun location-source-form (location)
-  "The source form at the code location LOCATION."
-  (#.(internal "SB-DEBUG" "CODE-LOCATION-SOURCE-FORM") location 0))
+  "The source form at the code location LOCATION. 2.6.4 fails at a form inside a comma."
+  (handler-case (#.(internal "SB-DEBUG" "CODE-LOCATION-SOURCE-FORM") location 0)
+    (error () (source-form-inside-comma location))))
+
+(defun source-form-inside-comma (location)
+  "The source form at LOCATION, found by its path: the index in each list on the way, innermost
+first, the top-level form's last. For SBCL a comma is a list of two."
+  (multiple-value-bind (paths form) (sb-di:get-toplevel-form location)
+    (let ((path (svref paths (sb-di:code-location-form-number location))))
+      (dolist (index (reverse (butlast (rest path))) form)
+        (setf form (if (typep form 'comma)
+                       (sb-int:comma-expr form)
+                       (nth index form)))))))
 
 (defun more-variables (debug-fun)
   "The two SB-DI:DEBUG-VARs, context and count, in which DEBUG-FUN keeps its &REST arguments when it
@@ -369,22 +380,25 @@ collector of a clone, in which they do not exist, would try to stop them."
 
 ;;; --- finalizers ---------------------------------------------------------------------------------
 
-(defparameter *finalizer-thread-functions*
-  '(#.(internal "SB-IMPL" "FINALIZER-THREAD-START") #.(internal "SB-IMPL" "FINALIZER-THREAD-STOP")
-    #.(internal "SB-IMPL" "FINALIZER-THREAD-NOTIFY"))
-  "Functions that start, end and wake SBCL's finalizer thread.")
-
 (defun stop-finalizer-thread ()
   "End SBCL's finalizer thread."
   (#.(internal "SB-IMPL" "FINALIZER-THREAD-STOP"))
   (join-ended-threads))
 
-(defun replace-finalizer-thread-functions (function)
-  "Let SBCL call FUNCTION in place of *FINALIZER-THREAD-FUNCTIONS* and believe the thread runs."
+(defun notify-after-collection (&optional run-hooks)
+  "What SBCL calls after a collection in place of waking the finalizer thread. 2.5.2 leaves the
+hooks to that thread and passes 1; 2.2.9 runs them itself."
+  (when (eql run-hooks 1)
+    (sb-int:call-hooks "after-GC" *after-gc-hooks* :on-error :warn)))
+
+(defun replace-finalizer-thread-functions ()
+  "Let SBCL never start or wake the finalizer thread, and believe that it runs."
   (sb-ext:without-package-locks
     (handler-bind ((warning #'muffle-warning))
-      (dolist (name *finalizer-thread-functions*)
-        (setf (fdefinition name) function))))
+      (setf (fdefinition '#.(internal "SB-IMPL" "FINALIZER-THREAD-START")) (constantly nil)
+            (fdefinition '#.(internal "SB-IMPL" "FINALIZER-THREAD-STOP")) (constantly nil)
+            (fdefinition '#.(internal "SB-IMPL" "FINALIZER-THREAD-NOTIFY"))
+            #'notify-after-collection)))
   (setf (extern-alien "finalizer_thread_runflag" int) 1))
 
 (defun triggered-finalizers ()

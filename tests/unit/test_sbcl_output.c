@@ -34,6 +34,29 @@ Test(sbcl_output, rows_of_heap_statistics_are_not_the_users)
     buffer_release(&log);
 }
 
+Test(sbcl_output, the_report_of_newer_runtimes_is_not_the_users)
+{
+    struct buffer text, log;
+    buffer_init(&text, 4096);
+    buffer_init(&log, 4096);
+    sbcl_output_split(
+        SPAN("Heap exhausted during allocation: 704 bytes available, 8016 requested.\n"
+             "     | Immobile Objects |\n"
+             " Gen layout symbol   code  Boxed   Cons    Raw\n"
+             "  0      0      0      1      1     20      1      -   1  0.0000\n"
+             "Tot    775  23418  19727    233 [97.7% of 268435456 max]\n"
+             "GC control variables:\n"
+             "   *GC-INHIBIT* = true\n"
+             "Collection trigger variables:\n"
+             "   dynamic_space_size = 268435456\n"
+             "   bytes_consed_between_gcs = 13421772\n"
+             "mine\n   dynamic_space_size = mine\n"),
+        false, &text, &log);
+    cr_assert_str_eq(buffer_text(&text), "mine\n   dynamic_space_size = mine\n");
+    buffer_release(&text);
+    buffer_release(&log);
+}
+
 Test(sbcl_output, what_only_a_dying_runtime_says_is_the_users_otherwise)
 {
     static const char said[] = "Exiting.\nError: can't open data.csv\nfatal error: disk full\n"

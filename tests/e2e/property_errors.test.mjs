@@ -31,13 +31,11 @@ const failing = fc.oneof(
     type: 'SIMPLE-ERROR',
     message: `user ${text}`,
   })),
-  fc
-    .tuple(word, integer)
-    .map(([text, n]) => ({
-      code: `(error 'generated :a ${n} :b "${text}")`,
-      type: 'GENERATED',
-      message: `generated ${n} ${text}`,
-    })),
+  fc.tuple(word, integer).map(([text, n]) => ({
+    code: `(error 'generated :a ${n} :b "${text}")`,
+    type: 'GENERATED',
+    message: `generated ${n} ${text}`,
+  })),
   fc
     .nat({ max: 50 })
     .map((n) => ({ code: `(aref #(1 2 3) ${n + 3})`, type: 'SB-INT:INVALID-ARRAY-INDEX-ERROR' })),

@@ -67,8 +67,13 @@ fails when it is called, for a probe or a handler, and not when the agent is com
   '#.(internal "SB-DEBUG" "UNPRINTABLE-OBJECT"))
 
 (defun stack-frame-call (stack-frame)
-  "Name, arguments and information (:EXTERNAL, :MORE, :OPTIONAL …) of the call STACK-FRAME is."
-  (#.(internal "SB-DEBUG" "FRAME-CALL") stack-frame))
+  "Name, arguments and information (:EXTERNAL, :MORE, :OPTIONAL …) of the call STACK-FRAME is. The
+function of a top-level form of a file is named by a list in 2.2.9, by a string in 2.5.2."
+  (multiple-value-bind (name arguments information)
+      (#.(internal "SB-DEBUG" "FRAME-CALL") stack-frame)
+    (values (if (equal name "top level form") '(#.(internal "SB-C" "TOP-LEVEL-FORM")) name)
+            arguments
+            information)))
 
 (declaim (inline stack-frame-pointer))
 (defun stack-frame-pointer (stack-frame)

@@ -48,6 +48,7 @@ static void forget_runtime_text(struct session *session)
     buffer_init(&log, BUFFER_DEFAULT_LIMIT);
     capture_move(&session->errors, &errors);
     sbcl_output_split(buffer_span(&errors), true, &kept, &log);
+    sbcl_output_move_frames(session->scratch, &kept);
     capture_add(&session->errors, buffer_text(&kept), kept.length);
     capture_move(&session->output, &output);
     sbcl_output_move_frames(session->scratch, &output);

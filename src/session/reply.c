@@ -254,11 +254,15 @@ static void move_output(struct session *session, struct reply_texts *texts, bool
     reply->standard_error.text = buffer_span(&texts->errors);
 }
 
-// A process that dies of its runtime cannot report its stack any more, but the runtime does.
+// A process that dies of its runtime cannot report its stack any more, but the runtime does: on
+// standard output in SBCL 2.2.9, on standard error in newer versions.
 static void add_runtime_frames(struct reply_texts *texts, struct session_reply *reply)
 {
     value frames = sbcl_output_move_frames(reply->region, &texts->output);
+    if (vector_count(frames) == 0)
+        frames = sbcl_output_move_frames(reply->region, &texts->errors);
     reply->standard_output.text = buffer_span(&texts->output);
+    reply->standard_error.text = buffer_span(&texts->errors);
     if (vector_count(frames) == 0 || !value_is_map(reply->error))
         return;
     value depth = value_integer((int64_t)vector_count(frames));

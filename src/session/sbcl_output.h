@@ -1,5 +1,5 @@
 // What the SBCL runtime itself prints, as against the code that it runs: its complaints on standard
-// error, and the backtrace on standard output with which it dies.
+// error, and the backtrace with which it dies, on standard output or, in newer versions, error.
 #pragma once
 
 #include "base/buffer.h"
@@ -16,7 +16,7 @@ void sbcl_output_split(struct span errors, bool died, struct buffer *text, struc
 // tell it is preferred to the line after "fatal error encountered in SBCL pid …:".
 struct span sbcl_output_reason(struct span errors);
 
-// Takes the backtrace with which a dying runtime ends standard output out of it: a vector of frames
-// as an error has them, innermost first, those of the agent left out. The runtime knows names but
+// Takes the backtrace with which a dying runtime ends its output out of it: a vector of frames as
+// an error has them, innermost first, those of the agent left out. The runtime knows names but
 // no arguments.
 value sbcl_output_move_frames(struct region *region, struct buffer *output);

@@ -12,7 +12,7 @@ describe('variables', () => {
 
   test('of one name: the innermost is meant, the others are shown as shadowed', async () => {
     await server.evaluate(
-      '(defun trimmed (s) (let* ((s (string-trim " " s)) (n (length s))) (list (/ n 0) s))) (trimmed " x ")',
+      '(defun trim (s) (string-trim " " s)) (defun trimmed (s) (let* ((s (trim s)) (n (length s))) (list (/ n 0) s))) (trimmed " x ")',
     );
     expectResult(await inspect(1), { has: ['  S = "x"\n  S (shadowed) = " x "'] });
     expectResult(await inspect(1, { path: ['s'] }), { has: ['S = "x"'] });

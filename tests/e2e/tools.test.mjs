@@ -248,8 +248,16 @@ table('introspection', [
   ],
   ['who-calls', { name: 'my-app::caller' }, 'No callers found for MY-APP::CALLER'],
   [
+    'evaluate-lisp',
+    {
+      code: `(dotimes (i 210 (defun called () 1))
+               (eval \`(defun ,(intern (format nil "CALLER-~D" i)) () (called))))`,
+    },
+    '=> CALLED',
+  ],
+  [
     'who-calls',
-    { name: 'car' },
+    { name: 'called' },
     ({ text, structured }) => {
       assert.equal(structured.callers.length, 200);
       assert.ok(text.endsWith(`\n... ${structured.total - 200} more`), text.slice(-100));

@@ -206,6 +206,30 @@ test('an installed tree may be moved', async () => {
   assert.match(run('doctor'), new RegExp(`^ok +core +${moved}/lib/.*/cadre\\.core$`, 'm'));
 });
 
+test('a core whose probes of SBCL have all failed works by its fallbacks', () => {
+  const tree = path.join(directory, 'fallbacks');
+  execFileSync('meson', ['install', '-C', BUILD, '--no-rebuild', '--quiet', '--destdir', tree]);
+  const find = (name) => execFileSync('find', [tree, '-path', name], { encoding: 'utf8' }).trim();
+  const program = find('*/bin/cadre');
+  const run = (...args) => execFileSync(program, args, { encoding: 'utf8' });
+  execFileSync(find('*/scripts/build-core'), [find('*/cadre.core')], {
+    env: { ...process.env, CADRE_FALLBACKS: 'all' },
+  });
+  const report = run('doctor');
+  assert.doesNotMatch(report, /^ok +probe/m);
+  assert.equal(report.match(/^note +probe/gm).length, 7);
+  assert.match(report, /^0 problems/m);
+  assert.equal(run('eval', '(defun f (x) (* x x)) (f 4)'), '=> 16\n');
+  assert.equal(
+    run('eval', '(sb-thread:make-thread (lambda () (sleep 1))) (gc :full t) 1'),
+    '=> 1\n',
+  );
+  assert.match(
+    run('eval', '--compile-only', '(defun f () (undefined-one))'),
+    /undefined function: COMMON-LISP-USER::UNDEFINED-ONE/,
+  );
+});
+
 describe('cadre doctor', () => {
   rows([
     [

@@ -64,6 +64,21 @@
                                 collect (list (pathname-name file) number)))
          '()))
 
+(define-test "sources: this SBCL has every internal that has no replacement"
+  (check (set-difference *missing-internals*
+                         '("SB-IMPL::FINALIZER-ID-MAP" "SB-IMPL::HASH-TABLE-CULLED-VALUES")
+                         :test #'string=)
+         '()))
+
+(define-test "sources: an internal that is missing is a symbol without a meaning"
+  (let* ((known *missing-internals*)
+         (symbol (internal "SB-IMPL" "NO-SUCH-NAME")))
+    (check (find-symbol "NO-SUCH-NAME" "SB-IMPL") nil)
+    (check (fboundp symbol) nil)
+    (check (set-difference *missing-internals* known) '("SB-IMPL::NO-SUCH-NAME"))
+    (setf *missing-internals* known)
+    (unintern symbol "CADRE-AGENT")))
+
 (define-test "loading: the agent is not started"
   (check (agent-main-thread *agent*) nil)
   (check (agent-registered-pid *agent*) 0)

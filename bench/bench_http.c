@@ -23,7 +23,7 @@ int main(void)
     struct event_base *base = event_base_new();
     struct evhttp *http = evhttp_new(base);
     struct evhttp_bound_socket *bound = evhttp_bind_socket_with_handle(http, "127.0.0.1", 0);
-    struct sockaddr_in address;
+    struct sockaddr_in address = {0};
     socklen_t length = sizeof(address);
     if (!bound ||
         getsockname(evhttp_bound_socket_get_fd(bound), (struct sockaddr *)&address, &length) < 0)

@@ -40,6 +40,12 @@ static bool is_reaped(struct process *process)
     return process_reap(process, &exit) && (exit.known || process_signal(process, 0) == -ESRCH);
 }
 
+static void try_again_later(struct dying *dying)
+{
+    struct timeval delay = timeval_from_ms(AGAIN_MS);
+    evtimer_add(dying->again, &delay);
+}
+
 static void on_end(evutil_socket_t fd, short what, void *data)
 {
     (void)fd;
@@ -48,7 +54,7 @@ static void on_end(evutil_socket_t fd, short what, void *data)
     if (is_reaped(&dying->process) || dying->tries++ == AGAIN_MAX)
         dying_free(dying);
     else
-        evtimer_add(dying->again, &(struct timeval){.tv_usec = AGAIN_MS * 1000});
+        try_again_later(dying);
 }
 
 void reaper_kill(struct reaper *reaper, struct process *process)
@@ -65,7 +71,7 @@ void reaper_kill(struct reaper *reaper, struct process *process)
     *process = (struct process){0};
     LIST_INSERT_HEAD(&reaper->dying, dying, link);
     if (process_watch(&dying->process, reaper->base, on_end, dying) < 0)
-        evtimer_add(dying->again, &(struct timeval){.tv_usec = AGAIN_MS * 1000});
+        try_again_later(dying);
 }
 
 bool reaper_has(const struct reaper *reaper, pid_t pid)

@@ -349,7 +349,7 @@ struct specialized_builtin builtin_specialize(struct expression_builtin *call)
     enum operands operands = operands_of(call, operation);
     note_operands(call, operation, operands);
     call->eval_any = operation->eval[OPERANDS_ANY];
-    // A function that returns bool, not a bool: cppcheck-suppress assignBoolToPointer
+    // cppcheck-suppress assignBoolToPointer  // it is a function that returns bool
     call->test_any = operation->test[OPERANDS_ANY];
     return (struct specialized_builtin){
         .eval = operation->test[operands] ? eval_from_test : operation->eval[operands],

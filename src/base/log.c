@@ -27,16 +27,12 @@ bool log_parse_level(const char *name, enum log_level *ret_level)
     return false;
 }
 
-void log_write(enum log_level level, const char *format, ...)
+__attribute__((format(printf, 2, 0))) static void write_line(const char *beginning,
+                                                             const char *format, va_list arguments)
 {
-    if (level > current_level)
-        return;
     char line[1024];
-    int used = snprintf(line, sizeof(line), "cadre: %s: ", level_names[level]);
-    va_list arguments;
-    va_start(arguments, format);
+    int used = snprintf(line, sizeof(line), "cadre: %s", beginning);
     vsnprintf(line + used, sizeof(line) - (size_t)used - 1, format, arguments);
-    va_end(arguments);
     size_t length = strlen(line);
     line[length++] = '\n';
     // One write per line keeps lines of several processes apart. A lost diagnostic is no failure, a
@@ -44,4 +40,26 @@ void log_write(enum log_level level, const char *format, ...)
     struct pollfd output = {.fd = STDERR_FILENO, .events = POLLOUT};
     if (poll(&output, 1, 0) == 1)
         (void)!write(STDERR_FILENO, line, length);
+}
+
+void log_write(enum log_level level, const char *format, ...)
+{
+    if (level > current_level)
+        return;
+    char beginning[16];
+    snprintf(beginning, sizeof(beginning), "%s: ", level_names[level]);
+    va_list arguments;
+    va_start(arguments, format);
+    write_line(beginning, format, arguments);
+    va_end(arguments);
+}
+
+void log_progress(const char *format, ...)
+{
+    if (current_level < LOG_LEVEL_WARNING)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    write_line("", format, arguments);
+    va_end(arguments);
 }

@@ -11,6 +11,9 @@ bool log_parse_level(const char *name, enum log_level *ret_level);  // "error" â
 
 void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+// A line for who waits, without a level's name; shown unless only errors are.
+void log_progress(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 #define log_error(...) log_write(LOG_LEVEL_ERROR, __VA_ARGS__)
 #define log_warning(...) log_write(LOG_LEVEL_WARNING, __VA_ARGS__)
 #define log_info(...) log_write(LOG_LEVEL_INFO, __VA_ARGS__)

@@ -43,7 +43,7 @@ static char *path_under(const char *variable, const char *fallback, const char *
     const char *directory = getenv(variable), *home = getenv("HOME");
     if (directory && *directory == '/')
         return memory_format("%s/cadre/%s", directory, name);
-    if (home && *home == '/')
+    if (fallback && home && *home == '/')
         return memory_format("%s/%s/cadre/%s", home, fallback, name);
     return NULL;
 }
@@ -56,4 +56,14 @@ char *path_in_state(const char *name)
 char *path_in_cache(const char *name)
 {
     return path_under("XDG_CACHE_HOME", ".cache", name);
+}
+
+char *path_in_configuration(const char *name)
+{
+    return path_under("XDG_CONFIG_HOME", ".config", name);
+}
+
+char *path_in_runtime(const char *name)
+{
+    return path_under("XDG_RUNTIME_DIR", NULL, name);
 }

@@ -7,6 +7,9 @@ int path_make_parents(const char *file);
 int path_make_directories(const char *directory);
 
 // "$XDG_STATE_HOME/cadre/NAME" or "$HOME/.local/state/cadre/NAME"; "$XDG_CACHE_HOME/cadre/NAME" or
-// "$HOME/.cache/cadre/NAME". Owned by the caller; NULL when the environment names no absolute home.
+// "$HOME/.cache/cadre/NAME"; "$XDG_CONFIG_HOME/cadre/NAME" or "$HOME/.config/cadre/NAME";
+// "$XDG_RUNTIME_DIR/cadre/NAME". Owned by the caller; NULL when the environment names no absolute home.
 char *path_in_state(const char *name);
 char *path_in_cache(const char *name);
+char *path_in_configuration(const char *name);
+char *path_in_runtime(const char *name);

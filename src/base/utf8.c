@@ -155,6 +155,21 @@ size_t utf8_cut(const char *data, size_t limit)
     return start - 1 + need <= limit ? limit : start - 1;
 }
 
+void utf8_append_repaired(struct buffer *text, struct span bytes)
+{
+    while (bytes.length > 0) {
+        size_t valid = utf8_valid_prefix(bytes.data, bytes.length);
+        buffer_append(text, bytes.data, valid);
+        if (valid == bytes.length)
+            return;
+        char replacement[UTF8_MAX_BYTES];
+        uint32_t code_point;
+        valid += utf8_decode(bytes.data + valid, bytes.length - valid, &code_point);
+        buffer_append(text, replacement, utf8_encode(UTF8_REPLACEMENT, replacement));
+        bytes = (struct span){bytes.data + valid, bytes.length - valid};
+    }
+}
+
 struct span utf8_without_mark(struct span text)
 {
     const struct span mark = SPAN("\xEF\xBB\xBF");

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buffer.h"
 #include "base/span.h"
 
 enum { UTF8_REPLACEMENT = 0xFFFD, UTF8_MAX_BYTES = 4 };
@@ -23,6 +24,9 @@ bool utf8_is_ascii(const char *data, size_t length);
 size_t utf8_decode(const char *data, size_t length, uint32_t *ret_code_point);
 // Writes 1–4 bytes; surrogates and values out of range are written as U+FFFD.
 size_t utf8_encode(uint32_t code_point, char bytes[UTF8_MAX_BYTES]);
+
+// Appends the bytes as text, with U+FFFD for each invalid part.
+void utf8_append_repaired(struct buffer *text, struct span bytes);
 
 // The text without the byte order mark that some editors put at the start of a file.
 struct span utf8_without_mark(struct span text);

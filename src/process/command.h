@@ -28,6 +28,7 @@ typedef void command_done_fn(void *data, const struct command_result *result);
 
 struct command_request {
     const char *const *argv;  // ends in NULL; argv[0] is looked up in PATH
+    const char *const *pass;  // variables it gets though they look like secrets; NULL: none
     struct span input;        // copied
     int64_t timeout_ms;
     size_t max_output;

@@ -1,9 +1,22 @@
-// A guardian kills what user code has started, even if this process is killed before it can do so.
+// A guardian is a small process that kills what user code has started when this process is gone,
+// however it ended. Its name has nothing of this program's, so that killing that by name spares it;
+// it is replaced when it dies; and when it was stopped, the end of this process wakes it.
 #pragma once
 
+#include <event2/event.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
-// Starts a process that waits until this one is gone, however it ended, and then kills every
-// process whose environment has an entry that begins with `entry_prefix`. Returns the descriptor
-// that keeps it waiting. 0 or negative errno.
-int guardian_start(const char *entry_prefix, int *ret_fd, pid_t *ret_pid);
+struct guardian;
+struct reaper;
+
+// It kills every process with a mark of the family (mark.h), or whose environment has an entry that
+// begins with `entry_prefix`. NULL when no process can be started.
+struct guardian *guardian_new(struct event_base *base, const char *entry_prefix,
+                              uint64_t mark_family);
+// Lets it kill what is left, waits for its end, for at most a second. Not from the loop.
+void guardian_free(struct guardian *guardian);
+// The same without waiting, when nothing is left: the reaper takes the process.
+void guardian_dismiss(struct guardian *guardian, struct reaper *reaper);
+pid_t guardian_pid(const struct guardian *guardian);  // 0 while it is being replaced

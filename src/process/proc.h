@@ -22,6 +22,8 @@ struct proc_memory {
 
 int proc_status_read(pid_t pid, struct proc_status *ret_status);
 int proc_memory_read(pid_t pid, struct proc_memory *ret_memory);
+// Memory that the machine can give without swapping.
+int proc_available_kb(uint64_t *ret_kb);
 // Does its environment hold exactly this "NAME=value", or one that begins so (prefix)?
 bool proc_environment_has(pid_t pid, const char *entry, bool prefix);
 
@@ -29,7 +31,13 @@ enum proc_visit { PROC_VISIT_CONTINUE, PROC_VISIT_STOP };
 typedef enum proc_visit proc_visit_fn(void *data, pid_t pid);
 // Calls `visit` for each direct child of `pid` (all its threads).
 int proc_children(pid_t pid, proc_visit_fn *visit, void *data);
-// The same for all descendants, parents first, at most 4096 processes.
+// The same for all descendants, parents first.
 int proc_descendants(pid_t pid, proc_visit_fn *visit, void *data);
+// The same for all processes there are.
+int proc_all(proc_visit_fn *visit, void *data);
+
+// The name of this process for tools that find processes by name, and its command line: at most
+// 15 bytes. For a child that goes on running this program.
+void proc_rename_self(const char *name);
 
 uint64_t proc_tick_now(void);  // the current time in the unit of start_tick

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/memory.h"
 
 void process_reset_signals(void)
 {
@@ -19,11 +20,56 @@ void process_reset_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+// --- which processes are open --------------------------------------------------------------------
+
+// A pid once for each time it is open. The children of a process are the same for all its parts,
+// and so is this.
+static struct {
+    pid_t *pids;
+    size_t count;
+    size_t capacity;
+} open_pids;
+
+static void open_pids_add(pid_t pid)
+{
+    if (open_pids.count == open_pids.capacity) {
+        open_pids.capacity = open_pids.capacity ? 2 * open_pids.capacity : 64;
+        open_pids.pids =
+            memory_resize(open_pids.pids, open_pids.capacity * sizeof(*open_pids.pids));
+    }
+    open_pids.pids[open_pids.count++] = pid;
+}
+
+static void open_pids_remove(pid_t pid)
+{
+    size_t at = 0;
+    while (at < open_pids.count && open_pids.pids[at] != pid)
+        at++;
+    CHECK(at < open_pids.count);
+    open_pids.pids[at] = open_pids.pids[--open_pids.count];
+    if (open_pids.count > 0)
+        return;
+    memory_free(open_pids.pids);
+    open_pids.pids = NULL;
+    open_pids.capacity = 0;
+}
+
+bool process_is_open(pid_t pid)
+{
+    for (size_t i = 0; i < open_pids.count; i++)
+        if (open_pids.pids[i] == pid)
+            return true;
+    return false;
+}
+
+// --- one process ---------------------------------------------------------------------------------
+
 int process_open(struct process *process, pid_t pid)
 {
     int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (pidfd < 0)
         return -errno;
+    open_pids_add(pid);
     *process = (struct process){.pid = pid, .pidfd = pidfd};
     return 0;
 }
@@ -73,10 +119,11 @@ static siginfo_t queued(int signal, int value)
     return info;
 }
 
-int process_wake(const struct process *process, int value)
+// Without a value: a signal that carries one is refused when too many of the user's are pending.
+int process_wake(const struct process *process)
 {
-    siginfo_t info = queued(PROCESS_WAKE_SIGNAL, value);
-    return pidfd_signal(process, PROCESS_WAKE_SIGNAL, &info);
+    int result = pidfd_signal(process, PROCESS_WAKE_SIGNAL, NULL);
+    return result < 0 ? result : process_signal(process, SIGCONT);
 }
 
 int process_interrupt(const struct process *process, int signal)
@@ -122,5 +169,6 @@ void process_close(struct process *process)
         return;
     process_unwatch(process);
     close(process->pidfd);
+    open_pids_remove(process->pid);
     *process = (struct process){0};
 }

@@ -32,12 +32,16 @@ static inline bool process_exists(const struct process *process)
 void process_reset_signals(void);
 
 int process_open(struct process *process, pid_t pid);
+// Is the process with this pid open somewhere in this program, and not closed yet? Such a process is
+// somebody's to reap. Opened and closed by one thread only.
+bool process_is_open(pid_t pid);
 // `callback` is called on the loop when the process has ended; reap it then.
 int process_watch(struct process *process, struct event_base *base, event_callback_fn callback,
                   void *data);
 void process_unwatch(struct process *process);
 int process_signal(const struct process *process, int signal);
-int process_wake(const struct process *process, int value);
+// A process that was stopped goes on.
+int process_wake(const struct process *process);
 // To the main thread alone, then SIGCONT: a process that stopped itself must be able to act.
 int process_interrupt(const struct process *process, int signal);
 // The same with SIGINT, carrying the number of the request to stop: the worker can tell when the

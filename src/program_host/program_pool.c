@@ -39,6 +39,9 @@ struct program_run {
     uint64_t ticket;
     struct buffer record;
     int64_t timeout_ms;
+    const void *client;
+    uint64_t flow;
+    bool is_chosen;  // queued, and next to get a worker
     program_done_fn *done;
     program_tool_fn *tool;
     void *data;
@@ -134,18 +137,80 @@ static void worker_begin(struct program_worker *worker, struct program_run *run)
     set_watchdog(worker, run->timeout_ms + PROGRAM_GRACE_MS);
 }
 
-// Gives waiting runs to idle workers; starts a worker when all are busy and one more is allowed.
+// --- turns ---------------------------------------------------------------------------------------
+
+struct share {
+    size_t all, client, flow;  // running, or chosen to run
+};
+
+static void count_share(struct share *share, const struct program_run *other,
+                        const struct program_run *run)
+{
+    share->all++;
+    share->client += other->client == run->client;
+    share->flow += other->client == run->client && other->flow == run->flow;
+}
+
+static struct share find_share(const struct program_pool *pool, const struct program_run *run)
+{
+    struct share share = {0};
+    const struct program_worker *worker;
+    LIST_FOREACH (worker, &pool->workers, link)
+        if (worker->run)
+            count_share(&share, worker->run, run);
+    const struct program_run *other;
+    TAILQ_FOREACH (other, &pool->queue, link)
+        if (other->is_chosen)
+            count_share(&share, other, run);
+    return share;
+}
+
+// The waiting run whose turn it is; NULL: none may start now.
+static struct program_run *next_run(const struct program_pool *pool)
+{
+    struct program_run *run, *best = NULL;
+    struct share least = {0};
+    TAILQ_FOREACH (run, &pool->queue, link) {
+        if (run->is_chosen)
+            continue;
+        struct share share = find_share(pool, run);
+        bool may_start = share.flow < PROGRAM_FLOW_MAX && share.client < PROGRAM_CLIENT_MAX &&
+                         (share.all < PROGRAM_WORKERS_MAX || share.client == 0);
+        bool is_less = share.client < least.client ||
+                       (share.client == least.client && share.flow < least.flow);
+        if (!may_start || (best && !is_less))
+            continue;
+        best = run;
+        least = share;
+    }
+    return best;
+}
+
+// How many more workers the waiting runs could use now.
+static size_t count_startable(const struct program_pool *pool)
+{
+    size_t count = 0;
+    struct program_run *run;
+    for (; (run = next_run(pool)); count++)
+        run->is_chosen = true;
+    TAILQ_FOREACH (run, &pool->queue, link)
+        run->is_chosen = false;
+    return count;
+}
+
+// Gives waiting runs to idle workers; starts workers for those that are left and may run.
 static void dispatch(struct program_pool *pool)
 {
     size_t starting = 0;
     struct program_worker *worker;
     LIST_FOREACH (worker, &pool->workers, link) {
         starting += !worker->ready;
-        struct program_run *run = TAILQ_FIRST(&pool->queue);
-        if (worker->ready && !worker->run && run)
+        struct program_run *run = worker->ready && !worker->run ? next_run(pool) : NULL;
+        if (run)
             worker_begin(worker, run);
     }
-    while (pool->queued > starting && pool->worker_count < PROGRAM_WORKERS_MAX) {
+    size_t wanted = count_startable(pool);
+    while (wanted > starting) {
         size_t before = pool->worker_count;
         worker_start(pool);
         if (pool->worker_count == before)
@@ -228,6 +293,14 @@ static void handle_call(struct program_worker *worker, struct span payload)
     region_free(region);
 }
 
+// A worker that has nothing to do, and is one of many, ends.
+static void worker_rest(struct program_worker *worker)
+{
+    if (!worker->run && worker->pool->queued == 0 &&
+        worker->pool->worker_count > PROGRAM_WORKERS_KEPT)
+        worker_end(worker);
+}
+
 static void handle_message(struct program_worker *worker, uint32_t type, struct span payload)
 {
     struct program_pool *pool = worker->pool;
@@ -235,10 +308,12 @@ static void handle_message(struct program_worker *worker, uint32_t type, struct 
         worker->ready = true;
         evtimer_del(worker->watchdog);
         dispatch(pool);
+        worker_rest(worker);
     } else if (type == PROGRAM_STEP && worker->run) {
         evtimer_del(worker->watchdog);
         run_finish(worker->run, payload, NULL);
         dispatch(pool);
+        worker_rest(worker);
     } else if (type == PROGRAM_CALL && worker->run) {
         handle_call(worker, payload);
     } else {
@@ -377,12 +452,18 @@ struct reaper *program_pool_reaper(struct program_pool *pool)
 
 uint64_t program_submit(struct program_pool *pool, const struct program_request *request)
 {
-    if (pool->queued >= PROGRAM_QUEUE_MAX)
+    size_t waiting = 0;
+    const struct program_run *other;
+    TAILQ_FOREACH (other, &pool->queue, link)
+        waiting += other->client == request->client;
+    if (waiting >= PROGRAM_QUEUE_MAX)
         return 0;
     struct program_run *run = memory_alloc_zero(sizeof(*run));
     *run = (struct program_run){
         .ticket = ++pool->last_ticket,
         .timeout_ms = request->timeout_ms,
+        .client = request->client,
+        .flow = request->flow,
         .done = request->done,
         .tool = request->tool,
         .data = request->data,

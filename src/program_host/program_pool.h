@@ -4,8 +4,11 @@
 // worker's only descriptor.
 //
 // A worker that does not answer by its deadline + PROGRAM_GRACE_MS is killed; so is one that breaks
-// the protocol. The next program gets another worker. Requests beyond the number of workers wait in
-// order. Everything happens on the caller's event_base.
+// the protocol. The next program gets another worker. Everything happens on the caller's event_base.
+//
+// Clients take turns: there are more workers than one client, or one flow of its requests, may use
+// at a time, so that endless programs of one keep no other waiting; of those that wait, the program
+// of the client that runs the fewest goes first. A client that runs nothing never waits.
 #pragma once
 
 #include <event2/event.h>
@@ -17,8 +20,11 @@
 
 enum {
     PROGRAM_GRACE_MS = 50,
-    PROGRAM_WORKERS_MAX = 4,
-    PROGRAM_QUEUE_MAX = 256,
+    PROGRAM_FLOW_MAX = 4,            // running at once for one flow
+    PROGRAM_CLIENT_MAX = 12,         // for one client
+    PROGRAM_WORKERS_MAX = 16,        // for all; one more for each client that runs none
+    PROGRAM_WORKERS_KEPT = 4,        // when nothing runs
+    PROGRAM_QUEUE_MAX = 256,         // waiting, of one client
     PROGRAM_MESSAGE_MAX = 64 << 20,  // bytes of one message in either direction
     PROGRAM_WORKER_FD = 3,           // the worker's end
 };
@@ -50,6 +56,8 @@ typedef void program_tool_fn(void *data, struct program_call *call, struct span 
 struct program_request {
     struct span record;  // JSON; copied
     int64_t timeout_ms;  // of the evaluation; the watchdog's base
+    const void *client;  // whose it is, by identity
+    uint64_t flow;       // which of the client's sessions or connections it came from
     program_done_fn *done;
     program_tool_fn *tool;
     void *data;
@@ -61,7 +69,7 @@ void program_pool_free(struct program_pool *pool);  // pending requests get no a
 // For the commands that tools run.
 struct reaper *program_pool_reaper(struct program_pool *pool);
 
-// 0: refused, the queue is full.
+// 0: refused, too many of this client wait.
 uint64_t program_submit(struct program_pool *pool, const struct program_request *request);
 void program_cancel(struct program_pool *pool, uint64_t ticket);
 

@@ -16,7 +16,7 @@ int sandbox_lock(size_t memory_limit, struct sandbox_report *ret_report);
 // --- sandbox_limits.c: resource limits -----------------------------------------------------------
 int sandbox_limit_resources(size_t memory_limit);  // address space, no core files, no new files
 
-// --- sandbox_landlock.c: Landlock ----------------------------------------------------------------
+// --- landlock.c: Landlock ----------------------------------------------------------------
 int sandbox_deny_files(bool *ret_available);  // no right on any path
 
 // --- sandbox_seccomp.c: seccomp ------------------------------------------------------------------

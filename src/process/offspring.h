@@ -1,0 +1,30 @@
+// Everything a session or a command has started, wherever it is by now: found by its mark (mark.h),
+// by its kernel session or by its environment, and killed. And the children of this process that
+// nobody waits for: orphans whose parents have ended (this process is a child subreaper).
+//
+// Processes that are open (process.h) belong to somebody and are left alone.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct offspring {
+    uint64_t mark;      // 0: none
+    const char *entry;  // in the environment, "NAME=value"
+    const pid_t *kernel_sessions;
+    size_t kernel_session_count;
+    uint64_t since_tick;  // what was started before stays; 0: nothing stays
+};
+
+typedef void offspring_kill_fn(void *data, pid_t pid);
+
+// Searches and kills until a search finds no process that it had not found before; a process may
+// start others during the search, but not once it is killed. How many were found alive; 0 also when
+// the last of them have been killed before and have ended. `kill_one` NULL: SIGKILL.
+unsigned offspring_kill(const struct offspring *offspring, offspring_kill_fn *kill_one, void *data);
+
+// Kills all descendants of this process and reaps those that have ended. How many were found alive.
+unsigned offspring_kill_descendants(void);
+// Reaps all children that have ended.
+void offspring_reap(void);

@@ -1,0 +1,37 @@
+// A process of its own kernel session whose standard streams are pipes. It has a mark, and an entry
+// in its environment, that all it starts inherit: piped_end() finds and kills them, and a guardian
+// does when this process is gone. The caller must be a child subreaper.
+#pragma once
+
+#include <event2/event.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "process/process.h"
+
+enum { PIPED_STREAMS = 3 };
+
+struct guardian;
+struct reaper;
+
+struct piped {
+    struct reaper *reaper;
+    struct process process;
+    pid_t group;
+    int fds[PIPED_STREAMS];  // our ends, which do not block; -1 = closed
+    char *entry;             // "CADRE_COMMAND=…"
+    uint64_t since_tick;
+    uint64_t mark;
+    struct guardian *guardian;
+};
+
+void piped_init(struct piped *piped, struct reaper *reaper);
+// argv ends in NULL, argv[0] is looked up in PATH; `pass` are the variables that it gets though they
+// look like secrets, NULL: none. 0 or negative errno. `on_exit` is called when it has ended; reap it then. To be released either way.
+int piped_start(struct piped *piped, const char *const *argv, const char *const *pass,
+                event_callback_fn on_exit, void *data);
+void piped_close(struct piped *piped, int stream);
+void piped_kill_group(struct piped *piped);
+// Kills all that it has started, also what has left its group.
+void piped_end(struct piped *piped);
+void piped_release(struct piped *piped);

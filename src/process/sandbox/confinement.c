@@ -1,0 +1,235 @@
+#include "process/sandbox/confinement.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/memory.h"
+#include "process/sandbox/capabilities.h"
+#include "process/sandbox/landlock.h"
+#include "process/sandbox/mounts.h"
+
+// What programs need to run. Of /etc single files: some others hold secrets, and root may read them.
+static const char *const system_paths[] = {"/usr",
+                                           "/lib",
+                                           "/lib32",
+                                           "/lib64",
+                                           "/libx32",
+                                           "/bin",
+                                           "/sbin",
+                                           "/opt",
+                                           "/nix/store",
+                                           "/gnu/store",
+                                           "/snap",
+                                           "/proc",
+                                           "/sys",
+                                           "/run/systemd/resolve",
+                                           "/run/resolvconf",
+                                           "/run/current-system",
+                                           "/var/cache/fontconfig",
+                                           "/var/lib/common-lisp",
+                                           "/etc/ld.so.cache",
+                                           "/etc/ld.so.conf",
+                                           "/etc/ld.so.conf.d",
+                                           "/etc/ld.so.preload",
+                                           "/etc/alternatives",
+                                           "/etc/nsswitch.conf",
+                                           "/etc/passwd",
+                                           "/etc/group",
+                                           "/etc/hosts",
+                                           "/etc/hostname",
+                                           "/etc/host.conf",
+                                           "/etc/gai.conf",
+                                           "/etc/resolv.conf",
+                                           "/etc/services",
+                                           "/etc/protocols",
+                                           "/etc/networks",
+                                           "/etc/localtime",
+                                           "/etc/timezone",
+                                           "/etc/locale.alias",
+                                           "/etc/locale.conf",
+                                           "/etc/locale.gen",
+                                           "/etc/default/locale",
+                                           "/etc/ssl/certs",
+                                           "/etc/ssl/cert.pem",
+                                           "/etc/ssl/openssl.cnf",
+                                           "/etc/pki/tls/certs",
+                                           "/etc/pki/ca-trust/extracted",
+                                           "/etc/ca-certificates",
+                                           "/etc/ca-certificates.conf",
+                                           "/etc/common-lisp",
+                                           "/etc/sbclrc",
+                                           "/etc/sbcl.rc",
+                                           "/etc/os-release",
+                                           "/etc/lsb-release",
+                                           "/etc/debian_version",
+                                           "/etc/mime.types",
+                                           "/etc/magic",
+                                           "/etc/fonts",
+                                           "/etc/terminfo",
+                                           "/etc/inputrc",
+                                           "/etc/profile",
+                                           "/etc/profile.d",
+                                           "/etc/bash.bashrc",
+                                           "/etc/gitconfig",
+                                           "/etc/machine-id",
+                                           "/etc/mtab",
+                                           "/etc/shells",
+                                           "/etc/odbcinst.ini",
+                                           "/etc/python3",
+                                           "/etc/perl",
+                                           "/etc/java",
+                                           "/etc/vulkan",
+                                           "/etc/OpenCL",
+                                           "/etc/static"};
+
+static const char *const devices[] = {"/dev/null",   "/dev/zero",    "/dev/full",
+                                      "/dev/random", "/dev/urandom", "/dev/tty",
+                                      "/dev/ptmx",   "/dev/pts",     NULL};
+
+static const char *const mode_names[] = {
+    [SANDBOX_WORKSPACE] = "workspace", [SANDBOX_STRICT] = "strict", [SANDBOX_OFF] = "off"};
+
+const char *sandbox_mode_name(enum sandbox_mode mode)
+{
+    return mode_names[mode];
+}
+
+bool sandbox_mode_parse(const char *name, enum sandbox_mode *ret_mode)
+{
+    for (size_t i = 0; i < COUNT_OF(mode_names); i++)
+        if (strcmp(name, mode_names[i]) == 0) {
+            *ret_mode = (enum sandbox_mode)i;
+            return true;
+        }
+    return false;
+}
+
+const char *confinement_gap_text(enum confinement_gap gap)
+{
+    switch (gap) {
+    case CONFINEMENT_GAP_FILES:
+        return "this kernel has no Landlock: sessions may read and write all files of their user "
+               "and look into other processes";
+    case CONFINEMENT_GAP_SIGNALS:
+        return "Landlock of this kernel is older than ABI 6 (Linux 6.12): a session may end "
+               "processes of its user outside the session, those of other sessions among them";
+    case CONFINEMENT_GAP_MOVES:
+        return "Landlock of this kernel is older than ABI 2 (Linux 5.19): sessions cannot move "
+               "files from one directory to another";
+    case CONFINEMENT_GAP_PROTECTED:
+        return "no mount namespace can be made here (user namespaces are off): .git, .cadre, "
+               ".mcp.json, .claude, .vscode, .idea and .envrc of the workspace are not protected "
+               "here";
+    case CONFINEMENT_GAP_CALLS:
+        return "this kernel has no seccomp: system calls and sockets are not filtered";
+    }
+    return "";
+}
+
+// --- in the server -------------------------------------------------------------------------------
+
+static unsigned gaps_of(enum sandbox_mode mode, int abi)
+{
+    unsigned gaps = 0;
+    if (abi == 0)
+        gaps |= CONFINEMENT_GAP_FILES;
+    if (abi < LANDLOCK_ABI_SCOPE)
+        gaps |= CONFINEMENT_GAP_SIGNALS;
+    if (abi > 0 && abi < LANDLOCK_ABI_REFER && mode != SANDBOX_OFF)
+        gaps |= CONFINEMENT_GAP_MOVES;
+    return gaps;
+}
+
+int confinement_init(struct confinement *confinement, const struct confinement_rules *rules)
+{
+    int abi = landlock_abi();
+    bool confined = rules->mode != SANDBOX_OFF;
+    *confinement = (struct confinement){.rules = *rules, .gaps = gaps_of(rules->mode, abi)};
+    int failed = call_filter_init(
+        &confinement->filter, &(struct call_filter_rules){
+                                  .kernel_interfaces = confined,
+                                  .network = rules->network,
+                                  .unix_sockets = rules->unix_sockets,
+                                  .truncation = confined && abi > 0 && abi < LANDLOCK_ABI_TRUNCATE,
+                                  .server = abi < LANDLOCK_ABI_SCOPE ? getpid() : 0,
+                                  .first_channel = rules->first_channel,
+                                  .last_channel = rules->last_channel,
+                                  .last_pipe = rules->last_pipe,
+                              });
+    if (failed < 0)
+        return failed;
+    void *shared = mmap(NULL, sizeof(*confinement->child_gaps), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED) {
+        failed = -errno;
+        confinement_release(confinement);
+        return failed;
+    }
+    confinement->child_gaps = shared;
+    return 0;
+}
+
+void confinement_release(struct confinement *confinement)
+{
+    call_filter_release(&confinement->filter);
+    if (confinement->child_gaps)
+        munmap(confinement->child_gaps, sizeof(*confinement->child_gaps));
+    *confinement = (struct confinement){0};
+}
+
+unsigned confinement_gaps(const struct confinement *confinement)
+{
+    return confinement->gaps | (confinement->child_gaps ? *confinement->child_gaps : 0);
+}
+
+static size_t count_paths(const char *const *paths)
+{
+    size_t count = 0;
+    while (paths && paths[count])
+        count++;
+    return count;
+}
+
+int confinement_open(const struct confinement *confinement, const struct confinement_paths *paths)
+{
+    size_t own = COUNT_OF(system_paths), given = count_paths(paths->read);
+    CLEANUP_FREE const char **read = memory_alloc_zero((own + given + 1) * sizeof(*read));
+    memcpy(read, system_paths, sizeof(system_paths));
+    if (given > 0)
+        memcpy(read + own, paths->read, given * sizeof(*read));
+    return landlock_open(&(struct landlock_rules){
+        .files = confinement->rules.mode != SANDBOX_OFF,
+        .network = confinement->rules.network,
+        .read = read,
+        .write = paths->write,
+        .devices = devices,
+    });
+}
+
+// --- in the child --------------------------------------------------------------------------------
+
+int confinement_enter(const struct confinement *confinement, int ruleset,
+                      const char *const *protect)
+{
+    bool protectable = confinement->rules.mode != SANDBOX_OFF &&
+                       !(*confinement->child_gaps & CONFINEMENT_GAP_PROTECTED);
+    if (protectable && protect && protect[0] && mounts_protect(protect) < 0) {
+        // It may be halfway in its namespace: another process must start without.
+        *confinement->child_gaps |= CONFINEMENT_GAP_PROTECTED;
+        return -EAGAIN;
+    }
+    int failed = capabilities_drop();
+    if (failed == 0 && ruleset >= 0)
+        failed = landlock_enter(ruleset);
+    if (failed < 0)
+        return failed;
+    failed = call_filter_enter(&confinement->filter);
+    if (failed == -EINVAL || failed == -ENOSYS) {
+        *confinement->child_gaps |= CONFINEMENT_GAP_CALLS;
+        failed = 0;
+    }
+    return failed;
+}

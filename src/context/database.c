@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/private.h"
 
 // Each entry takes the file from version i to i + 1.
 static const char *const migrations[] = {
@@ -121,6 +122,10 @@ static bool provide_file(struct database *database, struct context_error *error)
 {
     if (is_in_memory(database))
         return true;
+    struct error refusal;
+    if (database->path[0] == '/' && !private_make_parent(database->path, &refusal))
+        return context_fail(error, CONTEXT_STORE_UNAVAILABLE, "%s: %s", database->path,
+                            refusal.message);
     if (access(database->path, F_OK) == 0)  // reading, too, needs to write: the log's index
         return access(database->path, W_OK) == 0 ||
                fail_system(database, "write to it", errno, error);
@@ -131,7 +136,9 @@ static bool provide_file(struct database *database, struct context_error *error)
     int failed = path_make_parents(database->path);
     if (failed < 0)
         return fail_system(database, "create its directory", -failed, error);
-    int file = open(database->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    int file = open(database->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file < 0 && errno == EEXIST)  // another process made it meanwhile
+        return true;
     if (file < 0)
         return fail_system(database, "create it", errno, error);
     close(file);
@@ -243,11 +250,49 @@ static bool read_version(struct database *database, int64_t *ret_version,
     return database_end(database, good, error);
 }
 
+// --- the log -------------------------------------------------------------------------------------
+
+enum { LOG_PAGES = 1000, LOG_PAGES_MAX = 16000 };  // 4 and 64 MB
+
+// Without somebody else who moves it, or when that does not succeed, the log is moved here: it must
+// not grow forever.
+static int on_commit(void *data, sqlite3 *handle, const char *name, int pages)
+{
+    struct database *database = data;
+    if (pages >= LOG_PAGES_MAX || (pages >= LOG_PAGES && !database->log_is_long))
+        sqlite3_wal_checkpoint_v2(handle, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    else if (pages >= LOG_PAGES)
+        database->log_is_long(database->log_data);
+    return SQLITE_OK;
+}
+
+void database_on_long_log(struct database *database, void (*log_is_long)(void *data), void *data)
+{
+    database->log_is_long = log_is_long;
+    database->log_data = data;
+}
+
+bool database_move_log(const char *path)
+{
+    sqlite3 *handle = NULL;
+    int result = sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE, NULL);
+    // A connection that has read nothing does not know that there is a log.
+    if (result == SQLITE_OK)
+        result = sqlite3_exec(handle, "PRAGMA schema_version", NULL, NULL, NULL);
+    if (result == SQLITE_OK)
+        result = sqlite3_wal_checkpoint_v2(handle, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    sqlite3_close(handle);
+    return result == SQLITE_OK;
+}
+
+// --- opening -------------------------------------------------------------------------------------
+
 static bool set_up(struct database *database, struct context_error *error)
 {
     int64_t version = 0;
     sqlite3_extended_result_codes(database->handle, 1);
     sqlite3_busy_handler(database->handle, wait_while_busy, database);
+    sqlite3_wal_hook(database->handle, on_commit, database);
     sqlite3_limit(database->handle, SQLITE_LIMIT_LENGTH, 64 << 20);
     if (!read_version(database, &version, error) || !use_log(database, error))
         return false;

@@ -34,11 +34,20 @@ struct database {
     int64_t busy_ms;   // how long to wait for a lock
     int64_t deadline;  // of the wait that has begun
     sqlite3_stmt *statements[STATEMENT_LAST];
-    int64_t data_version;  // as last polled; 0 = never, -1 = that of a file that is gone
+    int64_t data_version;             // as last polled; 0 = never, -1 = that of a file that is gone
+    void (*log_is_long)(void *data);  // NULL: SQLite moves its log into the file by itself
+    void *log_data;
 };
 
 void database_init(struct database *database, const char *path);
 void database_release(struct database *database);
+
+// Instead of moving SQLite's log into the file, which waits for the disk, call `log_is_long` after
+// each commit that finds it long. NULL: as before.
+void database_on_long_log(struct database *database, void (*log_is_long)(void *data), void *data);
+// Moves the log of the file into it, as far as no reader needs it; through a connection of its own,
+// so that it may run in another thread. False: it could not be opened, or not now.
+bool database_move_log(const char *path);
 
 // Opens it when it is not open. Refuses in a child of a process that had a store open.
 bool database_open(struct database *database, struct context_error *error);

@@ -32,6 +32,17 @@ void context_store_set_wait(struct context_store *store, int64_t milliseconds)
     store->database.busy_ms = milliseconds;
 }
 
+void context_store_on_long_log(struct context_store *store, void (*log_is_long)(void *data),
+                               void *data)
+{
+    database_on_long_log(&store->database, log_is_long, data);
+}
+
+bool context_log_move(const char *path)
+{
+    return database_move_log(path);
+}
+
 void context_store_on_change(struct context_store *store, context_changed_fn *changed, void *data)
 {
     store->changed = changed;

@@ -36,6 +36,13 @@ const char *context_store_path(const struct context_store *store);
 // How long to wait for the lock of another writer; 0: fail with store-busy at once.
 void context_store_set_wait(struct context_store *store, int64_t milliseconds);
 
+// For threads that must not wait for a disk: `log_is_long` is called after a change when it is time for
+// context_log_move(), which moves SQLite's log into the file and may run in another thread. NULL: the
+// store does so by itself.
+void context_store_on_long_log(struct context_store *store, void (*log_is_long)(void *data),
+                               void *data);
+bool context_log_move(const char *path);
+
 // Called after each change made through this store, for each item touched; number 0 = any of them.
 typedef void context_changed_fn(int64_t number, void *data);
 void context_store_on_change(struct context_store *store, context_changed_fn *changed, void *data);

@@ -176,7 +176,8 @@ static bool read_behaviour(struct data_tool *tool, struct span name, value recor
         return true;
     }
     return tool_table_refuse(diagnostic, name,
-                             "no behaviour; give constant, constant_edn, echo, error or program");
+                             "no behaviour; give constant, constant_edn, echo, error or program "
+                             "(command and lisp are for tools files)");
 }
 
 static bool read_text(value record, const char *key, struct span name, struct span *ret_text,

@@ -1,73 +1,44 @@
 #include "session/capture.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/memory.h"
 #include "base/utf8.h"
 
-// A pipe holds at most 1 MiB (unprivileged), so one drain sees all that was written before it.
-enum { READ_SIZE = 64 * 1024, DRAIN_MAX = 1 << 20 };
+enum { TAIL_SLACK = 64 * 1024 };  // characters; trimming less often costs less
 
-static void capture_read(struct capture *capture, size_t max_bytes)
+void capture_init(struct capture *capture, size_t max_characters)
 {
-    char bytes[READ_SIZE];
-    for (size_t total = 0; total < max_bytes;) {
-        ssize_t length = read(capture->fd, bytes, sizeof(bytes));
-        if (length < 0 && errno == EINTR)
-            continue;
-        if (length <= 0)
-            return;
-        capture_add(capture, bytes, (size_t)length);
-        total += (size_t)length;
-    }
-}
-
-static void on_readable(evutil_socket_t fd, short what, void *data)
-{
-    (void)fd;
-    (void)what;
-    capture_read(data, (size_t)4 * READ_SIZE);
-}
-
-int capture_init(struct capture *capture, struct event_base *base, size_t max_characters)
-{
-    *capture = (struct capture){.fd = -1, .worker_fd = -1};
+    *capture = (struct capture){0};
     buffer_init(&capture->head, BUFFER_DEFAULT_LIMIT);
     buffer_init(&capture->tail, BUFFER_DEFAULT_LIMIT);
     capture_set_limit(capture, max_characters);
-    int fds[2];
-    if (pipe2(fds, O_CLOEXEC) < 0)
-        return -errno;
-    capture->fd = fds[0];
-    capture->worker_fd = fds[1];
-    capture->read_event = event_new(base, fds[0], EV_READ | EV_PERSIST, on_readable, capture);
-    if (fcntl(fds[0], F_SETFL, O_NONBLOCK) < 0 || !capture->read_event ||
-        event_add(capture->read_event, NULL) < 0) {
-        capture_release(capture);
-        return -ENOMEM;
-    }
-    return 0;
 }
 
 void capture_release(struct capture *capture)
 {
-    if (capture->read_event)
-        event_free(capture->read_event);
-    if (capture->fd >= 0)
-        close(capture->fd);
-    if (capture->worker_fd >= 0)
-        close(capture->worker_fd);
     buffer_release(&capture->head);
     buffer_release(&capture->tail);
-    *capture = (struct capture){.fd = -1, .worker_fd = -1};
+}
+
+bool capture_is_full(const struct capture *capture)
+{
+    return capture->dropped > 0 ||
+           capture->head_characters + capture->tail_characters >= capture->max_characters;
 }
 
 void capture_set_limit(struct capture *capture, size_t max_characters)
 {
     capture->max_characters = max_characters;
+}
+
+void capture_listen(struct capture *capture, capture_listener_fn *listener, void *data)
+{
+    capture->listener = listener;
+    capture->listener_data = data;
+    if (listener && capture->head.length > 0)
+        listener(data, capture, buffer_span(&capture->head));
+    if (listener && capture->tail.length > 0)
+        listener(data, capture, buffer_span(&capture->tail));
 }
 
 static size_t tail_limit(const struct capture *capture)
@@ -90,9 +61,47 @@ static void tail_shrink(struct capture *capture, size_t keep)
     capture->dropped += drop;
 }
 
+size_t capture_characters(const struct capture *capture)
+{
+    size_t tail = capture->tail_characters, limit = tail_limit(capture);
+    return capture->head_characters + (tail < limit ? tail : limit);
+}
+
+// The end of the head becomes the beginning of the tail: nothing is missing between them.
+static void move_to_tail(struct capture *capture, size_t offset)
+{
+    struct buffer joined;
+    buffer_init(&joined, BUFFER_DEFAULT_LIMIT);
+    struct span moved = {capture->head.data + offset, capture->head.length - offset};
+    buffer_append_span(&joined, moved);
+    buffer_append_span(&joined, buffer_span(&capture->tail));
+    capture->tail_characters += utf8_count(moved.data, moved.length);
+    buffer_release(&capture->tail);
+    capture->tail = joined;
+}
+
+void capture_shrink(struct capture *capture, size_t keep)
+{
+    size_t tail = keep / 4, head = keep - tail;
+    if (capture_characters(capture) <= keep)
+        return;
+    if (capture->head_characters > head) {
+        size_t offset = utf8_offset(capture->head.data, capture->head.length, head);
+        if (capture->dropped == 0 && capture->tail_characters < tail)
+            move_to_tail(capture, offset);
+        else
+            capture->dropped += capture->head_characters - head;
+        buffer_truncate(&capture->head, offset);
+        capture->head_characters = head;
+    }
+    tail_shrink(capture, tail);
+}
+
 // Adds valid text.
 static void add_text(struct capture *capture, const char *text, size_t length)
 {
+    if (capture->listener && length > 0)
+        capture->listener(capture->listener_data, capture, (struct span){text, length});
     size_t characters = utf8_count(text, length);
     size_t head_limit_now = head_limit(capture);
     if (capture->tail_characters == 0 && capture->dropped == 0 &&
@@ -109,7 +118,7 @@ static void add_text(struct capture *capture, const char *text, size_t length)
     buffer_append(&capture->tail, text, length);
     capture->tail_characters += characters;
     // Trimmed only when twice too long, so that the cost per byte stays constant.
-    if (capture->tail_characters > 2 * tail_limit(capture) + READ_SIZE)
+    if (capture->tail_characters > 2 * tail_limit(capture) + TAIL_SLACK)
         tail_shrink(capture, tail_limit(capture));
 }
 
@@ -201,11 +210,6 @@ void capture_add(struct capture *capture, const char *data, size_t length)
     add_bytes(capture, data, length);
 }
 
-void capture_drain(struct capture *capture)
-{
-    capture_read(capture, DRAIN_MAX);
-}
-
 uint64_t capture_move(struct capture *capture, struct buffer *text)
 {
     if (capture->partial_length > 0) {
@@ -231,21 +235,16 @@ uint64_t capture_move(struct capture *capture, struct buffer *text)
     return omitted;
 }
 
+void capture_move_text(struct capture *capture, struct buffer *text)
+{
+    size_t last_length = capture->last_length;
+    capture_move(capture, text);
+    capture->last_length = last_length;
+}
+
 void capture_last(const struct capture *capture, struct buffer *text)
 {
-    for (size_t at = 0; at < capture->last_length;) {
-        const char *data = capture->last + at;
-        size_t left = capture->last_length - at;
-        size_t valid = utf8_valid_prefix(data, left);
-        buffer_append(text, data, valid);
-        at += valid;
-        if (valid == left)
-            return;
-        char bytes[UTF8_MAX_BYTES];
-        uint32_t code_point;
-        at += utf8_decode(data + valid, left - valid, &code_point);
-        buffer_append(text, bytes, utf8_encode(UTF8_REPLACEMENT, bytes));
-    }
+    utf8_append_repaired(text, (struct span){capture->last, capture->last_length});
 }
 
 struct span capture_newest_line(const struct capture *capture, size_t max_bytes)

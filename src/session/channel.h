@@ -1,11 +1,13 @@
-// A SOCK_SEQPACKET pair between the supervisor and the workers of one session, and the frames on it
-// (docs/session-protocol.md 2). Both ends stay open here: the worker's end is handed to every new
-// worker and lets the supervisor empty what a dead worker left unread.
+// A SOCK_SEQPACKET pair between the supervisor and one process of a session, and the frames on it
+// (docs/session-protocol.md 2). The end of a process that works stays open here, too: it tells what
+// that process has not read.
 //
 // Sending never blocks: what the socket does not take is kept and sent when it is writable.
 // Receiving believes nothing: the sender's pid comes from the kernel, lengths and order are
 // checked, a message is at most SESSION_MESSAGE_MAX bytes. A frame that breaks the rules is
-// reported as CHANNEL_GARBAGE of its sender and discards the message under way.
+// reported as CHANNEL_GARBAGE of its sender and discards the message under way. User code shares
+// the process and may shut the socket down: that is reported once, as CHANNEL_CLOSED of sender 0,
+// and nothing is sent or read any more.
 #pragma once
 
 #include <event2/event.h>
@@ -17,14 +19,18 @@
 #include "base/span.h"
 
 enum channel_message_type {
-    CHANNEL_GARBAGE = 0,  // never on the wire
+    CHANNEL_GARBAGE = 0,  // these two never on the wire
+    CHANNEL_CLOSED = UINT32_MAX,
 
     CHANNEL_REQUEST = 1,
     CHANNEL_SNAP = 2,
     CHANNEL_ADOPT = 3,
     CHANNEL_OFFSETS = 4,
     CHANNEL_QUIT = 5,
-    CHANNEL_PREWAKE = 6,
+    CHANNEL_INPUT = 6,
+    CHANNEL_OFFER = 7,
+    CHANNEL_WAKE = 8,
+    CHANNEL_STOP_LISTENING = 9,
 
     CHANNEL_HELLO = 16,
     CHANNEL_RESULT = 17,
@@ -35,6 +41,10 @@ enum channel_message_type {
     CHANNEL_FRAMES = 22,
     CHANNEL_ADOPTED = 23,
     CHANNEL_WAKE_FAILED = 24,
+    CHANNEL_INPUT_WANTED = 25,
+    CHANNEL_PARKED = 26,
+    CHANNEL_WANTED = 27,
+    CHANNEL_TYPE_END,
 };
 
 enum {
@@ -42,6 +52,7 @@ enum {
     CHANNEL_FLAG_LAST = 2,
     CHANNEL_HEADER_SIZE = 16,
     CHANNEL_PAYLOAD_MAX = 65520,
+    CHANNEL_DESCRIPTORS_MAX = 3,  // sent with one message
 };
 
 struct channel_message {
@@ -57,12 +68,13 @@ typedef void channel_message_fn(void *data, struct channel *channel,
 
 struct channel {
     int fd;         // ours, non-blocking
-    int worker_fd;  // the worker's, blocking there; never polled here
+    int worker_fd;  // the worker's, blocking there; never polled here; -1 = not kept
+    bool closed;    // nothing is sent or read any more
+    bool *freed;    // set when the channel is released while it hands over messages
     struct event *read_event;
     struct event *write_event;
     channel_message_fn *on_message;
     void *data;
-    char *frame;             // one frame being received
     struct buffer incoming;  // payloads of the message under way
     pid_t incoming_sender;   // 0 = none under way
     uint32_t incoming_type;
@@ -74,12 +86,14 @@ int channel_init(struct channel *channel, struct event_base *base, channel_messa
                  void *data);
 void channel_release(struct channel *channel);
 
+// A closed channel takes every message and sends none.
 int channel_send(struct channel *channel, uint32_t type, uint32_t number, struct span payload);
+// A message of one frame, with copies of descriptors. Sent at once or not at all.
+int channel_send_descriptors(struct channel *channel, uint32_t type, uint32_t number,
+                             struct span payload, const int *fds, size_t count);
+// The worker's end is the worker's alone from now on: when it ends, the channel is closed.
+void channel_close_worker_end(struct channel *channel);
 // Hands over what has arrived; up to `max_frames` frames. Also called by the loop.
 void channel_receive(struct channel *channel, unsigned max_frames);
 // Has the message with this number not been taken by any worker yet?
 bool channel_is_unread(const struct channel *channel, uint32_t number);
-// Drops unsent frames, and frames that a dead worker has not read.
-void channel_forget_outgoing(struct channel *channel);
-// Drops the incomplete message of a sender that is dead.
-void channel_forget_incoming(struct channel *channel);

@@ -19,6 +19,7 @@ static const struct import_member frame_members[] = {
     {.name = "call"},
     {.name = "function"},
     {.name = "arguments", .kind = IMPORT_TEXTS, .max = 16},
+    {.name = "machinery", .kind = IMPORT_BOOLEAN},
     {.name = "source"},
     {0}};
 

@@ -6,6 +6,9 @@
 
 enum { MEASURE_EVERY_MS = 100, MEASURE_AT_ONCE = 4, BUDGET_FLOOR_MB = 256 };
 
+// A frozen error is oversized with more than this part of the budget.
+enum { OVERSIZED_SHARE = 4 };
+
 static bool is_parked(const struct worker *worker)
 {
     return worker->role == ROLE_SNAPSHOT || worker->role == ROLE_POSTMORTEM;
@@ -17,6 +20,17 @@ static size_t count_of(const struct session *session, enum worker_role role)
     for (const struct worker *worker = session->workers; worker; worker = worker->next)
         count += worker->role == role;
     return count;
+}
+
+static uint64_t budget_kb(const struct session *session)
+{
+    uint64_t budget = session->manager->config.clone_budget_mb;
+    if (budget == 0) {
+        budget = (uint64_t)session->limits.max_memory / 2;
+        if (budget < BUDGET_FLOOR_MB)
+            budget = BUDGET_FLOOR_MB;
+    }
+    return budget * 1024;
 }
 
 // --- who goes ------------------------------------------------------------------------------------
@@ -91,9 +105,25 @@ static struct worker *densest_snapshot(struct session *session)
     return densest;
 }
 
+// The largest frozen error that takes more than a share of the budget by itself, as one does whose
+// stack was full. The last error counts too: it is no reason to give up snapshots.
+static struct worker *oversized_postmortem(struct session *session)
+{
+    struct worker *largest = NULL;
+    for (struct worker *worker = next_postmortem(session->workers); worker;
+         worker = next_postmortem(worker->next)) {
+        if (worker->pss_kb > budget_kb(session) / OVERSIZED_SHARE &&
+            (!largest || worker->pss_kb > largest->pss_kb))
+            largest = worker;
+    }
+    return largest;
+}
+
 static struct worker *next_for_memory(struct session *session)
 {
-    struct worker *victim = dispensable_postmortem(session, NULL);
+    struct worker *victim = oversized_postmortem(session);
+    if (!victim)
+        victim = dispensable_postmortem(session, NULL);
     if (!victim && count_of(session, ROLE_SNAPSHOT) <= (size_t)session->limits.snapshots / 2)
         victim = densest_snapshot(session);
     return victim ? victim : oldest_snapshot(session);
@@ -118,17 +148,6 @@ static void measure(struct session *session)
         if (proc_memory_read(due->process.pid, &memory) == 0)
             due->pss_kb = memory.pss_kb;
     }
-}
-
-static uint64_t budget_kb(const struct session *session)
-{
-    uint64_t budget = session->manager->config.clone_budget_mb;
-    if (budget == 0) {
-        budget = (uint64_t)session->limits.max_memory / 2;
-        if (budget < BUDGET_FLOOR_MB)
-            budget = BUDGET_FLOOR_MB;
-    }
-    return budget * 1024;
 }
 
 static uint64_t parked_kb(const struct session *session)

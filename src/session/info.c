@@ -110,6 +110,7 @@ value session_info(struct session_manager *manager, const char *name, bool measu
     map = put_copy(region, map, "sbcl", session->agent.hello, "sbcl");
     map = put_copy(region, map, "probes", session->agent.hello, "probes");
     map = put(region, map, "limits", limits_map(region, &session->limits));
+    map = put(region, map, "sandbox", reach_info(manager, region));
     if (measure && pid)
         map = put(region, map, "head", put_memory(region, map_new(region), pid));
     return parked_vectors(session, measure, region, map);

@@ -29,6 +29,8 @@ static void write_request(struct job *job, value params)
     }
     buffer_append_text(text, "\"op\":");
     json_write_string(text, span_from(job->op ? job->op : ""));
+    if (job->input)
+        buffer_append_text(text, ",\"interactive\":true");
 }
 
 struct job *job_new(struct session_manager *manager, const struct session_request *request)
@@ -52,6 +54,7 @@ struct job *job_new(struct session_manager *manager, const struct session_reques
     job->reply = request->reply;
     job->progress = request->progress;
     job->data = request->data;
+    job_streams_init(job, request);
     write_request(job, request->params);
     return job;
 }
@@ -76,6 +79,7 @@ void job_free(struct session_manager *manager, struct job *job)
     if (job->region)
         manager_return_region(manager, job->region);
     buffer_release(&job->request);
+    job_streams_release(job);
     memory_free(job->name);
     memory_free(job->op);
     memory_free(job->label);
@@ -177,8 +181,12 @@ void job_begin(struct job *job)
     session->protocol_broken = false;
     job->started_ns = clock_now_ns();
     session->unit_tick = proc_tick_now();
+    session->crowded = false;
+    manager_count_processes(session->manager);
+    session_resume_output(session);
     if (job->timeout < 0)
         job->timeout = session->limits.timeout;
+    job_streams_begin(session, job);
     if (!job->progress)
         return;
     if (!session->progress_timer)
@@ -205,6 +213,8 @@ static void write_limits(struct buffer *text, const struct job *job)
 {
     const struct session_limits *limits = &job->session->limits;
     const struct session_advice *advice = &job->session->manager->config.advice;
+    if (job->number && !job->internal)
+        buffer_append_format(text, ",\"evaluation\":%lld", (long long)job->number);
     buffer_append_format(text,
                          ",\"limits\":{\"timeout\":%lld,\"max_output\":%lld,\"max_memory\":%lld,"
                          "\"max_frames\":%lld",
@@ -215,7 +225,7 @@ static void write_limits(struct buffer *text, const struct job *job)
     buffer_append_text(text, "}}");
 }
 
-void job_send(struct job *job, struct channel *channel)
+void job_send(struct job *job, struct worker *worker)
 {
     enum { LIMITS_BYTES = 4096 };
     struct session *session = job->session;
@@ -226,10 +236,11 @@ void job_send(struct job *job, struct channel *channel)
     memory_free(job->package_before);
     struct span package = map_get_string(session->agent.state, "package_label");
     job->package_before = memory_copy_text(package.data, package.length);
+    worker->offers = 0;
     job->message_number =
-        session_send(session, channel, CHANNEL_REQUEST, buffer_span(&job->request));
+        session_send(session, &worker->link->channel, CHANNEL_REQUEST, buffer_span(&job->request));
     buffer_truncate(&job->request, length);  // it may have to be sent again
-    session->times.used_ns = clock_now_ns();
+    job->deadline_ns = job->timeout > 0 ? clock_now_ns() + job->timeout * 1000000000 : 0;
     session_set_timer(session, job->timeout > 0 ? job->timeout * 1000 : -1);
 }
 
@@ -255,13 +266,12 @@ bool job_read_result(struct job *job, const struct channel_message *message)
     // What the supervisor adds is small; the limit was for the worker.
     region_set_limit(region, SESSION_REGION_LIMIT);
     // Registered before anything could take it for a leftover.
-    job->postmortem =
-        worker_add_announced(session, message_pid(job->result, "postmortem"), ROLE_POSTMORTEM);
+    job->postmortem = worker_add_parked(session->copy ? session->copy : session->head,
+                                        message_pid(job->result, "postmortem"), ROLE_POSTMORTEM);
     value adoptable = map_get(job->result, "adoptable");
     if (job->postmortem && adoptable.tag == VALUE_BOOLEAN)
         job->postmortem->adoptable = adoptable.boolean;
-    capture_drain(&session->output);
-    capture_drain(&session->errors);
+    session_drain_output(session);
     return true;
 }
 
@@ -283,14 +293,15 @@ void job_read_frames(struct job *job, const struct channel_message *message)
         job->frames = map_get(content, "error");
 }
 
-void job_classify_exit(struct job *job, const struct process_exit *exit, bool killed_by_us)
+void job_classify_exit(struct job *job, const struct session_event *event, bool killed_by_us)
 {
     struct session *session = job->session;
     CLEANUP_BUFFER struct buffer runtime_text;
     buffer_init(&runtime_text, BUFFER_DEFAULT_LIMIT);
     capture_last(&session->errors, &runtime_text);
     struct process_failure_facts facts = {
-        .exit = *exit,
+        .exit = *event->exit,
+        .channel_lost = event->channel_lost,
         .exit_notice = job->exit_notice,
         .runtime_text = buffer_span(&runtime_text),
         .stop = job->stop == STOP_TIMEOUT ? FAILURE_STOP_TIMEOUT
@@ -298,6 +309,7 @@ void job_classify_exit(struct job *job, const struct process_exit *exit, bool ki
                                           : FAILURE_STOP_INTERRUPT,
         .killed_by_us = killed_by_us,
         .protocol_broken = session->protocol_broken,
+        .processes_max = session->crowded ? session->manager->config.max_processes : 0,
         .timeout = job->timeout,
         .raise_timeout = session->manager->config.advice.raise_timeout,
         .elapsed_ms = job_elapsed_ms(job),

@@ -7,7 +7,17 @@
 #include "session/session.h"
 
 struct session;
+struct session_event;
 struct worker;
+struct capture;
+
+// Keeps what the runtime of SBCL writes out of the output that is handed on as it comes.
+struct output_filter {
+    bool in_line;        // the text handed on does not end with a newline
+    bool skips;          // until the end of a line of the runtime
+    bool holds;          // the runtime may be dying: decided when the request ends
+    struct buffer held;  // text since then
+};
 
 enum job_stop { STOP_NONE, STOP_TIMEOUT, STOP_INTERRUPT, STOP_CANCEL };
 
@@ -32,16 +42,22 @@ struct job {
     int64_t rollback_steps;
     session_reply_fn *reply;
     session_progress_fn *progress;
+    session_output_fn *output;
+    session_input_fn *input;
     void *data;
 
     // While it runs and afterwards:
     int64_t started_ns;  // 0 = queued
     uint32_t message_number;
-    char *package_before;   // label of the package it began in
-    unsigned tries;         // heads that were dead before they took it
-    int64_t number;         // evaluation
-    enum job_stop stop;     // why it is being stopped
-    struct region *region;  // of everything below
+    int64_t deadline_ns;                                 // 0 = none
+    bool waits_for_input;                                // its time stands still
+    int64_t input_left_ns;                               // of its time, then
+    struct output_filter filters[SESSION_STREAM_COUNT];  // of what `output` gets
+    char *package_before;                                // label of the package it began in
+    unsigned tries;                                      // heads that were dead before they took it
+    int64_t number;                                      // evaluation
+    enum job_stop stop;                                  // why it is being stopped
+    struct region *region;                               // of everything below
     value result;
     value frames;      // error map of the hard stop, or nil
     bool has_failure;  // its process ended
@@ -52,6 +68,8 @@ struct job {
     bool rolled_back;
     int64_t snapshot;  // RESET: state before
     value undone;
+    value lost;      // evaluations before it that are lost, too: maps {number, code}
+    bool restarted;  // nothing was left to go back to
     value lost_threads;
     char refusal_code[32];  // "" = not refused
     char *refusal_message;
@@ -67,7 +85,7 @@ void job_requeue(struct session *session, struct job *job);  // as the first
 struct job *job_dequeue(struct session *session);
 bool job_remove_queued(struct session *session, uint64_t ticket);
 void job_begin(struct job *job);
-void job_send(struct job *job, struct channel *channel);  // and starts its time
+void job_send(struct job *job, struct worker *worker);  // and starts its time
 int64_t job_elapsed_ms(const struct job *job);
 // Puts a request that no head has read back into the queue; false: it has been tried often enough.
 bool job_retry(struct job *job);
@@ -76,9 +94,19 @@ bool job_read_result(struct job *job, const struct channel_message *message);
 void job_read_exit_notice(struct job *job, const struct channel_message *message);
 void job_read_frames(struct job *job, const struct channel_message *message);
 // Its process has ended: finds out why.
-void job_classify_exit(struct job *job, const struct process_exit *exit, bool killed_by_us);
+void job_classify_exit(struct job *job, const struct session_event *event, bool killed_by_us);
 void job_progress(const struct session *session, const struct job *job,
                   struct session_progress *ret_progress);
+
+// --- job_streams.c: output as it comes, input when it is asked for --------------------------------
+void job_streams_init(struct job *job, const struct session_request *request);
+void job_streams_release(struct job *job);
+// The request begins: what the session has written before it is its output, too.
+void job_streams_begin(struct session *session, struct job *job);
+// Hands on what has been held back; before the reply, and before late_errors are moved into it.
+void job_streams_finish(struct session *session, struct job *job, bool died);
+// The worker asks for input on its channel.
+void job_want_input(struct session *session, struct job *job);
 
 // --- reply.c: answers ----------------------------------------------------------------------------
 // Both answer (unless cancelled or internal) and free; a refusal is answered from the loop.

@@ -2,6 +2,7 @@
 // with.
 #include <string.h>
 
+#include "base/memory.h"
 #include "session/session_internal.h"
 
 // A session that goes on for more evaluations than fit is only unable to say what a rollback undid.
@@ -60,6 +61,51 @@ value lineage_undone(const struct session *session, struct region *region, int64
     for (size_t i = count; i > 0; i--)
         undone = vector_push(region, undone, vector_at(newest_first, i - 1));
     return undone;
+}
+
+// --- what they were ------------------------------------------------------------------------------
+
+void lineage_set_label(struct session *session, int64_t number, const char *label)
+{
+    char **slot = &session->lineage.labels[number % SESSION_LABELS];
+    memory_free(*slot);
+    *slot = memory_copy_text(label ? label : "", label ? strcspn(label, "\r\n") : 0);
+}
+
+const char *lineage_label(const struct session *session, int64_t number)
+{
+    const char *label = session->lineage.labels[number % SESSION_LABELS];
+    bool is_known = number > session->lineage.evaluations - SESSION_LABELS;
+    return is_known && label ? label : "";
+}
+
+value lineage_lost(const struct session *session, struct region *region, int64_t from, int64_t to)
+{
+    value numbers = lineage_undone(session, region, from, to);
+    value lost = vector_new(region, vector_count(numbers));
+    for (size_t i = 0; i < vector_count(numbers); i++) {
+        value number = vector_at(numbers, i);
+        value code = value_string_text(region, lineage_label(session, number.integer));
+        value map = map_put_text(region, map_new(region), "number", number);
+        lost = vector_push(region, lost, map_put_text(region, map, "code", code));
+    }
+    return lost;
+}
+
+void session_evaluation_names(struct buffer *text, value evaluations)
+{
+    enum { NAMES_SHOWN = 20 };
+    size_t count = vector_count(evaluations);
+    buffer_append_text(text, count == 1 ? "evaluation" : "evaluations");
+    for (size_t i = 0; i < count && i < NAMES_SHOWN; i++) {
+        struct span code = map_get_string(vector_at(evaluations, i), "code");
+        buffer_append_format(text, "%s %lld", i ? "," : "",
+                             (long long)map_get_integer(vector_at(evaluations, i), "number", 0));
+        if (code.length > 0)
+            buffer_append_format(text, " %.*s", (int)code.length, code.data);
+    }
+    if (count > NAMES_SHOWN)
+        buffer_append_format(text, " and %zu more", count - NAMES_SHOWN);
 }
 
 int64_t lineage_nearest_snapshot(struct session *session, int64_t number)

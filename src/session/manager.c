@@ -15,11 +15,20 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "process/guardian.h"
+#include "process/mark.h"
+#include "process/offspring.h"
 #include "session/core.h"
 #include "session/session_internal.h"
 #include "session/state/actions.h"
+#include "session/workspace/protected.h"
 
-enum { REAP_SECONDS = 2, FREE_WAIT_MS = 2000, DEFAULT_SESSIONS = 8, DEFAULT_QUEUE = 64 };
+enum {
+    REAP_MS = 100,
+    FREE_WAIT_MS = 2000,
+    DEFAULT_SPARE_MEMORY_MB = 256,
+    DEFAULT_QUEUE = 64,
+    DEFAULT_PROCESSES = 8192
+};
 
 // --- life ----------------------------------------------------------------------------------------
 
@@ -34,9 +43,35 @@ static void on_reap(evutil_socket_t fd, short what, void *data)
 {
     (void)fd;
     (void)what;
+    (void)data;
+    offspring_reap();
+}
+
+static void on_count(evutil_socket_t fd, short what, void *data)
+{
+    (void)fd;
+    (void)what;
+    manager_limit_processes(data);
+}
+
+static void on_void(evutil_socket_t fd, short what, void *data)
+{
+    (void)fd;
+    (void)what;
     struct session_manager *manager = data;
     for (struct session *session = manager->sessions; session; session = session->next)
-        session_reap_orphans(session);
+        session_drop_void(session);
+}
+
+// A child that has ended may be one that nobody waits for. They are reaped together, a little later.
+static void on_child(evutil_socket_t number, short what, void *data)
+{
+    (void)number;
+    (void)what;
+    struct session_manager *manager = data;
+    struct timeval delay = timeval_from_ms(REAP_MS);
+    if (!evtimer_pending(manager->reap_timer, NULL))
+        evtimer_add(manager->reap_timer, &delay);
 }
 
 static void copy_config(struct session_manager *manager, const struct session_config *config)
@@ -48,10 +83,12 @@ static void copy_config(struct session_manager *manager, const struct session_co
         memory_copy_string(config->cache_directory);
     if (manager->config.heap_mb == 0)
         manager->config.heap_mb = CORE_DEFAULT_HEAP_MB;
-    if (manager->config.max_sessions == 0)
-        manager->config.max_sessions = DEFAULT_SESSIONS;
+    if (manager->config.spare_memory_mb == 0)
+        manager->config.spare_memory_mb = DEFAULT_SPARE_MEMORY_MB;
     if (manager->config.max_queue == 0)
         manager->config.max_queue = DEFAULT_QUEUE;
+    if (manager->config.max_processes == 0)
+        manager->config.max_processes = DEFAULT_PROCESSES;
     static const struct session_limits none;
     if (memcmp(&config->limits, &none, sizeof(none)) == 0) {
         manager->config.limits = session_limits_default();
@@ -68,16 +105,24 @@ int session_manager_new(struct event_base *base, const struct session_config *co
     // What user code starts and abandons becomes ours, so that it can be found and ended.
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         return -errno;
+    // Nothing of the same user may look into this process: its memory has the client's messages,
+    // its descriptors lead to the client.
+    if (prctl(PR_SET_DUMPABLE, 0) < 0)
+        return -errno;
     struct session_manager *manager = memory_alloc_zero(sizeof(*manager));
     manager->base = base;
-    manager->guardian_fd = -1;
-    busy_poll_init(&manager->busy_poll);
     manager->shapes = region_new(SIZE_MAX);
     copy_config(manager, config);
     snprintf(manager->id, sizeof(manager->id), "%d-%016llx", (int)getpid(), random);
     manager->refused_event = event_new(base, -1, 0, on_refused, manager);
-    manager->reap_timer = event_new(base, -1, EV_PERSIST, on_reap, manager);
-    if (!manager->refused_event || !manager->reap_timer) {
+    manager->reap_timer = evtimer_new(base, on_reap, manager);
+    manager->void_timer = evtimer_new(base, on_void, manager);
+    manager->count_timer = evtimer_new(base, on_count, manager);
+    manager->child_event = evsignal_new(base, SIGCHLD, on_child, manager);
+    manager->mark_family = mark_new_family();
+    if (!manager->refused_event || !manager->reap_timer || !manager->void_timer ||
+        !manager->count_timer || !manager->child_event ||
+        event_add(manager->child_event, NULL) < 0) {
         session_manager_free(manager);
         return -ENOMEM;
     }
@@ -87,14 +132,12 @@ int session_manager_new(struct event_base *base, const struct session_config *co
 
 void manager_start_guardian(struct session_manager *manager)
 {
-    if (manager->guardian_fd >= 0)
+    if (manager->guardian)
         return;
     CLEANUP_FREE char *prefix = memory_format("CADRE_SESSION=%s-", manager->id);
-    pid_t pid;
-    if (guardian_start(prefix, &manager->guardian_fd, &pid) < 0 ||
-        process_open(&manager->guardian, pid) < 0)
+    manager->guardian = guardian_new(manager->base, prefix, manager->mark_family);
+    if (!manager->guardian)
         log_warning("the guardian process could not be started");
-    event_add(manager->reap_timer, &(struct timeval){.tv_sec = REAP_SECONDS});
 }
 
 // --- the end -------------------------------------------------------------------------------------
@@ -125,26 +168,12 @@ static void session_end_now(struct session *session, int64_t until_ms)
         struct worker *worker = session->workers;
         session->workers = worker->next;
         wait_for_exit(&worker->process, until_ms);
-        process_close(&worker->process);
-        memory_free(worker->code);
-        memory_free(worker);
+        worker_release(worker);
     }
     // Kill what was forked during the first kill; killed processes need a moment to end.
-    session_kill_all(session);
-    while (session_reap_orphans(session) > 0 && clock_now_ms() < until_ms)
+    while (session_kill_all(session) > 0 && clock_now_ms() < until_ms)
         usleep(1000);
     session_free(session);
-}
-
-static void guardian_end(struct session_manager *manager)
-{
-    if (manager->guardian_fd >= 0)
-        close(manager->guardian_fd);
-    if (!process_exists(&manager->guardian))
-        return;
-    process_signal(&manager->guardian, SIGKILL);  // everything it watches for is gone
-    wait_for_exit(&manager->guardian, clock_now_ms() + FREE_WAIT_MS);
-    process_close(&manager->guardian);
 }
 
 void session_manager_free(struct session_manager *manager)
@@ -152,6 +181,7 @@ void session_manager_free(struct session_manager *manager)
     if (!manager)
         return;
     int64_t until = clock_now_ms() + FREE_WAIT_MS;
+    manager->reach.ending = true;
     struct session *lists[] = {manager->sessions, manager->closing};
     manager->sessions = manager->closing = NULL;
     for (size_t i = 0; i < COUNT_OF(lists); i++) {
@@ -165,17 +195,28 @@ void session_manager_free(struct session_manager *manager)
         manager->refused = job->next;
         job_free(manager, job);
     }
-    guardian_end(manager);
+    // Also what no session can be named for; again until all have ended and are reaped.
+    while (manager->guardian && offspring_kill_descendants() > 0 && clock_now_ms() < until)
+        usleep(1000);
+    guardian_free(manager->guardian);
+    if (manager->child_event)
+        event_free(manager->child_event);
     if (manager->refused_event)
         event_free(manager->refused_event);
     if (manager->reap_timer)
         event_free(manager->reap_timer);
+    if (manager->void_timer)
+        event_free(manager->void_timer);
+    if (manager->count_timer)
+        event_free(manager->count_timer);
     if (manager->spare_region)
         region_free(manager->spare_region);
     region_free(manager->shapes);
     memory_free(manager->sbcl);
     memory_free(manager->core);
     memory_free(manager->cache_directory);
+    path_list_release(&manager->tool_paths);
+    reach_release(&manager->reach);
     memory_free(manager);
 }
 
@@ -224,7 +265,7 @@ bool manager_knows_pid(struct session_manager *manager, pid_t pid)
         if (session_has_pid(session, pid))
             return true;
     }
-    return manager->guardian.pid == pid;
+    return guardian_pid(manager->guardian) == pid;
 }
 
 bool session_name_valid(struct span name)

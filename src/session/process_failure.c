@@ -135,6 +135,30 @@ static void classify_broken(struct process_failure *failure)
              "the evaluation left the image unusable (the control protocol was broken)");
 }
 
+static void classify_crowd(const struct process_failure_facts *facts,
+                           struct process_failure *failure)
+{
+    failure->type = "PROCESS-LIMIT-EXCEEDED";
+    failure->code = "process-limit";
+    failure->cause = "processes";
+    message_add(failure,
+                "The evaluation had started more processes than may run at once (%u per session). "
+                "It was ended, and they were killed.",
+                facts->processes_max);
+    snprintf(failure->reason, sizeof(failure->reason), "it had started too many processes");
+}
+
+static void classify_channel_lost(struct process_failure *failure)
+{
+    failure->type = "SESSION-UNUSABLE";
+    failure->code = "unusable";
+    failure->cause = "unusable";
+    message_add(failure, "The evaluation shut down the control channel of its process; its effects "
+                         "were discarded.");
+    snprintf(failure->reason, sizeof(failure->reason),
+             "the evaluation shut down the control channel of its process");
+}
+
 void process_failure_classify(const struct process_failure_facts *facts,
                               struct process_failure *ret_failure)
 {
@@ -145,8 +169,12 @@ void process_failure_classify(const struct process_failure_facts *facts,
         failure.exit_code = facts->exit.code;
 
     struct span fatal = sbcl_output_reason(facts->runtime_text);
-    if (facts->stop != FAILURE_STOP_NONE)
+    if (facts->processes_max > 0)
+        classify_crowd(facts, &failure);
+    else if (facts->stop != FAILURE_STOP_NONE)
         classify_stopped(facts, &failure);
+    else if (facts->channel_lost && !facts->exit_notice.received)
+        classify_channel_lost(&failure);
     else if (facts->protocol_broken)
         classify_broken(&failure);
     else if (!facts->exit_notice.received && contains(facts->runtime_text, "Heap exhausted"))

@@ -23,7 +23,9 @@ struct process_failure_facts {
     struct span runtime_text;   // the last bytes of standard error
     enum failure_stop stop;     // asked to stop before it ended
     bool killed_by_us;          // hard stop or SIGKILL was sent
+    bool channel_lost;          // it was ended because its channel was shut down
     bool protocol_broken;       // killed because it sent garbage
+    unsigned processes_max;     // killed because it had started more than so many; 0 = not so
     int64_t timeout;            // seconds
     const char *raise_timeout;  // as in struct session_advice
     int64_t elapsed_ms;

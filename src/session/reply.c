@@ -31,6 +31,7 @@ static void answer_refused(struct session_manager *manager, struct job *job)
         .session = job->name,
         .region = region,
         .error = error,
+        .earlier_output = {"", 0},
         .standard_output.text = {"", 0},
         .standard_error.text = {"", 0},
         .notices = vector_new(region, 0),
@@ -216,6 +217,7 @@ void session_record_thread_errors(struct session *session, struct region *region
 // --- the parts of a reply ------------------------------------------------------------------------
 
 struct reply_texts {
+    struct buffer earlier;
     struct buffer output;
     struct buffer errors;
     struct buffer raw_errors;
@@ -224,6 +226,7 @@ struct reply_texts {
 
 static void texts_init(struct reply_texts *texts)
 {
+    buffer_init(&texts->earlier, BUFFER_DEFAULT_LIMIT);
     buffer_init(&texts->output, BUFFER_DEFAULT_LIMIT);
     buffer_init(&texts->errors, BUFFER_DEFAULT_LIMIT);
     buffer_init(&texts->raw_errors, BUFFER_DEFAULT_LIMIT);
@@ -232,6 +235,7 @@ static void texts_init(struct reply_texts *texts)
 
 static void texts_release(struct reply_texts *texts)
 {
+    buffer_release(&texts->earlier);
     buffer_release(&texts->output);
     buffer_release(&texts->errors);
     buffer_release(&texts->raw_errors);
@@ -252,6 +256,17 @@ static void move_output(struct session *session, struct reply_texts *texts, bool
             utf8_cut(texts->runtime_log.data, texts->runtime_log.length - RUNTIME_LOG_BYTES));
     reply->standard_output.text = buffer_span(&texts->output);
     reply->standard_error.text = buffer_span(&texts->errors);
+}
+
+// Only some replies show output; for the others it waits.
+static void move_earlier_output(struct session *session, const struct job *job,
+                                struct reply_texts *texts, struct session_reply *reply)
+{
+    if (job->kind == SESSION_EVALUATE || job->kind == SESSION_RESTART) {
+        buffer_append_span(&texts->earlier, buffer_span(&session->pending.earlier_output));
+        buffer_clear(&session->pending.earlier_output);
+    }
+    reply->earlier_output = buffer_span(&texts->earlier);
 }
 
 // A process that dies of its runtime cannot report its stack any more, but the runtime does: on
@@ -302,6 +317,9 @@ static value rollback_map(struct session *session, struct job *job)
         map = import_object(region, map_get(job->result, "rollback"), members);
     }
     map = map_put_text(region, map, "snapshot", value_integer(session->lineage.current));
+    map = map_put_text(region, map, "lost", value_retain(job->lost));
+    if (job->restarted)
+        map = map_put_text(region, map, "restarted", value_boolean(true));
     return map_put_text(region, map, "lost_threads", value_retain(job->lost_threads));
 }
 
@@ -405,6 +423,10 @@ static void send_reply(struct session *session, struct job *job)
     struct reply_texts texts;
     texts_init(&texts);
     bool died = job->has_failure && job->failure.by_runtime;
+    job_streams_finish(session, job, died);
+    move_earlier_output(session, job, &texts, &reply);
+    reply.whole_values = reply_limit(session, job);
+    reply.result = job->result;
     move_output(session, &texts, died, &reply);
     if (died)
         add_runtime_frames(&texts, &reply);
@@ -432,6 +454,8 @@ void job_finish(struct session *session, struct job *job)
         job->lost_threads = vector_new(region, 0);
     if (!value_is_vector(job->undone))
         job->undone = vector_new(region, 0);
+    if (!value_is_vector(job->lost))
+        job->lost = vector_new(region, 0);
     if (value_is_map(job->result))
         session_record_thread_errors(session, region, job->result);
     if (job->internal || job->cancelled) {

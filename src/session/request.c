@@ -1,4 +1,5 @@
 // Requests: submitted, cancelled, interrupted.
+#include "process/proc.h"
 #include "session/session_internal.h"
 
 static void refuse_unknown(struct session_manager *manager, struct job *job)
@@ -7,6 +8,28 @@ static void refuse_unknown(struct session_manager *manager, struct job *job)
     buffer_init(&text, 1024);
     session_unknown_text(manager, job->name, &text);
     job_refuse(manager, job, "unknown-session", "%s", buffer_text(&text));
+}
+
+// Sessions are limited by their number only where the user wants that; else by the memory of the
+// machine. The first one is always made.
+static bool refuse_one_more(struct session_manager *manager, struct job *job)
+{
+    unsigned count = manager->session_count, max = manager->config.max_sessions;
+    uint64_t available_kb;
+    if (max > 0 && count >= max) {
+        job_refuse(manager, job, "too-many-sessions",
+                   "There are %u sessions already (--max-sessions); close-session ends one.",
+                   count);
+        return true;
+    }
+    if (count == 0 || proc_available_kb(&available_kb) < 0 ||
+        available_kb / 1024 >= manager->config.spare_memory_mb)
+        return false;
+    job_refuse(manager, job, "too-many-sessions",
+               "This machine has %llu MB of memory left; a new session needs %u MB. There are %u; "
+               "close-session ends one.",
+               (unsigned long long)(available_kb / 1024), manager->config.spare_memory_mb, count);
+    return true;
 }
 
 // The session of a request, made when it may be; NULL: the request was refused.
@@ -24,12 +47,8 @@ static struct session *session_for(struct session_manager *manager, struct job *
         refuse_unknown(manager, job);
         return NULL;
     }
-    if (manager->session_count >= manager->config.max_sessions) {
-        job_refuse(manager, job, "too-many-sessions",
-                   "There are %u sessions already; close-session ends one.",
-                   manager->session_count);
+    if (refuse_one_more(manager, job))
         return NULL;
-    }
     session = manager_add(manager, job->name);
     session_notice(session, "session \"%s\" was started", session->name);
     return session;
@@ -91,6 +110,30 @@ void session_interrupt(struct session_manager *manager, uint64_t ticket)
         if (session->job && session->job->ticket == ticket)
             stop_running(session, STOP_INTERRUPT);
     }
+}
+
+static void give_number(struct session *session, struct job *job)
+{
+    if (job->kind == SESSION_EVALUATE && !job->internal && job->number == 0)
+        job->number = ++session->lineage.evaluations;
+}
+
+int64_t session_evaluation_number(struct session_manager *manager, uint64_t ticket)
+{
+    for (struct session *session = manager->sessions; session; session = session->next) {
+        if (session->job && session->job->ticket == ticket)
+            return session->job->number;
+        struct job *job = session->queue.first;
+        while (job && job->ticket != ticket)
+            job = job->next;
+        if (!job)
+            continue;
+        for (struct job *before = session->queue.first; before != job; before = before->next)
+            give_number(session, before);
+        give_number(session, job);
+        return job->number;
+    }
+    return 0;
 }
 
 bool session_progress(struct session_manager *manager, uint64_t ticket,

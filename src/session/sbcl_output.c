@@ -202,6 +202,17 @@ static value frame_push(struct region *region, value frames, struct span name)
     return vector_push(region, frames, frame);
 }
 
+enum sbcl_output_line sbcl_output_classify(struct span line)
+{
+    struct span content = line_without_end(line), name;
+    const struct runtime_line *known = runtime_line_find(content);
+    if (frame_line_parse(content, &name))
+        return SBCL_OUTPUT_UNCLEAR;
+    if (!known)
+        return SBCL_OUTPUT_CODE;
+    return known->kind == LINE_ALWAYS && !known->fatal ? SBCL_OUTPUT_RUNTIME : SBCL_OUTPUT_UNCLEAR;
+}
+
 // Where the frame lines begin with which the output ends; its length when there are none.
 static size_t frames_start(struct span output)
 {

@@ -8,6 +8,14 @@
 
 enum { RUNTIME_EXIT_CODE = 1 };  // with which it gives up
 
+// What a line is while the process still runs, by its beginning.
+enum sbcl_output_line {
+    SBCL_OUTPUT_CODE,     // of the code it runs
+    SBCL_OUTPUT_RUNTIME,  // of the runtime, whatever follows
+    SBCL_OUTPUT_UNCLEAR,  // of the runtime if that is about to end the process
+};
+enum sbcl_output_line sbcl_output_classify(struct span line);
+
 // Divides standard error: lines of the runtime about guard pages, corruption, memory faults and
 // heap statistics, and those with which it died if it did, go to `log`, everything else to `text`.
 void sbcl_output_split(struct span errors, bool died, struct buffer *text, struct buffer *log);

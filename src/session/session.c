@@ -1,5 +1,4 @@
-// One session: its structure, its channels and pipes, and how their messages become events.
-#include <errno.h>
+// One session: its structure, and how the messages of its processes become events.
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "process/mark.h"
 #include "process/proc.h"
 #include "session/session_internal.h"
 #include "session/worker_data.h"
@@ -29,7 +29,7 @@ static void on_timer(evutil_socket_t fd, short what, void *data)
     (void)what;
     struct session *session = data;
     session_handle(session, &(struct session_event){.kind = EVENT_TIMER});
-    if (session->state == STATE_CLOSING && !session->workers && session_reap_orphans(session) == 0)
+    if (session->state == STATE_CLOSING && !session->workers && session_kill_all(session) == 0)
         session_unlink_closed(session);
 }
 
@@ -38,36 +38,66 @@ static bool is_from(const struct worker *worker, pid_t sender)
     return worker && worker->process.pid == sender;
 }
 
-// Is this message from the process that may send it now? All others are dropped.
-static bool message_is_expected(const struct session *session, const struct channel *channel,
-                                const struct channel_message *message)
+static bool is_working(const struct worker *worker)
 {
-    bool on_main = channel == &session->main;
-    bool waking = on_main ? session->state == STATE_WAKING
-                          : session->state == STATE_COPY && session->copy_phase == COPY_WAKING;
+    return worker && (worker == worker->session->head || worker == worker->session->copy);
+}
+
+// Is this message from the process that may send it now? All others are dropped.
+static bool message_is_expected(const struct link *link, const struct channel_message *message)
+{
+    const struct worker *worker = link->worker;
     switch (message->type) {
-    case CHANNEL_WOKE: return waking && session->source;
-    case CHANNEL_WAKE_FAILED: return waking && is_from(session->source, message->sender);
-    case CHANNEL_ADOPTED:
-        return on_main && session->state == STATE_COPY && is_from(session->copy, message->sender);
-    default: {
-        struct worker *worker = on_main ? session->head : session->copy;
-        return is_from(worker, message->sender) && !worker->broken;
-    }
+    case CHANNEL_WOKE: return link == link->session->awaited && link->session->source;
+    case CHANNEL_PARKED:
+        return !worker || (worker_is_parked(worker) && is_from(worker, message->sender));
+    case CHANNEL_WAKE_FAILED:
+        return worker && worker == link->session->source && is_from(worker, message->sender);
+    default: return is_working(worker) && is_from(worker, message->sender) && !worker->broken;
     }
 }
 
-static void on_message(void *data, struct channel *channel, const struct channel_message *message)
+// User code has shut the channel down, or a process has lost its end.
+static void on_closed(struct worker *worker)
 {
-    struct session *session = data;
-    if (!message_is_expected(session, channel, message)) {
+    if (!worker)
+        return;
+    worker->channel_lost = true;
+    process_signal(&worker->process, SIGKILL);
+}
+
+// The process asks for the channel of a clone that it is about to make. What was offered before is
+// not used any more.
+static void on_wanted(struct session *session, struct worker *worker, uint32_t number)
+{
+    if (++worker->offers > SESSION_OFFERS_MAX) {
+        session_break_protocol(session, worker);
+        return;
+    }
+    if (worker_offer(worker, CHANNEL_OFFER, number, SPAN("{}")) < 0)
+        log_debug("session %s: no channel for a clone", session->name);
+}
+
+void session_on_message(void *data, struct channel *channel, const struct channel_message *message)
+{
+    (void)channel;
+    struct link *link = data;
+    struct session *session = link->session;
+    struct worker *worker = link->worker;
+    if (message->type == CHANNEL_CLOSED) {
+        on_closed(worker);
+        return;
+    }
+    if (!message_is_expected(link, message)) {
         log_debug("session %s: dropped message %u from process %d", session->name, message->type,
                   (int)message->sender);
         return;
     }
-    if (message->type == CHANNEL_GARBAGE) {
-        session_break_protocol(session, channel == &session->main ? session->head : session->copy);
-        return;
+    switch (message->type) {
+    case CHANNEL_GARBAGE: session_break_protocol(session, worker); return;
+    case CHANNEL_WANTED: on_wanted(session, worker, message->number); return;
+    case CHANNEL_PARKED: worker_parked(link, message->sender); return;
+    default: break;
     }
     struct session_event event = {.kind = message->type == CHANNEL_SNAPPED ? EVENT_SNAPPED
                                                                            : EVENT_MESSAGE,
@@ -91,35 +121,33 @@ struct session *session_new(struct session_manager *manager, const char *name)
     snprintf(session->name, sizeof(session->name), "%s", name);
     session->environment_entry = memory_format("CADRE_SESSION=%s-%llu", manager->id,
                                                (unsigned long long)++manager->last_session);
+    session->mark = mark_of_number(manager->mark_family, manager->last_session);
     session->limits = manager->config.limits;
     session->state = STATE_DOWN;
     session->queue.end = &session->queue.first;
     session->lineage.before_reset = -1;
     session->timer = evtimer_new(manager->base, on_timer, session);
     CHECK(session->timer);
+    capture_init(&session->output, (size_t)session->limits.max_output);
+    capture_init(&session->errors, (size_t)session->limits.max_output);
     buffer_init(&session->lineage.parents, LINEAGE_LIMIT);
     buffer_init(&session->pending.late_errors, LATE_ERRORS_LIMIT);
+    buffer_init(&session->pending.earlier_output, BUFFER_DEFAULT_LIMIT);
     session->agent.state_region = region_new(STATE_REGION_LIMIT);
     session->agent.hello_region = region_new(STATE_REGION_LIMIT);
     session->scratch = region_new(SCRATCH_REGION_LIMIT);
     return session;
 }
 
-static void release_parts(struct session *session)
-{
-    if (!session->open)
-        return;
-    channel_release(&session->main);
-    channel_release(&session->aux);
-    capture_release(&session->output);
-    capture_release(&session->errors);
-    session->open = false;
-}
-
 void session_free(struct session *session)
 {
     CHECK(!session->workers && !session->job && !session->queue.first);
-    release_parts(session);
+    while (session->links)
+        link_free(session->links);
+    capture_release(&session->output);
+    capture_release(&session->errors);
+    for (size_t i = 0; i < SESSION_LABELS; i++)
+        memory_free(session->lineage.labels[i]);
     event_free(session->timer);
     if (session->progress_timer)
         event_free(session->progress_timer);
@@ -131,37 +159,16 @@ void session_free(struct session *session)
     memory_free(session->systems.directories);
     buffer_release(&session->lineage.parents);
     buffer_release(&session->pending.late_errors);
+    buffer_release(&session->pending.earlier_output);
     region_free(session->agent.state_region);
     region_free(session->agent.hello_region);
     region_free(session->scratch);
     memory_free(session->pending.lost_threads);
     memory_free(session->wake.notice);
     memory_free(session->snap.code);
+    reach_forget(session);
     memory_free(session->environment_entry);
     memory_free(session);
-}
-
-int session_open(struct session *session)
-{
-    if (session->open)
-        return 0;
-    struct event_base *base = session->manager->base;
-    size_t max_output = (size_t)session->limits.max_output;
-    session->main.fd = session->main.worker_fd = -1;
-    session->aux = session->main;
-    session->output.fd = session->output.worker_fd = -1;
-    session->errors = session->output;
-    int result = channel_init(&session->main, base, on_message, session);
-    if (result == 0)
-        result = channel_init(&session->aux, base, on_message, session);
-    if (result == 0)
-        result = capture_init(&session->output, base, max_output);
-    if (result == 0)
-        result = capture_init(&session->errors, base, max_output);
-    session->open = true;
-    if (result < 0)
-        release_parts(session);
-    return result;
 }
 
 void session_set_timer(struct session *session, int64_t milliseconds)

@@ -17,7 +17,7 @@
 // request with `create`. Names: [a-z0-9][a-z0-9._-]{0,31}.
 //
 // Limits: 64 MiB per message from a worker, 4 MiB per request, `max_queue` waiting requests per
-// session, `max_output` characters kept per output stream, 20 error records, 4 post-mortems,
+// session, `max_output` characters of output and values per reply, 20 error records, 4 post-mortems,
 // `snapshots` snapshots and a memory budget for all parked processes of a session.
 #pragma once
 
@@ -29,6 +29,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/span.h"
+#include "process/sandbox/confinement.h"
 #include "value/value.h"
 
 enum {
@@ -45,13 +46,13 @@ struct session_manager;
 
 struct session_limits {
     int64_t timeout;     // seconds per call, 0 = none; 0..86400
-    int64_t max_output;  // characters per stream; 1..4000000
+    int64_t max_output;  // characters of output and values per answer; 1..4000000
     int64_t max_memory;  // MB of live data; 64..45 % of the heap
     int64_t max_frames;  // frames shown inline; 1..1000
     int64_t snapshots;   // snapshots kept; 1..256
 };
 
-struct session_limits session_limits_default(void);  // 30, 100000, 1024, 20, 16
+struct session_limits session_limits_default(void);  // 30, 20000, 1024, 20, 16
 // Lowers max_memory to what a heap of this size allows: for limits that the user did not choose.
 void session_limits_fit(struct session_limits *limits, unsigned heap_mb);
 // False with the ready text, e.g. "Value must be between 64 and 1152: max-memory = 3".
@@ -72,17 +73,32 @@ struct session_advice {
     const char *more_frames;    // get-backtrace
 };
 
+// What sessions may reach (docs/security.md). The lists end in NULL, may be NULL, and live as long as
+// the manager.
+struct session_sandbox {
+    enum sandbox_mode mode;
+    const char *workspace;  // NULL: found, see session/workspace/workspace.h
+    const char *const *allow_read;
+    const char *const *allow_write;
+    const char *const *pass_environment;  // names of variables that look like secrets
+    bool no_network;
+    bool allow_unix_sockets;
+};
+
 struct session_config {
-    const char *sbcl;  // NULL: "sbcl" from PATH
+    const char *sbcl;  // NULL: the one beside the program, else "sbcl" from PATH
     const char *core;  // NULL: build directory, installed directory, cache (session_core_*)
     const char *cache_directory;  // NULL: $XDG_CACHE_HOME/cadre or ~/.cache/cadre
     unsigned heap_mb;             // 0: 2560
-    unsigned max_sessions;        // 0: 8
+    unsigned max_sessions;        // 0: as many as the memory allows
+    unsigned spare_memory_mb;     // available, or no second session is made; 0: 256
     unsigned max_queue;           // 0: 64
+    unsigned max_processes;       // that the code of a session may have running; 0: 8192
     unsigned
         clone_budget_mb;  // PSS of the parked processes of a session; 0: max(256, max-memory / 2)
     struct session_limits limits;  // all zero: the defaults; for new sessions
     struct session_advice advice;  // static texts
+    struct session_sandbox sandbox;
 };
 
 // Copies what `config` points to. 0 or negative errno. Makes the process a child subreaper.
@@ -131,8 +147,11 @@ enum session_request_kind {
 
 struct session_reply;
 struct session_progress;
+enum session_stream { SESSION_STANDARD_OUTPUT, SESSION_STANDARD_ERROR, SESSION_STREAM_COUNT };
 typedef void session_reply_fn(void *data, const struct session_reply *reply);
 typedef void session_progress_fn(void *data, const struct session_progress *progress);
+typedef void session_output_fn(void *data, enum session_stream stream, struct span text);
+typedef void session_input_fn(void *data, uint64_t ticket);
 
 struct session_request {
     const char *session;  // NULL: "main"
@@ -148,6 +167,12 @@ struct session_request {
     int64_t rollback_steps;  // ROLLBACK: ≥ 1
     session_reply_fn *reply;
     session_progress_fn *progress;  // may be NULL; first after 1 s, then every 500 ms while it runs
+    // May be NULL. Gets what the reply has as output, as it comes and without the limit max_output;
+    // all of it before the reply. It must not call this interface.
+    session_output_fn *output;
+    // May be NULL: reading standard input then ends in END-OF-FILE. Called when the code reads and
+    // there is nothing to read; session_give_input() answers. The time it waits does not count.
+    session_input_fn *input;
     void *data;
 };
 
@@ -170,14 +195,21 @@ void session_interrupt(struct session_manager *manager, uint64_t ticket);
 bool session_progress(struct session_manager *manager, uint64_t ticket,
                       struct session_progress *ret_progress);
 
-// --- latency.c: calls of the loop (docs/latency.md) ----------------------------------------------
+// The number of an evaluation that runs or is queued, 0 for other requests and unknown tickets. One
+// that is queued gets its number now, after those before it.
+int64_t session_evaluation_number(struct session_manager *manager, uint64_t ticket);
 
-// Pre-wake: a request may be about to come. The idle head of the session used last is told to spin
-// for 0.2 ms, so that it is awake when the request comes; a false alarm costs it that time.
-void session_prewake(struct session_manager *manager);
-// Should the loop poll for events instead of sleeping? Yes while a short evaluation runs that is
-// the only call. To be asked before each turn of the loop.
-bool session_should_busy_poll(struct session_manager *manager, size_t active_calls);
+// --- job_streams.c: input ------------------------------------------------------------------------
+
+// The input a request waits for: some text, or its end. Ignored when it does not wait (any more).
+// May be called from the request's input function. Text: UTF-8, at most 1 MiB.
+enum { SESSION_INPUT_MAX = 1 << 20 };
+void session_give_input(struct session_manager *manager, uint64_t ticket, struct span text);
+void session_end_input(struct session_manager *manager, uint64_t ticket);
+// Moves the output that a running request has made so far into the buffers, cut as in a reply. The
+// reply will have only what comes later.
+void session_move_output(struct session_manager *manager, uint64_t ticket,
+                         struct buffer texts[SESSION_STREAM_COUNT]);
 
 // --- replies -------------------------------------------------------------------------------------
 
@@ -191,7 +223,7 @@ struct session_output {
 // Refusals (`ran` false): the request changed nothing and `error` has only `code` and `message`:
 // unknown-session, too-many-sessions, invalid-argument, busy, sbcl-missing, core-missing,
 // start-failed, session-closed, no-such-snapshot, no-error, no-such-error, not-frozen,
-// not-adoptable, request-too-large.
+// not-adoptable, request-too-large, wake-failed.
 struct session_reply {
     uint64_t ticket;
     const char *session;
@@ -199,13 +231,17 @@ struct session_reply {
     bool ran;               // false: refused
     struct region *region;  // of the values here; free for more until the callback returns
     value result;           // the agent's RESULT, a map; nil when the process ended without one
+    value whole_values;     // those of `result` before max_output cut some; nil: all are there
     value error;            // as in docs/reference/evaluator.md 2.9; nil when ok
     int64_t error_id;       // its record in the history; 0 = not recorded
     bool frozen;            // the error has a post-mortem
+    struct span earlier_output;  // of threads and children, since the last request
     struct session_output standard_output;
     struct session_output standard_error;  // lines about threads and finalizers included
     value notices;                         // vector of strings, [Notice]
-    value rollback;      // map {cause, reason, exit_code, signal, snapshot, lost_threads}, or nil
+    // map {cause, reason, exit_code, signal, snapshot, lost_threads, lost: [{number, code}] of the
+    // evaluations before this one, restarted}, or nil
+    value rollback;
     int64_t evaluation;  // number of this evaluation, of the current state for other kinds
     int64_t snapshot;    // RESET: the state before (-1: none). ROLLBACK: the current one
     value undone;  // ROLLBACK, adopted RESTART: vector of evaluation numbers that are no part now
@@ -248,6 +284,11 @@ value session_errors(struct session_manager *manager, const char *name, struct r
 value session_error(struct session_manager *manager, const char *name, int64_t id,
                     struct region *region);
 
+// --- lineage.c -----------------------------------------------------------------------------------
+
+// Evaluations, maps {number, code}, for a text: "evaluations 4 (setf x 4), 5 (f)".
+void session_evaluation_names(struct buffer *text, value evaluations);
+
 // --- lost_threads.c ------------------------------------------------------------------------------
 
 // Names of lost threads for a text: the first ones, and how many more.
@@ -255,9 +296,13 @@ void session_thread_names(struct buffer *text, value names);
 
 // --- core.c: SBCL and the core (also for `cadre doctor`) -----------------------------------------
 
-// Path of the SBCL that would be run, from the configuration or PATH. -ENOENT: none.
+// Path of the SBCL that would be run: of the configuration, beside the program, from PATH. -ENOENT:
+// none.
 int session_find_sbcl(const struct session_config *config, char **ret_path);
+// True if that is the one beside the program.
+bool session_sbcl_is_shipped(const struct session_config *config);
 // Path of the core for the configured heap size. -ENOENT: none there; one will be built on first
-// use if the builder is there (session_find_core_builder).
+// use if the builder is there (session_find_core_builder). -EPERM: the one that is there, *ret_path,
+// may be somebody else's work and is not used.
 int session_find_core(const struct session_config *config, char **ret_path);
 int session_find_core_builder(char **ret_path);

@@ -10,10 +10,11 @@
 #include "session/channel.h"
 #include "session/error_history.h"
 #include "session/job.h"
-#include "session/latency.h"
+#include "session/link.h"
 #include "session/session.h"
 #include "session/state/state.h"
 #include "session/worker.h"
+#include "session/workspace/reach.h"
 
 enum {
     SESSION_RESULT_LIMIT = 256 << 20,  // bytes of a worker's answer as values
@@ -24,15 +25,30 @@ enum {
     SESSION_SYSTEMS = 64,          // loaded again after a reset
     SESSION_CODE_CHARACTERS = 40,  // of an evaluation's code, in the list of snapshots
     SESSION_START_TRIES = 3,
+    SESSION_RETIRED_LINKS = 32,  // pipes of ended processes that others still write to
+    SESSION_LABELS = 256,        // evaluations whose code is remembered
+    SESSION_OFFERS_MAX = 16,     // channels that one request may ask for
 
     TIME_START_MS = 10000,
     TIME_BUILD_MS = 180000,
     TIME_SNAP_MS = 2000,
-    TIME_WAKE_MS = 1000,
+    TIME_WAKE_MS = 1000,            // until a parked process is signalled again
+    TIME_WAKE_PATIENCE_MS = 10000,  // until a snapshot that cannot wake is left for a later call
+    TIME_PARK_MS = 10000,           // until a process that does not say that it is parked is void
+    TIME_PARK_STEP_MS = 1000,
+    TIME_CLEAR_MS = 2000,         // for processes that were killed to end
+    TIME_CLEAR_STEP_MS = 2,       // between two looks at them
     TIME_READ_REQUEST_MS = 2000,  // a busy machine may be so late to hand a request to an idle head
     TIME_FINALIZE_MS = 500,
     TIME_INTERRUPT_MS = 400,  // from the soft stop to the hard one
     TIME_HARD_STOP_MS = 300,  // from the hard stop to SIGKILL, and between further ones
+};
+
+enum wake_phase {
+    WAKE_ENDING,    // the old head
+    WAKE_CLEARING,  // until what its last evaluation started is gone, too
+    WAKE_ASKED,     // a snapshot was signalled
+    WAKE_PAUSED,    // it could not clone itself and will be asked again
 };
 
 enum copy_phase {
@@ -50,6 +66,7 @@ struct session {
     struct session_manager *manager;
     char name[SESSION_NAME_MAX + 1];
     char *environment_entry;  // "CADRE_SESSION=…"
+    uint64_t mark;            // of all its processes (process/mark.h)
     struct session_limits limits;
 
     enum session_state state;
@@ -57,17 +74,17 @@ struct session {
     bool close_requested;  // by a callback
     struct event *timer;   // of the state
 
-    struct channel main;
-    struct channel aux;
-    struct capture output;
+    struct link *links;     // of all processes
+    struct capture output;  // of all of them
     struct capture errors;
-    bool open;  // the four above are
 
     struct worker *workers;  // all processes
     struct worker *head;
     struct worker *copy;
     struct worker *source;    // WAKING, COPY: the parked process that was signalled
+    struct link *awaited;     // WAKING, COPY: of the process that it makes
     bool died_idle;           // the head did, and nothing has been evaluated since
+    bool crowded;             // the head or copy was killed because of all it had started
     bool protocol_broken;     // the head or copy sent garbage and was killed for it
     uint64_t unit_tick;       // when the current evaluation or snapshot began
     uint32_t message_number;  // of the last message that wants an answer
@@ -98,23 +115,28 @@ struct session {
         int64_t number;
         uint32_t message;
         char *code;
-    } snap;  // SNAPSHOTTING
+    } snap;                  // SNAPSHOTTING
+    int64_t clear_until_ms;  // CLEARING, WAKING
     struct {
-        bool spawns;     // a fresh worker instead of a snapshot
-        bool only_this;  // an explicit rollback; else older snapshots will do
+        enum wake_phase phase;
+        unsigned tries;      // of the snapshot that is asked now
+        int64_t give_up_ms;  // when it is left for a later call
+        char failure[128];   // why it could not wake, as it said
+        bool spawns;         // a fresh worker instead of a snapshot
+        bool only_this;      // an explicit rollback; else older snapshots will do
         bool discard_finalizers;
         bool discard_timers;
         int64_t number;  // the snapshot wanted
         char *notice;    // why, for the notice when it is done
     } wake;              // WAKING
     enum copy_phase copy_phase;
-    struct session_times times;
 
     struct {
-        int64_t evaluations;    // counter
-        int64_t current;        // the evaluation whose state the head has
-        int64_t before_reset;   // snapshot kept by the last reset, -1 = none
-        struct buffer parents;  // int64_t parent of each evaluation, by number
+        int64_t evaluations;           // counter
+        int64_t current;               // the evaluation whose state the head has
+        int64_t before_reset;          // snapshot kept by the last reset, -1 = none
+        struct buffer parents;         // int64_t parent of each evaluation, by number
+        char *labels[SESSION_LABELS];  // code of the newest evaluations, by number modulo
     } lineage;
     int64_t measured_ms;  // last time memory of clones was read
 
@@ -128,7 +150,8 @@ struct session {
     struct {
         char *notices[SESSION_NOTICES];
         size_t notice_count;
-        struct buffer late_errors;  // lines about threads and finalizers, for [stderr]
+        struct buffer earlier_output;  // what threads and children wrote between two requests
+        struct buffer late_errors;     // lines about threads and finalizers, for [stderr]
         char *lost_threads;  // names lost by the last rollback, for the notice after a timeout
     } pending;               // for the next reply
 
@@ -147,6 +170,9 @@ struct session_manager {
     char *sbcl;
     char *core;
     char *cache_directory;
+    char *root;                   // of the client, or NULL
+    struct path_list tool_paths;  // of tools in Lisp, read by all sessions
+    struct reach reach;
     char id[40];
     struct session *sessions;  // oldest first
     struct session *closing;
@@ -156,11 +182,13 @@ struct session_manager {
     struct job *refused;  // to be answered from the loop
     struct event *refused_event;
     struct event *reap_timer;
-    struct region *shapes;  // of the messages (shapes_share)
-    struct busy_poll busy_poll;
+    struct event *count_timer;  // while a request runs or something it started does
+    struct event *void_timer;   // while a parked process has not said that it is
+    struct region *shapes;      // of the messages (shapes_share)
     struct region *spare_region;
-    int guardian_fd;
-    struct process guardian;
+    uint64_t mark_family;       // of everything that sessions start (process/mark.h)
+    struct guardian *guardian;  // from the first session on
+    struct event *child_event;
 };
 
 // --- manager.c: sessions by name, shared regions -------------------------------------------------
@@ -175,7 +203,7 @@ void session_unlink_closed(struct session *session);  // all its processes are g
 // --- session.c: one session ----------------------------------------------------------------------
 struct session *session_new(struct session_manager *manager, const char *name);
 void session_free(struct session *session);
-int session_open(struct session *session);
+channel_message_fn session_on_message;                                  // `data` is the link
 void session_set_timer(struct session *session, int64_t milliseconds);  // negative: none
 // A JSON object; false for anything else.
 bool session_read(struct session *session, struct region *region, struct span text,
@@ -198,11 +226,22 @@ bool lineage_has_ancestor(const struct session *session, int64_t number, int64_t
 value lineage_undone(const struct session *session, struct region *region, int64_t from,
                      int64_t to);
 int64_t lineage_nearest_snapshot(struct session *session, int64_t number);  // -1 = none
+// The code an evaluation began with.
+void lineage_set_label(struct session *session, int64_t number, const char *label);
+const char *lineage_label(const struct session *session, int64_t number);  // "" = forgotten
+// As lineage_undone(), as maps {number, code}.
+value lineage_lost(const struct session *session, struct region *region, int64_t from, int64_t to);
 
 // --- lost_threads.c: threads of user code that are gone ------------------------------------------
 // Names of the threads of a head that is gone and, when it died in between, those the snapshot knew
 // (`message` is its WOKE, or nil); the session remembers them. Valid until the next message.
 value session_collect_lost_threads(struct session *session, value message);
+
+// --- reply_limit.c: max-output of one answer -----------------------------------------------------
+
+// Cuts the output captured and the values of the job's result to max-output characters together.
+// The values as they were, when some of them had to be cut, else nil.
+value reply_limit(struct session *session, struct job *job);
 
 // --- notice.c: what is told with the next reply --------------------------------------------------
 void session_notice(struct session *session, const char *format, ...)

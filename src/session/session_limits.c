@@ -6,7 +6,7 @@
 struct session_limits session_limits_default(void)
 {
     return (struct session_limits){
-        .timeout = 30, .max_output = 100000, .max_memory = 1024, .max_frames = 20, .snapshots = 16};
+        .timeout = 30, .max_output = 20000, .max_memory = 1024, .max_frames = 20, .snapshots = 16};
 }
 
 // A copying collection needs as much room again as there is live data.
@@ -59,10 +59,8 @@ int session_limits_set(struct session_manager *manager, const char *name,
     if (!session)
         return -ENOENT;
     session->limits = *limits;
-    if (session->open) {
-        capture_set_limit(&session->output, (size_t)limits->max_output);
-        capture_set_limit(&session->errors, (size_t)limits->max_output);
-    }
+    capture_set_limit(&session->output, (size_t)limits->max_output);
+    capture_set_limit(&session->errors, (size_t)limits->max_output);
     snapshot_evict(session);
     return 0;
 }

@@ -13,21 +13,26 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "process/mark.h"
 #include "process/process.h"
+#include "process/sandbox/environment.h"
+#include "session/workspace/reach.h"
 
 // Descriptor numbers of the protocol.
 enum {
-    FD_MAIN = 240,
-    FD_AUX = 241,
-    FD_INPUT_COPY = 242,
-    FD_OUTPUT_COPY = 243,
-    FD_ERROR_COPY = 244,
-    FD_SAFE = 245,  // above all of them, and as low as can be: doctor asks for 256 descriptors
+    FD_CHANNEL = SPAWN_FIRST_CHANNEL,
+    FD_RESERVE,  // given up to receive others when no descriptor is free
+    FD_INPUT_COPY,
+    FD_OUTPUT_COPY,
+    FD_ERROR_COPY = SPAWN_LAST_PIPE,
+    FD_SAFE,  // above all of them, and as low as can be: doctor asks for 256 descriptors
 };
 
-// Address space beyond the heap: runtime, core, libraries (400 MB), and room for 32 threads with
-// control stacks of 64 MB. This is what caps foreign allocation.
-enum { FOREIGN_MB = 400 + 32 * 66, EXIT_NO_START = 97 };
+enum { EXIT_NO_START = 97 };
+
+// Evaluated code keeps a frame for each tail call, so that backtraces are whole: ten million deep.
+// Only what is touched takes memory.
+#define CONTROL_STACK "512MB"
 
 // --- in the child, between fork and exec: only async-signal-safe calls ---------------------------
 
@@ -64,6 +69,8 @@ static void child_die_with(pid_t parent)
 
 static void child_prefer_as_victim(void)
 {
+    // /proc/self belongs to root while this process is not dumpable, as the server is not.
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     if (fd < 0)
         return;
@@ -71,62 +78,66 @@ static void child_prefer_as_victim(void)
     close(fd);
 }
 
-static void child_limit_memory(unsigned heap_mb)
+// The hard limit stays, so that a program which the session starts may have its core dump.
+static void child_limit_core(void)
 {
     struct rlimit limit;
-    rlim_t wanted = ((rlim_t)heap_mb + FOREIGN_MB) << 20;
-    if (getrlimit(RLIMIT_AS, &limit) < 0)
+    if (getrlimit(RLIMIT_CORE, &limit) < 0)
         return;
-    if (limit.rlim_max == RLIM_INFINITY || limit.rlim_max > wanted) {
-        limit = (struct rlimit){wanted, wanted};
-        if (setrlimit(RLIMIT_AS, &limit) < 0)
-            child_fail("cannot limit the address space");
-    }
-    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    limit.rlim_cur = 0;
+    setrlimit(RLIMIT_CORE, &limit);
 }
 
-static void child_descriptors(const struct spawn_worker *worker)
+// Keeps `kept`, if there is one, right above the descriptors of the protocol; returns it.
+static int child_close_others(int kept)
+{
+    int first = FD_ERROR_COPY + 1, place = first;
+    if (kept >= 0) {
+        if (kept != place && dup3(kept, place, O_CLOEXEC) < 0)
+            child_fail("cannot place a descriptor");
+        first++;
+    }
+    if (syscall(SYS_close_range, 3, FD_CHANNEL - 1, 0) < 0 ||
+        syscall(SYS_close_range, first, ~0U, 0) < 0)
+        child_fail("cannot close descriptors");
+    return kept < 0 ? -1 : place;
+}
+
+// The ruleset's new descriptor is returned.
+static int child_descriptors(const struct spawn_worker *worker)
 {
     child_place(worker->error_fd, STDERR_FILENO);  // the client sees errors from here on
     int null = open("/dev/null", O_RDWR);
     if (null < 0)
         child_fail("/dev/null");
     null = child_move(null);
-    int main_fd = child_move(worker->main_fd);
-    int aux_fd = child_move(worker->aux_fd);
+    int channel = child_move(worker->channel_fd);
     int output = child_move(worker->output_fd);
     int error = child_move(worker->error_fd);
+    int ruleset = worker->plan->ruleset < 0 ? -1 : child_move(worker->plan->ruleset);
     child_place(null, STDIN_FILENO);
     child_place(output, STDOUT_FILENO);
-    child_place(main_fd, FD_MAIN);
-    child_place(aux_fd, FD_AUX);
+    child_place(channel, FD_CHANNEL);
+    child_place(null, FD_RESERVE);
     child_place(null, FD_INPUT_COPY);
     child_place(output, FD_OUTPUT_COPY);
     child_place(error, FD_ERROR_COPY);
-    if (syscall(SYS_close_range, 3, FD_MAIN - 1, 0) < 0 ||
-        syscall(SYS_close_range, FD_ERROR_COPY + 1, ~0U, 0) < 0)
-        child_fail("cannot close descriptors");
+    return child_close_others(ruleset);
+}
+
+static void child_confine(const struct spawn_worker *worker, int ruleset)
+{
+    if (chdir(worker->reach->directory) < 0)
+        child_fail("the working directory");
+    int failed =
+        confinement_enter(&worker->reach->confinement, ruleset, worker->plan->protect.paths);
+    if (failed < 0) {
+        errno = -failed;
+        child_fail("the sandbox");
+    }
 }
 
 // --- in the server -------------------------------------------------------------------------------
-
-// The environment with `entry` in place of one of the same name; the strings are shared.
-static char **environment_with(const char *entry)
-{
-    size_t count = 0;
-    while (environ && environ[count])
-        count++;
-    char **result = memory_alloc((count + 2) * sizeof(*result));
-    size_t name_length = (size_t)(strchr(entry, '=') - entry) + 1;
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (strncmp(environ[i], entry, name_length) != 0)
-            result[kept++] = environ[i];
-    }
-    result[kept++] = (char *)(uintptr_t)entry;
-    result[kept] = NULL;
-    return result;
-}
 
 // A child with default signals and a session of its own: 0 in it, in the server its pid or negative
 // errno.
@@ -148,28 +159,31 @@ int spawn_worker(const struct spawn_worker *worker, pid_t *ret_pid)
     snprintf(heap, sizeof(heap), "%uMB", worker->heap_mb);
     const char *argv[] = {
         worker->sbcl,           "--core",       worker->core,           "--noinform",
-        "--dynamic-space-size", heap,           "--control-stack-size", "64MB",
+        "--dynamic-space-size", heap,           "--control-stack-size", CONTROL_STACK,
         "--disable-ldb",        "--no-sysinit", "--no-userinit",        NULL};
-    CLEANUP_FREE char **environment = environment_with(worker->session_entry);
     pid_t parent = getpid();
     pid_t pid = fork_child();
     if (pid < 0)
         return (int)pid;
     if (pid == 0) {
-        child_descriptors(worker);
+        int ruleset = child_descriptors(worker);
         child_die_with(parent);
         child_prefer_as_victim();
-        child_limit_memory(worker->heap_mb);
-        execve(worker->sbcl, (char *const *)(uintptr_t)argv, environment);
+        child_limit_core();
+        mark_set(worker->mark);
+        child_confine(worker, ruleset);
+        execve(worker->sbcl, (char *const *)(uintptr_t)argv, worker->plan->environment);
         child_fail(worker->sbcl);
     }
     *ret_pid = pid;
     return 0;
 }
 
-int spawn_program(const char *const argv[], const char *session_entry, int error_fd, pid_t *ret_pid)
+int spawn_program(const char *const argv[], const char *session_entry, uint64_t mark, int error_fd,
+                  pid_t *ret_pid)
 {
-    CLEANUP_FREE char **environment = environment_with(session_entry);
+    const char *const set[] = {session_entry, NULL};
+    CLEANUP_FREE char **environment = environment_new(NULL, set);
     pid_t parent = getpid();
     pid_t pid = fork_child();
     if (pid < 0)
@@ -184,6 +198,7 @@ int spawn_program(const char *const argv[], const char *session_entry, int error
         child_place(error, STDERR_FILENO);
         syscall(SYS_close_range, 3, ~0U, 0);
         child_die_with(parent);
+        mark_set(mark);
         execve(argv[0], (char *const *)(uintptr_t)argv, environment);
         child_fail(argv[0]);
     }

@@ -2,19 +2,31 @@
 //
 // The worker is the leader of its own kernel session (no terminal signals, and everything it starts
 // can be recognised by that id), dies with this thread, has nothing of the server open, no signal
-// blocked or ignored, its address space limited, and is the kernel's first victim when memory runs
-// out.
+// blocked or ignored, its address space limited, is confined to what its session may reach, and is
+// the kernel's first victim when memory runs out.
 #pragma once
 
+#include <stdint.h>
 #include <sys/types.h>
+
+// Descriptor numbers of the protocol.
+enum {
+    SPAWN_FIRST_CHANNEL = 240,
+    SPAWN_LAST_CHANNEL = 240,
+    SPAWN_LAST_PIPE = 244,
+};
+
+struct reach;
+struct reach_plan;
 
 struct spawn_worker {
     const char *sbcl;
     const char *core;
     unsigned heap_mb;
-    const char *session_entry;  // "CADRE_SESSION=…"
-    int main_fd;
-    int aux_fd;
+    const struct reach *reach;      // where it starts and what holds it there
+    const struct reach_plan *plan;  // its environment and paths
+    uint64_t mark;                  // process/mark.h
+    int channel_fd;
     int output_fd;
     int error_fd;
 };
@@ -22,7 +34,7 @@ struct spawn_worker {
 int spawn_worker(const struct spawn_worker *worker, pid_t *ret_pid);
 
 // Starts a helper program with standard input on /dev/null and all output on `error_fd`; `argv`
-// ends in NULL. It is the leader of a kernel session and has `session_entry`, as a worker, and ends
-// like one.
-int spawn_program(const char *const argv[], const char *session_entry, int error_fd,
+// ends in NULL. It is the leader of a kernel session and has `session_entry` and `mark`, as a
+// worker, and ends like one.
+int spawn_program(const char *const argv[], const char *session_entry, uint64_t mark, int error_fd,
                   pid_t *ret_pid);

@@ -42,11 +42,21 @@ static bool system_is_loaded(const struct session *session, const char *name)
     return false;
 }
 
+// The requests go to the front of the queue, so the last system is put there first.
 void systems_reload(struct session *session)
 {
+    CLEANUP_BUFFER struct buffer names;
+    buffer_init(&names, BUFFER_DEFAULT_LIMIT);
+    for (size_t i = 0; i < session->systems.count; i++) {
+        if (system_is_loaded(session, session->systems.names[i]))
+            buffer_append_format(&names, "%s%s", names.length > 0 ? ", " : "",
+                                 session->systems.names[i]);
+    }
     for (size_t i = session->systems.count; i > 0; i--) {
         if (system_is_loaded(session, session->systems.names[i - 1]))
             job_requeue(session, job_new_system(session->systems.names[i - 1],
                                                 session->systems.directories));
     }
+    if (names.length > 0)
+        session_notice(session, "Systems loaded again: %s.", buffer_text(&names));
 }

@@ -2,15 +2,16 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "process/offspring.h"
 #include "process/proc.h"
 #include "session/session_internal.h"
+#include "session/state/actions.h"
 
 static void worker_retire(struct worker *worker)
 {
@@ -31,27 +32,41 @@ static void worker_remove(struct worker *worker)
         link = &(*link)->next;
     *link = worker->next;
     worker_retire(worker);
+    worker_release(worker);
+}
+
+void worker_release(struct worker *worker)
+{
+    if (worker->link)
+        link_retire(worker->link);
+    link_free(worker->offered);
     process_close(&worker->process);
     memory_free(worker->code);
     memory_free(worker);
 }
 
 // Everything the process sent and printed before it ended is handled before its end is.
-static void drain(struct session *session)
+static void drain(struct worker *worker)
 {
-    if (!session->open)
-        return;
     enum { FRAMES_MAX = 4096 };  // more than the sockets and the largest message can hold
-    channel_receive(&session->main, FRAMES_MAX);
-    channel_receive(&session->aux, FRAMES_MAX);
-    capture_drain(&session->output);
-    capture_drain(&session->errors);
+    if (worker->link)
+        channel_receive(&worker->link->channel, FRAMES_MAX);
+    if (worker->offered)
+        channel_receive(&worker->offered->channel, FRAMES_MAX);
+    session_drain_output(worker->session);
 }
 
 static bool exit_is_of_head(const struct session *session, const struct worker *worker)
 {
     return worker->role == ROLE_HEAD || worker->role == ROLE_BUILDER ||
            (session->state == STATE_WAKING && worker == session->source);
+}
+
+static bool has_unread_request(const struct worker *worker)
+{
+    const struct job *job = worker->session->job;
+    return worker == worker->session->head && worker->link && job &&
+           channel_is_unread(&worker->link->channel, job->message_number);
 }
 
 static void on_exit_event(evutil_socket_t fd, short what, void *data)
@@ -61,7 +76,7 @@ static void on_exit_event(evutil_socket_t fd, short what, void *data)
     struct worker *worker = data;
     struct session *session = worker->session;
     if (worker->role == ROLE_HEAD || worker->role == ROLE_COPY)
-        drain(session);
+        drain(worker);
     struct process_exit exit;
     if (!process_reap(&worker->process, &exit)) {
         event_add(worker->process.exit_event, NULL);
@@ -71,11 +86,13 @@ static void on_exit_event(evutil_socket_t fd, short what, void *data)
     bool of_copy =
         worker->role == ROLE_COPY || (session->state == STATE_COPY && worker == session->source &&
                                       session->copy_phase == COPY_WAKING);
+    struct session_event event = {.kind = of_head ? EVENT_HEAD_EXIT : EVENT_COPY_EXIT,
+                                  .exit = &exit,
+                                  .unread = has_unread_request(worker),
+                                  .channel_lost = worker->channel_lost};
     worker_remove(worker);
-    if (of_head)
-        session_handle(session, &(struct session_event){.kind = EVENT_HEAD_EXIT, .exit = &exit});
-    else if (of_copy)
-        session_handle(session, &(struct session_event){.kind = EVENT_COPY_EXIT, .exit = &exit});
+    if (of_head || of_copy)
+        session_handle(session, &event);
     if (session->state == STATE_CLOSING && !session->workers)
         session_set_timer(session, 0);
 }
@@ -87,6 +104,7 @@ struct worker *worker_add(struct session *session, pid_t pid, enum worker_role r
     worker->role = role;
     worker->adoptable = true;
     worker->time = clock_unix_seconds();
+    worker->added_ms = clock_now_ms();
     if (process_open(&worker->process, pid) < 0) {
         memory_free(worker);
         return NULL;
@@ -98,6 +116,20 @@ struct worker *worker_add(struct session *session, pid_t pid, enum worker_role r
         worker_remove(worker);
         return NULL;
     }
+    return worker;
+}
+
+struct worker *worker_add_started(struct session *session, pid_t pid, enum worker_role role,
+                                  struct link *link)
+{
+    link_close_write_ends(link);
+    struct worker *worker = worker_add(session, pid, role);
+    if (!worker) {
+        link_free(link);
+        return NULL;
+    }
+    worker->link = link;
+    link->worker = worker;
     return worker;
 }
 
@@ -123,6 +155,101 @@ struct worker *worker_add_announced(struct session *session, pid_t pid, enum wor
     if (!parent_fits || !session_has_kernel_session(session, status.session))
         return NULL;
     return worker_add(session, pid, role);
+}
+
+// --- links ---------------------------------------------------------------------------------------
+
+bool worker_is_parked(const struct worker *worker)
+{
+    return worker->role == ROLE_SNAPSHOT || worker->role == ROLE_POSTMORTEM;
+}
+
+int worker_offer(struct worker *worker, uint32_t type, uint32_t number, struct span payload)
+{
+    link_free(worker->offered);
+    worker->offered = link_new(worker->session, false);
+    if (!worker->offered)
+        return -errno;
+    int result = link_offer(worker->link, type, number, payload, worker->offered);
+    if (result < 0) {
+        link_free(worker->offered);
+        worker->offered = NULL;
+    }
+    return result;
+}
+
+static void await_answers(struct session_manager *manager)
+{
+    struct timeval time = timeval_from_ms(TIME_PARK_STEP_MS);
+    if (!evtimer_pending(manager->void_timer, NULL))
+        evtimer_add(manager->void_timer, &time);
+}
+
+struct worker *worker_add_parked(struct worker *parent, pid_t pid, enum worker_role role)
+{
+    struct link *link = parent->offered;
+    if (!link || (link->parked && link->parked != pid))
+        return NULL;
+    struct worker *worker = worker_add_announced(parent->session, pid, role);
+    if (!worker)
+        return NULL;
+    parent->offered = NULL;
+    worker->link = link;
+    worker->answered = link->parked == pid;
+    link->worker = worker;
+    if (!worker->answered)
+        await_answers(parent->session->manager);
+    return worker;
+}
+
+struct worker *worker_add_woken(struct session *session, pid_t pid, enum worker_role role)
+{
+    struct worker *worker = worker_add_announced(session, pid, role);
+    if (!worker)
+        return NULL;
+    worker->link = session->awaited;
+    worker->link->worker = worker;
+    session->awaited = NULL;
+    return worker;
+}
+
+void worker_parked(struct link *link, pid_t pid)
+{
+    struct worker *worker = link->worker;
+    if (worker) {
+        worker->answered = true;
+        worker->mute = false;
+    } else if (!link->parked) {
+        link->parked = pid;
+        snapshotting_on_parked(link, pid);
+    }
+}
+
+void session_drop_void(struct session *session)
+{
+    int64_t now = clock_now_ms();
+    for (struct worker *worker = session->workers, *next; worker; worker = next) {
+        next = worker->next;
+        if (!worker_is_parked(worker) || worker->answered || worker == session->source)
+            continue;
+        process_signal(&worker->process, SIGCONT);
+        if (now - worker->added_ms < TIME_PARK_MS) {
+            await_answers(session->manager);
+            continue;
+        }
+        if (worker->role == ROLE_SNAPSHOT)
+            session_notice(session, "snapshot %lld did not answer and was dropped",
+                           (long long)worker->number);
+        worker_kill(worker);
+    }
+}
+
+int worker_wake(struct worker *worker, struct span how, struct link *link)
+{
+    int result = link_offer(worker->link, CHANNEL_WAKE, 0, how, link);
+    if (result < 0)
+        return result;
+    return process_wake(&worker->process);
 }
 
 void worker_kill(struct worker *worker)
@@ -170,77 +297,86 @@ struct worker *worker_find_postmortem(struct session *session, int64_t error)
 
 // --- what user code left behind ------------------------------------------------------------------
 
-struct leftovers {
-    struct session *session;
-    uint64_t since_tick;  // 0 = all
-    unsigned killed;
-};
-
-static bool belongs_to(const struct session *session, pid_t pid, const struct proc_status *status)
+static unsigned visit_since(const struct session *session, uint64_t tick,
+                            offspring_kill_fn *kill_one)
 {
-    return session_has_kernel_session(session, status->session) ||
-           proc_environment_has(pid, session->environment_entry, false);
+    struct offspring offspring = {
+        .mark = session->mark,
+        .entry = session->environment_entry,
+        .kernel_sessions = session->kernel_sessions.ids,
+        .kernel_session_count = session->kernel_sessions.count,
+        .since_tick = tick,
+    };
+    return offspring_kill(&offspring, kill_one, NULL);
 }
 
-static enum proc_visit kill_leftover(void *data, pid_t pid)
+static unsigned kill_since(const struct session *session, uint64_t tick)
 {
-    struct leftovers *leftovers = data;
-    struct proc_status status;
-    if (manager_knows_pid(leftovers->session->manager, pid) || proc_status_read(pid, &status) < 0 ||
-        status.state == 'Z' || status.start_tick < leftovers->since_tick ||
-        !belongs_to(leftovers->session, pid, &status))
-        return PROC_VISIT_CONTINUE;
-    if (kill(pid, SIGKILL) == 0)
-        leftovers->killed++;
-    return PROC_VISIT_CONTINUE;
+    return visit_since(session, tick, NULL);
 }
 
-static void kill_since(struct session *session, uint64_t tick)
+unsigned session_kill_leftovers(struct session *session)
 {
-    // A process may fork during the search: repeat it until nothing is found, but not forever.
-    for (int attempt = 0; attempt < 4; attempt++) {
-        struct leftovers leftovers = {session, tick, 0};
-        proc_descendants(getpid(), kill_leftover, &leftovers);
-        if (leftovers.killed == 0)
-            return;
-    }
+    return kill_since(session, session->unit_tick);
 }
 
-void session_kill_leftovers(struct session *session)
-{
-    kill_since(session, session->unit_tick);
-}
-
-void session_kill_all(struct session *session)
+unsigned session_kill_all(struct session *session)
 {
     for (struct worker *worker = session->workers; worker; worker = worker->next)
         worker_kill(worker);
-    if (session->kernel_sessions.count > 0)
-        kill_since(session, 0);
+    return session->kernel_sessions.count > 0 ? kill_since(session, 0) : 0;
 }
 
-// --- orphans -------------------------------------------------------------------------------------
+// --- how much it may be --------------------------------------------------------------------------
 
-struct orphans {
-    struct session *session;
-    unsigned alive;
-};
-
-static enum proc_visit reap_orphan(void *data, pid_t pid)
+static void spare(void *data, pid_t pid)
 {
-    struct orphans *orphans = data;
-    struct proc_status status;
-    if (manager_knows_pid(orphans->session->manager, pid) || proc_status_read(pid, &status) < 0 ||
-        !session_has_kernel_session(orphans->session, status.session))
-        return PROC_VISIT_CONTINUE;
-    if (status.state != 'Z' || waitpid(pid, NULL, WNOHANG) == 0)
-        orphans->alive++;
-    return PROC_VISIT_CONTINUE;
+    (void)data;
+    (void)pid;
 }
 
-unsigned session_reap_orphans(struct session *session)
+// The evaluation that runs is ended when at least half of them are its own; else it was an earlier
+// one, which is over, and they alone are killed.
+static void end_crowd(struct session *session)
 {
-    struct orphans orphans = {session, 0};
-    proc_children(getpid(), reap_orphan, &orphans);
-    return orphans.alive;
+    unsigned max = session->manager->config.max_processes;
+    struct worker *working = session->state == STATE_COPY ? session->copy : session->head;
+    if (session->job && working && visit_since(session, session->unit_tick, spare) > max / 2) {
+        session->crowded = true;
+        process_signal(&working->process, SIGKILL);
+        kill_since(session, session->unit_tick);
+        return;
+    }
+    kill_since(session, 0);
+    session_notice(session,
+                   "more than %u processes that the session had started were running; all were "
+                   "killed",
+                   max);
+}
+
+static bool limit_processes(struct session *session)
+{
+    if (session->kernel_sessions.count == 0 || session->state == STATE_WAKING)
+        return session->job;
+    unsigned count = visit_since(session, 0, spare);
+    if (count > session->manager->config.max_processes)
+        end_crowd(session);
+    return session->job || count > 0;
+}
+
+void manager_count_processes(struct session_manager *manager)
+{
+    enum { COUNT_EVERY_MS = 250 };
+    struct timeval time = timeval_from_ms(COUNT_EVERY_MS);
+    if (!evtimer_pending(manager->count_timer, NULL))
+        evtimer_add(manager->count_timer, &time);
+}
+
+void manager_limit_processes(struct session_manager *manager)
+{
+    bool again = false;
+    for (struct session *session = manager->sessions; session; session = session->next)
+        again |= limit_processes(session);
+    if (again)
+        manager_count_processes(manager);
 }

@@ -4,9 +4,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/span.h"
 #include "process/process.h"
 
+struct link;
 struct session;
+struct session_manager;
 
 enum worker_role {
     ROLE_HEAD,
@@ -23,21 +26,47 @@ struct worker {
     struct session *session;
     struct process process;
     enum worker_role role;
-    int64_t number;    // SNAPSHOT: evaluation it is the state after
-    int64_t error;     // POSTMORTEM: error it is frozen at
-    int64_t tried_at;  // POSTMORTEM: frozen error that the failed try began at, 0 = no try
-    bool adoptable;    // POSTMORTEM
-    bool broken;       // sent garbage and was killed for it: nothing it says counts any more
-    int64_t time;      // unix seconds
-    uint64_t pss_kb;   // when last measured
+    int64_t number;     // SNAPSHOT: evaluation it is the state after
+    int64_t error;      // POSTMORTEM: error it is frozen at
+    int64_t tried_at;   // POSTMORTEM: frozen error that the failed try began at, 0 = no try
+    bool adoptable;     // POSTMORTEM
+    bool broken;        // sent garbage and was killed for it: nothing it says counts any more
+    bool channel_lost;  // its channel was shut down, and it was killed for it
+    bool answered;      // SNAPSHOT, POSTMORTEM: it said on its channel that it is parked
+    bool mute;          // SNAPSHOT: did not answer when it was to wake
+    struct link *link;
+    struct link *offered;  // channel of a clone that it may make
+    unsigned offers;       // since its last request
+    int64_t added_ms;
+    int64_t time;     // unix seconds
+    uint64_t pss_kb;  // when last measured
     int64_t measured_ms;
     char *code;  // SNAPSHOT: first characters of the evaluation's code
 };
 
+// Forgets a process that has ended; the caller has unlinked it.
+void worker_release(struct worker *worker);
 // NULL when the process cannot be entered (it is gone).
 struct worker *worker_add(struct session *session, pid_t pid, enum worker_role role);
+// A process that was started with the worker's ends of `link`, which is the worker's from now on.
+struct worker *worker_add_started(struct session *session, pid_t pid, enum worker_role role,
+                                  struct link *link);
 // A process announced by a worker: believed only when it is an unknown process of this session.
 struct worker *worker_add_announced(struct session *session, pid_t pid, enum worker_role role);
+// The same for a parked clone of `parent`, which must have been offered a channel for it.
+struct worker *worker_add_parked(struct worker *parent, pid_t pid, enum worker_role role);
+// A clone that says on the awaited link that it is awake.
+struct worker *worker_add_woken(struct session *session, pid_t pid, enum worker_role role);
+// Offers the channel of a clone, in place of one that was offered before. 0 or negative errno.
+int worker_offer(struct worker *worker, uint32_t type, uint32_t number, struct span payload);
+// A process says on `link` that it is parked.
+void worker_parked(struct link *link, pid_t pid);
+bool worker_is_parked(const struct worker *worker);
+// Kills clones that have not said in time that they are parked: they could not be woken.
+void session_drop_void(struct session *session);
+// Wakes a parked process: sends what it shall do, and the link of the clone that it makes, on its
+// channel; then signals it, and lets it go on in case something has stopped it.
+int worker_wake(struct worker *worker, struct span how, struct link *link);
 // Forgotten at once, reaped when it has ended. Not for a head or copy whose end is waited for.
 void worker_kill(struct worker *worker);
 // Kills a process that a worker announced and that is not wanted.
@@ -46,9 +75,12 @@ struct worker *worker_find_snapshot(struct session *session, int64_t number);
 // The snapshot with the smallest number above `after`; NULL when there is none.
 struct worker *worker_next_snapshot(struct session *session, int64_t after);
 struct worker *worker_find_postmortem(struct session *session, int64_t error);
-void session_kill_all(struct session *session);
+// Kills all its processes and everything they started; how many of the latter were found alive.
+unsigned session_kill_all(struct session *session);
+// Begins to count what the sessions have running, now and then while there is anything.
+void manager_count_processes(struct session_manager *manager);
+// To be called by its timer.
+void manager_limit_processes(struct session_manager *manager);
 // Kills what the lost or stopped evaluation left behind: everything started since `unit_tick`.
-void session_kill_leftovers(struct session *session);
-// Processes of user code whose parents ended are children of the server; those that ended, too,
-// wait to be reaped. Returns how many still live.
-unsigned session_reap_orphans(struct session *session);
+// Returns how many were found alive.
+unsigned session_kill_leftovers(struct session *session);

@@ -6,11 +6,13 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "session/state/state.h"
 #include "value/value.h"
 
 struct job;
+struct link;
 struct process_exit;
 struct worker;
 
@@ -35,8 +37,14 @@ void idle_notice_death(struct session *session, const struct process_exit *exit)
 // --- running.c -----------------------------------------------------------------------------------
 session_action_fn running_on_message, running_on_head_exit, running_on_timer, running_on_cancel;
 // The head has ended while it worked on the request: the reply comes when a snapshot is awake.
-enum session_state running_fail(struct session *session, const struct process_exit *exit,
+enum session_state running_fail(struct session *session, const struct session_event *event,
                                 bool killed_by_us);
+// The head has answered, and nothing that the request started is in the way any more: replies.
+enum session_state running_finish(struct session *session);
+
+// --- clearing.c ----------------------------------------------------------------------------------
+session_action_fn clearing_on_head_exit, clearing_on_timer;
+enum session_state clearing_begin(struct session *session);
 
 // --- interrupting.c ------------------------------------------------------------------------------
 session_action_fn interrupting_on_head_exit, interrupting_on_timer;
@@ -54,6 +62,10 @@ enum session_state snapshotting_begin(struct session *session, int64_t number, c
 // Enters the announced snapshot; false when it is not the one that was asked for last.
 bool snapshotting_register(struct session *session, const struct channel_message *message,
                            value content);
+
+// A clone says on the channel that was offered with SNAP that it is parked: it is the snapshot,
+// even if the head ends before it can say so.
+void snapshotting_on_parked(struct link *link, pid_t pid);
 
 // --- waking.c ------------------------------------------------------------------------------------
 session_action_fn waking_on_message, waking_on_head_exit, waking_on_timer;

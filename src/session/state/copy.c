@@ -1,32 +1,50 @@
 // COPY: a clone of a snapshot or post-mortem works on a request beside the idle head, then is
 // killed, or takes the head's place (adoption).
+#include <errno.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "session/session_internal.h"
 #include "session/state/actions.h"
 
-enum { WAKE_AS_COPY = 1 };
-
-enum session_state copy_begin(struct session *session, struct worker *source)
-{
-    session->source = source;
-    session->copy_phase = COPY_WAKING;
-    channel_forget_outgoing(&session->aux);
-    channel_forget_incoming(&session->aux);
-    process_wake(&source->process, WAKE_AS_COPY);
-    session_set_timer(session, TIME_WAKE_MS);
-    return STATE_COPY;
-}
+enum { WAKE_SIGNALS = 5 };
 
 // The copy is gone. If the head has died, too, its snapshot is woken.
 static enum session_state leave(struct session *session)
 {
     session_set_timer(session, -1);
+    link_free(session->awaited);
+    session->awaited = NULL;
     session->source = NULL;
     if (!session->head)
         return waking_begin(session, session->lineage.current);
-    session_send(session, &session->main, CHANNEL_OFFSETS, SPAN("{}"));
+    session_send(session, &session->head->link->channel, CHANNEL_OFFSETS, SPAN("{}"));
     return STATE_IDLE;
+}
+
+static enum session_state refuse_copy(struct session *session, const char *reason)
+{
+    struct job *job = session->job;
+    session->job = NULL;
+    job_refuse(session->manager, job, "start-failed", "The process could not be copied: %s.",
+               reason);
+    return leave(session);
+}
+
+enum session_state copy_begin(struct session *session, struct worker *source)
+{
+    session->source = source;
+    session->copy_phase = COPY_WAKING;
+    session->wake.tries = 0;
+    session->awaited = link_new(session, true);
+    if (!session->awaited)
+        return refuse_copy(session, strerror(errno));
+    int result = worker_wake(source, SPAN("{\"as\":\"copy\"}"), session->awaited);
+    if (result < 0 && result != -ESRCH && result != -EPIPE)
+        return refuse_copy(session, strerror(-result));
+    session_set_timer(session, TIME_WAKE_MS);
+    return STATE_COPY;
 }
 
 static enum session_state end_copy(struct session *session)
@@ -56,9 +74,7 @@ static bool wants_adoption(const struct job *job)
 static enum session_state send_adopt(struct session *session)
 {
     session->copy_phase = COPY_ADOPTING;
-    channel_forget_outgoing(&session->main);
-    channel_forget_incoming(&session->main);
-    session_send(session, &session->aux, CHANNEL_ADOPT, SPAN("{}"));
+    session_send(session, &session->copy->link->channel, CHANNEL_ADOPT, SPAN("{}"));
     session_set_timer(session, TIME_WAKE_MS);
     return STATE_COPY;
 }
@@ -106,7 +122,7 @@ static enum session_state copy_woke(struct session *session, const struct channe
         message_pid(content, "pid") != message->sender ||
         message_pid(content, "from") != session->source->process.pid)
         return STATE_COPY;
-    session->copy = worker_add_announced(session, message->sender, ROLE_COPY);
+    session->copy = worker_add_woken(session, message->sender, ROLE_COPY);
     if (!session->copy)
         return STATE_COPY;  // dead again: the timer ends the wait
     session->source = NULL;
@@ -115,17 +131,29 @@ static enum session_state copy_woke(struct session *session, const struct channe
         return end_copy(session);
     }
     session->copy_phase = COPY_WORKING;
-    job_send(session->job, &session->aux);
+    job_send(session->job, session->copy);
     return STATE_COPY;
 }
 
-static enum session_state refuse_copy(struct session *session)
+static enum session_state refuse_failed(struct session *session,
+                                        const struct channel_message *message)
 {
-    struct job *job = session->job;
-    session->job = NULL;
-    job_refuse(session->manager, job, "start-failed", "The process could not be copied.");
+    value content;
+    char reason[128] = "no reason given";
+    if (session_read_scratch(session, message, &content)) {
+        struct span text = map_get_string(content, "reason");
+        snprintf(reason, sizeof(reason), "%.*s", (int)text.length, text.data);
+    }
+    return refuse_copy(session, reason);
+}
+
+// What a stopped copy has started ends with it, and whatever that still prints has no reader.
+static void end_leftovers(struct session *session)
+{
     session_kill_leftovers(session);
-    return leave(session);
+    session_drain_output(session);
+    if (session->copy)
+        link_close_pipes(session->copy->link);
 }
 
 static enum session_state copy_result(struct session *session,
@@ -140,6 +168,8 @@ static enum session_state copy_result(struct session *session,
     }
     if (wants_adoption(job))
         return replace_head(session);
+    if (job->stop != STOP_NONE)
+        end_leftovers(session);
     finish_job(session);
     return end_copy(session);
 }
@@ -150,7 +180,7 @@ enum session_state copy_on_message(struct session *session, const struct session
     struct job *job = session->job;
     switch (message->type) {
     case CHANNEL_WOKE: return copy_woke(session, message);
-    case CHANNEL_WAKE_FAILED: return refuse_copy(session);
+    case CHANNEL_WAKE_FAILED: return refuse_failed(session, message);
     case CHANNEL_ADOPTED:
         return session->copy_phase == COPY_ADOPTING ? adopted(session, message) : STATE_COPY;
     default: break;
@@ -164,6 +194,9 @@ enum session_state copy_on_message(struct session *session, const struct session
         job_read_exit_notice(job, message);
     else if (message->type == CHANNEL_FRAMES)
         job_read_frames(job, message);
+    else if (message->type == CHANNEL_INPUT_WANTED && message->number == job->message_number &&
+             session->copy_phase == COPY_WORKING)
+        job_want_input(session, job);
     return STATE_COPY;
 }
 
@@ -183,6 +216,18 @@ enum session_state copy_on_cancel(struct session *session, const struct session_
     return session->copy_phase == COPY_WORKING ? soft_stop(session) : STATE_COPY;
 }
 
+// The parked process was stopped, or waits for a processor. If it makes its clone later, that finds
+// its channel closed and ends.
+static enum session_state signal_again(struct session *session)
+{
+    if (++session->wake.tries == WAKE_SIGNALS)
+        return refuse_copy(session, "it does not answer");
+    if (session->source)
+        process_wake(&session->source->process);
+    session_set_timer(session, TIME_WAKE_MS);
+    return STATE_COPY;
+}
+
 enum session_state copy_on_timer(struct session *session, const struct session_event *event)
 {
     (void)event;
@@ -194,9 +239,7 @@ enum session_state copy_on_timer(struct session *session, const struct session_e
         process_interrupt(&session->copy->process, SIGUSR1);
         session_set_timer(session, TIME_HARD_STOP_MS);
         return STATE_COPY;
-    case COPY_WAKING:
-        // The parked process lives or not; the clone it should have made does not count.
-        return refuse_copy(session);
+    case COPY_WAKING: return signal_again(session);
     case COPY_REPLACING_HEAD: late = session->head; break;
     case COPY_STOPPING:
     case COPY_ENDING:
@@ -214,11 +257,11 @@ enum session_state copy_on_copy_exit(struct session *session, const struct sessi
 {
     enum copy_phase phase = session->copy_phase;
     if (phase == COPY_WAKING)
-        return refuse_copy(session);
+        return refuse_copy(session, "it has ended");
     if (phase != COPY_ENDING) {
-        job_classify_exit(session->job, event->exit, phase == COPY_STOPPING);
+        job_classify_exit(session->job, event, phase == COPY_STOPPING);
+        end_leftovers(session);
         finish_job(session);
-        session_kill_leftovers(session);
     }
     if (phase == COPY_REPLACING_HEAD || phase == COPY_ADOPTING)
         return waking_begin(session, session->lineage.current);

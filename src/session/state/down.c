@@ -1,4 +1,5 @@
-// DOWN: no process. The first request that needs one starts it.
+// DOWN: no process, or parked ones alone because none of them could wake. The next request starts one,
+// or wakes one.
 #include "session/session_internal.h"
 #include "session/state/actions.h"
 
@@ -21,6 +22,8 @@ static void refuse_without_state(struct session *session)
 enum session_state down_on_request(struct session *session, const struct session_event *event)
 {
     (void)event;
+    if (lineage_nearest_snapshot(session, session->lineage.current) >= 0)
+        return waking_begin(session, session->lineage.current);
     refuse_without_state(session);
     if (!session->queue.first)
         return STATE_DOWN;

@@ -17,7 +17,9 @@ static enum session_state begin_in_head(struct session *session, struct job *job
     job_begin(job);
     if (job->kind == SESSION_EVALUATE && !job->internal && job->number == 0)
         job->number = ++session->lineage.evaluations;
-    job_send(job, &session->main);
+    if (job->number > 0)
+        lineage_set_label(session, job->number, job->label);
+    job_send(job, session->head);
     return STATE_RUNNING;
 }
 
@@ -195,8 +197,10 @@ void idle_begin_finalizers(struct session *session)
     session->finalizer.running = true;
     session->finalizer.stage = 0;
     session->unit_tick = proc_tick_now();
-    session->finalizer.message =
-        session_send(session, &session->main, CHANNEL_REQUEST, SPAN("{\"op\":\"finalize\"}"));
+    session->head->offers = 0;
+    session_resume_output(session);
+    session->finalizer.message = session_send(session, &session->head->link->channel,
+                                              CHANNEL_REQUEST, SPAN("{\"op\":\"finalize\"}"));
     session_set_timer(session, TIME_FINALIZE_MS);
 }
 

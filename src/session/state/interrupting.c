@@ -20,5 +20,5 @@ enum session_state interrupting_on_head_exit(struct session *session,
                                              const struct session_event *event)
 {
     session->wake.discard_timers = false;
-    return running_fail(session, event->exit, false);
+    return running_fail(session, event, false);
 }

@@ -8,14 +8,12 @@
 
 // --- the answer ----------------------------------------------------------------------------------
 
-static enum session_state finish_in_head(struct session *session, struct job *job)
+enum session_state running_finish(struct session *session)
 {
-    busy_poll_hit(session, job);
+    struct job *job = session->job;
     session_set_timer(session, -1);
     session->died_idle = false;
     session->job = NULL;
-    if (job->stop != STOP_NONE)
-        session_kill_leftovers(session);
     if (job->kind == SESSION_QUERY) {
         job_finish(session, job);
         return STATE_IDLE;
@@ -41,6 +39,8 @@ enum session_state running_on_message(struct session *session, const struct sess
         job_read_exit_notice(job, message);
     else if (message->type == CHANNEL_FRAMES)
         job_read_frames(job, message);
+    else if (message->type == CHANNEL_INPUT_WANTED && message->number == job->message_number)
+        job_want_input(session, job);
     if (message->type != CHANNEL_RESULT || message->number != job->message_number)
         return session->state;
     if (!job_read_result(job, message)) {
@@ -49,7 +49,7 @@ enum session_state running_on_message(struct session *session, const struct sess
     }
     session_keep_state(session, job->result);
     if (!value_is_map(map_get(job->result, "rollback")))
-        return finish_in_head(session, job);
+        return job->stop == STOP_NONE ? running_finish(session) : clearing_begin(session);
     // The image asks to be thrown away; the reply comes when the snapshot is awake.
     job->rolled_back = true;
     return waking_begin(session, session->lineage.current);
@@ -73,7 +73,7 @@ static enum session_state stop_stalled(struct session *session)
 enum session_state running_on_timer(struct session *session, const struct session_event *event)
 {
     (void)event;
-    if (channel_is_unread(&session->main, session->job->message_number))
+    if (channel_is_unread(&session->head->link->channel, session->job->message_number))
         return stop_stalled(session);
     session->job->stop = STOP_TIMEOUT;
     return interrupting_begin(session);
@@ -87,11 +87,11 @@ enum session_state running_on_cancel(struct session *session, const struct sessi
 
 // --- the end of the process ----------------------------------------------------------------------
 
-enum session_state running_fail(struct session *session, const struct process_exit *exit,
+enum session_state running_fail(struct session *session, const struct session_event *event,
                                 bool killed_by_us)
 {
     struct job *job = session->job;
-    job_classify_exit(job, exit, killed_by_us);
+    job_classify_exit(job, event, killed_by_us);
     job->rolled_back = true;
     return waking_begin(session, session->lineage.current);
 }
@@ -102,9 +102,9 @@ enum session_state running_on_head_exit(struct session *session, const struct se
 {
     struct job *job = session->job;
     session->wake.discard_timers = false;
-    if (channel_is_unread(&session->main, job->message_number) && job_retry(job)) {
+    if (event->unread && job_retry(job)) {
         idle_notice_death(session, event->exit);
         return waking_begin(session, session->lineage.current);
     }
-    return running_fail(session, event->exit, false);
+    return running_fail(session, event, false);
 }

@@ -15,12 +15,33 @@
 #define CORE_MISSING_TEXT                                                             \
     "The Lisp core is missing and could not be built; it goes to $XDG_CACHE_HOME or " \
     "$HOME/.cache. cadre doctor says more."
+#define SBCL_MISSING_TEXT                                                                        \
+    "This Cadre was built without SBCL, and none is in PATH. Install the package sbcl (Debian: " \
+    "apt-get install sbcl) or name one with --sbcl, then try again."
 
 static enum session_state fail_start(struct session *session, const char *code, const char *message)
 {
     session_set_timer(session, -1);
     job_refuse_queued(session, code, message);
     return STATE_DOWN;
+}
+
+// Refuses with what the process has written last; `beginning` says what did not work.
+static enum session_state fail_with_output(struct session *session, const char *code,
+                                           const char *beginning)
+{
+    CLEANUP_BUFFER struct buffer last;
+    CLEANUP_FREE char *sbcl = NULL, *core = NULL;
+    buffer_init(&last, BUFFER_DEFAULT_LIMIT);
+    capture_last(&session->errors, &last);
+    while (last.length > 0 && buffer_text(&last)[last.length - 1] == '\n')
+        buffer_truncate(&last, last.length - 1);
+    session_find_sbcl(&session->manager->config, &sbcl);
+    session_find_core(&session->manager->config, &core);
+    CLEANUP_FREE char *message = memory_format("%s: %s\nSBCL: %s%s%s. cadre doctor says more.",
+                                               beginning, buffer_text(&last), sbcl ? sbcl : "none",
+                                               core ? "; core: " : "", core ? core : "");
+    return fail_start(session, code, message);
 }
 
 static void remember_kernel_session(struct session *session, pid_t id)
@@ -35,29 +56,39 @@ static void remember_kernel_session(struct session *session, pid_t id)
 
 static int start_worker(struct session *session, const char *sbcl, const char *core)
 {
-    int result = session_open(session);
+    struct reach_plan plan;
+    int result = reach_plan(session, sbcl, core, &plan);
     if (result < 0)
         return result;
-    channel_forget_outgoing(&session->main);
-    channel_forget_outgoing(&session->aux);
+    struct link *link = link_new(session, true);
+    if (!link) {
+        result = -errno;
+        reach_plan_release(&plan);
+        return result;
+    }
     struct spawn_worker worker = {
         .sbcl = sbcl,
         .core = core,
         .heap_mb = session->manager->config.heap_mb,
-        .session_entry = session->environment_entry,
-        .main_fd = session->main.worker_fd,
-        .aux_fd = session->aux.worker_fd,
-        .output_fd = session->output.worker_fd,
-        .error_fd = session->errors.worker_fd,
+        .reach = &session->manager->reach,
+        .plan = &plan,
+        .mark = session->mark,
+        .channel_fd = link->channel.worker_fd,
+        .output_fd = link->output.worker_fd,
+        .error_fd = link->errors.worker_fd,
     };
     pid_t pid;
     result = spawn_worker(&worker, &pid);
+    reach_plan_release(&plan);
+    if (result == 0) {
+        remember_kernel_session(session, pid);
+        session->head = worker_add_started(session, pid, ROLE_HEAD, link);
+        result = session->head ? 0 : -ENOMEM;
+    } else {
+        link_free(link);
+    }
     if (result < 0)
         return result;
-    session->head = worker_add(session, pid, ROLE_HEAD);
-    if (!session->head)
-        return -ENOMEM;
-    remember_kernel_session(session, pid);
     session->unit_tick = proc_tick_now();
     return 0;
 }
@@ -65,23 +96,46 @@ static int start_worker(struct session *session, const char *sbcl, const char *c
 static int start_builder(struct session *session)
 {
     struct core_build build;
-    int result = core_build_plan(&session->manager->config, &build);
-    if (result < 0)
-        return result;
-    result = session_open(session);
     pid_t pid = 0;
+    int result = core_build_plan(&session->manager->config, &build);
+    struct link *link = result == 0 ? link_new(session, true) : NULL;
+    if (result == 0 && !link)
+        result = -errno;
     if (result == 0) {
-        const char *const argv[] = {build.program, build.target, build.heap, NULL};
-        result = spawn_program(argv, session->environment_entry, session->errors.worker_fd, &pid);
+        log_progress("building the Lisp core for %s with a heap of %s MB; this is done once",
+                     build.sbcl, build.heap);
+        result = spawn_program(build.argv, session->environment_entry, session->mark,
+                               link->errors.worker_fd, &pid);
     }
     core_build_release(&build);
-    if (result < 0)
+    if (result < 0) {
+        link_free(link);
         return result;
-    if (!worker_add(session, pid, ROLE_BUILDER))
-        return -ENOMEM;
+    }
     remember_kernel_session(session, pid);
+    if (!worker_add_started(session, pid, ROLE_BUILDER, link))
+        return -ENOMEM;
     session->unit_tick = proc_tick_now();
     return 0;
+}
+
+static enum session_state fail_without_sbcl(struct session *session)
+{
+    const char *wanted = session->manager->config.sbcl;
+    if (!wanted)
+        return fail_start(session, "sbcl-missing", SBCL_MISSING_TEXT);
+    CLEANUP_FREE char *message =
+        memory_format("There is no program %s (--sbcl). Without this option Cadre uses the SBCL it "
+                      "brings.",
+                      wanted);
+    return fail_start(session, "sbcl-missing", message);
+}
+
+static enum session_state refuse_core(struct session *session)
+{
+    struct error error;
+    core_explain_refusal(&session->manager->config, &error);
+    return fail_start(session, "core-unsafe", error.message);
 }
 
 enum session_state starting_begin(struct session *session)
@@ -90,12 +144,19 @@ enum session_state starting_begin(struct session *session)
     CLEANUP_FREE char *sbcl = NULL;
     CLEANUP_FREE char *core = NULL;
     if (session_find_sbcl(&manager->config, &sbcl) < 0)
-        return fail_start(session, "sbcl-missing",
-                          "SBCL is not installed. Install the package sbcl "
-                          "(Debian: apt-get install sbcl), then try again.");
+        return fail_without_sbcl(session);
+    struct error error;
+    if (!reach_settle(manager, &error))
+        return fail_start(session, "start-failed", error.message);
     manager_start_guardian(manager);
-    if (session_find_core(&manager->config, &core) < 0) {
-        if (start_builder(session) < 0)
+    int found = session_find_core(&manager->config, &core);
+    if (found == -EPERM)
+        return refuse_core(session);
+    if (found < 0) {
+        found = start_builder(session);
+        if (found == -EPERM)
+            return refuse_core(session);
+        if (found < 0)
             return fail_start(session, "core-missing", CORE_MISSING_TEXT);
         session->start.building = true;
         session_set_timer(session, TIME_BUILD_MS);
@@ -120,7 +181,7 @@ static const struct import_member hello_members[] = {
 
 enum session_state starting_on_message(struct session *session, const struct session_event *event)
 {
-    enum { PROTOCOL_VERSION = 1 };
+    enum { PROTOCOL_VERSION = 2 };
     value hello;
     if (event->message->type != CHANNEL_HELLO)
         return STATE_STARTING;
@@ -134,6 +195,7 @@ enum session_state starting_on_message(struct session *session, const struct ses
     session_keep_state(session, hello);
     session->start.tries = 0;
     session->lineage.current = 0;
+    reach_announce(session);
     return snapshotting_begin(session, 0, NULL);
 }
 
@@ -143,17 +205,12 @@ enum session_state starting_on_head_exit(struct session *session, const struct s
         session->start.building = false;
         bool made = event->exit->known && !event->exit->signaled && event->exit->code == 0;
         return made ? starting_begin(session)
-                    : fail_start(session, "core-missing", CORE_MISSING_TEXT);
+                    : fail_with_output(session, "core-missing", "The Lisp core was not built");
     }
     if (++session->start.tries < SESSION_START_TRIES)
         return starting_begin(session);
-    CLEANUP_BUFFER struct buffer last;
-    buffer_init(&last, BUFFER_DEFAULT_LIMIT);
-    capture_last(&session->errors, &last);
-    CLEANUP_FREE char *message =
-        memory_format("The Lisp process did not start: %s", buffer_text(&last));
     session->start.tries = 0;
-    return fail_start(session, "start-failed", message);
+    return fail_with_output(session, "start-failed", "The Lisp process did not start");
 }
 
 enum session_state starting_on_timer(struct session *session, const struct session_event *event)

@@ -3,6 +3,8 @@
 // leads out of it (RUNNING only when the call has a timeout).
 #pragma once
 
+#include <stdbool.h>
+
 enum session_state {
     STATE_DOWN,      // no process
     STATE_STARTING,  // a core is being built, or a worker has been started and has not said hello
@@ -10,6 +12,7 @@ enum session_state {
     STATE_RUNNING,   // the head works on a request
     STATE_INTERRUPTING,  // … and was asked to stop
     STATE_STOPPING,      // … and is being killed
+    STATE_CLEARING,      // … and has answered; what it started is ending
     STATE_SNAPSHOTTING,  // the head makes a snapshot
     STATE_WAKING,        // the old head goes, a snapshot becomes head
     STATE_COPY,          // a copy works on a request, or is being made the head
@@ -36,6 +39,8 @@ struct session_event {
     enum session_event_kind kind;
     const struct channel_message *message;  // MESSAGE, SNAPPED
     const struct process_exit *exit;        // HEAD_EXIT, COPY_EXIT
+    bool unread;                            // HEAD_EXIT: it had not read the running request
+    bool channel_lost;  // HEAD_EXIT, COPY_EXIT: it was ended because its channel was shut down
 };
 
 typedef enum session_state session_action_fn(struct session *session,

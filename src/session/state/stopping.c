@@ -43,11 +43,10 @@ static void notice_stall(struct session *session, struct job *job)
 enum session_state stopping_on_head_exit(struct session *session, const struct session_event *event)
 {
     struct job *job = session->job;
-    bool unread = channel_is_unread(&session->main, job->message_number);
-    session->wake.discard_timers = unread;
-    if (unread && job->stop == STOP_TIMEOUT && job_retry(job)) {
+    session->wake.discard_timers = event->unread;
+    if (event->unread && job->stop == STOP_TIMEOUT && job_retry(job)) {
         notice_stall(session, job);
         return waking_begin(session, session->lineage.current);
     }
-    return running_fail(session, event->exit, true);
+    return running_fail(session, event, true);
 }

@@ -41,7 +41,7 @@
 (defun form-loop-frame-p (stack-frame)
   "True at the frame that calls EVAL for a form of a call, or that begins a thread."
   (let ((name (ignore-errors (frame-function-name stack-frame))))
-    (or (member name '(run-form run-form-in-frame guarded next-message))
+    (or (member name '(run-form run-form-in-frame guarded receive-message))
         (thread-start-name-p name))))
 
 (defun fill-arguments (frame)
@@ -269,6 +269,30 @@ counts as SB-IMPL's."
 (defun system-frame-p (frame)
   "True when FRAME is part of Lisp itself."
   (and (system-package-p (name-package (frame-name frame))) (not (user-part-p frame))))
+
+;;; --- machinery ----------------------------------------------------------------------------------
+
+(defparameter *machinery-prefixes* '("ASDF" "UIOP" "QL" "QUICKLISP" "SB-C" "SB-FASL")
+  "Beginnings of the names of packages whose functions build systems and compile.")
+
+(defun machinery-package-p (package)
+  "True for the name of a package whose functions build systems and compile."
+  (some (lambda (prefix)
+          (let ((end (length prefix)))
+            (and (eql 0 (search prefix package))
+                 (or (= end (length package)) (find (char package end) "/-")))))
+        *machinery-prefixes*))
+
+(defun machinery-p (frame below)
+  "True for a frame of ASDF, the compiler or the loader. BELOW says that its caller is one; then
+internals of SBCL and functions that signal a condition are, too. Texts fold machinery."
+  (let* ((name (frame-name frame))
+         (package (name-package name)))
+    (and (or (member (base-name name) '(compile-file load))
+             (and below
+                  (or (member name '(error cerror signal warn)) (internal-name-p name)))
+             (and package (machinery-package-p package)))
+         (not (user-part-p frame)))))
 
 ;;; --- rules --------------------------------------------------------------------------------------
 
@@ -502,8 +526,8 @@ when NAME is not found near."
    (when (typep (frame-debug-source frame) 'core-debug-source)
      (list (location-source-form (frame-location frame))))))
 
-(defun frame-object (frame)
-  "JSON of FRAME."
+(defun frame-object (frame machinery)
+  "JSON of FRAME, which may be MACHINERY."
   (let* ((name (frame-name-text frame))
          (arguments (frame-argument-texts frame))
          (source (and (not *plain-arguments*) (not (eq (frame-name frame) 'eval))
@@ -512,10 +536,14 @@ when NAME is not found near."
             "call" (call-text name arguments)
             "function" name
             "arguments" (coerce arguments 'simple-vector)
+            "machinery" (and machinery :true)
             "source" (and source
                           (one-line (printed (first source) :limit +frame-text-limit+
                                                             :length 10 :level 6))))))
 
 (defun frame-objects (frames)
   "JSON of FRAMES."
-  (map 'simple-vector #'frame-object frames))
+  (let ((machinery '()))
+    (dolist (frame (reverse frames))
+      (push (machinery-p frame (first machinery)) machinery))
+    (map 'simple-vector #'frame-object frames machinery)))

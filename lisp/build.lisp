@@ -6,13 +6,14 @@
 (require :sb-posix)
 (require :sb-introspect)
 (require :sb-sprof)
+(require :asdf)                         ; last: it would look for the others by itself
 
 (defpackage "CADRE-BUILD" (:use "COMMON-LISP"))
 (in-package "CADRE-BUILD")
 
 (defun agent-files (source-directory)
   "Names of the files of the system cadre-agent, in the order they are compiled and loaded. The
-definition is read as data: ASDF must not be part of the core."
+definition is read as data: ASDF is part of the core for the user, and stays as it was loaded."
   (with-open-file (stream (merge-pathnames "cadre-agent.asd" source-directory))
     (destructuring-bind (defsystem name &key components &allow-other-keys)
         (let ((*package* (find-package "CADRE-BUILD"))) (read stream))

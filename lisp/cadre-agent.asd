@@ -1,7 +1,7 @@
 ;;;; The system of the agent: the one list of its files, in the order they are loaded.
 ;;;;
 ;;;; build.lisp and meson.build read this list too (as data: each component is one (:file "NAME")).
-;;;; The core is built without ASDF, so that user code finds an image without it.
+;;;; The core is built without its help, so that the user finds ASDF as it was loaded.
 ;;;;
 ;;;; At a REPL (SLIME, SLY or plain sbcl):
 ;;;;
@@ -33,11 +33,15 @@
                (:file "channel")
                (:file "streams")
                (:file "call")
+               (:file "input")
+               (:file "history")
                (:file "printing")
                (:file "reader")
                (:file "memory")
                (:file "descriptors")
+               (:file "link")
                (:file "clone")
+               (:file "locks")
                (:file "warnings")
                (:file "hints")
                (:file "backtrace")
@@ -47,9 +51,13 @@
                (:file "health")
                (:file "operations")
                (:file "evaluate")
+               (:file "inspect")
                (:file "debug")
                (:file "compile")
                (:file "systems")
+               (:file "actions")
+               (:file "seeding")
+               (:file "saving")
                (:file "introspect")
                (:file "profile")
                (:file "functions")
@@ -69,10 +77,12 @@
                (:file "json")
                (:file "channel")
                (:file "streams")
+               (:file "input")
                (:file "printing")
                (:file "reader")
                (:file "memory")
                (:file "descriptors")
+               (:file "link")
                (:file "hints")
                (:file "backtrace")
                (:file "conditions")

@@ -12,10 +12,11 @@
   (number 0 :type (unsigned-byte 32))   ; of the message to answer
   ;; limits of this call
   (timeout 30)                          ; seconds, for texts
-  (max-output 100000 :type fixnum)      ; characters
+  (max-output 20000 :type fixnum)      ; characters
   (max-memory 1024 :type fixnum)        ; megabytes
   (raise-timeout "" :type string)       ; what texts tell the user to raise them with
   (raise-memory "" :type string)
+  (interactive nil)                     ; reading standard input asks the supervisor for text
   ;; where it is
   (phase "evaluate")
   (reporting nil)                       ; type label of the condition whose report is rendered
@@ -29,6 +30,7 @@
   (warnings '())
   (warning-count 0 :type fixnum)        ; all of them; only the first are kept
   (note-count 0 :type fixnum)
+  (library-notes 0 :type fixnum)        ; notes about files of libraries, which are only counted
   (error nil)                           ; error object, first captured
   (error-name nil)                      ; what is undefined, if that is the error
   (postmortem nil)
@@ -78,11 +80,22 @@
   (let ((exit *exit-in-progress*))
     (find-if #'integerp (if (listp exit) exit (list exit)))))
 
+(defun run-exit-hooks ()
+  "Run the user's exit hooks, as EXIT does, within the timeout of the call; what they print belongs
+to the answer."
+  (handler-bind ((serious-condition
+                   (lambda (condition)
+                     (format *captured-error* "~&exit hook: ~A~%" (condition-message condition))
+                     (return-from run-exit-hooks))))
+    (catch *call-end*                   ; where a stop leads to
+      (mapc #'funcall sb-ext:*exit-hooks*))))
+
 (defun announce-exit ()
   "The stack is being unwound past the agent, so the code ends its process. Send the exit notice and
-leave before exit hooks and waiting threads can delay it; the effects are rolled back anyway."
+leave before waiting threads can delay it; the effects are rolled back anyway."
   (let* ((announced (announced-exit-code))
          (code (or announced 1)))
+    (when announced (run-exit-hooks))
     (flush-streams)
     (send-message +exiting+ 0
                   (object "exit_code" (logand code 255)
@@ -115,8 +128,11 @@ leave before exit hooks and waiting threads can delay it; the effects are rolled
 (defun prepare-call (call)
   "Before the guard: give the call its streams, limits and clocks."
   (repair-descriptors)
+  (unblock-output)
   (install-streams)
+  (install-input call)
   (install-heap-limit)
+  (limit-address-space)
   (setf (call-threads call) (user-threads)
         (call-clocks call) (read-clocks)))
 
@@ -127,11 +143,12 @@ leave before exit hooks and waiting threads can delay it; the effects are rolled
   (forget-assumptions call)
   (flush-streams)
   (repair-descriptors)
+  (detach-filter)
   (when (call-memory-fault call)
     (setf (call-rollback call)
           (object "cause" "memory-fault"
                   "reason" "a memory fault may have corrupted the image")))
-  (unless (call-rollback call)
+  (unless (or (call-rollback call) *trial*) ; the call before a trial was checked
     (let ((failed (health-problem)))
       (when failed
         (setf (call-rollback call)

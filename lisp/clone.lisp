@@ -75,26 +75,34 @@ behind the other, right before the thread's STRUCTURE."
 (defun forget-other-threads ()
   "In a fresh clone only the calling thread exists: make SBCL believe that."
   (let ((self sb-thread:*current-thread*))
+    (dolist (structure (all-thread-structures))
+      (unless (= structure (thread-structure self))
+        (close-thread-regions structure)))
     (dolist (thread (all-thread-objects))
       (let ((structure (thread-structure thread)))
         (unless (or (eq thread self) (zerop structure))
-          (close-thread-regions structure)
           (release-stacks structure)
           (remove-thread thread))))
     (make-only-thread (thread-structure self))))
 
-(defun clone-with-threads ()
+(defun clone-at-rest ()
   "Clone while other threads run: they are stopped at safe points first, as for a collection, so
-that the child's heap has no half-filled allocation region. A raw clone dies at its first GC."
-  (without-interrupts
-    (loop
-      (without-gcing
-        (when (try-stop-world)
-          (let ((pid (clone-process)))
-            (when (zerop pid) (forget-other-threads))
-            (start-world)
-            (return pid))))
-      (c-call "sched_yield" int))))
+that the child's heap has no half-filled allocation region. A raw clone dies at its first GC. The
+moment is chosen by the locks they hold (locks.lisp)."
+  (let ((start (monotonic-microseconds)))
+    (without-interrupts
+      (loop
+        (without-gcing
+          (when (try-stop-world)
+            (when (good-moment-p (- (monotonic-microseconds) start))
+              (let ((pid (clone-process)))
+                (when (zerop pid)
+                  (forget-other-threads)
+                  (release-lost-mutexes))
+                (start-world)
+                (return pid)))
+            (start-world)))
+        (c-call "usleep" int (unsigned-int 100))))))
 
 ;;; --- parking ------------------------------------------------------------------------------------
 
@@ -106,12 +114,6 @@ that the child's heap has no half-filled allocation region. A raw clone dies at 
 (defglobal *saved-mask* (make-signal-set))
 (defglobal *signal-information* (make-octets 128))
 (declaim (type octets *wake-set* *deferred-signals* *saved-mask* *signal-information*))
-
-(defconstant +wake-as-head+ 0)
-(defconstant +wake-as-copy+ 1)
-(defconstant +wake-without-finalizers+ 2)
-(defconstant +wake-without-timers+ 4)
-(defconstant +wake-to-stop-listening+ 8)
 
 (defun block-wake-signal ()
   "In the whole process, before any thread exists: a wake-up sent early stays pending."
@@ -129,21 +131,36 @@ that the child's heap has no half-filled allocation region. A raw clone dies at 
                   (system-area-pointer (vector-sap *signal-information*))
                   ((* (array long 2)) (addr patience)))))))
 
+(defun receive-while-parked ()
+  "Type of the message that waits on the channel of this parked process, or NIL."
+  (when (message-waiting-p)
+    (make-room-for-link)
+    (receive-packet +no-wait+)
+    (u32-at *incoming* 0)))
+
+(defun obey-messages ()
+  "Do what the supervisor's messages say; true when one of them is to wake up."
+  (loop
+    (case (receive-while-parked)
+      ((nil) (return nil))
+      (#.+wake+ (return t))
+      (t (when (= (u32-at *incoming* 0) +stop-listening+) (stop-listening))
+         (close-received)
+         (fill-room-for-link)))))
+
 (defun wait-for-wake-up ()
-  "Value sent with the supervisor's next wake signal. The head sends the same signal with a
-descriptor that it has closed."
+  "Wait until the supervisor says so on our channel; the signal says only that there is a message,
+so that no other process can wake this one. The head sends the same signal with a descriptor that
+it has closed."
   (loop
     (let ((signal (wait-for-wake-signal))
           (sender (u32-at *signal-information* 16)) ; si_pid
           (value (u32-at *signal-information* 24))) ; si_value
-      (cond ((and (= signal +wake-signal+) (= sender (agent-supervisor-pid *agent*)))
-             (if (= value +wake-to-stop-listening+)
-                 (stop-listening)
-                 (return value)))
-            ((and (= signal +wake-signal+) (logtest value +closed-mark+))
+      (when (obey-messages) (return))
+      (cond ((and (= signal +wake-signal+) (logtest value +closed-mark+)
+                  (/= sender (agent-supervisor-pid *agent*)))
              (disconnect-descriptor (logxor value +closed-mark+)))
-            ((minusp (c-call "kill" int (int (agent-supervisor-pid *agent*)) (int 0)))
-             (exit-now 0))))))
+            ((zerop (peek-packet)) (exit-now 0)))))) ; the supervisor is gone
 
 (defun die-with-supervisor ()
   "Make sure that this clone does not outlive the supervisor. A sibling is its child and asks for
@@ -154,42 +171,43 @@ its channel closed."
     (die-with-parent)
     (unless (= (parent-process-id) (agent-supervisor-pid *agent*)) (exit-now 0))))
 
-(defstruct (parked (:constructor make-parked (kind number offsets threads)))
-  kind number offsets threads)
-
-(defun choose-channel (value)
-  "The channel of a process that was woken with VALUE."
-  (setf (agent-channel *agent*) (if (= value +wake-as-copy+) +aux-channel+ +main-channel+)))
+(defstruct (parked (:constructor make-parked (kind number offsets aliases threads)))
+  kind number offsets aliases threads)
 
 (defun park (parked)
-  "Wait to be woken, again and again; returns only in a clone of this process, with the wake value.
-Every signal is blocked, because nothing may run in a parked process."
+  "Wait to be woken, again and again; returns only in a clone of this process. Every signal is
+blocked, because nothing may run in a parked process."
   (change-signal-mask +sig-setmask+ *deferred-signals* *saved-mask*)
   (loop
-    (let ((value (wait-for-wake-up))
-          (pid (clone-process)))
-      (cond ((zerop pid)
-             (change-signal-mask +sig-setmask+ *saved-mask*)
-             (wake-up parked value)
-             (return value))
-            ((minusp pid)
-             (choose-channel value)
-             (send-message +wake-failed+ 0
-                           (object "pid" (process-id)
-                                   "reason" "the process could not clone itself")))))))
+    (wait-for-wake-up)
+    (let* ((complete (= *received-count* +descriptors-max+))
+           (pid (if complete (clone-process) -1))
+           (reason (if complete (errno) +emfile+)))
+      (when (zerop pid)
+        (change-signal-mask +sig-setmask+ *saved-mask*)
+        (wake-up parked)
+        (return))
+      (close-received)
+      (fill-room-for-link)
+      (when (minusp pid)
+        (send-message +wake-failed+ 0
+                      (object "pid" (process-id) "reason" (sb-int:strerror reason)))))))
 
-(defun wake-up (parked value)
+(defun wake-up (parked)
   "Make this clone of a parked process a working one and report it. Timers come last: one that is
 due may end the process, which must not be taken for a snapshot that cannot be woken."
-  (let ((from (agent-registered-pid *agent*)) (unscheduled 0))
+  (let* ((from (agent-registered-pid *agent*))
+         (how (parse-payload *incoming* +header-size+ (u32-at *incoming* 12)))
+         (discard (member-of how "discard"))
+         (unscheduled 0))
     (die-with-supervisor)
     (leave-process-group)
     (register-process)
-    (choose-channel value)
+    (take-link (parked-aliases parked))
+    (setf (agent-copy-p *agent*) (equal (member-of how "as") "copy"))
     (restore-offsets (parked-offsets parked))
-    (when (= value +wake-without-finalizers+) (discard-pending-finalizers))
-    (when (= value +wake-without-timers+) (setf unscheduled (discard-timers)))
-    (drain-channel)
+    (when (equal discard "finalizers") (discard-pending-finalizers))
+    (when (equal discard "timers") (setf unscheduled (discard-timers)))
     (send-message +woke+ 0
                   (object "pid" (agent-registered-pid *agent*)
                           "from" from
@@ -200,7 +218,7 @@ due may end the process, which must not be taken for a snapshot that cannot be w
                           "unscheduled" unscheduled
                           "state" (session-state)))
     ;; A copy of a snapshot does one job beside the head, which runs the timers.
-    (unless (and (= value +wake-as-copy+) (string= (parked-kind parked) "snapshot"))
+    (unless (and (agent-copy-p *agent*) (string= (parked-kind parked) "snapshot"))
       (rearm-timers))))
 
 (defun rearm-timers ()
@@ -216,25 +234,35 @@ due may end the process, which must not be taken for a snapshot that cannot be w
   (when (string= kind "postmortem")
     (c-call "usleep" int (unsigned-int 2000))))
 
-(defun freeze (kind number)
-  "Leave a parked clone of this process behind. Returns its pid; or :WOKEN in a clone of it that
-has been woken; or NIL and the reason why there is none."
+(defun freeze (kind number channel)
+  "Leave a parked clone of this process behind, which has CHANNEL. Returns its pid; or :WOKEN in a
+clone of it that has been woken; or NIL and the reason why there is none."
   (join-ended-threads)
   (let* ((threads (user-threads))
          (descriptors (open-descriptors))
          (parked (make-parked kind number (record-offsets descriptors)
+                              (output-aliases descriptors)
                               (mapcar #'thread-label threads))))
+    (unless channel
+      (return-from freeze (values nil "no channel could be made for the snapshot")))
     (when (and threads (not *thread-recipe-works*))
+      (close-received)
       (return-from freeze (values nil "threads are running")))
-    (record-connections descriptors)
-    (let ((pid (if threads (clone-with-threads) (clone-process))))
+    (record-connections (remove channel descriptors))
+    (let* ((pid (if threads (clone-with-threads) (clone-process)))
+           (reason (errno)))
+      (unless (zerop pid) (close-received))
       (cond ((plusp pid) pid)
-            ((minusp pid) (values nil (sb-int:strerror (errno))))
+            ((and (minusp pid) (= reason +edeadlk+))
+             (values nil "threads hold locks of the C library"))
+            ((minusp pid) (values nil (sb-int:strerror reason)))
             (t
              (die-with-supervisor)
              (leave-process-group)
              (register-process)
              (yield-to-reply kind)
+             (leave-link channel (parked-aliases parked))
+             (send-message +parked+ 0 (object))
              (when *decommit-works* (release-free-pages))
              (park parked)
              :woken)))))

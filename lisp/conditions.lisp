@@ -108,13 +108,22 @@
          "restarts" (and restarts (restart-objects restarts))
          (and call (list* "phase" (current-phase call) (position-members call frames)))))
 
+(defun stack-hint (condition frames)
+  "A sentence about a function that called itself until the stack was full, or NIL."
+  (when (and (typep condition 'stack-exhausted)
+             (rest frames)
+             (equal (frame-name (first frames)) (frame-name (second frames))))
+    (text "if " (frame-name-text (first frames)) " is meant to loop by tail calls, evaluate "
+          "(declaim (optimize (debug 1))) and define it again: evaluated code keeps the frames of "
+          "tail calls, for its backtraces")))
+
 (defun condition-error (condition frames depth restarts call)
   "Error object of CONDITION, rendered now."
   (let ((name (class-name (class-of condition))))
     (list* :object
            "code" "condition"
            "message" (condition-message condition)
-           "hint" (condition-hint condition)
+           "hint" (or (stack-hint condition frames) (condition-hint condition))
            "type" (type-label condition)
            "type_qualified" (qualified-label name)
            "superclasses" (condition-superclasses condition)
@@ -161,7 +170,8 @@
   "Leave a post-mortem behind, then end the call with ERROR. In a copy of the post-mortem this
 serves debugging requests instead, and returns only for a restart that means going on."
   (flush-streams)                       ; or every copy would print what is in the buffers again
-  (let ((pid (and (freezing-p call) (without-interrupts (freeze "postmortem" nil)))))
+  (let ((pid (and (freezing-p call)
+                  (without-interrupts (freeze "postmortem" nil (request-channel))))))
     (cond ((eq pid :woken)
            (debug-loop call condition frames restarts))
           (t
@@ -197,7 +207,10 @@ serves debugging requests instead, and returns only for a restart that means goi
       (let ((restarts (compute-restarts condition)))
         (setf (call-error-name call)
               (and (typep condition 'cell-error) (ignore-errors (cell-error-name condition))))
-        (freeze-and-end-call call (condition-error condition frames depth restarts call)
+        (freeze-and-end-call call
+                             (build-error call condition
+                                          (condition-error condition frames depth restarts call)
+                                          frames)
                              condition frames restarts)))))
 
 (defun capture-abort (call)

@@ -161,10 +161,6 @@ variables that are not alive."
                       append (if (rest group) (order-shadowed group stack-frame) group))
                 (nreverse (set-difference dead (mapcar #'local-symbol alive)))))))
 
-(defun local-value-text (value)
-  "VALUE of a variable or part, as text."
-  (printed value :length 20 :level 5 :limit 500 :message t))
-
 (defun local-name (local)
   "Name of LOCAL, marked when another one shadows it."
   (text (symbol-label (local-symbol local)) (if (local-shadowed local) " (shadowed)" "")))
@@ -175,9 +171,20 @@ variables that are not alive."
     (list "locals" (map 'simple-vector
                         (lambda (local)
                           (object "name" (local-name local)
-                                  "value" (local-value-text (local-value local))))
+                                  "value" (part-text (local-value local))))
                         alive)
           "unavailable" (and dead (map 'simple-vector #'symbol-label dead)))))
+
+(defun variable-at (frame name)
+  "Value of the variable NAME of FRAME."
+  (let ((local (and (stringp name)
+                    (find name (frame-locals frame) :key (lambda (local)
+                                                           (symbol-name (local-symbol local)))
+                                                    :test #'string-equal))))
+    (if local
+        (local-value local)
+        (fail "no-such-path" (text "There is no variable " (if (stringp name) name (printed name))
+                                   " in frame " (frame-number frame) ".")))))
 
 (define-operation "inspect-frame" (call request)
   "A frame with its variables, and the object at a path."
@@ -188,7 +195,11 @@ variables that are not alive."
     (list* "frame" (frame-number frame)
            "call" (call-text (frame-name-text frame) (frame-argument-texts frame))
            "source" (and source (one-line (printed (first source) :limit 300 :length 10 :level 6)))
-           "object" (and (vectorp path) (plusp (length path)) (object-at frame (coerce path 'list)))
+           "object" (and (vectorp path) (plusp (length path))
+                         (object-at-path (variable-at frame (aref path 0))
+                                         (string-upcase (aref path 0))
+                                         (rest (coerce path 'list))
+                                         (integer-member request "from" 0)))
            (locals-members frame))))
 
 (define-operation "frame-locals" (call request)
@@ -217,127 +228,6 @@ variables that are not alive."
                          (1+ (count-frame-pointers (stack-frame-pointer rest)
                                                    *form-frame-pointer*))
                          0)))))
-
-;;; --- objects by path ----------------------------------------------------------------------------
-
-(defun no-such-path (step object)
-  "Fail because OBJECT has no part STEP."
-  (fail "no-such-path" (text "There is no part " step " in " (printed object) ".")))
-
-(defun object-slots (object)
-  "List of (name . value) of OBJECT's slots; unbound ones are left out."
-  (loop for slot in (ignore-errors (sb-mop:class-slots (class-of object)))
-        for name = (sb-mop:slot-definition-name slot)
-        when (ignore-errors (slot-boundp object name))
-          collect (cons (symbol-name name) (slot-value object name))))
-
-(defun unbound-slot-p (object name)
-  "True when OBJECT has a slot NAME, bound or not."
-  (find name (ignore-errors (sb-mop:class-slots (class-of object)))
-        :key #'sb-mop:slot-definition-name :test #'string-equal))
-
-(defun list-cell (list index)
-  "The cons with the element INDEX of LIST, which may be dotted, or NIL."
-  (loop repeat index while (consp list) do (pop list))
-  (and (consp list) list))
-
-(defun part-at-index (object index)
-  "The element INDEX of a list or vector."
-  (let ((cell (and (consp object) (<= 0 index) (list-cell object index))))
-    (cond (cell (car cell))
-          ((and (vectorp object) (< -1 index (length object))) (aref object index))
-          (t (no-such-path (decimal index) object)))))
-
-(defun part-by-name (object name)
-  "The slot NAME of OBJECT, or what the accessor NAME returns for it."
-  (let ((slot (assoc name (object-slots object) :test #'string-equal))
-        (accessor (find-symbol (string-upcase name) (session-package))))
-    (cond (slot (cdr slot))
-          ((unbound-slot-p object name)
-           (fail "no-such-path" (text "The slot " (string-upcase name) " is unbound in "
-                                      (printed object) ".")))
-          ((and accessor (fboundp accessor)) (funcall accessor object))
-          (t (no-such-path name object)))))
-
-(defun table-entry (table form-text)
-  "Value in TABLE for the key that FORM-TEXT evaluates to."
-  (multiple-value-bind (value found) (gethash (eval (read-from-string form-text)) table)
-    (if found value (no-such-path form-text table))))
-
-(defun variable-at (frame name)
-  "Value of the variable NAME of FRAME."
-  (let ((local (and (stringp name)
-                    (find name (frame-locals frame) :key (lambda (local)
-                                                           (symbol-name (local-symbol local)))
-                                                    :test #'string-equal))))
-    (if local
-        (local-value local)
-        (fail "no-such-path" (text "There is no variable " (if (stringp name) name (printed name))
-                                   " in frame " (frame-number frame) ".")))))
-
-(defun object-at (frame path)
-  "Follow PATH, whose first step names a variable of FRAME."
-  (let* ((name (first path))
-         (object (variable-at frame name))
-         (labels (list (string-upcase name)))
-         (steps (rest path)))
-    (loop while steps
-          do (let ((step (pop steps)))
-               (setf object
-                     (cond ((integerp step)
-                            (push (decimal step) labels)
-                            (part-at-index object step))
-                           ((not (stringp step))
-                            (fail "no-such-path" "A step of a path is an integer or a string."))
-                           ((and (hash-table-p object) (string-equal step "key")
-                                 (stringp (first steps)))
-                            (push (first steps) labels)
-                            (table-entry object (pop steps)))
-                           (t (push (string-upcase step) labels)
-                              (part-by-name object step))))))
-    (object-description object (format nil "~{~A~^.~}" (nreverse labels)))))
-
-(defun list-parts (list)
-  "The first elements of LIST by index, and the end of a dotted one."
-  (loop for rest = list then (cdr rest)
-        for index from 0 to 50
-        while (consp rest)
-        collect (cons (decimal index) (car rest)) into parts
-        finally (return (if (or (null rest) (consp rest))
-                            parts
-                            (append parts (list (cons "CDR" rest)))))))
-
-(defun object-parts (object)
-  "List of (name . value), and how many more there are."
-  (let ((parts (typecase object
-                 (string '())
-                 (cons (list-parts object))
-                 (vector (loop for index from 0 below (min 51 (length object))
-                               collect (cons (decimal index) (aref object index))))
-                 (hash-table (loop for key being the hash-keys of object using (hash-value value)
-                                   repeat 51
-                                   collect (cons (printed key) value)))
-                 ((or standard-object structure-object condition) (object-slots object))))
-        (total (typecase object
-                 (cons (or (ignore-errors (list-length object)) 0))
-                 (string 0)
-                 (vector (length object))
-                 (hash-table (hash-table-count object)))))
-    (let* ((shown (subseq parts 0 (min 50 (length parts))))
-           (more (- (or total (length parts)) (length shown))))
-      (values shown (and (plusp more) more)))))
-
-(defun object-description (object path)
-  "JSON of OBJECT and its parts."
-  (multiple-value-bind (parts more) (object-parts object)
-    (object "path" path
-            "type" (printed (type-of object) :limit 200)
-            "value" (local-value-text object)
-            "parts" (map 'simple-vector
-                         (lambda (part)
-                           (object "name" (car part) "value" (local-value-text (cdr part))))
-                         parts)
-            "more" more)))
 
 ;;; --- evaluating in a frame ----------------------------------------------------------------------
 

@@ -13,7 +13,7 @@
 
 (defun agent-descriptor-p (fd)
   "True for a descriptor of the agent's own."
-  (<= +main-channel+ fd +spare-error+))
+  (<= +channel+ fd +spare-error+))
 
 (defun open-descriptors ()
   "Descriptors of this process above the standard ones and outside the agent's own."
@@ -142,7 +142,7 @@ image alone would resume with its buffers at a place the file is no longer at."
 
 (defun head-p ()
   "True in the process that is the session, and neither in a copy nor in a child of user code."
-  (and (= (agent-channel *agent*) +main-channel+) (= (process-id) (agent-registered-pid *agent*))))
+  (and (not (agent-copy-p *agent*)) (= (process-id) (agent-registered-pid *agent*))))
 
 (defun propagate-closing ()
   "Close in the parked clones what this process has closed since they were made."

@@ -2,6 +2,26 @@
 
 (in-package "CADRE-AGENT")
 
+;;; --- policy -------------------------------------------------------------------------------------
+
+(defvar *evaluation-qualities* '((debug 3) (sb-c:insert-step-conditions 0))
+  "What evaluated forms are compiled with in addition to the user's policy: full debug information,
+for complete backtraces and variables, without stepping code. Files are compiled, and loaded, as in
+plain SBCL. A DEBUG quality that the user declares wins.")
+
+(defglobal *evaluation-policy-works* t) ; result of a probe at build time
+
+(defun evaluation-policy (policy)
+  "The policy for a form that is evaluated where POLICY is in force."
+  (if (or (null *evaluation-qualities*) (debug-quality-given-p policy))
+      policy
+      (apply #'extended-policy policy *evaluation-qualities*)))
+
+(defun install-evaluation-policy ()
+  "Give evaluated forms their policy; once, when the core is built."
+  (when (probe-evaluation-policy)
+    (encapsulate-evaluation-compiler 'evaluation-policy)))
+
 ;;; --- one form -----------------------------------------------------------------------------------
 
 (defmacro with-form-frame-marked (&body body)
@@ -75,13 +95,16 @@
 
 ;;; --- the operation ------------------------------------------------------------------------------
 
+(defconstant +kept-characters+ 4000000) ; of values; the supervisor shows as many as it likes
+
 (defun value-members (call values)
   "Members of the result of CALL that show VALUES."
   (setf (call-phase call) "print")
-  (multiple-value-bind (texts omitted stopped) (printed-values values (call-max-output call))
+  (multiple-value-bind (texts omitted stopped) (printed-values values +kept-characters+)
     (list "values" texts
           "no_values" (and (null values) (plusp (call-forms call)) :true)
           "values_omitted" (and (plusp omitted) omitted)
+          "values_cut" (and (zerop omitted) (ignore-errors (cut-text values)))
           "values_stopped" (and stopped :true))))
 
 (defun evaluation-members (call)
@@ -128,11 +151,16 @@
 (defun evaluate-source (call request source)
   "Evaluate SOURCE for REQUEST: members of the evaluation result."
   (with-package-argument (request)
-    (let ((values (evaluate-forms call source)))
+    (let ((values (evaluate-forms call source))
+          (number (member-of request "evaluation")))
+      (when (integerp number) (keep-values number values))
       (append (value-members call values) (evaluation-members call)))))
 
 (define-operation "evaluate" (call request)
-  "Read and evaluate a text."
+  "Read and evaluate a text. With a command line the code is a script, and this is what it sees."
+  (let ((command-line (member-of request "command_line")))
+    (when (vectorp command-line)
+      (setf sb-ext:*posix-argv* (coerce command-line 'list))))
   (evaluate-source call request (make-source-text (required-string request "code"))))
 
 ;;; --- finalizers ---------------------------------------------------------------------------------

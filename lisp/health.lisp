@@ -3,6 +3,10 @@
 ;;;; User code can redefine what the agent and every later evaluation depend on. A short trial of
 ;;;; reading, printing and evaluating says whether the image is still usable; if not the
 ;;;; supervisor rolls it back.
+;;;;
+;;;; The agent's own functions are behind a package lock, which user code can open. Before each
+;;;; snapshot a request is performed on trial, through all that performs requests: a snapshot of an
+;;;; agent that cannot answer would fail every call from then on.
 
 (in-package "CADRE-AGENT")
 
@@ -46,3 +50,34 @@
                                    (with-output-to-string (stream) (prin1 '(1 :a "b") stream)))))
     (check-that "EVAL" (eql 3 (eval '(funcall #'+ 1 2))))
     nil))
+
+;;; --- the agent itself ---------------------------------------------------------------------------
+
+(defconstant +trial-number+ #xFFFFFFFF) ; of no message
+
+(defun answers-trial-p (messages)
+  "True when MESSAGES, lists of type, number and payload, are the answer to the request on trial."
+  (let ((payload (third (first messages))))
+    (and (= 1 (length messages))
+         (eql +result+ (first (first messages)))
+         (eql +trial-number+ (second (first messages)))
+         (true-p (member-of payload "ok"))
+         (eql 3 (member-of payload "trial")))))
+
+(declaim (notinline perform-request))
+(defun answering-p ()
+  "Perform a request on trial; true when the agent has answered it. Errors of other threads stay for
+the next real answer."
+  (let ((errors (agent-thread-errors *agent*))
+        (trial (list :trial)))
+    (setf (agent-thread-errors *agent*) '()
+          *trial* trial)
+    (unwind-protect
+         (handler-case
+             (without-interrupts        ; a timer of the user would run as part of it
+               (perform-request +trial-number+ (object "op" "trial")))
+           (serious-condition () nil))
+      (setf *trial* nil
+            *call* nil
+            (agent-thread-errors *agent*) (append (agent-thread-errors *agent*) errors)))
+    (ignore-errors (answers-trial-p (rest trial)))))

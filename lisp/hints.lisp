@@ -27,12 +27,14 @@
 
 (defun near-names (name candidates)
   "At most three of the strings CANDIDATES near NAME, nearest first, ties by name. A short name is
-near to nearly everything, so it must be closer."
-  (let* ((limit (if (< (length name) 4) 1 2))
+near to nearly everything, so it must be closer; stars and plus signs around a name are no reason
+to call it near."
+  (let* ((around (if (every (lambda (character) (find character "*+")) name) "" "*+"))
+         (limit (if (< (length name) 4) 1 2))
          (near (loop for candidate in candidates
                      for distance = (edit-distance name candidate limit)
                      when (and distance (plusp distance)
-                               (< distance (length candidate)))
+                               (< distance (length (string-trim around candidate))))
                        collect (cons distance candidate)))
          (sorted (sort (remove-duplicates near :key #'cdr :test #'string=)
                        (lambda (a b)
@@ -100,12 +102,58 @@ near to nearly everything, so it must be closer."
       (let* ((package-name (subseq token 0 colon))
              (name (string-left-trim ":" (subseq token colon)))
              (package (find-package package-name)))
-        (cond ((null package) (package-hint package-name))
+        (cond ((member package-name '("QL" "QUICKLISP") :test #'string=)
+               "Quicklisp is not loaded; load-system loads what ASDF finds")
+              ((null package) (package-hint package-name))
               ((eq :internal (nth-value 1 (find-symbol name package)))
                (text name " exists in " package-name " but is not external; use "
                      package-name "::" name))
               (t (did-you-mean (near-names (coerce name 'simple-string)
                                            (external-names package)))))))))
+
+(defun input-hint (condition)
+  "Hint for code that reads where there is nothing to read: what it asked."
+  (when (member (underlying-stream (stream-error-stream condition))
+                (list *captured-input* *silent-terminal* *terminal*))
+    (let ((question (last-question)))
+      (text "there is no standard input to read"
+            (if question (text "; the question was: " (one-line question)) "")
+            "; evaluate-lisp takes `input`, the text to read, or `interactive` to ask"))))
+
+(defun accessible-p (path mode)
+  "True when the owner and mode of the file allow MODE (4 read, 2 write, 0 only that it exists). The
+sandbox has no say in that."
+  (with-alien ((name c-string path))
+    (zerop (c-call "access" int (c-string name) (int mode)))))
+
+(defun readable-p (path)
+  "True when the file can be opened."
+  (let ((fd (open-to-read path #x800))) ; O_NONBLOCK: it may be a pipe
+    (unless (minusp fd) (c-call "close" int (int fd)) t)))
+
+(defun refused-access (path)
+  "What the sandbox refuses to do with PATH that the user may: :READ, :WRITE or NIL."
+  (let ((directory (subseq path 0 (max 1 (or (position #\/ path :from-end t) 0)))))
+    (cond ((and (accessible-p path 4) (not (readable-p path))) :read)
+          ((accessible-p path 2) :write)
+          ((and (not (accessible-p path 0)) (accessible-p directory 2)) :write))))
+
+(defun sandbox-hint (condition)
+  "For a file that the sandbox refused."
+  (let* ((mode (sb-posix:getenv "CADRE_SANDBOX"))
+         (path (native-namestring (merge-pathnames (file-error-pathname condition))))
+         (message (princ-to-string condition))
+         (refused (and mode (search "Permission denied" message) (refused-access path))))
+    (cond ((or (null mode) (string= mode "off")) nil)
+          ((search "Read-only file system" message)
+           (text "the sandbox (" mode ") keeps " path " from being changed, because it decides what"
+                 " other programs do here; --sandbox off allows it"))
+          (refused
+           (text "the sandbox (" mode ") does not let this session "
+                 (if (eq refused :read) "read " "write ") path "; the option "
+                 (if (eq refused :read) "--allow-read " "--allow-write ")
+                 (subseq path 0 (max 1 (or (position #\/ path :from-end t) 0)))
+                 " allows it")))))
 
 (defun condition-hint (condition)
   "A sentence that helps, or NIL."
@@ -120,7 +168,9 @@ near to nearly everything, so it must be closer."
         (reader-error
          (and (typep condition 'package-error) *call* (call-source *call*)
               (prefixed-symbol-hint (call-source *call*))))
+        (end-of-file (input-hint condition))
         (package-error (package-hint (package-error-package condition)))
+        (file-error (sandbox-hint condition))
         (sb-pcl:class-not-found-error
          (undefined-name-hint (cell-error-name condition)
                               (lambda (symbol) (find-class symbol nil))))

@@ -131,45 +131,72 @@
   (let ((class (find-class symbol nil)))
     (and (not (typep class 'sb-mop:forward-referenced-class)) class)))
 
-(defun definition-entries (symbols)
-  "Functions, variables, macros and classes among SYMBOLS, as four lists of objects."
-  (let ((functions '()) (variables '()) (macros '()) (classes '()))
-    (dolist (symbol symbols)
-      (let ((name (symbol-name symbol)))
-        (cond ((special-operator-p symbol))
-              ((macro-function symbol)
-               (push (object "name" name "lambda_list" (lambda-list-text symbol)) macros))
-              ((fboundp symbol)
-               (push (object "name" name "lambda_list" (lambda-list-text (fdefinition symbol)))
-                     functions)))
-        (when (fboundp `(setf ,symbol))
-          (push (object "name" (text "(SETF " name ")")
-                        "lambda_list" (lambda-list-text (fdefinition `(setf ,symbol))))
-                functions))
-        (when (boundp symbol)
-          (push (object "name" name
-                        "value" (one-line (printed (symbol-value symbol)
-                                                   :length 10 :level 3 :limit 200)))
-                variables))
-        (when (defined-class symbol) (push name classes))))
-    (flet ((sorted (list key) (coerce (sort list #'string< :key key) 'simple-vector)))
-      (flet ((name-of (entry) (member-of entry "name")))
-        (values (sorted functions #'name-of) (sorted variables #'name-of)
-                (sorted macros #'name-of) (sorted classes #'identity))))))
+;;; A definition is a list of its section, the symbol it is found by, and its name, which is the
+;;; symbol or a list (SETF symbol). What a page shows is described only when the page is known: a
+;;; session that has loaded libraries has thousands.
+
+(defun symbol-definitions (symbol)
+  "The definitions of SYMBOL."
+  (let ((setf-name `(setf ,symbol)))
+    (append (cond ((special-operator-p symbol) '())
+                  ((macro-function symbol) `(("macros" ,symbol ,symbol)))
+                  ((fboundp symbol) `(("functions" ,symbol ,symbol))))
+            (and (fboundp setf-name) `(("functions" ,symbol ,setf-name)))
+            (and (boundp symbol) `(("variables" ,symbol ,symbol)))
+            (and (defined-class symbol) `(("classes" ,symbol ,symbol))))))
+
+(defun definition-json (definition package)
+  "JSON of DEFINITION. Its name has a prefix when it is not of PACKAGE."
+  (destructuring-bind (section symbol name) definition
+    (let* ((own (if (eq (symbol-package symbol) package) (symbol-name symbol) (full-name symbol)))
+           (shown (if (consp name) (text "(SETF " own ")") own)))
+      (cond ((string= section "classes") shown)
+            ((string= section "variables")
+             (object "name" shown
+                     "value" (one-line (printed (symbol-value symbol)
+                                                :length 10 :level 3 :limit 200))))
+            (t (object "name" shown
+                       "lambda_list" (lambda-list-text (if (string= section "macros")
+                                                           symbol
+                                                           (fdefinition name)))))))))
+
+(defun session-packages ()
+  "The packages with definitions of the session: its own, COMMON-LISP-USER, those it made."
+  (remove-duplicates (list* (session-package) (find-package "COMMON-LISP-USER")
+                            (mapcar #'find-package (sort (user-packages) #'string<)))
+                     :from-end t))
+
+(defun listed-definitions (packages type)
+  "Definitions of PACKAGES of the TYPE asked for: by section, package and name."
+  (let ((all (loop for package in packages
+                   append (mapcan #'symbol-definitions (user-symbols package)))))
+    (loop for section in '("functions" "variables" "macros" "classes")
+          when (member type (list "all" section) :test #'equal)
+            append (remove section all :key #'first :test-not #'string=))))
 
 (define-operation "list-definitions" (call request)
-  "What the user has defined in a package."
+  "What the user has defined, in one package or in all that are his."
   (setf (call-phase call) "inspect")
-  (let ((type (member-of request "type" "all")))
-    (flet ((asked (name value) (and (member type (list "all" name) :test #'equal) value)))
-      (multiple-value-bind (functions variables macros classes)
-          (definition-entries (user-symbols (package-argument request)))
-        (list "functions" (asked "functions" functions)
-              "variables" (asked "variables" variables)
-              "macros" (asked "macros" macros)
-              "classes" (asked "classes" classes)
-              "packages" (asked "all" (sorted-texts (user-packages)))
-              "systems" (asked "all" (sorted-texts (loaded-systems))))))))
+  (let* ((type (member-of request "type" "all"))
+         (package (package-argument request))
+         (all (listed-definitions (if (member-of request "package")
+                                      (list package)
+                                      (session-packages))
+                                  type))
+         (pages (max 1 (ceiling (length all) +listed-limit+)))
+         (page (max 1 (min pages (integer-member request "page" 1))))
+         (shown (first-of (nthcdr (* (1- page) +listed-limit+) all)))
+         (more (and (equal type "all") (= page 1))))
+    (flet ((listed (section)
+             (map 'simple-vector (lambda (definition) (definition-json definition package))
+                  (remove section shown :key #'first :test-not #'string=))))
+      (list* "page" page "pages" pages "total" (length all)
+             "packages" (and more (first-of (sorted-texts (user-packages))))
+             "systems" (and more (first-of (sorted-texts (loaded-systems))))
+             (loop for section in '("functions" "variables" "macros" "classes")
+                   collect section
+                   collect (and (member type (list "all" section) :test #'equal)
+                                (listed section)))))))
 
 ;;; --- symbols ------------------------------------------------------------------------------------
 
@@ -199,21 +226,6 @@
           ((string= kind "SYMBOL") nil)
           (t (text-of 'function)))))
 
-(define-operation "describe-symbol" (call request)
-  "All about a symbol."
-  (setf (call-phase call) "inspect")
-  (let* ((symbol (symbol-argument request (required-string request "name")))
-         (kind (symbol-kind symbol))
-         (function (and (fboundp symbol) (or (macro-function symbol) (fdefinition symbol)))))
-    (list "found" :true
-          "symbol" (full-name symbol)
-          "kind" kind
-          "arglist" (and function (lambda-list-text (if (macro-function symbol) symbol function)))
-          "value" (and (boundp symbol)
-                       (one-line (printed (symbol-value symbol) :length 20 :level 3 :limit 500)))
-          "documentation" (symbol-documentation symbol kind)
-          "source" (source-text-of (or function (find-class symbol nil))))))
-
 (defun kind-matches-p (symbol type)
   "True when SYMBOL is of the TYPE asked for."
   (or (null type)
@@ -226,18 +238,38 @@
              (and (fboundp symbol) (not (macro-function symbol))
                   (typep (fdefinition symbol) 'generic-function))))))
 
+(defun search-rank (symbol)
+  "Where SYMBOL comes among those found: what the session has defined, what packages export, the
+rest."
+  (let ((package (symbol-package symbol)))
+    (cond ((and (symbol-defined-p symbol)
+                (not (gethash symbol *fresh-symbols*))
+                (or (eq package (find-package "COMMON-LISP-USER"))
+                    (not (library-package-p (package-name package)))))
+           0)
+          ((eq :external (nth-value 1 (find-symbol (symbol-name symbol) package))) 1)
+          (t 2))))
+
 (defun matching-symbols (pattern package type)
-  "Symbols whose name contains PATTERN: all of PACKAGE, or the external ones of all packages."
-  (let ((found '()))
+  "Symbols whose name contains PATTERN, of PACKAGE or of all packages, in order of their ranks and
+names. What is internal to the agent is nobody's."
+  (let ((found (make-hash-table :test 'eq)) (agent (find-package "CADRE-AGENT")))
     (flet ((consider (symbol)
-             (when (and (search pattern (symbol-name symbol) :test #'char-equal)
+             (when (and (symbol-package symbol)
+                        (search pattern (symbol-name symbol) :test #'char-equal)
                         (kind-matches-p symbol type))
-               (push symbol found))))
+               (setf (gethash symbol found) t))))
       (if package
           (do-symbols (symbol package) (consider symbol))
-          (dolist (each (list-all-packages))
-            (do-external-symbols (symbol each) (consider symbol)))))
-    (sort (remove-duplicates found) #'string< :key #'full-name)))
+          (dolist (each (remove agent (list-all-packages)))
+            (do-symbols (symbol each)
+              (when (eq (symbol-package symbol) each) (consider symbol))))))
+    (let ((ranked (loop for symbol being the hash-keys of found
+                        collect (list (search-rank symbol) (full-name symbol) symbol))))
+      (mapcar #'third (sort ranked (lambda (a b)
+                                     (or (< (first a) (first b))
+                                         (and (= (first a) (first b))
+                                              (string< (second a) (second b))))))))))
 
 (define-operation "apropos" (call request)
   "Symbols whose names contain a text."
@@ -251,39 +283,35 @@
                                                   "kind" (symbol-kind symbol)))
                          (first-of symbols)))))
 
-(defun user-members (call request member &rest questions)
-  "Who uses the symbol of REQUEST by the QUESTIONS, cross-reference functions of sb-introspect."
+(defun user-objects (symbol &rest questions)
+  "Who uses SYMBOL by the QUESTIONS, cross-reference functions of sb-introspect: objects in order of
+their names, at most as many as an answer lists; and how many there are."
+  (let* ((users (remove-duplicates
+                 (loop for question in questions append (mapcar #'car (funcall question symbol)))
+                 :test #'equal))
+         (total (length users)))
+    (flet ((user-object (user)
+             (object "name" (function-name-text user)
+                     "source" (ignore-errors (source-text-of (fdefinition user))))))
+      (values (map 'simple-vector #'user-object
+                   (first-of (sort users #'string< :key #'function-name-text)))
+              total))))
+
+(define-operation "find-references" (call request)
+  "Functions that call a function or use a macro; functions that use a variable."
   (setf (call-phase call) "inspect")
-  (let* ((symbol (symbol-argument request (required-string request "name")))
-         (users (loop for question in questions append (funcall question symbol)))
-         (names (sorted-texts (mapcar (lambda (user) (function-name-text (car user))) users))))
-    (list "found" :true
-          "symbol" (full-name symbol)
-          "total" (length names)
-          member (first-of names))))
-
-(define-operation "who-calls" (call request)
-  "Functions that call a function or use a macro."
-  (user-members call request "callers"
-                #'sb-introspect:who-calls #'sb-introspect:who-macroexpands))
-
-(define-operation "who-references" (call request)
-  "Functions that use a variable."
-  (user-members call request "references"
-                #'sb-introspect:who-references #'sb-introspect:who-binds #'sb-introspect:who-sets))
+  (let ((symbol (symbol-argument request (required-string request "name"))))
+    (multiple-value-bind (callers callers-total)
+        (user-objects symbol #'sb-introspect:who-calls #'sb-introspect:who-macroexpands)
+      (multiple-value-bind (references references-total)
+          (user-objects symbol #'sb-introspect:who-references #'sb-introspect:who-binds
+                        #'sb-introspect:who-sets)
+        (list "found" :true
+              "symbol" (full-name symbol)
+              "callers" callers "callers_total" callers-total
+              "references" references "references_total" references-total)))))
 
 ;;; --- classes ------------------------------------------------------------------------------------
-
-(defun class-argument (request)
-  "The class REQUEST names; ends the call when there is none."
-  (multiple-value-bind (prefix name) (split-name (required-string request "class"))
-    (let* ((package (package-argument request prefix))
-           (symbol (find-symbol name package))
-           (class (and symbol (find-class symbol nil))))
-      (cond (class class)
-            ((and symbol (string/= (symbol-kind symbol) "SYMBOL"))
-             (not-found name " is not a class (it is a " (symbol-kind symbol) ")"))
-            (t (not-found "Class " name " not found in package " (package-name package)))))))
 
 (defun class-label (class)
   "Name of CLASS as text."
@@ -328,30 +356,22 @@
       (sb-mop:class-precedence-list class)
       (ignore-errors (sb-mop:compute-class-precedence-list class))))
 
-(defun all-slot-names (class)
-  "Names of the slots of CLASS, inherited ones too."
+(defun inherited-slot-names (class)
+  "Names of the slots that CLASS has from its superclasses."
   (sorted-texts
-   (loop for each in (or (class-precedence class) (list class))
+   (loop for each in (remove class (class-precedence class))
          append (mapcar (lambda (slot) (symbol-name (sb-mop:slot-definition-name slot)))
                         (sb-mop:class-direct-slots each)))))
 
-(define-operation "class-info" (call request)
-  "All about a class."
-  (setf (call-phase call) "inspect")
-  (let* ((class (class-argument request))
-         (home (symbol-package (class-name class))))
-    (list "found" :true
-          "class" (symbol-name (class-name class))
-          "metaclass" (class-label (class-of class))
-          "package" (if home (package-name home) "")
+(defun class-object (class)
+  "JSON of CLASS."
+  (object "metaclass" (class-label (class-of class))
           "direct_superclasses" (class-labels (sb-mop:class-direct-superclasses class))
           "direct_subclasses" (class-labels (sb-mop:class-direct-subclasses class))
           "precedence" (class-labels (class-precedence class))
           "finalized" (json-boolean (sb-mop:class-finalized-p class))
           "direct_slots" (map 'simple-vector #'slot-object (sb-mop:class-direct-slots class))
-          "slots" (all-slot-names class)
-          "documentation" (let ((text (ignore-errors (documentation class t))))
-                            (and (stringp text) text)))))
+          "inherited_slots" (inherited-slot-names class)))
 
 (defun specializer-label (specializer)
   "SPECIALIZER of a method as text."
@@ -369,7 +389,8 @@
     (object "generic_function" name
             "qualifiers" (coerce qualifiers 'simple-vector)
             "specializers" (coerce specializers 'simple-vector)
-            "text" (format nil "~A~{ ~A~} (~{~A~^, ~})" name qualifiers specializers))))
+            "text" (format nil "~A~{ ~A~} (~{~A~^, ~})" name qualifiers specializers)
+            "source" (source-text-of method))))
 
 (defun slot-accessor-method-p (method)
   "True for a method that SBCL makes by itself, for slot names that some code uses. It has no name
@@ -377,21 +398,47 @@ to call it by."
   (let ((function (sb-mop:method-generic-function method)))
     (and function (slot-accessor-name-p (sb-mop:generic-function-name function)))))
 
-(define-operation "find-methods" (call request)
-  "Methods that specialize on a class."
+(defun class-methods (class inherited)
+  "Methods that specialize on CLASS, or with INHERITED on a superclass."
+  (remove-if #'slot-accessor-method-p
+             (remove-duplicates
+              (loop for each in (if inherited
+                                    (remove (find-class t) (class-precedence class))
+                                    (list class))
+                    append (sb-mop:specializer-direct-methods each)))))
+
+(defun sorted-method-objects (methods)
+  "METHODS as JSON, at most as many as an answer lists, in order of their texts."
+  (first-of (sort (map 'simple-vector #'method-object methods) #'string<
+                  :key (lambda (method) (member-of method "text")))))
+
+;;; --- all about a symbol -------------------------------------------------------------------------
+
+(defun methods-of (symbol function inherited)
+  "Methods of the generic function SYMBOL names, and those on the class it names."
+  (let ((class (defined-class symbol)))
+    (append (and (typep function 'generic-function) (sb-mop:generic-function-methods function))
+            (and class (class-methods class inherited)))))
+
+(define-operation "describe-symbol" (call request)
+  "All about a symbol: as a function, a variable and a class."
   (setf (call-phase call) "inspect")
-  (let* ((class (class-argument request))
-         (classes (if (true-p (member-of request "include_inherited"))
-                      (remove (find-class t) (class-precedence class))
-                      (list class)))
-         (methods (remove-if #'slot-accessor-method-p
-                             (remove-duplicates
-                              (loop for each in classes
-                                    append (sb-mop:specializer-direct-methods each))))))
+  (let* ((symbol (symbol-argument request (required-string request "name")))
+         (kind (symbol-kind symbol))
+         (function (and (fboundp symbol) (or (macro-function symbol) (fdefinition symbol))))
+         (class (find-class symbol nil))
+         (methods (methods-of symbol function (true-p (member-of request "inherited")))))
     (list "found" :true
-          "class" (class-label class)
-          "methods" (sort (map 'simple-vector #'method-object methods) #'string<
-                          :key (lambda (method) (member-of method "text"))))))
+          "symbol" (full-name symbol)
+          "kind" kind
+          "arglist" (and function (lambda-list-text (if (macro-function symbol) symbol function)))
+          "value" (and (boundp symbol)
+                       (one-line (printed (symbol-value symbol) :length 20 :level 3 :limit 500)))
+          "documentation" (symbol-documentation symbol kind)
+          "source" (source-text-of (or function class))
+          "class" (and class (class-object class))
+          "methods" (and methods (sorted-method-objects methods))
+          "methods_total" (and methods (length methods)))))
 
 ;;; --- memory, completion -------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 (in-package "CADRE-AGENT")
 
-(defconstant +protocol-version+ 1)
+(defconstant +protocol-version+ 2)
 
 ;;; --- snapshots ----------------------------------------------------------------------------------
 
@@ -22,15 +22,26 @@ which could keep all of it."
     (setf *after-gc-hooks* hooks)))
 
 (defun take-snapshot (message request)
+  "Leave a snapshot as REQUEST says, in answer to MESSAGE. An agent that cannot answer requests any
+more leaves none, and says so."
+  (if (answering-p)
+      (leave-snapshot message request)
+      (send-message +snap-failed+ message
+                    (object "number" (integer-member request "number" 0)
+                            "broken" :true
+                            "reason" "the agent does not answer requests"))))
+
+(defun leave-snapshot (message request)
   "Leave a snapshot of this process behind, report it as the answer to MESSAGE, and warm up."
-  (c-call "usleep" int (unsigned-int (integer-member request "after_us" 0)))
   (let* ((number (integer-member request "number" 0))
          (start (monotonic-microseconds))
          (collected (progn (collect-garbage) (monotonic-microseconds))))
     (repair-descriptors)
     (run-system-finalizers)
+    (release-stack-pages)
     (setf (agent-idle-offsets *agent*) (record-offsets))
-    (multiple-value-bind (pid reason) (freeze "snapshot" number)
+    (multiple-value-bind (pid reason)
+        (freeze "snapshot" number (or (received-descriptor 0) (request-channel)))
       (cond ((eq pid :woken))
             (pid
              (send-message +snapped+ message
@@ -44,26 +55,17 @@ which could keep all of it."
              (send-message +snap-failed+ message (object "number" number "reason" reason)))))))
 
 (defun become-head ()
-  "A copy is adopted: the old head is gone, from now on this process reads MAIN."
-  (setf (agent-channel *agent*) +main-channel+)
-  (drain-channel)
+  "A copy is adopted: the old head is gone, and this process is the session from now on."
+  (setf (agent-copy-p *agent*) nil)
   (release-frozen-files)
   (send-message +adopted+ 0 (object "pid" (agent-registered-pid *agent*) "state" (session-state))))
 
 ;;; --- the loop -----------------------------------------------------------------------------------
 
-(defun next-message ()
-  "Wait for a message. Timers of the user may run in this thread while it waits."
-  (multiple-value-bind (type number request) (receive-message)
-    (loop while (eql type +prewake+)
-          do (spin-for-request)
-             (setf (values type number request) (receive-message)))
-    (values type number request)))
-
 (defun message-loop ()
-  "Serve the supervisor's messages."
+  "Serve the supervisor's messages. Timers of the user may run in this thread while it waits."
   (loop
-    (multiple-value-bind (type number request) (next-message)
+    (multiple-value-bind (type number request) (receive-message)
       (case type
         (#.+request+ (perform-request number request))
         (#.+snap+ (take-snapshot number request))
@@ -102,49 +104,63 @@ which could keep all of it."
     (sb-unix:unix-write 2 octets 0 (length octets))
     (exit-now +exit-start-failed+)))
 
-(defglobal *contrib-home* nil)          ; SBCL_HOME of the SBCL that built the core
+;;; Directory of the contributed modules of the SBCL that built the core.
+(defglobal *contrib-home* nil)
+
+(defun modules-beside-runtime ()
+  "The directory of the runtime, if contributed modules are in it: the SBCL that Cadre brings."
+  (let ((home (make-pathname :name nil :type nil :version nil
+                             :defaults sb-ext:*runtime-pathname*)))
+    (and (probe-file (merge-pathnames "contrib/" home)) home)))
 
 (defun set-home ()
-  "REQUIRE finds SBCL's modules by SBCL_HOME; a core elsewhere would not find them."
-  (unless (sb-posix:getenv "SBCL_HOME")
-    (when *contrib-home* (sb-posix:setenv "SBCL_HOME" *contrib-home* 1))))
+  "Let REQUIRE find the modules that belong to this core. The environment stays as it is: SBCL_HOME
+of the user may be that of another SBCL, and what the user's code starts must not get ours."
+  (set-module-home (or (modules-beside-runtime) (directory-pathname *contrib-home*))))
+
+(defun restore-asdf ()
+  "ASDF was loaded when the core was built: let it look at the environment of this process, as it
+does when it is loaded."
+  (ignore-errors (asdf:clear-configuration))
+  (ignore-errors (uiop:call-image-restore-hook)))
 
 (defun set-user-policy ()
-  "Full debug information without stepping code: complete backtraces and variables at about the
-speed of the default. At start and not in the core, because LOAD binds the policy while the core
-is built. PROCLAIM and not RESTRICT-COMPILER-POLICY: the user's declarations win."
-  (proclaim '(optimize (speed 1) (safety 1) (debug 3)))
-  (ignore-errors (proclaim '(optimize (sb-c:insert-step-conditions 0)))))
+  "At start and not in the core, because LOAD binds the policy while the core is built. Where the
+policy of evaluations cannot be told from that of files (a probe), all code has it."
+  (if *evaluation-policy-works*
+      (unmark-debug-quality)
+      (proclaim `(optimize ,@*evaluation-qualities*))))
+
+(defun save-again ()
+  "With the arguments --save-core PATH: save the core for the heap size of this process, and end."
+  (let ((path (second (member "--save-core" sb-ext:*posix-argv* :test #'string=))))
+    (when path (save-core (sb-ext:parse-native-namestring path)))))
 
 (defun main ()
   "Entry of the saved core."
+  (save-again)
   (setf (agent-main-thread *agent*) sb-thread:*current-thread*
-        (agent-supervisor-pid *agent*) (parent-process-id)
-        (agent-channel *agent*) +main-channel+)
+        (agent-supervisor-pid *agent*) (parent-process-id))
   (block-wake-signal)
   (name-process "cadre-lisp")
   (die-with-parent)
   (register-process)
-  (unless (register-channels) (start-failed "descriptors 240 and 241 are not open"))
+  (unless (register-channel) (start-failed "descriptor 240 is not open"))
+  (close-on-exec +channel+)
+  (close-on-exec +reserve+)
   (register-descriptors)
   (find-tid-address-offset)
   (use-huge-pages)
   (remap-clean-core-pages)
-  (limit-thread-stacks)
+  (limit-first-address-space)
   (set-home)
   (set-user-policy)
   (install-stop-handlers)
   (install-streams)
+  (restore-asdf)
   (send-message +hello+ 0 (hello))
   (unwind-protect (message-loop)
     (announce-exit)))                    ; the loop ends only when something ends the process
-
-(defconstant +thread-stack-bytes+ (* 8 1024 1024))
-
-(defun limit-thread-stacks ()
-  "The size on the command line is for the main thread, which runs the evaluations; a thread of
-the user with as much would take the address space of the whole session."
-  (set-thread-stack-size +thread-stack-bytes+))
 
 (defun hello ()
   "Payload of the first message."

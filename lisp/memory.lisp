@@ -60,6 +60,62 @@ which the parked process would otherwise keep once the head writes to them."
   (map-page-runs #'free-page-p
                  (lambda (address size) (advise address size +advice-dont-need+))))
 
+;;; --- control stack ------------------------------------------------------------------------------
+
+(defconstant +kept-stack-bytes+ (* 256 1024)) ; the next call needs them again
+
+(defun release-stack-pages ()
+  "Give the part of this thread's control stack that is not in use back to the kernel: after a deep
+recursion every snapshot would keep it."
+  (let* ((start (thread-stack-bounds (thread-structure sb-thread:*current-thread*)))
+         (end (logandc2 (- (sap-int (sb-kernel:current-sp)) +kept-stack-bytes+) (1- +page-size+))))
+    (when (> end start) (advise start (- end start) +advice-dont-need+))))
+
+;;; --- address space ------------------------------------------------------------------------------
+
+;;; A limit of the address space is what bounds foreign allocation. It grows with the threads, of
+;;; which each reserves its stacks, and programs that the session starts do not have it.
+
+(defconstant +foreign-bytes+ (* 2048 1024 1024))
+(defconstant +thread-stack-bytes+ (* 8 1024 1024))
+(defconstant +thread-bytes+ (+ +thread-stack-bytes+ (* 6 1024 1024)))
+(defconstant +spare-threads+ 16)        ; between counting and starting, others may start too
+(defconstant +no-limit+ (1- (expt 2 64)))
+
+(defglobal *fixed-address-space* 0)     ; bytes of heap, main control stack, core and libraries
+
+(defun limit-address-space ()
+  "Set the limit for the threads there are now, and some more."
+  (set-soft-address-space
+   (+ *fixed-address-space* +foreign-bytes+
+      (* +thread-bytes+ (+ +spare-threads+ (length (sb-thread:list-all-threads)))))))
+
+(defun mapped-bytes ()
+  "How much address space this process has now."
+  (with-open-file (stream "/proc/self/statm")
+    (* +page-size+ (read stream))))
+
+(defun limit-first-address-space ()
+  "Set the limit at the start of the worker. The size of stacks on the command line is for the main
+thread, which runs the evaluations; threads of the user get less."
+  (setf *fixed-address-space* (mapped-bytes))
+  (set-thread-stack-size +thread-stack-bytes+)
+  (limit-address-space))
+
+(defun install-address-space-limits ()
+  "Let the limit follow the threads, and lift it for programs; once, when the core is built."
+  (sb-int:encapsulate 'sb-thread:make-thread 'cadre
+                      (lambda (original &rest arguments)
+                        (limit-address-space)
+                        (apply original arguments)))
+  (sb-int:encapsulate 'sb-ext:run-program 'cadre
+                      (lambda (original &rest arguments)
+                        (set-soft-address-space +no-limit+)
+                        (unwind-protect (apply original arguments)
+                          (limit-address-space)))))
+
+;;; --- pages that the next call needs -------------------------------------------------------------
+
 (defun populate-unfilled-pages (size)
   "Make SIZE bytes of the pages that are allocated from next writable at once: the next call would
 take a fault for each."

@@ -44,8 +44,9 @@
     (make-call :operation (if (stringp operation) operation "")
                :number number
                :timeout (integer-member limits "timeout" 30)
-               :max-output (max 1 (integer-member limits "max_output" 100000))
+               :max-output (max 1 (integer-member limits "max_output" 20000))
                :max-memory (integer-member limits "max_memory" 1024)
+               :interactive (true-p (member-of request "interactive"))
                :raise-timeout (member-of limits "raise_timeout" "configure-limits")
                :raise-memory (member-of limits "raise_memory" "configure-limits"))))
 
@@ -64,3 +65,8 @@
                     (if function
                         (call-with-abort call (lambda () (funcall function call request)))
                         (fail "protocol" "The request names no known operation."))))))
+
+(define-operation "trial" (call request)
+  "What the agent asks itself before a snapshot (health.lisp). Nobody wants a trace of it."
+  (let ((*trace-output* *silence*))
+    (list "trial" (eval '(+ 1 2)))))

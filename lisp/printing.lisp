@@ -170,6 +170,50 @@ OBJECT is a list or an array and the rest can be shown, or else that of OBJECT."
         (print-guarded object #'print-it message))
     (if (> total limit) (text (subseq text 0 (max 0 (- limit 3))) "...") text)))
 
+;;; Values are shown by the user's own print variables. *PRINT-LENGTH* and *PRINT-LEVEL* are not set
+;;; by default, and answers have defaults of their own.
+
+(defun value-length ()
+  "How many elements of a list or array of a value are shown, or NIL."
+  (let ((length (or *print-length* cadre:*value-length*)))
+    (and (typep length 'unsigned-byte) length)))
+
+(defun value-level ()
+  "How many levels of a value are shown, or NIL."
+  (let ((level (or *print-level* cadre:*value-level*)))
+    (and (typep level 'unsigned-byte) level)))
+
+(defconstant +cut-search-limit+ 20000)  ; parts of a value that are searched for something cut
+
+(defun element-count (object)
+  "How many elements OBJECT, a list or vector, has; NIL for anything else."
+  (typecase object
+    (cons (ignore-errors (list-length object)))
+    (string nil)
+    (vector (length object))))
+
+(defun inner-cut-p (object length level budget &optional around)
+  "True when LENGTH or LEVEL, each may be NIL, cuts a part of OBJECT. BUDGET is a list of the number
+of parts that may still be looked at. One of those AROUND it is printed as a reference."
+  (let ((count (element-count object)))
+    (and count
+         (plusp (decf (first budget)))
+         (not (member object around :test #'eq))
+         (or (and level (zerop level))
+             (and length (> count length))
+             (let ((around (cons object around)) (level (and level (1- level))))
+               (some (lambda (part) (inner-cut-p part length level budget around)) object))))))
+
+(defun cut-text (values)
+  "What the print limits have left out of VALUES, as the beginning of a sentence, or NIL."
+  (let ((length (value-length)) (level (value-level)))
+    (loop for value in values
+          for count = (element-count value)
+          do (cond ((and count length (> count length))
+                    (return (text (- count length) " of " count " elements not shown")))
+                   ((inner-cut-p value length level (list +cut-search-limit+))
+                    (return "parts not shown"))))))
+
 (defun printed-values (values limit)
   "Texts of VALUES on LIMIT characters in all, characters left out, whether a printer had to be
 stopped. Counting goes on beyond the limit so that the number of missing characters is exact."
@@ -179,7 +223,8 @@ stopped. Counting goes on beyond the limit so that the number of missing charact
           do (setf (call-value-number *call*) number)
              (multiple-value-bind (text total over)
                  (flet ((print-it ()
-                          (with-print-limits (:length 100 :level 10 :pretty t)
+                          (with-print-limits (:length (value-length) :level (value-level)
+                                              :pretty *print-pretty*)
                             (with-bounded-text (stream room (+ room limit 16000000))
                               (prin1 value stream)))))
                    (declare (dynamic-extent #'print-it))

@@ -104,7 +104,7 @@ one that is cloned is a child too."
   "Can the queue of the finalizers be read, and be run without the finalizer thread?"
   (setf *finalizers-work*
         (add-probe "finalizers" (passes-in-child-p #'finalizers-run-p)
-                   "finalizers run between calls"
+                   "finalizers run after collections and between calls"
                    "finalizers do not run")))
 
 (defun probe-frames ()
@@ -116,15 +116,26 @@ one that is cloned is a child too."
              "frames have arguments and variables"
              "frames have names only"))
 
-(defun probe-policy ()
-  "Is there a policy without stepping code?"
-  (add-probe "step-conditions"
-             (ignore-errors
-              (compile nil '(lambda ()
-                             (declare (optimize (debug 3) (sb-c:insert-step-conditions 0)))
-                             1)))
-             "debug 3 without stepping code"
-             "plain debug 3; loops are slower"))
+(defun evaluations-have-policy-p ()
+  "True when EVAL compiles with full debug information, COMPILE without, and the user's word wins."
+  (unmark-debug-quality)
+  (encapsulate-evaluation-compiler 'evaluation-policy)
+  (let ((quality '(let () ; EVAL compiles a LET
+                   (macrolet ((quality (&environment environment) (debug-quality environment)))
+                     (quality)))))
+    (and (= 3 (eval quality))
+         (= 3 (eval `(locally (declare (optimize speed)) ,quality)))
+         (= 1 (funcall (compile nil `(lambda () ,quality))))
+         (= 2 (eval `(locally (declare (optimize (debug 2))) ,quality)))
+         (progn (proclaim '(optimize (debug 1)))
+                (= 1 (eval quality))))))
+
+(defun probe-evaluation-policy ()
+  "Can evaluated forms have a policy of their own?"
+  (setf *evaluation-policy-works*
+        (add-probe "evaluation-policy" (passes-in-child-p #'evaluations-have-policy-p)
+                   "evaluated forms have debug 3, files the user's policy"
+                   "debug 3 for all code, files included")))
 
 (defun probe-file-compiler ()
   "Of two forms the second must know the macro that the first defines."
@@ -149,8 +160,7 @@ one that is cloned is a child too."
   (probe-decommit)
   (probe-thread-recipe)
   (probe-finalizers)
-  (probe-frames)
-  (probe-policy))
+  (probe-frames))
 
 (defun probe-objects ()
   "JSON of all results."

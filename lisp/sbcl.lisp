@@ -198,12 +198,17 @@ makes no list of them; NIL and NIL when it has none. The user did not write them
   "The condition for a file that the file compiler cannot read on."
   '#.(internal "SB-C" "INPUT-ERROR-IN-COMPILE-FILE"))
 
-(defparameter *compiler-message-functions*
-  '(#.(internal "SB-C" "PRINT-COMPILER-MESSAGE") #.(internal "SB-C" "COMPILER-MUMBLE"))
-  "Functions that print what the compiler finds.")
+(defparameter *compiler-message-function* '#.(internal "SB-C" "PRINT-COMPILER-MESSAGE")
+  "The function that prints what the compiler finds; its first argument is the stream.")
 
 (defparameter *compilation-summary-function* '#.(internal "SB-C" "SUMMARIZE-COMPILATION-UNIT")
   "The function that signals and prints what is undefined at the end of a compilation unit.")
+
+(defparameter *compiler-handlers*
+  '(#.(internal "SB-C" "COMPILER-WARNING-HANDLER")
+    #.(internal "SB-C" "COMPILER-STYLE-WARNING-HANDLER"))
+  "The compiler's handlers of warnings: they signal them again for outer handlers, and if none of
+these muffles a warning they count it, print it and muffle it.")
 
 (defmacro with-source-file ((path) &body body)
   "Functions that BODY defines by EVAL come from the file PATH; NIL: from no file."
@@ -212,6 +217,60 @@ makes no list of them; NIL and NIL when it has none. The user did not write them
 (defmacro with-source-properties ((plist) &body body)
   "Functions that BODY defines have PLIST in their debug source."
   `(let ((#.(internal "SB-C" "*SOURCE-PLIST*") ,plist)) ,@body))
+
+;;; --- policy -------------------------------------------------------------------------------------
+
+;;; A policy knows of each quality whether it was given or is the default. SBCL marks the qualities
+;;; of its initial policy as given; with that mark taken from DEBUG, a DEBUG that the user declares
+;;; can be told from the default.
+
+(defun debug-quality-given-p (policy)
+  "True when POLICY has a DEBUG quality that somebody asked for. A policy has 32 bits for that in
+all versions, counted from the end for the basic qualities; 2.5.2 does not name the number."
+  (logbitp (mod (#.(internal "SB-C" "POLICY-QUALITY-NAME-P") 'debug) 32)
+           (#.(internal "SB-C" "POLICY-PRESENCE-BITS") policy)))
+
+(defun unmark-debug-quality ()
+  "Let the global policy say that nobody has asked for its DEBUG quality."
+  (setf #.(internal "SB-C" "*POLICY*")
+        (#.(internal "SB-C" "ALTER-POLICY")
+         (copy-structure #.(internal "SB-C" "*POLICY*"))
+         (#.(internal "SB-C" "POLICY-QUALITY-NAME-P") 'debug) 1 nil)))
+
+(defun extended-policy (policy &rest qualities)
+  "POLICY with QUALITIES, as in an OPTIMIZE declaration."
+  (values (#.(internal "SB-C" "PROCESS-OPTIMIZE-DECL") `(optimize ,@qualities) policy)))
+
+(defun debug-quality (environment)
+  "The DEBUG quality of what is compiled in ENVIRONMENT, a macro's."
+  (#.(internal "SB-C" "POLICY-QUALITY")
+   (#.(internal "SB-C" "LEXENV-POLICY") environment) 'debug))
+
+(defun evaluated-form-p (form)
+  "True when EVAL, and not COMPILE, has made the lambda expression FORM to have it compiled."
+  (eq form (car (first #.(internal "SB-C" "*SOURCE-FORM-CONTEXT-ALIST*")))))
+
+(defun call-with-evaluation-policy (extend function form environment arguments)
+  "Call FUNCTION, the compiler, with FORM and ENVIRONMENT as EXTEND changes its policy. A null
+environment has the global policy and must stay null."
+  (let* ((old (#.(internal "SB-C" "LEXENV-POLICY") environment))
+         (#.(internal "SB-C" "*POLICY*") (funcall extend old)))
+    (apply function form
+           (if (or (eq old #.(internal "SB-C" "*POLICY*"))
+                   (#.(internal "SB-C" "NULL-LEXENV-P") environment))
+               environment
+               (#.(internal "SB-C" "MAKE-LEXENV")
+                :default environment :policy #.(internal "SB-C" "*POLICY*")))
+           arguments)))
+
+(defun encapsulate-evaluation-compiler (extend)
+  "Let what EVAL compiles have the policy that EXTEND, a function, makes of the one in force."
+  (sb-int:encapsulate '#.(internal "SB-C" "COMPILE-IN-LEXENV") 'cadre
+                      (lambda (original form environment &rest arguments)
+                        (if (evaluated-form-p form)
+                            (call-with-evaluation-policy extend original form environment
+                                                         arguments)
+                            (apply original form environment arguments)))))
 
 ;;; --- file compiler ------------------------------------------------------------------------------
 
@@ -273,6 +332,12 @@ source path, whose last element is the index of the form."
 (defun characters-read (stream)
   "How many characters of its file STREAM, of the file compiler, has read."
   (#.(internal "SB-IMPL" "ANSI-STREAM-INPUT-CHAR-POS") stream))
+
+;;; --- modules ------------------------------------------------------------------------------------
+
+(defun set-module-home (directory)
+  "Let REQUIRE look for contributed modules in DIRECTORY/contrib/, whatever SBCL_HOME says."
+  (setf #.(internal "SB-SYS" "*SBCL-HOMEDIR-PATHNAME*") directory))
 
 ;;; --- streams, classes, profiler -----------------------------------------------------------------
 
@@ -341,9 +406,64 @@ TRY-ACQUIRE-GC-LOCK, which 2.5.2 removes from its image."
   "The threads SBCL knows, those that are starting or ending included."
   (#.(internal "SB-THREAD" "AVLTREE-LIST") #.(internal "SB-THREAD" "*ALL-THREADS*")))
 
+(defun all-thread-structures ()
+  "Addresses of the runtime's structures of threads, with the world stopped. A thread that is
+starting or ending may have one and not be among SBCL's threads, or the other way round."
+  (loop for structure = (extern-alien "all_threads" unsigned-long)
+          then (thread-word structure #.(internal "SB-VM" "THREAD-NEXT-SLOT"))
+        until (zerop structure)
+        collect structure))
+
 (defun thread-structure (thread)
   "Address of the runtime's structure of THREAD; 0 when it has none."
   (#.(internal "SB-THREAD" "THREAD-PRIMITIVE-THREAD") thread))
+
+(defun interrupts-enabled-p (structure)
+  "False for a thread STRUCTURE whose thread is inside WITHOUT-INTERRUPTS; also where that cannot be
+seen, because the variable is not in the thread's own storage."
+  (let ((index (sb-kernel:symbol-tls-index 'sb-sys:*interrupts-enabled*)))
+    (or (zerop index)
+        (/= (thread-word structure (ash index (- sb-vm:word-shift)))
+            (sb-kernel:get-lisp-obj-address nil)))))
+
+(defglobal *mutex-state*
+    (or (find-internal "SB-THREAD" "MUTEX-%STATE") (internal "SB-THREAD" "MUTEX-STATE"))
+  "Reads whether a mutex is locked: 0 when it is not. A macro MUTEX-STATE in 2.6.4.")
+
+(defun mutex-locked-p (mutex)
+  "True when a thread has MUTEX, or is about to get or release it."
+  (/= 0 (the word (funcall *mutex-state* mutex))))
+
+(defun reset-mutex (mutex)
+  "Make MUTEX free, whoever had it. Nobody may be waiting for it. 2.6.4 keeps state and owner in
+one word."
+  (funcall (fdefinition `(setf ,*mutex-state*)) 0 mutex)
+  (let ((owner (find-internal "SB-THREAD" "MUTEX-%OWNER")))
+    (when (and owner (fboundp `(setf ,owner)))
+      (funcall (fdefinition `(setf ,owner)) 0 mutex))))
+
+(defun hash-table-mutex (table)
+  "The mutex of TABLE; NIL when it has none, which it may get with its first use."
+  (let ((lock (#.(internal "SB-IMPL" "HASH-TABLE-%LOCK") table)))
+    (and (typep lock 'sb-thread:mutex) lock)))
+
+(define-alien-variable "dynamic_values_bytes" (unsigned 32))
+
+(defun stopped-context (structure)
+  "With the world stopped: the registers that the thread with STRUCTURE had, an OS-CONTEXT-T; NIL
+when it was not stopped by a signal."
+  (let* ((index (sb-kernel:symbol-tls-index '#.(internal "SB-KERNEL"
+                                                         "*FREE-INTERRUPT-CONTEXT-INDEX*")))
+         (count (ash (thread-word structure (ash index (- sb-vm:word-shift)))
+                     (- sb-vm:n-fixnum-tag-bits))))
+    (when (< 0 count 1024)
+      (let ((slot (+ (ash dynamic-values-bytes (- sb-vm:word-shift)) (1- count))))
+        (sap-alien (int-sap (thread-word structure slot)) (* sb-sys:os-context-t))))))
+
+(defun context-result (registers)
+  "Value of the register that has the number, then the result of a system call, in REGISTERS, an
+OS-CONTEXT-T."
+  (sb-vm:context-register registers #.(internal "SB-VM" "RAX-OFFSET")))
 
 (defun thread-stack-bounds (structure)
   "Start and end of the control stack, and start of the binding stack, of a thread STRUCTURE."
@@ -393,18 +513,42 @@ collector of a clone, in which they do not exist, would try to stop them."
 (defun notify-after-collection (&optional run-hooks)
   "What SBCL calls after a collection in place of waking the finalizer thread. 2.5.2 leaves the
 hooks to that thread and passes 1; 2.2.9 runs them itself."
+  (finalize-in-evaluation)
   (when (eql run-hooks 1)
     (sb-int:call-hooks "after-GC" *after-gc-hooks* :on-error :warn)))
 
+(defglobal *finalizer-thread-functions* '()) ; alist: name → SBCL's own function
+
 (defun replace-finalizer-thread-functions ()
   "Let SBCL never start or wake the finalizer thread, and believe that it runs."
+  (loop for (name function)
+          in (list (list '#.(internal "SB-IMPL" "FINALIZER-THREAD-START") (constantly nil))
+                   (list '#.(internal "SB-IMPL" "FINALIZER-THREAD-STOP") (constantly nil))
+                   (list '#.(internal "SB-IMPL" "FINALIZER-THREAD-NOTIFY")
+                         #'notify-after-collection))
+        do (push (cons name (fdefinition name)) *finalizer-thread-functions*)
+           (set-system-function name function))
+  (setf (extern-alien "finalizer_thread_runflag" int) 1))
+
+(defun set-system-function (name function)
+  "Let FUNCTION be what the function NAME of SBCL does."
   (sb-ext:without-package-locks
     (handler-bind ((warning #'muffle-warning))
-      (setf (fdefinition '#.(internal "SB-IMPL" "FINALIZER-THREAD-START")) (constantly nil)
-            (fdefinition '#.(internal "SB-IMPL" "FINALIZER-THREAD-STOP")) (constantly nil)
-            (fdefinition '#.(internal "SB-IMPL" "FINALIZER-THREAD-NOTIFY"))
-            #'notify-after-collection)))
-  (setf (extern-alien "finalizer_thread_runflag" int) 1))
+      (setf (fdefinition name) function))))
+
+(defun restore-finalizer-thread-functions ()
+  "Give SBCL its own functions back, before this process is saved. It has no finalizer thread that
+could be stopped for that, so the function which stops it comes back when the program starts."
+  (let ((stop '#.(internal "SB-IMPL" "FINALIZER-THREAD-STOP")))
+    (loop for (name . function) in *finalizer-thread-functions*
+          do (unless (eq name stop) (set-system-function name function)))
+    (push 'restore-stopping-finalizer-thread sb-ext:*init-hooks*)))
+
+(defun restore-stopping-finalizer-thread ()
+  "Runs when a saved program starts."
+  (setf sb-ext:*init-hooks* (remove 'restore-stopping-finalizer-thread sb-ext:*init-hooks*))
+  (let ((stop '#.(internal "SB-IMPL" "FINALIZER-THREAD-STOP")))
+    (set-system-function stop (cdr (assoc stop *finalizer-thread-functions*)))))
 
 (defun triggered-finalizers ()
   "The name of the list of QUEUED-FINALIZERS that 2.3.1 and later have; NIL before."

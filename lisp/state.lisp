@@ -12,8 +12,9 @@
   (supervisor-pid 0 :type fixnum)
   (registered-pid 0 :type fixnum)       ; our own; another one in a child forked by user code
   ;; channel.lisp
-  (channel 0 :type fixnum)              ; descriptor: +MAIN-CHANNEL+ in the head, +AUX-CHANNEL+ else
-  (channel-inodes '())                  ; alist: descriptor → inode at start
+  (channel-inode nil)                   ; of the socket
+  (copy-p nil)                          ; true in a copy: it does one job beside the head
+  (wanted 0 :type (unsigned-byte 32))   ; number of the last channel asked for
   ;; streams.lisp, descriptors.lisp
   (standard-files '())                  ; (device inode) of the descriptors 0, 1 and 2
   (idle-offsets '())                    ; file offsets at the last SNAP

@@ -36,6 +36,13 @@
   "True when printers of the user are what hangs: they must not be called again for the report."
   (or (call-reporting call) (member (call-phase call) '("print" "inspect") :test #'string=)))
 
+(defun resume-hint (call)
+  "How a client of MCP goes on with CALL, which is stopped and frozen; NIL for other ways to call."
+  (and (freezing-p call)
+       (string= (call-raise-timeout call) "configure-limits")
+       (text "invoke-restart {\"restart\": \"CONTINUE\", \"adopt\": true, \"timeout\": 300} "
+             "goes on where it stopped")))
+
 (defun timeout-error (call message frames depth restarts)
   "Error object of a call that was stopped."
   (cadre-error "EVALUATION-TIMEOUT" "timeout" message
@@ -98,7 +105,8 @@ it; the stack stays alive in the post-mortem, where CONTINUE simply returns from
       (multiple-value-bind (frames depth) (collect-frames (interrupted-frame context) nil)
         (when frames (fill-arguments (first frames)))
         (when (call-compiled-file call) (locate-in-compiled-file call frames))
-        (let ((error (timeout-error call (soft-message call) frames depth restarts)))
+        (let ((error (append (timeout-error call (soft-message call) frames depth restarts)
+                             (list "hint" (resume-hint call)))))
           (with-interrupts
             (freeze-and-end-call call error nil frames restarts)))))))
 

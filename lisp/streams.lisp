@@ -19,6 +19,11 @@
               do (close-on-exec spare)
               collect (multiple-value-list (file-identity spare)))))
 
+(defun unblock-output ()
+  "A program that made its standard output non-blocking has made ours so, too."
+  (clear-nonblocking 1)
+  (clear-nonblocking 2))
+
 (defun repair-descriptors ()
   "Undo what user code may have done to descriptors 0, 1 and 2 or to their duplicates. When both of
 a pair are gone, output would be lost without notice, so the process ends as one that lost its
@@ -38,9 +43,43 @@ channel."
 
 ;;; --- the standard streams -----------------------------------------------------------------------
 
+;;; As in plain SBCL the variables hold synonyms of *STDIN*, *STDOUT* and *STDERR*, which SBCL makes
+;;; anew when a saved program starts, and *TERMINAL-IO* is input and output. What is written to
+;;; *QUERY-IO* and *DEBUG-IO* is not part of the answer: nobody is there to be asked. Its end is
+;;; kept, for the error of a question that finds no answer. When the user has bound *TERMINAL-IO*
+;;; they read and write there, as in plain SBCL.
+
+(defconstant +question-limit+ 500)
+
+(defglobal *terminal* nil)
+
+(defclass question-stream (sb-gray:fundamental-character-output-stream)
+  ((text :initform "" :accessor question-text)
+   (column :initform 0 :type fixnum)))
+
+(defmethod sb-gray:stream-write-string ((stream question-stream) string &optional (start 0) end)
+  (with-slots (text column) stream
+    (let* ((part (subseq string start end))
+           (all (concatenate 'string text part))
+           (newline (position #\Newline part :from-end t)))
+      (unless (eq *terminal-io* *terminal*) (write-string part *terminal-io*))
+      (setf text (subseq all (max 0 (- (length all) +question-limit+)))
+            column (if newline (- (length part) newline 1) (+ column (length part))))))
+  string)
+
+(defmethod sb-gray:stream-write-char ((stream question-stream) character)
+  (sb-gray:stream-write-string stream (string character))
+  character)
+
+(defmethod sb-gray:stream-line-column ((stream question-stream))
+  (slot-value stream 'column))
+
+(defmethod stream-element-type ((stream question-stream)) 'character)
+
 (defglobal *captured-input* nil)
 (defglobal *captured-output* nil)
 (defglobal *captured-error* nil)
+(defglobal *questions* nil)             ; a QUESTION-STREAM
 (defglobal *silent-terminal* nil)
 
 (defun make-captured-stream (fd &rest direction)
@@ -53,34 +92,59 @@ channel."
   "True for a stream that is open."
   (and stream (open-stream-p stream)))
 
-(defun install-streams ()
-  "Set the global values of the stream variables, before each call: the last one may have closed or
-set them. Global, so that new threads see the same streams."
+(defun make-captured-streams ()
+  "Make the streams of the descriptors, or make them again: the last call may have closed them."
   (unless (usable-stream-p *captured-input*)
     (setf *captured-input* (make-captured-stream 0 :input t)))
   (unless (usable-stream-p *captured-output*)
     (setf *captured-output* (make-captured-stream 1 :output t)))
   (unless (usable-stream-p *captured-error*)
-    (setf *captured-error* (make-captured-stream 2 :output t)))
-  (unless (usable-stream-p *silent-terminal*)
-    (setf *silent-terminal*
-          (make-two-way-stream (make-concatenated-stream) (make-broadcast-stream))))
+    (setf *captured-error* (make-captured-stream 2 :output t))))
+
+(defun install-streams ()
+  "Set the global values of the stream variables, before each call: the last one may have set them.
+Global, so that new threads see the same streams. The synonyms are made anew, because it cannot be
+told whether one was closed, and after what they stand for, which a two-way stream checks."
+  (make-captured-streams)
   (setf *stdin* *captured-input*
         *stdout* *captured-output*
         *stderr* *captured-error*
-        *standard-input* *captured-input*
-        *standard-output* *captured-output*
-        *error-output* *captured-error*
-        *trace-output* *captured-error*
-        *terminal-io* *silent-terminal*
+        *standard-input* (make-synonym-stream '*stdin*)
+        *standard-output* (make-synonym-stream '*stdout*)
+        *error-output* (make-synonym-stream '*stderr*)
+        *trace-output* (make-synonym-stream '*stderr*)
+        *terminal* (make-two-way-stream (make-synonym-stream '*stdin*)
+                                        (make-synonym-stream '*stdout*))
+        *terminal-io* *terminal*
+        *questions* (make-instance 'question-stream)
+        *silent-terminal* (make-two-way-stream (make-synonym-stream '*terminal-io*) *questions*)
         *query-io* *silent-terminal*
         *debug-io* *silent-terminal*))
+
+(defun last-question ()
+  "What was asked last on *QUERY-IO* or *DEBUG-IO*, or NIL."
+  (let ((text (string-trim '(#\Space #\Newline) (question-text *questions*))))
+    (and (plusp (length text)) text)))
+
+(defun underlying-stream (stream)
+  "The stream that STREAM, which may be a synonym, stands for."
+  (loop repeat 100
+        while (typep stream 'synonym-stream)
+        do (let ((name (synonym-stream-symbol stream)))
+             (setf stream (and (boundp name) (symbol-value name)))))
+  stream)
+
+(defun captured-stream-p (stream)
+  "True when what is written to STREAM becomes output of the call."
+  (let ((stream (underlying-stream stream)))
+    (and stream (or (eq stream *captured-output*) (eq stream *captured-error*)))))
 
 (defun flush-streams ()
   "Write buffered output to the pipes. A stream whose flushing fails has lost its text, and is
 replaced before the next call."
   (dolist (stream (list *captured-output* *captured-error*))
-    (ignore-errors (finish-output stream))))
+    (ignore-errors (finish-output stream)))
+  (c-call "fflush" int (unsigned-long 0))) ; streams of C
 
 ;;; --- bounded text -------------------------------------------------------------------------------
 

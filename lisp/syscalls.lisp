@@ -16,9 +16,13 @@
   `(c-call "syscall" long (long ,number)
            ,@(mapcar (lambda (argument) `(long ,argument)) arguments)))
 
+(defconstant +esrch+ 3)
 (defconstant +eintr+ 4)
 (defconstant +eagain+ 11)
 (defconstant +einval+ 22)
+(defconstant +emfile+ 24)
+(defconstant +edeadlk+ 35)
+(defconstant +emsgsize+ 90)
 (defconstant +sys-stat+ 4)
 (defconstant +sys-fstat+ 5)
 (defconstant +sys-clone+ 56)
@@ -46,6 +50,10 @@
 (defun errno ()
   "Why the last call failed."
   (get-errno))
+
+(defun store-errno (code)
+  "Let ERRNO say CODE."
+  (setf (deref (c-call "__errno_location" (* int))) code))
 
 (defun exit-now (code)
   "End the process without unwinding, exit hooks or flushing."
@@ -80,9 +88,26 @@
   "Let no program that is executed inherit FD."
   (c-call "fcntl" int (int fd) (int 2) (int 1))) ; F_SETFD, FD_CLOEXEC
 
+(defun close-descriptor (fd)
+  "Close FD."
+  (c-call "close" int (int fd)))
+
 (defun duplicate-onto (fd target)
   "Make TARGET the same open file as FD."
   (c-call "dup2" int (int fd) (int target)))
+
+(defun duplicate-privately (fd target)
+  "The same, and let no program that is executed inherit TARGET."
+  (if (= fd target)
+      (close-on-exec fd)
+      (c-call "dup3" int (int fd) (int target) (int #x80000)))) ; O_CLOEXEC
+
+(defun clear-nonblocking (fd)
+  "Make FD blocking: a flag that is shared by all processes that have it, and any may set it."
+  (let ((flags (c-call "fcntl" int (int fd) (int 3)))) ; F_GETFL
+    (declare (type (signed-byte 32) flags))
+    (when (and (plusp flags) (logtest flags #x800)) ; O_NONBLOCK
+      (c-call "fcntl" int (int fd) (int 4) (int (logandc2 flags #x800)))))) ; F_SETFL
 
 (defun file-offset (fd)
   "Current offset of FD, negative when it has none."
@@ -118,6 +143,14 @@
     ;; struct rusage: timevals of user and system time, 4 memory figures, minor and major faults
     (values (+ (* 1000000 (+ (deref usage 0) (deref usage 2))) (deref usage 1) (deref usage 3))
             (+ (deref usage 8) (deref usage 9)))))
+
+(defun set-soft-address-space (bytes)
+  "Let this process and its clones map at most BYTES, or as much as the hard limit allows. A program
+that is started may raise it again."
+  (with-alien ((limit (array unsigned-long 2))) ; struct rlimit
+    (when (zerop (c-call "getrlimit" int (int 9) ((* (array unsigned-long 2)) (addr limit))))
+      (setf (deref limit 0) (min bytes (deref limit 1)))
+      (c-call "setrlimit" int (int 9) ((* (array unsigned-long 2)) (addr limit)))))) ; RLIMIT_AS
 
 ;;; Signal sets are 128 bytes of which the kernel uses the first eight.
 

@@ -1,13 +1,12 @@
-;;;; Files and ASDF systems: load-file, load-system, describe-system.
+;;;; Files and ASDF systems: load-file, describe-system; load-system is in actions.lisp.
 
 (in-package "CADRE-AGENT")
 
 ;;; --- files --------------------------------------------------------------------------------------
 
-(defun file-text (path)
-  "Contents of the file as a string; undecodable bytes become U+FFFD."
-  (with-open-file (stream (sb-ext:parse-native-namestring path)
-                          :external-format '(:utf-8 :replacement #\ufffd))
+(defun file-text (path &optional (external-format '(:utf-8 :replacement #\ufffd)))
+  "Contents of the file as a string; undecodable bytes become U+FFFD, by default."
+  (with-open-file (stream (sb-ext:parse-native-namestring path) :external-format external-format)
     (let* ((text (make-string (file-length stream)))
            (count (read-sequence text stream)))
       (subseq text 0 count))))
@@ -33,6 +32,7 @@ compiler reads the file itself."
   (setf (call-phase *call*) "compile")
   (let ((output (let ((*readtable* (readtable-of-file path)))
                   (compile-file (sb-ext:parse-native-namestring path)
+                                :verbose nil
                                 :output-file (sb-ext:parse-native-namestring fasl)
                                 :external-format '(:utf-8 :replacement #\ufffd)))))
     (unless output
@@ -129,7 +129,7 @@ failure of CALL will report it, or when the file is gone."
 
 (defun evaluate-file (call request path)
   "The forms of the file one by one, with the file known as their source."
-  (let* ((source (make-source-text (file-text path) path))
+  (let* ((source (make-source-text (file-text path :utf-8) path))
          (pathname (sb-ext:parse-native-namestring path))
          (*load-pathname* pathname)
          (*load-truename* (truename pathname))
@@ -199,21 +199,9 @@ reset were."
   (or (find-symbol name "ASDF") (error "ASDF has no function ~A." name)))
 
 (defun asdf (name &rest arguments)
-  "Call ASDF's function NAME; ASDF is loaded when it is first needed."
-  (unless (find-package "ASDF") (require :asdf))
+  "Call ASDF's function NAME."
   (search-nearby)
   (apply (asdf-function name) arguments))
-
-(defun quicklisp-load (name)
-  "True when the user's image has Quicklisp and it has loaded the system."
-  (let ((quickload (and (find-package "QL") (find-symbol "QUICKLOAD" "QL"))))
-    (and quickload (fboundp quickload)
-         (progn (funcall quickload name :silent t) t))))
-
-(defun load-named-system (name)
-  "Load the system NAME by Quicklisp or ASDF."
-  (or (quicklisp-load name) (asdf "LOAD-SYSTEM" name :verbose nil))
-  name)
 
 (defun system-version (system)
   "Version of SYSTEM, or NIL."
@@ -232,21 +220,6 @@ reset were."
     (format nil "systems are looked for in ~{~A~^, ~}; (push #P\"/path/\" asdf:*central-registry*) ~
                  adds a directory" places)))
 
-(define-operation "load-system" (call request)
-  "Load an ASDF system."
-  (let ((name (string-downcase (required-string request "system"))))
-    (setf (call-form-number call) 1)
-    (restore-directories (member-of request "directories"))
-    (evaluate-form call `(load-named-system ,name))
-    (pushnew name (agent-loaded-systems *agent*) :test #'string=)
-    (let ((system (asdf "FIND-SYSTEM" name)))
-      (list* "system" (asdf "COMPONENT-NAME" system)
-             "version" (system-version system)
-             "directories" (loaded-system-directories)
-             "values" #()
-             "forms" 1
-             (warning-members call)))))
-
 (defun dependency-name (dependency)
   "Name in an element of a :depends-on list, whatever its shape."
   (cond ((stringp dependency) dependency)
@@ -258,6 +231,11 @@ reset were."
   "Text that the ASDF function READER returns for SYSTEM, or NIL."
   (let ((value (ignore-errors (asdf reader system))))
     (and (stringp value) (plusp (length value)) value)))
+
+(define-operation "list-systems" (call request)
+  "Names of the systems that are loaded."
+  (setf (call-phase call) "inspect")
+  (list "systems" (sorted-texts (loaded-systems))))
 
 (define-operation "describe-system" (call request)
   "What ASDF knows of a system."

@@ -87,7 +87,8 @@ image unknown: then the session is rolled back."
 ;;; --- finalizers ---------------------------------------------------------------------------------
 
 ;;; SBCL's finalizer thread never exists here: a clone would lose it, and it would run user code
-;;; at any time. The supervisor asks for pending finalizers to be run when the session is idle.
+;;; at any time. They run after a collection within an evaluation, and those that are pending when
+;;; the session is idle when the supervisor asks for it.
 
 (defglobal *finalizers-work* t)         ; result of a probe at build time
 
@@ -132,3 +133,26 @@ before it began, so it is dropped."
     (handler-bind ((warning #'record-finalizer-error))
       (sb-kernel:run-pending-finalizers))
     count))
+
+(defvar *finalizing* nil)               ; true while finalizers run in an evaluation
+
+(defconstant +finalizing-seconds+ 1)
+
+(defun call-for-seconds (seconds function)
+  "Call FUNCTION; leave it when the time is over."
+  (let* ((end (list :end))
+         (timer (sb-ext:make-timer (lambda () (throw end nil)))))
+    (catch end
+      (sb-ext:schedule-timer timer seconds)
+      (unwind-protect (funcall function)
+        (sb-ext:unschedule-timer timer)))))
+
+(defun finalize-in-evaluation ()
+  "After a collection: run pending finalizers when the main thread evaluates. Handlers and restarts
+of the evaluation are none of theirs. One that does not end is left, and the rest wait until the
+session is idle."
+  (when (and (not *finalizing*) (evaluating-p) (plusp (pending-finalizer-count)))
+    (let ((*finalizing* t)
+          (sb-kernel:*restart-clusters* nil)
+          (sb-kernel:*handler-clusters* (last sb-kernel:*handler-clusters*)))
+      (call-for-seconds +finalizing-seconds+ #'run-finalizers))))

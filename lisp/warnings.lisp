@@ -1,7 +1,10 @@
-;;;; Warnings: recorded, muffled, reported with the result (docs/reference/evaluator.md 2.7).
+;;;; Warnings: recorded, reported with the result (docs/reference/evaluator.md 2.7).
 ;;;;
 ;;;; The handlers are the outermost of a call, so user code that handles or muffles a warning
-;;;; itself comes first and nothing is recorded.
+;;;; itself comes first and nothing is recorded. A warning of the compiler is left to the compiler,
+;;;; which counts it: COMPILE and COMPILE-FILE return what they return in plain SBCL. A warning of
+;;;; running code is muffled, because WARN would print it, unless the user has given *ERROR-OUTPUT*
+;;;; a stream of his own.
 
 (in-package "CADRE-AGENT")
 
@@ -110,23 +113,47 @@ applies its SYMBOL-FUNCTION: the next error would lack the call's frame and half
 loading a file again redefines."
   (ignore-errors (typep condition sb-ext:*muffled-warnings*)))
 
+(defun signalled-by-compiler-p ()
+  "True when the compiler's own handler has signalled the warning again. It is among the innermost
+frames; nothing else tells, since outer handlers run with the inner ones out of sight."
+  (loop with frame = (sb-di:top-frame)
+        repeat 20
+        while frame
+        do (when (member (ignore-errors (frame-function-name frame)) *compiler-handlers*)
+             (return t))
+           (setf frame (frame-below frame))))
+
+(defun warning-of-asdf-p (condition)
+  "True for a warning by which ASDF repeats that a file had warnings, which are recorded themselves,
+or finds fault with the names in the definition of a library."
+  (or (typep condition '(or uiop:compile-warned-warning uiop:compile-failed-warning))
+      (and (string= (type-of condition) "BAD-SYSTEM-NAME")
+           (library-file-p (ignore-errors
+                            (native-namestring
+                             (slot-value condition 'asdf/component:source-file)))))))
+
 (defun record-warning (condition)
   "Handler of a call for warnings."
   (when (and (recording-p) (find-restart 'muffle-warning condition))
-    (unless (muffled-by-user-p condition)
-      (let ((subject (undefined-subject condition)))
-        (when subject (forget-assumed-function subject))
-        (add-warning condition
-                     (if (typep condition 'style-warning) "STYLE-WARNING" "WARNING")
-                     :subject subject)))
-    (muffle condition)))
+    (let ((of-compiler (signalled-by-compiler-p))
+          (captured (captured-stream-p *error-output*)))
+      (unless (or (muffled-by-user-p condition)
+                  (not (or of-compiler captured))
+                  (warning-of-asdf-p condition))
+        (let ((subject (undefined-subject condition)))
+          (when subject (forget-assumed-function subject))
+          (add-warning condition
+                       (if (typep condition 'style-warning) "STYLE-WARNING" "WARNING")
+                       :subject subject)))
+      (when (and captured (not of-compiler)) (muffle condition)))))
 
 (defun record-compiler-note (condition)
-  "Handler of a call for compiler notes."
+  "Handler of a call for compiler notes, which goes on with the compiler's own count of them."
   (when (recording-p)
-    (when (<= (incf (call-note-count *call*)) +note-limit+)
-      (add-warning condition "COMPILER-WARNING"))
-    (muffle condition)))
+    (let ((origin (warning-origin *call*)))
+      (cond ((library-file-p (origin-path origin)) (incf (call-library-notes *call*)))
+            ((<= (incf (call-note-count *call*)) +note-limit+)
+             (add-warning condition "COMPILER-WARNING" :origin origin))))))
 
 (defun recorded-before-p (message origin)
   "True when the same error of the compiler is recorded for the same place."
@@ -188,6 +215,15 @@ call's error, about ERROR-NAME, reports anyway."
                             (progn (push subject seen) nil)))))
                (reverse (call-warnings call)))))
 
+(defun warning-rank (recorded)
+  "Place of RECORDED in a list of warnings: errors first, notes last, code of libraries after the
+user's own."
+  (let ((category (recorded-category recorded)))
+    (+ (if (library-file-p (origin-path (recorded-origin recorded))) 3 0)
+       (cond ((string= category "COMPILE-ERROR") 0)
+             ((string= category "COMPILER-WARNING") 2)
+             (t 1)))))
+
 (defun warning-objects (warnings)
   "JSON of recorded warnings."
   (map 'simple-vector
@@ -202,11 +238,36 @@ call's error, about ERROR-NAME, reports anyway."
                    "source" (origin-source origin))))
        warnings))
 
+(defun library-style-p (recorded)
+  "True for a style warning about a file of a library."
+  (and (string= (recorded-category recorded) "STYLE-WARNING")
+       (library-file-p (origin-path (recorded-origin recorded)))))
+
+(defun file-names (warnings)
+  "Names, without directories, of the files that WARNINGS are about."
+  (remove-duplicates (mapcar (lambda (recorded)
+                               (file-namestring (origin-path (recorded-origin recorded))))
+                             warnings)
+                     :test #'string= :from-end t))
+
+(defun library-summary (call style)
+  "What the compiler says of libraries, on one line, or NIL: notes and the STYLE warnings, which are
+nothing the user would act on."
+  (let ((notes (call-library-notes call)))
+    (when (or style (plusp notes))
+      (format nil "~@[~A~]~:[~;, ~]~@[~A~]~@[ (~{~A~^, ~})~]"
+              (and (plusp notes) (plural notes "compiler note"))
+              (and style (plusp notes))
+              (and style (plural (length style) "style warning"))
+              (file-names style)))))
+
 (defun warning-members (call)
   "Members of the result of CALL that list its warnings."
-  (let* ((kept (kept-warnings call (call-error-name call)))
+  (let* ((all (stable-sort (kept-warnings call (call-error-name call)) #'< :key #'warning-rank))
+         (kept (remove-if #'library-style-p all))
          (shown (subseq kept 0 (min +warning-limit+ (length kept))))
          (omitted (+ (- (length kept) (length shown))
                      (max 0 (- (call-warning-count call) +recorded-limit+)))))
     (list "warnings" (warning-objects shown)
+          "library_summary" (library-summary call (remove-if-not #'library-style-p all))
           "warnings_omitted" (and (plusp omitted) omitted))))

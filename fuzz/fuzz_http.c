@@ -38,7 +38,7 @@ static void start(void)
     base = event_base_new();
     struct mcp_server *server =
         mcp_server_new(base, &(struct mcp_server_info){"fuzz", NULL, "1", NULL, true, true, true,
-                                                       true, true, true});
+                                                       true, true, true, false});
     mcp_server_add_tool(
         server,
         &(struct mcp_tool){

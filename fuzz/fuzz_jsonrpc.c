@@ -102,7 +102,7 @@ static struct mcp_server *new_server(struct event_base *base)
 {
     struct mcp_server *server =
         mcp_server_new(base, &(struct mcp_server_info){"fuzz", NULL, "1", NULL, true, true, true,
-                                                       true, true, true});
+                                                       true, true, true, false});
     mcp_server_add_tool(
         server,
         &(struct mcp_tool){

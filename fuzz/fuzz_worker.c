@@ -53,14 +53,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         } else if (length) {
             memcpy(packet, data, length);
         }
-        if (sent && send(channel.worker_fd, packet, sent, MSG_DONTWAIT) < 0)
+        if (send(channel.worker_fd, packet, sent, MSG_DONTWAIT) < 0)
             channel_receive(&channel, FRAMES_AT_ONCE);
         channel_receive(&channel, FRAMES_AT_ONCE);
         data += length;
         size -= length;
     }
-    channel_forget_incoming(&channel);
-    channel_forget_outgoing(&channel);
     channel_release(&channel);
     event_base_free(base);
     return 0;

@@ -23,6 +23,7 @@ struct mcp_call *call_new(struct mcp_server *server, struct exchange *exchange, 
     struct mcp_call *call = memory_alloc_zero(sizeof(*call));
     call->server = server;
     call->exchange = exchange;
+    call->flow = exchange->flow;
     call->peer = peer;
     call->region = region;
     call->id = json_region_text(region, message->id);
@@ -40,6 +41,7 @@ struct mcp_call *call_new(struct mcp_server *server, struct exchange *exchange, 
     call->handler_state = value_nil();
     call->progress = -INFINITY;
     call->log_level = -1;
+    call->structured = !server->info.text_results;
     if (value_is_map(call->meta)) {
         value token = map_get(call->meta, "progressToken");
         if (token.tag == VALUE_STRING || token.tag == VALUE_INTEGER || token.tag == VALUE_BIGNUM ||
@@ -53,6 +55,20 @@ struct mcp_call *call_new(struct mcp_server *server, struct exchange *exchange, 
         peer->call_count++;
     }
     return call;
+}
+
+bool call_read_results(struct mcp_call *call)
+{
+    value form;
+    if (!value_is_map(call->meta) || !map_find_text(call->meta, MCP_RESULTS_META, &form))
+        return true;
+    struct span name = value_is_string(form) ? value_text(form) : (struct span){"", 0};
+    call->structured = span_equal_text(name, "structured");
+    if (call->structured || span_equal_text(name, "text"))
+        return true;
+    call_finish_params_error(call, "Invalid params: _meta \"" MCP_RESULTS_META
+                                   "\" is \"text\" or \"structured\"");
+    return false;
 }
 
 void call_free(struct mcp_call *call)
@@ -142,6 +158,11 @@ struct region *mcp_call_region(struct mcp_call *call)
 value mcp_call_arguments(const struct mcp_call *call)
 {
     return call->arguments;
+}
+
+uint64_t mcp_call_flow(const struct mcp_call *call)
+{
+    return call->flow;
 }
 
 value mcp_call_argument(const struct mcp_call *call, const char *name)
@@ -303,18 +324,44 @@ static void write_result(struct mcp_call *call, struct buffer *out, const struct
     buffer_append_byte(out, '}');
 }
 
+static void write_response(struct mcp_call *call, struct buffer *out, const struct buffer *members)
+{
+    buffer_append_text(out, "{\"jsonrpc\":\"2.0\"");
+    json_put_raw(out, "id", span_from(call->id));
+    json_name(out, "result");
+    write_result(call, out, members);
+    buffer_append_byte(out, '}');
+}
+
+void call_leave_channel(struct mcp_call *call)
+{
+    call->exchange = NULL;
+    if (!call->peer)
+        return;
+    TAILQ_REMOVE(&call->peer->calls, call, peer_link);
+    call->peer->call_count--;
+    call->peer = NULL;
+}
+
+void call_respond_early(struct mcp_call *call, const struct buffer *members)
+{
+    CLEANUP_BUFFER struct buffer out;
+    buffer_init(&out, MCP_OUTPUT_LIMIT);
+    write_response(call, &out, members);
+    struct exchange *exchange = call->exchange;
+    call_leave_channel(call);
+    if (exchange)
+        exchange_finish(exchange, buffer_span(&out), 200);
+}
+
 void call_finish_result(struct mcp_call *call, const struct buffer *members)
 {
     CLEANUP_BUFFER struct buffer out;
     buffer_init(&out, MCP_OUTPUT_LIMIT);
-    if (!call->task) {
-        buffer_append_text(&out, "{\"jsonrpc\":\"2.0\"");
-        json_put_raw(&out, "id", span_from(call->id));
-        json_name(&out, "result");
-    }
-    write_result(call, &out, members);
-    if (!call->task)
-        buffer_append_byte(&out, '}');
+    if (call->task)
+        write_result(call, &out, members);
+    else
+        write_response(call, &out, members);
     if (out.failed) {
         call_finish_error(call, MCP_RESULT_TOO_LARGE, "The result is larger than 4 MiB", SPAN(""),
                           200);

@@ -103,14 +103,27 @@ static void write_tool_result(struct mcp_call *call, struct buffer *out, struct 
         json_write(out, vector_at(call->content, i), 0, NULL);
     }
     buffer_append_byte(out, ']');
-    if (!value_is_nil(structured))
+    if (call->structured && !value_is_nil(structured))
         json_put_value(out, "structuredContent", structured);
     json_put_boolean(out, "isError", is_error);
+}
+
+// The client has its response already.
+static void hand_over_result(struct mcp_call *call, struct span text, value structured,
+                             bool is_error)
+{
+    metrics_count_call(call->server, call, is_error);
+    call->on_result(call->on_result_data, text, structured, is_error);
+    call_free(call);
 }
 
 static void reply_tool_result(struct mcp_call *call, struct span text, value structured,
                               bool is_error)
 {
+    if (call->on_result) {
+        hand_over_result(call, text, structured, is_error);
+        return;
+    }
     CLEANUP_BUFFER struct buffer members;
     buffer_init(&members, MCP_OUTPUT_LIMIT - ENVELOPE_MAX);
     write_tool_result(call, &members, text, structured, is_error);
@@ -132,6 +145,23 @@ void mcp_call_reply(struct mcp_call *call, struct span text, value structured, b
         mcp_call_reply_failure(call, "malformed-result",
                                "The result does not have the form that the tool promises: %s",
                                error.message);
+}
+
+void mcp_call_reply_early(struct mcp_call *call, struct span text, value structured,
+                          mcp_result_fn *on_result, void *data)
+{
+    CHECK(call->state == CALL_RUNNING && call->tool && !call->task && !call->on_result);
+    CLEANUP_BUFFER struct buffer members;
+    buffer_init(&members, MCP_OUTPUT_LIMIT - ENVELOPE_MAX);
+    write_tool_result(call, &members, text, structured, false);
+    if (members.failed) {
+        buffer_clear(&members);
+        write_tool_result(call, &members, SPAN("[truncated: the output is larger than 4 MiB]"),
+                          structured, false);
+    }
+    call->on_result = on_result;
+    call->on_result_data = data;
+    call_respond_early(call, &members);
 }
 
 void mcp_call_reply_failure(struct mcp_call *call, const char *code, const char *format, ...)

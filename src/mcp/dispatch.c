@@ -211,6 +211,7 @@ static void start_2024_call(struct mcp_server *server, struct exchange *exchange
     struct mcp_call *call = call_new(server, exchange, peer, region, message);
     call->version = peer->version;
     call->client_can = peer->client_can;
+    call->structured = peer->structured;
     call->log_level = (int)peer->log_level;
     call->method = method_find(server, message->method, METHOD_2024);
     bool before = call->method &&
@@ -295,8 +296,6 @@ void dispatch_batch(struct mcp_server *server, struct exchange *exchange, struct
 struct region *dispatch_read(struct mcp_server *server, struct exchange *exchange,
                              enum message_id_form refusal_id, struct span text, value *ret_whole)
 {
-    if (server->prewake)  // before parsing: the worker wakes up in parallel
-        server->prewake(server->prewake_data);
     struct region *region = server_region_acquire(server);
     struct error error;
     if (jsonrpc_read(region, text, ret_whole, &error)) {

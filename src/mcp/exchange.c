@@ -62,6 +62,7 @@ void peer_init(struct peer *peer, struct mcp_server *server,
         .server = server,
         .send = send,
         .version = VERSION_LAST_OF_2024,
+        .structured = !server->info.text_results,
         .log_level = MCP_LOG_INFO,
     };
     TAILQ_INIT(&peer->calls);

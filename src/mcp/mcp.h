@@ -51,9 +51,10 @@ struct mcp_server_info {
     bool tools_change;         // the list can change after start-up: advertises listChanged
     bool resources_change;
     bool prompts_change;
-    bool subscribe;  // resources can be subscribed to
-    bool logging;    // some handler calls mcp_call_log()
-    bool tasks;      // some handler calls mcp_call_become_task()
+    bool subscribe;     // resources can be subscribed to
+    bool logging;       // some handler calls mcp_call_log()
+    bool tasks;         // some handler calls mcp_call_become_task()
+    bool text_results;  // tools answer with text alone, unless the client asks for more
 };
 
 // Capabilities (tools, resources, prompts, completions) are advertised when one is registered.
@@ -62,16 +63,9 @@ struct mcp_server *mcp_server_new(struct event_base *base, const struct mcp_serv
 // later.
 void mcp_server_free(struct mcp_server *server);
 
-// Latency: `prewake` is called when a message has arrived, before it is parsed, so that a worker
-// process can wake up while the message is parsed. Whether the message is a request, and for which
-// worker, is not known yet.
-typedef void mcp_prewake_fn(void *data);
-void mcp_server_set_prewake(struct mcp_server *server, mcp_prewake_fn *prewake, void *data);
-
 // Stops accepting work: transports end open subscriptions, refuse new requests, let running ones
 // finish for at most grace_ms and then call their on_end function. May be called twice.
 void mcp_server_shutdown(struct mcp_server *server, unsigned grace_ms);
-size_t mcp_server_active_calls(const struct mcp_server *server);
 
 // --- registry.c: tools ---------------------------------------------------------------------------
 
@@ -93,6 +87,9 @@ struct mcp_tool {
     const char *title;
     const char *description;
     const char *input_schema;  // JSON text, root "type":"object"; emitted as it is
+    // The same for what is accepted, where that is more than what is offered; or NULL.
+    const char *accepted_schema;
+    const char *meta;  // JSON text of an object for `_meta`, or NULL
     // JSON text, root "type":"object", or NULL. It must accept {"ok":false,"error":{"code":…,
     // "message":…}}, which is what the library sends for bad arguments.
     const char *output_schema;
@@ -105,6 +102,8 @@ struct mcp_tool {
 // error.
 void mcp_server_add_tool(struct mcp_server *server, const struct mcp_tool *tool);
 // For `--tools a,b`: true if registered.
+// What the refusal of a call to a tool that is not there says besides: a sentence without full stop.
+void mcp_server_add_tool_hint(struct mcp_server *server, const char *name, const char *hint);
 bool mcp_server_has_tool(const struct mcp_server *server, const char *name);
 
 // --- registry.c: resources -----------------------------------------------------------------------
@@ -176,6 +175,9 @@ value mcp_call_argument(const struct mcp_call *call, const char *name);  // nil 
 // "elicitation", "sampling", "roots", or "tasks" for the tasks extension.
 bool mcp_call_client_can(const struct mcp_call *call, const char *capability);
 
+// Tells apart the sessions and connections of clients that share a server, for fair turns.
+uint64_t mcp_call_flow(const struct mcp_call *call);
+
 // Called when the client cancelled, disconnected (2026 over HTTP) or cancelled the task: at most
 // once, from the loop, never from within a library function the handler called. The handler still
 // must reply once and may do so from here. NULL removes the callback.
@@ -221,6 +223,11 @@ void mcp_call_add_completion(struct mcp_call *call, struct span text);
 // "malformed-result". Invalid UTF-8 in text is replaced by U+FFFD.
 void mcp_call_reply(struct mcp_call *call, struct span text, value structured, bool is_error);
 // The same with {"ok":false,"error":{"code":…,"message":…}} and the message as text.
+// Replies now though the work goes on: the response is sent, the call stays, and what its handler
+// replies in the end goes to on_result instead of the client. Not for a call that is a task.
+typedef void mcp_result_fn(void *data, struct span text, value structured, bool is_error);
+void mcp_call_reply_early(struct mcp_call *call, struct span text, value structured,
+                          mcp_result_fn *on_result, void *data);
 void mcp_call_reply_failure(struct mcp_call *call, const char *code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 // The content of a resource. mime_type NULL = that of the registration.
@@ -270,10 +277,21 @@ void mcp_stdio_free(struct mcp_stdio *stdio);
 
 // --- http/http.c: the HTTP transport -------------------------------------------------------------
 
+// Who may ask. Clients see nothing of each other: each has a server of its own, with its tools,
+// protocol sessions, tasks and subscriptions.
+struct mcp_http_client {
+    const char *name;           // "" = the user who runs the server
+    const char *token;          // bearer token of at least 16 characters; NULL: none is asked for
+    struct mcp_server *server;  // NULL: the one that the transport is started with
+};
+
 struct mcp_http_options {
     const char *address;  // "127.0.0.1"; any other than 127.0.0.0/8 and ::1 needs a token
     uint16_t port;        // 0 = any free one
-    const char *token;    // bearer token of at least 16 characters, or NULL
+    // A Unix socket instead, for processes of the same user and root. NULL: TCP
+    const char *socket_path;
+    const struct mcp_http_client *clients;
+    size_t client_count;               // 0: one client without a token
     const char *const *allow_hosts;    // NULL-terminated list, or NULL
     const char *const *allow_origins;  // NULL-terminated list, or NULL
     size_t max_connections;            // 0 = 256, or a quarter of the descriptors
@@ -287,7 +305,7 @@ bool mcp_http_start(struct mcp_server *server, const struct mcp_http_options *op
                     mcp_end_fn *on_end, void *data, struct mcp_http **ret_http,
                     struct error *error);
 void mcp_http_free(struct mcp_http *http);
-const char *mcp_http_url(const struct mcp_http *http);  // "http://127.0.0.1:7433/mcp"
+const char *mcp_http_url(const struct mcp_http *http);  // "http://127.0.0.1:7433/mcp", "unix:PATH"
 // Reads a token file: regular, not readable by group or others, one line of 16 … 4096 characters.
 bool mcp_token_read(const char *path, char **ret_token, struct error *error);
 

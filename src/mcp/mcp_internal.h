@@ -31,6 +31,7 @@ enum {
 };
 
 #define META_PREFIX "io.modelcontextprotocol/"  // of the protocol's own names in _meta
+#define MCP_RESULTS_META "cadre/results"        // in _meta of initialize, 2026: of any request
 
 // Codes that handlers do not use; the common ones are in mcp.h.
 enum {
@@ -73,9 +74,16 @@ struct tool_header {  // a property with "x-mcp-header"
 struct tool_entry {
     STAILQ_ENTRY(tool_entry) link;
     struct mcp_tool tool;
+    const char *short_schema;  // of the input: what a model needs of it
     const struct schema *input_schema;
     const struct schema *output_schema;  // NULL when there is none
     SLIST_HEAD(tool_header_head, tool_header) headers;
+};
+
+struct tool_hint {  // for a tool that is not there
+    SLIST_ENTRY(tool_hint) link;
+    const char *name;
+    const char *text;
 };
 
 struct resource_entry {
@@ -95,6 +103,7 @@ struct completer_entry {
 };
 
 const struct tool_entry *registry_find_tool(const struct mcp_server *server, struct span name);
+const char *registry_find_hint(const struct mcp_server *server, struct span name);  // or NULL
 const struct prompt_entry *registry_find_prompt(const struct mcp_server *server, struct span name);
 const struct resource_entry *registry_find_resource(const struct mcp_server *server,
                                                     struct span uri);
@@ -128,6 +137,7 @@ struct mcp_server {
     struct arena arena;      // everything registered
     struct region *schemas;  // parsed and compiled
     STAILQ_HEAD(tool_entry_head, tool_entry) tools;
+    SLIST_HEAD(tool_hint_head, tool_hint) tool_hints;
     struct resource_entries resources;
     struct resource_entries templates;
     STAILQ_HEAD(prompt_entry_head, prompt_entry) prompts;
@@ -143,8 +153,6 @@ struct mcp_server {
     TAILQ_HEAD(transport_head, transport) transports;
     struct metrics *metrics;
     struct request_states *states;
-    mcp_prewake_fn *prewake;  // may be NULL
-    void *prewake_data;
     struct region *shapes;  // of the messages (shapes_share)
     struct region *spare[MCP_SPARE_REGIONS];
     size_t spare_count;
@@ -181,6 +189,7 @@ struct exchange {
     const struct exchange_ops *ops;
     size_t open;  // calls not finished yet
     bool is_batch;
+    uint64_t flow;            // mcp_call_flow()
     int status;               // HTTP status of the response
     struct buffer responses;  // of a batch, one after the other
     size_t ends[MCP_BATCH_MAX];
@@ -209,6 +218,7 @@ struct peer {
     bool initialized;
     enum version version;
     unsigned client_can;
+    bool structured;  // results carry structuredContent
     enum mcp_log_level log_level;
     char *subscriptions[MCP_SUBSCRIPTIONS_MAX];
     size_t subscription_count;
@@ -245,7 +255,9 @@ struct mcp_call {
     enum call_state state;
     enum version version;
     unsigned client_can;
+    bool structured;  // the result carries structuredContent
     const struct method *method;
+    uint64_t flow;
     const char *id;  // JSON text
     value params;
     value meta;
@@ -281,6 +293,8 @@ struct mcp_call {
     int delayed_status;
 
     struct task *task;
+    mcp_result_fn *on_result;  // of a call that has replied early
+    void *on_result_data;
 
     unsigned listen_lists;  // 1 << enum mcp_list
     value listen_uris;      // vectors
@@ -295,9 +309,13 @@ static inline bool call_is_2026(const struct mcp_call *call)
 // The call owns the region from here on. The id of the message must be valid.
 struct mcp_call *call_new(struct mcp_server *server, struct exchange *exchange, struct peer *peer,
                           struct region *region, const struct message *message);
+// The form of results that the client asks for in _meta, if it does. False: refused.
+bool call_read_results(struct mcp_call *call);
 void call_free(struct mcp_call *call);
 void call_run_handler(struct mcp_call *call);  // the call may be gone afterwards
 void call_set_timer(struct mcp_call *call, int64_t ms, event_callback_fn callback);
+// From here on the call belongs to no channel: its id is free, a disconnect has no effect.
+void call_leave_channel(struct mcp_call *call);
 // Cancels: no message for this call is sent any more. The call may be gone afterwards.
 void call_cancel(struct mcp_call *call);
 void call_stop(struct mcp_call *call);  // the same, with an error response: the server is stopping
@@ -306,6 +324,8 @@ void call_stop(struct mcp_call *call);  // the same, with an error response: the
 // Each of these sends the one response of a call, which is gone afterwards. `members` are the
 // members of the result object without its braces, or NULL; those that did not fit become an error.
 void call_finish_result(struct mcp_call *call, const struct buffer *members);
+// Sends the response and keeps the call, which belongs to no channel from then on.
+void call_respond_early(struct mcp_call *call, const struct buffer *members);
 void call_finish_error(struct mcp_call *call, int code, const char *message, struct span data_json,
                        int status);
 void call_finish_params_error(struct mcp_call *call, const char *format, ...)

@@ -21,7 +21,7 @@ static void refuse_name(struct mcp_call *call, const char *kind, struct span nam
 static bool read_arguments(struct mcp_call *call)
 {
     value arguments;
-    if (!map_find_text(call->params, "arguments", &arguments))
+    if (!map_find_text(call->params, "arguments", &arguments) || value_is_nil(arguments))
         return true;
     if (!value_is_map(arguments)) {
         call_finish_params_error(call, "Invalid params: arguments must be an object");
@@ -35,12 +35,18 @@ void method_tools_call(struct mcp_call *call)
 {
     struct span name = call_param_text(call, "name");
     const struct tool_entry *entry = name.data ? registry_find_tool(call->server, name) : NULL;
+    const char *hint = name.data && !entry ? registry_find_hint(call->server, name) : NULL;
     if (!entry) {
-        refuse_name(call, "tool", name);
+        if (hint)
+            call_finish_params_error(call, "Unknown tool: %.*s. %s.", shown_length(name), name.data,
+                                     hint);
+        else
+            refuse_name(call, "tool", name);
         return;
     }
     if (!read_arguments(call))
         return;
+    call->arguments = schema_drop_nulls(entry->input_schema, call->region, call->arguments);
     call->arguments = schema_integers(entry->input_schema, call->region, call->arguments);
     call->tool = entry;
     call->target = entry->tool.name;

@@ -86,31 +86,70 @@ static void page_end(struct mcp_call *call, struct page *page)
     buffer_release(&page->members);
 }
 
+static void write_all_annotations(struct buffer *out, unsigned flags)
+{
+    json_put_boolean(out, "readOnlyHint", flags & MCP_TOOL_READ_ONLY);
+    json_put_boolean(out, "destructiveHint", flags & MCP_TOOL_DESTRUCTIVE);
+    json_put_boolean(out, "idempotentHint", flags & MCP_TOOL_IDEMPOTENT);
+    json_put_boolean(out, "openWorldHint", flags & MCP_TOOL_OPEN_WORLD);
+}
+
+// What differs from the protocol's defaults; of a tool that only reads, the others mean nothing.
+static void write_short_annotations(struct buffer *out, unsigned flags)
+{
+    if (flags & MCP_TOOL_READ_ONLY)
+        json_put_boolean(out, "readOnlyHint", true);
+    else if (!(flags & MCP_TOOL_DESTRUCTIVE))
+        json_put_boolean(out, "destructiveHint", false);
+    else if (flags & MCP_TOOL_IDEMPOTENT)
+        json_put_boolean(out, "idempotentHint", true);
+    if (!(flags & MCP_TOOL_OPEN_WORLD))
+        json_put_boolean(out, "openWorldHint", false);
+}
+
+static void write_annotations(struct buffer *out, unsigned flags, bool all)
+{
+    CLEANUP_BUFFER struct buffer members;
+    buffer_init(&members, MCP_OUTPUT_LIMIT);
+    if (all)
+        write_all_annotations(&members, flags);
+    else
+        write_short_annotations(&members, flags);
+    if (members.length == 0)
+        return;
+    json_name(out, "annotations");
+    buffer_append_byte(out, '{');
+    json_append_part(out, &members);
+    buffer_append_byte(out, '}');
+}
+
+// A model pays for every byte of the list, so that of text results is short.
+static void write_tool(struct buffer *out, const struct tool_entry *entry, bool structured)
+{
+    const struct mcp_tool *tool = &entry->tool;
+    json_put_text(out, "name", tool->name);
+    if (structured)
+        json_put_text(out, "title", tool->title);
+    json_put_text(out, "description", tool->description);
+    json_put_raw(out, "inputSchema",
+                 span_from(structured ? tool->input_schema : entry->short_schema));
+    if (structured && tool->output_schema)
+        json_put_raw(out, "outputSchema", span_from(tool->output_schema));
+    write_annotations(out, tool->flags, structured);
+    if (tool->meta)
+        json_put_raw(out, "_meta", span_from(tool->meta));
+    buffer_append_byte(out, '}');
+}
+
 void method_tools_list(struct mcp_call *call)
 {
     struct page page;
     if (!page_begin(call, &page, LIST_TOOLS, "tools"))
         return;
-    struct buffer *out = &page.members;
     const struct tool_entry *entry;
-    STAILQ_FOREACH (entry, &call->server->tools, link) {
-        const struct mcp_tool *tool = &entry->tool;
-        if (!page_entry(&page))
-            continue;
-        json_put_text(out, "name", tool->name);
-        json_put_text(out, "title", tool->title);
-        json_put_text(out, "description", tool->description);
-        json_put_raw(out, "inputSchema", span_from(tool->input_schema));
-        if (tool->output_schema)
-            json_put_raw(out, "outputSchema", span_from(tool->output_schema));
-        json_name(out, "annotations");
-        buffer_append_byte(out, '{');
-        json_put_boolean(out, "readOnlyHint", tool->flags & MCP_TOOL_READ_ONLY);
-        json_put_boolean(out, "destructiveHint", tool->flags & MCP_TOOL_DESTRUCTIVE);
-        json_put_boolean(out, "idempotentHint", tool->flags & MCP_TOOL_IDEMPOTENT);
-        json_put_boolean(out, "openWorldHint", tool->flags & MCP_TOOL_OPEN_WORLD);
-        buffer_append_text(out, "}}");
-    }
+    STAILQ_FOREACH (entry, &call->server->tools, link)
+        if (page_entry(&page))
+            write_tool(&page.members, entry, call->structured);
     page_end(call, &page);
 }
 

@@ -42,6 +42,9 @@ void method_initialize(struct mcp_call *call)
                                        "capabilities (object) and clientInfo (object)");
         return;
     }
+    if (!call_read_results(call))
+        return;
+    peer->structured = call->structured;
     peer->version = VERSION_LAST_OF_2024;
     version_find_2024(value_text(version), &peer->version);
     peer->client_can = client_capabilities_read(capabilities, peer->version);

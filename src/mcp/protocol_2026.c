@@ -74,7 +74,7 @@ bool protocol_2026_check(struct mcp_call *call, struct span method)
         return false;
     call->client_can = client_capabilities_read(
         map_get(call->meta, META_PREFIX "clientCapabilities"), VERSION_2026_07_28);
-    return read_log_level(call);
+    return read_log_level(call) && call_read_results(call);
 }
 
 // --- discovery -----------------------------------------------------------------------------------

@@ -1,10 +1,12 @@
 // Copies of everything that is registered, found by name, URI or template.
+#include "base/array.h"
 #include "base/ascii.h"
 #include "base/assert.h"
 #include "base/memory.h"
 #include "base/utf8.h"
 #include "mcp/mcp_internal.h"
 #include "mcp/schema/schema.h"
+#include "value/text/json.h"
 
 enum { TEMPLATE_VARIABLE_MAX = 4096 };
 
@@ -42,6 +44,26 @@ static value parse_schema(struct mcp_server *server, const char *text)
     CHECK(ok && value_is_map(schema));
     CHECK(span_equal_text(value_text(map_get(schema, "type")), "object"));
     return schema;
+}
+
+// The schema without what only the server needs: it refuses unknown arguments itself.
+static const char *shorten_schema(struct mcp_server *server, value schema)
+{
+    struct region *region = server->schemas;
+    value shortened = value_retain(schema);
+    static const char *const members[] = {"additionalProperties", "required"};
+    for (size_t i = 0; i < COUNT_OF(members); i++) {
+        value member = map_get(schema, members[i]);
+        bool is_empty = value_is_vector(member) && vector_count(member) == 0;
+        if (is_empty || (member.tag == VALUE_BOOLEAN && !member.boolean))
+            shortened = map_remove(region, shortened, value_string(region, span_from(members[i])));
+    }
+    CLEANUP_BUFFER struct buffer text;
+    buffer_init(&text, MCP_OUTPUT_LIMIT);
+    json_write(&text, shortened, 0, NULL);
+    value_release(region, shortened);
+    CHECK(!text.failed);
+    return registry_text(server, buffer_text(&text));
 }
 
 // Collects every property with "x-mcp-header" that is reachable by `properties` alone.
@@ -94,7 +116,12 @@ void mcp_server_add_tool(struct mcp_server *server, const struct mcp_tool *tool)
     entry->tool.input_schema = registry_text(server, tool->input_schema);
     entry->tool.output_schema = registry_text(server, tool->output_schema);
     value input_schema = parse_schema(server, tool->input_schema);
-    entry->input_schema = schema_compile(server->schemas, input_schema);
+    entry->short_schema = shorten_schema(server, input_schema);
+    entry->tool.meta = registry_text(server, tool->meta);
+    entry->tool.accepted_schema = NULL;  // the compiled one serves
+    entry->input_schema = schema_compile(
+        server->schemas,
+        tool->accepted_schema ? parse_schema(server, tool->accepted_schema) : input_schema);
     if (tool->output_schema) {
         value output_schema = parse_schema(server, tool->output_schema);
         entry->output_schema = schema_compile(server->schemas, output_schema);
@@ -112,6 +139,23 @@ const struct tool_entry *registry_find_tool(const struct mcp_server *server, str
     STAILQ_FOREACH (entry, &server->tools, link)
         if (span_equal_text(name, entry->tool.name))
             return entry;
+    return NULL;
+}
+
+void mcp_server_add_tool_hint(struct mcp_server *server, const char *name, const char *hint)
+{
+    struct tool_hint *entry = registry_alloc(server, sizeof(*entry));
+    entry->name = registry_text(server, name);
+    entry->text = registry_text(server, hint);
+    SLIST_INSERT_HEAD(&server->tool_hints, entry, link);
+}
+
+const char *registry_find_hint(const struct mcp_server *server, struct span name)
+{
+    const struct tool_hint *hint;
+    SLIST_FOREACH (hint, &server->tool_hints, link)
+        if (span_equal_text(name, hint->name))
+            return hint->text;
     return NULL;
 }
 

@@ -94,17 +94,6 @@ void server_remove_transport(struct mcp_server *server, struct transport *transp
         end_calls(server, call_cancel, true);
 }
 
-size_t mcp_server_active_calls(const struct mcp_server *server)
-{
-    return server->call_count;
-}
-
-void mcp_server_set_prewake(struct mcp_server *server, mcp_prewake_fn *prewake, void *data)
-{
-    server->prewake = prewake;
-    server->prewake_data = data;
-}
-
 struct region *server_region_acquire(struct mcp_server *server)
 {
     struct region *region =

@@ -1,5 +1,6 @@
-// The stdio transport: one message per line. Nothing here blocks: while a client does not read, the
-// output queue grows, up to 64 MiB.
+// The stdio transport: one message per line. Nothing here blocks. While a client does not read, its
+// requests are not read either: the output queue holds the answers to those in flight, and no more
+// notifications are added to it.
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -14,10 +15,14 @@
 
 enum {
     READ_SIZE = 64 << 10,
-    OUTPUT_QUEUE_LIMIT = 64 << 20,
-    KEEP_CAPACITY = 1 << 20,  // larger input buffers are freed when empty
+    OUTPUT_WATERMARK = 8 << 20,  // bytes that wait to be written
+    KEEP_CAPACITY = 1 << 20,     // larger buffers are freed when empty
     EOF_GRACE_MS = 1500,
 };
+
+// Room for all answers in flight above the watermark, and for those to one batch.
+static const size_t OUTPUT_QUEUE_LIMIT =
+    OUTPUT_WATERMARK + (size_t)(MCP_IN_FLIGHT_MAX + MCP_BATCH_MAX) * MCP_OUTPUT_LIMIT;
 
 struct mcp_stdio {
     struct transport transport;
@@ -30,6 +35,7 @@ struct mcp_stdio {
     struct buffer input;
     size_t scanned;  // bytes of the input known to hold no newline
     bool skipping;   // the rest of a line that was too long
+    bool paused;     // until the client has read enough
     struct buffer output;
     size_t written;
     bool output_dead;
@@ -37,7 +43,7 @@ struct mcp_stdio {
     bool calls_stopped;
     bool ended;
     int64_t grace_ms;
-    int64_t last_ms;  // when input ended or the latest response was written
+    int64_t last_ms;  // when input ended, or something was written after that
     mcp_end_fn *on_end;
     void *on_end_data;
 };
@@ -48,8 +54,19 @@ struct stdio_exchange {
 };
 
 static void check_end(struct mcp_stdio *stdio);
+static void resume_reading(struct mcp_stdio *stdio);
 
 // --- output --------------------------------------------------------------------------------------
+
+static size_t waiting_output(const struct mcp_stdio *stdio)
+{
+    return stdio->output.length - stdio->written;
+}
+
+static bool is_congested(const struct mcp_stdio *stdio)
+{
+    return !stdio->output_dead && waiting_output(stdio) > OUTPUT_WATERMARK;
+}
 
 static void flush(struct mcp_stdio *stdio)
 {
@@ -66,6 +83,8 @@ static void flush(struct mcp_stdio *stdio)
         }
     }
     buffer_clear(&stdio->output);
+    if (stdio->output.capacity > KEEP_CAPACITY)
+        buffer_release(&stdio->output);
     stdio->written = 0;
 }
 
@@ -73,8 +92,14 @@ static void on_writable(evutil_socket_t fd, short what, void *data)
 {
     (void)fd;
     (void)what;
-    flush(data);
-    check_end(data);
+    struct mcp_stdio *stdio = data;
+    size_t waiting = waiting_output(stdio);
+    flush(stdio);
+    if (stdio->ending && waiting_output(stdio) < waiting)
+        stdio->last_ms = clock_now_ms();  // a slow reader is none that is gone
+    if (stdio->paused && waiting_output(stdio) <= OUTPUT_WATERMARK / 2)
+        resume_reading(stdio);
+    check_end(stdio);
 }
 
 static void write_line(struct mcp_stdio *stdio, const struct span *parts, size_t count,
@@ -82,7 +107,7 @@ static void write_line(struct mcp_stdio *stdio, const struct span *parts, size_t
 {
     if (stdio->output_dead)
         return;
-    if (stdio->written > OUTPUT_QUEUE_LIMIT / 2) {
+    if (stdio->written > waiting_output(stdio)) {
         buffer_consume(&stdio->output, stdio->written);
         stdio->written = 0;
     }
@@ -95,7 +120,7 @@ static void write_line(struct mcp_stdio *stdio, const struct span *parts, size_t
     }
     buffer_append_text(&stdio->output, is_array ? "]\n" : "\n");
     if (stdio->output.failed) {
-        log_error("the client does not read: more than 64 MiB of output are waiting");
+        log_error("no memory is left for output that the client does not read");
         stdio->output_dead = true;
     }
     flush(stdio);
@@ -105,7 +130,11 @@ static void write_line(struct mcp_stdio *stdio, const struct span *parts, size_t
 
 static void stdio_notify(struct exchange *exchange, struct span message)
 {
-    write_line(((struct stdio_exchange *)exchange)->stdio, &message, 1, false);
+    struct mcp_stdio *stdio = ((struct stdio_exchange *)exchange)->stdio;
+    if (is_congested(stdio))
+        log_debug("a notification is dropped: the client does not read");
+    else
+        write_line(stdio, &message, 1, false);
 }
 
 static void peer_send(struct peer *peer, struct span message)
@@ -176,7 +205,7 @@ static void read_lines(struct mcp_stdio *stdio)
     struct buffer *input = &stdio->input;
     size_t start = 0;
     char *newline;
-    while (!stdio->ended &&
+    while (!stdio->ended && !(stdio->paused = is_congested(stdio)) &&
            (newline = memchr(input->data + stdio->scanned, '\n', input->length - stdio->scanned))) {
         size_t end = (size_t)(newline - input->data);
         if (stdio->skipping)
@@ -186,6 +215,11 @@ static void read_lines(struct mcp_stdio *stdio)
         start = stdio->scanned = end + 1;
     }
     buffer_consume(input, start);
+    if (stdio->paused) {
+        stdio->scanned = 0;
+        event_del(stdio->read_event);
+        return;
+    }
     if (stdio->skipping) {
         buffer_clear(input);
     } else if (input->length > MCP_MESSAGE_LIMIT + 1) {  // + 1: room for a CR
@@ -196,6 +230,24 @@ static void read_lines(struct mcp_stdio *stdio)
     stdio->scanned = input->length;
     if (input->length == 0 && input->capacity > KEEP_CAPACITY)
         buffer_release(input);
+}
+
+static void start_reading(struct mcp_stdio *stdio)
+{
+    if (stdio->polled)
+        event_add(stdio->read_event, NULL);
+    else
+        event_active(stdio->read_event, EV_READ, 0);
+}
+
+static void resume_reading(struct mcp_stdio *stdio)
+{
+    stdio->paused = false;
+    if (stdio->ending)
+        return;
+    read_lines(stdio);
+    if (!stdio->paused && !stdio->ended)
+        start_reading(stdio);
 }
 
 static void stop_reading(struct mcp_stdio *stdio, int64_t grace_ms)
@@ -237,7 +289,7 @@ static void on_readable(evutil_socket_t fd, short what, void *data)
         handle_end_of_input(stdio);
         return;
     }
-    if (!stdio->polled && !stdio->ending)
+    if (!stdio->polled && !stdio->ending && !stdio->paused)
         event_active(stdio->read_event, EV_READ, 0);
 }
 
@@ -372,10 +424,7 @@ int mcp_stdio_start(struct mcp_server *server, mcp_end_fn *on_end_function, void
     stdio->end_event = evtimer_new(server->base, on_end, stdio);
     CHECK(stdio->read_event && stdio->write_event && stdio->end_event);
     stdio->polled = can_be_polled(in);
-    if (stdio->polled)
-        event_add(stdio->read_event, NULL);
-    else
-        event_active(stdio->read_event, EV_READ, 0);
+    start_reading(stdio);
     *ret_stdio = stdio;
     return 0;
 }

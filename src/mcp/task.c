@@ -159,6 +159,8 @@ bool mcp_call_become_task(struct mcp_call *call)
     struct mcp_server *server = call->server;
     if (call->task)
         return true;
+    if (call->on_result)
+        return false;
     if (!(call->client_can & CLIENT_TASKS) || !server->info.tasks || call->cancelled ||
         !call->tool || server->task_count == MCP_TASKS_MAX)
         return false;
@@ -167,16 +169,10 @@ bool mcp_call_become_task(struct mcp_call *call)
     buffer_init(&out, MCP_OUTPUT_LIMIT);
     write_created(call, task, &out);
 
-    // From here on the call belongs to no channel: its id is free, a disconnect has no effect.
     struct exchange *exchange = call->exchange;
-    call->exchange = NULL;
+    call_leave_channel(call);
     call->task = task;
     task->call = call;
-    if (call->peer) {
-        TAILQ_REMOVE(&call->peer->calls, call, peer_link);
-        call->peer->call_count--;
-        call->peer = NULL;
-    }
     exchange_finish(exchange, buffer_span(&out), 200);
     return true;
 }

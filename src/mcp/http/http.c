@@ -25,15 +25,15 @@ static void send_metrics(struct mcp_http *http, struct http_reply *reply)
     mcp_metric_set(http->calls_gauge, (double)http->server->call_count);
     CLEANUP_BUFFER struct buffer text;
     buffer_init(&text, MCP_OUTPUT_LIMIT);
-    metrics_write(http->server->metrics, &text);
+    metrics_write(reply->client->server->metrics, &text);
     struct span body = buffer_span(&text);
     http_reply_send(reply, 200, "text/plain; version=0.0.4; charset=utf-8", &body, 1);
 }
 
-static void handle_delete(struct mcp_http *http, struct http_reply *reply)
+static void handle_delete(struct http_reply *reply)
 {
     bool given;
-    struct http_session *session = http_session_find(http, reply->request, &given);
+    struct http_session *session = http_session_find(reply->client, reply->request, &given);
     if (!given) {
         http_reply_refuse(reply, &(struct refusal){405, "Mcp-Session-Id header required", "Allow",
                                                    "POST, GET, DELETE"});
@@ -46,45 +46,51 @@ static void handle_delete(struct mcp_http *http, struct http_reply *reply)
     }
 }
 
-static void handle_get(struct mcp_http *http, struct http_reply *reply)
+static void handle_get(struct http_reply *reply)
 {
     bool given;
     struct refusal refusal;
-    struct http_session *session = http_session_find(http, reply->request, &given);
+    struct http_session *session = http_session_find(reply->client, reply->request, &given);
     if (!given)
         http_reply_refuse(reply, &(struct refusal){405, "Mcp-Session-Id header required", "Allow",
                                                    "POST, GET, DELETE"});
     else if (!session)
         http_reply_refuse(
             reply, &(struct refusal){.status = 404, .message = "Unknown or expired session"});
-    else if (!access_check_content(reply->request, false, &refusal))
+    else if (!access_check_content(reply->request, &refusal))
         http_reply_refuse(reply, &refusal);
     else
-        http_session_handle_get(session, reply, http_header(reply->request, "Last-Event-ID", NULL));
+        http_session_handle_get(session, reply,
+                                http_request_field(reply->request, "Last-Event-ID", NULL));
 }
 
-static void on_request(struct evhttp_request *request, void *data)
+// Where there are several clients, one that has many connections leaves some to each other one.
+static bool is_over_limit(const struct mcp_http *http, const struct http_client *client)
 {
-    struct mcp_http *http = data;
-    struct http_reply *reply = http_reply_open(http, request);
+    size_t reserve = http->client_count > 1 ? HTTP_RESERVE : 0;
+    if (reserve * http->client_count > http->max_connections)
+        reserve = http->max_connections / http->client_count;
+    size_t shared = http->max_connections - reserve * http->client_count;
+    return http->busy_count > http->max_connections ||
+           (client->busy_count > reserve && http->busy_count > shared + reserve);
+}
+
+void http_handle_request(struct mcp_http *http, struct http_reply *reply)
+{
+    const struct http_request *request = reply->request;
     struct refusal refusal;
-    if (!access_check(http, request, &refusal)) {
-        http_reply_refuse(reply, &refusal);
-        return;
-    }
-    const char *path = evhttp_uri_get_path(evhttp_request_get_evhttp_uri(request));
-    if (strcmp(path, "/healthz") == 0) {
+    if (strcmp(request->path, "/healthz") == 0) {
         http_reply_send(reply, http->ending ? 503 : 200, "text/plain", &SPAN("ok\n"), 1);
-    } else if (strcmp(path, "/metrics") == 0) {
+    } else if (strcmp(request->path, "/metrics") == 0) {
         send_metrics(http, reply);
-    } else if (http->ending || reply->connection->refused) {
+    } else if (http->ending || is_over_limit(http, reply->client)) {
         const char *reason = http->ending ? "The server is stopping" : "Too many connections";
         http_reply_refuse(reply, &(struct refusal){503, reason, "Retry-After", "1"});
-    } else if (evhttp_request_get_command(request) == EVHTTP_REQ_DELETE) {
-        handle_delete(http, reply);
-    } else if (evhttp_request_get_command(request) == EVHTTP_REQ_GET) {
-        handle_get(http, reply);
-    } else if (!access_check_content(request, true, &refusal)) {
+    } else if (request->method == HTTP_DELETE) {
+        handle_delete(reply);
+    } else if (request->method == HTTP_GET) {
+        handle_get(reply);
+    } else if (!access_check_content(request, &refusal)) {
         http_reply_refuse(reply, &refusal);
     } else {
         post_handle(http, reply);
@@ -129,7 +135,8 @@ static void on_sweep_timer(evutil_socket_t fd, short what, void *data)
     if (left <= 0 && !http->calls_stopped) {
         http->calls_stopped = true;
         http->deadline_ms += MCP_FLUSH_MS;
-        server_stop_calls(http->server);
+        for (size_t i = 0; i < http->client_count; i++)
+            server_stop_calls(http->clients[i].server);
     } else if (idle || left <= 0) {
         finish(http);
         return;
@@ -139,13 +146,13 @@ static void on_sweep_timer(evutil_socket_t fd, short what, void *data)
 
 static void http_shutdown(struct transport *transport, unsigned grace_ms)
 {
-    struct mcp_http *http = (struct mcp_http *)transport;
+    struct mcp_http *http = ((struct http_client *)transport)->http;
     int64_t deadline = clock_now_ms() + grace_ms;
     if (!http->ending || deadline < http->deadline_ms)
         http->deadline_ms = deadline;
     if (!http->ending) {
         http->ending = true;
-        evconnlistener_disable(evhttp_bound_socket_get_listener(http->bound));
+        evconnlistener_disable(http->listener);
         struct http_session *session;
         TAILQ_FOREACH (session, &http->sessions, link)
             if (session->get_stream && session->get_stream->reply) {
@@ -166,17 +173,23 @@ void mcp_http_free(struct mcp_http *http)
     exchange_cancel_all(http);
     while (!TAILQ_EMPTY(&http->sessions))
         http_session_free(TAILQ_FIRST(&http->sessions));
-    server_remove_transport(http->server, &http->transport);
-    http_connection_disable_all(http);
-    if (http->evhttp)
-        evhttp_free(http->evhttp);
+    for (size_t i = 0; i < http->client_count; i++)
+        server_remove_transport(http->clients[i].server, &http->clients[i].transport);
     http_connection_free_all(http);
+    if (http->listener)
+        evconnlistener_free(http->listener);
     if (http->sweep_timer)
         event_free(http->sweep_timer);
     for (char **host = http->allow_hosts; *host; host++)
         memory_free(*host);
     for (char **origin = http->allow_origins; *origin; origin++)
         memory_free(*origin);
+    for (size_t i = 0; i < http->client_count; i++)
+        memory_free(http->clients[i].name);
+    memory_free(http->clients);
+    if (http->socket_path)
+        unlink(http->socket_path);
+    memory_free(http->socket_path);
     memory_free(http->allow_hosts);
     memory_free(http->allow_origins);
     memory_free(http->address);
@@ -217,19 +230,34 @@ static bool check_names(const struct mcp_http_options *options, struct error *er
     return true;
 }
 
+static bool check_clients(const struct mcp_http_options *options, const char *address,
+                          struct error *error)
+{
+    bool is_open = options->client_count == 0;
+    for (size_t i = 0; i < options->client_count; i++) {
+        const char *token = options->clients[i].token;
+        is_open = is_open || !token;
+        if (token && strlen(token) < TOKEN_MIN)
+            return error_set(error, ERROR_INVALID, "the token must have at least %d characters",
+                             TOKEN_MIN);
+        for (size_t k = 0; token && k < i; k++)
+            if (options->clients[k].token && strcmp(token, options->clients[k].token) == 0)
+                return error_set(error, ERROR_INVALID, "two clients have the same token");
+    }
+    if (is_open && !options->socket_path && !is_loopback(address))
+        return error_set(error, ERROR_INVALID,
+                         "listening on %s needs a bearer token: use --token-file FILE", address);
+    return true;
+}
+
 static bool check_options(const struct mcp_http_options *options, const char *address,
                           struct error *error)
 {
     struct in6_addr ignored;
-    if (inet_pton(AF_INET, address, &ignored) != 1 && inet_pton(AF_INET6, address, &ignored) != 1)
+    if (!options->socket_path && inet_pton(AF_INET, address, &ignored) != 1 &&
+        inet_pton(AF_INET6, address, &ignored) != 1)
         return error_set(error, ERROR_INVALID, "%s is not an IP address", address);
-    if (!options->token && !is_loopback(address))
-        return error_set(error, ERROR_INVALID,
-                         "listening on %s needs a bearer token: use --token-file FILE", address);
-    if (options->token && strlen(options->token) < TOKEN_MIN)
-        return error_set(error, ERROR_INVALID, "the token must have at least %d characters",
-                         TOKEN_MIN);
-    return check_names(options, error);
+    return check_clients(options, address, error) && check_names(options, error);
 }
 
 static char **copy_list(const char *const *list)
@@ -243,53 +271,49 @@ static char **copy_list(const char *const *list)
     return copy;
 }
 
-// Out of descriptors: the connection can be neither accepted nor refused. It waits in the kernel's
-// queue until the timer enables the listener again.
-static void on_accept_error(struct evconnlistener *listener, void *data)
+union address {
+    struct sockaddr_in6 v6;
+    struct sockaddr_in v4;
+    struct sockaddr any;
+};
+
+static socklen_t make_address(const char *text, uint16_t port, union address *address)
 {
-    (void)data;
-    log_warning("cannot accept a connection: %s", strerror(errno));
-    evconnlistener_disable(listener);
+    *address = (union address){.v6 = {0}};
+    if (inet_pton(AF_INET, text, &address->v4.sin_addr) == 1) {
+        address->v4.sin_family = AF_INET;
+        address->v4.sin_port = htons(port);
+        return sizeof(address->v4);
+    }
+    CHECK(inet_pton(AF_INET6, text, &address->v6.sin6_addr) == 1);
+    address->v6.sin6_family = AF_INET6;
+    address->v6.sin6_port = htons(port);
+    return sizeof(address->v6);
 }
 
 static bool bind_address(struct mcp_http *http, uint16_t port, struct error *error)
 {
-    http->bound = evhttp_bind_socket_with_handle(http->evhttp, http->address, port);
-    if (!http->bound)
+    union address address;
+    socklen_t size = make_address(http->address, port, &address);
+    http->listener =
+        evconnlistener_new_bind(http->server->base, http_connection_accept, http,
+                                LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_REUSEABLE,
+                                HTTP_BACKLOG, &address.any, (int)size);
+    if (!http->listener)
         return error_set(error, ERROR_SYSTEM, "cannot listen on %s port %u: %s", http->address,
                          port, strerror(errno));
-    evconnlistener_set_error_cb(evhttp_bound_socket_get_listener(http->bound), on_accept_error);
-    union {
-        struct sockaddr_in6 v6;
-        struct sockaddr_in v4;
-        struct sockaddr any;
-    } bound = {.v6 = {0}};
-    socklen_t size = sizeof(bound);
-    if (getsockname(evhttp_bound_socket_get_fd(http->bound), &bound.any, &size) < 0)
+    evconnlistener_set_error_cb(http->listener, http_connection_accept_failed);
+    if (getsockname(evconnlistener_get_fd(http->listener), &address.any, &size) < 0)
         return error_set(error, ERROR_SYSTEM, "getsockname: %s", strerror(errno));
-    bool is_v6 = bound.any.sa_family == AF_INET6;
-    unsigned actual = ntohs(is_v6 ? bound.v6.sin6_port : bound.v4.sin_port);
+    bool is_v6 = address.any.sa_family == AF_INET6;
+    unsigned actual = ntohs(is_v6 ? address.v6.sin6_port : address.v4.sin_port);
     http->url =
         memory_format(is_v6 ? "http://[%s]:%u/mcp" : "http://%s:%u/mcp", http->address, actual);
     return true;
 }
 
-static void configure(struct mcp_http *http)
+static void add_metrics(struct mcp_http *http)
 {
-    struct evhttp *evhttp = http->evhttp;
-    evhttp_set_max_headers_size(evhttp, HTTP_HEADER_BYTES);
-    evhttp_set_max_body_size(evhttp, MCP_MESSAGE_LIMIT);
-    // A body that is too large is read and discarded: closing at once would reset the connection
-    // before the client has read the answer.
-    evhttp_set_flags(evhttp, EVHTTP_SERVER_LINGERING_CLOSE);
-    evhttp_set_timeout(evhttp, HTTP_SILENCE_S);
-    evhttp_set_default_content_type(evhttp, NULL);
-    evhttp_set_allowed_methods(evhttp, EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD |
-                                           EVHTTP_REQ_PUT | EVHTTP_REQ_DELETE | EVHTTP_REQ_OPTIONS |
-                                           EVHTTP_REQ_TRACE | EVHTTP_REQ_CONNECT |
-                                           EVHTTP_REQ_PATCH);
-    evhttp_set_bevcb(evhttp, http_connection_new_buffer, http);
-    evhttp_set_gencb(evhttp, on_request, http);
     struct mcp_server *server = http->server;
     http->connections_gauge = mcp_server_add_metric(server, MCP_GAUGE, "mcp_http_connections", NULL,
                                                     "Open HTTP connections");
@@ -310,12 +334,37 @@ static size_t default_connections(void)
     return is_tight ? (size_t)limit.rlim_cur / 4 : HTTP_CONNECTIONS;
 }
 
+static void add_client(struct mcp_http *http, const struct mcp_http_client *given)
+{
+    struct http_client *client = &http->clients[http->client_count++];
+    client->http = http;
+    client->server = given->server ? given->server : http->server;
+    client->name = memory_copy_string(given->name);
+    client->transport.shutdown = http_shutdown;
+    TAILQ_INSERT_TAIL(&client->server->transports, &client->transport, link);
+    if (!given->token)
+        return;
+    client->has_token = true;
+    crypto_hash_sha256(client->token_hash, (const unsigned char *)given->token,
+                       strlen(given->token));
+    request_states_set_token(client->server->states, given->token);
+}
+
+static void add_clients(struct mcp_http *http, const struct mcp_http_options *options)
+{
+    const struct mcp_http_client nobody = {.name = ""};
+    size_t count = options->client_count ? options->client_count : 1;
+    http->clients = memory_alloc_zero(count * sizeof(*http->clients));
+    for (size_t i = 0; i < count; i++)
+        add_client(http, options->client_count ? &options->clients[i] : &nobody);
+}
+
 static struct mcp_http *http_new(struct mcp_server *server, const struct mcp_http_options *options,
                                  const char *address)
 {
     struct mcp_http *http = memory_alloc_zero(sizeof(*http));
     http->server = server;
-    http->address = memory_copy_string(address);
+    http->address = options->socket_path ? NULL : memory_copy_string(address);
     http->allow_hosts = copy_list(options->allow_hosts);
     http->allow_origins = copy_list(options->allow_origins);
     http->max_connections =
@@ -323,12 +372,7 @@ static struct mcp_http *http_new(struct mcp_server *server, const struct mcp_htt
     http->max_sessions = options->max_sessions ? options->max_sessions : SESSIONS;
     http->session_idle_ms =
         1000 * (int64_t)(options->session_idle_s ? options->session_idle_s : SESSION_IDLE_S);
-    if (options->token) {
-        http->has_token = true;
-        crypto_hash_sha256(http->token_hash, (const unsigned char *)options->token,
-                           strlen(options->token));
-        request_states_set_token(server->states, options->token);
-    }
+    add_clients(http, options);
     TAILQ_INIT(&http->connections);
     TAILQ_INIT(&http->replies);
     TAILQ_INIT(&http->exchanges);
@@ -346,14 +390,13 @@ bool mcp_http_start(struct mcp_server *server, const struct mcp_http_options *op
     struct mcp_http *http = http_new(server, options, address);
     http->on_end = on_end;
     http->on_end_data = data;
-    http->transport.shutdown = http_shutdown;
-    TAILQ_INSERT_TAIL(&server->transports, &http->transport, link);
-    http->evhttp = evhttp_new(server->base);
     http->sweep_timer = event_new(server->base, -1, EV_PERSIST, on_sweep_timer, http);
-    CHECK(http->evhttp && http->sweep_timer);
+    CHECK(http->sweep_timer);
     event_add(http->sweep_timer, &(struct timeval){.tv_sec = 1});
-    configure(http);
-    if (!bind_address(http, options->port, error)) {
+    add_metrics(http);
+    bool listens = options->socket_path ? http_socket_bind(http, options->socket_path, error)
+                                        : bind_address(http, options->port, error);
+    if (!listens) {
         mcp_http_free(http);
         return false;
     }

@@ -8,28 +8,29 @@
 
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
-#include <event2/http.h>
-#include <event2/keyvalq_struct.h>
 #include <event2/listener.h>
 
+#include "mcp/http/http_parser.h"
 #include "mcp/mcp_internal.h"
 
 enum {
-    HTTP_HEADER_BYTES = 32 << 10,
-    HTTP_HEADER_COUNT = 100,
     HTTP_SILENCE_S = 10,      // while a request is being sent
     HTTP_REQUEST_MS = 40000,  // for all of it: 10 s header, 30 s body
     HTTP_KEEP_ALIVE_S = 60,
     HTTP_WRITE_S = 30,
     HTTP_CONNECTIONS = 256,
-    HTTP_QUEUE_BYTES = 1 << 20,  // unread bytes of a stream, then it is closed
-    HTTP_PIPELINE_BYTES = 64 << 10,
+    HTTP_QUEUE_BYTES = 1 << 20,      // unread bytes of a stream, then it is closed
+    HTTP_PIPELINE_BYTES = 64 << 10,  // read ahead of the request that is worked on
+    HTTP_BACKLOG = 512,
+    HTTP_YOUNG_MS = 200,  // a connection has this long to send its request before it makes room
+    HTTP_ACCEPT_WARN_MS = 10000,
     SSE_AFTER_MS = 5000,
     SSE_KEEP_ALIVE_S = 15,
     SSE_RETRY_MS = 1000,
     SESSION_ID_SIZE = 33,
     SESSION_IDLE_S = 1800,
     SESSIONS = 256,
+    HTTP_RESERVE = 8,  // connections that are kept for each client, when there are several
     STREAM_EVENTS = 256,
     STREAM_BYTES = 1 << 20,
     STREAM_KEEP_MS = 60000,
@@ -42,21 +43,32 @@ struct http_session;
 struct http_exchange;
 TAILQ_HEAD(http_session_list, http_session);
 
-struct mcp_http {
-    struct transport transport;
+struct http_client {
+    struct transport transport;  // of its server
+    struct mcp_http *http;
     struct mcp_server *server;
-    struct evhttp *evhttp;
-    struct evhttp_bound_socket *bound;
-    char *address;
-    char *url;
+    char *name;
     bool has_token;
     unsigned char token_hash[32];
+    size_t session_count, busy_count;
+};
+
+struct mcp_http {
+    struct mcp_server *server;  // has the loop and the metrics of the transport
+    struct http_client *clients;
+    size_t client_count;
+    struct evconnlistener *listener;
+    char *address;      // NULL: a Unix socket
+    char *socket_path;  // NULL: TCP
+    char *url;
     char **allow_hosts;
     char **allow_origins;
     size_t max_connections, max_sessions;
     int64_t session_idle_ms;
     TAILQ_HEAD(http_connection_head, http_connection) connections;
-    size_t connection_count;
+    size_t connection_count, busy_count;
+    uint64_t last_flow;
+    int64_t accept_warned_ms;  // when the log last said that a connection could not be accepted
     TAILQ_HEAD(http_reply_head, http_reply) replies;
     TAILQ_HEAD(http_exchange_head, http_exchange) exchanges;
     struct http_session_list sessions;
@@ -69,6 +81,8 @@ struct mcp_http {
     struct mcp_metric *connections_gauge, *sessions_gauge, *calls_gauge, *refused_counter;
 };
 
+// A request that was let in and read to its end.
+void http_handle_request(struct mcp_http *http, struct http_reply *reply);
 // Finishes the transport, from the event loop, when it is ending and has nothing left to write.
 void http_check_end(struct mcp_http *http);
 
@@ -77,63 +91,65 @@ void http_check_end(struct mcp_http *http);
 struct http_connection {
     TAILQ_ENTRY(http_connection) link;
     struct mcp_http *http;
-    struct bufferevent *buffer;  // one reference of ours
-    enum { CONNECTION_READING, CONNECTION_BUSY, CONNECTION_IDLE, CONNECTION_DRAINING } phase;
-    int64_t since_ms;
-    bool head_seen;     // of the request being read
-    bool refused;       // over the limit: every request gets 503
-    bool has_no_delay;  // TCP_NODELAY is set
+    struct bufferevent *buffer;
+    enum {
+        CONNECTION_READING,  // a request, or waiting for one
+        CONNECTION_BUSY,     // a request is worked on
+        CONNECTION_CLOSING,  // the last answer is being written, input is dropped
+    } phase;
+    int64_t since_ms;  // of the phase; while reading: of the request's first byte
+    bool input_ended;  // the client has sent all it will
+    uint64_t flow;
+    struct http_client *client;  // who sent the latest request that was let in, or NULL
+    struct http_parser parser;
+    struct http_reply *reply;  // of the request that is worked on
 };
 
-struct bufferevent *http_connection_new_buffer(struct event_base *base,
-                                               void *data);  // data: mcp_http
-struct http_connection *http_connection_find(struct mcp_http *http, struct evhttp_request *request);
-// A request is being worked on: input is read, to notice a close, but not parsed.
-void http_connection_set_busy(struct http_connection *connection);
-// The request is done: evhttp reads the next one.
-void http_connection_set_idle(struct http_connection *connection);
-// Frees closed connections and closes those that take too long.
+void http_connection_accept(struct evconnlistener *listener, evutil_socket_t fd,
+                            struct sockaddr *address, int length, void *data);  // data: mcp_http
+void http_connection_accept_failed(struct evconnlistener *listener, void *data);
+// The request is answered; the next one may follow.
+void http_connection_next(struct http_connection *connection, bool closes);
+// Closes connections that take too long.
 void http_connection_sweep(struct mcp_http *http);
-// Stops all events, before evhttp closes the descriptors.
-void http_connection_disable_all(struct mcp_http *http);
 void http_connection_free_all(struct mcp_http *http);
 
-// --- http_access.c: checks before the body of a request is parsed --------------------------------
+// --- http_socket.c: Unix sockets -----------------------------------------------------------------
 
-struct refusal {
-    int status;
-    const char *message;
-    const char *header;  // one more header, "Allow" or "WWW-Authenticate", or NULL
-    const char *header_value;
-};
-void refusal_write(const struct refusal *refusal, struct buffer *out);
-// Checks the head of a request before evhttp reads it: evhttp would read a body of any announced
-// length to its end before it refuses it.
-enum head_check { HEAD_PARTIAL, HEAD_GOOD, HEAD_REFUSED };
-enum head_check access_check_head(struct evbuffer *input, struct refusal *refusal);
-// The first header of this name, or NULL; ret_count may be NULL.
-const char *http_header(struct evhttp_request *request, const char *name, size_t *ret_count);
+// Listens for processes of the same user, and root. False with a message.
+bool http_socket_bind(struct mcp_http *http, const char *path, struct error *error);
+// Does the process at the other end belong to this user, or to root?
+bool http_socket_check_peer(evutil_socket_t fd);
+
+// --- http_access.c: who may ask, and for what ----------------------------------------------------
+
 bool access_is_host_name(const char *text);  // as in a Host header, without a port
-// False: refused. Checks Host, Origin, target and token.
-bool access_check(struct mcp_http *http, struct evhttp_request *request, struct refusal *refusal);
-bool access_check_content(struct evhttp_request *request, bool is_post, struct refusal *refusal);
+// False: refused. Checks Host, Origin, target, token and method, before the body is read.
+bool access_check(struct mcp_http *http, const struct http_request *request,
+                  struct http_client **ret_client, struct refusal *refusal);
+bool access_check_content(const struct http_request *request, struct refusal *refusal);
 
 // --- http_reply.c: answers to HTTP requests ------------------------------------------------------
 
 struct http_reply {
     TAILQ_ENTRY(http_reply) link;
     struct mcp_http *http;
-    struct evhttp_request *request;
-    struct http_connection *connection;
+    struct http_request *request;        // owned
+    struct http_connection *connection;  // NULL: the client closed it
+    struct http_client *client;
+    struct buffer headers;  // more headers of the answer
     bool streaming;
-    bool gone;                                  // the client closed the connection
     void (*on_gone)(struct http_reply *reply);  // never called from http_reply_*()
     void *owner;
     struct event *keep_alive;
 };
 
-struct http_reply *http_reply_open(struct mcp_http *http, struct evhttp_request *request);
+struct http_reply *http_reply_open(struct http_connection *connection,
+                                   struct http_request *request);
+void http_reply_lose_connection(struct http_reply *reply);
 void http_reply_add_header(struct http_reply *reply, const char *name, const char *text);
+// Writes the whole answer of a request that is not read any further.
+void http_write_refusal(struct evbuffer *output, const struct refusal *refusal);
 // Each of the next three ends the reply and frees it.
 void http_reply_send(struct http_reply *reply, int status, const char *content_type,
                      const struct span *parts, size_t count);
@@ -169,6 +185,9 @@ struct stream {
 
 struct http_session {
     struct peer peer;  // first
+    struct http_client *client;
+    uint64_t flow;
+    bool is_used;  // after initialize
     TAILQ_ENTRY(http_session) link;
     struct mcp_http *http;
     char id[SESSION_ID_SIZE];
@@ -179,10 +198,10 @@ struct http_session {
     size_t stream_count;
 };
 
-struct http_session *http_session_new(struct mcp_http *http);  // NULL: too many
+struct http_session *http_session_new(struct http_client *client);  // NULL: too many
 void http_session_free(struct http_session *session);
-struct http_session *http_session_find(struct mcp_http *http, struct evhttp_request *request,
-                                       bool *ret_given);
+struct http_session *http_session_find(struct http_client *client,
+                                       const struct http_request *request, bool *ret_given);
 void http_session_sweep(struct mcp_http *http);
 void http_session_handle_get(struct http_session *session, struct http_reply *reply,
                              const char *last_event_id);
@@ -199,6 +218,7 @@ struct http_exchange {
     struct exchange base;
     TAILQ_ENTRY(http_exchange) link;
     struct mcp_http *http;
+    struct http_client *client;
     struct http_session *session;  // NULL: 2026, or the session was deleted
     struct http_reply *reply;      // NULL: the client is gone, or the stream serves it
     struct stream *stream;

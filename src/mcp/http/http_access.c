@@ -1,37 +1,15 @@
-// Access checks: Host and Origin against DNS rebinding, the bearer token, the form of the request.
-// All of them are made before the body is parsed.
+// Access checks: Host and Origin against DNS rebinding, the bearer token, target and method. All of
+// them are made before the body is read.
 #include <sodium.h>
-#include <stdlib.h>
 #include <strings.h>
 
-#include "base/array.h"
 #include "base/ascii.h"
 #include "mcp/http/http.h"
-
-const char *http_header(struct evhttp_request *request, const char *name, size_t *ret_count)
-{
-    const char *first = NULL;
-    size_t count = 0;
-    const struct evkeyvalq *headers = evhttp_request_get_input_headers(request);
-    for (const struct evkeyval *h = headers->tqh_first; h; h = h->next.tqe_next) {
-        if (strcasecmp(h->key, name) == 0 && count++ == 0)
-            first = h->value;
-    }
-    if (ret_count)
-        *ret_count = count;
-    return first;
-}
 
 static bool refuse(struct refusal *refusal, int status, const char *message)
 {
     *refusal = (struct refusal){.status = status, .message = message};
     return false;
-}
-
-void refusal_write(const struct refusal *refusal, struct buffer *out)
-{
-    jsonrpc_write_error(out, MESSAGE_ID_ABSENT, SPAN(""), MCP_INVALID_REQUEST,
-                        span_from(refusal->message), SPAN(""));
 }
 
 static bool refuse_method(struct refusal *refusal, const char *allowed)
@@ -77,9 +55,9 @@ static bool is_allowed_host(const struct mcp_http *http, const char *text)
     if (same_name(name, "localhost") || same_name(name, "127.0.0.1") || same_name(name, "[::1]"))
         return true;
     char literal[64];
-    bool is_v6 = strchr(http->address, ':') != NULL;
-    snprintf(literal, sizeof(literal), is_v6 ? "[%s]" : "%s", http->address);
-    if (same_name(name, literal))
+    bool is_v6 = http->address && strchr(http->address, ':');
+    snprintf(literal, sizeof(literal), is_v6 ? "[%s]" : "%s", http->address ? http->address : "");
+    if (*literal && same_name(name, literal))
         return true;
     for (char **host = http->allow_hosts; *host; host++)
         if (same_name(name, *host))
@@ -99,164 +77,105 @@ static bool is_allowed_origin(const struct mcp_http *http, const char *origin)
     return false;
 }
 
-static bool check_names(const struct mcp_http *http, struct evhttp_request *request,
+static bool check_names(const struct mcp_http *http, const struct http_request *request,
                         struct refusal *refusal)
 {
     size_t count;
-    const char *host = http_header(request, "Host", &count);
+    const char *host = http_request_field(request, "Host", &count);
     if (count != 1 || !is_allowed_host(http, host))
         return refuse(refusal, 403, "Forbidden: the Host header must name this server");
-    const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(request);
-    const char *authority = uri ? evhttp_uri_get_host(uri) : NULL;
-    if (authority && !is_allowed_host(http, authority))
+    if (request->authority && !is_allowed_host(http, request->authority))
         return refuse(refusal, 403, "Forbidden: the request target names another host");
-    const char *origin = http_header(request, "Origin", &count);
+    const char *origin = http_request_field(request, "Origin", &count);
     if (origin && (count != 1 || !is_allowed_origin(http, origin)))
         return refuse(refusal, 403, "Forbidden: this Origin is not allowed");
     return true;
 }
 
-// --- the head, before evhttp has read it ---------------------------------------------------------
-
-// The length of the head with the empty line that ends it; 0: it is not complete.
-static size_t head_length(struct evbuffer *input)
-{
-    static const char *const ends[] = {"\n\r\n", "\n\n"};
-    size_t length = 0;
-    for (size_t i = 0; i < COUNT_OF(ends); i++) {
-        size_t size = strlen(ends[i]);
-        struct evbuffer_ptr at = evbuffer_search(input, ends[i], size, NULL);
-        if (at.pos >= 0 && (length == 0 || (size_t)at.pos + size < length))
-            length = (size_t)at.pos + size;
-    }
-    return length;
-}
-
-static bool announces_too_much(const char *head)
-{
-    static const char name[] = "content-length:";
-    for (const char *line = head; line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        if (strncasecmp(line, name, sizeof(name) - 1) != 0)
-            continue;
-        const char *number = line + sizeof(name) - 1;
-        number += strspn(number, " \t");
-        if (ascii_is_digit(*number) && strtoull(number, NULL, 10) > MCP_MESSAGE_LIMIT)
-            return true;
-    }
-    return false;
-}
-
-enum head_check access_check_head(struct evbuffer *input, struct refusal *refusal)
-{
-    char head[HTTP_HEADER_BYTES + 1];
-    size_t length = head_length(input);
-    if (length == 0 && evbuffer_get_length(input) <= HTTP_HEADER_BYTES)
-        return HEAD_PARTIAL;
-    if (length == 0 || length > HTTP_HEADER_BYTES) {
-        refuse(refusal, 431, "The headers are larger than 32 KiB");
-        return HEAD_REFUSED;
-    }
-    evbuffer_copyout(input, head, length);
-    head[length] = '\0';
-    if (strlen(head) != length) {  // evhttp would treat the NUL as the end of the text
-        refuse(refusal, 400, "Bad request: a NUL in the headers");
-        return HEAD_REFUSED;
-    }
-    if (announces_too_much(head)) {
-        refuse(refusal, 413, "The body is larger than 8 MiB");
-        return HEAD_REFUSED;
-    }
-    return HEAD_GOOD;
-}
-
 // --- the rest ------------------------------------------------------------------------------------
 
-// evhttp and a proxy in front of it must agree on where a request ends (request smuggling). An
-// ambiguous request is refused and its connection closed.
-static bool refuse_framing(struct refusal *refusal, const char *message)
+// The token of an address as the server prints it: /mcp?token=TEXT. Empty: there is none.
+static struct span token_in_query(const char *query, struct buffer *text)
 {
-    *refusal = (struct refusal){400, message, "Connection", "close"};
-    return false;
-}
-
-static bool check_framing(struct evhttp_request *request, struct refusal *refusal)
-{
-    size_t lengths, encodings;
-    const char *length = http_header(request, "Content-Length", &lengths);
-    const char *encoding = http_header(request, "Transfer-Encoding", &encodings);
-    if (length && (*length == '\0' || length[strspn(length, "0123456789")] != '\0'))
-        return refuse_framing(refusal, "Bad request: Content-Length is not a number");
-    if (lengths > 1 || encodings > 1 || (length && encoding))
-        return refuse_framing(refusal, "Bad request: the length of the body is given twice");
-    if (encoding && strcasecmp(encoding, "chunked") != 0)
-        return refuse_framing(refusal, "Bad request: unknown Transfer-Encoding");
-    // evhttp reads a body only for these methods; after others it would parse the body as the next
-    // request.
-    enum evhttp_cmd_type method = evhttp_request_get_command(request);
-    bool reads_body =
-        method == EVHTTP_REQ_POST || method == EVHTTP_REQ_PUT || method == EVHTTP_REQ_PATCH;
-    if (!reads_body && (encoding || (length && strcmp(length, "0") != 0)))
-        return refuse_framing(refusal, "Bad request: this method has no body");
-    return true;
-}
-
-static bool check_shape(struct evhttp_request *request, struct refusal *refusal)
-{
-    size_t headers = 0;
-    const struct evkeyvalq *list = evhttp_request_get_input_headers(request);
-    for (const struct evkeyval *h = list->tqh_first; h; h = h->next.tqe_next) {
-        headers++;
-        // Servers disagree on how to parse "Name : value".
-        if (h->key[strcspn(h->key, " \t")] != '\0')
-            return refuse_framing(refusal, "Bad request: white space in a header name");
+    static const char name[] = "token=";
+    for (; *query; query += strcspn(query, "&"), query += *query == '&') {
+        if (strncmp(query, name, sizeof(name) - 1) != 0)
+            continue;
+        for (const char *at = query + sizeof(name) - 1; *at && *at != '&'; at++) {
+            int high = *at == '%' ? ascii_hex_digit(at[1]) : -1;
+            int low = high >= 0 ? ascii_hex_digit(at[2]) : -1;
+            buffer_append_byte(text, low >= 0 ? (char)(high * 16 + low) : *at);
+            at += low >= 0 ? 2 : 0;
+        }
+        break;
     }
-    if (headers > HTTP_HEADER_COUNT)
-        return refuse(refusal, 431, "At most 100 headers are allowed");
-    return check_framing(request, refusal);
+    return buffer_span(text);
 }
 
-static bool check_token(const struct mcp_http *http, struct evhttp_request *request,
-                        struct refusal *refusal)
+// All tokens are compared, each in constant time: how long it takes tells nothing.
+static struct http_client *find_holder(struct mcp_http *http, struct span token)
 {
-    if (!http->has_token)
-        return true;
-    size_t count;
-    const char *text = http_header(request, "Authorization", &count);
     unsigned char hash[crypto_hash_sha256_BYTES];
-    if (text && count == 1 && strncasecmp(text, "Bearer ", 7) == 0) {
-        const char *token = text + 7 + strspn(text + 7, " ");
-        crypto_hash_sha256(hash, (const unsigned char *)token, strlen(token));
-        if (sodium_memcmp(hash, http->token_hash, sizeof(hash)) == 0)
-            return true;
+    struct http_client *found = NULL;
+    crypto_hash_sha256(hash, (const unsigned char *)token.data, token.length);
+    for (size_t i = 0; i < http->client_count; i++)
+        if (sodium_memcmp(hash, http->clients[i].token_hash, sizeof(hash)) == 0 &&
+            http->clients[i].has_token)
+            found = &http->clients[i];
+    return found;
+}
+
+static struct http_client *find_open(struct mcp_http *http)
+{
+    for (size_t i = 0; i < http->client_count; i++)
+        if (!http->clients[i].has_token)
+            return &http->clients[i];
+    return NULL;
+}
+
+// A token that is given must be right, also where none is asked for.
+static bool check_token(struct mcp_http *http, const struct http_request *request,
+                        struct http_client **ret_client, struct refusal *refusal)
+{
+    CLEANUP_BUFFER struct buffer text;
+    buffer_init(&text, HTTP_HEADER_BYTES);
+    size_t count;
+    const char *field = http_request_field(request, "Authorization", &count);
+    struct http_client *client = NULL, *open = find_open(http);
+    struct span in_query = token_in_query(request->query, &text);
+    bool has_named = http->client_count > (open != NULL);
+    if (count == 1 && strncasecmp(field, "Bearer ", 7) == 0)
+        client = find_holder(http, span_from(field + 7 + strspn(field + 7, " ")));
+    else if (count == 0 && in_query.length > 0)
+        client = find_holder(http, in_query);
+    bool gives_none = (count == 0 && in_query.length == 0) || !has_named;
+    if (!client && gives_none)
+        client = open;
+    if (client) {
+        *ret_client = client;
+        return true;
     }
     *refusal = (struct refusal){401, "Unauthorized: a bearer token is required", "WWW-Authenticate",
                                 "Bearer"};
     return false;
 }
 
-static const char *target_path(struct evhttp_request *request)
+bool access_check(struct mcp_http *http, const struct http_request *request,
+                  struct http_client **ret_client, struct refusal *refusal)
 {
-    const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(request);
-    const char *path = uri ? evhttp_uri_get_path(uri) : NULL;
-    return path ? path : "";
-}
-
-bool access_check(struct mcp_http *http, struct evhttp_request *request, struct refusal *refusal)
-{
-    if (!check_shape(request, refusal) || !check_names(http, request, refusal))
+    if (!check_names(http, request, refusal))
         return false;
-    const char *path = target_path(request);
+    const char *path = request->path;
     bool is_endpoint = strcmp(path, "/mcp") == 0;
     if (!is_endpoint && strcmp(path, "/healthz") != 0 && strcmp(path, "/metrics") != 0)
         return refuse(refusal, 404, "Not found: the endpoint is /mcp");
-    if (!check_token(http, request, refusal))
+    if (!check_token(http, request, ret_client, refusal))
         return false;
-    enum evhttp_cmd_type method = evhttp_request_get_command(request);
+    enum http_method method = request->method;
     if (is_endpoint)
-        return method == EVHTTP_REQ_POST || method == EVHTTP_REQ_GET ||
-               method == EVHTTP_REQ_DELETE || refuse_method(refusal, "POST, GET, DELETE");
-    return method == EVHTTP_REQ_GET || refuse_method(refusal, "GET");
+        return method == HTTP_POST || method == HTTP_GET || method == HTTP_DELETE ||
+               refuse_method(refusal, "POST, GET, DELETE");
+    return method == HTTP_GET || refuse_method(refusal, "GET");
 }
 
 // True if one of the comma-separated media ranges is exactly this one; parameters are ignored.
@@ -273,14 +192,15 @@ static bool lists_type(const char *accept, const char *type)
     return false;
 }
 
-bool access_check_content(struct evhttp_request *request, bool is_post, struct refusal *refusal)
+bool access_check_content(const struct http_request *request, struct refusal *refusal)
 {
-    const char *type = http_header(request, "Content-Type", NULL);
+    bool is_post = request->method == HTTP_POST;
+    const char *type = http_request_field(request, "Content-Type", NULL);
     if (is_post && (!type || strncasecmp(type, "application/json", 16) != 0 ||
                     (type[16] != '\0' && !strchr(" \t;", type[16]))))
         return refuse(refusal, 415,
                       "Unsupported media type: Content-Type must be application/json");
-    const char *accept = http_header(request, "Accept", NULL);
+    const char *accept = http_request_field(request, "Accept", NULL);
     bool fits = !accept || lists_type(accept, "*/*") ||
                 (lists_type(accept, "text/event-stream") &&
                  (!is_post || lists_type(accept, "application/json")));

@@ -87,7 +87,7 @@ static void post_write(struct exchange *exchange, const struct span *messages, s
             stream_finish(post->stream);
         else
             http_reply_end(reply);
-    } else if (reply && reply->gone) {
+    } else if (reply && !reply->connection) {
         http_reply_end(reply);
     } else if (reply) {
         send_json(post, messages, count, status);
@@ -102,7 +102,7 @@ static void post_write(struct exchange *exchange, const struct span *messages, s
 static const char *post_header(struct exchange *exchange, const char *name, size_t *ret_count)
 {
     struct http_exchange *post = upcast(exchange);
-    return http_header(post->reply->request, name, ret_count);
+    return http_request_field(post->reply->request, name, ret_count);
 }
 
 static void post_close_early(struct exchange *exchange, unsigned retry_ms)
@@ -146,7 +146,7 @@ static void on_post_gone(struct http_reply *reply)
 {
     struct http_exchange *post = reply->owner;
     if (post->is_2026) {
-        call_cancel(find_call(post->http->server, &post->base));
+        call_cancel(find_call(post->client->server, &post->base));
         return;
     }
     post->reply = NULL;
@@ -174,7 +174,7 @@ void exchange_cancel_all(struct mcp_http *http)
 {
     struct http_exchange *post;
     while ((post = TAILQ_FIRST(&http->exchanges)))
-        call_cancel(find_call(http->server, &post->base));
+        call_cancel(find_call(post->client->server, &post->base));
 }
 
 static void on_sse_timer(evutil_socket_t fd, short what, void *data)
@@ -193,6 +193,8 @@ static struct http_exchange *post_open(struct mcp_http *http, struct http_reply 
     struct http_exchange *post = memory_alloc_zero(sizeof(*post));
     exchange_init(&post->base, &post_ops);
     post->http = http;
+    post->client = reply->client;
+    post->base.flow = reply->connection->flow;
     post->reply = reply;
     reply->owner = post;
     reply->on_gone = on_post_gone;
@@ -220,7 +222,7 @@ static void refuse(struct http_exchange *post, const struct message *message, in
 static struct http_session *find_session(struct http_exchange *post, const struct message *message)
 {
     bool given;
-    struct http_session *session = http_session_find(post->http, post->reply->request, &given);
+    struct http_session *session = http_session_find(post->client, post->reply->request, &given);
     if (session)
         return session;
     bool is_initialize = message && message->kind == MESSAGE_REQUEST &&
@@ -230,7 +232,7 @@ static struct http_session *find_session(struct http_exchange *post, const struc
     } else if (!is_initialize) {
         refuse(post, message, 400, "Mcp-Session-Id header required");
     } else {
-        session = http_session_new(post->http);
+        session = http_session_new(post->client);
         if (!session)
             refuse(post, message, 503, "Too many sessions");
         post->opens_session = true;
@@ -241,13 +243,14 @@ static struct http_session *find_session(struct http_exchange *post, const struc
 static void dispatch_in_session(struct http_exchange *post, struct region *region, value whole,
                                 const struct message *message)
 {
-    struct mcp_server *server = post->http->server;
+    struct mcp_server *server = post->client->server;
     struct http_session *session = find_session(post, message);
     if (!session) {  // refused, and the exchange is gone
         server_region_release(server, region);
         return;
     }
     post->session = session;
+    post->base.flow = session->flow;
     start_sse_timer(post);
     if (message)
         dispatch_2024(server, &post->base, &post->session->peer, region, message);
@@ -257,9 +260,9 @@ static void dispatch_in_session(struct http_exchange *post, struct region *regio
 
 static void dispatch_single(struct http_exchange *post, struct region *region, value whole)
 {
-    struct mcp_server *server = post->http->server;
+    struct mcp_server *server = post->client->server;
     struct message message = message_classify(whole);
-    const char *version = http_header(post->reply->request, "MCP-Protocol-Version", NULL);
+    const char *version = http_request_field(post->reply->request, "MCP-Protocol-Version", NULL);
     switch (protocol_choose(&message, version)) {
     case PROTOCOL_2026:
         post->is_2026 = true;
@@ -278,19 +281,17 @@ static void dispatch_single(struct http_exchange *post, struct region *region, v
 void post_handle(struct mcp_http *http, struct http_reply *reply)
 {
     struct http_exchange *post = post_open(http, reply);
-    struct evbuffer *input = evhttp_request_get_input_buffer(reply->request);
-    size_t length = evbuffer_get_length(input);
-    struct span text = {(const char *)evbuffer_pullup(input, -1), length};
-    const char *version = http_header(reply->request, "MCP-Protocol-Version", NULL);
+    struct buffer *body = &reply->request->body;
+    const char *version = http_request_field(reply->request, "MCP-Protocol-Version", NULL);
     enum version ignored;
     bool is_2024 = !version || version_find_2024(span_from(version), &ignored);
     value whole;
     struct region *region =
-        dispatch_read(http->server, &post->base, is_2024 ? MESSAGE_ID_NULL : MESSAGE_ID_ABSENT,
-                      text.data ? text : SPAN(""), &whole);
+        dispatch_read(post->client->server, &post->base,
+                      is_2024 ? MESSAGE_ID_NULL : MESSAGE_ID_ABSENT, buffer_span(body), &whole);
     if (!region)
         return;
-    evbuffer_drain(input, length);
+    buffer_release(body);
     if (value_is_vector(whole))
         dispatch_in_session(post, region, whole, NULL);
     else

@@ -221,22 +221,35 @@ static bool is_idle(const struct http_session *session)
     return true;
 }
 
-static bool make_room(struct mcp_http *http)
+// Of the client with more sessions; then one that was opened and never used; then the oldest.
+static bool goes_first(const struct http_session *a, const struct http_session *b)
+{
+    if (a->client->session_count != b->client->session_count)
+        return a->client->session_count > b->client->session_count;
+    return a->is_used != b->is_used ? b->is_used : a->used_ms < b->used_ms;
+}
+
+// A client that opens many sessions loses its own.
+static bool make_room(struct mcp_http *http, const struct http_client *client)
 {
     if (http->session_count < http->max_sessions)
         return true;
-    struct http_session *session, *oldest = NULL;
-    TAILQ_FOREACH (session, &http->sessions, link)
-        if (is_idle(session) && (!oldest || session->used_ms < oldest->used_ms))
-            oldest = session;
-    if (oldest)
-        http_session_free(oldest);
-    return oldest != NULL;
+    struct http_session *session, *first = NULL;
+    TAILQ_FOREACH (session, &http->sessions, link) {
+        bool may_go =
+            session->client == client || session->client->session_count > client->session_count;
+        if (may_go && is_idle(session) && (!first || goes_first(session, first)))
+            first = session;
+    }
+    if (first)
+        http_session_free(first);
+    return first != NULL;
 }
 
-struct http_session *http_session_new(struct mcp_http *http)
+struct http_session *http_session_new(struct http_client *client)
 {
-    if (!make_room(http))
+    struct mcp_http *http = client->http;
+    if (!make_room(http, client))
         return NULL;
     struct http_session *session = memory_alloc_zero(sizeof(*session));
     unsigned char random[(SESSION_ID_SIZE - 1) / 2];
@@ -244,7 +257,10 @@ struct http_session *http_session_new(struct mcp_http *http)
     sodium_bin2hex(session->id, sizeof(session->id), random, sizeof(random));
     session->http = http;
     session->used_ms = clock_now_ms();
-    peer_init(&session->peer, http->server, peer_send);
+    session->client = client;
+    session->flow = ++http->last_flow;
+    client->session_count++;
+    peer_init(&session->peer, client->server, peer_send);
     TAILQ_INIT(&session->streams);
     TAILQ_INSERT_TAIL(&http->sessions, session, link);
     http->session_count++;
@@ -273,20 +289,22 @@ void http_session_free(struct http_session *session)
     peer_release(&session->peer);
     TAILQ_REMOVE(&http->sessions, session, link);
     http->session_count--;
+    session->client->session_count--;
     memory_free(session);
 }
 
-struct http_session *http_session_find(struct mcp_http *http, struct evhttp_request *request,
-                                       bool *ret_given)
+struct http_session *http_session_find(struct http_client *client,
+                                       const struct http_request *request, bool *ret_given)
 {
     size_t count;
-    const char *id = http_header(request, "Mcp-Session-Id", &count);
+    const char *id = http_request_field(request, "Mcp-Session-Id", &count);
     *ret_given = id != NULL;
     if (!id || count != 1 || strlen(id) != SESSION_ID_SIZE - 1)
         return NULL;
     struct http_session *session;
-    TAILQ_FOREACH (session, &http->sessions, link) {
-        if (sodium_memcmp(session->id, id, SESSION_ID_SIZE - 1) == 0) {
+    TAILQ_FOREACH (session, &client->http->sessions, link) {
+        if (session->client == client && sodium_memcmp(session->id, id, SESSION_ID_SIZE - 1) == 0) {
+            session->is_used = true;
             session->used_ms = clock_now_ms();
             return session;
         }

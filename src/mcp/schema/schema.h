@@ -30,6 +30,10 @@ bool schema_check(const struct schema *schema, value instance, const char *root,
 bool schema_check_arguments(const struct schema *schema, value arguments, bool names_only,
                             struct error *error);
 
+// Returns the arguments without optional ones that are null: some clients write out every parameter
+// and mean by null that it is not given.
+value schema_drop_nulls(const struct schema *schema, struct region *region, value arguments);
+
 // Returns the arguments with integers where the schema demands them and the call has whole floats:
 // in JSON Schema 5.0 is an integer, to handlers it is not.
 value schema_integers(const struct schema *schema, struct region *region, value arguments);

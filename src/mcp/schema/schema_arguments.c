@@ -89,6 +89,18 @@ bool schema_check_arguments(const struct schema *schema, value arguments, bool n
     return check_values(schema, arguments, error);
 }
 
+value schema_drop_nulls(const struct schema *schema, struct region *region, value arguments)
+{
+    value result = value_retain(arguments);
+    struct schema_cursor cursor = schema_iterate(schema, arguments);
+    while (schema_next(&cursor)) {
+        bool is_optional = cursor.member && !cursor.member->is_required;
+        if (is_optional && value_is_nil(cursor.item))
+            result = map_remove(region, result, value_retain(cursor.key));
+    }
+    return result;
+}
+
 static bool wants_integer(const struct schema_member *member)
 {
     return member && member->schema &&

@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "process/background.h"
 
 enum { RETRY_FIRST_MS = 1, RETRY_MAX_MS = 10 };
 
@@ -22,7 +23,52 @@ struct context_queue {
     struct event *retry;  // pending while operations wait
     int64_t delay_ms;
     TAILQ_HEAD(, operation) waiting;
+    struct background *background;
+    bool moves_log;  // in the background, now
 };
+
+// --- the log of the store ------------------------------------------------------------------------
+
+struct log_move {
+    struct context_queue *queue;
+    char *path;
+};
+
+static void move_log(void *data)
+{
+    const struct log_move *move = data;
+    context_log_move(move->path);  // when it fails the next change tries again
+}
+
+static void on_log_moved(void *data)
+{
+    struct log_move *move = data;
+    move->queue->moves_log = false;
+    memory_free(move->path);
+    memory_free(move);
+}
+
+static void on_long_log(void *data)
+{
+    struct context_queue *queue = data;
+    if (queue->moves_log)
+        return;
+    struct log_move *move = memory_alloc_zero(sizeof(*move));
+    move->queue = queue;
+    move->path = memory_copy_string(context_store_path(queue->store));
+    queue->moves_log = background_submit(queue->background, move_log, on_log_moved, move) == 0;
+    if (queue->moves_log)
+        return;
+    memory_free(move->path);
+    memory_free(move);
+}
+
+void context_queue_leave_background(struct context_queue *queue)
+{
+    context_store_on_long_log(queue->store, NULL, NULL);
+}
+
+// --- operations ----------------------------------------------------------------------------------
 
 bool context_attempt_again(const struct context_attempt *attempt, const struct context_error *error)
 {
@@ -63,14 +109,17 @@ static void on_retry(evutil_socket_t descriptor, short events, void *data)
     }
 }
 
-struct context_queue *context_queue_new(struct event_base *base, struct context_store *store)
+struct context_queue *context_queue_new(struct event_base *base, struct background *background,
+                                        struct context_store *store)
 {
     struct context_queue *queue = memory_alloc_zero(sizeof(*queue));
     queue->store = store;
     queue->retry = evtimer_new(base, on_retry, queue);
     CHECK(queue->retry);
     TAILQ_INIT(&queue->waiting);
+    queue->background = background;
     context_store_set_wait(store, 0);
+    context_store_on_long_log(store, on_long_log, queue);
     return queue;
 }
 

@@ -9,6 +9,7 @@
 #include "context/store.h"
 #include "mcp/mcp.h"
 
+struct background;
 struct event_base;
 struct context_queue;
 
@@ -26,8 +27,12 @@ typedef bool context_attempt_fn(const struct context_attempt *attempt);
 bool context_attempt_again(const struct context_attempt *attempt,
                            const struct context_error *error);
 
-// From now on the store does not wait for locks.
-struct context_queue *context_queue_new(struct event_base *base, struct context_store *store);
+// From now on the store waits neither for locks nor, for its log, for the disk: that is the
+// background's.
+struct context_queue *context_queue_new(struct event_base *base, struct background *background,
+                                        struct context_store *store);
+// Before the background ends: the store waits for the disk again.
+void context_queue_leave_background(struct context_queue *queue);
 // Operations that still wait get their last attempt.
 void context_queue_free(struct context_queue *queue);
 

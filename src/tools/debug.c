@@ -1,4 +1,4 @@
-// inspect-frame, eval-in-frame, invoke-restart: each works in a fresh copy of a frozen error.
+// inspect, eval-in-frame, invoke-restart: each works in a fresh copy of a frozen error.
 #include <inttypes.h>
 
 #include "base/array.h"
@@ -13,7 +13,7 @@ static bool read_target(struct mcp_call *call, int64_t *ret_error)
     return tool_integer(call, "error", 0, 1, INT64_MAX, ret_error);
 }
 
-// --- inspect-frame -------------------------------------------------------------------------------
+// --- inspect -------------------------------------------------------------------------------------
 
 static void render_object(struct buffer *text, value object)
 {
@@ -26,9 +26,10 @@ static void render_object(struct buffer *text, value object)
         return;
     buffer_append_text(text, "\nParts:");
     render_bindings(text, object, "parts");
-    if (map_get_integer(object, "more", 0) > 0)
-        buffer_append_format(text, "\n... %" PRId64 " more parts",
-                             map_get_integer(object, "more", 0));
+    int64_t more = map_get_integer(object, "more", 0);
+    int64_t next = map_get_integer(object, "from", 0) + (int64_t)map_get_count(object, "parts");
+    if (more > 0)
+        buffer_append_format(text, "\n... %" PRId64 " more parts: \"from\": %" PRId64, more, next);
 }
 
 // The agent knows frames, the supervisor knows the error's number: the message needs both.
@@ -114,10 +115,37 @@ static void submit_in_frame(struct tools *tools, struct mcp_call *call, const ch
     session_call_submit(tools, call, &request, render);
 }
 
+static void render_value(const struct session_call *run, const struct session_reply *reply,
+                         struct tool_result *result)
+{
+    struct region *region = mcp_call_region(run->call);
+    value map = structured_evaluation(region, reply);
+    if (reply->ok)
+        render_object(&result->text, map_get(reply->result, "object"));
+    else if (map_get_count(reply->error, "frames"))
+        render_evaluation(&result->text, reply, &(struct render_evaluation){0});
+    else
+        render_error_heading(&result->text, map_get(map, "error"));
+    result->structured = structured_member(region, map, reply->result, "object");
+}
+
 static void handle_inspect(struct mcp_call *call, void *data)
 {
-    static const char *const names[] = {"path", NULL};
-    submit_in_frame(data, call, "inspect-frame", names, render_inspection);
+    static const char *const in_frame[] = {"path", "from", NULL};
+    static const char *const of_value[] = {"value", "path", "from", "package", NULL};
+    if (!tool_text(call, "value")) {
+        submit_in_frame(data, call, "inspect-frame", in_frame, render_inspection);
+        return;
+    }
+    if (!value_is_nil(mcp_call_argument(call, "frame")) ||
+        !value_is_nil(mcp_call_argument(call, "error"))) {
+        tool_refuse(call, "invalid-argument", "Give value, or frame and error, not both.");
+        return;
+    }
+    struct session_request request = {.kind = SESSION_COPY,
+                                      .op = "inspect-value",
+                                      .params = session_call_parameters(call, of_value)};
+    session_call_submit(data, call, &request, render_value);
 }
 
 static void handle_eval(struct mcp_call *call, void *data)
@@ -197,7 +225,7 @@ static void handle_restart(struct mcp_call *call, void *data)
 }
 
 static const struct tool debug_tools[] = {
-    {"inspect-frame", MCP_TOOL_READ_ONLY, handle_inspect},
+    {"inspect", MCP_TOOL_READ_ONLY, handle_inspect},
     {"eval-in-frame", MCP_TOOL_READ_ONLY, handle_eval},
     {"invoke-restart", MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD, handle_restart},
 };

@@ -1,5 +1,5 @@
-// Introspection: describe-symbol, apropos-search, who-calls, who-references, class-info,
-// find-methods, macroexpand-form. A name that does not exist is an ordinary answer.
+// Introspection: describe-symbol, find-references, macroexpand-form. A name that does not exist is an
+// ordinary answer.
 #include <inttypes.h>
 
 #include "base/array.h"
@@ -56,31 +56,20 @@ static void append_indented(struct buffer *text, const char *indent, struct span
     }
 }
 
-// --- symbols -------------------------------------------------------------------------------------
-
-static void render_symbol(const struct session_call *run, const struct session_reply *reply,
-                          struct tool_result *result)
+static void append_source(struct buffer *text, const char *before, struct span source)
 {
-    if (!begin(run->call, reply, result))
-        return;
-    struct buffer *text = &result->text;
-    buffer_append_span(text, map_get_string(reply->result, "symbol"));
-    buffer_append_text(text, " [");
-    buffer_append_span(text, map_get_string(reply->result, "kind"));
-    buffer_append_byte(text, ']');
-    append_line(text, "Arglist", map_get_string(reply->result, "arglist"));
-    append_line(text, "Value", map_get_string(reply->result, "value"));
-    if (map_get_string(reply->result, "documentation").length) {
-        buffer_append_text(text, "\n  Documentation:");
-        append_indented(text, "    ", map_get_string(reply->result, "documentation"));
+    if (source.length) {
+        buffer_append_text(text, before);
+        buffer_append_span(text, source);
     }
-    append_line(text, "Source", map_get_string(reply->result, "source"));
 }
 
+// --- symbols -------------------------------------------------------------------------------------
+
 // How many there are beyond the `shown` ones.
-static void append_more(struct buffer *text, value result, size_t shown)
+static void append_more(struct buffer *text, int64_t total, size_t shown)
 {
-    int64_t more = map_get_integer(result, "total", (int64_t)shown) - (int64_t)shown;
+    int64_t more = total - (int64_t)shown;
     if (more > 0)
         buffer_append_format(text, "\n... %" PRId64 " more", more);
 }
@@ -103,63 +92,51 @@ static void render_apropos(const struct session_call *run, const struct session_
         buffer_append_format(text, "\n  %.*s [%.*s]", (int)symbol.length, symbol.data,
                              (int)kind.length, kind.data);
     }
-    append_more(text, reply->result, count);
+    append_more(text, total, count);
 }
 
-static void render_users(struct mcp_call *call, const struct session_reply *reply,
-                         struct tool_result *result, const char *member, const char *heading,
-                         const char *none)
+// Uses of one kind: where each is, if its file is known.
+static void append_users(struct buffer *text, value result, const char *member, const char *total,
+                         const char *heading)
 {
-    if (!begin(call, reply, result))
+    size_t count = map_get_count(result, member);
+    if (count == 0)
         return;
-    struct buffer *text = &result->text;
-    size_t count = map_get_count(reply->result, member);
-    buffer_append_text(text, count ? heading : none);
-    buffer_append_span(text, map_get_string(reply->result, "symbol"));
-    if (count)
-        buffer_append_text(text, ":\n");
+    buffer_append_text(text, text->length ? "\n\n" : "");
+    buffer_append_text(text, heading);
+    buffer_append_span(text, map_get_string(result, "symbol"));
+    buffer_append_text(text, ":\n");
     for (size_t i = 0; i < count; i++) {
+        value user = map_get_item(result, member, i);
         buffer_append_text(text, "\n  ");
-        buffer_append_span(text, value_text(map_get_item(reply->result, member, i)));
+        buffer_append_span(text, map_get_string(user, "name"));
+        append_source(text, "  ", map_get_string(user, "source"));
     }
-    append_more(text, reply->result, count);
-}
-
-static void render_callers(const struct session_call *run, const struct session_reply *reply,
-                           struct tool_result *result)
-{
-    render_users(run->call, reply, result, "callers", "Functions that call ",
-                 "No callers found for ");
+    append_more(text, map_get_integer(result, total, 0), count);
 }
 
 static void render_references(const struct session_call *run, const struct session_reply *reply,
                               struct tool_result *result)
 {
-    render_users(run->call, reply, result, "references", "Code that references ",
-                 "No references found for ");
+    if (!begin(run->call, reply, result))
+        return;
+    struct buffer *text = &result->text;
+    append_users(text, reply->result, "callers", "callers_total", "Functions that call ");
+    append_users(text, reply->result, "references", "references_total", "Code that references ");
+    if (text->length == 0) {
+        buffer_append_text(text, "No references found for ");
+        buffer_append_span(text, map_get_string(reply->result, "symbol"));
+    }
 }
 
 // --- classes -------------------------------------------------------------------------------------
 
-static void append_class_list(struct buffer *text, value result, const char *member,
-                              const char *heading)
+static void append_joined(struct buffer *text, const char *label, const char *between, value map,
+                          const char *member)
 {
-    size_t count = map_get_count(result, member);
-    buffer_append_format(text, "\n\n%s:%s", heading, count ? "" : " (none)");
-    for (size_t i = 0; i < count; i++) {
-        buffer_append_text(text, "\n  - ");
-        buffer_append_span(text, value_text(map_get_item(result, member, i)));
-    }
-}
-
-static void append_joined(struct buffer *text, const char *label, value slot, const char *member)
-{
-    for (size_t i = 0; i < map_get_count(slot, member); i++) {
-        if (i == 0)
-            buffer_append_format(text, "\n    %s: ", label);
-        else
-            buffer_append_text(text, ", ");
-        buffer_append_span(text, value_text(map_get_item(slot, member, i)));
+    for (size_t i = 0; i < map_get_count(map, member); i++) {
+        buffer_append_text(text, i == 0 ? label : between);
+        buffer_append_span(text, value_text(map_get_item(map, member, i)));
     }
 }
 
@@ -167,63 +144,73 @@ static void append_slot(struct buffer *text, value slot)
 {
     static const struct {
         const char *label, *member;
-    } texts[] = {{"Initform", "initform"}, {"Type", "type"}, {"Allocation", "allocation"}};
-    buffer_append_text(text, "\n  ");
+    } texts[] = {{"initform", "initform"}, {"type", "type"}, {"allocation", "allocation"}};
+    buffer_append_text(text, "\n    ");
     buffer_append_span(text, map_get_string(slot, "name"));
-    append_joined(text, "Initarg", slot, "initargs");
+    append_joined(text, "  initarg ", " ", slot, "initargs");
     for (size_t i = 0; i < COUNT_OF(texts); i++)
         if (map_get_string(slot, texts[i].member).length) {
-            buffer_append_format(text, "\n    %s: ", texts[i].label);
+            buffer_append_format(text, "  %s ", texts[i].label);
             buffer_append_span(text, map_get_string(slot, texts[i].member));
         }
-    append_joined(text, "Readers", slot, "readers");
-    append_joined(text, "Writers", slot, "writers");
+    append_joined(text, "  reader ", " ", slot, "readers");
+    append_joined(text, "  writer ", " ", slot, "writers");
     if (map_get_string(slot, "documentation").length)
-        append_indented(text, "    ", map_get_string(slot, "documentation"));
+        append_indented(text, "      ", map_get_string(slot, "documentation"));
 }
 
-static void render_class(const struct session_call *run, const struct session_reply *reply,
-                         struct tool_result *result)
+static void append_class(struct buffer *text, value class)
+{
+    struct span metaclass = map_get_string(class, "metaclass");
+    if (!span_equal_text(metaclass, "STANDARD-CLASS"))
+        append_line(text, "Metaclass", metaclass);
+    append_joined(text, "\n  Superclasses: ", ", ", class, "direct_superclasses");
+    append_joined(text, "\n  Subclasses: ", ", ", class, "direct_subclasses");
+    if (map_get_count(class, "precedence") == 0)
+        buffer_append_text(text, "\n  Precedence: (not known: a superclass is not defined)");
+    append_joined(text, "\n  Precedence: ", " → ", class, "precedence");
+    if (map_get_count(class, "direct_slots"))
+        buffer_append_text(text, "\n  Slots:");
+    for (size_t i = 0; i < map_get_count(class, "direct_slots"); i++)
+        append_slot(text, map_get_item(class, "direct_slots", i));
+    append_joined(text, "\n  Inherited slots: ", ", ", class, "inherited_slots");
+}
+
+static void append_methods(struct buffer *text, value symbol)
+{
+    size_t count = map_get_count(symbol, "methods");
+    if (count)
+        buffer_append_text(text, "\n  Methods:");
+    for (size_t i = 0; i < count; i++) {
+        value method = map_get_item(symbol, "methods", i);
+        buffer_append_text(text, "\n    ");
+        buffer_append_span(text, map_get_string(method, "text"));
+        append_source(text, "  ", map_get_string(method, "source"));
+    }
+    append_more(text, map_get_integer(symbol, "methods_total", 0), count);
+}
+
+static void render_symbol(const struct session_call *run, const struct session_reply *reply,
+                          struct tool_result *result)
 {
     if (!begin(run->call, reply, result))
         return;
     struct buffer *text = &result->text;
-    value class = reply->result;
-    buffer_append_text(text, "Class: ");
-    buffer_append_span(text, map_get_string(class, "class"));
-    append_line(text, "Metaclass", map_get_string(class, "metaclass"));
-    append_line(text, "Package", map_get_string(class, "package"));
-    append_class_list(text, class, "direct_superclasses", "Direct Superclasses");
-    append_class_list(text, class, "direct_subclasses", "Direct Subclasses");
-    buffer_append_text(text, "\n\nClass Precedence List:\n  ");
-    if (map_get_count(class, "precedence") == 0)
-        buffer_append_text(text, "(not known: a superclass is not defined)");
-    for (size_t i = 0; i < map_get_count(class, "precedence"); i++) {
-        buffer_append_text(text, i ? " → " : "");
-        buffer_append_span(text, value_text(map_get_item(class, "precedence", i)));
+    buffer_append_span(text, map_get_string(reply->result, "symbol"));
+    buffer_append_text(text, " [");
+    buffer_append_span(text, map_get_string(reply->result, "kind"));
+    buffer_append_byte(text, ']');
+    append_line(text, "Arglist", map_get_string(reply->result, "arglist"));
+    append_line(text, "Value", map_get_string(reply->result, "value"));
+    if (map_get_string(reply->result, "documentation").length) {
+        buffer_append_text(text, "\n  Documentation:");
+        append_indented(text, "    ", map_get_string(reply->result, "documentation"));
     }
-    buffer_append_format(text, "\n\nDirect Slots (%zu):", map_get_count(class, "direct_slots"));
-    for (size_t i = 0; i < map_get_count(class, "direct_slots"); i++)
-        append_slot(text, map_get_item(class, "direct_slots", i));
-    buffer_append_format(text, "\n\nAll Slots (inherited included): %zu",
-                         map_get_count(class, "slots"));
-}
-
-static void render_methods(const struct session_call *run, const struct session_reply *reply,
-                           struct tool_result *result)
-{
-    if (!begin(run->call, reply, result))
-        return;
-    size_t count = map_get_count(reply->result, "methods");
-    struct span class = map_get_string(reply->result, "class");
-    render_counted(&result->text, (int64_t)count, "method");
-    buffer_append_format(&result->text, " specialized on %.*s%s", (int)class.length, class.data,
-                         count ? ":\n" : ".");
-    for (size_t i = 0; i < count; i++) {
-        buffer_append_text(&result->text, "\n  ");
-        buffer_append_span(&result->text,
-                           map_get_string(map_get_item(reply->result, "methods", i), "text"));
-    }
+    append_line(text, "Source", map_get_string(reply->result, "source"));
+    value class = map_get(reply->result, "class");
+    if (value_is_map(class))
+        append_class(text, class);
+    append_methods(text, reply->result);
 }
 
 static void render_expansion(const struct session_call *run, const struct session_reply *reply,
@@ -250,39 +237,24 @@ static void query(struct tools *tools, struct mcp_call *call, const char *op,
     session_call_submit(tools, call, &request, render);
 }
 
-static const char *const name_and_package[] = {"name", "package", NULL};
-
 static void handle_symbol(struct mcp_call *call, void *data)
 {
-    query(data, call, "describe-symbol", name_and_package, render_symbol);
-}
-
-static void handle_apropos(struct mcp_call *call, void *data)
-{
-    static const char *const names[] = {"pattern", "package", "type", NULL};
-    query(data, call, "apropos", names, render_apropos);
-}
-
-static void handle_callers(struct mcp_call *call, void *data)
-{
-    query(data, call, "who-calls", name_and_package, render_callers);
+    static const char *const by_name[] = {"name", "package", "inherited", NULL};
+    static const char *const by_pattern[] = {"pattern", "package", "type", NULL};
+    bool has_name = tool_text(call, "name"), has_pattern = tool_text(call, "pattern");
+    if (has_name == has_pattern)
+        tool_refuse(call, "invalid-argument", "Give name or pattern%s.",
+                    has_name ? ", not both" : "");
+    else if (has_name)
+        query(data, call, "describe-symbol", by_name, render_symbol);
+    else
+        query(data, call, "apropos", by_pattern, render_apropos);
 }
 
 static void handle_references(struct mcp_call *call, void *data)
 {
-    query(data, call, "who-references", name_and_package, render_references);
-}
-
-static void handle_class(struct mcp_call *call, void *data)
-{
-    static const char *const names[] = {"class", "package", NULL};
-    query(data, call, "class-info", names, render_class);
-}
-
-static void handle_methods(struct mcp_call *call, void *data)
-{
-    static const char *const names[] = {"class", "package", "include-inherited", NULL};
-    query(data, call, "find-methods", names, render_methods);
+    static const char *const names[] = {"name", "package", NULL};
+    query(data, call, "find-references", names, render_references);
 }
 
 static void handle_macroexpand(struct mcp_call *call, void *data)
@@ -299,12 +271,8 @@ static void handle_macroexpand(struct mcp_call *call, void *data)
 
 static const struct tool introspection_tools[] = {
     {"describe-symbol", READ_ONLY, handle_symbol},
-    {"apropos-search", READ_ONLY, handle_apropos},
-    {"who-calls", READ_ONLY, handle_callers},
-    {"who-references", READ_ONLY, handle_references},
+    {"find-references", READ_ONLY, handle_references},
     {"macroexpand-form", READ_ONLY, handle_macroexpand},
-    {"class-info", READ_ONLY, handle_class},
-    {"find-methods", READ_ONLY, handle_methods},
 };
 
 void tools_register_introspect(struct tools *tools)

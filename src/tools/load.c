@@ -1,4 +1,4 @@
-// load-file, load-system, describe-system, profile-code, memory-report.
+// load-file, load-system, list-systems, profile-code, memory-report.
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "session/workspace/reach.h"
 #include "tools/result/result_structured.h"
 #include "tools/result/result_text.h"
 #include "tools/session_call.h"
@@ -40,26 +41,27 @@ static void render_loaded(const struct session_call *run, const struct session_r
 
 // Where the compiled form of a file goes: named by its path, so that equal names do not clash.
 // NULL: there is no place for caches.
-static char *fasl_path(const char *source)
+static char *fasl_path(struct session_manager *sessions, const char *session, const char *source,
+                       struct error *error)
 {
-    CLEANUP_FREE char *directory = path_in_cache("fasl");
-    if (!directory || path_make_directories(directory) < 0)
+    CLEANUP_FREE char *directory = NULL;
+    if (!session_fasl_directory(sessions, session, &directory, error))
         return NULL;
     return memory_format("%s/%016" PRIx64 ".fasl", directory,
                          hash_bytes(source, strlen(source), 0));
 }
 
-// The file a path names: ~/x is in the home directory, x in the working directory. NULL: that
-// cannot be read, errno says why.
-static char *absolute_path(const char *given)
+// The file a path names: ~/x is in the home directory, x where the session was started. NULL: there
+// is no such place.
+static char *absolute_path(struct session_manager *sessions, const char *given, struct error *error)
 {
-    char directory[PATH_MAX];
+    CLEANUP_FREE char *directory = NULL;
     const char *home = getenv("HOME");
     if (*given == '/')
         return memory_copy_string(given);
     if (given[0] == '~' && given[1] == '/' && home && *home == '/')
         return memory_format("%s%s", home, given + 1);
-    if (!getcwd(directory, sizeof(directory)))
+    if (!session_directory(sessions, &directory, error))
         return NULL;
     return memory_format("%s/%s", directory, given);
 }
@@ -77,10 +79,11 @@ static void handle_load_file(struct mcp_call *call, void *data)
         tool_refuse(call, "invalid-argument", "path contains a NUL character");
         return;
     }
-    CLEANUP_FREE char *absolute = absolute_path(given);
+    struct session_manager *sessions = ((struct tools *)data)->sessions;
+    struct error error;
+    CLEANUP_FREE char *absolute = absolute_path(sessions, given, &error);
     if (!absolute) {
-        tool_refuse(call, "invalid-argument", "the working directory cannot be read: %s",
-                    strerror(errno));
+        tool_refuse(call, "invalid-argument", "%s", error.message);
         return;
     }
     if (strlen(absolute) >= PATH_MAX) {
@@ -90,10 +93,9 @@ static void handle_load_file(struct mcp_call *call, void *data)
     value params = session_call_parameters(call, names);
     params = map_put_text(region, params, "path", value_string_format(region, "%s", absolute));
     if (tool_flag(call, "compile")) {
-        CLEANUP_FREE char *fasl = fasl_path(absolute);
+        CLEANUP_FREE char *fasl = fasl_path(sessions, tool_session_name(call), absolute, &error);
         if (!fasl) {
-            tool_refuse(call, "cache-unavailable",
-                        "no directory for compiled files: set HOME or XDG_CACHE_HOME");
+            tool_refuse(call, "cache-unavailable", "%s", error.message);
             return;
         }
         params = map_put_text(region, params, "fasl", value_string_format(region, "%s", fasl));
@@ -108,6 +110,31 @@ static void handle_load_file(struct mcp_call *call, void *data)
 
 // --- systems -------------------------------------------------------------------------------------
 
+// `Loaded: NAME (version V), 3 files compiled; of libraries: 12 compiler notes`
+static void render_system_line(struct buffer *text, value result)
+{
+    struct span system = map_get_string(result, "system"),
+                version = map_get_string(result, "version");
+    bool nothing_done = map_get_boolean(result, "up_to_date");
+    buffer_append_text(text, nothing_done ? "Up to date: " : "Loaded: ");
+    buffer_append_span(text, system);
+    if (version.length)
+        buffer_append_format(text, " (version %.*s)", (int)version.length, version.data);
+    int64_t compiled = map_get_integer(result, "files_compiled", 0);
+    struct span libraries = map_get_string(result, "library_summary");
+    if (nothing_done)
+        buffer_append_text(text, "; nothing to do");
+    if (compiled > 0) {
+        buffer_append_text(text, ", ");
+        render_counted(text, compiled, "file");
+        buffer_append_text(text, " compiled");
+    }
+    if (map_get_boolean(result, "tested"))
+        buffer_append_text(text, ", tests run");
+    if (libraries.length > 0)
+        buffer_append_format(text, "; of libraries: %.*s", (int)libraries.length, libraries.data);
+}
+
 static void render_system_loaded(const struct session_call *run, const struct session_reply *reply,
                                  struct tool_result *result)
 {
@@ -116,12 +143,8 @@ static void render_system_loaded(const struct session_call *run, const struct se
         render_evaluation(&result->text, reply, &(struct render_evaluation){0});
         return;
     }
-    struct span system = map_get_string(reply->result, "system"),
-                version = map_get_string(reply->result, "version");
-    buffer_append_format(&result->text, "Loading system: %s\nLoaded: %.*s",
-                         tool_text(run->call, "system"), (int)system.length, system.data);
-    if (version.length)
-        buffer_append_format(&result->text, " (version %.*s)", (int)version.length, version.data);
+    render_system_line(&result->text, reply->result);
+    render_section(&result->text, RENDER_EARLIER_OUTPUT, reply->earlier_output);
     render_section(&result->text, "stdout", reply->standard_output.text);
     render_section(&result->text, "stderr", reply->standard_error.text);
     render_warnings(&result->text, reply->result);
@@ -129,7 +152,7 @@ static void render_system_loaded(const struct session_call *run, const struct se
 
 static void handle_load_system(struct mcp_call *call, void *data)
 {
-    static const char *const names[] = {"system", NULL};
+    static const char *const names[] = {"system", "force", "test", NULL};
     struct session_request request = {.kind = SESSION_EVALUATE,
                                       .create = true,
                                       .op = "load-system",
@@ -183,13 +206,34 @@ static void render_system(const struct session_call *run, const struct session_r
     }
 }
 
-static void handle_describe_system(struct mcp_call *call, void *data)
+static void render_systems(const struct session_call *run, const struct session_reply *reply,
+                           struct tool_result *result)
+{
+    if (session_call_render_failure(run->call, reply, result))
+        return;
+    result->structured =
+        structured_member(mcp_call_region(run->call), result->structured, reply->result, "systems");
+    size_t count = map_get_count(reply->result, "systems");
+    buffer_append_text(&result->text, count ? "Loaded systems:" : "No systems are loaded.");
+    for (size_t i = 0; i < count; i++) {
+        buffer_append_text(&result->text, "\n  ");
+        buffer_append_span(&result->text, value_text(map_get_item(reply->result, "systems", i)));
+    }
+}
+
+static void handle_list_systems(struct mcp_call *call, void *data)
 {
     static const char *const names[] = {"system", NULL};
-    struct session_request request = {.kind = SESSION_COPY,
-                                      .op = "describe-system",
-                                      .params = session_call_parameters(call, names)};
-    session_call_submit(data, call, &request, render_system);
+    struct session_request all = {.kind = SESSION_QUERY,
+                                  .op = "list-systems",
+                                  .params = session_call_parameters(call, names)};
+    struct session_request one = {.kind = SESSION_COPY,
+                                  .op = "describe-system",
+                                  .params = session_call_parameters(call, names)};
+    if (tool_text(call, "system"))
+        session_call_submit(data, call, &one, render_system);
+    else
+        session_call_submit(data, call, &all, render_systems);
 }
 
 // --- profile-code --------------------------------------------------------------------------------
@@ -224,6 +268,7 @@ static void render_profile(const struct session_call *run, const struct session_
         buffer_append_text(text, i ? "\n" : " ");
         buffer_append_span(text, value_text(map_get_item(reply->result, "values", i)));
     }
+    render_section(text, RENDER_EARLIER_OUTPUT, reply->earlier_output);
     render_section(text, "stdout", reply->standard_output.text);
     render_section(text, "stderr", reply->standard_error.text);
     render_warnings(text, reply->result);
@@ -351,7 +396,7 @@ static void handle_memory(struct mcp_call *call, void *data)
 static const struct tool load_tools[] = {
     {"load-file", MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD, handle_load_file},
     {"load-system", MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD, handle_load_system},
-    {"describe-system", MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_describe_system},
+    {"list-systems", MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_list_systems},
     {"profile-code", MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD, handle_profile},
     {"memory-report", MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_memory},
 };

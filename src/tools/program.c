@@ -213,6 +213,8 @@ static void on_resolved(void *data, value tools)
     struct program_request request = {
         .record = buffer_span(&text),
         .timeout_ms = task->timeout_ms,
+        .client = task->tools,
+        .flow = mcp_call_flow(task->call),
         .done = on_answer,
         .tool = on_tool,
         .data = task,
@@ -261,11 +263,18 @@ static void resolve_tools(struct program_task *task)
     evtimer_add(task->deadline, &limit);
 }
 
-// `memory`: an object is the memory itself, a string the name of one that the server keeps.
+// `memory` is the memory itself; `memory_name`, or a string for `memory`, names one that the server
+// keeps.
 static bool read_memory(struct program_task *task)
 {
     struct tools *tools = task->tools;
     value memory = mcp_call_argument(task->call, "memory");
+    value name = mcp_call_argument(task->call, "memory_name");
+    if (!value_is_nil(memory) && !value_is_nil(name)) {
+        tool_refuse(task->call, "invalid-argument", "give memory or memory_name, not both");
+        return false;
+    }
+    memory = value_is_nil(name) ? memory : name;
     if (value_is_map(memory))
         task->record =
             map_put_text(mcp_call_region(task->call), task->record, "memory", value_retain(memory));
@@ -324,8 +333,8 @@ static void task_begin(struct program_task *task)
         return;
     }
     struct error error;
-    task->memory =
-        named_memory_open(task->tools->background, task->memory_name, on_opened, task, &error);
+    task->memory = named_memory_open(task->tools->background, task->tools->owner, task->memory_name,
+                                     on_opened, task, &error);
     task->is_opening = task->memory != NULL;
     if (!task->memory)
         refuse_memory(task, &error);

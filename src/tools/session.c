@@ -37,6 +37,19 @@ static const struct {
 };
 enum { DEFINITION_SECTIONS = COUNT_OF(definition_sections) };
 
+static void render_page(struct buffer *text, value result)
+{
+    int64_t page = map_get_integer(result, "page", 1), pages = map_get_integer(result, "pages", 1);
+    if (pages <= 1)
+        return;
+    render_gap(text);
+    buffer_append_format(text, "Page %" PRId64 " of %" PRId64 ", %" PRId64 " definitions in all",
+                         page, pages, map_get_integer(result, "total", 0));
+    if (page < pages)
+        buffer_append_format(text, "; list-definitions {\"page\": %" PRId64 "} goes on", page + 1);
+    buffer_append_byte(text, '.');
+}
+
 static void render_definitions(const struct session_call *run, const struct session_reply *reply,
                                struct tool_result *result)
 {
@@ -55,6 +68,9 @@ static void render_definitions(const struct session_call *run, const struct sess
         for (size_t k = 0; k < count; k++)
             render_definition(&result->text, map_get_item(reply->result, member, k));
     }
+    map = structured_member(region, map, reply->result, "total");
+    map = structured_member(region, map, reply->result, "pages");
+    render_page(&result->text, reply->result);
     struct span message = map_get_string(reply->result, "message");  // there is no such package
     if (result->text.length == 0)
         buffer_append_span(&result->text,
@@ -64,7 +80,7 @@ static void render_definitions(const struct session_call *run, const struct sess
 
 static void handle_definitions(struct mcp_call *call, void *data)
 {
-    static const char *const names[] = {"type", "package", NULL};
+    static const char *const names[] = {"type", "package", "page", NULL};
     struct session_request request = {.kind = SESSION_QUERY,
                                       .op = "list-definitions",
                                       .params = session_call_parameters(call, names)};

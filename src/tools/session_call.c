@@ -1,14 +1,19 @@
 #include "tools/session_call.h"
 
+#include <event2/event.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "base/assert.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/utf8.h"
 #include "tools/auto_context.h"
+#include "tools/kept_output.h"
 #include "tools/result/result_structured.h"
 #include "tools/result/result_text.h"
+#include "tools/running.h"
 
 enum {
     CODE_LIMIT = 4 << 20,
@@ -126,7 +131,7 @@ static void truncate_member(struct region *region, struct tool_result *result, c
     result->structured = map_put_text(region, result->structured, "omitted", counts);
 }
 
-static void truncate_result(struct mcp_call *call, struct tool_result *result)
+void session_call_truncate(struct mcp_call *call, struct tool_result *result)
 {
     static const char *const members[] = {"stdout", "stderr", "values"};
     truncate_text(&result->text);
@@ -149,23 +154,88 @@ static void count_metrics(struct tools *tools, const struct session_reply *reply
         mcp_metric_add(metrics->rollbacks, 1);
 }
 
+static void free_run(struct session_call *run)
+{
+    if (run->yield_timer)
+        event_free(run->yield_timer);
+    if (run->output)
+        kept_output_free(run->output);
+    buffer_release(&run->input);
+    memory_free(run);
+}
+
 static void finish(struct session_call *run)
 {
     struct mcp_call *call = run->call;
     struct tool_result result = run->result;
-    memory_free(run);
-    truncate_result(call, &result);
+    struct tools *tools = run->tools;
+    bool was_answered = run->running;
+    free_run(run);
+    session_call_truncate(call, &result);
+    if (!was_answered)
+        running_append_notices(tools, tool_session_name(call), &result.text);
     tool_reply(call, &result);
+}
+
+static void append_values(struct buffer *text, value values)
+{
+    for (size_t i = 0; value_is_vector(values) && i < vector_count(values); i++) {
+        buffer_append_text(text, i == 0 ? "=> " : "\n=> ");
+        buffer_append_span(text, value_text(vector_at(values, i)));
+    }
+}
+
+// Values that were cut follow the output; true when they are all there is.
+static bool keep_values(struct kept_output *output, const struct session_reply *reply)
+{
+    bool is_first = kept_output_characters(output) == 0;
+    CLEANUP_BUFFER struct buffer text;
+    buffer_init(&text, TOOL_TEXT_LIMIT);
+    buffer_append_text(&text, is_first ? "" : "\n\n");
+    append_values(&text, reply->whole_values);
+    kept_output_add(output, buffer_span(&text));
+    return is_first;
+}
+
+// What was cut stays within reach.
+static void keep_output(struct session_call *run, const struct session_reply *reply)
+{
+    if (!run->output || !reply->ran)
+        return;
+    bool cut_values = !value_is_nil(reply->whole_values);
+    bool cut_output = reply->standard_output.omitted > 0 || reply->standard_error.omitted > 0;
+    if (run->running)  // what was given before may have been cut
+        cut_output = (int64_t)kept_output_characters(run->output) > reply->limits.max_output;
+    if (!cut_output && !cut_values)
+        return;
+    CLEANUP_BUFFER struct buffer shown;  // what the answer has of it, when that is one text
+    buffer_init(&shown, TOOL_TEXT_LIMIT);
+    if (!cut_values && reply->standard_error.text.length == 0 && !run->running)
+        buffer_append_span(&shown, reply->standard_output.text);
+    if (cut_values && keep_values(run->output, reply))
+        append_values(&shown, map_get(reply->result, "values"));
+    kept_output_store(run->tools, run->output, reply->session, reply->evaluation,
+                      buffer_span(&shown), &run->result.text);
+    run->output = NULL;
+}
+
+static void on_output(void *data, enum session_stream stream, struct span text)
+{
+    (void)stream;
+    kept_output_add(((struct session_call *)data)->output, text);
 }
 
 static void on_reply(void *data, const struct session_reply *reply)
 {
     struct session_call *run = data;
+    if (run->yield_timer)
+        event_del(run->yield_timer);
     mcp_call_on_cancel(run->call, NULL, NULL);
     count_metrics(run->tools, reply);
     run->result.is_error = !reply->ok;
     buffer_init(&run->result.text, TOOL_TEXT_LIMIT);
     run->render(run, reply, &run->result);
+    keep_output(run, reply);
     if (run->auto_context && reply->ran)
         auto_context_store(run, reply, finish);
     else
@@ -184,14 +254,64 @@ static void on_progress(void *data, const struct session_progress *progress)
         snprintf(message, sizeof(message), "%.*s", (int)progress->line.length, progress->line.data);
     else
         snprintf(message, sizeof(message), "running");
-    mcp_call_progress(run->call, (double)progress->elapsed_ms / 1000, MCP_NO_TOTAL, message);
+    double seconds = (double)progress->elapsed_ms / 1000;
+    bool yields_soon = run->yield_timer && run->yield_ms - clock_now_ms() < PROGRESS_GAP_MS;
+    if (run->running)
+        running_progress(run, seconds, message);
+    else if (!yields_soon)
+        mcp_call_progress(run->call, seconds, MCP_NO_TOTAL, message);
+}
+
+static void on_yield(evutil_socket_t fd, short what, void *data)
+{
+    (void)fd;
+    (void)what;
+    running_yield(data);
+}
+
+static void on_input(void *data, uint64_t ticket)
+{
+    (void)ticket;
+    running_on_input(data);
+}
+
+// Arguments `yield`, `input` and `interactive`. The time counts from the call's arrival.
+static bool read_streams(struct session_call *run, struct session_request *request)
+{
+    struct mcp_call *call = run->call;
+    int64_t yield;
+    value input = mcp_call_argument(call, "input");
+    if (!tool_integer(call, "yield", run->tools->yield, 0, 86400, &yield))
+        return false;
+    buffer_init(&run->input, SESSION_INPUT_MAX);
+    if (value_is_string(input))
+        buffer_append_span(&run->input, value_text(input));
+    if (run->input.failed) {
+        tool_refuse(call, "invalid-argument", "input is longer than 1 MiB.");
+        return false;
+    }
+    run->interactive = tool_flag(call, "interactive");
+    if (run->interactive || value_is_string(input))
+        request->input = on_input;
+    if (request->kind != SESSION_EVALUATE)
+        return true;
+    run->output = kept_output_new();
+    request->output = on_output;
+    if (yield == 0)
+        return true;
+    run->yield_timer = evtimer_new(run->tools->base, on_yield, run);
+    CHECK(run->yield_timer);
+    run->yield_ms = clock_now_ms() + yield * 1000;
+    struct timeval wait = timeval_from_ms(yield * 1000);
+    event_add(run->yield_timer, &wait);
+    return true;
 }
 
 static void on_cancel(struct mcp_call *call, void *data)
 {
     struct session_call *run = data;
     session_cancel(run->tools->sessions, run->ticket);
-    memory_free(run);
+    free_run(run);
     mcp_call_reply_failure(call, "cancelled", "The call was cancelled.");
 }
 
@@ -209,6 +329,10 @@ static struct session_call *submit(struct tools *tools, struct mcp_call *call,
         return NULL;
     struct session_call *run = memory_alloc_zero(sizeof(*run));
     *run = (struct session_call){.tools = tools, .call = call, .render = render};
+    if (!read_streams(run, request)) {
+        free_run(run);
+        return NULL;
+    }
     request->session = tool_session_name(call);
     request->timeout = timeout;
     request->reply = on_reply;

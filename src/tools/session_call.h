@@ -5,6 +5,10 @@
 #include "tools/tool_call.h"
 #include "tools/tools.h"
 
+// No progress notification so shortly before a response that it would be read together with it: some
+// clients take that for an error.
+enum { PROGRESS_GAP_MS = 600 };
+
 struct session_call;
 
 // Fills the result from a reply that ran or was refused.
@@ -20,6 +24,13 @@ struct session_call {
     tool_render_fn *render;
     uint64_t ticket;
     struct auto_context *auto_context;  // NULL: the evaluation does not become a context item
+    struct running *running;            // once its call was answered early
+    struct event *yield_timer;          // NULL: it is not answered early
+    int64_t yield_ms;                   // when it is
+    struct kept_output *output;         // all of it; NULL: none is kept
+    struct buffer input;                // for the code to read
+    bool interactive;                   // when it is read, the code waits for more
+    bool waits_for_input;
     struct tool_result result;
 };
 
@@ -34,6 +45,9 @@ void session_call_submit(struct tools *tools, struct mcp_call *call,
 // The same for an evaluation that becomes a context item where the user asked for it.
 void session_call_submit_recorded(struct tools *tools, struct mcp_call *call,
                                   struct session_request *request, tool_render_fn *render);
+
+// Cuts what does not fit into one answer, in the text and the structured form.
+void session_call_truncate(struct mcp_call *call, struct tool_result *result);
 
 // Refuses names that are malformed or unknown; for tools that only read records.
 bool session_call_require_session(struct tools *tools, struct mcp_call *call, const char *name);

@@ -1,5 +1,4 @@
-// validate-syntax and match-paren: the scanner of lisp_syntax/lisp_syntax.h as tools. No session is
-// involved.
+// check-syntax: the scanner of lisp_syntax/lisp_syntax.h as a tool. No session is involved.
 #include <string.h>
 
 #include "base/utf8.h"
@@ -32,9 +31,8 @@ static value put_position(struct region *region, value map, const struct syntax_
     return map_put_text(region, map, "column", value_integer(position->column));
 }
 
-static void handle_validate(struct mcp_call *call, void *data)
+static void check_whole(struct mcp_call *call)
 {
-    (void)data;
     struct region *region = mcp_call_region(call);
     struct syntax_report report;
     syntax_check(utf8_without_mark(value_text(mcp_call_argument(call, "code"))), &report);
@@ -76,9 +74,8 @@ static struct span line_at(struct span code, size_t offset)
     return (struct span){code.data + start, end - start};
 }
 
-static void handle_match(struct mcp_call *call, void *data)
+static void find_partner(struct mcp_call *call)
 {
-    (void)data;
     struct region *region = mcp_call_region(call);
     struct span code = utf8_without_mark(value_text(mcp_call_argument(call, "code")));
     int64_t line, column;
@@ -109,9 +106,21 @@ static void handle_match(struct mcp_call *call, void *data)
     tool_reply(call, &result);
 }
 
+static void handle_check(struct mcp_call *call, void *data)
+{
+    (void)data;
+    bool has_line = !value_is_nil(mcp_call_argument(call, "line"));
+    bool has_column = !value_is_nil(mcp_call_argument(call, "column"));
+    if (has_line != has_column)
+        tool_refuse(call, "invalid-argument", "line and column go together.");
+    else if (has_line)
+        find_partner(call);
+    else
+        check_whole(call);
+}
+
 static const struct tool syntax_tools[] = {
-    {"validate-syntax", MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_validate},
-    {"match-paren", MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_match},
+    {"check-syntax", MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_check},
 };
 
 void tools_register_syntax(struct tools *tools)

@@ -1,17 +1,44 @@
 #include "tools/tools.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/assert.h"
 #include "process/background.h"
 #include "tools/context_queue.h"
+#include "tools/kept_output.h"
+#include "tools/running.h"
 #include "tools/schemas/tool_schemas.h"
 
-// A small set for every turn of a conversation; the rest is there on request.
-static const char *const core_tools[] = {
-    "evaluate-lisp", "eval-in-frame", "invoke-restart", "rollback-session", "run-program",
+// Each set has the tools of those before it.
+static const char *const sets[] = {"core", "default", "full"};
+
+static const struct {
+    const char *old, *new;
+} renamed_tools[] = {
+    {"apropos-search", "describe-symbol, with `pattern`"},
+    {"class-info", "describe-symbol"},
+    {"describe-system", "list-systems, with `system`"},
+    {"find-methods", "describe-symbol"},
+    {"inspect-frame", "inspect"},
+    {"match-paren", "check-syntax, with `line` and `column`"},
+    {"validate-syntax", "check-syntax"},
+    {"who-calls", "find-references"},
+    {"who-references", "find-references"},
 };
+
+// Clients that load tools on demand have these at once.
+static const char always_load[] = "{\"anthropic/alwaysLoad\":true}";
+
+// The position of a set's name, COUNT_OF(sets) for anything else.
+static size_t set_rank(const char *name)
+{
+    size_t rank = 0;
+    while (rank < COUNT_OF(sets) && strcmp(sets[rank], name) != 0)
+        rank++;
+    return rank;
+}
 
 static bool listed(const char *names, const char *name)
 {
@@ -24,37 +51,57 @@ static bool listed(const char *names, const char *name)
     return false;
 }
 
-static bool is_selected(const struct tools *tools, const char *name)
-{
-    if (strcmp(tools->selection, "full") == 0)
-        return true;
-    if (strcmp(tools->selection, "core") != 0)
-        return listed(tools->selection, name);
-    for (size_t i = 0; i < COUNT_OF(core_tools); i++)
-        if (strcmp(core_tools[i], name) == 0)
-            return true;
-    return false;
-}
-
-static const struct tool_schema *find_schema(const char *name)
+static const struct tool_schema *find_schema(struct span name)
 {
     for (const struct tool_schema *schema = tool_schemas; schema->name; schema++)
-        if (strcmp(schema->name, name) == 0)
+        if (span_equal_text(name, schema->name))
             return schema;
     return NULL;
 }
 
+static bool is_selected(const char *selection, const struct tool_schema *schema)
+{
+    size_t rank = set_rank(selection);
+    return rank < COUNT_OF(sets) ? set_rank(schema->set) <= rank : listed(selection, schema->name);
+}
+
+bool tools_offer(const char *selection, struct span name)
+{
+    const struct tool_schema *schema = find_schema(name);
+    CHECK(schema);
+    return is_selected(selection, schema);
+}
+
+// What a call of a name that is not there is told.
+static void add_hints(struct tools *tools)
+{
+    char hint[128];
+    for (size_t i = 0; i < COUNT_OF(renamed_tools); i++) {
+        snprintf(hint, sizeof(hint), "It is %s now", renamed_tools[i].new);
+        mcp_server_add_tool_hint(tools->server, renamed_tools[i].old, hint);
+    }
+    for (const struct tool_schema *schema = tool_schemas; schema->name; schema++) {
+        if (is_selected(tools->selection, schema))
+            continue;
+        snprintf(hint, sizeof(hint),
+                 "This server offers fewer tools; cadre serve --tools %s has it", schema->set);
+        mcp_server_add_tool_hint(tools->server, schema->name, hint);
+    }
+}
+
 void tools_add(struct tools *tools, const struct tool *tool, void *data)
 {
-    if (!is_selected(tools, tool->name))
-        return;
-    const struct tool_schema *schema = find_schema(tool->name);
+    const struct tool_schema *schema = find_schema(span_from(tool->name));
     CHECK(schema);
+    if (!is_selected(tools->selection, schema))
+        return;
     mcp_server_add_tool(tools->server, &(struct mcp_tool){
                                            .name = tool->name,
                                            .title = schema->title,
                                            .description = schema->description,
                                            .input_schema = schema->input,
+                                           .accepted_schema = schema->accepted,
+                                           .meta = set_rank(schema->set) == 0 ? always_load : NULL,
                                            .output_schema = schema->output,
                                            .flags = tool->flags,
                                            .handler = tool->handler,
@@ -71,7 +118,7 @@ void tools_add_all(struct tools *tools, const struct tool *table, size_t count)
 // Every name of an explicit selection must exist.
 static bool check_selection(const struct tools *tools, struct error *error)
 {
-    if (strcmp(tools->selection, "full") == 0 || strcmp(tools->selection, "core") == 0)
+    if (set_rank(tools->selection) < COUNT_OF(sets))
         return true;
     for (const char *at = tools->selection; at; at = strchr(at, ',')) {
         at += *at == ',';
@@ -87,17 +134,13 @@ static bool check_selection(const struct tools *tools, struct error *error)
     return true;
 }
 
-static void prewake(void *data)
-{
-    session_prewake(((struct tools *)data)->sessions);
-}
-
 bool tools_register(struct tools *tools, struct error *error)
 {
-    mcp_server_set_prewake(tools->server, prewake, tools);
     tools->background = background_new(tools->base);
     tools_register_metrics(tools);
     tools_register_evaluate(tools);
+    tools_register_running(tools);
+    tools_register_output(tools);
     tools_register_errors(tools);
     tools_register_debug(tools);
     tools_register_session(tools);
@@ -106,7 +149,8 @@ bool tools_register(struct tools *tools, struct error *error)
     tools_register_syntax(tools);
     tools_register_program(tools);
     tools_register_guide(tools);
-    tools->context_queue = context_queue_new(tools->base, tools->contexts);
+    add_hints(tools);
+    tools->context_queue = context_queue_new(tools->base, tools->background, tools->contexts);
     tools->context = tools_register_context(tools);
     enum context_auto mode;
     if (tools->auto_context && !context_auto_from_name(span_from(tools->auto_context), &mode))
@@ -118,6 +162,10 @@ bool tools_register(struct tools *tools, struct error *error)
 
 void tools_release(struct tools *tools)
 {
+    running_free_all(tools);
+    kept_output_free_all(tools);
+    if (tools->context_queue)
+        context_queue_leave_background(tools->context_queue);
     background_free(tools->background);
     if (tools->context_queue)
         context_queue_free(tools->context_queue);

@@ -37,12 +37,16 @@ struct tools {
     struct context_store *contexts;
     struct program_pool *programs;
     const struct toolbox *toolbox;  // what programs may call
-    const char *selection;          // "full", "core", or names separated by commas
+    const char *selection;          // "core", "default", "full", or names with commas between
+    int64_t yield;                  // seconds until a call is answered early, 0 = never
     const char *auto_context;       // mode; NULL: as the store's setting says
+    const char *owner;              // whose named memories are used; "" = the user's
     struct tool_metrics metrics;
     struct background *background;  // for work on files
     struct context_queue *context_queue;
     struct context_tools *context;
+    TAILQ_HEAD(kept_output_list, kept_output) outputs;  // that were too long for their answers
+    TAILQ_HEAD(running_list, running) running;          // evaluations whose call was answered early
     TAILQ_HEAD(program_task_list, program_task) memory_users;  // runs that use named memories
 };
 
@@ -64,6 +68,10 @@ void tools_add(struct tools *tools, const struct tool *tool, void *data);
 void tools_add_all(struct tools *tools, const struct tool *table, size_t count);
 #define TOOLS_ADD_ALL(tools, table) tools_add_all(tools, table, COUNT_OF(table))
 
+// Whether the selection has the tool, which must exist.
+bool tools_offer(const char *selection, struct span name);
+
+// Sources of texts (tools/offered_text.h).
 extern const char tools_instructions[];  // instructions.md: what the model is told first
 extern const char tools_guide[];         // guide.md: the usage guide
 
@@ -74,6 +82,14 @@ void tools_register_metrics(struct tools *tools);
 // --- evaluate.c: evaluate-lisp and relatives -----------------------------------------------------
 
 void tools_register_evaluate(struct tools *tools);
+
+// --- running.c: evaluations that take long -------------------------------------------------------
+
+void tools_register_running(struct tools *tools);
+
+// --- kept_output.c: output that was too long -----------------------------------------------------
+
+void tools_register_output(struct tools *tools);
 
 // --- errors.c: records of errors -----------------------------------------------------------------
 

@@ -10,6 +10,7 @@
 #include "base/buffer.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/private.h"
 #include "process/background.h"
 #include "value/text/json.h"
 
@@ -18,7 +19,6 @@ struct named_memory {
     char *name;
     char *path;
     char *lock_path;  // a file of its own: the data file is replaced with every save
-    char *new_path;
     int lock;
     bool has_file;
     struct buffer text;  // of the file: read, or to be written
@@ -36,17 +36,12 @@ static bool system_error(struct error *error, const char *what, const char *path
 
 static bool make_directory(struct named_memory *memory)
 {
-    int failed = path_make_parents(memory->path);
-    if (failed == 0)
-        return true;
-    int length = (int)(strrchr(memory->path, '/') - memory->path);
-    return error_set(&memory->failure, ERROR_SYSTEM, "cannot create %.*s: %s", length, memory->path,
-                     strerror(-failed));
+    return private_make_parent(memory->path, &memory->failure);
 }
 
 static bool acquire_lock(struct named_memory *memory)
 {
-    memory->lock = open(memory->lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    memory->lock = open(memory->lock_path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (memory->lock < 0)
         return system_error(&memory->failure, "open", memory->lock_path, errno);
     if (flock(memory->lock, LOCK_EX | LOCK_NB) == 0)
@@ -59,7 +54,7 @@ static bool acquire_lock(struct named_memory *memory)
 
 static bool read_file(struct named_memory *memory)
 {
-    int descriptor = open(memory->path, O_RDONLY | O_CLOEXEC);
+    int descriptor = open(memory->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (descriptor < 0)
         return errno == ENOENT || system_error(&memory->failure, "open", memory->path, errno);
     memory->has_file = true;
@@ -75,29 +70,30 @@ static void run_open(void *data)
         read_file(memory);
 }
 
-static bool write_file(const char *path, struct span text)
+static bool write_text(int descriptor, struct span text)
 {
-    int descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (descriptor < 0)
-        return false;
     bool ok = true;
     for (size_t done = 0; ok && done < text.length;) {
         ssize_t written = write(descriptor, text.data + done, text.length - done);
         ok = written >= 0 || errno == EINTR;
         done += written > 0 ? (size_t)written : 0;
     }
-    ok = ok && fsync(descriptor) == 0;
-    return close(descriptor) == 0 && ok;
+    return ok;
 }
 
 static void run_save(void *data)
 {
     struct named_memory *memory = data;
-    if (write_file(memory->new_path, buffer_span(&memory->text)) &&
-        rename(memory->new_path, memory->path) == 0)
+    struct private_file file;
+    bool made;
+    if (!private_create(memory->path, &file, &memory->failure))
         return;
+    if (write_text(file.descriptor, buffer_span(&memory->text))) {
+        private_create_commit(&file, true, &made, &memory->failure);
+        return;
+    }
     system_error(&memory->failure, "write", memory->path, errno);
-    unlink(memory->new_path);
+    private_create_abandon(&file);
 }
 
 // --- in the loop ---------------------------------------------------------------------------------
@@ -115,10 +111,13 @@ static bool submit(struct named_memory *memory, background_fn *run, const char *
     return failed == 0 || system_error(error, what, memory->path, -failed);
 }
 
-struct named_memory *named_memory_open(struct background *background, const char *name,
-                                       named_memory_done_fn *done, void *data, struct error *error)
+struct named_memory *named_memory_open(struct background *background, const char *owner,
+                                       const char *name, named_memory_done_fn *done, void *data,
+                                       struct error *error)
 {
-    CLEANUP_FREE char *directory = path_in_state("programs");
+    CLEANUP_FREE char *place =
+        *owner ? memory_format("clients/%s/programs", owner) : memory_copy_string("programs");
+    CLEANUP_FREE char *directory = path_in_state(place);
     if (!directory) {
         error_set(error, ERROR_SYSTEM, "no directory for memories: set HOME or XDG_STATE_HOME");
         return NULL;
@@ -129,7 +128,6 @@ struct named_memory *named_memory_open(struct background *background, const char
         .name = memory_copy_string(name),
         .path = memory_format("%s/%s.json", directory, name),
         .lock_path = memory_format("%s/%s.json.lock", directory, name),
-        .new_path = memory_format("%s/%s.json.new", directory, name),
         .lock = -1,
         .done = done,
         .data = data,
@@ -179,6 +177,5 @@ void named_memory_close(struct named_memory *memory)
     memory_free(memory->name);
     memory_free(memory->path);
     memory_free(memory->lock_path);
-    memory_free(memory->new_path);
     memory_free(memory);
 }

@@ -19,8 +19,9 @@ typedef void named_memory_done_fn(void *data, const struct error *failure);
 // Names are those of sessions. Begins to lock the memory and read its file; `done` is called from
 // the loop. ERROR_BUSY: another run uses it. ERROR_SYSTEM: the directory or file cannot be used.
 // NULL: it could not begin.
-struct named_memory *named_memory_open(struct background *background, const char *name,
-                                       named_memory_done_fn *done, void *data, struct error *error);
+struct named_memory *named_memory_open(struct background *background, const char *owner,
+                                       const char *name, named_memory_done_fn *done, void *data,
+                                       struct error *error);
 // What was read: {"data","definitions"} in `region`, nil when there is none yet.
 bool named_memory_content(struct named_memory *memory, struct region *region, value *ret_content,
                           struct error *error);

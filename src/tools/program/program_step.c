@@ -18,6 +18,38 @@ static void render_lines(struct buffer *text, value step, const char *member)
     }
 }
 
+// Of all calls of the tool of `name`.
+static void render_tool(struct buffer *text, value step, struct span name)
+{
+    int64_t calls = 0, failed = 0, cached = 0, duration_ms = 0;
+    for (size_t i = 0; i < map_get_count(step, "tool_calls"); i++) {
+        value entry = map_get_item(step, "tool_calls", i);
+        if (!span_equal(map_get_string(entry, "name"), name))
+            continue;
+        calls++;
+        failed += map_get_string(entry, "error").length > 0;
+        cached += map_get_boolean(entry, "cached");
+        duration_ms += map_get_integer(entry, "duration_ms", 0);
+    }
+    buffer_append_format(text, "\n%.*s: ", (int)name.length, name.data);
+    render_counted(text, calls, "call");
+    if (cached)
+        buffer_append_format(text, ", %" PRId64 " cached", cached);
+    if (failed)
+        buffer_append_format(text, ", %" PRId64 " failed", failed);
+    buffer_append_format(text, ", %" PRId64 " ms", duration_ms);
+}
+
+static bool is_first_call(value step, size_t index)
+{
+    struct span name = map_get_string(map_get_item(step, "tool_calls", index), "name");
+    for (size_t i = 0; i < index; i++)
+        if (span_equal(map_get_string(map_get_item(step, "tool_calls", i), "name"), name))
+            return false;
+    return true;
+}
+
+// A line per tool: arguments and results of the calls are in the structured result alone.
 static void render_calls(struct buffer *text, value step)
 {
     size_t count = map_get_count(step, "tool_calls");
@@ -25,17 +57,9 @@ static void render_calls(struct buffer *text, value step)
         return;
     render_gap(text);
     buffer_append_text(text, "[tools]");
-    for (size_t i = 0; i < count; i++) {
-        value entry = map_get_item(step, "tool_calls", i);
-        struct span name = map_get_string(entry, "name"), error = map_get_string(entry, "error");
-        buffer_append_format(text, "\n%.*s", (int)name.length, name.data);
-        if (error.length)
-            buffer_append_format(text, " failed: %.*s", (int)error.length, error.data);
-        else
-            buffer_append_format(text, " %s(%" PRId64 " ms)",
-                                 map_get_boolean(entry, "cached") ? "cached " : "",
-                                 map_get_integer(entry, "duration_ms", 0));
-    }
+    for (size_t i = 0; i < count; i++)
+        if (is_first_call(step, i))
+            render_tool(text, step, map_get_string(map_get_item(step, "tool_calls", i), "name"));
 }
 
 static void render_failure(struct buffer *text, value fail)

@@ -8,6 +8,7 @@
 
 #include "base/buffer.h"
 #include "base/memory.h"
+#include "session/workspace/reach.h"
 #include "value/text/json.h"
 
 enum {
@@ -86,6 +87,16 @@ static const char *copy_text(struct toolbox *toolbox, struct span text)
     return copy;
 }
 
+// A relative path is seen from the tools file.
+static const char *copy_path(struct toolbox *toolbox, struct span path)
+{
+    bool absolute = path.length && path.data[0] == '/';
+    value whole =
+        value_string_format(toolbox->region, "%s%s%.*s", absolute ? "" : toolbox->directory,
+                            absolute ? "" : "/", (int)path.length, path.data);
+    return copy_text(toolbox, value_text(whole));
+}
+
 static bool refuse(struct error *error, const struct toolbox_tool *tool, const char *problem)
 {
     return error_set(error, ERROR_INVALID, "tool %s: %s", tool->name, problem);
@@ -111,11 +122,7 @@ static bool read_lisp(struct toolbox *toolbox, struct toolbox_tool *tool, value 
         return refuse(error, tool, "lisp.session is not a session name");
     value file = map_get(lisp, "file");
     if (value_is_string(file)) {
-        bool absolute = value_text(file).length && value_text(file).data[0] == '/';
-        value path = value_string_format(toolbox->region, "%s%s%.*s",
-                                         absolute ? "" : toolbox->directory, absolute ? "" : "/",
-                                         (int)value_text(file).length, value_text(file).data);
-        tool->file = copy_text(toolbox, value_text(path));
+        tool->file = copy_path(toolbox, value_text(file));
     }
     return true;
 }
@@ -127,6 +134,32 @@ static bool read_bound(value map, const char *name, int64_t fallback, int64_t hi
     value v = map_get(map, name);
     *ret_number = v.tag == VALUE_INTEGER ? v.integer : fallback;
     return (value_is_nil(v) || v.tag == VALUE_INTEGER) && *ret_number >= 1 && *ret_number <= high;
+}
+
+// An array of strings; NULL when it is anything else.
+static const char *const *read_strings(struct toolbox *toolbox, value array)
+{
+    size_t count = value_is_vector(array) ? vector_count(array) : 0;
+    const char **copies = region_alloc_zero(toolbox->region, (count + 1) * sizeof(*copies));
+    for (size_t i = 0; i < count; i++) {
+        value item = vector_at(array, i);
+        if (!value_is_string(item) || has_nul(value_text(item)))
+            return NULL;
+        copies[i] = copy_text(toolbox, value_text(item));
+    }
+    return copies;
+}
+
+// The variables it gets though their names look like secrets.
+static bool read_environment(struct toolbox *toolbox, struct toolbox_tool *tool, value command,
+                             struct error *error)
+{
+    value names = map_get(command, "env");
+    if (!value_is_nil(names) &&
+        (!value_is_vector(names) || vector_count(names) > TOOLBOX_ARGUMENTS_MAX))
+        return refuse(error, tool, "command.env is an array of at most 64 names");
+    tool->pass = read_strings(toolbox, names);
+    return tool->pass || refuse(error, tool, "command.env must hold strings");
 }
 
 static bool read_command(struct toolbox *toolbox, struct toolbox_tool *tool, value command,
@@ -141,10 +174,16 @@ static bool read_command(struct toolbox *toolbox, struct toolbox_tool *tool, val
         value argument = vector_at(argv, i);
         if (!value_is_string(argument) || has_nul(value_text(argument)))
             return refuse(error, tool, "command.argv must hold strings");
-        copies[i] = copy_text(toolbox, value_text(argument));
+        // A name alone is looked up in PATH; one with a slash is a path, as in a shell.
+        bool is_path =
+            i == 0 && memchr(value_text(argument).data, '/', value_text(argument).length);
+        copies[i] = is_path ? copy_path(toolbox, value_text(argument))
+                            : copy_text(toolbox, value_text(argument));
     }
     tool->kind = TOOLBOX_COMMAND;
     tool->argv = copies;
+    if (!read_environment(toolbox, tool, command, error))
+        return false;
     int64_t bytes;
     if (!read_bound(command, "timeout_ms", COMMAND_TIMEOUT_DEFAULT_MS, COMMAND_TIMEOUT_MAX_MS,
                     &tool->timeout_ms))
@@ -187,6 +226,13 @@ static bool read_tools(struct toolbox *toolbox, struct span text, struct error *
         if (!read_tool(toolbox, name, record, error))
             return false;
     return true;
+}
+
+void toolbox_allow_files(const struct toolbox *toolbox, struct session_manager *sessions)
+{
+    for (size_t i = 0; i < toolbox->count; i++)
+        if (toolbox->tools[i].file && *toolbox->tools[i].file == '/')
+            session_allow_file(sessions, toolbox->tools[i].file);
 }
 
 bool toolbox_read(struct span text, const char *directory, struct toolbox **ret_toolbox,

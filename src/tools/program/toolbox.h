@@ -46,6 +46,7 @@ struct toolbox_tool {
     const char *file;             // lisp; absolute path of what defines the function, or NULL
     struct toolbox_cache *cache;  // lisp
     const char *const *argv;      // command; ends in NULL
+    const char *const *pass;      // command: variables that look like secrets; ends in NULL
     int64_t timeout_ms;           // command
     size_t max_output;            // command
 };
@@ -63,6 +64,8 @@ void toolbox_free(struct toolbox *toolbox);
 size_t toolbox_count(const struct toolbox *toolbox);
 const struct toolbox_tool *toolbox_at(const struct toolbox *toolbox, size_t index);
 const struct toolbox_tool *toolbox_find(const struct toolbox *toolbox, struct span name);
+// Lets sessions read the files of the tools in Lisp.
+void toolbox_allow_files(const struct toolbox *toolbox, struct session_manager *sessions);
 bool toolbox_needs_host(const struct toolbox *toolbox);  // some tool is lisp or command
 
 // --- toolbox_resolve.c: what a program is told about its tools -----------------------------------

@@ -162,6 +162,7 @@ static void call_command(const struct toolbox_tool *tool, struct reaper *reaper,
     struct pending *pending = begin(tool, call, NULL);
     struct command_request request = {
         .argv = tool->argv,
+        .pass = tool->pass,
         .input = arguments,
         .timeout_ms = tool->timeout_ms,
         .max_output = tool->max_output,

@@ -75,6 +75,8 @@ value structured_evaluation(struct region *region, const struct session_reply *r
     map = map_put_text(region, map, "evaluation", value_integer(reply->evaluation));
     map = put_text(region, map, "package", reply->package);
     map = structured_member(region, map, result, "forms");
+    if (reply->earlier_output.length)
+        map = put_text(region, map, "earlier_output", reply->earlier_output);
     if (reply->standard_output.text.length)
         map = put_text(region, map, "stdout", reply->standard_output.text);
     if (reply->standard_error.text.length)

@@ -3,11 +3,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/array.h"
 #include "base/ascii.h"
 
-enum { DEBUG_RESTARTS_SHOWN = 9, DESCRIPTION_FRAMES = 5 };
+enum { DEBUG_RESTARTS_SHOWN = 9, DESCRIPTION_BYTES = 80, DESCRIPTION_FRAMES = 5 };
 
 void render_gap(struct buffer *text)
 {
@@ -51,7 +52,7 @@ void render_section(struct buffer *text, const char *heading, struct span body)
     buffer_append_span(text, body);
 }
 
-static void render_notices(struct buffer *text, value notices)
+void render_notices(struct buffer *text, value notices)
 {
     if (!value_is_vector(notices) || vector_count(notices) == 0)
         return;
@@ -98,6 +99,20 @@ void render_warnings(struct buffer *text, value result)
     }
 }
 
+// What the compiler says of libraries that the evaluation has loaded, on one line.
+static void render_library_summary(struct buffer *text, value result)
+{
+    struct span summary = map_get_string(result, "library_summary");
+    if (summary.length == 0)
+        return;
+    if (map_get_count(result, "warnings") == 0) {
+        render_gap(text);
+        buffer_append_text(text, "[warnings]");
+    }
+    buffer_append_text(text, "\n... of libraries: ");
+    buffer_append_span(text, summary);
+}
+
 // Microseconds as "12.301ms"; nothing at all is "0ms".
 static void render_milliseconds(struct buffer *text, int64_t microseconds)
 {
@@ -125,6 +140,14 @@ static void render_timing_line(struct buffer *text, value timing)
 static void render_values_omitted(struct buffer *text, const struct session_reply *reply)
 {
     int64_t omitted = map_get_integer(reply->result, "values_omitted", 0);
+    omitted = map_get_integer(reply->result, "values_omitted_after", omitted);
+    struct span cut = map_get_string(reply->result, "values_cut");
+    if (cut.length > 0) {
+        buffer_append_format(text, "\n[%.*s", (int)cut.length, cut.data);
+        if (reply->evaluation > 0 && !reply->advice.more_frames)
+            buffer_append_format(text, "; inspect \"$%" PRId64 "\"", reply->evaluation);
+        buffer_append_byte(text, ']');
+    }
     if (omitted == 0)
         return;
     buffer_append_format(text, "\n[truncated: %s",
@@ -215,30 +238,29 @@ size_t render_frames(struct buffer *text, value frames, int64_t offset, int64_t 
     return shown;
 }
 
-static void render_backtrace(struct buffer *text, const struct session_reply *reply)
-{
-    value frames = map_get(reply->error, "frames");
-    render_gap(text);
-    buffer_append_text(text, "[Backtrace]");
-    size_t shown = render_frames(text, frames, 0, reply->limits.max_frames, "");
-    int64_t depth = map_get_integer(reply->error, "depth", (int64_t)shown);
-    if (shown == 0) {
-        buffer_append_text(text, "\n(no Lisp frames available)");
-    } else if (depth > (int64_t)shown) {
-        buffer_append_text(text, "\n... ");
-        render_counted(text, depth - (int64_t)shown, "more frame");
-        const char *way = reply->advice.more_frames;
-        if (!way || *way)
-            buffer_append_format(text, " (%s)", way ? way : "get-backtrace");
-    }
-}
-
 void render_lost_threads(struct buffer *text, value names)
 {
     if (!value_is_vector(names) || vector_count(names) == 0)
         return;
     buffer_append_text(text, "\nLost threads: ");
     session_thread_names(text, names);
+}
+
+static void render_lost(struct buffer *text, value rollback)
+{
+    value lost = map_get(rollback, "lost");
+    size_t count = value_is_vector(lost) ? vector_count(lost) : 0;
+    if (value_is_true(map_get(rollback, "restarted"))) {
+        buffer_append_text(text, "\nLost: the whole state; no snapshot was left");
+        if (count > 0)
+            buffer_append_text(text, ". Besides this evaluation: ");
+    } else {
+        buffer_append_text(text, "\nLost: the effects of this evaluation");
+        buffer_append_text(text, count > 0 ? " and of " : ", nothing else");
+    }
+    if (count > 0)
+        session_evaluation_names(text, lost);
+    buffer_append_text(text, ".");
 }
 
 static void render_rollback(struct buffer *text, const struct session_reply *reply)
@@ -249,12 +271,28 @@ static void render_rollback(struct buffer *text, const struct session_reply *rep
     buffer_append_text(text, "[Rollback]\nReason: ");
     struct span reason = map_get_string(reply->rollback, "reason");
     buffer_append_span(text, reason);
-    buffer_append_format(text,
-                         "%s\nLost: the effects of this evaluation, nothing else.\n"
-                         "Current snapshot: %" PRId64,
-                         reason.length && reason.data[reason.length - 1] == '.' ? "" : ".",
+    if (reason.length == 0 || reason.data[reason.length - 1] != '.')
+        buffer_append_byte(text, '.');
+    render_lost(text, reply->rollback);
+    buffer_append_format(text, "\nCurrent snapshot: %" PRId64,
                          map_get_integer(reply->rollback, "snapshot", 0));
     render_lost_threads(text, map_get(reply->rollback, "lost_threads"));
+}
+
+// ` (Use specified value.)`: what a restart does, unless its name says it.
+static void render_restart_description(struct buffer *text, value restart)
+{
+    static const char *const known[] = {"RETRY", "ABORT"};
+    struct span name = map_get_string(restart, "name"),
+                description = map_get_string(restart, "description");
+    for (size_t i = 0; i < COUNT_OF(known); i++)
+        if (span_equal_text(name, known[i]))
+            return;
+    if (description.length == 0 || description.length > DESCRIPTION_BYTES ||
+        (description.length == name.length &&
+         strncasecmp(description.data, name.data, name.length) == 0))
+        return;
+    buffer_append_format(text, " (%.*s)", (int)description.length, description.data);
 }
 
 static void render_debug(struct buffer *text, const struct session_reply *reply)
@@ -269,6 +307,7 @@ static void render_debug(struct buffer *text, const struct session_reply *reply)
         buffer_append_format(text, "%s %" PRId64 " ", i ? "," : "",
                              map_get_integer(restart, "number", 0));
         buffer_append_span(text, map_get_string(restart, "name"));
+        render_restart_description(text, restart);
     }
     if (count > DEBUG_RESTARTS_SHOWN)
         buffer_append_text(text, ", …");
@@ -282,10 +321,13 @@ void render_evaluation(struct buffer *text, const struct session_reply *reply,
         render_error_heading(text, reply->error);
         return;
     }
+    render_section(text, RENDER_EARLIER_OUTPUT, reply->earlier_output);
     render_section(text, "stdout", reply->standard_output.text);
     render_section(text, "stderr", reply->standard_error.text);
-    if (value_is_map(reply->result))
+    if (value_is_map(reply->result)) {
         render_warnings(text, reply->result);
+        render_library_summary(text, reply->result);
+    }
     if (reply->ok) {
         render_values(text, reply);
         if (style->timing)
@@ -302,8 +344,7 @@ void render_evaluation(struct buffer *text, const struct session_reply *reply,
     }
 }
 
-// 1048576 as "1,048,576".
-static void render_grouped(struct buffer *text, int64_t number)
+void render_grouped(struct buffer *text, int64_t number)
 {
     char digits[32];
     int length = snprintf(digits, sizeof(digits), "%" PRId64, number);
@@ -353,6 +394,7 @@ void render_time_execution(struct buffer *text, const struct session_reply *repl
         return;
     }
     render_notices(text, reply->notices);
+    render_section(text, RENDER_EARLIER_OUTPUT, reply->earlier_output);
     render_gap(text);
     render_timing_table(text, map_get(reply->result, "timing"));
     buffer_append_text(text, "\n\nResult:");
@@ -411,6 +453,15 @@ static void render_diagnostics(struct buffer *text, value result, const char *na
     }
 }
 
+static bool has_full_warning(value result)
+{
+    for (size_t i = 0; i < map_get_count(result, "warnings"); i++)
+        if (span_equal_text(map_get_string(map_get_item(result, "warnings", i), "category"),
+                            "WARNING"))
+            return true;
+    return false;
+}
+
 void render_compilation(struct buffer *text, const struct session_reply *reply)
 {
     value result = reply->result;
@@ -427,7 +478,10 @@ void render_compilation(struct buffer *text, const struct session_reply *reply)
     }
     render_notices(text, reply->notices);
     render_gap(text);
-    buffer_append_text(text, reply->ok ? "Compilation successful." : "Compilation FAILED.");
+    buffer_append_text(text, !reply->ok ? "Compilation FAILED."
+                             : has_full_warning(result)
+                                 ? "Compiled; compile-file would report failure."
+                                 : "Compilation successful.");
     if (map_get_count(result, "errors") + map_get_count(result, "warnings") +
             map_get_count(result, "notes") ==
         0)
@@ -505,5 +559,6 @@ void render_error_description(struct buffer *text, value error)
                    "frame");
     buffer_append_text(text, "):");
     render_frames(text, map_get(error, "frames"), 0, DESCRIPTION_FRAMES, "  ");
-    buffer_append_text(text, "\n\nFor full backtrace, use get-backtrace tool.");
+    if (map_get_integer(error, "depth", (int64_t)frames) > DESCRIPTION_FRAMES)
+        buffer_append_text(text, "\n\nFor full backtrace, use get-backtrace tool.");
 }

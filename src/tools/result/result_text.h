@@ -9,15 +9,21 @@
 // A blank line between sections; nothing before the first one.
 void render_gap(struct buffer *text);
 
+// 1048576 as "1,048,576"
+void render_grouped(struct buffer *text, int64_t number);
 // "1 frame", "2 frames"
 void render_counted(struct buffer *text, int64_t count, const char *noun);
 
 // "main, work"
 void render_names(struct buffer *text, value names);
 
+#define RENDER_EARLIER_OUTPUT "output since the last call"  // heading of a section
+
 // The body of a section: without leading newlines and trailing white space. Empty: no section.
 void render_section(struct buffer *text, const char *heading, struct span body);
 
+// The section [Notice]; nothing when there is none.
+void render_notices(struct buffer *text, value notices);
 // The section [warnings] of a result; nothing when it has none.
 void render_warnings(struct buffer *text, value result);
 
@@ -26,6 +32,13 @@ void render_error_heading(struct buffer *text, value error);
 // `N: call` lines from `offset` on, at most `count`; returns how many were written.
 size_t render_frames(struct buffer *text, value frames, int64_t offset, int64_t count,
                      const char *indent);
+
+// --- result_backtrace.c: the section [Backtrace] -------------------------------------------------
+
+// The frames of the reply's error, recursion and machinery folded.
+void render_backtrace(struct buffer *text, const struct session_reply *reply);
+
+// --- result_text.c: evaluations ------------------------------------------------------------------
 
 struct render_evaluation {
     bool timing;             // add the `; Timing:` line

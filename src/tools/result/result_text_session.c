@@ -69,6 +69,26 @@ static void render_frozen(struct buffer *text, value info)
                              map_get_item(info, "frozen", i).integer);
 }
 
+static void render_sandbox(struct buffer *text, value sandbox)
+{
+    buffer_append_text(text, "\nSandbox: ");
+    buffer_append_span(text, map_get_string(sandbox, "mode"));
+    struct span workspace = map_get_string(sandbox, "workspace");
+    if (!workspace.length)
+        return;  // no process has been started yet
+    buffer_append_format(text, ", network %s, Unix sockets %s",
+                         map_get_boolean(sandbox, "network") ? "allowed" : "refused",
+                         map_get_boolean(sandbox, "unix_sockets") ? "allowed" : "refused");
+    for (size_t i = 0; i < map_get_count(sandbox, "missing"); i++) {
+        buffer_append_text(text, "\n  not complete: ");
+        buffer_append_span(text, value_text(map_get_item(sandbox, "missing", i)));
+    }
+    buffer_append_text(text, "\nWorkspace: ");
+    buffer_append_span(text, workspace);
+    if (map_get_boolean(sandbox, "scratch"))
+        buffer_append_text(text, " (scratch)");
+}
+
 void render_session(struct buffer *text, value info)
 {
     value limits = map_get(info, "limits");
@@ -81,6 +101,7 @@ void render_session(struct buffer *text, value info)
                             .max_frames = map_get_integer(limits, "max-frames", 0),
                             .snapshots = map_get_integer(limits, "snapshots", 0),
                         });
+    render_sandbox(text, map_get(info, "sandbox"));
     render_snapshots(text, info);
     render_frozen(text, info);
 }

@@ -6,12 +6,16 @@
 // own messages are the ones seen.
 #pragma once
 
+#include <stddef.h>
+
 struct tool_schema {
     const char *name;
     const char *title;
     const char *description;
-    const char *input;   // JSON Schema of the arguments
-    const char *output;  // JSON Schema of the structured result
+    const char *set;       // the smallest that has it: core, default or full
+    const char *input;     // JSON Schema of the arguments, in the subset that all model APIs take
+    const char *accepted;  // a wider one, of what is accepted besides; or NULL
+    const char *output;    // JSON Schema of the structured result
 };
 
 extern const struct tool_schema tool_schemas[];  // by name; the last entry has none

@@ -1,0 +1,396 @@
+#include "tools/kept_output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/utf8.h"
+#include "tools/result/result_structured.h"
+#include "tools/result/result_text.h"
+#include "tools/session_call.h"
+
+enum {
+    SESSION_BYTES_MAX = 64 << 20,
+    MEMORY_BYTES = 64 << 10,  // more than that goes to a file
+    INDEX_LINES = 1024,       // lines between two entries of the index
+    READ_BYTES = 64 << 10,
+    PAGE_LINES = 200,
+    PAGE_LINES_MAX = 10000,
+    PAGE_CHARACTERS = 20000,
+    SEARCHED_BYTES = 16 << 20,  // by one call: the loop serves others, too
+};
+
+struct kept_output {
+    TAILQ_ENTRY(kept_output) link;
+    char *session;
+    int64_t evaluation;
+    struct buffer memory;  // what is not in the file yet
+    int fd;                // -1: all of it is in memory
+    size_t written;        // bytes in the file
+    size_t characters;
+    size_t lines;  // complete ones
+    bool in_line;  // after the last of them
+    bool failed;
+    size_t *index;  // where the lines 0, INDEX_LINES, 2 * INDEX_LINES … begin
+    size_t index_count;
+    size_t index_capacity;
+};
+
+// --- while it comes ------------------------------------------------------------------------------
+
+struct kept_output *kept_output_new(void)
+{
+    struct kept_output *output = memory_alloc_zero(sizeof(*output));
+    output->fd = -1;
+    buffer_init(&output->memory, SESSION_BYTES_MAX);
+    return output;
+}
+
+void kept_output_free(struct kept_output *output)
+{
+    if (output->fd >= 0)
+        close(output->fd);
+    buffer_release(&output->memory);
+    memory_free(output->index);
+    memory_free(output->session);
+    memory_free(output);
+}
+
+size_t kept_output_characters(const struct kept_output *output)
+{
+    return output->characters;
+}
+
+static size_t total_bytes(const struct kept_output *output)
+{
+    return output->written + output->memory.length;
+}
+
+static void index_add(struct kept_output *output, size_t offset)
+{
+    if (output->index_count == output->index_capacity) {
+        output->index_capacity = output->index_capacity ? 2 * output->index_capacity : 64;
+        output->index =
+            memory_resize(output->index, output->index_capacity * sizeof(*output->index));
+    }
+    output->index[output->index_count++] = offset;
+}
+
+static void count_lines(struct kept_output *output, struct span text)
+{
+    size_t start = total_bytes(output);
+    for (size_t i = 0; i < text.length; i++) {
+        if (!output->in_line && output->lines % INDEX_LINES == 0)
+            index_add(output, start + i);
+        output->in_line = text.data[i] != '\n';
+        output->lines += text.data[i] == '\n';
+    }
+}
+
+static bool open_file(struct kept_output *output)
+{
+    const char *directory = getenv("TMPDIR");
+    output->fd =
+        open(directory && *directory ? directory : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    return output->fd >= 0;
+}
+
+static void flush_memory(struct kept_output *output)
+{
+    if (output->fd < 0 && !open_file(output)) {
+        log_error("output cannot be kept: %s", strerror(errno));
+        output->failed = true;
+        return;
+    }
+    for (size_t done = 0; done < output->memory.length;) {
+        ssize_t length = pwrite(output->fd, output->memory.data + done,
+                                output->memory.length - done, (off_t)(output->written + done));
+        if (length < 0 && errno == EINTR)
+            continue;
+        if (length <= 0) {
+            log_error("output cannot be kept: %s", strerror(errno));
+            output->failed = true;
+            return;
+        }
+        done += (size_t)length;
+    }
+    output->written += output->memory.length;
+    buffer_clear(&output->memory);
+}
+
+void kept_output_add(struct kept_output *output, struct span text)
+{
+    size_t room = SESSION_BYTES_MAX - total_bytes(output);
+    output->characters += utf8_count(text.data, text.length);
+    if (text.length > room)
+        text.length = utf8_cut(text.data, room);
+    if (text.length == 0 || output->failed)
+        return;
+    count_lines(output, text);
+    buffer_append_span(&output->memory, text);
+    if (output->memory.length > MEMORY_BYTES)
+        flush_memory(output);
+}
+
+// --- kept ----------------------------------------------------------------------------------------
+
+static void make_room(struct tools *tools, const char *session, size_t needed)
+{
+    size_t used = needed;
+    struct kept_output *output, *next;
+    for (output = TAILQ_LAST(&tools->outputs, kept_output_list); output; output = next) {
+        next = TAILQ_PREV(output, kept_output_list, link);
+        if (strcmp(output->session, session) != 0)
+            continue;
+        used += total_bytes(output);
+        if (used > SESSION_BYTES_MAX) {
+            TAILQ_REMOVE(&tools->outputs, output, link);
+            kept_output_free(output);
+        }
+    }
+}
+
+static size_t line_count(const struct kept_output *output)
+{
+    return output->lines + output->in_line;
+}
+
+static size_t newlines(const char *from, const char *to)
+{
+    size_t count = 0;
+    for (; from < to; from++)
+        count += *from == '\n';
+    return count;
+}
+
+// `, lines 1–200 and 29801–30000 shown`, where the answer has whole lines of one stream.
+static void append_shown(struct buffer *text, const struct kept_output *output, struct span shown,
+                         size_t *ret_next)
+{
+    const char *cut = memmem(shown.data, shown.length, "\n[truncated: ", 13);
+    const char *end = shown.data + shown.length;
+    *ret_next = 1;
+    if (shown.length == 0 || !cut)
+        return;
+    const char *after = memchr(cut + 1, '\n', (size_t)(end - cut - 1));
+    size_t first = newlines(shown.data, cut);
+    size_t last = after ? newlines(after + 1, end) + (end[-1] != '\n') : 0;
+    size_t lines = line_count(output);
+    if (first == 0 || first + last >= lines)
+        return;
+    *ret_next = first + 1;
+    buffer_append_text(text, ", lines 1–");
+    render_grouped(text, (int64_t)first);
+    if (last > 0) {
+        buffer_append_text(text, " and ");
+        render_grouped(text, (int64_t)(lines - last + 1));
+        buffer_append_text(text, "–");
+        render_grouped(text, (int64_t)lines);
+    }
+    buffer_append_text(text, " shown");
+}
+
+static void append_call(struct buffer *text, const struct kept_output *output, size_t from)
+{
+    buffer_append_text(text, "read-output {");
+    if (strcmp(output->session, "main") != 0)
+        buffer_append_format(text, "\"session\": \"%s\", ", output->session);
+    buffer_append_format(text, "\"output\": %" PRId64 ", \"from\": %zu}]", output->evaluation,
+                         from);
+}
+
+void kept_output_store(struct tools *tools, struct kept_output *output, const char *session,
+                       int64_t evaluation, struct span shown, struct buffer *text)
+{
+    size_t next;
+    make_room(tools, session, total_bytes(output));
+    output->session = memory_copy_string(session);
+    output->evaluation = evaluation;
+    TAILQ_INSERT_TAIL(&tools->outputs, output, link);
+    render_gap(text);
+    buffer_append_format(text, "[output %" PRId64 ": ", evaluation);
+    render_grouped(text, (int64_t)output->characters);
+    buffer_append_text(text, " characters");
+    append_shown(text, output, shown, &next);
+    buffer_append_text(text, "; ");
+    append_call(text, output, next);
+}
+
+void kept_output_free_all(struct tools *tools)
+{
+    struct kept_output *output;
+    while ((output = TAILQ_FIRST(&tools->outputs))) {
+        TAILQ_REMOVE(&tools->outputs, output, link);
+        kept_output_free(output);
+    }
+}
+
+// --- read-output ---------------------------------------------------------------------------------
+
+static size_t read_at(const struct kept_output *output, size_t offset, char *bytes, size_t size)
+{
+    if (offset >= output->written) {
+        size_t start = offset - output->written;
+        size_t length = output->memory.length - start < size ? output->memory.length - start : size;
+        memcpy(bytes, output->memory.data + start, length);
+        return length;
+    }
+    size_t left = output->written - offset;
+    ssize_t length = pread(output->fd, bytes, left < size ? left : size, (off_t)offset);
+    return length > 0 ? (size_t)length : 0;
+}
+
+struct page {
+    const struct kept_output *output;
+    const char *match;  // only lines that contain it; NULL: all
+    size_t from, lines;
+    struct buffer *text;
+    struct buffer line;
+    size_t number;  // of the line that is read
+    size_t shown;   // lines
+    size_t next;    // the first line that is not shown; 0: there is none
+};
+
+// False: the page is full, and the line belongs to the next one.
+static bool page_add_line(struct page *page)
+{
+    if (page->match &&
+        !memmem(page->line.data, page->line.length, page->match, strlen(page->match)))
+        return true;
+    bool is_full = page->shown > 0 && page->text->length + page->line.length > PAGE_CHARACTERS;
+    if (page->shown == page->lines || is_full)
+        return false;
+    if (page->shown > 0)
+        buffer_append_byte(page->text, '\n');
+    if (page->match)
+        buffer_append_format(page->text, "%zu: ", page->number);
+    size_t room = PAGE_CHARACTERS;
+    size_t length = page->line.length > room ? utf8_cut(page->line.data, room) : page->line.length;
+    buffer_append(page->text, page->line.data, length);
+    if (length < page->line.length)
+        buffer_append_format(page->text, "[truncated: a line of %zu bytes]", page->line.length);
+    page->shown++;
+    return true;
+}
+
+// Adds bytes to the line that is read. False: enough is read.
+static bool page_read(struct page *page, struct span bytes)
+{
+    while (bytes.length > 0) {
+        const char *newline = memchr(bytes.data, '\n', bytes.length);
+        size_t length = newline ? (size_t)(newline - bytes.data) : bytes.length;
+        if (page->number >= page->from)
+            buffer_append(&page->line, bytes.data, length);
+        if (!newline)
+            return true;
+        if (page->number >= page->from && !page_add_line(page)) {
+            page->next = page->number;
+            return false;
+        }
+        buffer_clear(&page->line);
+        page->number++;
+        bytes = (struct span){newline + 1, bytes.length - length - 1};
+    }
+    return true;
+}
+
+static void page_fill(struct page *page)
+{
+    const struct kept_output *output = page->output;
+    size_t entry = (page->from - 1) / INDEX_LINES;
+    if (entry >= output->index_count)
+        return;
+    page->number = entry * INDEX_LINES + 1;
+    size_t offset = output->index[entry], end = total_bytes(output), start = offset;
+    char bytes[READ_BYTES];
+    while (offset < end && offset - start < SEARCHED_BYTES) {
+        size_t length = read_at(output, offset, bytes, sizeof(bytes));
+        if (length == 0 || !page_read(page, (struct span){bytes, length}))
+            return;
+        offset += length;
+    }
+    if (offset < end)
+        page->next = page->number;
+    else if (page->line.length > 0 && page->number >= page->from && !page_add_line(page))
+        page->next = page->number;
+}
+
+static struct kept_output *find_output(struct tools *tools, const char *session, int64_t evaluation)
+{
+    struct kept_output *output;
+    TAILQ_FOREACH_REVERSE(output, &tools->outputs, kept_output_list, link)
+    if (strcmp(output->session, session) == 0 &&
+        (evaluation == 0 || output->evaluation == evaluation))
+        return output;
+    return NULL;
+}
+
+static void reply_page(struct mcp_call *call, const struct kept_output *output, struct page *page,
+                       struct tool_result *result)
+{
+    struct region *region = mcp_call_region(call);
+    if (page->shown == 0)
+        buffer_append_text(&result->text, page->match ? "(no such lines)" : "(no more lines)");
+    buffer_append_format(&result->text, "\n\n[output %" PRId64 ": ", output->evaluation);
+    render_grouped(&result->text, (int64_t)line_count(output));
+    buffer_append_text(&result->text, " lines");
+    if (page->next) {
+        buffer_append_text(&result->text, "; ");
+        append_call(&result->text, output, page->next);
+    } else {
+        buffer_append_byte(&result->text, ']');
+    }
+    value map = structured_start(region, output->session);
+    map = map_put_text(region, map, "output", value_integer(output->evaluation));
+    map = map_put_text(region, map, "lines", value_integer((int64_t)line_count(output)));
+    if (page->next)
+        map = map_put_text(region, map, "next", value_integer((int64_t)page->next));
+    map = map_put_text(region, map, "text", value_string(region, buffer_span(&result->text)));
+    result->structured = map;
+    tool_reply(call, result);
+}
+
+static void handle_read(struct mcp_call *call, void *data)
+{
+    struct tools *tools = data;
+    const char *session = tool_session_name(call);
+    int64_t evaluation, from, lines;
+    if (!tool_integer(call, "output", 0, 1, INT64_MAX, &evaluation) ||
+        !tool_integer(call, "from", 1, 1, INT64_MAX, &from) ||
+        !tool_integer(call, "lines", PAGE_LINES, 1, PAGE_LINES_MAX, &lines))
+        return;
+    const struct kept_output *output = find_output(tools, session, evaluation);
+    if (!output) {
+        tool_refuse(call, "no-such-output",
+                    "No output of session \"%s\" is kept under this number. Output is kept when it "
+                    "was too long for its answer, of each session the newest 64 MB.",
+                    session);
+        return;
+    }
+    struct tool_result result = {0};
+    buffer_init(&result.text, TOOL_TEXT_LIMIT);
+    struct page page = {.output = output,
+                        .match = tool_text(call, "match"),
+                        .from = (size_t)from,
+                        .lines = (size_t)lines,
+                        .text = &result.text};
+    buffer_init(&page.line, SESSION_BYTES_MAX);
+    page_fill(&page);
+    buffer_release(&page.line);
+    reply_page(call, output, &page, &result);
+}
+
+static const struct tool output_tools[] = {
+    {"read-output", MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_read},
+};
+
+void tools_register_output(struct tools *tools)
+{
+    TAILQ_INIT(&tools->outputs);
+    TOOLS_ADD_ALL(tools, output_tools);
+}

@@ -19,5 +19,14 @@ int command_run(int argc, char **argv);
 // --- context.c: the context store ----------------------------------------------------------------
 int command_context(int argc, char **argv);
 
+// --- setup.c: configures MCP clients -------------------------------------------------------------
+int command_setup(int argc, char **argv);
+
+// --- config.c: shows the settings ----------------------------------------------------------------
+int command_config(int argc, char **argv);
+
+// --- trust.c: what workspaces may decide ---------------------------------------------------------
+int command_trust(int argc, char **argv);
+
 // --- doctor.c: checks this machine ---------------------------------------------------------------
 int command_doctor(int argc, char **argv);

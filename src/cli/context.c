@@ -17,29 +17,6 @@
 
 enum { REGION_LIMIT = 1 << 30 };
 
-static const char help[] =
-    "usage: cadre context COMMAND [OPTION...] [ARGUMENT...]\n"
-    "\n"
-    "  add [CONTENT|-]   add an item and print its id; without CONTENT, read standard input\n"
-    "      --type T          code (default), text, file, repl-history, error, custom\n"
-    "      --meta K=V        metadata (repeatable); --meta-json OBJECT for more than strings\n"
-    "      --file F[:A[-B]]  a file, or its lines A to B\n"
-    "      --pin             never drop the item\n"
-    "      --id ID --pin|--unpin   change an item that exists\n"
-    "  list              list items, oldest first [--types a,b] [--limit N]\n"
-    "  show ID           print the content of an item\n"
-    "  rm ID...          delete items\n"
-    "  pin ID...         never drop these items; unpin ID... undoes it\n"
-    "  clear             delete all unpinned items [--types a,b] [--all: pinned ones too]\n"
-    "  render            print items as Markdown [--types a,b] [--limit N] [--max-chars N]\n"
-    "                    [--style block|inline]\n"
-    "  set [NAME VALUE]  show or change settings: max-items (1 to 1000, default 50),\n"
-    "                    auto-context (off, errors, history, all)\n"
-    "\n"
-    "  --context-db FILE  another store (default $CADRE_CONTEXT_DB, else\n"
-    "                     $XDG_STATE_HOME/cadre/context.db); :memory: keeps nothing\n"
-    "  --json             print the structured result\n";
-
 struct command_call {
     struct context_store *store;
     struct region *region;
@@ -77,6 +54,14 @@ static void write_lines(struct span text, struct span first)
 static value put(struct command_call *call, value map, const char *name, value item)
 {
     return map_put_text(call->region, map, name, item);
+}
+
+// An id as typed: 2 stands for ctx-2.
+static value put_id(struct command_call *call, value map, const char *id)
+{
+    bool is_number = *id && strspn(id, "0123456789") == strlen(id);
+    value whole = value_string_format(call->region, "%s%s", is_number ? "ctx-" : "", id);
+    return put(call, map, "id", whole);
 }
 
 static value put_text(struct command_call *call, value map, const char *name, const char *text)
@@ -172,7 +157,9 @@ static bool read_file_content(struct command_call *call, struct context_file *fi
     buffer_append_span(&options->metadata, buffer_span(&members));
     options->has_metadata = true;
     if (!options->type)
-        options->type = file->start_line > 0 ? "code" : "file";
+        options->type = file->start_line == 0                          ? "file"
+                        : context_name_is_prose(span_from(file->name)) ? "text"
+                                                                       : "code";
     *arguments = put(call, *arguments, "content", value_string(call->region, file->content));
     return true;
 }
@@ -218,6 +205,13 @@ static value result_with_warning(struct command_call *call, value structured, va
     return put(call, structured, "warnings", warnings);
 }
 
+// The type of typed text: code where the metadata name a file of code.
+static const char *typed_type(value metadata)
+{
+    struct span name = map_get_string(metadata, "filename");
+    return name.length == 0 || context_name_is_prose(name) ? "text" : "code";
+}
+
 static int add_new(struct command_call *call)
 {
     CLEANUP_CONTEXT_FILE struct context_file file = {0};
@@ -227,6 +221,8 @@ static int add_new(struct command_call *call)
                             : read_input_content(call, &arguments);
     if (!ok || !read_metadata(call, &arguments))
         return 1;
+    if (!options->type)
+        call->options->type = typed_type(map_get(arguments, "metadata"));
     arguments = put_text(call, arguments, "type", options->type);
     arguments = put(call, arguments, "pinned", value_boolean(options->pin));
     struct context_result result;
@@ -248,7 +244,7 @@ static int add_new(struct command_call *call)
 
 static int change_pin(struct command_call *call, const char *id, bool pinned)
 {
-    value arguments = put_text(call, map_new(call->region), "id", id);
+    value arguments = put_id(call, map_new(call->region), id);
     arguments = put(call, arguments, "pinned", value_boolean(pinned));
     struct context_result result;
     if (!run_operation(call, CONTEXT_OPERATION_ADD, arguments, &result))
@@ -264,8 +260,7 @@ static int command_add(struct command_call *call)
 {
     const struct context_options *options = call->options;
     if (options->id) {
-        const char *stray = context_options_stray(options, CONTEXT_OPTION_ID | CONTEXT_OPTION_PIN |
-                                                               CONTEXT_OPTION_UNPIN);
+        const char *stray = context_options_beside_id(options);
         if (stray || options->word_count > 0)
             return context_usage("--id takes --pin or --unpin only; got %s%s", stray ? "--" : "",
                                  stray ? stray : options->words[0]);
@@ -324,8 +319,8 @@ static int command_clear(struct command_call *call)
 static int command_show(struct command_call *call)
 {
     struct context_options *options = call->options;
-    value id = value_string_format(call->region, "%s", options->words[0]);
-    value ids = vector_push(call->region, vector_new(call->region, 1), id);
+    value id = map_get(put_id(call, map_new(call->region), options->words[0]), "id");
+    value ids = vector_push(call->region, vector_new(call->region, 1), value_retain(id));
     value arguments = put(call, map_new(call->region), "ids", ids);
     arguments = put(call, arguments, "content", value_boolean(true));
     struct context_result result;
@@ -339,11 +334,52 @@ static int command_show(struct command_call *call)
     return 0;
 }
 
+static void write_matches(value item, struct span wanted)
+{
+    struct span rest = value_text(map_get(item, "content")), id = map_get_string(item, "id");
+    for (size_t number = 1; rest.length > 0; number++) {
+        const char *newline = memchr(rest.data, '\n', rest.length);
+        struct span line = {rest.data, newline ? (size_t)(newline - rest.data) : rest.length};
+        if (context_text_has(line, wanted))
+            printf("%.*s:%zu: %.*s\n", (int)id.length, id.data, number, (int)line.length,
+                   line.data);
+        size_t taken = line.length + (newline != NULL);
+        rest = (struct span){rest.data + taken, rest.length - taken};
+    }
+}
+
+// Lines of items that have the text, as grep shows them; case of ASCII letters does not matter.
+static int command_search(struct command_call *call)
+{
+    struct span wanted = span_from(call->options->words[0]);
+    value arguments = put(call, filter_arguments(call), "content", value_boolean(true));
+    struct context_result result;
+    if (wanted.length == 0)
+        return context_usage("search needs a text");
+    if (!run_operation(call, CONTEXT_OPERATION_LIST, arguments, &result))
+        return 1;
+    value items = map_get(result.structured, "items"), found = vector_new(call->region, 0);
+    for (size_t i = 0; i < vector_count(items); i++) {
+        value item = vector_at(items, i);
+        if (!context_text_has(value_text(map_get(item, "content")), wanted))
+            continue;
+        found = vector_push(call->region, found, value_retain(item));
+        if (!call->options->json)
+            write_matches(item, wanted);
+    }
+    if (call->options->json)
+        write_json(
+            put(call, put(call, map_new(call->region), "ok", value_boolean(true)), "items", found));
+    else if (vector_count(found) == 0)
+        fprintf(stderr, "No item has \"%s\".\n", call->options->words[0]);
+    return 0;
+}
+
 static int command_remove(struct command_call *call)
 {
     int status = 0;
     for (int i = 0; i < call->options->word_count; i++) {
-        value arguments = put_text(call, map_new(call->region), "id", call->options->words[i]);
+        value arguments = put_id(call, map_new(call->region), call->options->words[i]);
         if (print(call, CONTEXT_OPERATION_REMOVE, arguments) != 0)
             status = 1;
     }
@@ -399,30 +435,17 @@ static int command_set(struct command_call *call)
 
 // --- the command line ----------------------------------------------------------------------------
 
-enum {
-    FILTER_OPTIONS = CONTEXT_OPTION_TYPES | CONTEXT_OPTION_LIMIT,
-    ADD_OPTIONS = CONTEXT_OPTION_TYPE | CONTEXT_OPTION_META | CONTEXT_OPTION_META_JSON |
-                  CONTEXT_OPTION_FILE | CONTEXT_OPTION_ID | CONTEXT_OPTION_PIN |
-                  CONTEXT_OPTION_UNPIN,
-};
-
 static const struct {
     const char *name;
     int (*run)(struct command_call *call);
-    int low;           // arguments, at least
-    int high;          // at most
-    unsigned options;  // those it takes
+    int low;   // arguments, at least
+    int high;  // at most
 } commands[] = {
-    {"add", command_add, 0, 2, ADD_OPTIONS},
-    {"list", command_list, 0, 0, FILTER_OPTIONS},
-    {"show", command_show, 1, 1, 0},
-    {"rm", command_remove, 1, 1 << 20, 0},
-    {"pin", command_pin, 1, 1 << 20, 0},
-    {"unpin", command_unpin, 1, 1 << 20, 0},
-    {"clear", command_clear, 0, 0, CONTEXT_OPTION_TYPES | CONTEXT_OPTION_ALL},
-    {"render", command_render, 0, 0,
-     FILTER_OPTIONS | CONTEXT_OPTION_MAX_CHARS | CONTEXT_OPTION_STYLE},
-    {"set", command_set, 0, 2, 0},
+    {"add", command_add, 0, 2},       {"list", command_list, 0, 0},
+    {"show", command_show, 1, 1},     {"rm", command_remove, 1, 1 << 20},
+    {"pin", command_pin, 1, 1 << 20}, {"unpin", command_unpin, 1, 1 << 20},
+    {"clear", command_clear, 0, 0},   {"render", command_render, 0, 0},
+    {"set", command_set, 0, 2},       {"search", command_search, 1, 1},
 };
 
 static int run_command(struct command_call *call)
@@ -438,7 +461,7 @@ static int run_command(struct command_call *call)
             continue;
         if (options->word_count < commands[i].low || options->word_count > commands[i].high)
             return context_usage("wrong number of arguments for %s", name);
-        const char *stray = context_options_stray(options, commands[i].options);
+        const char *stray = context_options_stray(options, name);
         if (stray)
             return context_usage("%s has no option --%s", name, stray);
         call->store = context_store_new(options->store);
@@ -446,7 +469,7 @@ static int run_command(struct command_call *call)
         context_store_free(call->store);
         return status;
     }
-    return context_usage("unknown command '%s'", name);
+    return context_unknown_command(name);
 }
 
 int command_context(int argc, char **argv)
@@ -455,9 +478,7 @@ int command_context(int argc, char **argv)
     struct context_options options;
     int status = context_options_parse(&options, region, argc, argv);
     struct command_call call = {.region = region, .options = &options};
-    if (status == 0 && options.help)
-        fputs(help, stdout);
-    else if (status == 0)
+    if (status == 0 && !options.help)
         status = run_command(&call);
     context_options_release(&options);
     region_free(region);

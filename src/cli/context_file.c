@@ -4,8 +4,11 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/ascii.h"
 #include "base/memory.h"
 
@@ -133,4 +136,24 @@ bool context_file_read(const char *argument, size_t limit, struct context_file *
     ret_file->start_line = start;
     ret_file->end_line = end;
     return cut_lines(ret_file, error);
+}
+
+bool context_name_is_prose(struct span name)
+{
+    static const char *const endings[] = {".md", ".txt", ".log", ".rst", ".org", ".adoc", ".tex"};
+    for (size_t i = 0; i < COUNT_OF(endings); i++) {
+        size_t length = strlen(endings[i]);
+        if (name.length > length &&
+            strncasecmp(name.data + name.length - length, endings[i], length) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool context_text_has(struct span text, struct span wanted)
+{
+    for (size_t i = 0; i + wanted.length <= text.length; i++)
+        if (strncasecmp(text.data + i, wanted.data, wanted.length) == 0)
+            return true;
+    return false;
 }

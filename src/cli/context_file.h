@@ -18,5 +18,9 @@ struct context_file {
 // the range begins beyond its end.
 bool context_file_read(const char *argument, size_t limit, struct context_file *ret_file,
                        struct context_error *error);
+// Does the name of a file say that it is prose (.md, .txt and the like) and not code?
+bool context_name_is_prose(struct span name);
+// Whether a text has another one in it; the case of ASCII letters does not matter.
+bool context_text_has(struct span text, struct span wanted);
 void context_file_release(struct context_file *file);
 #define CLEANUP_CONTEXT_FILE __attribute__((cleanup(context_file_release)))

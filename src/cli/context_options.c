@@ -1,12 +1,13 @@
 #include "cli/context_options.h"
 
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/utf8.h"
 #include "cli/commands.h"
+#include "cli/table/option_reader.h"
+#include "program/compile/suggest.h"
 #include "value/text/json.h"
 
 int context_usage(const char *format, ...)
@@ -28,25 +29,6 @@ value context_number_or_text(struct region *region, const char *text)
         return value_integer_from_text(region, span_from(text));
     return value_string_format(region, "%s", text);
 }
-
-static const struct option long_options[] = {
-    {"context-db", required_argument, NULL, CONTEXT_OPTION_STORE},
-    {"json", no_argument, NULL, CONTEXT_OPTION_JSON},
-    {"type", required_argument, NULL, CONTEXT_OPTION_TYPE},
-    {"meta", required_argument, NULL, CONTEXT_OPTION_META},
-    {"meta-json", required_argument, NULL, CONTEXT_OPTION_META_JSON},
-    {"file", required_argument, NULL, CONTEXT_OPTION_FILE},
-    {"id", required_argument, NULL, CONTEXT_OPTION_ID},
-    {"pin", no_argument, NULL, CONTEXT_OPTION_PIN},
-    {"unpin", no_argument, NULL, CONTEXT_OPTION_UNPIN},
-    {"types", required_argument, NULL, CONTEXT_OPTION_TYPES},
-    {"limit", required_argument, NULL, CONTEXT_OPTION_LIMIT},
-    {"max-chars", required_argument, NULL, CONTEXT_OPTION_MAX_CHARS},
-    {"style", required_argument, NULL, CONTEXT_OPTION_STYLE},
-    {"all", no_argument, NULL, CONTEXT_OPTION_ALL},
-    {"help", no_argument, NULL, CONTEXT_OPTION_HELP},
-    {0},
-};
 
 static void append_member(struct context_options *options)
 {
@@ -101,28 +83,26 @@ static int parse_meta_json(struct region *region, struct context_options *option
 }
 
 // 0, or the exit status.
-static int parse_option(struct region *region, struct context_options *options, int option,
-                        const char *argument)
+static int parse_option(struct region *region, struct context_options *options,
+                        enum option_id option, const char *argument)
 {
-    options->given |= option == '?' ? 0 : (unsigned)option;
+    options->given[option] = true;
     switch (option) {
-    case CONTEXT_OPTION_STORE: options->store = argument; return 0;
-    case CONTEXT_OPTION_JSON: options->json = true; return 0;
-    case CONTEXT_OPTION_TYPE: options->type = argument; return 0;
-    case CONTEXT_OPTION_META: return parse_meta(region, options, argument);
-    case CONTEXT_OPTION_META_JSON: return parse_meta_json(region, options, argument);
-    case CONTEXT_OPTION_FILE: options->file = argument; return 0;
-    case CONTEXT_OPTION_ID: options->id = argument; return 0;
-    case CONTEXT_OPTION_PIN: options->pin = true; return 0;
-    case CONTEXT_OPTION_UNPIN: options->unpin = true; return 0;
-    case CONTEXT_OPTION_TYPES: options->types = argument; return 0;
-    case CONTEXT_OPTION_LIMIT: options->limit = argument; return 0;
-    case CONTEXT_OPTION_MAX_CHARS: options->max_chars = argument; return 0;
-    case CONTEXT_OPTION_STYLE: options->style = argument; return 0;
-    case CONTEXT_OPTION_ALL: options->all = true; return 0;
-    case CONTEXT_OPTION_HELP: options->help = true; return 0;
-    default:
-        return context_usage("unknown option or missing value near '%s'", argument ? argument : "");
+    case OPTION_CONTEXT_DB: options->store = argument; return 0;
+    case OPTION_JSON: options->json = true; return 0;
+    case OPTION_TYPE: options->type = argument; return 0;
+    case OPTION_META: return parse_meta(region, options, argument);
+    case OPTION_META_JSON: return parse_meta_json(region, options, argument);
+    case OPTION_FILE: options->file = argument; return 0;
+    case OPTION_ID: options->id = argument; return 0;
+    case OPTION_PIN: options->pin = true; return 0;
+    case OPTION_UNPIN: options->unpin = true; return 0;
+    case OPTION_TYPES: options->types = argument; return 0;
+    case OPTION_LIMIT: options->limit = argument; return 0;
+    case OPTION_MAX_CHARS: options->max_chars = argument; return 0;
+    case OPTION_STYLE: options->style = argument; return 0;
+    case OPTION_ALL: options->all = true; return 0;
+    default: return EXIT_USAGE;
     }
 }
 
@@ -132,24 +112,50 @@ int context_options_parse(struct context_options *ret_options, struct region *re
     struct context_options *options = ret_options;
     *options = (struct context_options){0};
     buffer_init(&options->metadata, CONTEXT_READ_LIMIT);
-    int status = 0;
-    optind = 1;
-    opterr = 0;
-    for (int option; status == 0 && !options->help &&
-                     (option = getopt_long(argc, argv, "", long_options, NULL)) != -1;)
-        status = parse_option(region, options, option, option == '?' ? argv[optind - 1] : optarg);
-    options->words = argv + optind;
-    options->word_count = argc - optind;
-    return status;
+    struct option_reader reader;
+    option_reader_init(&reader, COMMAND_CONTEXT, argc, argv);
+    int status = 0, option = OPTIONS_END;
+    while (status == 0 && (option = option_reader_next(&reader)) > 0)
+        status = parse_option(region, options, (enum option_id)option, reader.argument);
+    options->help = option == OPTIONS_HELP;
+    options->words = reader.words;
+    options->word_count = reader.word_count;
+    return option == OPTIONS_WRONG ? EXIT_USAGE : status;
 }
 
-const char *context_options_stray(const struct context_options *options, unsigned allowed)
+const char *context_options_stray(const struct context_options *options, const char *subcommand)
 {
-    unsigned common = CONTEXT_OPTION_STORE | CONTEXT_OPTION_JSON | CONTEXT_OPTION_HELP;
-    for (const struct option *option = long_options; option->name; option++)
-        if (options->given & ~allowed & ~common & (unsigned)option->val)
-            return option->name;
+    const struct option_row *row = command_table[COMMAND_CONTEXT].options;
+    for (; row->name; row++)
+        if (options->given[row->id] && row->subcommands &&
+            !option_list_contains(row->subcommands, span_from(subcommand)))
+            return row->name;
     return NULL;
+}
+
+const char *context_options_beside_id(const struct context_options *options)
+{
+    const struct option_row *row = command_table[COMMAND_CONTEXT].options;
+    for (; row->name; row++)
+        if (options->given[row->id] && row->subcommands && row->id != OPTION_ID &&
+            row->id != OPTION_PIN && row->id != OPTION_UNPIN)
+            return row->name;
+    return NULL;
+}
+
+int context_unknown_command(const char *name)
+{
+    struct suggestion best = {0};
+    for (const struct subcommand_row *row = command_table[COMMAND_CONTEXT].subcommands; row->name;
+         row++)
+        suggest_closer(&best, span_from(name), span_from(row->name));
+    // Words for the same things elsewhere, too far away to be found.
+    if (strcmp(name, "remove") == 0 || strcmp(name, "delete") == 0)
+        best.name = SPAN("rm");
+    if (best.name.length)
+        return context_usage("unknown command '%s'; did you mean %.*s?", name,
+                             (int)best.name.length, best.name.data);
+    return context_usage("unknown command '%s'", name);
 }
 
 void context_options_release(struct context_options *options)

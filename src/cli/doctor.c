@@ -1,10 +1,8 @@
 // `cadre doctor`: checks this machine and says how to fix what is missing.
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <linux/landlock.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,18 +14,13 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "cli/clients.h"
 #include "cli/commands.h"
+#include "cli/sandbox_options.h"
 #include "cli/session_loop.h"
+#include "cli/table/option_reader.h"
 #include "config.h"
-
-static const char help[] =
-    "usage: cadre doctor [--client NAME]\n"
-    "\n"
-    "Checks SBCL, the Lisp core, kernel features and limits, and runs a test evaluation.\n"
-    "\n"
-    "  --client NAME   print the configuration for an MCP client instead:\n"
-    "                  ";
+#include "process/sandbox/landlock.h"
+#include "program_host/program_pool.h"
 
 struct findings {
     unsigned problems;  // something does not work
@@ -79,12 +72,11 @@ static void check_kernel(struct findings *findings)
                strerror(errno));
     else
         close(pidfd);
-    long landlock = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
-    if (landlock < 0)
-        report(findings, REMARK, "landlock", "not available (%s); programs rely on seccomp alone",
-               strerror(errno));
+    int landlock = landlock_abi();
+    if (landlock == 0)
+        report(findings, REMARK, "landlock", "not available; programs rely on seccomp alone");
     else
-        report(findings, FINE, "landlock", "version %ld", landlock);
+        report(findings, FINE, "landlock", "ABI %d", landlock);
     if (prctl(PR_GET_SECCOMP) < 0)
         report(findings, PROBLEM, "seccomp", "not available; run-program needs it");
     else
@@ -118,55 +110,116 @@ static void check_limits(struct findings *findings)
 
 // --- Lisp ----------------------------------------------------------------------------------------
 
-static bool check_lisp_files(struct findings *findings, const struct session_config *config)
+struct lisp {
+    struct findings *findings;
+    const struct session_config *config;
+    char *sbcl;
+    char *core;  // NULL: not built yet
+    bool shipped;
+    int64_t started_ns;
+    bool works;
+};
+
+static void report_no_sbcl(struct findings *findings, const char *wanted)
 {
-    CLEANUP_FREE char *sbcl = NULL, *core = NULL, *builder = NULL;
-    if (session_find_sbcl(config, &sbcl) < 0) {
-        report(findings, PROBLEM, "sbcl", "not found; install it: apt-get install sbcl");
+    if (wanted)
+        report(findings, PROBLEM, "sbcl", "%s is no program; name another with --sbcl", wanted);
+    else
+        report(findings, PROBLEM, "sbcl",
+               "none comes with this Cadre and none is in PATH; apt-get install sbcl");
+}
+
+static bool find_lisp(struct lisp *lisp)
+{
+    CLEANUP_FREE char *builder = NULL;
+    if (session_find_sbcl(lisp->config, &lisp->sbcl) < 0) {
+        report_no_sbcl(lisp->findings, lisp->config->sbcl);
         return false;
     }
-    report(findings, FINE, "sbcl", "%s", sbcl);
-    if (session_find_core(config, &core) == 0) {
-        report(findings, FINE, "core", "%s", core);
-        return true;
+    lisp->shipped = session_sbcl_is_shipped(lisp->config);
+    int found = session_find_core(lisp->config, &lisp->core);
+    if (found == -EPERM) {
+        report(lisp->findings, PROBLEM, "core", "%s may be somebody else's work and is not used",
+               lisp->core);
+        return false;
     }
-    if (session_find_core_builder(&builder) == 0) {
-        report(findings, REMARK, "core", "not built yet; built on first use by %s", builder);
+    if (found == 0 || session_find_core_builder(&builder) == 0)
         return true;
-    }
-    report(findings, PROBLEM, "core",
-           "cadre.core not found and no way to build it; reinstall cadre");
+    report(lisp->findings, PROBLEM, "core",
+           "cadre.core not found and no way to build it; install Cadre again");
     return false;
 }
 
-struct trial {
-    struct findings *findings;
-    int64_t started_ns;
-};
+// What the user can do about a Lisp that does not start.
+static void report_mending(const struct lisp *lisp)
+{
+    if (lisp->shipped)
+        printf(
+            "      install Cadre again (make install, or unpack the archive), or use an SBCL of\n"
+            "      this machine: cadre doctor --sbcl /usr/bin/sbcl\n");
+    else if (lisp->core)
+        printf("      build its core again: rm '%s'; cadre doctor --sbcl '%s'\n", lisp->core,
+               lisp->sbcl);
+    else
+        printf("      SBCL 2.2.9 or newer is needed, with its contributed modules\n");
+}
+
+static void report_failure(struct lisp *lisp, const struct session_reply *reply)
+{
+    struct span message =
+        value_is_map(reply->error) ? map_get_string(reply->error, "message") : SPAN("no answer");
+    // The words with which SBCL refuses a core that another one has saved.
+    bool misfit = memmem(message.data, message.length, "core was built for", 18) ||
+                  memmem(message.data, message.length, "mismatch", 8);
+    if (misfit)
+        report(lisp->findings, PROBLEM, "core", "%s does not fit %s:\n      %.*s", lisp->core,
+               lisp->sbcl, (int)message.length, message.data);
+    else
+        report(lisp->findings, PROBLEM, "evaluation", "%.*s", (int)message.length, message.data);
+    report_mending(lisp);
+}
 
 static void check_reply(void *data, const struct session_reply *reply)
 {
-    struct trial *trial = data;
-    double milliseconds = (double)(clock_now_ns() - trial->started_ns) / 1e6;
-    if (reply->ok && map_get_count(reply->result, "values") == 1) {
-        struct span shown = value_text(map_get_item(reply->result, "values", 0));
-        report(trial->findings, FINE, "evaluation",
-               "(+ 1 2 3) => %.*s, %.1f ms from the start of SBCL", (int)shown.length, shown.data,
-               milliseconds);
+    struct lisp *lisp = data;
+    double milliseconds = (double)(clock_now_ns() - lisp->started_ns) / 1e6;
+    lisp->works = reply->ok && map_get_count(reply->result, "values") == 1;
+    if (!lisp->works) {
+        report_failure(lisp, reply);
+        return;
+    }
+    memory_free(lisp->core);
+    lisp->core = NULL;
+    session_find_core(lisp->config, &lisp->core);  // it may have been built by now
+    report(lisp->findings, FINE, "sbcl", "%s%s", lisp->sbcl,
+           lisp->shipped ? ", which comes with Cadre" : "");
+    report(lisp->findings, FINE, "core", "%s", lisp->core ? lisp->core : "?");
+    struct span shown = value_text(map_get_item(reply->result, "values", 0));
+    report(lisp->findings, FINE, "evaluation", "(+ 1 2 3) => %.*s, %.1f ms from the start of SBCL",
+           (int)shown.length, shown.data, milliseconds);
+}
+
+static void check_modules(void *data, const struct session_reply *reply)
+{
+    struct lisp *lisp = data;
+    if (reply->ok) {
+        report(lisp->findings, FINE, "modules", "(require :sb-md5) works");
         return;
     }
     struct span message =
         value_is_map(reply->error) ? map_get_string(reply->error, "message") : SPAN("no answer");
-    report(trial->findings, PROBLEM, "evaluation", "%.*s", (int)message.length, message.data);
+    report(lisp->findings, PROBLEM, "modules", "(require :sb-md5) failed: %.*s",
+           (int)message.length, message.data);
+    report_mending(lisp);
 }
 
 static void report_probes(struct findings *findings, struct session_loop *loop,
                           struct region *region)
 {
     value info = session_info(loop->sessions, "main", false, region);
-    if (!value_is_map(info))
+    struct span version = value_is_map(info) ? map_get_string(info, "sbcl") : SPAN("");
+    if (version.length == 0)
         return;
-    struct span version = map_get_string(info, "sbcl");
     report(findings, FINE, "sbcl version", "%.*s, heap %" PRId64 " MB", (int)version.length,
            version.data, map_get_integer(info, "heap_mb", 0));
     for (size_t i = 0; i < map_get_count(info, "probes"); i++) {
@@ -178,52 +231,116 @@ static void report_probes(struct findings *findings, struct session_loop *loop,
     }
 }
 
-static void check_evaluation(struct findings *findings, const struct session_config *config)
+static void report_sandbox(struct findings *findings, struct session_loop *loop,
+                           struct region *region)
+{
+    value sandbox = map_get(session_info(loop->sessions, "main", false, region), "sandbox");
+    if (!value_is_map(sandbox))
+        return;
+    struct span mode = map_get_string(sandbox, "mode"),
+                workspace = map_get_string(sandbox, "workspace");
+    report(findings, FINE, "sandbox", "%.*s, network %s, Unix sockets %s", (int)mode.length,
+           mode.data, map_get_boolean(sandbox, "network") ? "allowed" : "refused",
+           map_get_boolean(sandbox, "unix_sockets") ? "allowed" : "refused");
+    report(findings, FINE, "workspace", "%.*s%s", (int)workspace.length, workspace.data,
+           map_get_boolean(sandbox, "scratch") ? " (scratch)" : "");
+    for (size_t i = 0; i < map_get_count(sandbox, "missing"); i++) {
+        struct span missing = value_text(map_get_item(sandbox, "missing", i));
+        report(findings, REMARK, "sandbox", "%.*s", (int)missing.length, missing.data);
+    }
+}
+
+static void evaluate(struct session_loop *loop, struct region *region, const char *code,
+                     session_loop_reply_fn *check, struct lisp *lisp)
+{
+    value params =
+        map_put_text(region, map_new(region), "code", value_string_format(region, "%s", code));
+    struct session_request request = {
+        .kind = SESSION_EVALUATE, .op = "evaluate", .params = params, .timeout = -1};
+    session_loop_call(loop, &request, NULL, check, lisp);
+}
+
+static void check_evaluation(struct lisp *lisp)
 {
     struct session_loop loop;
-    int failed = session_loop_init(&loop, config);
+    int failed = session_loop_init(&loop, lisp->config);
     if (failed < 0) {
-        report(findings, PROBLEM, "sessions", "cannot start: %s", strerror(-failed));
+        report(lisp->findings, PROBLEM, "sessions", "cannot start: %s", strerror(-failed));
         session_loop_release(&loop);
         return;
     }
     struct region *region = region_new(SIZE_MAX);
-    value params =
-        map_put_text(region, map_new(region), "code", value_string_text(region, "(+ 1 2 3)"));
-    struct session_request request = {
-        .kind = SESSION_EVALUATE, .op = "evaluate", .params = params, .timeout = -1};
-    struct trial trial = {.findings = findings, .started_ns = clock_now_ns()};
-    session_loop_call(&loop, &request, check_reply, &trial);
-    report_probes(findings, &loop, region);
+    lisp->started_ns = clock_now_ns();
+    evaluate(&loop, region, "(+ 1 2 3)", check_reply, lisp);
+    if (lisp->works) {
+        evaluate(&loop, region, "(require :sb-md5)", check_modules, lisp);
+        report_probes(lisp->findings, &loop, region);
+        report_sandbox(lisp->findings, &loop, region);
+    }
     region_free(region);
     session_loop_release(&loop);
 }
 
-// --- the command ---------------------------------------------------------------------------------
-
-static int print_client(const char *name)
+static void check_lisp(struct findings *findings, const struct session_config *config)
 {
-    char program[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
-    snprintf(program + (length > 0 ? length : 0), length > 0 ? 1 : sizeof(program), "%s",
-             length > 0 ? "" : "cadre");
-    if (client_print(stdout, name, program))
-        return EXIT_SUCCESS;
-    fprintf(stderr, "cadre doctor: unknown client '%s'; known: ", name);
-    client_print_names(stderr);
-    fputc('\n', stderr);
-    return EXIT_USAGE;
+    struct lisp lisp = {.findings = findings, .config = config};
+    if (find_lisp(&lisp))
+        check_evaluation(&lisp);
+    memory_free(lisp.sbcl);
+    memory_free(lisp.core);
 }
 
-static int examine(void)
+// --- programs ------------------------------------------------------------------------------------
+
+struct program_trial {
+    struct event_base *base;
+    struct findings *findings;
+};
+
+static void check_program(void *data, struct span answer, const char *failure)
+{
+    struct program_trial *trial = data;
+    if (failure)
+        report(trial->findings, PROBLEM, "programs", "(+ 1 2) failed: %s", failure);
+    else if (!memmem(answer.data, answer.length, "\"return\":3", 10))
+        report(trial->findings, PROBLEM, "programs", "(+ 1 2) gave %.*s",
+               answer.length < 200 ? (int)answer.length : 200, answer.data);
+    else
+        report(trial->findings, FINE, "programs", "(+ 1 2) => 3 in a sandboxed process");
+    event_base_loopbreak(trial->base);
+}
+
+static void check_programs(struct findings *findings)
+{
+    enum { TRIAL_MS = 5000 };
+    struct program_trial trial = {.base = session_loop_new_base(), .findings = findings};
+    struct program_pool *pool = program_pool_new(trial.base, "/proc/self/exe");
+    struct program_request request = {.record = SPAN("{\"program\":\"(+ 1 2)\"}"),
+                                      .timeout_ms = TRIAL_MS,
+                                      .done = check_program,
+                                      .data = &trial};
+    if (program_submit(pool, &request))
+        event_base_dispatch(trial.base);
+    program_pool_free(pool);
+    event_base_free(trial.base);
+}
+
+// --- the command ---------------------------------------------------------------------------------
+
+static int print_client(char *name)
+{
+    char command[] = "setup", print[] = "--print";
+    return command_setup(3, (char *[]){command, name, print, NULL});
+}
+
+static int examine(const struct session_config *config)
 {
     struct findings findings = {0};
-    struct session_config config = {0};
     report(&findings, FINE, "cadre", "%s", CADRE_VERSION);
     check_kernel(&findings);
     check_limits(&findings);
-    if (check_lisp_files(&findings, &config))
-        check_evaluation(&findings, &config);
+    check_programs(&findings);
+    check_lisp(&findings, config);
     printf("\n%u problem%s, %u note%s\n", findings.problems, findings.problems == 1 ? "" : "s",
            findings.remarks, findings.remarks == 1 ? "" : "s");
     return findings.problems ? EXIT_FAILURE : EXIT_SUCCESS;
@@ -231,22 +348,23 @@ static int examine(void)
 
 int command_doctor(int argc, char **argv)
 {
-    static const struct option long_options[] = {
-        {"client", required_argument, NULL, 'c'}, {"help", no_argument, NULL, 'h'}, {0}};
-    optind = 1;
-    for (int option; (option = getopt_long(argc, argv, "", long_options, NULL)) != -1;)
-        switch (option) {
-        case 'c': return print_client(optarg);
-        case 'h':
-            fputs(help, stdout);
-            client_print_names(stdout);
-            putchar('\n');
-            return EXIT_SUCCESS;
-        default: return EXIT_USAGE;
-        }
-    if (optind < argc) {
-        fprintf(stderr, "cadre doctor: unexpected argument '%s'\n", argv[optind]);
+    struct session_config config = {0};
+    struct sandbox_options sandbox = {0};
+    struct option_reader reader;
+    option_reader_init(&reader, COMMAND_DOCTOR, argc, argv);
+    int option;
+    while ((option = option_reader_next(&reader)) > 0)
+        if (option == OPTION_CLIENT)
+            return print_client((char *)reader.argument);
+        else if (option == OPTION_SBCL)
+            config.sbcl = reader.argument;
+        else if (sandbox_option_take(&sandbox, &config.sandbox, &reader) == SANDBOX_OPTION_WRONG)
+            return EXIT_USAGE;
+    if (option != OPTIONS_END)
+        return option_reader_status(option);
+    if (reader.word_count > 0) {
+        fprintf(stderr, "cadre doctor: unexpected argument '%s'\n", reader.words[0]);
         return EXIT_USAGE;
     }
-    return examine();
+    return examine(&config);
 }

@@ -6,37 +6,20 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "cli/commands.h"
+#include "cli/table/help.h"
+#include "cli/table/option_reader.h"
 #include "config.h"
 #include "program_host/program_pool.h"
 #include "program_host/program_worker.h"
 
-struct command {
-    const char *name;
-    int (*run)(int argc, char **argv);
-    const char *summary;
+static int (*const functions[COMMAND_COUNT])(int argc, char **argv) = {
+    [COMMAND_SERVE] = command_serve,     [COMMAND_EVAL] = command_eval,
+    [COMMAND_REPL] = command_repl,       [COMMAND_RUN] = command_run,
+    [COMMAND_CONTEXT] = command_context, [COMMAND_SETUP] = command_setup,
+    [COMMAND_CONFIG] = command_config,   [COMMAND_TRUST] = command_trust,
+    [COMMAND_DOCTOR] = command_doctor,
 };
-
-static const struct command commands[] = {
-    {"serve", command_serve, "MCP server on standard input/output, or on HTTP"},
-    {"eval", command_eval, "evaluate Common Lisp in a crash-proof session"},
-    {"repl", command_repl, "interactive Common Lisp with undo, restarts and frames"},
-    {"run", command_run, "run a PTC-Lisp program, print its Step"},
-    {"context", command_context, "items for prompts: add, list, show, rm, clear, render, pin"},
-    {"doctor", command_doctor, "check this machine; print a client's configuration"},
-};
-
-enum { COMMAND_COUNT = COUNT_OF(commands) };
-
-static void print_help(FILE *out)
-{
-    fputs("cadre: the Lisp machine for AI agents\n\nusage: cadre COMMAND [ARGUMENT...]\n\n", out);
-    for (size_t i = 0; i < COMMAND_COUNT; i++)
-        fprintf(out, "  %-8s  %s\n", commands[i].name, commands[i].summary);
-    fputs("\n`cadre COMMAND --help` explains a command; `cadre --version` prints the version.\n",
-          out);
-}
 
 // If a standard descriptor is closed, the next file or socket gets its number, and messages for
 // standard error would be written into it.
@@ -49,28 +32,45 @@ static bool fill_standard_descriptors(void)
     return descriptor >= 0 && close(descriptor) == 0;
 }
 
+static int unknown_command(const char *name)
+{
+    struct span close = command_suggest(name);
+    fprintf(stderr, "cadre: unknown command '%s'", name);
+    if (close.length)
+        fprintf(stderr, "; did you mean %.*s?\n", (int)close.length, close.data);
+    else
+        fputs("; cadre --help lists them\n", stderr);
+    return EXIT_USAGE;
+}
+
+// `cadre help [COMMAND]`.
+static int show_help(const char *name)
+{
+    const struct command_row *command = name ? command_find(name) : NULL;
+    if (name && !command)
+        return unknown_command(name);
+    if (command)
+        help_print_command(stdout, command);
+    else
+        help_print(stdout);
+    return EXIT_SUCCESS;
+}
+
 static int run(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
-        print_help(stdout);
-        return 0;
-    }
-    if (strcmp(name, "--version") == 0) {
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0)
+        return show_help(argc > 2 ? argv[2] : NULL);
+    if (strcmp(name, "--version") == 0 || strcmp(name, "version") == 0) {
         puts("cadre " CADRE_VERSION);
-        return 0;
+        return EXIT_SUCCESS;
     }
-    for (size_t i = 0; i < COMMAND_COUNT; i++)
-        if (strcmp(name, commands[i].name) == 0) {
-            char full_name[32];  // for the messages of getopt()
-            snprintf(full_name, sizeof(full_name), "cadre %s", name);
-            argv[1] = full_name;
-            return commands[i].run(argc - 1, argv + 1);
-        }
-    if (argc > 1)
-        fprintf(stderr, "cadre: unknown command '%s'\n\n", name);
-    print_help(stderr);
-    return EXIT_USAGE;
+    if (argc < 2) {
+        help_print(stderr);
+        return EXIT_USAGE;
+    }
+    const struct command_row *command = command_find(name);
+    return command ? functions[command - command_table](argc - 1, argv + 1) : unknown_command(name);
 }
 
 // stdout is buffered: a write error may surface only here.
@@ -89,5 +89,7 @@ int main(int argc, char **argv)
     // Internal: the server starts its program workers this way.
     if (argc > 1 && strcmp(argv[1], "program-worker") == 0)
         return program_worker_main(PROGRAM_WORKER_FD);
-    return finish(run(argc, argv));
+    int status = finish(run(argc, argv));
+    option_reader_release_configuration();
+    return status;
 }

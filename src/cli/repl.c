@@ -1,29 +1,27 @@
 // `cadre repl`: interactive Common Lisp, on the same session layer as the tools. Every evaluation
 // can be undone; after an error its frames can be inspected and its restarts invoked.
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/private.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/repl_internal.h"
+#include "cli/sandbox_options.h"
+#include "cli/style.h"
+#include "cli/table/option_reader.h"
 #include "config.h"
+#include "lisp_syntax/lisp_form.h"
 #include "lisp_syntax/lisp_syntax.h"
 #include "tools/result/result_text.h"
 
 enum { INPUT_LIMIT = 4 << 20 };
-
-static const char help[] =
-    "usage: cadre repl [--timeout SECONDS] [--package NAME]\n"
-    "\n"
-    "Interactive Common Lisp. Input may span several lines; :help lists the commands.\n"
-    "Tab completes, Ctrl-C interrupts an evaluation, Ctrl-D leaves. Evaluations have no time\n"
-    "limit unless --timeout sets one.\n";
 
 // --- requests ------------------------------------------------------------------------------------
 
@@ -34,26 +32,54 @@ void repl_update_prompt(struct repl *repl, const struct session_reply *reply)
              reply->package_label.data);
 }
 
-static void print_restarts(value error)
+static void print_output(void *data, enum session_stream stream, struct span text)
 {
-    size_t count = map_get_count(error, "restarts");
-    if (count == 0)
-        return;
-    puts("\nRestarts (:restart N chooses, :bt shows frames, :locals FRAME variables):");
-    for (size_t i = 0; i < count; i++) {
-        value restart = map_get_item(error, "restarts", i);
-        struct span name = map_get_string(restart, "name"),
-                    description = map_get_string(restart, "description");
-        printf("  %" PRId64 ". %.*s - %.*s\n", map_get_integer(restart, "number", 0),
-               (int)name.length, name.data, (int)description.length, description.data);
-    }
+    struct repl *repl = data;
+    FILE *file = stream == SESSION_STANDARD_ERROR ? stderr : stdout;
+    fwrite(text.data, 1, text.length, file);
+    fflush(file);
+    repl->in_line = text.data[text.length - 1] != '\n';
 }
 
-void repl_print(struct buffer *text)
+static void note_echo(void *data)
 {
-    buffer_append_byte(text, '\n');
-    fwrite(buffer_text(text), 1, text->length, stdout);
+    struct repl *repl = data;
+    repl->in_line = false;
+}
+
+void repl_print(struct repl *repl, const struct buffer *text)
+{
+    CLEANUP_BUFFER struct buffer shown;
+    buffer_init(&shown, BUFFER_DEFAULT_LIMIT);
+    if (repl->in_line)
+        buffer_append_byte(&shown, '\n');
+    repl->in_line = false;
+    if (repl->coloured)
+        style_answer(&shown, buffer_span(text));
+    else
+        buffer_append_span(&shown, buffer_span(text));
+    buffer_append_byte(&shown, '\n');
+    fwrite(buffer_text(&shown), 1, shown.length, stdout);
     fflush(stdout);
+}
+
+void repl_print_restarts(struct repl *repl, value error)
+{
+    size_t count = map_get_count(error, "restarts");
+    CLEANUP_BUFFER struct buffer text;
+    buffer_init(&text, BUFFER_DEFAULT_LIMIT);
+    buffer_append_text(&text, count ? "[Restarts]" : "; The error has no restarts.");
+    for (size_t i = 0; i < count; i++) {
+        value restart = map_get_item(error, "restarts", i);
+        buffer_append_format(&text, "\n%" PRId64 ". ", map_get_integer(restart, "number", 0));
+        buffer_append_span(&text, map_get_string(restart, "name"));
+        buffer_append_text(&text, " - ");
+        buffer_append_span(&text, map_get_string(restart, "description"));
+    }
+    if (count)
+        buffer_append_text(&text,
+                           "\n; :restart N chooses, :bt shows frames, :locals FRAME variables");
+    repl_print(repl, &text);
 }
 
 void repl_print_evaluation(void *data, const struct session_reply *reply)
@@ -63,10 +89,16 @@ void repl_print_evaluation(void *data, const struct session_reply *reply)
     buffer_init(&text, BUFFER_DEFAULT_LIMIT);
     struct session_reply shown = *reply;
     shown.frozen = false;  // the list of restarts below replaces the [Debug] line
+    shown.standard_output = shown.standard_error = (struct session_output){.text = {"", 0}};
     render_evaluation(&text, &shown, &(struct render_evaluation){0});
-    repl_print(&text);
-    if (reply->frozen)
-        print_restarts(reply->error);
+    if (value_is_map(reply->error) &&
+        span_equal_text(map_get_string(reply->error, "code"), "process-exit"))
+        buffer_append_text(&text, "\n; The session goes on; :quit or Ctrl-D leaves the REPL.");
+    repl_print(repl, &text);
+    if (reply->frozen) {
+        putchar('\n');
+        repl_print_restarts(repl, reply->error);
+    }
     repl->failed = !reply->ok;
     if (reply->ran)
         repl_update_prompt(repl, reply);
@@ -76,7 +108,19 @@ void repl_call(struct repl *repl, struct session_request *request, session_loop_
 {
     if (request->timeout == 0)
         request->timeout = -1;
-    session_loop_call(&repl->loop, request, handle, repl);
+    session_loop_call(&repl->loop, request, &repl->console, handle, repl);
+}
+
+static void ignore_reply(void *data, const struct session_reply *reply)
+{
+    (void)data;
+    (void)reply;
+}
+
+void repl_settle(struct repl *repl)
+{
+    struct session_request request = {.kind = SESSION_QUERY, .op = "memory", .timeout = -1};
+    session_loop_call(&repl->loop, &request, NULL, ignore_reply, NULL);
 }
 
 int64_t repl_current_snapshot(struct repl *repl)
@@ -93,57 +137,9 @@ static void evaluate(struct repl *repl, struct span code)
     struct session_request request = {
         .kind = SESSION_EVALUATE, .op = "evaluate", .params = params, .label = label};
     repl_call(repl, &request, repl_print_evaluation);
+    repl->hinted[0] = '\0';  // it may have been defined anew
     repl->redo_count = 0;
     repl->current = repl_current_snapshot(repl);
-}
-
-// --- completion ----------------------------------------------------------------------------------
-
-struct completion {
-    size_t typed;
-    struct buffer *insertion;
-    struct buffer *choices;
-};
-
-static size_t common_prefix(struct span a, struct span b)
-{
-    size_t length = 0;
-    while (length < a.length && length < b.length && a.data[length] == b.data[length])
-        length++;
-    return length;
-}
-
-static void collect_completions(void *data, const struct session_reply *reply)
-{
-    struct completion *completion = data;
-    size_t count = reply->ok ? map_get_count(reply->result, "completions") : 0;
-    if (count == 0)
-        return;
-    struct span common = value_text(map_get_item(reply->result, "completions", 0));
-    for (size_t i = 1; i < count; i++)
-        common.length =
-            common_prefix(common, value_text(map_get_item(reply->result, "completions", i)));
-    if (common.length > completion->typed)
-        buffer_append(completion->insertion, common.data + completion->typed,
-                      common.length - completion->typed);
-    else if (count > 1)
-        for (size_t i = 0; i < count; i++) {
-            buffer_append_text(completion->choices, i ? "  " : "");
-            buffer_append_span(completion->choices,
-                               value_text(map_get_item(reply->result, "completions", i)));
-        }
-}
-
-static void complete(void *data, struct span word, struct buffer *insertion, struct buffer *choices)
-{
-    struct repl *repl = data;
-    value params = map_put_text(repl->region, map_new(repl->region), "prefix",
-                                value_string(repl->region, word));
-    struct session_request request = {
-        .kind = SESSION_QUERY, .op = "complete", .params = params, .timeout = 2};
-    struct completion completion = {
-        .typed = word.length, .insertion = insertion, .choices = choices};
-    session_loop_call(&repl->loop, &request, collect_completions, &completion);
 }
 
 // --- the loop ------------------------------------------------------------------------------------
@@ -157,7 +153,8 @@ static enum line_result read_input(struct repl *repl, struct buffer *input)
     memcpy(more + width - 1, " ", 2);
     for (;;) {
         enum line_result result =
-            line_editor_read(repl->editor, input->length ? more : repl->prompt, input);
+            line_editor_read(repl->editor, input->length ? more : repl->prompt,
+                             lisp_form_indentation(buffer_span(input)), input);
         if (result == LINE_END && input->length)
             return LINE_READ;  // the reader reports the unclosed form
         if (result != LINE_READ)
@@ -206,11 +203,20 @@ static int start(struct repl *repl, const struct session_config *config, const c
         return EXIT_FAILURE;
     }
     CLEANUP_FREE char *directory = path_in_state("");
-    CLEANUP_FREE char *path = path_in_state("repl-history");
-    if (directory)
-        path_make_directories(directory);  // a failure only means that there is no history
+    CLEANUP_FREE char *path = NULL;
+    struct error error;
+    if (directory && private_make_directory(directory, &error))
+        path = path_in_state("repl-history");
+    else if (directory)
+        fprintf(stderr, "cadre repl: no history: %s\n", error.message);
     repl->region = region_new(SIZE_MAX);
-    repl->editor = line_editor_new(path, complete, repl);
+    buffer_init(&repl->hint, BUFFER_DEFAULT_LIMIT);
+    repl->coloured = style_wanted(STDOUT_FILENO);
+    line_input_init(&repl->input, STDIN_FILENO);
+    repl->console = (struct session_console){
+        .output = print_output, .data = repl, .input = &repl->input, .echoed = note_echo};
+    struct line_editor_help help = repl_help(repl);
+    repl->editor = line_editor_new(path, &repl->input, &help, repl->coloured);
     snprintf(repl->prompt, sizeof(repl->prompt), "CL-USER> ");
     if (line_editor_is_terminal(repl->editor))
         puts("Cadre " CADRE_VERSION ". Every evaluation can be undone; :help lists commands.");
@@ -223,29 +229,29 @@ static int start(struct repl *repl, const struct session_config *config, const c
 
 int command_repl(int argc, char **argv)
 {
-    static const struct option long_options[] = {{"timeout", required_argument, NULL, 't'},
-                                                 {"package", required_argument, NULL, 'p'},
-                                                 {"help", no_argument, NULL, 'h'},
-                                                 {0}};
     struct session_config config = {
         .limits = session_limits_default(),
         .advice = {.raise_timeout = ":limits", .raise_memory = ":limits", .more_frames = ":bt"}};
     config.limits.timeout = 0;  // the user has Ctrl-C
+    config.limits.max_output = TERMINAL_MAX_OUTPUT;
     const char *package = NULL;
-    optind = 1;
-    for (int option; (option = getopt_long(argc, argv, "", long_options, NULL)) != -1;) {
-        if (option == 'h') {
-            fputs(help, stdout);
-            return EXIT_SUCCESS;
-        }
-        if (option == 'p')
-            package = optarg;
-        else if (option != 't' ||
-                 !option_integer("--timeout", optarg, 0, 86400, &config.limits.timeout))
+    struct sandbox_options sandbox = {0};
+    struct option_reader reader;
+    option_reader_init(&reader, COMMAND_REPL, argc, argv);
+    int option;
+    while ((option = option_reader_next(&reader)) > 0)
+        if (option == OPTION_PACKAGE)
+            package = reader.argument;
+        else if (option == OPTION_TIMEOUT)
+            config.limits.timeout = reader.number;
+        else if (option == OPTION_SBCL)
+            config.sbcl = reader.argument;
+        else if (sandbox_option_take(&sandbox, &config.sandbox, &reader) == SANDBOX_OPTION_WRONG)
             return EXIT_USAGE;
-    }
-    if (optind < argc) {
-        fprintf(stderr, "cadre repl: unexpected argument '%s'\n", argv[optind]);
+    if (option != OPTIONS_END)
+        return option_reader_status(option);
+    if (reader.word_count > 0) {
+        fprintf(stderr, "cadre repl: unexpected argument '%s'\n", reader.words[0]);
         return EXIT_USAGE;
     }
     struct repl repl = {.before_reset = -1};
@@ -255,6 +261,8 @@ int command_repl(int argc, char **argv)
         // Piped input is a script: its last evaluation sets the exit status.
         status = !line_editor_is_terminal(repl.editor) && repl.failed ? EXIT_FAILURE : EXIT_SUCCESS;
         line_editor_free(repl.editor);
+        line_input_release(&repl.input);
+        buffer_release(&repl.hint);
         region_free(repl.region);
     }
     session_loop_release(&repl.loop);

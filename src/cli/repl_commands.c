@@ -8,6 +8,7 @@
 #include "cli/options.h"
 #include "cli/repl_internal.h"
 #include "lisp_syntax/lisp_syntax.h"
+#include "program/compile/suggest.h"
 #include "tools/result/result_text.h"
 
 static const char help[] =
@@ -16,12 +17,15 @@ static const char help[] =
     ":reset                start with a fresh image (:undo restores the old one)\n"
     ":limits [NAME VALUE]  show or change limits: timeout, max-output, max-memory, max-frames,\n"
     "                      snapshots\n"
+    ":branches             the states that can be reached, also those left by :undo\n"
+    ":goto N               go to the state after evaluation N\n"
     ":info                 snapshots, memory, threads\n"
     ":errors               the last errors\n"
     ":bt [N]               backtrace of the last error, or of error N\n"
     ":locals FRAME         variables of a frame of the last error\n"
     ":in FRAME FORM        evaluate with a frame's variables (effects are discarded)\n"
-    ":restart N [FORM...]  continue the last error with restart N; forms give its values\n"
+    ":restart [N FORM...]  continue the last error with restart N; forms give its values; alone:\n"
+    "                      list the restarts\n"
     ":quit                 leave (also Ctrl-D)\n";
 
 static void print_state_change(void *data, const struct session_reply *reply)
@@ -36,7 +40,7 @@ static void print_state_change(void *data, const struct session_reply *reply)
         buffer_append_format(&text, "; at evaluation %" PRId64, reply->snapshot);
     if (reply->ok)
         repl_update_prompt(repl, reply);
-    repl_print(&text);
+    repl_print(repl, &text);
 }
 
 static void go_to(struct repl *repl, int64_t to, int64_t steps)
@@ -76,6 +80,81 @@ static void command_redo(struct repl *repl, char *arguments)
     repl->redo_count--;
     repl->current = repl_current_snapshot(repl);
 }
+
+static void command_goto(struct repl *repl, char *arguments)
+{
+    int64_t number;
+    if (!option_integer(":goto", arguments, 0, INT64_MAX, &number))
+        return;
+    go_to(repl, number, 0);
+    if (repl->failed)
+        return;
+    repl->redo_count = 0;
+    repl->current = repl_current_snapshot(repl);
+}
+
+// --- branches ------------------------------------------------------------------------------------
+
+static value find_snapshot(value snapshots, int64_t number)
+{
+    for (size_t i = 0; i < vector_count(snapshots); i++)
+        if (map_get_integer(vector_at(snapshots, i), "number", -1) == number)
+            return vector_at(snapshots, i);
+    return value_nil();
+}
+
+static bool has_child(value snapshots, int64_t number)
+{
+    for (size_t i = 0; i < vector_count(snapshots); i++)
+        if (map_get_integer(vector_at(snapshots, i), "parent", -1) == number)
+            return true;
+    return false;
+}
+
+// One state and those it came from, as far back as no other branch has shown them.
+static void list_branch(struct buffer *text, value snapshots, int64_t number, bool *shown)
+{
+    for (bool first = true; number >= 0; first = false) {
+        value snapshot = find_snapshot(snapshots, number);
+        if (!value_is_map(snapshot))
+            break;
+        size_t index = 0;
+        while (map_get_integer(vector_at(snapshots, index), "number", -1) != number)
+            index++;
+        buffer_append_format(text, "\n%s%s%3" PRId64 "  ", first ? "" : "  ",
+                             map_get_boolean(snapshot, "current") ? "* " : "  ", number);
+        struct span code = map_get_string(snapshot, "code");
+        for (size_t k = 0; k < code.length; k++)
+            buffer_append_byte(text, code.data[k] == '\n' ? ' ' : code.data[k]);
+        buffer_append_text(text, shown[index] ? "  (see above)" : "");
+        if (shown[index])
+            break;
+        shown[index] = true;
+        number = map_get_integer(snapshot, "parent", -1);
+    }
+}
+
+static void command_branches(struct repl *repl, char *arguments)
+{
+    (void)arguments;
+    repl_settle(repl);
+    value info = session_info(repl->loop.sessions, "main", false, repl->region);
+    value snapshots = map_get(info, "snapshots");
+    size_t count = value_is_vector(snapshots) ? vector_count(snapshots) : 0;
+    CLEANUP_FREE bool *shown = memory_alloc_zero((count + 1) * sizeof(*shown));
+    CLEANUP_BUFFER struct buffer text;
+    buffer_init(&text, BUFFER_DEFAULT_LIMIT);
+    buffer_append_text(&text, "[Branches]");
+    for (size_t i = count; i-- > 0;) {
+        int64_t number = map_get_integer(vector_at(snapshots, i), "number", -1);
+        if (!has_child(snapshots, number))
+            list_branch(&text, snapshots, number, shown);
+    }
+    buffer_append_text(&text, "\n; * is the present state; :goto N goes to another");
+    repl_print(repl, &text);
+}
+
+// --- state ---------------------------------------------------------------------------------------
 
 static void print_reset(void *data, const struct session_reply *reply)
 {
@@ -135,17 +214,18 @@ static void command_limits(struct repl *repl, char *arguments)
     CLEANUP_BUFFER struct buffer shown;
     buffer_init(&shown, BUFFER_DEFAULT_LIMIT);
     render_limits(&shown, &limits);
-    repl_print(&shown);
+    repl_print(repl, &shown);
 }
 
 static void command_info(struct repl *repl, char *arguments)
 {
     (void)arguments;
+    repl_settle(repl);
     value info = session_info(repl->loop.sessions, "main", false, repl->region);
     CLEANUP_BUFFER struct buffer shown;
     buffer_init(&shown, BUFFER_DEFAULT_LIMIT);
     render_session(&shown, info);
-    repl_print(&shown);
+    repl_print(repl, &shown);
 }
 
 static void command_errors(struct repl *repl, char *arguments)
@@ -155,7 +235,7 @@ static void command_errors(struct repl *repl, char *arguments)
     CLEANUP_BUFFER struct buffer shown;
     buffer_init(&shown, BUFFER_DEFAULT_LIMIT);
     render_error_list(&shown, errors, SESSION_ERROR_HISTORY);
-    repl_print(&shown);
+    repl_print(repl, &shown);
 }
 
 static void command_backtrace(struct repl *repl, char *arguments)
@@ -166,13 +246,16 @@ static void command_backtrace(struct repl *repl, char *arguments)
     value error = session_error(repl->loop.sessions, "main", number, repl->region);
     CLEANUP_BUFFER struct buffer shown;
     buffer_init(&shown, BUFFER_DEFAULT_LIMIT);
-    if (value_is_nil(error))
-        buffer_append_text(&shown, SESSION_NO_ERROR_TEXT);
+    if (value_is_nil(error) && number > 0)
+        buffer_append_format(&shown, "; There is no error %" PRId64 "; :errors lists them.",
+                             number);
+    else if (value_is_nil(error))
+        buffer_append_text(&shown, "; There is no error; :errors lists earlier ones.");
     else
         render_frames(&shown, map_get(error, "frames"), 0, INT64_MAX, "");
     if (shown.length > 0 && buffer_text(&shown)[0] == '\n')
         buffer_consume(&shown, 1);
-    repl_print(&shown);
+    repl_print(repl, &shown);
 }
 
 static void print_locals(void *data, const struct session_reply *reply)
@@ -185,7 +268,7 @@ static void print_locals(void *data, const struct session_reply *reply)
         render_frame(&text, reply->result);
     else
         render_error_heading(&text, reply->error);
-    repl_print(&text);
+    repl_print(repl, &text);
 }
 
 // Reads "FRAME rest"; returns the rest, or NULL after a message.
@@ -241,8 +324,21 @@ static value split_forms(struct repl *repl, const char *text)
     return forms;
 }
 
+static void list_restarts(struct repl *repl)
+{
+    value error = session_error(repl->loop.sessions, "main", 0, repl->region);
+    if (value_is_nil(error))
+        puts("; There is no error to restart from.");
+    else
+        repl_print_restarts(repl, error);
+}
+
 static void command_restart(struct repl *repl, char *arguments)
 {
+    if (!*arguments) {
+        list_restarts(repl);
+        return;
+    }
     int64_t number;
     char *forms = parse_number(":restart", arguments, &number);
     if (!forms)
@@ -278,12 +374,33 @@ static const struct {
     const char *name;
     void (*run)(struct repl *repl, char *arguments);
 } commands[] = {
-    {":undo", command_undo},       {":redo", command_redo},      {":reset", command_reset},
-    {":limits", command_limits},   {":info", command_info},      {":errors", command_errors},
-    {":bt", command_backtrace},    {":locals", command_locals},  {":in", command_in},
-    {":restart", command_restart}, {":r", command_restart},      {":quit", command_quit},
-    {":q", command_quit},          {":help", command_show_help},
+    {":undo", command_undo},      {":redo", command_redo},     {":branches", command_branches},
+    {":goto", command_goto},      {":reset", command_reset},   {":limits", command_limits},
+    {":info", command_info},      {":errors", command_errors}, {":bt", command_backtrace},
+    {":locals", command_locals},  {":in", command_in},         {":restart", command_restart},
+    {":r", command_restart},      {":quit", command_quit},     {":q", command_quit},
+    {":help", command_show_help},
 };
+
+const char *repl_command_name(size_t index)
+{
+    return index < COUNT_OF(commands) ? commands[index].name : NULL;
+}
+
+// Refuses what is no command but looks like one; false: it is Lisp.
+static bool refuse_mistyped(const char *word, bool has_arguments)
+{
+    struct suggestion close = {0};
+    struct span name = {word + 1, strlen(word + 1)};
+    for (size_t i = 0; i < COUNT_OF(commands); i++)
+        suggest_closer(&close, name, span_from(commands[i].name + 1));
+    if (close.name.length)
+        printf("; There is no command %s; did you mean :%.*s? (quote %s) is the keyword.\n", word,
+               (int)close.name.length, close.name.data, word);
+    else if (has_arguments)
+        printf("; There is no command %s; :help lists them.\n", word);
+    return close.name.length || has_arguments;
+}
 
 bool repl_run_command(struct repl *repl, struct span input)
 {
@@ -300,8 +417,7 @@ bool repl_run_command(struct repl *repl, struct span input)
             commands[i].run(repl, arguments);
             return true;
         }
-    if (line[0] != ':' || !*arguments || *arguments == ';')
+    if (line[0] != ':' || !line[1] || *arguments == ';')
         return false;
-    printf("; There is no command %s; :help lists them.\n", line);
-    return true;
+    return refuse_mistyped(line, *arguments);
 }

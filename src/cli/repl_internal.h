@@ -8,6 +8,10 @@ enum { REPL_REDO_MAX = 256, REPL_PROMPT_SIZE = 128 };
 
 struct repl {
     struct session_loop loop;
+    struct session_console console;
+    struct line_input input;
+    bool in_line;  // the output on the terminal does not end with a newline
+    bool coloured;
     struct region *region;  // values of one input; cleared after each
     struct line_editor *editor;
     char prompt[REPL_PROMPT_SIZE];
@@ -16,6 +20,8 @@ struct repl {
     int64_t after_reset;          // snapshot after it
     int64_t redo[REPL_REDO_MAX];  // snapshots before each :undo, newest last
     size_t redo_count;
+    char hinted[64];     // operator whose arguments were asked for last
+    struct buffer hint;  // they, or empty
     bool done;
     bool failed;  // the last evaluation: the exit status when input is not a terminal
 };
@@ -26,13 +32,21 @@ struct repl {
 void repl_call(struct repl *repl, struct session_request *request, session_loop_reply_fn *handle);
 // The number of the evaluation after which the session's present state was saved.
 int64_t repl_current_snapshot(struct repl *repl);
+// Waits until the session has made its snapshot and lists it.
+void repl_settle(struct repl *repl);
 // The next prompt shows the package of the reply.
 void repl_update_prompt(struct repl *repl, const struct session_reply *reply);
 void repl_print_evaluation(void *data, const struct session_reply *reply);
-void repl_print(struct buffer *text);  // with a newline
+void repl_print(struct repl *repl, const struct buffer *text);  // with a newline
+void repl_print_restarts(struct repl *repl, value error);
+
+// --- repl_help.c: help while a line is typed -----------------------------------------------------
+struct line_editor_help repl_help(struct repl *repl);
 
 // --- repl_commands.c: the commands that start with a colon ---------------------------------------
 
-// Runs a command if the input is one. Any other keyword is Lisp, unless it has arguments: that is a
-// mistyped command, and evaluating it would discard the last error.
+// Runs a command if the input is one. Any other keyword is Lisp, unless it has arguments or is
+// almost a command: that is a mistyped command, and evaluating it would discard the last error.
 bool repl_run_command(struct repl *repl, struct span input);
+// The names of the commands; NULL after the last one.
+const char *repl_command_name(size_t index);

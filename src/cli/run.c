@@ -1,6 +1,5 @@
 // `cadre run`: runs PTC-Lisp programs and prints their Steps.
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,125 +8,90 @@
 #include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/run/run_batch.h"
+#include "cli/run/run_input.h"
+#include "cli/run/run_output.h"
 #include "cli/run_worker.h"
+#include "cli/sandbox_options.h"
+#include "cli/table/option_reader.h"
 #include "program/api/guide.h"
 #include "program/batch.h"
 #include "program/builtin/builtin.h"
-#include "value/text/edn.h"
 #include "value/text/json.h"
 #include "value/text/print.h"
 
-enum { FILE_LIMIT = 1 << 30 };
-
-static const char help[] =
-    "usage: cadre run FILE|- [OPTION...]     a program from a file or standard input\n"
-    "       cadre run -e SOURCE [OPTION...]  a program from the argument\n"
-    "       cadre run --batch FILE|-         one JSON record per line, one Step per line\n"
-    "       cadre run --builtins | --guide   the builtins; the language in one page\n"
-    "\n"
-    "  --context F, --memory F, --tools F   inputs; .json is JSON, .edn one literal form\n"
-    "  --signature TEXT                     types of inputs and result\n"
-    "  --validation MODE                    enabled, warn_only, disabled or strict\n"
-    "  --timeout MS                         time limit (default 1000)\n"
-    "  --max-memory BYTES                   memory limit (default 10000000)\n"
-    "  --float-precision N                  round the floats of the result\n"
-    "  -o NAME=VALUE                        any other limit, or memory=explicit\n"
-    "  --check                              parse and analyse only\n"
-    "  --human                              show errors with the source line on standard error\n"
-    "  --help                               this text\n"
-    "\n"
-    "A batch record has program and optionally id, context, memory, tools, signature,\n"
-    "validation and options (an object of limits); --batch takes no other options.\n"
-    "\n"
-    "Prints the Step as one line of JSON. Exit status: 0 success, 1 failed Step, 2 wrong usage.\n";
+enum { FILE_LIMIT = 1 << 30, STEP_DEPTH = 10000 };
 
 struct run_arguments {
     const char *expression;  // -e
     const char *batch;
     bool check;
-    bool human;  // show failures on standard error
+    struct run_output output;
+    bool reads_input;  // standard input is one of the files
     unsigned option_count;
     unsigned files_given;  // bits by option
     struct region *region;
     struct program_inputs inputs;
     struct tool_table tools;
     struct data_tool *scripts;
+    value tool_records;       // --tools as read
     struct toolbox *toolbox;  // tools that need a host, or NULL
     value options;            // the options given, for the worker of such a run
     struct buffer source;
     struct buffer files[3];  // texts that values may borrow from
     unsigned file_count;
-};
-
-enum {
-    OPTION_BATCH = 256,
-    OPTION_CONTEXT,
-    OPTION_MEMORY,
-    OPTION_TOOLS,
-    OPTION_SIGNATURE,
-    OPTION_VALIDATION,
-    OPTION_TIMEOUT,
-    OPTION_MAX_MEMORY,
-    OPTION_FLOAT_PRECISION,
-    OPTION_CHECK,
-    OPTION_HUMAN,
-    OPTION_BUILTINS,
-    OPTION_GUIDE,
-    OPTION_HELP,
-};
-
-static const struct option long_options[] = {
-    {"batch", required_argument, NULL, OPTION_BATCH},
-    {"context", required_argument, NULL, OPTION_CONTEXT},
-    {"memory", required_argument, NULL, OPTION_MEMORY},
-    {"tools", required_argument, NULL, OPTION_TOOLS},
-    {"signature", required_argument, NULL, OPTION_SIGNATURE},
-    {"validation", required_argument, NULL, OPTION_VALIDATION},
-    {"timeout", required_argument, NULL, OPTION_TIMEOUT},
-    {"max-memory", required_argument, NULL, OPTION_MAX_MEMORY},
-    {"float-precision", required_argument, NULL, OPTION_FLOAT_PRECISION},
-    {"check", no_argument, NULL, OPTION_CHECK},
-    {"human", no_argument, NULL, OPTION_HUMAN},
-    {"builtins", no_argument, NULL, OPTION_BUILTINS},
-    {"guide", no_argument, NULL, OPTION_GUIDE},
-    {"help", no_argument, NULL, OPTION_HELP},
-    {0},
+    struct session_sandbox sandbox;  // of Lisp tools
+    struct sandbox_options sandbox_options;
 };
 
 // --- reading arguments ---------------------------------------------------------------------------
 
+// Standard input can be one of the files, or the program.
+static bool take_path(struct run_arguments *arguments, const char *path)
+{
+    bool is_taken = strcmp(path, "-") == 0 && arguments->reads_input;
+    arguments->reads_input |= strcmp(path, "-") == 0;
+    if (is_taken)
+        fputs("cadre run: standard input can be read only once\n", stderr);
+    return !is_taken;
+}
+
 static bool read_values(struct run_arguments *arguments, const char *path, value *ret_value)
 {
-    size_t length = strlen(path);
-    bool is_edn = length > 4 && strcmp(path + length - 4, ".edn") == 0;
-    bool is_json = length > 5 && strcmp(path + length - 5, ".json") == 0;
-    if (!is_edn && !is_json) {
-        fprintf(stderr, "cadre run: %s: the name must end in .json or .edn\n", path);
-        return false;
-    }
     struct buffer *text = &arguments->files[arguments->file_count];
-    if (!option_read_file(path, FILE_LIMIT, text))
+    if (!take_path(arguments, path) || !run_input_read(arguments->region, path, text, ret_value))
         return false;
     arguments->file_count++;
-    struct error error = {0};
-    struct json_options json = {.borrow = true};
-    bool ok = is_json ? json_read(arguments->region, buffer_span(text), &json, ret_value, &error)
-                      : edn_read(arguments->region, buffer_span(text), NULL, ret_value, &error);
-    if (!ok)
-        fprintf(stderr, "cadre run: %s:%u:%u: %s\n", path, error.line, error.column, error.message);
-    else if (ret_value->tag != VALUE_MAP && ret_value->tag != VALUE_NIL)
-        fprintf(stderr, "cadre run: %s: must contain an object\n", path);
-    return ok && (ret_value->tag == VALUE_MAP || ret_value->tag == VALUE_NIL);
+    return true;
+}
+
+static bool read_object(struct run_arguments *arguments, const char *path, value *ret_value)
+{
+    if (!read_values(arguments, path, ret_value))
+        return false;
+    if (value_is_map(*ret_value) || value_is_nil(*ret_value))
+        return true;
+    fprintf(stderr, "cadre run: %s: must contain an object\n", path);
+    return false;
+}
+
+static bool read_context(struct run_arguments *arguments, const char *path)
+{
+    value read;
+    if (!read_values(arguments, path, &read))
+        return false;
+    arguments->inputs.context = run_input_context(arguments->region, read);
+    return true;
 }
 
 static bool read_tools(struct run_arguments *arguments, const char *path)
 {
-    value tools;
     struct diagnostic diagnostic;
     struct error error;
-    if (!read_values(arguments, path, &tools))
+    if (!read_object(arguments, path, &arguments->tool_records))
         return false;
-    bool is_json = strcmp(path + strlen(path) - 5, ".json") == 0;
+    size_t length = strlen(path);
+    bool is_json = length > 5 && strcmp(path + length - 5, ".json") == 0;
     if (is_json && !toolbox_load(path, &arguments->toolbox, &error)) {
         fprintf(stderr, "cadre run: %s\n", error.message);
         return false;
@@ -137,7 +101,8 @@ static bool read_tools(struct run_arguments *arguments, const char *path)
     toolbox_free(arguments->toolbox);
     arguments->toolbox = NULL;
     // Keyword names, as EDN writes them, are fine for tools but their records have string keys.
-    if (data_tools_add(&arguments->tools, &arguments->scripts, tools, NULL, &diagnostic))
+    if (data_tools_add(&arguments->tools, &arguments->scripts, arguments->tool_records, NULL,
+                       &diagnostic))
         return true;
     fprintf(stderr, "cadre run: %s: %s\n", path, diagnostic.message);
     return false;
@@ -174,23 +139,23 @@ static bool set_assignment(struct run_arguments *arguments, const char *text)
 
 static bool set_validation(struct run_arguments *arguments, const char *text)
 {
-    if (signature_mode_from_name(span_from(text), &arguments->inputs.validation))
-        return true;
-    fprintf(stderr, "cadre run: --validation must be enabled, warn_only, disabled or strict\n");
-    return false;
+    return signature_mode_from_name(span_from(text), &arguments->inputs.validation);
 }
 
-static bool read_source(struct run_arguments *arguments, int argc, char **argv)
+static bool read_source(struct run_arguments *arguments, const struct option_reader *reader)
 {
-    int left = argc - optind;
-    if (arguments->batch && arguments->option_count > 1) {
-        fprintf(stderr, "cadre run: --batch takes no other options: each record has its own\n");
+    int left = reader->word_count;
+    unsigned with_batch = 1 + (arguments->files_given >> 2 & 1);
+    if (arguments->batch && arguments->option_count > with_batch) {
+        fprintf(
+            stderr,
+            "cadre run: --batch takes no other options than --tools: each record has its own\n");
         return false;
     }
     if (arguments->batch || arguments->expression) {
         if (left == 0)
             return true;
-        fprintf(stderr, "cadre run: unexpected argument %s\n", argv[optind]);
+        fprintf(stderr, "cadre run: unexpected argument %s\n", reader->words[0]);
         return false;
     }
     if (left != 1) {
@@ -199,7 +164,12 @@ static bool read_source(struct run_arguments *arguments, int argc, char **argv)
                             : "cadre run: one program only\n");
         return false;
     }
-    return option_read_file(argv[optind], FILE_LIMIT, &arguments->source);
+    const char *path = reader->words[0];
+    if (path[0] == '(' && access(path, F_OK) < 0) {
+        fprintf(stderr, "cadre run: there is no file %s; a program itself follows -e\n", path);
+        return false;
+    }
+    return take_path(arguments, path) && option_read_file(path, FILE_LIMIT, &arguments->source);
 }
 
 static void print_builtins(void)
@@ -211,32 +181,40 @@ static void print_builtins(void)
 
 enum parsed { PARSED_RUN, PARSED_DONE, PARSED_WRONG };
 
-static bool parse_option(struct run_arguments *arguments, int option)
+static bool parse_option(struct run_arguments *arguments, const struct option_reader *reader)
 {
+    const char *argument = reader->argument;
     struct program_inputs *inputs = &arguments->inputs;
-    switch (option) {
-    case 'e': arguments->expression = optarg; return true;
-    case 'o': return set_assignment(arguments, optarg);
-    case OPTION_BATCH: arguments->batch = optarg; return true;
-    case OPTION_CONTEXT: return read_values(arguments, optarg, &inputs->context);
-    case OPTION_MEMORY: return read_values(arguments, optarg, &inputs->memory);
-    case OPTION_TOOLS: return read_tools(arguments, optarg);
-    case OPTION_SIGNATURE: inputs->signature = span_from(optarg); return true;
-    case OPTION_VALIDATION: return set_validation(arguments, optarg);
-    case OPTION_TIMEOUT: return set_option(arguments, SPAN("timeout"), optarg);
-    case OPTION_MAX_MEMORY: return set_option(arguments, SPAN("max_memory"), optarg);
-    case OPTION_FLOAT_PRECISION: return set_option(arguments, SPAN("float_precision"), optarg);
+    enum sandbox_option taken =
+        sandbox_option_take(&arguments->sandbox_options, &arguments->sandbox, reader);
+    if (taken != SANDBOX_OPTION_OTHER)
+        return taken == SANDBOX_OPTION_TAKEN;
+    switch (reader->row->id) {
+    case OPTION_EXPRESSION: arguments->expression = argument; return true;
+    case OPTION_RUN_OPTION: return set_assignment(arguments, argument);
+    case OPTION_BATCH: arguments->batch = argument; return true;
+    case OPTION_CONTEXT: return read_context(arguments, argument);
+    case OPTION_MEMORY: return read_object(arguments, argument, &inputs->memory);
+    case OPTION_TOOLS: return read_tools(arguments, argument);
+    case OPTION_SIGNATURE: inputs->signature = span_from(argument); return true;
+    case OPTION_VALIDATION: return set_validation(arguments, argument);
+    case OPTION_TIMEOUT: return set_option(arguments, SPAN("timeout"), argument);
+    case OPTION_MAX_MEMORY: return set_option(arguments, SPAN("max_memory"), argument);
+    case OPTION_FLOAT_PRECISION: return set_option(arguments, SPAN("float_precision"), argument);
     case OPTION_CHECK: arguments->check = true; return true;
-    case OPTION_HUMAN: arguments->human = true; return true;
+    case OPTION_HUMAN: arguments->output.human = true; return true;
+    case OPTION_VALUE: arguments->output.value_only = true; return true;
+    case OPTION_JSON: arguments->output.json = true; return true;
     default: return false;
     }
 }
 
 static bool is_repeated_file(struct run_arguments *arguments, int option)
 {
-    if (option != OPTION_CONTEXT && option != OPTION_MEMORY && option != OPTION_TOOLS)
-        return false;
-    unsigned bit = 1U << (option - OPTION_CONTEXT);
+    unsigned bit = option == OPTION_CONTEXT  ? 1U << 0
+                   : option == OPTION_MEMORY ? 1U << 1
+                   : option == OPTION_TOOLS  ? 1U << 2
+                                             : 0;
     bool is_repeated = arguments->files_given & bit;
     arguments->files_given |= bit;
     return is_repeated;
@@ -244,12 +222,10 @@ static bool is_repeated_file(struct run_arguments *arguments, int option)
 
 static enum parsed parse_arguments(struct run_arguments *arguments, int argc, char **argv)
 {
-    optind = 1;
-    for (int option; (option = getopt_long(argc, argv, "e:o:", long_options, NULL)) != -1;) {
-        if (option == OPTION_HELP) {
-            fputs(help, stdout);
-            return PARSED_DONE;
-        }
+    struct option_reader reader;
+    option_reader_init(&reader, COMMAND_RUN, argc, argv);
+    int option;
+    while ((option = option_reader_next(&reader)) > 0) {
         if (option == OPTION_BUILTINS) {
             print_builtins();
             return PARSED_DONE;
@@ -263,25 +239,15 @@ static enum parsed parse_arguments(struct run_arguments *arguments, int argc, ch
             return PARSED_WRONG;
         }
         arguments->option_count++;
-        if (!parse_option(arguments, option))
+        if (!parse_option(arguments, &reader))
             return PARSED_WRONG;
     }
-    return read_source(arguments, argc, argv) ? PARSED_RUN : PARSED_WRONG;
+    if (option != OPTIONS_END)
+        return option == OPTIONS_HELP ? PARSED_DONE : PARSED_WRONG;
+    return read_source(arguments, &reader) ? PARSED_RUN : PARSED_WRONG;
 }
 
 // --- running -------------------------------------------------------------------------------------
-
-static bool print_step(const struct step *step, const value *id)
-{
-    struct buffer line;
-    buffer_init(&line, SIZE_MAX / 2);
-    step_write_json(step, &line, id);
-    buffer_append_byte(&line, '\n');
-    bool ok = !line.failed && fwrite(buffer_text(&line), 1, line.length, stdout) == line.length &&
-              fflush(stdout) == 0;
-    buffer_release(&line);
-    return ok;
-}
 
 static void check_program(const struct program_inputs *inputs, struct step *ret_step)
 {
@@ -293,6 +259,11 @@ static void check_program(const struct program_inputs *inputs, struct step *ret_
         program_check_names(program, inputs->memory, &diagnostic);
     step_fail(ret_step, inputs->region, inputs->memory, inputs->source, &diagnostic);
     program_release(program);
+}
+
+static int exit_status(enum run_printed printed)
+{
+    return printed == RUN_UNPRINTED ? EXIT_USAGE : printed == RUN_FAILED ? EXIT_FAILURE : 0;
 }
 
 static const char *validation_name(enum signature_mode mode)
@@ -322,8 +293,38 @@ static int run_in_worker(struct run_arguments *arguments)
     record = map_put_text(region, record, "options", value_retain(arguments->options));
     record = map_put_text(region, record, "validation",
                           value_string_text(region, validation_name(inputs->validation)));
-    return run_worker_execute(arguments->toolbox, region, record, inputs->options.limits.timeout_ms,
-                              arguments->human);
+    struct run_worker *worker = run_worker_new(arguments->toolbox, &arguments->sandbox);
+    value step;
+    int status = EXIT_FAILURE;
+    if (worker && run_worker_execute(worker, region, record, inputs->memory,
+                                     inputs->options.limits.timeout_ms, &step))
+        status = exit_status(run_output_print(&arguments->output, step, source));
+    run_worker_free(worker);
+    return status;
+}
+
+// Prints a Step made here: with --value as its JSON is read, so that both kinds of runs print alike.
+static int print_local(struct run_arguments *arguments, const struct step *step)
+{
+    bool failed = step->failure.kind != FAILURE_NONE;
+    CLEANUP_BUFFER struct buffer text;
+    buffer_init(&text, SIZE_MAX / 2);
+    if (!arguments->output.value_only) {
+        if (failed && arguments->output.human) {
+            step_write_failure(step, &text);
+            fputs(buffer_text(&text), stderr);
+        }
+        return !run_output_print_step(step, NULL) ? EXIT_USAGE : failed ? EXIT_FAILURE : 0;
+    }
+    value read;
+    struct error error;
+    struct json_options options = {.max_depth = STEP_DEPTH, .borrow = true};
+    step_write_json(step, &text, NULL);
+    if (!json_read(step->region, buffer_span(&text), &options, &read, &error)) {
+        fprintf(stderr, "cadre run: the result cannot be shown: %s\n", error.message);
+        return EXIT_USAGE;
+    }
+    return exit_status(run_output_print(&arguments->output, read, step->source));
 }
 
 static int run_one(struct run_arguments *arguments)
@@ -340,82 +341,17 @@ static int run_one(struct run_arguments *arguments)
         check_program(inputs, &step);
     else
         program_compile_and_run(inputs, &arena, &step);
-    bool failed = step.failure.kind != FAILURE_NONE;
-    if (failed && arguments->human) {
-        struct buffer text;
-        buffer_init(&text, 1 << 20);
-        step_write_failure(&step, &text);
-        fputs(buffer_text(&text), stderr);
-        buffer_release(&text);
-    }
-    bool printed = print_step(&step, NULL);
+    int status = print_local(arguments, &step);
     step_release(&step);
     arena_release(&arena);
     arguments->region = NULL;  // was the step's
-    return !printed ? EXIT_USAGE : failed ? 1 : 0;
-}
-
-// One line of a batch. The line stays alive while the step is used, so strings may borrow from it.
-static bool run_line(struct span line)
-{
-    struct region *region = region_new(SIZE_MAX / 2);
-    struct json_options options = {.borrow = true};
-    struct error error = {0};
-    value record;
-    struct batch_run run;
-    if (json_read(region, line, &options, &record, &error)) {
-        batch_run(region, record, NULL, &run);
-    } else {
-        struct diagnostic diagnostic = {.kind = INVALID_RECORD};
-        snprintf(diagnostic.message, sizeof(diagnostic.message), "not JSON: %.400s", error.message);
-        run = (struct batch_run){0};
-        record = value_nil();
-        step_fail(&run.step, region, value_nil(), SPAN(""), &diagnostic);
-    }
-    value id = record.tag == VALUE_MAP ? map_get(record, "id") : value_nil();
-    bool ok = print_step(&run.step, &id);
-    batch_run_release(&run);
-    return ok;
-}
-
-static bool is_blank(struct span line)
-{
-    for (size_t i = 0; i < line.length; i++) {
-        if (!strchr(" \t\r\n", line.data[i]) || !line.data[i])
-            return false;
-    }
-    return true;
-}
-
-static int run_batch(const char *path)
-{
-    FILE *input = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
-    if (!input) {
-        fprintf(stderr, "cadre run: cannot read %s: %s\n", path, strerror(errno));
-        return EXIT_USAGE;
-    }
-    char *line = NULL;
-    size_t capacity = 0;
-    ssize_t length;
-    bool ok = true;
-    while (ok && (length = getline(&line, &capacity, input)) >= 0) {
-        struct span text = {line, (size_t)length};
-        if (!is_blank(text))
-            ok = run_line(text);
-    }
-    bool failed = ferror(input) || !ok;
-    if (ferror(input))
-        fprintf(stderr, "cadre run: cannot read %s: %s\n", path, strerror(errno));
-    free(line);  // foreign: getline
-    if (input != stdin)
-        fclose(input);
-    return failed ? EXIT_USAGE : 0;
+    return status;
 }
 
 int command_run(int argc, char **argv)
 {
     struct run_arguments arguments = {.region = region_new(SIZE_MAX / 2),
-                                      .human = isatty(STDERR_FILENO)};
+                                      .output.human = isatty(STDERR_FILENO)};
     tool_table_init(&arguments.tools);
     arguments.inputs = (struct program_inputs){
         .region = arguments.region, .tools = &arguments.tools, .validation = SIGNATURE_ENABLED};
@@ -426,7 +362,9 @@ int command_run(int argc, char **argv)
     if (parsed == PARSED_DONE)
         status = 0;
     else if (parsed == PARSED_RUN)
-        status = arguments.batch ? run_batch(arguments.batch) : run_one(&arguments);
+        status = arguments.batch ? run_batch(arguments.batch, arguments.tool_records,
+                                             arguments.toolbox, &arguments.sandbox)
+                                 : run_one(&arguments);
     region_free(arguments.region);
     buffer_release(&arguments.source);
     for (unsigned i = 0; i < arguments.file_count; i++)

@@ -1,16 +1,13 @@
 #include "cli/run_worker.h"
 
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buffer.h"
-#include "base/utf8.h"
-#include "cli/commands.h"
+#include "base/memory.h"
 #include "cli/session_loop.h"
-#include "program/run/step.h"
+#include "tools/program/program_step.h"
 #include "value/text/json.h"
 
 enum { ANSWER_DEPTH = 10000 };
@@ -19,27 +16,21 @@ struct run_worker {
     struct session_loop loop;
     struct program_pool *pool;
     const struct toolbox *toolbox;
+    // The present run:
     struct region *region;
     value record;
+    value memory;  // before it
     int64_t timeout_ms;
-    bool human;
-    int status;
+    value step;
+    bool done;
 };
 
-static void show_failure(const struct run_worker *run, value fail)
+static void finish(struct run_worker *run, const char *problem)
 {
-    value details = map_get(fail, "details");
-    struct failure_text failure = {
-        .message = map_get_string(fail, "message"),
-        .kind = map_get_string(details, "kind"),
-        .source = utf8_without_mark(map_get_string(run->record, "program")),
-        .line = (unsigned)map_get_integer(details, "line", 0),
-        .column = (unsigned)map_get_integer(details, "column", 0),
-    };
-    CLEANUP_BUFFER struct buffer text;
-    buffer_init(&text, BUFFER_DEFAULT_LIMIT);
-    failure_write_text(&failure, &text);
-    fputs(buffer_text(&text), stderr);
+    if (problem)
+        fprintf(stderr, "cadre run: %s\n", problem);
+    run->done = true;
+    event_base_loopbreak(run->loop.base);
 }
 
 static void on_answer(void *data, struct span answer, const char *failure)
@@ -48,26 +39,23 @@ static void on_answer(void *data, struct span answer, const char *failure)
     value message;
     struct error error;
     struct json_options options = {.max_depth = ANSWER_DEPTH};
-    run->status = EXIT_FAILURE;
-    if (failure) {
-        fprintf(stderr, "cadre run: %s\n", failure);
+    if (failure && strcmp(failure, "timeout") == 0) {
+        struct timed_out_step timed_out = {
+            .what = "evaluation exceeded",
+            .timeout_ms = run->timeout_ms,
+            .duration_ms = run->timeout_ms + PROGRAM_GRACE_MS,
+            .memory = value_is_nil(run->memory) ? map_new(run->region) : value_retain(run->memory)};
+        run->step = program_step_timed_out(run->region, &timed_out);
+        finish(run, NULL);
+    } else if (failure) {
+        finish(run, failure);
     } else if (json_read(run->region, answer, &options, &message, &error) &&
                value_is_map(map_get(message, "step"))) {
-        value step = map_get(message, "step");
-        value fail = map_get(step, "fail");
-        if (run->human && !value_is_nil(fail))
-            show_failure(run, fail);
-        CLEANUP_BUFFER struct buffer line;
-        buffer_init(&line, BUFFER_DEFAULT_LIMIT);
-        json_write(&line, step, 0, NULL);
-        buffer_append_byte(&line, '\n');
-        bool printed = fwrite(buffer_text(&line), 1, line.length, stdout) == line.length &&
-                       fflush(stdout) == 0;
-        run->status = !printed ? EXIT_USAGE : value_is_nil(fail) ? EXIT_SUCCESS : EXIT_FAILURE;
+        run->step = map_get(message, "step");
+        finish(run, NULL);
     } else {
-        fprintf(stderr, "cadre run: the worker's answer cannot be read\n");
+        finish(run, "the worker's answer cannot be read");
     }
-    event_base_loopbreak(run->loop.base);
 }
 
 static void on_tool(void *data, struct program_call *call, struct span name, struct span arguments)
@@ -77,11 +65,23 @@ static void on_tool(void *data, struct program_call *call, struct span name, str
                  arguments);
 }
 
+// The tools of the toolbox, and those of the record in their place.
+static value merge_tools(struct run_worker *run, value tools)
+{
+    value own = map_get(run->record, "tools"), name, tool;
+    if (!value_is_map(own))
+        return tools;
+    for (struct map_cursor cursor = map_iterate(own); map_next(&cursor, &name, &tool);)
+        tools = map_put(run->region, tools, value_retain(name), value_retain(tool));
+    return tools;
+}
+
 static void on_resolved(void *data, value tools)
 {
     struct run_worker *run = data;
     CLEANUP_BUFFER struct buffer text;
     buffer_init(&text, PROGRAM_MESSAGE_MAX);
+    tools = merge_tools(run, tools);
     run->record = map_put_text(run->region, run->record, "tools", tools);
     json_write(&text, run->record, 0, NULL);
     struct program_request request = {
@@ -91,34 +91,50 @@ static void on_resolved(void *data, value tools)
         .tool = on_tool,
         .data = run,
     };
-    if (text.failed || !program_submit(run->pool, &request)) {
-        fprintf(stderr, "cadre run: the inputs are larger than 64 MiB\n");
-        run->status = EXIT_USAGE;
-        event_base_loopbreak(run->loop.base);
-    }
+    if (text.failed || !program_submit(run->pool, &request))
+        finish(run, "the inputs are larger than 64 MiB");
 }
 
-int run_worker_execute(const struct toolbox *toolbox, struct region *region, value record,
-                       int64_t timeout_ms, bool human)
+bool run_worker_execute(struct run_worker *worker, struct region *region, value record,
+                        value memory, int64_t timeout_ms, value *ret_step)
 {
-    struct run_worker run = {.toolbox = toolbox,
-                             .region = region,
-                             .record = record,
-                             .timeout_ms = timeout_ms,
-                             .human = human,
-                             .status = -1};
+    worker->region = region;
+    worker->record = record;
+    worker->memory = memory;
+    worker->timeout_ms = timeout_ms;
+    worker->step = value_nil();
+    worker->done = false;
+    toolbox_resolve_all(worker->toolbox, worker->loop.sessions, region, value_nil(), on_resolved,
+                        worker);
+    while (!worker->done && event_base_dispatch(worker->loop.base) == 0)
+        continue;
+    *ret_step = worker->step;
+    return value_is_map(worker->step);
+}
+
+struct run_worker *run_worker_new(const struct toolbox *toolbox,
+                                  const struct session_sandbox *sandbox)
+{
+    struct run_worker *worker = memory_alloc_zero(sizeof(*worker));
+    worker->toolbox = toolbox;
     signal(SIGPIPE, SIG_IGN);
-    int failed = session_loop_init(&run.loop, &(struct session_config){0});
-    if (failed < 0) {
-        fprintf(stderr, "cadre run: cannot start: %s\n", strerror(-failed));
-        session_loop_release(&run.loop);
-        return EXIT_FAILURE;
+    int failed = session_loop_init(&worker->loop, &(struct session_config){.sandbox = *sandbox});
+    if (failed == 0) {
+        toolbox_allow_files(toolbox, worker->loop.sessions);
+        worker->pool = program_pool_new(worker->loop.base, "/proc/self/exe");
+        return worker;
     }
-    run.pool = program_pool_new(run.loop.base, "/proc/self/exe");
-    toolbox_resolve_all(toolbox, run.loop.sessions, region, value_nil(), on_resolved, &run);
-    if (run.status < 0)
-        event_base_dispatch(run.loop.base);
-    program_pool_free(run.pool);
-    session_loop_release(&run.loop);
-    return run.status < 0 ? EXIT_FAILURE : run.status;
+    fprintf(stderr, "cadre run: cannot start: %s\n", strerror(-failed));
+    session_loop_release(&worker->loop);
+    memory_free(worker);
+    return NULL;
+}
+
+void run_worker_free(struct run_worker *worker)
+{
+    if (!worker)
+        return;
+    program_pool_free(worker->pool);
+    session_loop_release(&worker->loop);
+    memory_free(worker);
 }

@@ -1,11 +1,18 @@
-// `cadre run` with tools that need a host (Lisp functions, commands): runs one program in a
-// sandboxed worker process, as `cadre serve` does, and serves its tool calls from the loop in this
-// process.
+// Runs of `cadre run` whose tools need a host: the program works in a sandboxed process, as in the
+// server, and its calls of commands and Lisp functions are answered here.
 #pragma once
 
+#include "session/session.h"
 #include "tools/program/toolbox.h"
 
-// `record` is a batch record without `tools`, in `region`. Prints the Step, and with `human` a
-// readable failure on standard error. Returns the exit status.
-int run_worker_execute(const struct toolbox *toolbox, struct region *region, value record,
-                       int64_t timeout_ms, bool human);
+struct run_worker;
+
+// NULL after a message. The toolbox must outlive it.
+struct run_worker *run_worker_new(const struct toolbox *toolbox,
+                                  const struct session_sandbox *sandbox);
+void run_worker_free(struct run_worker *worker);
+
+// Runs a batch record; its own tools win over those of the toolbox. `memory` is what it begins
+// with. False after a message: there is no Step. A run that exceeds its time has one like any other.
+bool run_worker_execute(struct run_worker *worker, struct region *region, value record,
+                        value memory, int64_t timeout_ms, value *ret_step);

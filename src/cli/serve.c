@@ -1,7 +1,6 @@
 // `cadre serve`: the MCP server on standard input/output, or on HTTP.
 #include <errno.h>
 #include <event2/event.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,60 +10,40 @@
 #include "base/memory.h"
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/sandbox_options.h"
 #include "cli/session_loop.h"
-#include "config.h"
-#include "mcp/mcp.h"
-#include "program_host/program_pool.h"
-#include "session/session.h"
-#include "tools/tools.h"
+#include "cli/table/option_reader.h"
+#include "cli/tenant.h"
+#include "cli/tokens.h"
 
 enum {
     NAMES_MAX = 16,
     SHUTDOWN_GRACE_MS = 500,
 };
 
-static const char help[] =
-    "usage: cadre serve [OPTION...]\n"
-    "\n"
-    "Serves MCP to the client on standard input/output, or to many clients on HTTP.\n"
-    "\n"
-    "  --http [HOST:]PORT     serve HTTP (endpoint /mcp); HOST is 127.0.0.1 by default\n"
-    "  --token-file FILE      bearer token (or CADRE_TOKEN); required unless HOST is loopback\n"
-    "  --allow-host NAME      also accept this Host (repeatable)\n"
-    "  --allow-origin ORIGIN  also accept this Origin (repeatable)\n"
-    "  --tools SET            full (default), core, or names separated by commas\n"
-    "  --context-db FILE      store of context items (default in the XDG state directory)\n"
-    "  --auto-context MODE    keep evaluations as context items: off, errors, history, all\n"
-    "  --program-tools FILE   tools that programs may call (JSON)\n"
-    "  --timeout SECONDS      time limit of one evaluation, 0 = none (default 30)\n"
-    "  --max-memory MB        stop an evaluation at this much live data (default 1024, at\n"
-    "                         most 45 % of the heap)\n"
-    "  --heap MB              Lisp heap of a session (default 2560)\n"
-    "  --snapshots N          snapshots kept per session (default 16)\n"
-    "  --log-level LEVEL      error, warning (default), info, debug; on standard error\n"
-    "  --help                 this text\n";
-
 struct serve_options {
-    const char *http;  // [HOST:]PORT, or NULL for standard input/output
-    const char *token_file;
+    const char *http;  // [HOST:]PORT or unix:PATH, or NULL for standard input/output
+    struct token_options tokens;
     const char *allow_hosts[NAMES_MAX + 1];
     const char *allow_origins[NAMES_MAX + 1];
     const char *selection;
+    bool structured_results;
     const char *context_db;
     const char *program_tools;
     const char *auto_context;
+    int64_t yield;
     struct session_config sessions;
+    struct sandbox_options sandbox;
     bool has_max_memory;
 };
 
 struct server {
     struct event_base *base;
-    struct mcp_server *mcp;
-    struct session_manager *sessions;
-    struct context_store *contexts;
     struct program_pool *programs;
     struct toolbox *toolbox;
-    struct tools tools;
+    struct tenant tenants[TOKENS_MAX + 1];  // the user first
+    size_t tenant_count;
+    struct tokens tokens;  // of the tenants, with --http
     struct mcp_stdio *stdio;
     struct mcp_http *http;
 };
@@ -82,108 +61,86 @@ static bool add_name(const char **names, const char *name)
     return false;
 }
 
-enum {
-    OPTION_HTTP = 256,
-    OPTION_TOKEN_FILE,
-    OPTION_ALLOW_HOST,
-    OPTION_ALLOW_ORIGIN,
-    OPTION_TOOLS,
-    OPTION_CONTEXT_DB,
-    OPTION_AUTO_CONTEXT,
-    OPTION_PROGRAM_TOOLS,
-    OPTION_TIMEOUT,
-    OPTION_MAX_MEMORY,
-    OPTION_HEAP,
-    OPTION_SNAPSHOTS,
-    OPTION_LOG_LEVEL,
-    OPTION_HELP,
-};
-
-static const struct option long_options[] = {
-    {"http", required_argument, NULL, OPTION_HTTP},
-    {"token-file", required_argument, NULL, OPTION_TOKEN_FILE},
-    {"allow-host", required_argument, NULL, OPTION_ALLOW_HOST},
-    {"allow-origin", required_argument, NULL, OPTION_ALLOW_ORIGIN},
-    {"tools", required_argument, NULL, OPTION_TOOLS},
-    {"context-db", required_argument, NULL, OPTION_CONTEXT_DB},
-    {"auto-context", required_argument, NULL, OPTION_AUTO_CONTEXT},
-    {"program-tools", required_argument, NULL, OPTION_PROGRAM_TOOLS},
-    {"timeout", required_argument, NULL, OPTION_TIMEOUT},
-    {"max-memory", required_argument, NULL, OPTION_MAX_MEMORY},
-    {"heap", required_argument, NULL, OPTION_HEAP},
-    {"snapshots", required_argument, NULL, OPTION_SNAPSHOTS},
-    {"log-level", required_argument, NULL, OPTION_LOG_LEVEL},
-    {"help", no_argument, NULL, OPTION_HELP},
-    {0},
-};
-
-static bool set_log_level(const char *name)
+static bool add_token(struct token_options *tokens, const char *argument)
 {
-    enum log_level level;
-    if (!log_parse_level(name, &level)) {
-        fprintf(stderr, "cadre serve: --log-level takes error, warning, info or debug; got '%s'\n",
-                name);
+    if (tokens->named_count == TOKENS_MAX) {
+        fprintf(stderr, "cadre serve: at most %d times --token\n", TOKENS_MAX);
         return false;
     }
-    log_set_level(level);
+    tokens->named[tokens->named_count++] = argument;
     return true;
 }
 
-static bool parse_option(struct serve_options *options, int option, const char *argument)
+static bool parse_option(struct serve_options *options, const struct option_reader *reader)
 {
-    int64_t number;
-    switch (option) {
+    const char *argument = reader->argument;
+    enum log_level level;
+    enum sandbox_option taken =
+        sandbox_option_take(&options->sandbox, &options->sessions.sandbox, reader);
+    if (taken != SANDBOX_OPTION_OTHER)
+        return taken == SANDBOX_OPTION_TAKEN;
+    switch (reader->row->id) {
     case OPTION_HTTP: options->http = argument; return true;
-    case OPTION_TOKEN_FILE: options->token_file = argument; return true;
+    case OPTION_TOKEN_FILE: options->tokens.file = argument; return true;
+    case OPTION_TOKEN: return add_token(&options->tokens, argument);
+    case OPTION_NO_TOKEN: options->tokens.none = true; return true;
     case OPTION_ALLOW_HOST: return add_name(options->allow_hosts, argument);
     case OPTION_ALLOW_ORIGIN: return add_name(options->allow_origins, argument);
     case OPTION_TOOLS: options->selection = argument; return true;
+    case OPTION_RESULTS:
+        options->structured_results = strcmp(argument, "structured") == 0;
+        return true;
     case OPTION_CONTEXT_DB: options->context_db = argument; return true;
     case OPTION_PROGRAM_TOOLS: options->program_tools = argument; return true;
     case OPTION_AUTO_CONTEXT: options->auto_context = argument; return true;
-    case OPTION_TIMEOUT:
-        return option_integer("--timeout", argument, 0, 86400, &options->sessions.limits.timeout);
+    case OPTION_YIELD: options->yield = reader->number; return true;
+    case OPTION_TIMEOUT: options->sessions.limits.timeout = reader->number; return true;
     case OPTION_MAX_MEMORY:
         options->has_max_memory = true;
-        return option_integer("--max-memory", argument, 64, 1 << 20,
-                              &options->sessions.limits.max_memory);
-    case OPTION_HEAP:
-        if (!option_integer("--heap", argument, 256, 1 << 20, &number))
-            return false;
-        options->sessions.heap_mb = (unsigned)number;
+        options->sessions.limits.max_memory = reader->number;
         return true;
-    case OPTION_SNAPSHOTS:
-        return option_integer("--snapshots", argument, 1, 256, &options->sessions.limits.snapshots);
-    case OPTION_LOG_LEVEL: return set_log_level(argument);
+    case OPTION_HEAP: options->sessions.heap_mb = (unsigned)reader->number; return true;
+    case OPTION_MAX_SESSIONS:
+        options->sessions.max_sessions = (unsigned)reader->number;
+        return true;
+    case OPTION_SBCL: options->sessions.sbcl = argument; return true;
+    case OPTION_SNAPSHOTS: options->sessions.limits.snapshots = reader->number; return true;
+    case OPTION_LOG_LEVEL:
+        if (log_parse_level(argument, &level))
+            log_set_level(level);
+        return true;
     default: return false;
     }
 }
 
-static bool has_http_options(const struct serve_options *options)
+// What is configured for HTTP may stay unused; what is given is meant.
+static bool has_http_options(const struct option_reader *reader)
 {
-    return options->token_file || options->allow_hosts[0] || options->allow_origins[0];
+    return reader->given[OPTION_TOKEN_FILE] || reader->given[OPTION_TOKEN] ||
+           reader->given[OPTION_NO_TOKEN] || reader->given[OPTION_ALLOW_HOST] ||
+           reader->given[OPTION_ALLOW_ORIGIN];
 }
 
 // 0 = continue, otherwise the exit status + 1.
 static int parse_options(int argc, char **argv, struct serve_options *options)
 {
-    *options = (struct serve_options){.selection = "full"};
+    *options = (struct serve_options){.selection = "default", .yield = 20};
     options->sessions.limits = session_limits_default();
-    optind = 1;
-    for (int option; (option = getopt_long(argc, argv, "", long_options, NULL)) != -1;) {
-        if (option == OPTION_HELP) {
-            fputs(help, stdout);
-            return 1;
-        }
-        if (option == '?' || !parse_option(options, option, optarg))
-            return EXIT_USAGE + 1;
-    }
-    if (optind < argc) {
-        fprintf(stderr, "cadre serve: unexpected argument '%s'\n", argv[optind]);
+    struct option_reader reader;
+    option_reader_init(&reader, COMMAND_SERVE, argc, argv);
+    int option;
+    while ((option = option_reader_next(&reader)) > 0)
+        if (!parse_option(options, &reader))
+            return option_reader_refuse(&reader) + 1;
+    if (option != OPTIONS_END)
+        return option_reader_status(option) + 1;
+    if (reader.word_count > 0) {
+        fprintf(stderr, "cadre serve: unexpected argument '%s'\n", reader.words[0]);
         return EXIT_USAGE + 1;
     }
-    if (!options->http && has_http_options(options)) {
-        fprintf(stderr, "cadre serve: --token-file, --allow-host and --allow-origin need --http\n");
+    if (!options->http && has_http_options(&reader)) {
+        fprintf(stderr, "cadre serve: --token-file, --token, --no-token, --allow-host and "
+                        "--allow-origin need --http\n");
         return EXIT_USAGE + 1;
     }
     if (options->sessions.heap_mb && !options->has_max_memory)
@@ -204,29 +161,57 @@ static void on_signal(evutil_socket_t number, short events, void *data)
     (void)number;
     (void)events;
     struct server *server = data;
-    mcp_server_shutdown(server->mcp, SHUTDOWN_GRACE_MS);
+    for (size_t i = 0; i < server->tenant_count; i++)
+        mcp_server_shutdown(server->tenants[i].mcp, SHUTDOWN_GRACE_MS);
+}
+
+static const char *socket_path(const struct serve_options *options)
+{
+    bool is_socket = options->http && strncmp(options->http, "unix:", 5) == 0;
+    return is_socket ? options->http + 5 : NULL;
+}
+
+// The one time that a token is shown is when it is made.
+static void announce(const struct server *server)
+{
+    const struct token *own = &server->tokens.list[0];
+    const char *url = mcp_http_url(server->http);
+    bool is_socket = strncmp(url, "unix:", 5) == 0;
+    if (!own->text && !is_socket)
+        fprintf(stderr, "cadre serve: without a token every user of this machine can run code as "
+                        "you (--no-token)\n");
+    if (own->is_new)
+        fprintf(stderr, "listening on %s?token=%s\n", url, own->text);
+    else if (own->path)
+        fprintf(stderr, "listening on %s (token in %s)\n", url, own->path);
+    else
+        fprintf(stderr, "listening on %s\n", url);
 }
 
 static int start_http(struct server *server, const struct serve_options *options)
 {
     char host[256];
+    struct mcp_http_client clients[TOKENS_MAX + 1];
     struct mcp_http_options http = {.allow_hosts = options->allow_hosts,
                                     .allow_origins = options->allow_origins,
-                                    .address = host};
+                                    .address = host,
+                                    .socket_path = socket_path(options),
+                                    .clients = clients,
+                                    .client_count = server->tenant_count};
     struct error error;
-    CLEANUP_FREE char *token = NULL;
-    if (!option_address("--http port", options->http, host, sizeof(host), &http.port))
+    if (!http.socket_path &&
+        !option_address("--http port", options->http, host, sizeof(host), &http.port))
         return EXIT_USAGE;
-    if (options->token_file && !mcp_token_read(options->token_file, &token, &error)) {
+    for (size_t i = 0; i < server->tenant_count; i++)
+        clients[i] = (struct mcp_http_client){.name = server->tenants[i].name,
+                                              .token = server->tokens.list[i].text,
+                                              .server = server->tenants[i].mcp};
+    if (!mcp_http_start(server->tenants[0].mcp, &http, on_transport_end, server, &server->http,
+                        &error)) {
         fprintf(stderr, "cadre serve: %s\n", error.message);
         return EXIT_USAGE;
     }
-    http.token = token ? token : getenv("CADRE_TOKEN");
-    if (!mcp_http_start(server->mcp, &http, on_transport_end, server, &server->http, &error)) {
-        fprintf(stderr, "cadre serve: %s\n", error.message);
-        return EXIT_USAGE;
-    }
-    fprintf(stderr, "listening on %s\n", mcp_http_url(server->http));
+    announce(server);
     return 0;
 }
 
@@ -234,7 +219,7 @@ static int start_transport(struct server *server, const struct serve_options *op
 {
     if (options->http)
         return start_http(server, options);
-    int failed = mcp_stdio_start(server->mcp, on_transport_end, server, &server->stdio);
+    int failed = mcp_stdio_start(server->tenants[0].mcp, on_transport_end, server, &server->stdio);
     if (failed < 0)
         fprintf(stderr, "cadre serve: cannot use standard input/output: %s\n", strerror(-failed));
     return failed < 0 ? EXIT_FAILURE : 0;
@@ -242,37 +227,42 @@ static int start_transport(struct server *server, const struct serve_options *op
 
 // --- the server ----------------------------------------------------------------------------------
 
-static int start_sessions(struct server *server, const struct serve_options *options)
+static int open_tenants(struct server *server, const struct serve_options *options)
 {
-    server->base = session_loop_new_base();
-    int failed = server->base
-                     ? session_manager_new(server->base, &options->sessions, &server->sessions)
-                     : -ENOMEM;
-    if (failed < 0) {
-        fprintf(stderr, "cadre serve: cannot start: %s\n", strerror(-failed));
-        return EXIT_FAILURE;
+    const struct tenant_setup setup = {
+        .base = server->base,
+        .programs = server->programs,
+        .toolbox = server->toolbox,
+        .sessions = &options->sessions,
+        .selection = options->selection,
+        .auto_context = options->auto_context,
+        .context_db = options->context_db,
+        .structured_results = options->structured_results,
+        .yield = options->yield,
+    };
+    int status = 0;
+    size_t count = options->http ? server->tokens.count : 1;
+    for (size_t i = 0; status == 0 && i < count; i++) {
+        const char *name = options->http ? server->tokens.list[i].name : "";
+        status = tenant_open(&server->tenants[i], &setup, name);
+        server->tenant_count++;
     }
-    struct error error;
-    if (session_limits_check(&options->sessions.limits, session_heap_mb(server->sessions), &error))
-        return 0;
-    fprintf(stderr, "cadre serve: %s\n", error.message);
-    return EXIT_USAGE;
+    return status;
 }
 
 static int build_server(struct server *server, const struct serve_options *options)
 {
-    struct mcp_server_info info = {
-        .name = "cadre",
-        .title = "Cadre",
-        .version = CADRE_VERSION,
-        .instructions = tools_instructions,
-        .subscribe = true,
-        .tasks = true,
-    };
     struct error error;
-    int status = start_sessions(server, options);
-    if (status)
-        return status;
+    if (options->http &&
+        !tokens_read(&options->tokens, socket_path(options), &server->tokens, &error)) {
+        fprintf(stderr, "cadre serve: %s\n", error.message);
+        return EXIT_USAGE;
+    }
+    server->base = session_loop_new_base();
+    if (!server->base) {
+        fprintf(stderr, "cadre serve: cannot start: %s\n", strerror(ENOMEM));
+        return EXIT_FAILURE;
+    }
     if (!options->program_tools) {
         server->toolbox = toolbox_new();
     } else if (!toolbox_load(options->program_tools, &server->toolbox, &error)) {
@@ -280,23 +270,7 @@ static int build_server(struct server *server, const struct serve_options *optio
         return EXIT_USAGE;
     }
     server->programs = program_pool_new(server->base, "/proc/self/exe");
-    server->mcp = mcp_server_new(server->base, &info);
-    server->contexts = context_store_new(options->context_db);
-    server->tools = (struct tools){
-        .base = server->base,
-        .server = server->mcp,
-        .sessions = server->sessions,
-        .contexts = server->contexts,
-        .programs = server->programs,
-        .toolbox = server->toolbox,
-        .selection = options->selection,
-        .auto_context = options->auto_context,
-    };
-    if (!tools_register(&server->tools, &error)) {
-        fprintf(stderr, "cadre serve: %s\n", error.message);
-        return EXIT_USAGE;
-    }
-    return 0;
+    return open_tenants(server, options);
 }
 
 static void release_server(struct server *server)
@@ -304,24 +278,13 @@ static void release_server(struct server *server)
     mcp_http_free(server->http);
     mcp_stdio_free(server->stdio);
     program_pool_free(server->programs);
-    session_manager_free(server->sessions);
-    tools_release(&server->tools);
-    mcp_server_free(server->mcp);
-    context_store_free(server->contexts);
+    for (size_t i = 0; i < server->tenant_count; i++)
+        tenant_release(&server->tenants[i]);
+    tokens_release(&server->tokens);
     toolbox_free(server->toolbox);
     if (server->base)
         event_base_free(server->base);
     libevent_global_shutdown();
-}
-
-static void run_loop(const struct server *server)
-{
-    int flags;
-    do {
-        bool poll =
-            session_should_busy_poll(server->sessions, mcp_server_active_calls(server->mcp));
-        flags = poll ? EVLOOP_NONBLOCK : EVLOOP_ONCE;
-    } while (event_base_loop(server->base, flags) == 0 && !event_base_got_break(server->base));
 }
 
 // Install handlers before printing the address: a parent may signal as soon as it reads it.
@@ -333,7 +296,7 @@ static int serve_until_end(struct server *server, const struct serve_options *op
     event_add(interrupt, NULL);
     int status = start_transport(server, options);
     if (status == 0)
-        run_loop(server);
+        event_base_dispatch(server->base);
     event_free(terminate);
     event_free(interrupt);
     return status;

@@ -1,13 +1,17 @@
 #include "cli/session_loop.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
+#include <unistd.h>
 
 struct pending_call {
     struct session_loop *loop;
+    const struct session_console *console;
     session_loop_reply_fn *handle;
     void *data;
     uint64_t ticket;
+    struct event *readable;  // while the code waits for input
 };
 
 struct event_base *session_loop_new_base(void)
@@ -51,17 +55,77 @@ static void on_interrupt(evutil_socket_t number, short events, void *data)
     session_interrupt(call->loop->sessions, call->ticket);
 }
 
-void session_loop_call(struct session_loop *loop, const struct session_request *request,
-                       session_loop_reply_fn *handle, void *data)
+// --- the console ---------------------------------------------------------------------------------
+
+static void on_output(void *data, enum session_stream stream, struct span text)
 {
-    struct pending_call call = {.loop = loop, .handle = handle, .data = data};
+    struct pending_call *call = data;
+    call->console->output(call->console->data, stream, text);
+}
+
+// False: there is no line yet.
+static bool give_line(struct pending_call *call)
+{
+    CLEANUP_BUFFER struct buffer line;
+    buffer_init(&line, SESSION_INPUT_MAX);
+    struct line_input *input = call->console->input;
+    if (line_input_take(input, &line)) {
+        if (line.data[line.length - 1] == '\n' && isatty(input->fd))
+            call->console->echoed(call->console->data);
+        session_give_input(call->loop->sessions, call->ticket, buffer_span(&line));
+    } else if (input->ended)
+        session_end_input(call->loop->sessions, call->ticket);
+    else
+        return false;
+    input->ended = false;
+    return true;
+}
+
+static void on_readable(evutil_socket_t fd, short events, void *data)
+{
+    (void)fd;
+    (void)events;
+    struct pending_call *call = data;
+    line_input_fill(call->console->input);
+    if (!give_line(call))
+        event_add(call->readable, NULL);
+}
+
+// What can be read now is read now: the loop refuses to wait for a file, which always can be.
+static void on_input(void *data, uint64_t ticket)
+{
+    struct pending_call *call = data;
+    call->ticket = ticket;
+    while (!give_line(call)) {
+        struct pollfd now = {.fd = call->console->input->fd, .events = POLLIN};
+        if (poll(&now, 1, 0) == 0) {
+            event_add(call->readable, NULL);
+            return;
+        }
+        line_input_fill(call->console->input);
+    }
+}
+
+// --- the call ------------------------------------------------------------------------------------
+
+void session_loop_call(struct session_loop *loop, const struct session_request *request,
+                       const struct session_console *console, session_loop_reply_fn *handle,
+                       void *data)
+{
+    struct pending_call call = {.loop = loop, .console = console, .handle = handle, .data = data};
     struct session_request submitted = *request;
     submitted.reply = on_reply;
     submitted.progress = NULL;
+    submitted.output = console ? on_output : NULL;
+    submitted.input = console ? on_input : NULL;
     submitted.data = &call;
+    if (console)
+        call.readable = event_new(loop->base, console->input->fd, EV_READ, on_readable, &call);
     struct event *interrupt = evsignal_new(loop->base, SIGINT, on_interrupt, &call);
     event_add(interrupt, NULL);
     call.ticket = session_submit(loop->sessions, &submitted);
     event_base_dispatch(loop->base);
     event_free(interrupt);
+    if (call.readable)
+        event_free(call.readable);
 }

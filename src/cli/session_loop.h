@@ -3,7 +3,12 @@
 // interrupts the evaluation.
 #pragma once
 
+#include "cli/line_input.h"
 #include "session/session.h"
+
+// Output is shown as it comes; this many characters of a value fit on a terminal well enough, and
+// there is no second look at it.
+enum { TERMINAL_MAX_OUTPUT = 100000 };
 
 // An event loop with timers precise enough for time limits; NULL when there is no memory.
 struct event_base *session_loop_new_base(void);
@@ -17,8 +22,17 @@ struct session_loop {
 int session_loop_init(struct session_loop *loop, const struct session_config *config);
 void session_loop_release(struct session_loop *loop);
 
-// Submits the request (its members reply, progress and data are ignored), waits, and calls `handle`
-// with the reply.
+// How a request that runs code meets its user.
+struct session_console {
+    session_output_fn *output;  // with `data`
+    void *data;
+    struct line_input *input;    // what the code reads
+    void (*echoed)(void *data);  // a line was typed on the terminal: the cursor is below it
+};
+
+// Submits the request (its callbacks and `data` are ignored), waits, and calls `handle` with the
+// reply. `console` may be NULL.
 typedef void session_loop_reply_fn(void *data, const struct session_reply *reply);
 void session_loop_call(struct session_loop *loop, const struct session_request *request,
-                       session_loop_reply_fn *handle, void *data);
+                       const struct session_console *console, session_loop_reply_fn *handle,
+                       void *data);

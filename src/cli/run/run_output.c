@@ -1,0 +1,78 @@
+#include "cli/run/run_output.h"
+
+#include <stdio.h>
+
+#include "base/buffer.h"
+#include "base/utf8.h"
+#include "program/run/step.h"
+#include "value/text/json.h"
+
+static void show_failure(value fail, struct span program)
+{
+    value details = map_get(fail, "details");
+    struct failure_text failure = {
+        .message = map_get_string(fail, "message"),
+        .kind = map_get_string(details, "kind"),
+        .source = utf8_without_mark(program),
+        .line = (unsigned)map_get_integer(details, "line", 0),
+        .column = (unsigned)map_get_integer(details, "column", 0),
+    };
+    CLEANUP_BUFFER struct buffer text;
+    buffer_init(&text, BUFFER_DEFAULT_LIMIT);
+    failure_write_text(&failure, &text);
+    fputs(buffer_text(&text), stderr);
+}
+
+static void show_prints(value step)
+{
+    for (size_t i = 0; i < map_get_count(step, "prints"); i++) {
+        struct span line = value_text(map_get_item(step, "prints", i));
+        fprintf(stderr, "%.*s\n", (int)line.length, line.data);
+    }
+}
+
+static void write_value(const struct run_output *output, value step, struct buffer *text)
+{
+    value result = map_get(step, "return");
+    if (output->json)
+        json_write(text, result, 0, NULL);
+    else if (value_is_string(result) && map_get_string(step, "printed").length > 0 &&
+             map_get_string(step, "printed").data[0] == '"')
+        buffer_append_span(text, value_text(result));
+    else
+        buffer_append_span(text, map_get_string(step, "printed"));
+}
+
+enum run_printed run_output_print(const struct run_output *output, value step, struct span program)
+{
+    value fail = map_get(step, "fail");
+    bool failed = !value_is_nil(fail);
+    CLEANUP_BUFFER struct buffer line;
+    buffer_init(&line, SIZE_MAX / 2);
+    if (output->value_only)
+        show_prints(step);
+    if (failed && (output->human || output->value_only))
+        show_failure(fail, program);
+    if (!output->value_only)
+        json_write(&line, step, 0, NULL);
+    else if (!failed)
+        write_value(output, step, &line);
+    if (!output->value_only || !failed)
+        buffer_append_byte(&line, '\n');
+    bool written = !line.failed &&
+                   fwrite(buffer_text(&line), 1, line.length, stdout) == line.length &&
+                   fflush(stdout) == 0;
+    return !written ? RUN_UNPRINTED : failed ? RUN_FAILED : RUN_SUCCEEDED;
+}
+
+bool run_output_print_step(const struct step *step, const value *id)
+{
+    struct buffer line;
+    buffer_init(&line, SIZE_MAX / 2);
+    step_write_json(step, &line, id);
+    buffer_append_byte(&line, '\n');
+    bool ok = !line.failed && fwrite(buffer_text(&line), 1, line.length, stdout) == line.length &&
+              fflush(stdout) == 0;
+    buffer_release(&line);
+    return ok;
+}

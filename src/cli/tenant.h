@@ -1,0 +1,35 @@
+// A tenant: a client of the server with all that belongs to it and to nobody else: tools, protocol
+// sessions, tasks, Lisp sessions, context items and named memories. The user is the tenant "", whose
+// files are where they always were; those of others are in clients/NAME of the state directory.
+#pragma once
+
+#include "mcp/mcp.h"
+#include "program_host/program_pool.h"
+#include "session/session.h"
+#include "tools/tools.h"
+
+// What all tenants of a server share or get a copy of; outlives them.
+struct tenant_setup {
+    struct event_base *base;
+    struct program_pool *programs;
+    const struct toolbox *toolbox;
+    const struct session_config *sessions;
+    const char *selection;
+    const char *auto_context;
+    const char *context_db;  // of the user; NULL: the usual place
+    bool structured_results;
+    int64_t yield;
+};
+
+struct tenant {
+    char *name;
+    struct mcp_server *mcp;
+    struct session_manager *sessions;
+    struct context_store *contexts;
+    struct tools tools;
+};
+
+// 0, or the exit status after a message on standard error. To be released either way.
+int tenant_open(struct tenant *tenant, const struct tenant_setup *setup, const char *name);
+// After the transports and the pool of programs were freed.
+void tenant_release(struct tenant *tenant);

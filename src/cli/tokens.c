@@ -1,0 +1,110 @@
+#include "cli/tokens.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/private.h"
+#include "mcp/mcp.h"
+#include "session/session.h"
+
+enum { TOKEN_BYTES = 32, TOKEN_BASE64 = sodium_base64_VARIANT_URLSAFE_NO_PADDING };
+
+// --- the user's own ------------------------------------------------------------------------------
+
+static bool write_token(const char *path, bool *ret_made, struct error *error)
+{
+    unsigned char random[TOKEN_BYTES];
+    char text[sodium_base64_ENCODED_LEN(TOKEN_BYTES, TOKEN_BASE64) + 1];
+    CHECK(sodium_init() >= 0);
+    randombytes_buf(random, sizeof(random));
+    sodium_bin2base64(text, sizeof(text), random, sizeof(random), TOKEN_BASE64);
+    size_t length = strlen(text);
+    text[length++] = '\n';
+    struct private_file file;
+    if (!private_make_parent(path, error) || !private_create(path, &file, error))
+        return false;
+    bool ok = write(file.descriptor, text, length) == (ssize_t)length;
+    sodium_memzero(text, sizeof(text));
+    if (ok)
+        return private_create_commit(&file, false, ret_made, error);
+    private_create_abandon(&file);
+    return error_set(error, ERROR_SYSTEM, "cannot write %s", path);
+}
+
+static bool keep_token(struct token *token, struct error *error)
+{
+    token->path = path_in_state("token");
+    if (!token->path)
+        return error_set(error, ERROR_INVALID,
+                         "no place for the token: set HOME or XDG_STATE_HOME, or use --token-file");
+    if (access(token->path, F_OK) < 0 && !write_token(token->path, &token->is_new, error))
+        return false;
+    return private_make_parent(token->path, error) &&
+           mcp_token_read(token->path, &token->text, error);
+}
+
+static bool read_own(struct token *token, const struct token_options *options, bool needs_none,
+                     struct error *error)
+{
+    const char *given = getenv("CADRE_TOKEN");
+    token->name = memory_copy_string("");
+    if (options->none)
+        return true;
+    if (options->file)
+        return mcp_token_read(options->file, &token->text, error);
+    if (given && *given) {
+        token->text = memory_copy_string(given);
+        return true;
+    }
+    return needs_none || keep_token(token, error);
+}
+
+// --- those of others -----------------------------------------------------------------------------
+
+static bool read_named(struct tokens *tokens, const char *argument, struct error *error)
+{
+    const char *sign = strchr(argument, '=');
+    size_t length = sign ? (size_t)(sign - argument) : 0;
+    if (!sign || !session_name_valid((struct span){argument, length}) || !sign[1])
+        return error_set(error, ERROR_INVALID,
+                         "--token takes NAME=FILE, NAME as of a session: a-z, 0-9, '.', '_', '-'; "
+                         "got '%s'",
+                         argument);
+    for (size_t i = 0; i < tokens->count; i++)
+        if (strlen(tokens->list[i].name) == length &&
+            memcmp(tokens->list[i].name, argument, length) == 0)
+            return error_set(error, ERROR_INVALID, "--token: there are two of the name %s",
+                             tokens->list[i].name);
+    struct token *token = &tokens->list[tokens->count++];
+    token->name = memory_copy_text(argument, length);
+    token->path = memory_copy_string(sign + 1);
+    return mcp_token_read(token->path, &token->text, error);
+}
+
+bool tokens_read(const struct token_options *options, bool needs_none, struct tokens *ret_tokens,
+                 struct error *error)
+{
+    *ret_tokens = (struct tokens){.count = 1};
+    bool ok = read_own(&ret_tokens->list[0], options, needs_none, error);
+    unsetenv("CADRE_TOKEN");  // nothing that this process starts needs it
+    for (size_t i = 0; ok && i < options->named_count; i++)
+        ok = read_named(ret_tokens, options->named[i], error);
+    return ok;
+}
+
+void tokens_release(struct tokens *tokens)
+{
+    for (size_t i = 0; i < tokens->count; i++) {
+        struct token *token = &tokens->list[i];
+        if (token->text)
+            sodium_memzero(token->text, strlen(token->text));
+        memory_free(token->name);
+        memory_free(token->text);
+        memory_free(token->path);
+    }
+}

@@ -1,0 +1,35 @@
+// The tokens of `cadre serve --http`: one of the user, made at the first start and kept in the state
+// directory, and those of other clients (`--token NAME=FILE`).
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/error.h"
+
+enum { TOKENS_MAX = 16 };
+
+struct token {
+    char *name;  // "" = the user's
+    char *text;  // NULL: none is asked for
+    char *path;  // where it is kept; NULL: given otherwise
+    bool is_new;
+};
+
+struct token_options {
+    const char *file;               // --token-file
+    const char *named[TOKENS_MAX];  // --token NAME=FILE
+    size_t named_count;
+    bool none;  // --no-token: the user's own is not asked for
+};
+
+struct tokens {
+    struct token list[TOKENS_MAX + 1];  // the user's first
+    size_t count;
+};
+
+// Reads the tokens, and makes the user's where there is none. `needs_none`: the user is known
+// otherwise, by a Unix socket; then one is used only when it is given. False with a message; to be
+// released either way.
+bool tokens_read(const struct token_options *options, bool needs_none, struct tokens *ret_tokens,
+                 struct error *error);
+void tokens_release(struct tokens *tokens);

@@ -10,8 +10,8 @@ DEBUG_BUILD    := build/debug
 COVERAGE_BUILD := build/coverage
 FUZZ_BUILD     := build/fuzz
 
-.PHONY: all setup release debug coverage-build run check test conformance bench coverage fuzz soak test-debian lint \
-	format install clean help
+.PHONY: all setup release debug coverage-build run check test conformance bench coverage fuzz soak test-clients \
+	test-debian test-fidelity lint format install uninstall dist deb npm mcpb clean help
 
 .NOTPARALLEL:
 
@@ -22,14 +22,12 @@ setup:
 
 release:
 	@scripts/setup build
-	@test -f $(RELEASE_BUILD)/build.ninja || meson setup $(RELEASE_BUILD) --buildtype=release -Dtests=false
-	@ninja --quiet -C $(RELEASE_BUILD)
+	@scripts/build $(RELEASE_BUILD) --buildtype=release -Dtests=false
 
 debug:
 	@scripts/setup build test
-	@test -f $(DEBUG_BUILD)/build.ninja || meson setup $(DEBUG_BUILD) --buildtype=debug --optimization=1 \
+	@scripts/build $(DEBUG_BUILD) --buildtype=debug --optimization=1 \
 		-Db_sanitize=address,undefined
-	@ninja --quiet -C $(DEBUG_BUILD)
 
 run: release
 	@scripts/run-server $(RELEASE_BUILD) $(PORT)
@@ -53,22 +51,27 @@ bench: release
 
 fuzz:
 	@scripts/setup build lint
-	@test -f $(FUZZ_BUILD)/build.ninja || CC=clang meson setup $(FUZZ_BUILD) --buildtype=debug --optimization=1 \
+	@CC=clang scripts/build $(FUZZ_BUILD) --buildtype=debug --optimization=1 \
 		-Db_sanitize=address,undefined -Db_lundef=false -Dfuzz=true -Dtests=false
-	@ninja --quiet -C $(FUZZ_BUILD)
 	@scripts/run-fuzz $(FUZZ_BUILD) $(SECONDS) $(TARGET)
+
+# Debian's Lisp libraries in plain sbcl and in a session, compared; minutes, and packages from the net.
+test-fidelity: release
+	@scripts/test-fidelity $(RELEASE_BUILD) $(LIBRARIES)
 
 soak:
 	@scripts/setup build test
 	@scripts/run-tests --build --long soak
+
+test-clients: release
+	@scripts/test-clients $(RELEASE_BUILD)/src/cli/cadre
 
 test-debian:
 	@scripts/test-debian $(RELEASE) $(USERS)
 
 coverage-build:
 	@scripts/setup build test coverage
-	@test -f $(COVERAGE_BUILD)/build.ninja || meson setup $(COVERAGE_BUILD) --buildtype=debug -Db_coverage=true
-	@ninja --quiet -C $(COVERAGE_BUILD)
+	@scripts/build $(COVERAGE_BUILD) --buildtype=debug -Db_coverage=true
 
 coverage:
 	@scripts/setup build test coverage
@@ -84,13 +87,15 @@ format:
 	@scripts/node_modules/.bin/biome format --write
 
 install:
-	@d='$(DESTDIR)$(PREFIX)'; while ! test -e "$$d"; do d=$$(dirname "$$d"); done; test -w "$$d" || { \
-		echo "make install: no write permission for $$d; run as root or set PREFIX=\$$HOME/.local" >&2; exit 1; }
-	@scripts/setup build
-	@test -f $(RELEASE_BUILD)/build.ninja || meson setup $(RELEASE_BUILD) --buildtype=release -Dtests=false
-	@meson configure $(RELEASE_BUILD) --prefix='$(PREFIX)'
-	@meson install -C $(RELEASE_BUILD)
-	@test -n '$(DESTDIR)' -o "$$(id -u)" != 0 -o ! -x /sbin/ldconfig || /sbin/ldconfig
+	@scripts/install $(RELEASE_BUILD) '$(PREFIX)' '$(DESTDIR)'
+
+uninstall:
+	@scripts/uninstall '$(PREFIX)' '$(DESTDIR)'
+
+# Packages, in build/packages/: an archive for any Linux with a glibc as new as this one's, Debian packages, npm
+# packages, a bundle for desktop clients.
+dist deb npm mcpb:
+	@scripts/package $@
 
 clean:
 	rm -rf build
@@ -105,8 +110,15 @@ help:
 	@echo 'make fuzz             fuzz all targets, or TARGET=json, for SECONDS=60 each'
 	@echo 'make soak             the long random test of sessions'
 	@echo 'make coverage         lines and branches that the tests reach; SUITES= as above'
+	@echo 'make test-clients     real MCP clients from npm, configured by cadre setup, connect'
 	@echo 'make test-debian      RELEASE=bookworm, trixie or sid: all of it in a minimal system (root)'
 	@echo 'make lint             format, clang-tidy, cppcheck, shellcheck, Biome, rules of the tree'
 	@echo 'make format           reformat all C and JavaScript files'
 	@echo 'make install          PREFIX=/usr/local, DESTDIR='
+	@echo 'make test-fidelity    Debian libraries in plain sbcl and in a session, compared (LIBRARIES=...)'
+	@echo 'make uninstall        PREFIX=/usr/local, DESTDIR='
+	@echo 'make dist             cadre-VERSION-linux-x86_64.tar.xz and its sha256, in build/packages/'
+	@echo 'make deb              Debian packages: cadre, libcadre0, libcadre-dev'
+	@echo 'make npm              npm packages: cadre-mcp and the one of this platform'
+	@echo 'make mcpb             a bundle for desktop clients'
 	@echo 'make clean            remove build/'

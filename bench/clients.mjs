@@ -116,7 +116,7 @@ export function httpCallHeaders(name) {
 // `cadre serve --http 127.0.0.1:0`, or any HTTP server that says where it listens as cadre does.
 export class HttpServer {
   start(cadre) {
-    return this.startCommand(cadre, ['serve', '--http', '127.0.0.1:0']);
+    return this.startCommand(cadre, ['serve', '--http', '127.0.0.1:0', '--no-token']);
   }
 
   async startCommand(command, args) {

@@ -47,7 +47,7 @@ const BUILD = {
 };
 
 // These measure time or volume, where sanitizers would only slow them down.
-const RELEASE_SUITES = new Set(['conformance', 'soak']);
+const RELEASE_SUITES = new Set(['distribution', 'conformance', 'soak']);
 // Tests of these suites use little but one core each, so they share the machine.
 const PARALLEL_SUITES = new Set(['tree', 'unit', 'lang', 'fuzz', 'lisp']);
 const FIRST_SUITES = ['tree', 'unit', 'lang', 'fuzz', 'lisp'];

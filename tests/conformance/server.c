@@ -48,10 +48,12 @@ static int start_http(struct program *program, const char *place, const char *to
         fprintf(stderr, "conformance-server: %s\n", error.message);
         return USAGE;
     }
+    struct mcp_http_client client = {.name = "", .token = token};
     struct mcp_http_options options = {
         .address = address,
         .port = (uint16_t)atoi(colon ? colon + 1 : place),
-        .token = token,
+        .clients = &client,
+        .client_count = 1,
         .max_connections = max_connections,
     };
     if (!mcp_http_start(program->server, &options, on_end, program, &program->http, &error)) {

@@ -42,7 +42,7 @@ describe('sockets', () => {
       { type: 'SIMPLE-ERROR' },
     );
     await expect(`(port-of (setf *listener* (listener ${port})))`, `=> ${port}`);
-    expectResult(await server.call('inspect-frame', { frame: 0, error: 1 }), {
+    expectResult(await server.call('inspect', { frame: 0, error: 1 }), {
       has: 'Frame 0: (ERROR "no")',
     });
   });

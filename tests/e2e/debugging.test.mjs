@@ -36,8 +36,6 @@ describe('the last error', () => {
             'Backtrace \\(top 2 frames\\):',
             '  0: \\(/ 1 0\\)',
             '  1: \\(EVAL \\(/ 1 0\\)\\)',
-            '',
-            'For full backtrace, use get-backtrace tool\\.',
           ].join('\n') +
           '$',
       ),
@@ -195,7 +193,7 @@ describe('the last error', () => {
       Array.from({ length: 20 }, (_, i) => i < 4),
     );
     const old = structured.errors[10].id;
-    expectResult(await server.call('inspect-frame', { error: old }), {
+    expectResult(await server.call('inspect', { error: old }), {
       code: 'not-frozen',
       has: `Error ${old} is not frozen any more (the last 4 are kept).`,
     });
@@ -217,8 +215,8 @@ describe('post-mortem', () => {
       ['(UNDEFINED-HELPER 42)', '(RISKY 21)', '(TOP 20)', '(EVAL (TOP 20))'],
     );
   });
-  test('inspect-frame', async () => {
-    const result = await server.call('inspect-frame', { frame: 1 });
+  test('inspect', async () => {
+    const result = await server.call('inspect', { frame: 1 });
     expectResult(
       result,
       'Frame 1: (RISKY 21)\nSource: (UNDEFINED-HELPER Y)\nLocals:\n  X = 21\n  Y = 42',
@@ -232,7 +230,7 @@ describe('post-mortem', () => {
     await server.evaluate('(defun quoting (z) `(list ,z ,(/ z 0))) (quoting 1)', {
       session: 'quoting',
     });
-    expectResult(await server.call('inspect-frame', { frame: 1, session: 'quoting' }), {
+    expectResult(await server.call('inspect', { frame: 1, session: 'quoting' }), {
       match: /\nSource: (`\(LIST ,Z )?,?\(\/ Z 0\)\)?\n/,
     });
     const { structured } = await server.evaluate(
@@ -244,7 +242,7 @@ describe('post-mortem', () => {
   });
   test('a frame that does not exist', async () => {
     const { structured } = await server.call('describe-last-error');
-    expectResult(await server.call('inspect-frame', { frame: 40 }), {
+    expectResult(await server.call('inspect', { frame: 40 }), {
       code: 'no-such-frame',
       has: `Frame 40 does not exist; error ${structured.error.id} has 4 frames (0 to 3).`,
     });
@@ -290,12 +288,12 @@ describe('post-mortem', () => {
       type: 'EVALUATION-TIMEOUT',
       seconds: [1, 2],
     });
-    expectResult(await server.call('inspect-frame', { frame: 1 }), { has: 'X = 21' });
+    expectResult(await server.call('inspect', { frame: 1 }), { has: 'X = 21' });
     expectResult(await server.call('describe-last-error'), { has: 'Error: UNDEFINED-FUNCTION' });
   });
 
   test('ten tries from one error give ten right answers and leave it intact', async () => {
-    const before = (await server.call('inspect-frame', { frame: 1 })).text;
+    const before = (await server.call('inspect', { frame: 1 })).text;
     for (let i = 1; i <= 10; i++) {
       const result = await tryRestart({
         restart: 'USE-VALUE',
@@ -309,7 +307,7 @@ describe('post-mortem', () => {
       });
       assert.equal(result.structured.adopted, false);
     }
-    assert.equal((await server.call('inspect-frame', { frame: 1 })).text, before);
+    assert.equal((await server.call('inspect', { frame: 1 })).text, before);
   });
   test('by number, in any case', async () => {
     expectResult(await tryRestart({ restart: 3, values: ['7'] }), { has: '=> (:ANSWER 1049)' });
@@ -415,7 +413,7 @@ describe('post-mortem', () => {
   test('no error', async () => {
     await server.value('1');
     for (const [tool, parameters] of [
-      ['inspect-frame', {}],
+      ['inspect', {}],
       ['eval-in-frame', { code: '1' }],
       ['invoke-restart', { restart: 'ABORT' }],
     ]) {
@@ -429,7 +427,7 @@ describe('post-mortem', () => {
 
 describe('inspection by path', () => {
   const server = useServer();
-  const inspect = (...steps) => server.call('inspect-frame', { frame: 1, path: steps });
+  const inspect = (...steps) => server.call('inspect', { frame: 1, path: steps });
   test('set-up', async () => {
     await server.value(`(defclass order () ((items :initarg :items :reader items) (name :initarg :name)))
       (defstruct box content)
@@ -463,14 +461,14 @@ describe('inspection by path', () => {
     await server.evaluate(
       '(defun big (l) (error "n ~a" (length l))) (big (loop for i below 80 collect i))',
     );
-    const { structured } = await server.call('inspect-frame', { frame: 1, path: ['L'] });
+    const { structured } = await server.call('inspect', { frame: 1, path: ['L'] });
     assert.equal(structured.object.parts.length, 50);
   });
   test('a printer that fails or loops costs nothing but its answer', async () => {
     await server.evaluate(`(defclass bad () ()) (defmethod print-object ((o bad) s) (error "no"))
       (defclass worse () ()) (defmethod print-object ((o worse) s) (loop))
       (defun hold (a) (error "x ~a" (type-of a))) (hold (make-instance 'bad))`);
-    expectResult(await server.call('inspect-frame', { frame: 1 }), {
+    expectResult(await server.call('inspect', { frame: 1 }), {
       has: 'A = #<unprintable BAD: SIMPLE-ERROR',
     });
     await server.evaluate(`(hold 5)`);
@@ -478,7 +476,7 @@ describe('inspection by path', () => {
       await server.call('eval-in-frame', { frame: 1, code: `(make-instance 'worse)`, timeout: 1 }),
       { type: 'EVALUATION-TIMEOUT' },
     );
-    expectResult(await server.call('inspect-frame', { frame: 1 }), { has: 'A = 5' });
+    expectResult(await server.call('inspect', { frame: 1 }), { has: 'A = 5' });
   });
 });
 

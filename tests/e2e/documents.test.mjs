@@ -35,7 +35,7 @@ function newShell() {
   symlinkSync(CADRE, path.join(bin, 'cadre'));
   const env = {
     ...process.env,
-    HOME: work,
+    HOME: directory,
     PATH: `${bin}:${process.env.PATH}`,
     CADRE_CONTEXT_DB: path.join(directory, 'context.db'),
   };
@@ -66,17 +66,6 @@ for (const document of [README, ...documents]) {
     }
   });
 }
-
-describe('README.md: what to try first works', () => {
-  const shell = newShell();
-  const [, commands] = readFileSync(README, 'utf8').match(/^## Command line\n\n```sh\n([^`]*)```/m);
-  for (const command of commands.trim().split('\n')) {
-    test(titleOf(command), () => {
-      const { status, stdout } = shell(command);
-      assert.equal(status, 0, stdout);
-    });
-  }
-});
 
 describe('reference/language.md', () => {
   const text = readFileSync(path.join(DOCS, 'reference/language.md'), 'utf8');

@@ -7,7 +7,7 @@ import { expectResult, temporaryDirectory, useServer } from './support.mjs';
 
 describe('variables', () => {
   const server = useServer();
-  const inspect = (frame, more) => server.call('inspect-frame', { frame, ...more });
+  const inspect = (frame, more) => server.call('inspect', { frame, ...more });
   const inFrame = (frame, code) => server.call('eval-in-frame', { frame, code });
 
   test('of one name: the innermost is meant, the others are shown as shadowed', async () => {
@@ -97,7 +97,7 @@ describe('tries', () => {
         ok: false,
         has: ['is frozen; restarts:', '[Discarded]'],
       });
-    expectResult(await server.call('inspect-frame', { error: structured.error.id }), {
+    expectResult(await server.call('inspect', { error: structured.error.id }), {
       has: ['Frame 0: (ERROR "orig")'],
     });
   });
@@ -291,7 +291,7 @@ describe('a session with much data', () => {
       await server.evaluate('(defparameter *big* (make-array 12000000 :initial-element 0)) 1');
     for (let i = 1; i <= 2; i++) {
       await server.evaluate('(defun fail-with (x) (error "oops ~a" x)) (fail-with 3)');
-      expectResult(await server.call('inspect-frame', { frame: 1 }), { has: ['X = 3'] });
+      expectResult(await server.call('inspect', { frame: 1 }), { has: ['X = 3'] });
     }
   });
 });

@@ -40,7 +40,10 @@ let home, http;
 before(async () => {
   home = mkdtempSync(path.join(tmpdir(), 'cadre-home-'));
   process.env.HOME = home; // what the server would keep goes there
-  http = await HttpServer.start([], [CADRE, 'serve', '--http', '0']);
+  http = await HttpServer.start(
+    [],
+    [CADRE, 'serve', '--results', 'structured', '--tools', 'full', '--http', '0'],
+  );
 });
 after(async () => {
   await http.stop(10000);
@@ -57,8 +60,13 @@ async function withClient({ sdk, mode }, transport, run) {
   const [Stdio, Http] = sdk === 1 ? [Stdio1, Http1] : [Stdio2, Http2];
   await client.connect(
     transport === 'stdio'
-      ? new Stdio({ command: CADRE, args: ['serve'], stderr: 'inherit', env: { HOME: home } })
-      : new Http(new URL(http.url)),
+      ? new Stdio({
+          command: CADRE,
+          args: ['serve', '--results', 'structured', '--tools', 'full'],
+          stderr: 'inherit',
+          env: { HOME: home },
+        })
+      : new Http(new URL(http.url), { requestInit: { headers: http.authorization } }),
   );
   const session = `s${Math.random().toString(36).slice(2, 8)}`;
   const lisp = (code, options, more) => {
@@ -134,7 +142,7 @@ describe('the command line', () => {
 test('a declined reset stays declined', async () => {
   const client = new Client1({ name: 'test', version: '1' }, { capabilities: { elicitation: {} } });
   client.setRequestHandler(ElicitRequestSchema, async () => ({ action: 'decline' }));
-  await client.connect(new Http1(new URL(http.url)));
+  await client.connect(new Http1(new URL(`${http.url}?token=${http.token}`)));
   const run = (name, args) =>
     client.callTool({ name, arguments: { session: 'declined', ...args } });
   for (let i = 0; i < 10; i++) await run('evaluate-lisp', { code: `(defvar *v${i}* ${i})` });
@@ -226,7 +234,7 @@ test('protocol sessions come and go, evaluation sessions stay; both protocols se
   const text = async (response) => (await response.json()).result.content[0].text;
   const first = await http.openSession('2025-11-25');
   await http.post(call(request2024, 1, 'evaluate-lisp', args('(defvar *x* 5)')), first);
-  await fetch(http.url, { method: 'DELETE', headers: first });
+  await http.get('/mcp', { method: 'DELETE', headers: first });
   assert.equal(
     (await http.post(call(request2024, 2, 'evaluate-lisp', args('*x*')), first)).status,
     404,
@@ -245,7 +253,7 @@ test('protocol sessions come and go, evaluation sessions stay; both protocols se
 test('a session that gets the descriptor of a refused connection works', async () => {
   const own = await HttpServer.start(
     [],
-    [CADRE, 'serve', '--http', '0', '--context-db', ':memory:'],
+    [CADRE, 'serve', '--results', 'structured', '--http', '0', '--context-db', ':memory:'],
   );
   try {
     const evaluate = async (session) =>

@@ -235,6 +235,40 @@ describe('form of the request', () => {
       );
     assert.equal(await server.rawStatus(request(server, lines2026('localhost\0evil'), body)), 400);
   });
+  test('chunks, folds and encodings by the grammar, whatever the libraries do', async () => {
+    const body = JSON.stringify(discover);
+    const hex = body.length.toString(16);
+    const chunked = lines2026('localhost', ['Transfer-Encoding: chunked']);
+    for (const [text, expected] of [
+      [`${hex}\r\n${body}\r\n0\r\n\r\n`, 200],
+      [`${hex};name="x;y"\r\n${body}\r\n0\r\nTrailer: z\r\n\r\n`, 200],
+      [`0x${hex}\r\n${body}\r\n0\r\n\r\n`, 400],
+      [`+${hex}\r\n${body}\r\n0\r\n\r\n`, 400],
+      [`${hex} \r\n${body}\r\n0\r\n\r\n`, 400],
+      [`${hex}\n${body}\n0\n\n`, 400],
+      [`${hex}\r\n${body}0\r\n\r\n`, 400],
+    ])
+      assert.equal(
+        await server.rawStatus([...chunked, '', text].join('\r\n')),
+        expected,
+        JSON.stringify(text),
+      );
+    for (const [more, expected] of [
+      [['X-A: b', ' folded'], 400],
+      [['X-A: b', '\tfolded'], 400],
+      [['X-A: b\rX-B: c'], 400],
+      [['X-A: b\nX-B: c'], 400],
+      [['Content-Encoding: gzip'], 415],
+      [['Content-Encoding: identity'], 200],
+    ])
+      assert.equal(
+        await server.rawStatus(request(server, lines2026('localhost', more), body)),
+        expected,
+        JSON.stringify(more),
+      );
+    const bare = request(server, lines2026('localhost'), body).replaceAll('\r\n', '\n');
+    assert.equal(await server.rawStatus(bare), 400);
+  });
   test('smuggling is refused', async () => {
     const body = JSON.stringify(discover);
     const lines = lines2026('localhost');
@@ -792,26 +826,67 @@ describe('tokens and limits', () => {
       assert.equal(result.status, 2);
       assert.match(result.stderr, expected);
     });
-  test('connections over the limit get 503, and there is room again afterwards', async () => {
+  const connect = (port, text = '') =>
+    new Promise((resolve) => {
+      const socket = net.connect(port, '127.0.0.1', () => {
+        if (text) socket.write(text);
+        resolve(socket);
+      });
+      socket.on('error', () => {});
+      socket.resume();
+    });
+  const whole = (host) => request(server, lines2026(host), JSON.stringify(discover));
+  test('connections that work keep their place: one more gets 503, then there is room again', async () => {
     const small = await HttpServer.start(['--max-connections', '4']);
     try {
-      const sockets = await Promise.all(
-        Array.from(
-          { length: 4 },
-          () =>
-            new Promise((resolve) => {
-              const socket = net.connect(small.port, '127.0.0.1', () => resolve(socket));
-            }),
-        ),
+      const aborts = await Promise.all(
+        Array.from({ length: 4 }, async () => {
+          const abort = new AbortController();
+          const notifications = { toolsListChanged: true };
+          const listening = await small.post2026(
+            request2026('s', 'subscriptions/listen', { notifications }),
+            {},
+            { signal: abort.signal },
+          );
+          await events(listening).next();
+          return abort;
+        }),
       );
+      assert.equal(await small.rawStatus(whole('localhost')), 503);
+      aborts.forEach((a) => a.abort());
       await sleep(100);
-      const body = JSON.stringify(discover);
-      assert.equal(await small.rawStatus(request(small, lines2026('localhost'), body)), 503);
-      sockets.forEach((s) => s.destroy());
-      await sleep(100);
-      assert.equal(await small.rawStatus(request(small, lines2026('localhost'), body)), 200);
+      assert.equal(await small.rawStatus(whole('localhost')), 200);
     } finally {
       await small.stop();
+    }
+  });
+  test('connections that send nothing, or too slowly, keep nobody out', async () => {
+    const small = await HttpServer.start(['--max-connections', '8']);
+    const sockets = [];
+    try {
+      for (const text of ['', 'P', 'POST /mcp HTTP/1.1\r\nHost: localhost\r\n', '\r\n'])
+        for (let i = 0; i < 16; i++) sockets.push(await connect(small.port, text));
+      for (let i = 0; i < 20; i++) {
+        assert.equal(await small.rawStatus(whole('localhost')), 200);
+        sockets.push(await connect(small.port, 'POST /mcp HT'));
+      }
+    } finally {
+      sockets.forEach((s) => s.destroy());
+      await small.stop();
+    }
+  });
+  test('512 slow connections keep nobody out', async () => {
+    const full = await HttpServer.start();
+    const sockets = [];
+    try {
+      const kept = await full.openSession();
+      for (let i = 0; i < 520; i++)
+        sockets.push(await connect(full.port, 'POST /mcp HTTP/1.1\r\n'));
+      assert.equal(await full.rawStatus(whole('localhost')), 200);
+      assert.equal((await full.post(ping(1), kept)).status, 200);
+    } finally {
+      sockets.forEach((s) => s.destroy());
+      await full.stop();
     }
   });
   for (const [descriptors, options, complaint] of [

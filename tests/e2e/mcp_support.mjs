@@ -1,6 +1,7 @@
 // Drives an MCP server at the level of bytes: lines on stdio, raw sockets and fetch on HTTP.
 // The server is the one of the conformance fixtures, which holds the same library as `cadre serve`.
 import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -129,10 +130,12 @@ export class StdioServer {
 // --- HTTP -------------------------------------------------------------------------------------------
 
 export class HttpServer {
-  static async start(options = [], command = [FIXTURES, '--http', '0']) {
+  // The token is the one that the server made; `env` may say where it is kept.
+  static async start(options = [], command = [FIXTURES, '--http', '0'], env = {}) {
     const server = new HttpServer();
     server.child = spawn(command[0], [...command.slice(1), ...options], {
       stdio: ['ignore', 'ignore', 'pipe'],
+      env: { ...process.env, ...env },
     });
     server.stderr = '';
     server.exit = new Promise((resolve) =>
@@ -143,10 +146,13 @@ export class HttpServer {
       new Promise((resolve, reject) => {
         server.child.stderr.on('data', (d) => {
           server.stderr += d;
-          const found = server.stderr.match(/listening on (http:\/\/\S+:(\d+)\/mcp)/);
+          const found = server.stderr.match(
+            /listening on (http:\/\/\S+:(\d+)\/mcp)(?:\?token=(\S+))?(?: \(token in (.*)\))?\n/,
+          );
           if (found) {
             server.url = found[1];
             server.port = +found[2];
+            server.token = found[3] ?? (found[4] && readFileSync(found[4], 'utf8').trim());
             resolve();
           }
         });
@@ -166,6 +172,15 @@ export class HttpServer {
     if (result.code !== 0) throw new Error(`exit ${JSON.stringify(result)}: ${this.stderr}`);
   }
 
+  get authorization() {
+    return this.token ? { Authorization: `Bearer ${this.token}` } : {};
+  }
+  // As fetch(), of a path of the server.
+  get(path, options = {}) {
+    const headers = { ...this.authorization, ...options.headers };
+    return fetch(new URL(path, this.url), { ...options, headers });
+  }
+
   post(message, headers = {}, options = {}) {
     return fetch(this.url, {
       method: 'POST',
@@ -173,6 +188,7 @@ export class HttpServer {
       headers: {
         'Content-Type': 'application/json',
         Accept: 'application/json, text/event-stream',
+        ...this.authorization,
         ...headers,
       },
       ...options,

@@ -2,7 +2,7 @@
 // commands, constants), named memories, hostile tools; and the examples, through the command line.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { open, readFile, unlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, test } from 'node:test';
@@ -164,6 +164,24 @@ describe('run-program', () => {
         { name: 'refuse', args: { a: 1 }, error: 'not today' },
       ],
     );
+  });
+
+  test('the text has a line per tool, not the ledger or the memory', async () => {
+    const { text } = await run(
+      `(def seen (mapv (fn [i] (tool/echo {:i i :data (join (map (constantly "x") (range 10000)))})) (range 50)))
+       (tool/rates)
+       (mapv :i seen)`,
+      { limits: { timeout: 60000, max_memory: 100000000 } },
+    );
+    const lines = text.split('\n');
+    assert.match(lines[1], /^echo: 50 calls, \d+ ms$/);
+    assert.match(lines[2], /^rates: 1 call, \d+ ms$/);
+    assert.equal(lines[0], '[tools]');
+    assert.match(lines[4], /^=> \[0 1 2 3 /);
+    assert.equal(lines.length, 5);
+    assert.ok(text.length <= 200, text);
+    const failed = await run('(do (tool/rates) (tool/refuse {:a 1}))');
+    assert.match(failed.text, /\nrefuse: 1 call, 1 failed, \d+ ms\n/);
   });
 
   test('caches what is marked so, within one run', async () => {
@@ -378,7 +396,7 @@ describe('run-program', () => {
 test('commands are heard though they got the descriptors of connections that have closed', async () => {
   const server = await HttpServer.start(
     ['--program-tools', toolsFile],
-    [CADRE, 'serve', '--http', '0'],
+    [CADRE, 'serve', '--results', 'structured', '--http', '0'],
   );
   try {
     const answer = server.post2026(
@@ -421,13 +439,21 @@ test('a named memory survives the server', async () => {
 });
 
 // Tools of a file of their own, and runs over them.
+// A disk that takes its time: saving a memory waits while the pipe is there, until it is written to.
+const slowDisk = (pipe) => ({
+  LD_PRELOAD: path.join(path.dirname(CADRE), '../../tests/e2e/slow_fsync.so'),
+  ASAN_OPTIONS: `verify_asan_link_order=0:${process.env.ASAN_OPTIONS ?? ''}`,
+  SLOW_FSYNC: pipe,
+});
+const makePipe = (file) => assert.equal(spawnSync('mkfifo', [file]).status, 0);
+
 function useTools(tools, files = {}) {
   const place = temporaryDirectory();
   for (const [name, content] of Object.entries({ ...files, 'tools.json': JSON.stringify(tools) }))
     writeFileSync(path.join(place, name), content);
   const server = useServer({
     args: ['--program-tools', path.join(place, 'tools.json')],
-    env: { XDG_STATE_HOME: place },
+    env: { XDG_STATE_HOME: place, ...slowDisk(path.join(place, 'disk')) },
   });
   const run = (source, parameters = {}) =>
     server.call('run-program', { source, limits: { timeout: 10000 }, ...parameters });
@@ -574,11 +600,9 @@ describe('runs that wait', () => {
   });
 });
 
-// A pipe in place of a file of the memory: whatever opens it waits until the test opens the other end.
 describe('while a memory waits for its file', () => {
   const { server, run, value, place } = useTools({});
   const fileOf = (name) => path.join(place, 'cadre/programs', name);
-  const makePipe = (name) => assert.equal(spawnSync('mkfifo', [fileOf(name)]).status, 0);
   const expectService = async () => {
     for (let i = 0; i < 10; i++) {
       await server.client.ping();
@@ -587,28 +611,57 @@ describe('while a memory waits for its file', () => {
   };
 
   test('to be written, others are served; the reply says how it ended, the next run has its turn then', async () => {
+    const disk = path.join(place, 'disk');
     await value('(def n 1)', { memory: 'written' });
-    makePipe('written.json.new');
-    let ended = false;
-    const saving = run('(def n 2)', { memory: 'written' }).finally(() => {
-      ended = true;
-    });
-    const next = value('n', { memory: 'written' });
-    await expectService();
-    assert.ok(!ended);
-    assert.match(await readFile(fileOf('written.json.new'), 'utf8'), /:n 2/);
-    const { structured, text } = await saving; // a pipe cannot be synchronized with a disk
-    assert.equal(structured.error.code, 'memory-unavailable');
-    assert.match(text, /cannot write .*written\.json: Invalid argument/);
-    assert.equal(await next, 1);
-    assert.equal(await value('(def n 3) n', { memory: 'written' }), 3);
+    for (const [word, after] of [
+      ['fail', 1],
+      ['done', 2],
+    ]) {
+      makePipe(disk);
+      let ended = false;
+      const saving = run('(def n 2)', { memory: 'written' }).finally(() => {
+        ended = true;
+      });
+      await expectService();
+      assert.ok(!ended);
+      const pipe = await open(disk, 'w'); // the save has begun
+      const next = value('n', { memory: 'written' });
+      await unlink(disk);
+      await pipe.write(word);
+      await pipe.close();
+      const { structured, text } = await saving;
+      if (word === 'fail') {
+        assert.equal(structured.error.code, 'memory-unavailable');
+        assert.match(text, /cannot write .*written\.json: Input\/output error/);
+      } else assert.equal(structured.ok, true);
+      assert.equal(await next, after);
+    }
+    assert.deepEqual(
+      readdirSync(fileOf('')).filter((name) => /^written/.test(name)),
+      ['written.json', 'written.json.lock'],
+    );
+  });
+
+  test('a link in the place of the file is not followed', async () => {
+    await value('(def n 1)', { memory: 'linked' });
+    const victim = path.join(place, 'victim');
+    writeFileSync(victim, 'mine');
+    for (const name of ['linked.json.new', 'linked.json']) {
+      rmSync(fileOf(name), { force: true });
+      symlinkSync(victim, fileOf(name));
+    }
+    assert.equal(
+      (await run('n', { memory: 'linked' })).structured.error.code,
+      'memory-unavailable',
+    );
+    assert.equal(await readFile(victim, 'utf8'), 'mine');
   });
 
   test('to be read, others are served, and it can be cancelled', async () => {
     await value('(def n 7)', { memory: 'read' });
     const content = await readFile(fileOf('read.json'), 'utf8');
     await unlink(fileOf('read.json'));
-    makePipe('read.json');
+    makePipe(fileOf('read.json'));
     const controller = new AbortController();
     const cancelled = server.client.callTool(
       { name: 'run-program', arguments: { source: '(def n 8)', memory: 'read' } },
@@ -629,15 +682,13 @@ describe('while a memory waits for its file', () => {
 
 test('a server ends though a memory waits for its file', async () => {
   const place = temporaryDirectory(),
-    file = path.join(place, 'cadre/programs/stuck.json.new');
-  const server = await Server.start({ env: { XDG_STATE_HOME: place } });
+    disk = path.join(place, 'disk');
+  const server = await Server.start({ env: { XDG_STATE_HOME: place, ...slowDisk(disk) } });
   const call = (source) => server.call('run-program', { source, memory: 'stuck' });
   await call('(def n 1)');
-  assert.equal(spawnSync('mkfifo', [file]).status, 0);
-  const lost = assert.rejects(
-    call('(def n (join (map (constantly "more than a pipe holds ") (range 10000)))) nil'),
-  );
-  const pipe = await open(file, 'r'); // the save has begun
+  makePipe(disk);
+  const lost = assert.rejects(call('(def n 2)'));
+  const pipe = await open(disk, 'w'); // the save has begun
   process.kill(server.pid, 'SIGTERM');
   const { status } = await server.ended;
   await lost;
@@ -774,4 +825,75 @@ test('a tools file that is wrong is refused at the start', () => {
     assert.equal(status, 2);
     assert.match(stderr, message);
   }
+});
+
+describe('cadre run with commands', () => {
+  const folder = temporaryDirectory();
+  const file = (name, text) => {
+    const full = path.join(folder, name);
+    writeFileSync(full, text);
+    return full;
+  };
+  const script = file('five.sh', '#!/bin/sh\ncat > /dev/null\necho 5\n');
+  chmodSync(script, 0o755);
+  const tools = file(
+    'tools.json',
+    JSON.stringify({
+      five: { command: { argv: ['./five.sh'] }, signature: '() -> :int' },
+      lost: { command: { argv: ['./absent.sh'] } },
+      slow: { command: { argv: ['sleep', '100'] } },
+    }),
+  );
+  const run = (args, input = '') =>
+    spawnSync(CADRE, ['run', ...args, '--tools', tools], { cwd: '/', input, encoding: 'utf8' });
+
+  test('a relative command is seen from the tools file', () => {
+    assert.equal(run(['-e', '(tool/five {})', '--value']).stdout, '5\n');
+    assert.match(
+      JSON.parse(run(['-e', '(tool/lost {})']).stdout).fail.message,
+      new RegExp(`cannot run ${folder}/\\./absent\\.sh: No such file`),
+    );
+  });
+  test('a batch may use them', () => {
+    const records = [
+      { id: 1, program: '(tool/five {})' },
+      { id: 'two', program: '(+ (tool/five {}) (tool/own {}))', tools: { own: { constant: 7 } } },
+      { id: 3, program: '(tool/slow {})', options: { timeout: 100 } },
+      { id: 4, program: '(+ 1', options: {} },
+    ];
+    const { stdout } = run(['--batch', '-'], records.map((r) => `${JSON.stringify(r)}\n`).join(''));
+    const steps = stdout.trim().split('\n').map(JSON.parse);
+    assert.deepEqual(
+      steps.map(({ id, return: result }) => [id, result]),
+      [
+        [1, 5],
+        ['two', 12],
+        [3, null],
+        [4, null],
+      ],
+    );
+    assert.equal(steps[3].fail.reason, 'parse_error');
+    const refused = spawnSync(CADRE, ['run', '--batch', '-'], {
+      input: '{"program": "(tool/x {})", "tools": {"x": {"command": {"argv": ["true"]}}}}',
+      encoding: 'utf8',
+    });
+    assert.match(JSON.parse(refused.stdout).fail.message, /command and lisp are for tools files/);
+  });
+  test('a run that exceeds its time has a Step, whatever its context', () => {
+    const context = file(
+      'large',
+      JSON.stringify(Array.from({ length: 60000 }, (_, i) => ({ id: i, text: 'x'.repeat(100) }))),
+    );
+    const { stdout, status } = run([
+      '-e',
+      '(tool/slow {})',
+      '--context',
+      context,
+      '--timeout',
+      '300',
+    ]);
+    const step = JSON.parse(stdout);
+    assert.ok(['timeout', 'tool_error'].includes(step.fail.reason), stdout);
+    assert.equal(status, 1);
+  });
 });

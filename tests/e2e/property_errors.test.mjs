@@ -287,7 +287,7 @@ describe('restart accuracy', () => {
 describe('a frozen error never changes', () => {
   const server = useServer();
   const step = fc.oneof(
-    fc.nat({ max: 3 }).map((frame) => ['inspect-frame', { frame }]),
+    fc.nat({ max: 3 }).map((frame) => ['inspect', { frame }]),
     fc
       .tuple(
         fc.nat({ max: 2 }),
@@ -319,7 +319,7 @@ describe('a frozen error never changes', () => {
     );
     const view = async (error) =>
       JSON.stringify([
-        (await server.call('inspect-frame', { frame: 1, error })).text,
+        (await server.call('inspect', { frame: 1, error })).text,
         (await server.call('get-backtrace', { error })).text,
         (await server.call('describe-last-error', { error })).text,
         (await server.call('list-definitions')).text,

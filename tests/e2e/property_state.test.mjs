@@ -87,7 +87,7 @@ describe('output separation', () => {
       ),
       runs(25),
     );
-    await server.call('configure-limits', { 'max-output': 100000 });
+    await server.call('configure-limits', { 'max-output': 20000 });
   });
 });
 

@@ -14,10 +14,10 @@ writeFileSync(suppressions, 'leak:wcsdup\n');
 const hasTmux = spawnSync('tmux', ['-V']).status === 0;
 
 class Terminal {
-  constructor(args = []) {
+  constructor(args = [], env = '') {
     this.socket = `cadre-${randomUUID().slice(0, 8)}`;
     this.id = randomUUID();
-    const command = `env HOME='${home}' LSAN_OPTIONS='suppressions=${suppressions}:print_suppressions=0' CADRE_TEST_ID=${this.id} TERM=screen '${CADRE}' repl ${args.join(' ')}; echo "status $?"; sleep 600`;
+    const command = `env HOME='${home}' LSAN_OPTIONS='suppressions=${suppressions}:print_suppressions=0' CADRE_TEST_ID=${this.id} TERM=screen ${env} '${CADRE}' repl ${args.join(' ')}; echo "status $?"; sleep 600`;
     const { status, stderr } = this.tmux(
       '-f',
       '/dev/null',
@@ -38,8 +38,15 @@ class Terminal {
   screen() {
     return this.tmux('capture-pane', '-p', '-S', '-200').stdout.replace(/\n+$/, '');
   }
+  // With the sequences for colours and the like.
+  styled() {
+    return this.tmux('capture-pane', '-p', '-e', '-J').stdout;
+  }
   keys(...keys) {
     this.tmux('send-keys', ...keys);
+  }
+  cursor() {
+    return Number(this.tmux('display-message', '-p', '#{cursor_x}').stdout);
   }
   type(text) {
     this.tmux('send-keys', '-l', text);
@@ -129,6 +136,35 @@ describe('cadre repl', { skip: hasTmux ? false : 'tmux is not installed' }, () =
     );
     assert.match(await terminal.enter(':restart 3 41'), /=> 42/);
   });
+  test(':restart alone lists the restarts', async () => {
+    await terminal.enter('(+ 1 (missing-one 5))');
+    assert.match(
+      await terminal.enter(':restart'),
+      /\[Restarts\]\n1\. CONTINUE - [\s\S]*3\. RETURN-VALUE/,
+    );
+    assert.match(await terminal.enter(':bt 99'), /; There is no error 99/);
+    await terminal.enter('(+ 1 1)');
+    assert.match(await terminal.enter(':restart'), /; There is no error to restart from\./);
+  });
+  test('branches left by undo can be reached', async () => {
+    await terminal.enter('(defvar *way* :first)');
+    await terminal.enter('(setf *way* :left)');
+    await terminal.enter(':undo');
+    await terminal.enter('(setf *way* :right)');
+    const shown = await terminal.enter(':branches');
+    const [, left] = shown.match(/^ *(\d+) +\(setf \*way\* :left\)$/m);
+    assert.match(shown, /^\* +\d+ +\(setf \*way\* :right\)$/m);
+    assert.match(await terminal.enter(`:goto ${left}`), new RegExp(`; at evaluation ${left}`));
+    assert.match(await terminal.enter('*way*'), /=> :LEFT/);
+    assert.match(await terminal.enter(':goto 12345'), /no-such-snapshot|NO-SUCH-SNAPSHOT/);
+  });
+  test('colours', async () => {
+    await terminal.enter('(list 1 2)');
+    assert.match(terminal.styled(), /\x1b\[1mCL-USER>/);
+    assert.match(terminal.styled(), /\x1b\[32m=> \(1 2\)/);
+    await terminal.enter('(car 5)');
+    assert.match(terminal.styled(), /\x1b\[31m\[ERROR\] TYPE-ERROR/);
+  });
   test('frames and locals', async () => {
     await terminal.enter('(defun risky (x) (let ((y (* 2 x))) (+ y (missing-two y))))');
     await terminal.enter('(risky 21)');
@@ -146,11 +182,39 @@ describe('cadre repl', { skip: hasTmux ? false : 'tmux is not installed' }, () =
     await terminal.shows(/EVALUATION-INTERRUPTED/);
     assert.match(await terminal.enter('(square 3)'), /=> 9/);
   });
-  test('Ctrl-C at the prompt drops the line', async () => {
+  test('Ctrl-C at the prompt drops the line and starts a new one', async () => {
+    terminal.keys('C-l');
     terminal.type('(car (unfinished');
-    terminal.keys('C-c');
-    await sleep(200);
+    await terminal.shows(/\(car \(unfinished$/);
+    terminal.keys('Left', 'Left', 'C-c');
+    await terminal.shows(/^CL-USER> \(car \(unfinished\^C\nCL-USER>\s*$/m);
     assert.match(await terminal.enter('(square 4)'), /=> 16/);
+  });
+  test('output appears while the evaluation runs; read-line reads the terminal', async () => {
+    terminal.keys('C-l');
+    terminal.type('(progn (princ "Who? ") (list (read-line) (y-or-n-p "Sure?")))');
+    terminal.keys('Enter');
+    await terminal.shows(/^Who\?\s*$/m);
+    terminal.type('Ada Lovelace');
+    terminal.keys('Enter');
+    await terminal.shows(/^Sure\? \(y or n\)/m);
+    terminal.type('y');
+    terminal.keys('Enter');
+    await terminal.shows(/^Sure\? \(y or n\) y\n=> \("Ada Lovelace" T\)$/m);
+  });
+  test('Ctrl-C stops code that waits for input, Ctrl-D ends its input', async () => {
+    terminal.keys('C-l');
+    terminal.type('(progn (princ "waits 1") (read-line))');
+    terminal.keys('Enter');
+    await terminal.shows(/^waits 1$/m);
+    terminal.keys('C-c');
+    await terminal.shows(/EVALUATION-INTERRUPTED[\s\S]*\d: \(READ-LINE #</);
+    terminal.type('(progn (princ "waits 2") (read-line))');
+    terminal.keys('Enter');
+    await terminal.shows(/^waits 2$/m);
+    terminal.keys('C-d');
+    await terminal.shows(/\[ERROR\] END-OF-FILE/);
+    assert.match(await terminal.enter('(square 6)'), /=> 36/);
   });
   test('completion', async () => {
     terminal.keys('C-l');
@@ -161,6 +225,64 @@ describe('cadre repl', { skip: hasTmux ? false : 'tmux is not installed' }, () =
     terminal.keys('C-c');
     await sleep(100);
   });
+  test('completion of commands', async () => {
+    terminal.keys('C-l');
+    terminal.type(':re');
+    terminal.keys('Tab');
+    await terminal.shows(/^:redo {2}:reset {2}:restart$/m);
+    terminal.type('d');
+    terminal.keys('Tab');
+    await terminal.shows(/^CL-USER> :redo$/m);
+    terminal.keys('C-c');
+  });
+  test('a closing parenthesis marks the one it closes', async () => {
+    terminal.keys('C-l');
+    terminal.type('(list "(" (car nil');
+    await terminal.shows(/\(car nil$/m);
+    terminal.type(')');
+    const marked = await eventually(() =>
+      /\x1b\[7m\((?:\x1b\[[0-9;]*m|\x0f)*car nil\)/.test(terminal.styled()),
+    );
+    assert.ok(marked, JSON.stringify(terminal.styled()));
+    terminal.type(')');
+    const moved = await eventually(() =>
+      /\x1b\[7m\((?:\x1b\[[0-9;]*m|\x0f)*list "/.test(terminal.styled()),
+    );
+    assert.ok(moved, JSON.stringify(terminal.styled()));
+    terminal.keys('Enter');
+    await terminal.shows(/^=> \("\(" NIL\)$/m);
+    assert.doesNotMatch(terminal.styled(), /\x1b\[7m/);
+  });
+  test('a continued line is indented; the mark finds earlier lines', async () => {
+    terminal.keys('C-l');
+    terminal.type('(let ((a 1)');
+    terminal.keys('Enter');
+
+    assert.ok(await eventually(() => terminal.cursor() === 9 + 6), `column ${terminal.cursor()}`);
+    terminal.type('(b 2))');
+    terminal.keys('Enter');
+    assert.ok(await eventually(() => terminal.cursor() === 9 + 2), `column ${terminal.cursor()}`);
+    terminal.type('(list a b)');
+    terminal.type(')');
+    const marked = await eventually(() =>
+      /\x1b\[7m\((?:\x1b\[[0-9;]*m|\x0f)*let/.test(terminal.styled()),
+    );
+    assert.ok(marked, JSON.stringify(terminal.styled()));
+    terminal.keys('Enter');
+    await terminal.shows(/^=> \(1 2\)$/m);
+  });
+  test('the arguments of the operator are shown, and gone when the line ends', async () => {
+    await terminal.enter('(defun greet (name &key (loudly t)) (list name loudly))');
+    terminal.keys('C-l');
+    terminal.type('(greet');
+    await terminal.shows(/\(greet$/m);
+    terminal.type(' ');
+    await terminal.shows(/^CL-USER> \(greet\s*\n\(greet NAME &KEY \(LOUDLY T\)\)$/m);
+    terminal.type('1)');
+    terminal.keys('Enter');
+    await terminal.shows(/^=> \(1 T\)$/m);
+    assert.doesNotMatch(terminal.screen().split('greet 1)').at(-1), /LOUDLY/);
+  });
   test('history', async () => {
     await terminal.enter('(+ 40 2)');
     terminal.keys('C-l');
@@ -169,7 +291,10 @@ describe('cadre repl', { skip: hasTmux ? false : 'tmux is not installed' }, () =
     await terminal.shows(/\(\+ 40 2\)[\s\S]*=> 42/);
   });
   test('a crash does not end it', async () => {
-    assert.match(await terminal.enter('(sb-ext:exit :code 7)'), /exit code 7[\s\S]*\[Rollback\]/);
+    assert.match(
+      await terminal.enter('(sb-ext:exit :code 7)'),
+      /exit code 7[\s\S]*\[Rollback\][\s\S]*:quit or Ctrl-D leaves/,
+    );
     assert.match(await terminal.enter('(square 5)'), /=> 25/);
   });
   test('limits', async () => {
@@ -200,6 +325,10 @@ describe('cadre repl', { skip: hasTmux ? false : 'tmux is not installed' }, () =
   test('help and unknown commands', async () => {
     assert.match(await terminal.enter(':help'), /:undo[\s\S]*:restart/);
     assert.match(await terminal.enter(':keyword'), /=> :KEYWORD/);
+    assert.match(
+      await terminal.enter(':udno'),
+      /; There is no command :udno; did you mean :undo\?/,
+    );
     await terminal.enter('(/ 1 0)');
     assert.match(
       await terminal.enter(':frame 1'),
@@ -213,7 +342,24 @@ describe('cadre repl', { skip: hasTmux ? false : 'tmux is not installed' }, () =
   });
 });
 
+test('no colours where NO_COLOR says so', { skip: !hasTmux }, async () => {
+  const terminal = new Terminal([], 'NO_COLOR=1');
+  await terminal.shows(/> *$/);
+  await terminal.enter('(car 5)');
+  assert.match(terminal.screen(), /\[ERROR\] TYPE-ERROR/);
+  assert.doesNotMatch(terminal.styled(), /\x1b\[3[0-9]m/);
+  terminal.close();
+});
+
 describe('cadre repl without a terminal', () => {
+  test('the code reads the lines after it', () => {
+    const { stdout } = spawnSync(CADRE, ['repl'], {
+      env: { ...process.env, HOME: home },
+      input: '(list (read-line) (read-line))\none\ntwo\n(+ 1 2)\n',
+      encoding: 'utf8',
+    });
+    assert.equal(stdout, '=> ("one" "two")\n=> 3\n');
+  });
   test('reads forms from a pipe', async () => {
     const child = spawn(CADRE, ['repl'], {
       env: { ...process.env, HOME: home },

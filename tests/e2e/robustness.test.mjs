@@ -45,7 +45,10 @@ describe('floods', () => {
         `(sb-ext:run-program "/bin/sh" '("-c" "head -c 1000000000 /dev/zero | tr '\\\\0' x") :output t) :done`,
         { timeout: 120 },
       );
-      assert.ok(text.endsWith('=> :DONE'), text.slice(-500));
+      assert.match(
+        text.slice(-200),
+        /=> :DONE\n\n\[output \d+: 1000000000 characters; read-output /,
+      );
       assert.equal(structured.omitted.stdout, 1_000_000_000 - 100_000);
       assert.ok(text.length < 101_000);
     });
@@ -110,7 +113,10 @@ describe('values', () => {
     [
       '10^6 deep',
       '(let ((l nil)) (dotimes (i 1000000) (setf l (list l))) l)',
-      '=> ((((((((((#))))))))))',
+      {
+        match:
+          /^=> \(\(\(\(\(\(\(\(\(\(#\)\)\)\)\)\)\)\)\)\)\n\[parts not shown; inspect "\$\d+"\]$/,
+      },
     ],
     [
       '10^6 deep in a vector',

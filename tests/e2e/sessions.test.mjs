@@ -104,7 +104,7 @@ describe('reset', () => {
       has: 'No error information available.',
     });
     expectResult(await server.call('list-errors'), 'No errors recorded.');
-    expectResult(await server.call('inspect-frame'), { ok: false, code: 'no-error' });
+    expectResult(await server.call('inspect'), { ok: false, code: 'no-error' });
   });
   test('keeps the limits, restores the package', async () => {
     await server.call('configure-limits', { timeout: 7 });
@@ -147,7 +147,10 @@ describe('reset', () => {
       expectResult(await server.call('load-system', { system: 'passing' }), {
         has: 'Loaded: passing',
       });
-      expectResult(await server.call('reset-session'), { lacks: 'could not be loaded' });
+      expectResult(await server.call('reset-session'), {
+        lacks: 'could not be loaded',
+        has: 'Systems loaded again: sb-md5, passing.',
+      });
       assert.equal(await server.value('(passing::f)'), '=> 5');
       expectResult(await server.call('reset-session'), { lacks: 'could not be loaded' });
       assert.equal(await server.value('(passing::f)'), '=> 5');
@@ -169,10 +172,7 @@ describe('a system in the working directory', () => {
   );
   const server = useServer({ cwd });
   test('is found', async () => {
-    expectResult(
-      await server.call('load-system', { system: 'here/tests' }),
-      'Loading system: here/tests\nLoaded: here/tests',
-    );
+    expectResult(await server.call('load-system', { system: 'here/tests' }), 'Loaded: here/tests');
   });
 });
 
@@ -228,7 +228,7 @@ table('list-definitions', [
   definitions({ lacks: ['A-FN', '*V*', 'UNDECLARED'], has: 'B-FN' }),
   ['(defpackage :own (:use :cl)) (defun own::inner (x) x) 1', '=> 1'],
   definitions({ has: '- INNER (X)', lacks: 'B-FN' }, { package: 'own' }),
-  definitions({ has: '[Packages]\n- OWN', lacks: 'INNER' }),
+  definitions({ has: ['[Packages]\n- OWN', '- B-FN (A', '- OWN::INNER (X)'], lacks: 'Page' }),
   { call: ['rollback-session', { steps: 1 }], expected: { has: 'Rolled back' } },
   definitions({ lacks: '[Packages]' }),
   ['(defvar *big* (make-list 1000 :initial-element 7)) 1', '=> 1'],
@@ -318,14 +318,14 @@ describe('rollback-session', () => {
 describe('configure-limits', () => {
   const server = useServer();
   const defaults =
-    'Current limits:\n  timeout: 30 seconds\n  max-output: 100000 characters\n  max-memory: 1024 MB\n' +
+    'Current limits:\n  timeout: 30 seconds\n  max-output: 20000 characters\n  max-memory: 1024 MB\n' +
     '  max-frames: 20\n  snapshots: 16';
   test('query', async () => {
     const result = await server.call('configure-limits');
     expectResult(result, defaults);
     assert.deepEqual(result.structured.limits, {
       timeout: 30,
-      'max-output': 100000,
+      'max-output': 20000,
       'max-memory': 1024,
       'max-frames': 20,
       snapshots: 16,
@@ -435,10 +435,12 @@ describe('several sessions', () => {
     expectResult(await server.call('list-definitions', { session: 'x' }), {
       code: 'unknown-session',
     });
-    expectResult(await server.call('inspect-frame', { session: 'x' }), { code: 'unknown-session' });
+    expectResult(await server.call('inspect', { session: 'x' }), { code: 'unknown-session' });
     expectResult(await server.call('rollback-session', { session: 'x' }), {
       code: 'unknown-session',
     });
+    expectResult(await server.call('session-info', { session: 'x' }), { code: 'unknown-session' });
+    assert.deepEqual((await server.call('session-info')).structured.sessions, ['main', 'work']);
     expectResult(await server.call('session-info', { session: 'Bad!' }), {
       code: 'invalid-argument',
     });
@@ -480,13 +482,13 @@ describe('several sessions', () => {
   test('session-info without a session mentions the others', async () => {
     expectResult(await server.call('session-info'), { has: ['Session: main', 'Session work: '] });
   });
-  test('at most 8', async () => {
-    for (let i = 0; i < 6; i++) await server.evaluate('1', { session: `extra-${i}` });
-    expectResult(await server.evaluate('1', { session: 'ninth' }), { code: 'too-many-sessions' });
+  test('no fixed number', async () => {
+    for (let i = 0; i < 8; i++)
+      expectResult(await server.evaluate('1', { session: `extra-${i}` }), { has: '=> 1' });
   });
   test('close-session ends its processes and forgets everything', async () => {
     const before = server.processes().length;
-    for (let i = 0; i < 6; i++)
+    for (let i = 0; i < 8; i++)
       expectResult(await server.call('close-session', { session: `extra-${i}` }), {
         has: 'closed',
       });
@@ -497,7 +499,7 @@ describe('several sessions', () => {
     expectResult(await server.call('session-info', { session: 'extra-0' }), {
       code: 'unknown-session',
     });
-    expectResult(await server.evaluate('1', { session: 'ninth' }), { has: '=> 1' });
+    assert.deepEqual((await server.call('session-info')).structured.sessions, ['main', 'work']);
   });
   test('main may be closed and starts afresh', async () => {
     await server.call('close-session');

@@ -3,7 +3,7 @@
 // structuredContent must be valid under its tool's outputSchema, and a server that has ended must
 // leave no process behind; `stop()` fails otherwise.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,8 +20,8 @@ const REQUEST_TIMEOUT_MS = 120_000;
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 // A directory that is gone when the test process ends.
-export function temporaryDirectory() {
-  const directory = mkdtempSync(path.join(tmpdir(), 'cadre-e2e-'));
+export function temporaryDirectory(parent = tmpdir()) {
+  const directory = mkdtempSync(path.join(parent, 'cadre-e2e-'));
   process.on('exit', () => rmSync(directory, { recursive: true, force: true }));
   return directory;
 }
@@ -81,18 +81,36 @@ export function processorTicks(pid) {
   return Number(fields[11] ?? 0) + Number(fields[12] ?? 0);
 }
 
+// The answers to the requests, in their order, of one server on standard input/output.
+export function askStdio(requests, options = []) {
+  const { stdout, stderr, status } = spawnSync(CADRE, ['serve', ...options], {
+    encoding: 'utf8',
+    input: requests.map((message) => `${JSON.stringify(message)}\n`).join(''),
+    timeout: 120_000,
+  });
+  assert.deepEqual([stderr, status], ['', 0]);
+  const messages = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  return requests.map((each) => messages.find((message) => message.id === each.id));
+}
+
 // --- transport ---------------------------------------------------------------------------------
 
 // Client transport that forgives nothing: each line of the server's standard output is one JSON-RPC
 // message. (The official one skips what is not JSON, which is what these tests look for.)
 class StrictTransport {
-  constructor({ command: [program, ...before], args, env, cwd }) {
+  constructor({ command: [program, ...before], args, env, cwd, sandboxed }) {
     this.strays = [];
     this.stderr = '';
     this.messages = 0;
     this.marker = `CADRE_TEST_ID=${randomUUID()}`;
     const [name, value] = this.marker.split('=');
-    this.process = spawn(program, [...before, 'serve', ...args], {
+    // The files of tests are not in the workspace, which is the source tree.
+    const allowed = sandboxed ? [] : ['--allow-write', tmpdir()];
+    const shown = ['--results', 'structured', '--tools', 'full', '--yield', '0'];
+    this.process = spawn(program, [...before, 'serve', ...shown, ...allowed, ...args], {
       cwd,
       env: { ...process.env, ...env, [name]: value },
       stdio: ['pipe', 'pipe', 'pipe'],
@@ -169,10 +187,11 @@ export class Server {
     args = [],
     env = {},
     cwd,
+    sandboxed = false, // true: no file of the test is reachable unless `args` say so
   } = {}) {
     const server = new Server();
     server.sdk = sdk;
-    server.transport = new StrictTransport({ command, args, env, cwd });
+    server.transport = new StrictTransport({ command, args, env, cwd, sandboxed });
     server.client = await newClient(sdk, era);
     server.errors = [];
     server.client.onerror = (error) => server.errors.push(error);

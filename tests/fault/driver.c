@@ -32,6 +32,8 @@ void check(bool condition, const char *format, ...)
 void driver_open(struct driver *driver, const struct session_config *config)
 {
     struct session_config chosen = *config;
+    static const char *const files_of_tests[] = {"/tmp", NULL};
+    chosen.sandbox.allow_write = files_of_tests;
     if (!chosen.core)
         chosen.core = getenv("CADRE_CORE");
     driver->base = event_base_new();
@@ -79,6 +81,20 @@ static void copy_frames(struct answer *answer, value frames)
     }
 }
 
+static void copy_rollback(struct answer *answer, value rollback)
+{
+    copy_member(answer->rollback, sizeof(answer->rollback), rollback, "reason");
+    answer->restarted = value_is_true(map_get(rollback, "restarted"));
+    value lost = map_get(rollback, "lost");
+    if (!value_is_vector(lost) || vector_count(lost) == 0)
+        return;
+    struct buffer names;
+    buffer_init(&names, BUFFER_DEFAULT_LIMIT);
+    session_evaluation_names(&names, lost);
+    snprintf(answer->lost, sizeof(answer->lost), "%s", buffer_text(&names));
+    buffer_release(&names);
+}
+
 static void on_reply(void *data, const struct session_reply *reply)
 {
     struct answer *answer = data;
@@ -100,7 +116,7 @@ static void on_reply(void *data, const struct session_reply *reply)
     if (value_is_map(reply->result))
         copy_texts(answer->values, sizeof(answer->values), map_get(reply->result, "values"), " ; ");
     if (value_is_map(reply->rollback))
-        copy_member(answer->rollback, sizeof(answer->rollback), reply->rollback, "reason");
+        copy_rollback(answer, reply->rollback);
     if (value_is_map(reply->error)) {
         copy_member(answer->code, sizeof(answer->code), reply->error, "code");
         copy_member(answer->type, sizeof(answer->type), reply->error, "type");
@@ -228,6 +244,17 @@ int count_children(void)
 {
     int count = 0;
     proc_descendants(getpid(), count_one, &count);
+    return count;
+}
+
+int count_children_left(void)
+{
+    enum { TRIES = 500, WAIT_US = 10000 };
+    int count = count_children();
+    for (int i = 0; i < TRIES && count > 0; i++) {
+        usleep(WAIT_US);
+        count = count_children();
+    }
     return count;
 }
 

@@ -20,6 +20,8 @@ struct answer {
     char notices[1024];  // separated by newlines
     char rollback[256];  // reason, "" = none
     char lost_threads[256];
+    char lost[512];     // evaluations before this one, "evaluations 1 (f), 2 (g)"; "" = none
+    bool restarted;     // nothing was left
     char frames[2048];  // calls, separated by newlines
     int64_t frame_count;
     int64_t evaluation;
@@ -55,7 +57,9 @@ pid_t driver_head(struct driver *driver, const char *session);
 void driver_settle(struct driver *driver);
 
 int count_descriptors(void);
-int count_children(void);  // all descendants of this process
+int count_children(void);
+int count_children_left(
+    void);  // those that were killed get a moment to go  // all descendants of this process
 long resident_kb(void);
 
 // The one line at the end: "N passed, N failed".

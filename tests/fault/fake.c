@@ -1,7 +1,7 @@
 // The supervisor against a worker that misbehaves: at random, and cell by cell of the state table.
 // Every request is answered exactly once, the session comes back to idle or down, and the state of
 // the worker (one number) is the one that the answers say.
-//   fake_test random COUNT SEED FAKE_WORKER | fake_test cells FAKE_WORKER | fake_test starts FAKE_WORKER
+//   fake_test random COUNT SEED FAKE_WORKER | fake_test cells|starts|wakes FAKE_WORKER
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ static void fake_close(struct fake *fake)
 {
     driver_close(&fake->driver);
     unlink(fake->start_file);
-    check(count_children() == 0, "%d processes are left", count_children());
+    check(count_children_left() == 0, "%d processes are left", count_children());
 }
 
 static struct session *session_of(struct fake *fake)
@@ -100,6 +100,11 @@ static const char *const behaviours[] = {
     "add 1 snap twice",
     "add 1 snap foreign",
     "add 1 snap garbage",
+    "add 1 snap mute",
+    "add 1 wake fail2",
+    "add 1 shut 0",
+    "add 1 shut 1",
+    "add 1 shut 2",
     "add 1 wake fail",
     "add 1 wake die",
     "add 1 wake twice",
@@ -180,8 +185,9 @@ static void run_random(long count, unsigned long seed, const char *worker)
     }
     wait_for_rest(&fake, "at the end");
     driver_run_for(&fake.driver, 200);
-    check(count_descriptors() <= descriptors + 20, "descriptors: %d, before %d",
-          count_descriptors(), descriptors);
+    // Each parked process has a channel and a descriptor of its own.
+    check(count_descriptors() <= descriptors + 2 * (16 + SESSION_POSTMORTEMS),
+          "descriptors: %d, before %d", count_descriptors(), descriptors);
     fake_close(&fake);
 }
 
@@ -217,6 +223,17 @@ static void start_copy(struct fake *fake)
     region_free(region);
 }
 
+// Processes that were killed end when the kernel likes. So the session is put into the state as if
+// some had not ended yet.
+static void start_clearing(struct fake *fake)
+{
+    struct session *session = session_of(fake);
+    running_ticket = driver_start(&fake->driver, NULL, "late 20", 5, &running);
+    session->clear_until_ms = clock_now_ms() + TIME_CLEAR_MS;
+    session->state = STATE_CLEARING;
+    session_set_timer(session, 100);
+}
+
 // Brings a fresh session into the state, with a request under way where there can be one.
 static void bring_to(struct fake *fake, enum session_state state)
 {
@@ -241,6 +258,7 @@ static void bring_to(struct fake *fake, enum session_state state)
         driver_run_for(&fake->driver, 20);
         session_interrupt(fake->driver.manager, running_ticket);
         break;
+    case STATE_CLEARING: start_clearing(fake); return;
     case STATE_SNAPSHOTTING: driver_eval(&fake->driver, "snap silent", 5, &answer); break;
     case STATE_WAKING:
         driver_eval(&fake->driver, "wake silent", 5, &answer);
@@ -309,9 +327,10 @@ static void run_cell(const char *worker, enum session_state state, enum session_
     snprintf(name, sizeof(name), "%s x %s", session_state_name(state), session_event_name(event));
     fake_open(&fake, worker, "good");
     bring_to(&fake, state);
-    bool had_job = running.calls == 0 && (state == STATE_RUNNING || state == STATE_INTERRUPTING ||
-                                          state == STATE_STOPPING || state == STATE_WAKING ||
-                                          state == STATE_COPY || state == STATE_STARTING);
+    bool had_job = running.calls == 0 &&
+                   (state == STATE_RUNNING || state == STATE_INTERRUPTING ||
+                    state == STATE_STOPPING || state == STATE_WAKING || state == STATE_COPY ||
+                    state == STATE_STARTING || state == STATE_CLEARING);
     inject(&fake, event);
     set_start_word(&fake, "good");
     if (event == EVENT_REQUEST)
@@ -365,6 +384,66 @@ static void run_cells(const char *worker)
     run_closing(worker);
 }
 
+// --- wakes ---------------------------------------------------------------------------------------
+
+// A snapshot that cannot wake now is asked again, and never given up for an older state.
+static void fail_to_wake(struct fake *fake)
+{
+    struct answer answer;
+    driver_eval(&fake->driver, "add 5", 5, &answer);
+    driver_eval(&fake->driver, "add 7 wake fail3", 5, &answer);
+    wait_for_rest(fake, "wake fail3");
+    driver_eval(&fake->driver, "die 9", 5, &answer);
+    check(answer.rollback[0] && !answer.lost[0] && !answer.restarted, "wake fail3: %s, lost %s",
+          answer.message, answer.lost);
+    driver_eval(&fake->driver, "get", 5, &answer);
+    check(strcmp(answer.values, "12") == 0, "wake fail3: %s", answer.values);
+}
+
+// When it takes too long the call is answered, and the next ones ask again.
+static void rest_without_head(struct fake *fake)
+{
+    struct answer answer;
+    driver_eval(&fake->driver, "add 1 wake fail16", 5, &answer);
+    wait_for_rest(fake, "wake fail16");
+    driver_eval(&fake->driver, "die 9", 5, &answer);
+    check(answer.rollback[0] && strstr(answer.notices, "The session cannot go on now"),
+          "wake fail16: %s %s", answer.message, answer.notices);
+    check(state_of(fake) == STATE_DOWN, "wake fail16: %s", session_state_name(state_of(fake)));
+    driver_eval(&fake->driver, "get", 5, &answer);
+    for (int i = 0; i < 5 && strcmp(answer.code, "wake-failed") == 0; i++)
+        driver_eval(&fake->driver, "get", 5, &answer);
+    check(strcmp(answer.values, "13") == 0, "wake fail16: then %s %s", answer.values,
+          answer.message);
+}
+
+// A snapshot that never says that it is parked could not be woken either.
+static void drop_void_snapshot(struct fake *fake)
+{
+    struct answer answer, lost;
+    driver_eval(&fake->driver, "add 2 snap mute", 5, &lost);
+    wait_for_rest(fake, "snap mute");
+    driver_run_for(&fake->driver, TIME_PARK_MS + 2 * TIME_PARK_STEP_MS);
+    driver_eval(&fake->driver, "die 9", 5, &answer);
+    check(strstr(answer.notices, "did not answer and was dropped"), "snap mute: %s",
+          answer.notices);
+    char wanted[64];
+    snprintf(wanted, sizeof(wanted), "evaluation %lld add 2 snap mute", (long long)lost.evaluation);
+    check(strcmp(answer.lost, wanted) == 0, "snap mute: lost %s", answer.lost);
+    driver_eval(&fake->driver, "get", 5, &answer);
+    check(strcmp(answer.values, "13") == 0, "snap mute: then %s", answer.values);
+}
+
+static void run_wakes(const char *worker)
+{
+    struct fake fake;
+    fake_open(&fake, worker, "good");
+    fail_to_wake(&fake);
+    rest_without_head(&fake);
+    drop_void_snapshot(&fake);
+    fake_close(&fake);
+}
+
 // --- starts --------------------------------------------------------------------------------------
 
 static void run_starts(const char *worker)
@@ -404,6 +483,8 @@ int main(int argc, char **argv)
         run_random(atol(argv[2]), strtoul(argv[3], NULL, 10), argv[4]);
     else if (argc == 3 && strcmp(argv[1], "cells") == 0)
         run_cells(argv[2]);
+    else if (argc == 3 && strcmp(argv[1], "wakes") == 0)
+        run_wakes(argv[2]);
     else if (argc == 3 && strcmp(argv[1], "starts") == 0)
         run_starts(argv[2]);
     else

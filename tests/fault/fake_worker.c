@@ -10,8 +10,9 @@
 //   exit N       exit notice, then exits       die N      by signal N
 //   garbage N    sends garbage of kind N       print N    prints N characters first
 //   error        fails, with a post-mortem     rollback   asks for a rollback
-//   snap WORD    how the next SNAP is answered: fail silent die dieafter twice foreign garbage
-//   wake WORD    how the next wake is answered: fail silent die twice
+//   snap WORD    how the next SNAP is answered: fail silent die dieafter twice foreign garbage mute
+//   wake WORD    how the next wake is answered: fail failN (N times) silent die twice
+//   shut N       shuts its channel down       thief      a child reads its channel from now on
 // Start words: good, silent, exit, garbage, slow.
 #include <errno.h>
 #include <fcntl.h>
@@ -28,8 +29,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAIN = 240, AUX = 241, FRAME_MAX = 65536, FIRST = 1, LAST = 2 };
-enum { REQUEST = 1, SNAP = 2, ADOPT = 3, OFFSETS = 4, QUIT = 5 };
+enum { CHANNEL = 240, FRAME_MAX = 65536, FIRST = 1, LAST = 2 };
+enum { REQUEST = 1, SNAP = 2, ADOPT = 3, OFFSETS = 4, QUIT = 5, OFFER = 7, WAKE = 8 };
 enum {
     HELLO = 16,
     RESULT = 17,
@@ -39,11 +40,14 @@ enum {
     EXITING = 21,
     FRAMES = 22,
     ADOPTED = 23,
-    WAKE_FAILED = 24
+    WAKE_FAILED = 24,
+    PARKED = 26,
+    WANTED = 27
 };
 
 static long state;
-static int channel = MAIN;
+static int received[3];  // descriptors of the last frame
+static size_t received_count;
 static char next_snap[16];
 static char next_wake[16];
 static volatile sig_atomic_t interrupted;
@@ -63,7 +67,7 @@ static void send_frame(uint32_t type, uint32_t flags, uint32_t number, const cha
     uint32_t header[4] = {type, flags, number, (uint32_t)size};
     memcpy(frame, header, sizeof(header));
     memcpy(frame + sizeof(header), data, size);
-    send(channel, frame, sizeof(header) + size, MSG_NOSIGNAL);
+    send(CHANNEL, frame, sizeof(header) + size, MSG_NOSIGNAL);
 }
 
 static void send_message(uint32_t type, uint32_t number, const char *text)
@@ -83,8 +87,8 @@ static void send_garbage(long kind, uint32_t number)
 {
     uint32_t huge[4] = {RESULT, FIRST | LAST, number, 1000000};
     switch (kind) {
-    case 0: send(channel, "abc", 3, 0); break;
-    case 1: send(channel, huge, sizeof(huge), 0); break;
+    case 0: send(CHANNEL, "abc", 3, 0); break;
+    case 1: send(CHANNEL, huge, sizeof(huge), 0); break;
     case 2: send_frame(99, FIRST | LAST, number, "{}", 2); break;
     case 3: send_frame(RESULT, FIRST | LAST, number, "not json", 8); break;
     case 4: send_frame(RESULT, 0, number, "middle", 6); break;
@@ -111,21 +115,55 @@ static bool is(const char *word, const char *expected)
     return strcmp(word, expected) == 0;
 }
 
-static void wake_failed(pid_t self, int value)
+// Returns the size of the next frame, or -1.
+static ssize_t receive(char *frame, int flags)
+{
+    struct iovec bytes = {frame, FRAME_MAX};
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(received))];
+    } control;
+    struct msghdr message = {.msg_iov = &bytes,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof(control)};
+    ssize_t size = recvmsg(CHANNEL, &message, flags);
+    received_count = 0;
+    struct cmsghdr *rights = size > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+    if (rights && rights->cmsg_type == SCM_RIGHTS) {
+        received_count = (rights->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        memcpy(received, CMSG_DATA(rights), received_count * sizeof(int));
+    }
+    return size;
+}
+
+static void close_received(void)
+{
+    for (size_t i = 0; i < received_count; i++)
+        close(received[i]);
+    received_count = 0;
+}
+
+static void place(int fd, int target)
+{
+    dup2(fd, target);
+    close(fd);
+}
+
+static void wake_failed(pid_t self)
 {
     char text[64];
-    channel = value == 1 ? AUX : MAIN;
     snprintf(text, sizeof(text), "{\"pid\":%d,\"reason\":\"no\"}", (int)self);
     send_message(WAKE_FAILED, 0, text);
 }
 
-static void say_woke(pid_t from, const char *kind, long number, int value)
+static void say_woke(pid_t from, const char *kind, long number)
 {
     char text[256];
-    channel = value == 1 ? AUX : MAIN;
-    char byte;
-    while (value != 1 && recv(MAIN, &byte, 1, MSG_DONTWAIT) >= 0)
-        continue;
+    place(received[0], CHANNEL);
+    place(received[1], 1);
+    place(received[2], 2);
+    received_count = 0;
     snprintf(text, sizeof(text),
              "{\"pid\":%d,\"from\":%d,\"kind\":\"%s\",\"number\":%ld,\"lost_threads\":[],"
              "\"state\":{\"package\":\"FAKE\"}}",
@@ -136,11 +174,17 @@ static void say_woke(pid_t from, const char *kind, long number, int value)
     next_wake[0] = 0;
 }
 
-enum { STOP_LISTENING = 8 };  // value of a wake signal; there are no sockets here
-
 // Parks; returns in a clone of the parked process that has work to do.
-static void park(const char *kind, long number)
+static void park(const char *kind, long number, const char *how)
 {
+    static char frame[FRAME_MAX];
+    int null = open("/dev/null", O_RDWR);
+    place(received[0], CHANNEL);
+    received_count = 0;
+    dup2(null, 1);
+    place(null, 2);
+    if (!is(how, "mute"))
+        send_message(PARKED, 0, "{}");
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGRTMIN + 2);
@@ -150,13 +194,20 @@ static void park(const char *kind, long number)
         siginfo_t info;
         if (sigwaitinfo(&set, &info) < 0)
             continue;
-        int value = info.si_value.sival_int;
-        if (value == STOP_LISTENING)
+        uint32_t type = 0;
+        if (receive(frame, MSG_DONTWAIT) < 16)
+            continue;
+        memcpy(&type, frame, sizeof(type));
+        if (type != WAKE || received_count != 3)
             continue;
         pid_t self = getpid();
-        if (is(next_wake, "fail")) {
-            next_wake[0] = 0;
-            wake_failed(self, value);
+        if (strncmp(next_wake, "fail", 4) == 0) {
+            int more = atoi(next_wake + 4) - 1;
+            next_wake[0] = '\0';
+            if (more > 0)
+                snprintf(next_wake, sizeof(next_wake), "fail%d", more);
+            close_received();
+            wake_failed(self);
             continue;
         }
         if (is(next_wake, "die"))
@@ -164,12 +215,13 @@ static void park(const char *kind, long number)
         if (make_clone() != 0) {
             if (!is(next_wake, "silent"))
                 next_wake[0] = 0;
+            close_received();
             continue;
         }
         if (is(next_wake, "silent"))
             for (;;)
                 pause();
-        say_woke(self, kind, number, value);
+        say_woke(self, kind, number);
         return;
     }
 }
@@ -196,9 +248,10 @@ static void make_snapshot(uint32_t number, long snapshot)
     }
     pid_t pid = make_clone();
     if (pid == 0) {
-        park("snapshot", snapshot);
+        park("snapshot", snapshot, how);
         return;
     }
+    close_received();
     if (is(how, "dieafter"))
         _exit(5);
     snprintf(text, sizeof(text), "{\"number\":%ld,\"pid\":%d,\"state\":{\"package\":\"FAKE\"}}",
@@ -252,11 +305,16 @@ static void wait_for_stop(uint32_t number)
 static void fail_with_postmortem(uint32_t number)
 {
     char more[256];
+    static char frame[FRAME_MAX];
+    send_message(WANTED, 1, "{}");
+    if (receive(frame, 0) < 16 || received_count != 1)
+        _exit(99);
     pid_t pid = make_clone();
     if (pid == 0) {
-        park("postmortem", 0);
+        park("postmortem", 0, "");
         return;
     }
+    close_received();
     snprintf(more, sizeof(more),
              ",\"postmortem\":%d,\"error\":{\"code\":\"condition\",\"type\":\"SIMPLE-ERROR\","
              "\"message\":\"oops\",\"frames\":[],\"restarts\":[]}",
@@ -277,6 +335,14 @@ static void print_characters(long count)
     for (long i = 0; i < count; i++)
         if (write(1, i % 50 == 49 ? "\n" : "x", 1) < 0)
             _exit(9);
+}
+
+static void start_thief(void)
+{
+    char byte;
+    if (fork() == 0)
+        for (;;)
+            recv(CHANNEL, &byte, 1, 0);
 }
 
 static void evaluate(uint32_t number, char *code)
@@ -305,11 +371,14 @@ static void evaluate(uint32_t number, char *code)
         }
         if (is(word, "twice"))
             twice = true;
+        if (is(word, "thief"))
+            start_thief();
         if (is(word, "pieces"))
             piece = 7;
-        char *argument = is(word, "get") || is(word, "twice") || is(word, "pieces")
-                             ? NULL
-                             : strtok_r(NULL, " ", &rest);
+        char *argument =
+            is(word, "get") || is(word, "twice") || is(word, "pieces") || is(word, "thief")
+                ? NULL
+                : strtok_r(NULL, " ", &rest);
         long count = argument ? atol(argument) : 0;
         if (is(word, "add"))
             state += count;
@@ -317,6 +386,8 @@ static void evaluate(uint32_t number, char *code)
             sleep_ms(count);
         else if (is(word, "print"))
             print_characters(count);
+        else if (is(word, "shut"))
+            shutdown(CHANNEL, (int)count);
         else if (is(word, "exit"))
             announce_exit(count);
         else if (is(word, "die"))
@@ -361,7 +432,6 @@ static void perform(uint32_t type, uint32_t number, char *text)
         make_snapshot(number, at ? atol(at + 9) : 0);
     } else if (type == ADOPT) {
         char adopted[96];
-        channel = MAIN;
         snprintf(adopted, sizeof(adopted), "{\"pid\":%d,\"state\":{\"package\":\"FAKE\"}}",
                  (int)getpid());
         send_message(ADOPTED, 0, adopted);
@@ -376,7 +446,7 @@ static void loop(void)
     static char text[1 << 20];
     size_t length = 0;
     for (;;) {
-        ssize_t size = recv(channel, frame, FRAME_MAX, 0);
+        ssize_t size = receive(frame, 0);
         if (size < 0 && errno == EINTR)
             continue;
         if (size < 16)
@@ -426,7 +496,7 @@ int main(int argc, char **argv)
         for (;;)
             pause();
     char hello[128];
-    snprintf(hello, sizeof(hello), "{\"protocol\":1,\"pid\":%d,\"sbcl\":\"fake\",\"state\":{}}",
+    snprintf(hello, sizeof(hello), "{\"protocol\":2,\"pid\":%d,\"sbcl\":\"fake\",\"state\":{}}",
              (int)getpid());
     send_message(HELLO, 0, hello);
     loop();

@@ -5,6 +5,10 @@
 //   session_driver soak COUNT SEED  random operations against a model
 //   session_driver threads COUNT    snapshots and rollbacks beside threads that cons and intern
 //   session_driver limits           queues, cancellation, eviction, floods, copies, adoption
+//   session_driver locks COUNT KIND rollbacks beside threads that hold locks of SBCL and libc
+//   session_driver agent            functions of the agent redefined by user code
+//   session_driver offspring        what user code starts and abandons; the guardian
+//   session_driver hostile          what user code does to descriptors, processes and snapshots
 //   session_driver speed            latencies
 // CADRE_CORE names the core; without it the one of the build. Ends with "N passed, N failed".
 #include <stdio.h>
@@ -64,10 +68,20 @@ int main(int argc, char **argv)
         run_threads(count);
     else if (strcmp(command, "limits") == 0)
         run_limits();
+    else if (strcmp(command, "locks") == 0)
+        run_locks(count, argc > 3 ? argv[3] : NULL);
+    else if (strcmp(command, "agent") == 0)
+        run_agent();
+    else if (strcmp(command, "offspring") == 0)
+        run_offspring();
+    else if (strcmp(command, "hostile") == 0)
+        run_hostile(argc > 2 ? argv[2] : NULL);
     else if (strcmp(command, "speed") == 0)
         run_speed();
     else {
-        fprintf(stderr, "usage: session_driver eval|matrix|kill|soak|threads|limits|speed …\n");
+        fprintf(stderr,
+                "usage: session_driver "
+                "eval|matrix|kill|soak|threads|limits|locks|agent|offspring|hostile|speed …\n");
         return 2;
     }
     printf("%u passed, %u failed\n", passed, failed);

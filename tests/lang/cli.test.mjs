@@ -24,7 +24,10 @@ function run(args, input = '') {
   const answer = spawnSync(CADRE, ['run', ...args], { input, encoding: 'utf8' });
   return {
     ...answer,
-    step: answer.stdout.startsWith('{') ? JSON.parse(answer.stdout.split('\n')[0]) : null,
+    step:
+      answer.stdout.startsWith('{') && !args.includes('--value')
+        ? JSON.parse(answer.stdout.split('\n')[0])
+        : null,
   };
 }
 
@@ -119,7 +122,7 @@ test('wrong usage: status 2, a message, nothing on standard output', () => {
     ['-e', '1', '--timeout', 'soon'],
     ['-e', '1', '--validation', 'maybe'],
     ['-e', '1', '--context', file('bad.json', '{')],
-    ['-e', '1', '--context', file('list.json', '[1]')],
+    ['-e', '1', '--memory', file('list.json', '[1]')],
     ['-e', '1', '--memory', '/does/not/exist.json'],
     ['-e', '1', '--tools', file('bad-tools.json', '{"t": {}}')],
     ['--batch', '/does/not/exist'],
@@ -223,4 +226,50 @@ test('the commands of docs/embedding.md', {
     return /libcadre/.test(shell('ldd main').stdout);
   });
   assert.deepEqual(linked, [true, false]);
+});
+
+test('--value prints the result alone', () => {
+  const shows = (args, stdout, stderr = '') => {
+    const answer = run([...args, '--value']);
+    assert.deepEqual([answer.stdout, answer.stderr], [stdout, stderr]);
+  };
+  shows(['-e', '(+ 1 2)'], '3\n');
+  shows(['-e', '"a\\nb"'], 'a\nb\n');
+  shows(['-e', '{:a "x" :b [1 nil]}'], '{:a "x" :b [1 nil]}\n');
+  shows(['-e', ':key'], ':key\n');
+  shows(['-e', '(do (println "note") 1)'], '1\n', 'note\n');
+  shows(['--json', '-e', '{:a "x"}'], '{"a":"x"}\n');
+  shows(['--json', '-e', '"x"'], '"x"\n');
+  const failed = run(['-e', '(/ 1 0)', '--value']);
+  assert.equal(failed.stdout, '');
+  assert.match(failed.stderr, /^error: .*division by zero/);
+  assert.equal(failed.status, 1);
+});
+
+test('a context of any name and form', () => {
+  const total = ['-e', '(sum-by :n ctx/input)', '--value', '--context'];
+  const array = '[{"n": 3}, {"n": 4}]';
+  const lines = '{"n": 3}\n\n{"n": 5}\n';
+  for (const [name, text, expected] of [
+    ['array.json', array, '7\n'],
+    ['array', array, '7\n'],
+    ['lines.jsonl', lines, '8\n'],
+    ['lines.ndjson', '{"n": 2}', '2\n'],
+    ['lines.txt', lines, '8\n'],
+    ['vector.edn', '[{:n 1} {:n 2}]', '3\n'],
+  ])
+    assert.equal(run([...total, file(name, text)]).stdout, expected, name);
+  assert.equal(run([...total, '-'], array).stdout, '7\n');
+  assert.equal(run([...total, '-'], lines).stdout, '8\n');
+  assert.equal(run(['-e', 'ctx/n', '--value', '--context', '-'], '{"n": 9}').stdout, '9\n');
+  assert.match(run([...total, file('bad.jsonl', '{"n": 1}\n{"n"')]).stderr, /bad\.jsonl:2:\d+: /);
+  assert.match(run([...total, '-'], 'not JSON').stderr, /^cadre run: standard input:1:1: /);
+  assert.match(run(['-', '--context', '-'], '{}').stderr, /only once/);
+  assert.match(run(['-e', '1', '--memory', file('m', '[1]')]).stderr, /must contain an object/);
+});
+
+test('a program in place of a file is told where it belongs', () => {
+  const answer = run(['(+ 1 2)']);
+  assert.equal(answer.status, 2);
+  assert.match(answer.stderr, /follows -e/);
 });

@@ -10,6 +10,8 @@
   (check (edit-distance "A" "ABCDEF" 2) nil)
   (check (near-names "SQUAR" '("SQUARE" "SQRT" "EQUAL" "CONS")) '("SQUARE" "EQUAL"))
   (check (near-names "XX" '("*" "X" "XYZ")) '())
+  (check (near-names "*X*" '("**" "***" "*Y*" "*XY*")) '("*XY*"))
+  (check (near-names "++" '("+" "+++")) '("+++"))
   (check (near-names "LST" '("LIST" "CONS" "LAST")) '("LAST" "LIST"))
   (check (did-you-mean '()) nil)
   (check (did-you-mean '("A")) "did you mean A?")

@@ -82,7 +82,7 @@
 (define-test "loading: the agent is not started"
   (check (agent-main-thread *agent*) nil)
   (check (agent-registered-pid *agent*) 0)
-  (check (agent-channel-inodes *agent*) '())
+  (check (agent-channel-inode *agent*) nil)
   (check *captured-output* nil)
   (check *probes* '()))
 

@@ -6,15 +6,13 @@
 #include "session/capture.h"
 
 struct capture_fixture {
-    struct event_base *base;
     struct capture capture;
     struct buffer text;
 };
 
 static void capture_open(struct capture_fixture *fixture, size_t limit)
 {
-    fixture->base = event_base_new();
-    cr_assert_eq(capture_init(&fixture->capture, fixture->base, limit), 0);
+    capture_init(&fixture->capture, limit);
     buffer_init(&fixture->text, BUFFER_DEFAULT_LIMIT);
 }
 
@@ -22,7 +20,6 @@ static void capture_close(struct capture_fixture *fixture)
 {
     capture_release(&fixture->capture);
     buffer_release(&fixture->text);
-    event_base_free(fixture->base);
 }
 
 static uint64_t move(struct capture_fixture *fixture)
@@ -55,6 +52,29 @@ Test(capture, beginning_and_end_over_the_limit)
     cr_assert_str_eq(buffer_text(&fixture.text),
                      "abcdef\n[truncated: 5 characters omitted; max-output 8]\nlm");
     capture_close(&fixture);
+}
+
+static void expect_shrunk(size_t limit, size_t keep, const char *input, const char *expected)
+{
+    struct capture_fixture fixture;
+    capture_open(&fixture, limit);
+    capture_add(&fixture.capture, input, strlen(input));
+    capture_shrink(&fixture.capture, keep);
+    move(&fixture);
+    cr_expect_str_eq(buffer_text(&fixture.text), expected);
+    capture_close(&fixture);
+}
+
+// A reply may have less room than the limit; the line still names the limit.
+Test(capture, shrinks_to_a_share)
+{
+    static const char input[] = "abcdefghijklm";
+    expect_shrunk(100, 13, input, input);
+    expect_shrunk(100, 8, input, "abcdef\n[truncated: 5 characters omitted; max-output 100]\nlm");
+    expect_shrunk(13, 8, input, "abcdef\n[truncated: 5 characters omitted; max-output 13]\nlm");
+    expect_shrunk(12, 4, input, "abc\n[truncated: 9 characters omitted; max-output 12]\nm");
+    expect_shrunk(100, 4, "λμνξοπ", "λμν\n[truncated: 2 characters omitted; max-output 100]\nπ");
+    expect_shrunk(100, 0, "ab", "[truncated: 2 characters omitted; max-output 100]\n");
 }
 
 // The result does not depend on the pieces it came in.
@@ -121,5 +141,30 @@ Test(capture, last_bytes_begin_within_a_character)
     capture_last(&fixture.capture, &fixture.text);
     cr_assert(utf8_is_valid(buffer_text(&fixture.text), fixture.text.length));
     cr_assert_geq(fixture.text.length, CAPTURE_LAST_BYTES);
+    capture_close(&fixture);
+}
+
+static void append_heard(void *data, const struct capture *capture, struct span text)
+{
+    (void)capture;
+    buffer_append_span(data, text);
+}
+
+Test(capture, a_listener_gets_all_of_it)
+{
+    struct capture_fixture fixture;
+    struct buffer heard;
+    buffer_init(&heard, BUFFER_DEFAULT_LIMIT);
+    capture_open(&fixture, 8);
+    capture_add(&fixture.capture, "early ", 6);
+    capture_listen(&fixture.capture, append_heard, &heard);
+    capture_add(&fixture.capture, "more than eight \xC3", 17);
+    capture_add(&fixture.capture, "\xA9\xFF.", 3);
+    cr_assert_str_eq(buffer_text(&heard), "early more than eight é\xEF\xBF\xBD.");
+    cr_assert_gt(move(&fixture), 0);
+    capture_listen(&fixture.capture, NULL, NULL);
+    capture_add(&fixture.capture, "x", 1);
+    cr_assert_str_eq(buffer_text(&heard), "early more than eight é\xEF\xBF\xBD.");
+    buffer_release(&heard);
     capture_close(&fixture);
 }

@@ -542,3 +542,42 @@ Test(context_store, busy, .timeout = 60)
     must_add(&test, "{\"content\":\"x\"}");
     context_test_end(&test);
 }
+
+static void count_call(void *data)
+{
+    ++*(int *)data;
+}
+
+static int64_t file_size(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 ? status.st_size : -1;
+}
+
+// A thread that must not wait for a disk leaves the log to another one.
+Test(context_store, leaves_its_long_log_to_others)
+{
+    enum { ITEM = 100000, COUNT = 60 };  // more than 4 MB
+    struct context_test test = context_test_start_in_file();
+    int calls = 0;
+    context_store_on_long_log(test.store, count_call, &calls);
+    char *arguments = memory_alloc(ITEM + 32);
+    int used = sprintf(arguments, "{\"content\":\"");
+    memset(arguments + used, 'x', ITEM);
+    strcpy(arguments + used + ITEM, "\"}");
+    for (int i = 0; i < COUNT; i++)
+        must_add(&test, arguments);
+    cr_expect_gt(calls, 0);
+    cr_expect_lt(file_size(test.path), ITEM, "the log was moved by this thread");
+    cr_expect(context_log_move(test.path));
+    cr_expect_gt(file_size(test.path), ITEM);
+    // Without anybody else the store does it.
+    context_store_on_long_log(test.store, NULL, NULL);
+    char log[512];
+    snprintf(log, sizeof(log), "%s-wal", test.path);
+    for (int i = 0; i < 4 * COUNT; i++)
+        must_add(&test, arguments);
+    cr_expect_lt(file_size(log), 2 * COUNT * ITEM, "nobody moves the log");
+    memory_free(arguments);
+    context_test_end(&test);
+}

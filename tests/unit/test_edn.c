@@ -9,27 +9,9 @@
 #include "value/text/print.h"
 #include "value_random_tree.h"
 
-static struct region *region;
-
-static void set_up(void)
-{
-    region = region_new(SIZE_MAX);
-}
-
-static void tear_down(void)
-{
-    region_free(region);
-}
+#include "text_support.h"  // last: its region would shadow parameters of the others
 
 TestSuite(edn, .init = set_up, .fini = tear_down);
-
-static const char *printed(value v)
-{
-    static struct buffer text = {.limit = BUFFER_DEFAULT_LIMIT};
-    buffer_clear(&text);
-    value_print(&text, v);
-    return buffer_text(&text);
-}
 
 Test(edn, literals_are_read)
 {

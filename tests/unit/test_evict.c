@@ -108,7 +108,8 @@ Test(evict, by_memory)
     }
 }
 
-Test(evict, the_last_error_stays_frozen)
+// A budget of 1 MB, of which a frozen error may have a quarter.
+Test(evict, the_last_error_stays_frozen_unless_it_is_oversized)
 {
     struct parked_fixture fixture;
     parked_open(&fixture, 1);
@@ -116,9 +117,14 @@ Test(evict, the_last_error_stays_frozen)
     newer->error = 2;
     older->error = 1;
     fixture.session.history.last_error = 2;
+    newer->pss_kb = 256;
     snapshot_evict(&fixture.session);
     cr_assert_str_eq(parked_left(&fixture), "15 16 + 1");
     cr_assert_eq(newer->role, ROLE_POSTMORTEM);
+    newer->pss_kb = 257;
+    fixture.session.measured_ms = 0;  // look again at once
+    snapshot_evict(&fixture.session);
+    cr_assert_str_eq(parked_left(&fixture), "15 16 + 0");
     buffer_release(&fixture.session.lineage.parents);
 }
 

@@ -13,49 +13,9 @@
 #include "value/text/print.h"
 #include "value_random_tree.h"
 
-static struct region *region;
-
-static void set_up(void)
-{
-    region = region_new(SIZE_MAX);
-}
-
-static void tear_down(void)
-{
-    region_free(region);
-}
+#include "text_support.h"  // last: its region would shadow parameters of the others
 
 TestSuite(json, .init = set_up, .fini = tear_down);
-
-static value read_with(const char *text, const struct json_options *options)
-{
-    value v;
-    struct error error = {0};
-    cr_assert(json_read(region, span_from(text), options, &v, &error), "%s: %s", text,
-              error.message);
-    return v;
-}
-
-static value read(const char *text)
-{
-    return read_with(text, NULL);
-}
-
-static const char *written(value v, unsigned flags)
-{
-    static struct buffer text = {.limit = BUFFER_DEFAULT_LIMIT};
-    buffer_clear(&text);
-    json_write(&text, v, flags, NULL);
-    return buffer_text(&text);
-}
-
-static const char *printed(value v)
-{
-    static struct buffer text = {.limit = BUFFER_DEFAULT_LIMIT};
-    buffer_clear(&text);
-    value_print(&text, v);
-    return buffer_text(&text);
-}
 
 // --- reading -------------------------------------------------------------------------------------
 

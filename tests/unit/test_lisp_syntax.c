@@ -1,4 +1,4 @@
-// The scanner behind validate-syntax, match-paren and the REPL's multi-line input.
+// The scanner behind check-syntax and the REPL's multi-line input.
 #include <criterion/criterion.h>
 #include <string.h>
 

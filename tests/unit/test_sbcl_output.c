@@ -99,3 +99,17 @@ Test(sbcl_output, the_stack_of_a_dying_runtime)
     buffer_release(&frames);
     region_free(region);
 }
+
+Test(sbcl_output, lines_are_told_apart_while_the_process_runs)
+{
+    cr_assert_eq(sbcl_output_classify(SPAN("mine")), SBCL_OUTPUT_CODE);
+    cr_assert_eq(sbcl_output_classify(SPAN("\n")), SBCL_OUTPUT_CODE);
+    cr_assert_eq(sbcl_output_classify(SPAN("INFO: Control stack guard page unprotected\n")),
+                 SBCL_OUTPUT_RUNTIME);
+    cr_assert_eq(sbcl_output_classify(SPAN("Heap exhausted during allocation: 1 bytes\n")),
+                 SBCL_OUTPUT_UNCLEAR);
+    cr_assert_eq(sbcl_output_classify(SPAN("fatal error encountered in SBCL pid 5:\n")),
+                 SBCL_OUTPUT_UNCLEAR);
+    cr_assert_eq(sbcl_output_classify(SPAN("   3: fp=0x7fe42bab7920 pc=0x535458f7 F\n")),
+                 SBCL_OUTPUT_UNCLEAR);
+}

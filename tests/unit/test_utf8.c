@@ -87,3 +87,12 @@ Test(utf8, cuts_between_characters)
     for (size_t limit = 0; limit < COUNT_OF(cuts); limit++)
         cr_assert_eq(utf8_cut(text, limit), cuts[limit], "limit %zu", limit);
 }
+
+Test(utf8, repaired_text_is_valid)
+{
+    struct buffer text;
+    buffer_init(&text, 100);
+    utf8_append_repaired(&text, SPAN("a\xFF\xC3(é\xE2\x82"));
+    cr_assert_str_eq(buffer_text(&text), "a\xEF\xBF\xBD\xEF\xBF\xBD(é\xEF\xBF\xBD");
+    buffer_release(&text);
+}

@@ -56,8 +56,8 @@ Test(worker_data, what_is_inside)
         "{}",
         "{\"values\":[\"1\",\"2\"],\"forms\":1,\"ok\":true,\"timing\":{\"real_us\":5},\"new\":0.5}",
         "{\"value\":[0.5,{\"ok\":7}],\"form\":\"(a)\",\"slots\":[\"x\"]}",
-        "{\"error\":{\"form\":1,\"slots\":[{\"name\":\"a\",\"value\":\"b\"}],\"frames\":[{"
-        "\"arguments\":[]}]}}",
+        ("{\"error\":{\"form\":1,\"slots\":[{\"name\":\"a\",\"value\":\"b\"}],\"frames\":[{"
+         "\"arguments\":[]}]}}"),
         "{\"ok\\u0000x\":1,\"o\":1,\"okay\":1,\"\":1}",
     };
     static const char *const bad[] = {
@@ -71,8 +71,8 @@ Test(worker_data, what_is_inside)
         "{\"error\":{\"value\":[]}}",
         "{\"error\":{\"frames\":[[]]}}",
         "{\"live_bytes\":123456789012345678901234567890}",
-        "{\"error\":{\"error\":{\"error\":{\"error\":{\"error\":{\"error\":{\"error\":{\"error\":{"
-        "\"error\":{}}}}}}}}}}",
+        ("{\"error\":{\"error\":{\"error\":{\"error\":{\"error\":{\"error\":{\"error\":{\"error\":{"
+         "\"error\":{}}}}}}}}}}"),
     };
     for (size_t i = 0; i < COUNT_OF(good); i++)
         cr_assert(well_formed(good[i], ""), "%s", good[i]);

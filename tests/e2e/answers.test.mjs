@@ -1,0 +1,149 @@
+// The form and size of answers: text alone by default, structuredContent where the server or the
+// client asks for it; null for an optional argument; sets of tools and what their lists cost.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { initialize, request2024, request2026 } from './mcp_support.mjs';
+import { askStdio } from './support.mjs';
+
+const RESULTS = 'cadre/results';
+
+const ask = (requests, options = []) => askStdio(requests, ['--context-db', ':memory:', ...options]);
+
+const initializeWith = (meta) => {
+  const message = initialize('2025-11-25');
+  return { ...message, params: { ...message.params, _meta: meta } };
+};
+const lisp = (id, args) =>
+  request2024(id, 'tools/call', { name: 'evaluate-lisp', arguments: args });
+
+function assertText(list, call) {
+  assert.ok(list.result.tools.every((tool) => !('outputSchema' in tool)));
+  assert.deepEqual(call.result.content, [{ type: 'text', text: '=> 3' }]);
+  assert.ok(!('structuredContent' in call.result));
+}
+
+function assertStructured(list, call) {
+  assert.ok(list.result.tools.every((tool) => tool.outputSchema));
+  assert.deepEqual(call.result.content, [{ type: 'text', text: '=> 3' }]);
+  assert.deepEqual(call.result.structuredContent.values, ['3']);
+}
+
+describe('the form of answers', () => {
+  const questions = [request2024(1, 'tools/list'), lisp(2, { code: '(+ 1 2)' })];
+  const after = (first, options) => ask([first, ...questions], options).slice(1);
+
+  test('text by default', () => assertText(...after(initialize('2025-11-25'))));
+  test('--results structured', () =>
+    assertStructured(...after(initialize('2025-11-25'), ['--results', 'structured'])));
+  test('a client asks for structured results when it opens', () =>
+    assertStructured(...after(initializeWith({ [RESULTS]: 'structured' }))));
+  test('a client asks for text when it opens', () =>
+    assertText(...after(initializeWith({ [RESULTS]: 'text' }), ['--results', 'structured'])));
+  test('errors are text, too', () => {
+    const [, result] = ask([initialize('2025-11-25'), lisp(2, { code: '(car 1)' })]);
+    assert.equal(result.result.isError, true);
+    assert.match(result.result.content[0].text, /^\[ERROR\] TYPE-ERROR/);
+    assert.ok(!('structuredContent' in result.result));
+  });
+  test('2026: by request', () => {
+    const list = (id, meta) => request2026(id, 'tools/list', {}, meta);
+    const call = (id, meta) =>
+      request2026(
+        id,
+        'tools/call',
+        { name: 'evaluate-lisp', arguments: { code: '(+ 1 2)' } },
+        meta,
+      );
+    const structured = { [RESULTS]: 'structured' };
+    const answers = ask([list(1, {}), call(2, {}), list(3, structured), call(4, structured)]);
+    assertText(...answers.slice(0, 2));
+    assertStructured(...answers.slice(2));
+  });
+  test('another form is refused', () => {
+    const [refused] = ask([initializeWith({ [RESULTS]: 'xml' })]);
+    assert.match(refused.error.message, /cadre\/results.*"text" or "structured"/);
+    const [refused2026] = ask([request2026(1, 'tools/list', {}, { [RESULTS]: 3 })]);
+    assert.match(refused2026.error.message, /cadre\/results/);
+  });
+});
+
+describe('null means: not given', () => {
+  test('for optional arguments', () => {
+    const [, result] = ask([
+      initialize('2025-11-25'),
+      lisp(2, { code: '(+ 1 2)', package: null, session: null, timeout: null }),
+    ]);
+    assert.equal(result.result.content[0].text, '=> 3');
+  });
+  test('for all arguments at once', () => {
+    const [, result] = ask([
+      initialize('2025-11-25'),
+      request2024(2, 'tools/call', { name: 'session-info', arguments: null }),
+    ]);
+    assert.equal(result.result.isError, false);
+  });
+  test('not for a required one', () => {
+    const [, result] = ask([initialize('2025-11-25'), lisp(2, { code: null })]);
+    assert.match(result.result.content[0].text, /'code' must be a string/);
+  });
+});
+
+// Later tools of a set must fit as well: these are the limits of the sets once they are complete.
+describe('the size of what a model reads at every turn', () => {
+  const SETS = { core: 3500, default: 10000, full: 18000 };
+  const open = (set) =>
+    ask(
+      [initialize('2025-11-25'), request2024(1, 'tools/list')],
+      set === 'default' ? [] : ['--tools', set],
+    ).map((message) => message.result);
+  for (const [set, limit] of Object.entries(SETS)) {
+    test(`tools/list of the set ${set}`, () => {
+      const [, list] = open(set);
+      const bytes = Buffer.byteLength(JSON.stringify(list));
+      assert.ok(bytes <= limit, `${bytes} bytes`);
+    });
+    test(`instructions with the set ${set}`, () => {
+      const [{ instructions }] = open(set);
+      assert.ok([...instructions].length <= 1200, `${[...instructions].length} characters`);
+    });
+  }
+  test('each set has the tools of the smaller ones', () => {
+    const [core, byDefault, full] = Object.keys(SETS).map((set) =>
+      open(set)[1].tools.map((tool) => tool.name),
+    );
+    assert.ok(core.length < byDefault.length && byDefault.length < full.length);
+    assert.deepEqual(
+      core.filter((name) => !byDefault.includes(name)),
+      [],
+    );
+    assert.deepEqual(
+      byDefault.filter((name) => !full.includes(name)),
+      [],
+    );
+  });
+});
+
+describe('tools that are not there', () => {
+  const refusal = (name) =>
+    ask([initialize('2025-11-25'), request2024(2, 'tools/call', { name, arguments: {} })])[1].error;
+  for (const [old, now] of [
+    ['who-calls', 'find-references'],
+    ['who-references', 'find-references'],
+    ['class-info', 'describe-symbol'],
+    ['find-methods', 'describe-symbol'],
+    ['apropos-search', 'describe-symbol'],
+    ['validate-syntax', 'check-syntax'],
+    ['match-paren', 'check-syntax'],
+    ['inspect-frame', 'inspect'],
+    ['describe-system', 'list-systems'],
+  ])
+    test(`${old} answers with its new name`, () =>
+      assert.match(refusal(old).message, new RegExp(`^Unknown tool: ${old}\\. It is ${now}\\b`)));
+  test('a tool of a larger set is named with the set', () =>
+    assert.equal(
+      refusal('list-errors').message,
+      'Unknown tool: list-errors. This server offers fewer tools; cadre serve --tools full has it.',
+    ));
+  test('any other name is unknown', () =>
+    assert.equal(refusal('no-such-tool').message, 'Unknown tool: no-such-tool'));
+});

@@ -1,0 +1,217 @@
+// Evaluations that take longer than a client waits: answered early, watched, fed with input,
+// interrupted. No test depends on how long something takes: what must go on waits for a file, and
+// what must be over is waited for.
+import assert from 'node:assert/strict';
+import { existsSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { expectResult, temporaryDirectory, useServer } from './support.mjs';
+
+const directory = temporaryDirectory();
+let gates = 0;
+
+// A file that code can wait for.
+function newGate() {
+  const file = path.join(directory, `gate-${gates++}`);
+  return {
+    wait: `(loop until (probe-file ${JSON.stringify(file)}) do (sleep 0.02))`,
+    open: () => writeFileSync(file, ''),
+    touch: `(with-open-file (s ${JSON.stringify(`${file}-here`)} :direction :output) (terpri s))`,
+    reached: async () => {
+      while (!existsSync(`${file}-here`)) await new Promise((resolve) => setTimeout(resolve, 20));
+    },
+  };
+}
+
+describe('an evaluation that takes long', () => {
+  const server = useServer();
+  const start = (code, more = {}) => server.evaluate(code, { yield: 1, timeout: 600, ...more });
+  const wait = (more) => server.call('wait', { timeout: 600, ...more });
+
+  test('answers with its output so far, then with the rest and its values', async () => {
+    const gate = newGate();
+    const first = await start(`(format t "one~%") (finish-output) ${gate.wait} (print 2) :done`);
+    const { evaluation } = first.structured;
+    assert.equal(
+      first.text,
+      `[stdout]\none\n\n[Running] evaluation ${evaluation} goes on: wait {"evaluation": ${evaluation}}`,
+    );
+    assert.equal(first.isError, false);
+    assert.equal(first.structured.state, 'running');
+    const short = await wait({ evaluation, timeout: 0 });
+    assert.equal(
+      short.text,
+      `[Running] evaluation ${evaluation} goes on: wait {"evaluation": ${evaluation}}`,
+    );
+    gate.open();
+    expectResult(await wait({ evaluation }), {
+      has: ['[stdout]\n', '2', '=> :DONE'],
+      lacks: 'one',
+    });
+    expectResult(await wait({ evaluation }), { ok: false, code: 'no-such-evaluation' });
+    expectResult(await server.evaluate('(+ 1 2)'), '=> 3');
+  });
+
+  test('the result is kept until it is asked for, and the next answer says so', async () => {
+    const gate = newGate();
+    const { structured } = await start(`${gate.wait} (values 1 2)`);
+    gate.open();
+    const next = await server.evaluate(':next');
+    assert.equal(
+      next.text,
+      `=> :NEXT\n\n[Notice]\nevaluation ${structured.evaluation} has ended: wait {"evaluation": ${structured.evaluation}}`,
+    );
+    const result = await wait({});
+    assert.equal(result.text, '=> 1\n=> 2');
+    assert.deepEqual(result.structured.values, ['1', '2']);
+  });
+
+  test('an error is an error, and frozen', async () => {
+    const gate = newGate();
+    const { structured } = await start(
+      `(defun late (x) ${gate.wait} (error "x is ~a" x)) (late 41)`,
+    );
+    gate.open();
+    const result = await wait({ evaluation: structured.evaluation });
+    expectResult(result, { ok: false, type: 'SIMPLE-ERROR', has: 'x is 41' });
+    expectResult(await server.call('eval-in-frame', { frame: 1, code: 'x' }), { has: '=> 41' });
+  });
+
+  test('is interrupted', async () => {
+    const { structured } = await start('(loop (sleep 0.1))');
+    const result = await wait({ evaluation: structured.evaluation, interrupt: true });
+    expectResult(result, { ok: false, code: 'interrupted' });
+    expectResult(await server.evaluate('(+ 1 2)'), { has: '=> 3' });
+  });
+
+  test('its time limit holds after the early answer', async () => {
+    const { structured } = await start('(loop (sleep 0.1))', { timeout: 2 });
+    expectResult(await wait({ evaluation: structured.evaluation }), { ok: false, code: 'timeout' });
+  });
+
+  test('calls behind it are queued, and answer with their numbers', async () => {
+    const gate = newGate();
+    const session = 'queue';
+    const first = await start(gate.wait, { session });
+    const [second, third] = await Promise.all([
+      start(':second', { session }),
+      start(':third', { session }),
+    ]);
+    const { evaluation } = first.structured;
+    assert.deepEqual(
+      [second, third].map(({ structured }) => [structured.state, structured.evaluation]),
+      [
+        ['queued', evaluation + 1],
+        ['queued', evaluation + 2],
+      ],
+    );
+    assert.equal(
+      second.text,
+      `[Queued] evaluation ${evaluation + 1} waits for its turn: wait {"session": "queue", "evaluation": ${evaluation + 1}}`,
+    );
+    gate.open();
+    expectResult(await wait({ session, evaluation: evaluation + 2 }), { has: '=> :THIRD' });
+    expectResult(await wait({ session, evaluation: evaluation + 1 }), { has: '=> :SECOND' });
+    expectResult(await wait({ session, evaluation }), { has: '=> NIL' });
+  });
+
+  test('a crash is reported to the one who waits', async () => {
+    const gate = newGate();
+    const { structured } = await start(`${gate.wait} (sb-ext:exit :code 3 :abort t)`);
+    gate.open();
+    expectResult(await wait({ evaluation: structured.evaluation }), {
+      ok: false,
+      has: '[Rollback]',
+    });
+  });
+
+  test('one that nobody knows', async () => {
+    expectResult(await wait({ evaluation: 99999 }), { ok: false, code: 'no-such-evaluation' });
+    expectResult(await wait({ session: 'nobody' }), { ok: false, code: 'no-such-evaluation' });
+  });
+});
+
+describe('many at once', () => {
+  const server = useServer();
+  const start = (code, more = {}) => server.evaluate(code, { yield: 1, timeout: 600, ...more });
+  const wait = (more) => server.call('wait', { timeout: 600, ...more });
+
+  test('one in each of 8 sessions at once', async () => {
+    const names = Array.from({ length: 8 }, (_, i) => `many-${i}`);
+    const gate = newGate();
+    const started = await Promise.all(
+      names.map((session, i) => start(`(print ${i}) ${gate.wait} (list ${i})`, { session })),
+    );
+    assert.ok(started.every(({ structured }) => /^(running|queued)$/.test(structured.state)));
+    gate.open();
+    const results = await Promise.all(names.map((session) => wait({ session })));
+    results.forEach((result, i) => expectResult(result, { has: `=> (${i})` }));
+  });
+});
+
+describe('input', () => {
+  const server = useServer();
+  const wait = (more) => server.call('wait', { timeout: 600, ...more });
+
+  test('without any, reading ends', async () =>
+    expectResult(await server.evaluate('(read-line)'), { ok: false, type: 'END-OF-FILE' }));
+
+  test('as text of the call', async () => {
+    expectResult(
+      await server.evaluate(
+        '(list (read-line) (read) (read-line *standard-input* nil) (read-line *standard-input* nil :end))',
+        {
+          input: 'first line\n42\n',
+        },
+      ),
+      { has: '=> ("first line" 42 NIL :END)' },
+    );
+    expectResult(await server.evaluate('(read-line)', { input: '' }), {
+      ok: false,
+      type: 'END-OF-FILE',
+    });
+  });
+
+  test('asked for: the question is shown, the answer is read', async () => {
+    const asked = await server.evaluate('(if (y-or-n-p "Delete ~a?" 7) :yes :no)', {
+      interactive: true,
+    });
+    const { evaluation, state } = asked.structured;
+    assert.equal(state, 'input');
+    expectResult(asked, {
+      has: [
+        'Delete 7?',
+        `[Waiting for input] evaluation ${evaluation} reads: wait {"evaluation": ${evaluation}, "input": "…\\n"}`,
+      ],
+    });
+    expectResult(await wait({ evaluation }), { has: '[Waiting for input]' });
+    expectResult(await wait({ evaluation, input: 'y\n' }), { has: '=> :YES' });
+  });
+
+  test('several questions', async () => {
+    const asked = await server.evaluate(
+      '(loop for i below 3 collect (progn (format t "name ~a? " i) (finish-output) (read-line)))',
+      { interactive: true },
+    );
+    const { evaluation } = asked.structured;
+    expectResult(asked, { has: 'name 0?' });
+    expectResult(await wait({ evaluation, input: 'ada\n' }), {
+      has: ['name 1?', '[Waiting for input]'],
+    });
+    expectResult(await wait({ evaluation, input: 'bob\ncyd\n' }), {
+      has: '=> ("ada" "bob" "cyd")',
+    });
+  });
+
+  test('given before it is asked for', async () => {
+    const gate = newGate();
+    const { structured } = await server.evaluate(`${gate.wait} (read-line)`, {
+      interactive: true,
+      yield: 1,
+    });
+    const { evaluation } = structured;
+    await wait({ evaluation, input: 'early\n', timeout: 0 });
+    gate.open();
+    expectResult(await wait({ evaluation }), { has: '=> "early"' });
+  });
+});

@@ -73,7 +73,7 @@ describe('output separation', () => {
         fc.tuple(fc.integer({ min: 0, max: 5000 }), fc.constantFrom('a', 'é', '😀')),
         async ([count, character]) => {
           const { structured } = await server.evaluate(
-            `(dotimes (i ${count}) (write-string "${character}"))`,
+            `(dotimes (i ${count} (values)) (write-string "${character}"))`,
           );
           assert.equal(structured.omitted?.stdout ?? 0, Math.max(0, count - 1000));
           assert.equal(

@@ -164,13 +164,25 @@ static void cache_add(struct regex_cache *cache, struct regex *regex)
     cache->entries[place] = regex;
 }
 
+static void variant_set_code(struct regex_variant *variant, pcre2_code *code)
+{
+    uint32_t options = 0, first = 0;
+    variant->code = code;
+    variant->failed = !code;
+    if (!code)
+        return;
+    variant->is_anchored = pcre2_pattern_info(code, PCRE2_INFO_ALLOPTIONS, &options) == 0 &&
+                           (options & PCRE2_ANCHORED);
+    variant->starts_lines =
+        pcre2_pattern_info(code, PCRE2_INFO_FIRSTCODETYPE, &first) == 0 && first == 2;
+}
+
 struct regex_variant *regex_variant(struct regex_cache *cache, struct regex *regex, unsigned kind)
 {
     struct regex_variant *variant = &regex->variants[kind];
-    if (!variant->code && !variant->failed) {
-        variant->code = regex_pattern_compile(value_text(regex->source), kind, cache->memory, NULL);
-        variant->failed = !variant->code;
-    }
+    if (!variant->code && !variant->failed)
+        variant_set_code(
+            variant, regex_pattern_compile(value_text(regex->source), kind, cache->memory, NULL));
     if (variant->failed) {
         // Only what the Unicode variant accepts as well may be missing, e.g. \x{100} in ASCII.
         CHECK(kind & REGEX_ASCII);
@@ -192,10 +204,10 @@ struct regex *regex_compile(struct run *run, const struct builtin *self, value p
             builtin_fail(run, self, RUNTIME_ERROR, "%s", error.message);
         regex = region_alloc_zero(run->region, sizeof(struct regex));
         regex->source = value_retain(pattern);
-        regex->variants[REGEX_SEARCH].code = code;
         for (unsigned kind = 0; kind < REGEX_VARIANTS; kind++)
             regex->variants[kind].failed =
                 (kind & REGEX_ASCII) && !utf8_is_ascii(text.data, text.length);
+        variant_set_code(&regex->variants[REGEX_SEARCH], code);
         pcre2_pattern_info(code, PCRE2_INFO_CAPTURECOUNT, &regex->groups);
         regex->match = pcre2_match_data_create_from_pattern(code, cache->memory);
         CHECK(regex->match);
@@ -230,7 +242,7 @@ void regex_translate(struct regex_cache *cache, struct regex_variant *variant)
         pcre2_jit_stack_assign(cache->context, NULL, cache->stack);
     }
     cache->may_raise = false;
-    bool done = pcre2_jit_compile(variant->code, PCRE2_JIT_COMPLETE | PCRE2_JIT_PARTIAL_HARD) == 0;
+    bool done = pcre2_jit_compile(variant->code, PCRE2_JIT_COMPLETE) == 0;
     cache->may_raise = true;
     run_spend(cache->run, 1000 + size);
     if (!done)

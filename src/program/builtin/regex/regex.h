@@ -5,11 +5,12 @@
 // it. Machine code lies outside the region, so the run must call regex_cache_free() before it drops
 // its region, however it ended.
 //
-// The time of a match is bounded. The subject is searched in windows of start positions with a small budget
-// of steps and a short look-ahead; only a window that needs more is tried again with a larger budget,
-// at last by an interpreter that is stopped at every item of the pattern to read the clock. There
-// the budget per start position is the run's regex_limit. The course depends on pattern and subject
-// alone, never on time, so equal runs end equally.
+// The time of a match is bounded. A quick search gives each start position a few steps. Only when one
+// needs more, the search is done again by code that is stopped at every item of the pattern: these
+// steps are counted and the clock is read. One call of a builtin, however many matches it looks for,
+// may take regex_limit steps more than QUICK_STEPS per item, start position and byte (regex_match.c). So
+// whatever a quick search gets through is allowed, and with or without machine code, which count
+// their steps differently there, runs end equally.
 #pragma once
 
 #include "base/error.h"
@@ -35,11 +36,17 @@ struct regex *regex_compile(struct run *run, const struct builtin *self, value p
 unsigned regex_group_count(const struct regex *regex);  // without group 0
 
 // --- regex_match.c: searching --------------------------------------------------------------------
-// The text being searched; must stay alive and unchanged.
+// The text that one call of a builtin searches; must stay alive and unchanged.
 struct regex_subject {
     struct span text;
     bool ascii;
+    bool is_hopeless;   // it lacks a byte that every match has
+    size_t last_start;  // no match starts behind this
+    size_t steps;       // taken, beyond those that are free
 };
+
+void regex_subject_init(struct run *run, struct regex *regex, struct regex_subject *ret_subject,
+                        struct span text, bool ascii);
 
 enum { REGEX_UNSET = -1 };
 struct regex_group {
@@ -50,7 +57,7 @@ struct regex_group {
 // Searches for the first match that starts at byte offset `from` or later. `groups` gets
 // regex_group_count() + 1 pairs.
 bool regex_search(struct run *run, const struct builtin *self, struct regex *regex,
-                  struct regex_subject subject, size_t from, struct regex_group *groups);
+                  struct regex_subject *subject, size_t from, struct regex_group *groups);
 // Does the whole text match?
 bool regex_match_whole(struct run *run, const struct builtin *self, struct regex *regex,
-                       struct regex_subject subject, struct regex_group *groups);
+                       struct regex_subject *subject, struct regex_group *groups);

@@ -20,8 +20,8 @@ void regex_scan_start(struct run *run, const struct builtin *self, value pattern
     scan->pattern = pattern;
     scan->regex = regex_compile(run, self, pattern);
     scan->string = string;
-    scan->subject.text = text;
-    scan->subject.ascii = string_is_simple(string) || utf8_is_ascii(text.data, text.length);
+    bool ascii = string_is_simple(string) || utf8_is_ascii(text.data, text.length);
+    regex_subject_init(run, scan->regex, &scan->subject, text, ascii);
     scan->position = 0;
     scan->group_count = regex_group_count(scan->regex) + 1;
     scan->groups = scan->own_groups;
@@ -40,7 +40,7 @@ bool regex_scan_next(struct regex_scan *scan)
 {
     struct span text = scan->subject.text;
     if (scan->position > text.length ||
-        !regex_search(scan->run, scan->self, scan->regex, scan->subject, scan->position,
+        !regex_search(scan->run, scan->self, scan->regex, &scan->subject, scan->position,
                       scan->groups)) {
         scan->position = text.length + 1;
         return false;
@@ -211,7 +211,7 @@ value builtin_re_matches(struct run *run, const struct builtin *self, value *arg
     argument_regex_and_string(run, self, arguments);
     struct regex_scan scan;
     regex_scan_start(run, self, arguments[0], arguments[1], &scan);
-    bool found = regex_match_whole(run, self, scan.regex, scan.subject, scan.groups);
+    bool found = regex_match_whole(run, self, scan.regex, &scan.subject, scan.groups);
     value match = found ? regex_scan_match(&scan) : value_nil();
     regex_scan_end(&scan);
     return match;

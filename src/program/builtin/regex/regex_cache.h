@@ -7,7 +7,9 @@ enum { REGEX_CACHE_SIZE = 32, REGEX_VARIANTS = 8 };
 
 struct regex_variant {
     pcre2_code *code;
-    bool failed;  // this variant cannot be made: use the Unicode one
+    bool failed;        // this variant cannot be made: use the Unicode one
+    bool is_anchored;   // matches at the first start position only
+    bool starts_lines;  // matches there and after newlines only
     bool jit;
     bool jit_tried;
     size_t jit_bytes;  // charged to the region
@@ -18,9 +20,8 @@ struct regex {
     struct regex_variant variants[REGEX_VARIANTS];
     pcre2_match_data *match;
     uint32_t groups;
-    uint64_t used;        // stamp of the last use
-    size_t bytes_seen;    // of subjects, as long as no machine code exists
-    size_t starts_tried;  // since the clock was last read
+    uint64_t used;      // stamp of the last use
+    size_t bytes_seen;  // of subjects, as long as no machine code exists
 };
 
 struct regex_cache {

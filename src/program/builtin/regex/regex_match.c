@@ -1,28 +1,16 @@
 // Searching a text with a compiled pattern in bounded time; the course is described in regex.h.
+#include <string.h>
+
+#include "base/ascii.h"
 #include "program/builtin/regex/regex_cache.h"
 
 enum {
     JIT_WORTH_BYTES = 4096,  // of subjects searched: above this, machine code pays
-    STARTS_PER_CLOCK = 256,
-};
-
-// How far one call of the matcher may go: its worst case is starts × steps × bytes, which BUDGET
-// bounds to a few milliseconds. A window that does not fit is cut down: to fewer starts when it needs
-// more steps, to fewer starts and a longer view when it needs to see more.
-enum {
-    BUDGET = 4 * 1024 * 1024,
-    WINDOW_STARTS = 256,
-    WINDOW_AHEAD = 1024,  // bytes visible behind the last start
-    WINDOW_SCALE = 16,
-    STEPS_LEAST = 16,
-    STEPS_MOST = 4096,
-    WINDOWS_BEFORE_WIDER = 16,  // that fit, before a larger window is tried again
-};
-
-struct window {
-    size_t starts;
-    size_t ahead;
-    unsigned fitting;  // windows of this size that fitted, one after another
+    QUICK_STEPS = 16,        // of one start position in a quick search
+    // What the start positions between two readings of the clock may scan, each the whole text: 20 ms.
+    QUICK_BYTES = 64 * 1024 * 1024,
+    BYTES_PER_UNIT = 64,         // scanned for a unit of fuel
+    SUBJECT_PER_UNIT = 1 << 16,  // an item may scan the subject and leave no trace of that
 };
 
 struct search {
@@ -30,28 +18,134 @@ struct search {
     const struct builtin *self;
     struct regex_cache *cache;
     struct regex *regex;
-    struct regex_subject subject;
+    struct regex_subject *subject;
     unsigned kind;  // REGEX_SEARCH or REGEX_WHOLE
 };
 
-static bool is_continuation(struct span text, size_t offset)
-{
-    return offset < text.length && ((unsigned char)text.data[offset] & 0xC0) == 0x80;
-}
-
 static size_t next_boundary(struct span text, size_t offset)
 {
-    while (is_continuation(text, offset))
+    while (offset < text.length && ((unsigned char)text.data[offset] & 0xC0) == 0x80)
         offset++;
     return offset;
 }
 
-// Called at every item of the pattern. One item may scan the whole subject, so with a long
-// subject the clock is read sooner.
-static int stepping_callout(pcre2_callout_block *block, void *data)
+// --- the subject ---------------------------------------------------------------------------------
+
+// The last place of a byte that every match has, in either case: no match starts behind it.
+static bool find_last(struct span text, unsigned char byte, size_t *ret_place)
 {
-    struct run *run = data;
-    run_spend(run, 2 + block->subject_length / 256);
+    char upper = ascii_to_upper((char)byte), lower = ascii_to_lower((char)byte);
+    const char *a = memrchr(text.data, upper, text.length);
+    const char *b = upper == lower ? a : memrchr(text.data, lower, text.length);
+    if (!a && !b)
+        return false;
+    *ret_place = (size_t)((a > b ? a : b) - text.data);
+    return true;
+}
+
+static void find_last_start(struct regex_subject *subject, const pcre2_code *code)
+{
+    uint32_t kind, byte;
+    subject->last_start = subject->text.length;
+    if (pcre2_pattern_info(code, PCRE2_INFO_LASTCODETYPE, &kind) != 0 || kind != 1 ||
+        pcre2_pattern_info(code, PCRE2_INFO_LASTCODEUNIT, &byte) != 0)
+        return;
+    subject->is_hopeless = !find_last(subject->text, (unsigned char)byte, &subject->last_start);
+}
+
+void regex_subject_init(struct run *run, struct regex *regex, struct regex_subject *ret_subject,
+                        struct span text, bool ascii)
+{
+    *ret_subject = (struct regex_subject){.text = text, .ascii = ascii};
+    unsigned kind = REGEX_SEARCH | (ascii ? REGEX_ASCII : 0u);
+    run_spend(run, text.length / 4096);
+    find_last_start(ret_subject, regex_variant(regex_cache_of(run), regex, kind)->code);
+}
+
+// --- one call of the matcher ---------------------------------------------------------------------
+
+// Start positions from … last.
+static int match(struct search *search, const struct regex_variant *variant, size_t from,
+                 size_t last, uint32_t steps)
+{
+    pcre2_match_context *context = search->cache->context;
+    struct span text = search->subject->text;
+    pcre2_set_match_limit(context, steps);
+    pcre2_set_offset_limit(context, last);
+    if (variant->jit)
+        return pcre2_jit_match(variant->code, (PCRE2_SPTR)text.data, text.length, from,
+                               PCRE2_NO_UTF_CHECK, search->regex->match, context);
+    return pcre2_match(variant->code, (PCRE2_SPTR)text.data, text.length, from,
+                       PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, search->regex->match, context);
+}
+
+static bool is_limit(int result)
+{
+    return result == PCRE2_ERROR_MATCHLIMIT || result == PCRE2_ERROR_JIT_STACKLIMIT ||
+           result == PCRE2_ERROR_HEAPLIMIT || result == PCRE2_ERROR_DEPTHLIMIT;
+}
+
+// --- quick search --------------------------------------------------------------------------------
+
+// The last of the start positions that one call may try. A pattern that matches at the start of lines
+// only is tried wherever a call begins, so the next call begins with a line.
+static size_t quick_last(const struct search *search, const struct regex_variant *variant,
+                         size_t from)
+{
+    struct span text = search->subject->text;
+    size_t starts = QUICK_BYTES / (text.length + 1) + 1;
+    if (variant->is_anchored || starts > text.length - from)
+        return text.length;
+    size_t next = next_boundary(text, from + starts);
+    if (!variant->starts_lines)
+        return next - 1;
+    const char *newline = memchr(text.data + next, '\n', text.length - next);
+    return newline ? (size_t)(newline - text.data) : text.length;
+}
+
+static int search_quickly(struct search *search, const struct regex_variant *variant, size_t from)
+{
+    size_t end = search->subject->last_start;
+    for (;;) {
+        size_t last = quick_last(search, variant, from);
+        if (last > end)
+            last = end;
+        int result = match(search, variant, from, last, QUICK_STEPS);
+        run_spend(search->run, 2 + (last - from) / BYTES_PER_UNIT);
+        if (result != PCRE2_ERROR_NOMATCH || last >= end)
+            return result;
+        run_refill(search->run);
+        from = last + 1;
+    }
+}
+
+// --- counted search ------------------------------------------------------------------------------
+
+struct counting {
+    struct run *run;
+    size_t from;
+    size_t steps, allowed, per_start;
+    size_t start;     // start position of the last step
+    size_t position;  // of the last step
+};
+
+// Called at every item of the pattern.
+static int count_step(pcre2_callout_block *block, void *data)
+{
+    struct counting *counting = data;
+    size_t position = block->current_position, before = counting->position;
+    size_t moved = position > before ? position - before : before - position;
+    counting->position = position;
+    counting->start = block->start_match;
+    run_spend(counting->run, 1 + moved / BYTES_PER_UNIT + block->subject_length / SUBJECT_PER_UNIT);
+    size_t free_steps = counting->per_start * (counting->start - counting->from + 1);
+    return ++counting->steps > counting->allowed + free_steps ? PCRE2_ERROR_MATCHLIMIT : 0;
+}
+
+static int count_item(pcre2_callout_enumerate_block *block, void *data)
+{
+    (void)block;
+    ++*(size_t *)data;
     return 0;
 }
 
@@ -63,119 +157,48 @@ static _Noreturn void raise_limit(struct search *search)
                     "one regex call took too many backtracking steps");
 }
 
-// One start position, by the interpreter, with the limit of the run.
-static int match_stepping(struct search *search, size_t from)
+static int match_counted(struct search *search, const struct regex_variant *variant,
+                         struct counting *counting)
 {
-    struct regex_cache *cache = search->cache;
-    struct regex_variant *variant =
-        regex_variant(cache, search->regex, search->kind | REGEX_STEPPING);
-    size_t limit = search->run->limits.regex_limit;
-    pcre2_set_match_limit(cache->context, limit > UINT32_MAX ? UINT32_MAX : (uint32_t)limit);
-    pcre2_set_offset_limit(cache->context, from);
-    pcre2_set_callout(cache->context, stepping_callout, search->run);
-    int result = pcre2_match(variant->code, (PCRE2_SPTR)search->subject.text.data,
-                             search->subject.text.length, from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT,
-                             search->regex->match, cache->context);
-    pcre2_set_callout(cache->context, NULL, NULL);
-    if (result == PCRE2_ERROR_MATCHLIMIT || result == PCRE2_ERROR_HEAPLIMIT ||
-        result == PCRE2_ERROR_DEPTHLIMIT)
-        raise_limit(search);
+    pcre2_match_context *context = search->cache->context;
+    counting->steps = 0;
+    counting->start = counting->position = counting->from;
+    pcre2_set_callout(context, count_step, counting);
+    int result = match(search, variant, counting->from, search->subject->last_start, UINT32_MAX);
+    pcre2_set_callout(context, NULL, NULL);
     return result;
 }
 
-static uint32_t steps_allowed(struct search *search, size_t starts, size_t visible)
+// The whole search again, with every step counted. Machine code takes the same steps as the
+// interpreter, but has less stack.
+static int search_counted(struct search *search, size_t from)
 {
-    size_t steps = BUDGET / (starts * (visible + 1));
-    steps = steps < STEPS_LEAST ? STEPS_LEAST : steps > STEPS_MOST ? STEPS_MOST : steps;
-    size_t limit = search->run->limits.regex_limit;
-    return (uint32_t)(limit < steps ? limit : steps);
-}
-
-// Start positions from … last, within the budget of one call.
-static int match_window(struct search *search, struct regex_variant *variant, size_t ahead,
-                        size_t from, size_t last)
-{
-    struct regex_cache *cache = search->cache;
-    struct span text = search->subject.text;
-    size_t end = text.length;
-    uint32_t options = PCRE2_NO_UTF_CHECK;
-    if (ahead < text.length - last) {
-        end = next_boundary(text, last + ahead);
-        if (end < text.length)
-            options |= PCRE2_PARTIAL_HARD;
+    struct regex_subject *subject = search->subject;
+    unsigned kind = search->kind | REGEX_STEPPING | (subject->ascii ? REGEX_ASCII : 0u);
+    struct regex_variant *variant = regex_variant(search->cache, search->regex, kind);
+    if (!variant->jit_tried)
+        regex_translate(search->cache, variant);
+    size_t items = 0;
+    pcre2_callout_enumerate(variant->code, count_item, &items);
+    size_t per_start = items * QUICK_STEPS;
+    size_t allowed = search->run->limits.regex_limit + per_start * subject->text.length;
+    struct counting counting = {.run = search->run, .from = from, .per_start = per_start};
+    counting.allowed = allowed - subject->steps;
+    int result = match_counted(search, variant, &counting);
+    if (result == PCRE2_ERROR_JIT_STACKLIMIT) {
+        struct regex_variant interpreted = {.code = variant->code};
+        result = match_counted(search, &interpreted, &counting);
     }
-    pcre2_set_match_limit(cache->context, steps_allowed(search, last + 1 - from, end - from));
-    pcre2_set_offset_limit(cache->context, last);
-    if (variant->jit)
-        return pcre2_jit_match(variant->code, (PCRE2_SPTR)text.data, end, from, options,
-                               search->regex->match, cache->context);
-    return pcre2_match(variant->code, (PCRE2_SPTR)text.data, end, from, options | PCRE2_NO_JIT,
-                       search->regex->match, cache->context);
+    if (is_limit(result))
+        raise_limit(search);
+    size_t last = result == PCRE2_ERROR_NOMATCH ? subject->text.length : counting.start;
+    size_t free_steps = per_start * (last - from + 1);
+    if (counting.steps > free_steps)
+        subject->steps += counting.steps - free_steps;
+    return result;
 }
 
-static void look_at_clock(struct search *search, size_t starts, bool now)
-{
-    struct regex *regex = search->regex;
-    run_spend(search->run, 2 + starts / 32);
-    regex->starts_tried += starts;
-    if (now || regex->starts_tried >= STARTS_PER_CLOCK) {
-        regex->starts_tried = 0;
-        run_refill(search->run);
-    }
-}
-
-static bool needs_more_steps(int result)
-{
-    return result == PCRE2_ERROR_MATCHLIMIT || result == PCRE2_ERROR_JIT_STACKLIMIT ||
-           result == PCRE2_ERROR_HEAPLIMIT || result == PCRE2_ERROR_DEPTHLIMIT;
-}
-
-static size_t last_start(struct span text, size_t from, size_t starts)
-{
-    if (starts > text.length - from)
-        return text.length;
-    return next_boundary(text, from + starts) - 1;
-}
-
-// Tries the start positions from `from` on: one window that fits, made smaller until it does.
-// *ret_last gets the last start position tried.
-static int match_some(struct search *search, struct regex_variant *variant, struct window *window,
-                      size_t from, size_t *ret_last)
-{
-    struct span text = search->subject.text;
-    for (;;) {
-        size_t last = search->kind == REGEX_WHOLE ? from : last_start(text, from, window->starts);
-        bool whole_view = window->ahead >= text.length - last;
-        *ret_last = last;
-        if (window->starts == 1 && window->ahead > BUDGET / STEPS_LEAST && !whole_view)
-            return match_stepping(search, from);
-        int result = match_window(search, variant, window->ahead, from, last);
-        if (result != PCRE2_ERROR_PARTIAL && !needs_more_steps(result)) {
-            window->fitting++;
-            return result;
-        }
-        look_at_clock(search, 1, true);
-        window->fitting = 0;
-        if (window->starts == 1 && result != PCRE2_ERROR_PARTIAL) {
-            *ret_last = last_start(text, from, 1);
-            return match_stepping(search, from);
-        }
-        window->starts = window->starts > WINDOW_SCALE ? window->starts / WINDOW_SCALE : 1;
-        if (result == PCRE2_ERROR_PARTIAL)
-            window->ahead *= WINDOW_SCALE;
-    }
-}
-
-static void widen(struct window *window)
-{
-    if (window->fitting < WINDOWS_BEFORE_WIDER)
-        return;
-    window->fitting = 0;
-    if (window->starts < WINDOW_STARTS)
-        window->starts *= WINDOW_SCALE;
-    if (window->ahead > WINDOW_AHEAD)
-        window->ahead /= WINDOW_SCALE;
-}
+// --- searching -----------------------------------------------------------------------------------
 
 static void copy_groups(const struct regex *regex, struct regex_group *groups)
 {
@@ -190,9 +213,9 @@ static void copy_groups(const struct regex *regex, struct regex_group *groups)
 static struct regex_variant *prepare_variant(struct search *search, size_t from)
 {
     struct regex *regex = search->regex;
-    unsigned kind = search->kind | (search->subject.ascii ? REGEX_ASCII : 0u);
+    unsigned kind = search->kind | (search->subject->ascii ? REGEX_ASCII : 0u);
     struct regex_variant *variant = regex_variant(search->cache, regex, kind);
-    size_t bytes = search->subject.text.length - from;
+    size_t bytes = search->subject->text.length - from;
     if (!variant->jit_tried && (bytes >= JIT_WORTH_BYTES || regex->bytes_seen >= JIT_WORTH_BYTES))
         regex_translate(search->cache, variant);
     return variant;
@@ -209,43 +232,36 @@ static _Noreturn void fail_match(const struct search *search, int code)
 
 static bool search_run(struct search *search, size_t from, struct regex_group *groups)
 {
-    struct span text = search->subject.text;
     struct regex *regex = search->regex;
-    struct regex_variant *variant = prepare_variant(search, from);
-    struct window window = {WINDOW_STARTS, WINDOW_AHEAD, 0};
-    if (search->kind == REGEX_WHOLE)
-        window = (struct window){1, SIZE_MAX, 0};
-    for (size_t start = from; start <= text.length;) {
-        size_t last;
-        int result = match_some(search, variant, &window, start, &last);
-        if (result > 0) {
-            copy_groups(regex, groups);
-            size_t found = groups[0].start > (ptrdiff_t)start ? (size_t)groups[0].start : start;
-            regex->bytes_seen += 64 + found - from;
-            look_at_clock(search, 1 + found - start, window.starts < WINDOW_STARTS);
-            return true;
-        }
-        if (result != PCRE2_ERROR_NOMATCH)
-            fail_match(search, result);
-        look_at_clock(search, last + 1 - start, window.starts < WINDOW_STARTS);
-        if (search->kind == REGEX_WHOLE)
-            break;
-        start = last + 1;
-        widen(&window);
+    struct regex_subject *subject = search->subject;
+    if (subject->is_hopeless || from > subject->last_start) {
+        run_spend(search->run, 2);
+        return false;
     }
-    regex->bytes_seen += 64 + text.length - from;
-    return false;
+    int result = search_quickly(search, prepare_variant(search, from), from);
+    if (is_limit(result))
+        result = search_counted(search, from);
+    if (result == PCRE2_ERROR_NOMATCH) {
+        regex->bytes_seen += 64 + subject->text.length - from;
+        return false;
+    }
+    if (result < 0)
+        fail_match(search, result);
+    copy_groups(regex, groups);
+    size_t found = groups[0].start > (ptrdiff_t)from ? (size_t)groups[0].start : from;
+    regex->bytes_seen += 64 + found - from;
+    return true;
 }
 
 bool regex_search(struct run *run, const struct builtin *self, struct regex *regex,
-                  struct regex_subject subject, size_t from, struct regex_group *groups)
+                  struct regex_subject *subject, size_t from, struct regex_group *groups)
 {
     struct search search = {run, self, regex_cache_of(run), regex, subject, REGEX_SEARCH};
     return search_run(&search, from, groups);
 }
 
 bool regex_match_whole(struct run *run, const struct builtin *self, struct regex *regex,
-                       struct regex_subject subject, struct regex_group *groups)
+                       struct regex_subject *subject, struct regex_group *groups)
 {
     struct search search = {run, self, regex_cache_of(run), regex, subject, REGEX_WHOLE};
     return search_run(&search, 0, groups);

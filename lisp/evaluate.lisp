@@ -158,6 +158,7 @@ plain SBCL. A DEBUG quality that the user declares wins.")
 
 (define-operation "evaluate" (call request)
   "Read and evaluate a text. With a command line the code is a script, and this is what it sees."
+  (when (true-p (member-of request "whole_values")) (show-whole-values))
   (let ((command-line (member-of request "command_line")))
     (when (vectorp command-line)
       (setf sb-ext:*posix-argv* (coerce command-line 'list))))

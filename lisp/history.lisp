@@ -13,6 +13,16 @@ set.")
 (defvar cadre:*value-level* 10
   "How many levels of a value an answer shows; NIL: all. *PRINT-LEVEL* wins where it is set.")
 
+(defglobal *whole-values* nil)          ; true once SHOW-WHOLE-VALUES has been called
+
+(defun show-whole-values ()
+  "Let *PRINT-LENGTH* and *PRINT-LEVEL* alone decide how much of a value is shown, as in plain SBCL.
+Once in an image: what the user sets afterwards stays."
+  (unless *whole-values*
+    (setf *whole-values* t
+          cadre:*value-length* nil
+          cadre:*value-level* nil)))
+
 (defconstant +kept-evaluations+ 64)
 
 (defstruct (kept (:constructor make-kept (number values)))

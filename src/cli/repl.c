@@ -133,6 +133,8 @@ static void evaluate(struct repl *repl, struct span code)
 {
     value params =
         map_put_text(repl->region, map_new(repl->region), "code", value_string(repl->region, code));
+    // A person who has not set *print-length* expects all of a value; max-output bounds it.
+    params = map_put_text(repl->region, params, "whole_values", value_boolean(true));
     CLEANUP_FREE char *label = memory_copy_text(code.data, code.length);
     struct session_request request = {
         .kind = SESSION_EVALUATE, .op = "evaluate", .params = params, .label = label};

@@ -360,6 +360,33 @@ describe('cadre repl without a terminal', () => {
     });
     assert.equal(stdout, '=> ("one" "two")\n=> 3\n');
   });
+  test('the print variables decide how much of a value is shown, also after a reset', () => {
+    const list = '(loop for i from 1 to 130 collect i)';
+    const lines = [
+      list,
+      '(setf *print-length* 3)',
+      list,
+      '(setf *print-length* nil)',
+      list,
+      '(setf cadre:*value-length* 2)',
+      list,
+      ':reset',
+      list,
+    ];
+    const { stdout } = spawnSync(CADRE, ['repl'], {
+      env: { ...process.env, HOME: home },
+      input: `${lines.join('\n')}\n`,
+      encoding: 'utf8',
+    });
+    const whole = '=> \\(1 2 [^.]* 129\\s130\\)\n';
+    assert.match(
+      stdout,
+      new RegExp(
+        `^${whole}=> 3\n=> \\(1 2 3 \\.\\.\\.\\)\n\\[127 of 130 elements not shown\\]\n=> NIL\n${whole}` +
+          `=> 2\n=> \\(1 2 \\.\\.\\.\\)\n[^=]*${whole}$`,
+      ),
+    );
+  });
   test('reads forms from a pipe', async () => {
     const child = spawn(CADRE, ['repl'], {
       env: { ...process.env, HOME: home },

@@ -64,6 +64,7 @@ soak:
 	@scripts/run-tests --build --long soak
 
 test-clients: release
+	@scripts/setup test
 	@scripts/test-clients $(RELEASE_BUILD)/src/cli/cadre
 
 test-debian:

@@ -20,7 +20,7 @@
 #include "process/process.h"
 #include "process/reaper.h"
 
-enum { FREE_WAIT_MS = 1000, REPLACE_MS = 100, SEARCH_MS = 20, SEARCHES_MAX = 250 };
+enum { FREE_WAIT_MS = 5000, REPLACE_MS = 100, SEARCH_MS = 20, SEARCHES_MAX = 250 };
 
 struct guardian {
     struct event_base *base;

@@ -57,5 +57,5 @@ void run_agent(void)
     check(answer.ok && strcmp(answer.values, "T") == 0 && !answer.notices[0],
           "a wrapper is not kept: %s %s", answer.values, answer.notices);
     driver_close(&driver);
-    check(count_children_left() == 0, "%d processes are left", count_children());
+    check_no_children();
 }

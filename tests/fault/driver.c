@@ -247,15 +247,30 @@ int count_children(void)
     return count;
 }
 
-int count_children_left(void)
+static enum proc_visit print_one(void *data, pid_t pid)
 {
-    enum { TRIES = 500, WAIT_US = 10000 };
+    (void)data;
+    char path[64], text[256] = "";
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (file && fgets(text, sizeof(text), file))
+        printf("left: %.80s\n", text);
+    if (file)
+        fclose(file);
+    return PROC_VISIT_CONTINUE;
+}
+
+void check_no_children(void)
+{
+    enum { TRIES = 3000, WAIT_US = 10000 };
     int count = count_children();
     for (int i = 0; i < TRIES && count > 0; i++) {
         usleep(WAIT_US);
         count = count_children();
     }
-    return count;
+    if (count > 0)
+        proc_descendants(getpid(), print_one, NULL);
+    check(count == 0, "%d processes are left", count);
 }
 
 long resident_kb(void)

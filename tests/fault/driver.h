@@ -57,9 +57,8 @@ pid_t driver_head(struct driver *driver, const char *session);
 void driver_settle(struct driver *driver);
 
 int count_descriptors(void);
-int count_children(void);
-int count_children_left(
-    void);  // those that were killed get a moment to go  // all descendants of this process
+int count_children(void);      // all descendants of this process
+void check_no_children(void);  // none is left once what was killed has had time to go
 long resident_kb(void);
 
 // The one line at the end: "N passed, N failed".

@@ -41,7 +41,7 @@ static void fake_close(struct fake *fake)
 {
     driver_close(&fake->driver);
     unlink(fake->start_file);
-    check(count_children_left() == 0, "%d processes are left", count_children());
+    check_no_children();
 }
 
 static struct session *session_of(struct fake *fake)

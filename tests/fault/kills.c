@@ -71,5 +71,5 @@ void run_kills(long count)
     printf("%ld shots, %ld evaluations lost\n", count, lost);
     event_free(shot.timer);
     driver_close(&driver);
-    check(count_children_left() == 0, "%d processes are left", count_children());
+    check_no_children();
 }

@@ -559,5 +559,5 @@ void run_limits(void)
     driver_close(&driver);
     eviction_by_memory();
     sessions_by_memory();
-    check(count_children_left() == 0, "%d processes are left", count_children());
+    check_no_children();
 }

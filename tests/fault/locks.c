@@ -83,5 +83,5 @@ void run_locks(long rounds, const char *only)
               answer.values, rounds);
         driver_close(&driver);
     }
-    check(count_children_left() == 0, "%d processes are left", count_children());
+    check_no_children();
 }

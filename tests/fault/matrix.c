@@ -399,7 +399,7 @@ void run_matrix(const char *only)
         other_timers(&driver);
     }
     driver_close(&driver);
-    check(count_children_left() == 0, "%d processes are left", count_children());
+    check_no_children();
     check(count_descriptors() == descriptors, "descriptors: %d, before %d", count_descriptors(),
           descriptors);
 }

@@ -275,5 +275,5 @@ void run_offspring(void)
     nothing_outlives_the_manager();
     stopped_guardian_does_its_work();
     dead_guardian_is_replaced();
-    check(count_children_left() == 0, "%d processes are left", count_children());
+    check_no_children();
 }

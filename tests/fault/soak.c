@@ -246,7 +246,7 @@ void run_soak(long operations, unsigned long seed)
     check(count_children() <= children + 4, "processes grew");
     check(resident_kb() - resident < 8 * 1024, "memory grew by %ld KB", resident_kb() - resident);
     driver_close(&driver);
-    check(count_children_left() == 0, "%d processes are left", count_children());
+    check_no_children();
     free(model.states);
     free(model.evaluation_state);
 }

@@ -52,5 +52,5 @@ void run_threads(long transactions)
     }
     printf("%ld transactions, %ld rollbacks\n", transactions, rollbacks);
     driver_close(&driver);
-    check(count_children_left() == 0, "%d processes are left", count_children());
+    check_no_children();
 }

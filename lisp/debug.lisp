@@ -195,6 +195,7 @@ variables that are not alive."
     (list* "frame" (frame-number frame)
            "call" (call-text (frame-name-text frame) (frame-argument-texts frame))
            "source" (and source (one-line (printed (first source) :limit 300 :length 10 :level 6)))
+           "restartable" (and (restartable-p frame) :true)
            "object" (and (vectorp path) (plusp (length path))
                          (object-at-path (variable-at frame (aref path 0))
                                          (string-upcase (aref path 0))
@@ -316,14 +317,87 @@ variables that are not alive."
                                      (printed text :limit 200)))))
   (evaluate-text call text))
 
-(defun restart-and-values (call request)
-  "The restart REQUEST names, and the values to invoke it with."
-  (let ((restart (find-frozen-restart (required-string request "restart")))
-        (code (member-of request "code"))
-        (values (member-of request "values" #())))
+(defun argument-values (call request)
+  "Evaluate what REQUEST brings: its code, then each of its values; a list of these."
+  (let ((code (member-of request "code")))
     (with-package-argument (request)
       (when (stringp code) (evaluate-text call code))
-      (cons restart (map 'list (lambda (value) (evaluate-argument call value)) values)))))
+      (map 'list (lambda (value) (evaluate-argument call value))
+           (member-of request "values" #())))))
+
+(defun restart-and-values (call request)
+  "Name of the restart that REQUEST names, and a function of no arguments that invokes it."
+  (if (member-of request "frame")
+      (frame-restart call request)
+      (let* ((restart (find-frozen-restart (required-string request "restart")))
+             (values (argument-values call request)))
+        (cons (restart-label restart) (lambda () (apply #'invoke-restart restart values))))))
+
+;;; Restarts of a frame: its function is called again, or returns without having ended. Evaluated
+;;; code has them, since it is compiled with (DEBUG 3); functions of files and of SBCL have not.
+
+(defun restartable-p (frame)
+  "True when FRAME can be left for a new call of its function, or with values."
+  (handler-case (sb-debug:frame-has-debug-tag-p (variables-frame frame))
+    (serious-condition () nil)))
+
+(defun fail-not-restartable (frame)
+  "Fail because FRAME has no restarts, and name those that have."
+  (fail "no-such-restart"
+        (format nil "Frame ~D, ~A, cannot be restarted or returned from: only code compiled ~
+                     with (debug 3), as evaluated code is, can. Frames that can: ~
+                     ~:[none~;~:*~{~D~^, ~}~]."
+                (frame-number frame) (frame-name-text frame)
+                (loop for frame in (situation-frames (current-situation))
+                      when (restartable-p frame)
+                        collect (frame-number frame) into numbers
+                      until (= 20 (length numbers))
+                      finally (return numbers)))))
+
+(defun frame-call-again (frame arguments)
+  "A function that calls what FRAME has called: with the list ARGUMENTS if that is one, or with the
+same ones. By its name, so that a corrected definition is used; a form or a local function is that
+of the frame."
+  (let* ((stack-frame (variables-frame frame))
+         (name (frame-function-name stack-frame))
+         (global (and (sb-int:legal-fun-name-p name) (fboundp name)))
+         (function (if global
+                       (fdefinition name)
+                       (sb-di:debug-fun-fun (sb-di:frame-debug-fun stack-frame))))
+         (arguments (cond ((listp arguments) arguments)
+                          ((frame-form-frame frame) '())
+                          (t (frame-arguments frame)))))
+    (unless (functionp function)
+      (fail "no-such-restart" (text "The function of frame " (frame-number frame)
+                                    " is part of another one and cannot be called again.")))
+    (when (some (lambda (argument) (typep argument 'unavailable-argument)) arguments)
+      (fail "no-such-restart" (text "An argument of frame " (frame-number frame)
+                                    " is not available any more; `values` gives new ones.")))
+    (lambda ()
+      (declare (optimize (debug 0)))    ; a tail call: the frame is replaced
+      (apply function arguments))))
+
+(defun frame-restart-name (request)
+  "Which of the two restarts of a frame REQUEST means."
+  (let ((restart (member-of request "restart")))
+    (cond ((not (stringp restart))
+           (if (member-of request "values") "RETURN-FROM-FRAME" "RESTART-FRAME"))
+          ((find restart '("RESTART-FRAME" "RETURN-FROM-FRAME") :test #'string-equal))
+          (t (fail "no-such-restart"
+                   (text "A frame has no restart " restart
+                         "; it has RESTART-FRAME and RETURN-FROM-FRAME. Other restarts are invoked "
+                         "without `frame`."))))))
+
+(defun frame-restart (call request)
+  "What RESTART-AND-VALUES returns, for a restart of the frame that REQUEST names."
+  (let* ((frame (situation-frame (integer-member request "frame" 0)))
+         (name (frame-restart-name request)))
+    (unless (restartable-p frame) (fail-not-restartable frame))
+    (let* ((values (argument-values call request))
+           (thunk (if (string= name "RETURN-FROM-FRAME")
+                      (lambda () (values-list values))
+                      (frame-call-again frame (if (member-of request "values") values t)))))
+      (cons name (lambda () (sb-debug:unwind-to-frame-and-call (variables-frame frame) thunk))))))
 
 (defun resume-call (call number request)
   "Let the frozen CALL answer the message NUMBER, with fresh limits and clocks."
@@ -358,7 +432,7 @@ variables that are not alive."
                                (lambda () (restart-and-values attempt request)))))))
       (cond ((and chosen (null (call-error attempt)))
              (resume-call call number request)
-             (setf (call-restart call) (restart-label (first chosen)))
-             (apply #'invoke-restart chosen))
+             (setf (call-restart call) (car chosen))
+             (funcall (cdr chosen)))
             (t
              (answer-call attempt (list "invoked" :false)))))))

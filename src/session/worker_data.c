@@ -120,6 +120,7 @@ static const struct rule rules[] = {
     {"references", OBJECTS, OBJECTS},
     {"references_total", INTEGER, INTEGER},
     {"restart", TEXT, TEXT},
+    {"restartable", BOOLEAN, BOOLEAN},
     {"restarts", OBJECTS, OBJECTS},
     {"result_lisp_type", TEXT, TEXT},
     {"result_type", TEXT, TEXT},

@@ -77,11 +77,16 @@ static void render_inspection(const struct session_call *run, const struct sessi
         render_object(&result->text, object);
     else
         render_frame(&result->text, reply->result);
-    static const char *const members[] = {"frame",  "call",        "source",
+    static const char *const members[] = {"frame",  "call",        "source", "restartable",
                                           "locals", "unavailable", "object"};
     for (size_t i = 0; i < COUNT_OF(members); i++)
         map = structured_member(region, map, reply->result, members[i]);
     result->structured = map;
+}
+
+static bool lacks_frame(const struct session_reply *reply)
+{
+    return !reply->ok && span_equal_text(map_get_string(reply->error, "code"), "no-such-frame");
 }
 
 // --- eval-in-frame -------------------------------------------------------------------------------
@@ -91,7 +96,7 @@ static void render_frame_evaluation(const struct session_call *run,
 {
     struct region *region = mcp_call_region(run->call);
     value map = structured_evaluation(region, reply);
-    if (!reply->ok && span_equal_text(map_get_string(reply->error, "code"), "no-such-frame")) {
+    if (lacks_frame(reply)) {
         map = name_missing_frame(run, reply, map);
         render_error_heading(&result->text, map_get(map, "error"));
     } else {
@@ -188,6 +193,10 @@ static void render_restart(const struct session_call *run, const struct session_
                            struct tool_result *result)
 {
     struct region *region = mcp_call_region(run->call);
+    if (lacks_frame(reply)) {
+        render_frame_evaluation(run, reply, result);
+        return;
+    }
     value invoked = map_get(reply->result, "invoked");
     bool refused = !reply->ran || (invoked.tag == VALUE_BOOLEAN && !invoked.boolean);
     CLEANUP_BUFFER struct buffer last;
@@ -207,8 +216,11 @@ static void render_restart(const struct session_call *run, const struct session_
 
 static void handle_restart(struct mcp_call *call, void *data)
 {
-    static const char *const names[] = {"restart", "values", "code", NULL};
+    static const char *const names[] = {"restart", "frame", "values", "code", NULL};
     struct region *region = mcp_call_region(call);
+    int64_t frame;
+    if (!tool_integer(call, "frame", 0, 0, INT64_MAX, &frame))
+        return;
     struct session_request request = {
         .kind = SESSION_RESTART,
         .op = "invoke-restart",
@@ -217,6 +229,10 @@ static void handle_restart(struct mcp_call *call, void *data)
         .adopt = tool_flag(call, "adopt"),
     };
     value restart = mcp_call_argument(call, "restart");
+    if (value_is_nil(restart) && value_is_nil(mcp_call_argument(call, "frame"))) {
+        tool_refuse(call, "invalid-argument", "Give restart, or frame, or both.");
+        return;
+    }
     if (restart.tag == VALUE_INTEGER)
         request.params = map_put_text(region, request.params, "restart",
                                       value_string_format(region, "%" PRId64, restart.integer));

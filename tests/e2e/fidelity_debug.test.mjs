@@ -1,0 +1,101 @@
+// Debugging as SBCL's own debugger allows it: restarts of frames, on frozen errors.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { expectResult, useServer } from './support.mjs';
+
+describe('restarts of frames', () => {
+  const server = useServer();
+  const restart = (parameters) => server.call('invoke-restart', parameters);
+  const discarded =
+    '\n\n[Discarded]\nThe session is unchanged; "adopt": true keeps the result.';
+
+  test('a frame says whether it has them', async () => {
+    await server.value(
+      `(defun a (x) (list (b x))) (defun b (y) (* 2 (c y))) (defun c (z &key (k 1)) (/ z (- k k)))`,
+    );
+    expectResult(await server.evaluate('(a 5)'), {
+      frames: ['(/ 5 0)', '(C 5 :K 1)', '(B 5)', '(A 5)', '(EVAL (A 5))'],
+    });
+    const frames = [false, true, true, true];
+    for (let frame = 0; frame < frames.length; frame++) {
+      const { structured } = await server.call('inspect', { frame });
+      assert.equal(structured.restartable === true, frames[frame]);
+    }
+  });
+
+  const rows = [
+    ['values: the frame returns them', { frame: 1, values: ['21'] }, '=> (42)'],
+    ['of several values, those its caller wants', { frame: 2, values: ['1', '2'] }, '=> (1)'],
+    ['no value at all', { frame: 2, values: [] }, '=> (NIL)'],
+    ['by name', { frame: 2, restart: 'return-from-frame', values: ['(list 1)'] }, '=> ((1))'],
+    [
+      'no values: its function is called again, as it is now',
+      { frame: 1, code: '(defun c (z &key k) (+ z k))' },
+      '=> (12)',
+    ],
+    [
+      'a caller further out',
+      { frame: 3, restart: 'RESTART-FRAME', code: '(defun b (y) (list :corrected y))' },
+      '=> ((:CORRECTED 5))',
+    ],
+    [
+      'with other arguments',
+      { frame: 2, restart: 'restart-frame', values: ['7'], code: '(defun c (z) z)' },
+      '=> (14)',
+    ],
+  ];
+  for (const [name, parameters, text] of rows)
+    test(name, async () =>
+      expectResult(await restart({ ...parameters, error: 1 }), text + discarded),
+    );
+
+  test('what lies between is unwound, in order, with its bindings', async () => {
+    await server.value(
+      `(defvar *depth* 0)
+       (defun inner () (unwind-protect (error "inside") (print (list :left *depth*))))
+       (defun outer (*depth*) (inner))`,
+    );
+    await server.evaluate('(list (outer 5) *depth*)');
+    expectResult(await restart({ frame: 2, values: ['*depth*'] }), {
+      has: ['(:LEFT 5)', '=> (5 0)'],
+    });
+  });
+
+  test('a next error is an error of the try', async () => {
+    await server.evaluate('(a 5)');
+    const { text, structured } = await restart({ frame: 1, values: ['"no number"'] });
+    assert.match(text, /^\[ERROR\] TYPE-ERROR/);
+    assert.deepEqual(
+      structured.error.frames.map((frame) => frame.function),
+      ['*', 'B', 'A', 'EVAL'],
+    );
+  });
+
+  test('adopt makes the outcome the session', async () => {
+    await server.evaluate('(defvar *result*) (setf *result* (a 6))');
+    const result = await restart({ frame: 1, code: '(defun c (z) z)', values: ['1'], adopt: true });
+    expectResult(result, { has: ['=> (2)', '[Adopted]'] });
+    assert.equal(await server.value('(list *result* (c 3))'), '=> ((2) 3)');
+  });
+
+  test('what cannot be done is said', async () => {
+    await server.evaluate('(mapcar (lambda (x) (car x)) (list 1))');
+    const refusals = [
+      [{}, 'invalid-argument', 'Give restart, or frame, or both.'],
+      [{ frame: -1 }, 'invalid-argument', 'Value must be non-negative: frame = -1'],
+      [{ frame: 9 }, 'no-such-frame', 'Frame 9 does not exist; error 6 has '],
+      [
+        { frame: 0, restart: 'use-value' },
+        'no-such-restart',
+        'A frame has no restart use-value; it has RESTART-FRAME and RETURN-FROM-FRAME. Other restarts are invoked without `frame`.',
+      ],
+    ];
+    for (const [parameters, code, message] of refusals)
+      expectResult(await restart(parameters), { code, message });
+    await server.evaluate("(parse-integer 'x)");
+    expectResult(await restart({ frame: 0 }), {
+      type: 'NO-SUCH-RESTART',
+      match: /^Frame 0, PARSE-INTEGER, cannot be restarted or returned from: [\s\S]*Frames that can: none\.$/m,
+    });
+  });
+});

@@ -53,8 +53,7 @@ enum value_flags {
     // The payload is not an object that is counted. Strings, symbols, vars: `text` points to the
     // bytes. Functions: `pointer` is what the function is identified by, its text is #<builtin>.
     VALUE_BORROWED = 1,
-    // Strings: ASCII without carriage return, so that every byte is one character (grapheme
-    // cluster).
+    // Strings: ASCII, so that every byte is one character.
     VALUE_SIMPLE = 2,
 };
 

@@ -57,7 +57,8 @@ Test(value, strings_are_counted_and_cut_by_cluster)
         {"", 0, ""},
         {"a", 1, ""},
         {"abcd", 4, "bc"},
-        {"a\r\nb", 3, "\r\nb"},
+        {"a\r\nb", 4, "\r\n"},
+        {"é\r\n", 3, "\r\n"},
         {"e\xCC\x81x", 2, "x"},                                       // e and combining acute
         {"\xF0\x9F\x91\xA8\xE2\x80\x8D\xF0\x9F\x91\xA9z!", 3, "z!"},  // man, joiner, woman
         {"\xF0\x9F\x87\xA9\xF0\x9F\x87\xAA\xF0\x9F\x87\xAB\xF0\x9F\x87\xB7", 2,
@@ -133,10 +134,11 @@ Test(value, appending_knows_simple_strings)
     value s =
         string_append(region, value_string_text(region, "a\n"), value_string_text(region, "b"));
     cr_assert(string_is_simple(s));
-    s = string_append(region, s, value_string_text(region, "\r"));
+    s = string_append(region, s, value_string_text(region, "\r\n"));
+    cr_assert(string_is_simple(s));
+    s = string_append(region, s, value_string_text(region, "é"));
     cr_assert_not(string_is_simple(s));
-    s = string_append(region, s, value_string_text(region, "\n"));
-    cr_assert_eq(string_count(s), 4);  // a, LF, b, CR LF
+    cr_assert_eq(string_count(s), 6);  // a, LF, b, CR, LF, é
     value_release(region, s);
 }
 

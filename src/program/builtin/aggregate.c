@@ -58,6 +58,7 @@ struct extreme {
     struct run *run;
     const struct builtin *self;
     bool greatest;
+    bool last;  // of equal keys the last one wins
     bool found;
     value item;  // owned
     value key;   // owned
@@ -71,7 +72,9 @@ static void extreme_offer(struct extreme *extreme, value item, value key)
         enum value_order order = value_compare(key, extreme->key);
         if (order == VALUE_INCOMPARABLE)
             fail_incomparable(run, extreme->self, extreme->key, key);
-        if (order != (extreme->greatest ? VALUE_GREATER : VALUE_LESS)) {
+        bool wins = order == (extreme->greatest ? VALUE_GREATER : VALUE_LESS) ||
+                    (extreme->last && order == VALUE_SAME);
+        if (!wins) {
             value_release(run->region, item);
             value_release(run->region, key);
             return;
@@ -140,7 +143,7 @@ static value extreme_key(struct run *run, const struct builtin *self, value *arg
                          size_t count, bool greatest)
 {
     value f = arguments[0];
-    struct extreme extreme = {.run = run, .self = self, .greatest = greatest};
+    struct extreme extreme = {.run = run, .self = self, .greatest = greatest, .last = true};
     run_check_callable(run, self, 1, f);
     if (count == 2) {
         value_release(run->region, f);
@@ -318,7 +321,7 @@ value builtin_frequencies(struct run *run, const struct builtin *self, value *ar
 value builtin_distinct(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
-    argument_positional(run, self, arguments, 0);
+    argument_seqable(run, self, arguments, 0);
     value item;
     bool is_new;
     struct sequence items;

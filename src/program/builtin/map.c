@@ -120,16 +120,14 @@ value builtin_contains(struct run *run, const struct builtin *self, value *argum
     case VALUE_NIL: return value_boolean(false);
     case VALUE_MAP: return value_boolean(map_find_flexible(v, key, &item));
     case VALUE_SET: return value_boolean(set_has(v, key));
+    case VALUE_STRING:
+        if (!value_is_number(key))
+            run_type_error(run, self, 1, "a map, set or vector", v, "use includes?");
+        __attribute__((fallthrough));
     case VALUE_VECTOR:
-        for (size_t i = 0; i < vector_count(v); i++) {
-            run_spend(run, 1);
-            if (value_identical(vector_at(v, i), key))
-                return value_boolean(true);
-        }
-        return value_boolean(false);
-    default:
-        run_type_error(run, self, 1, "a map, set, vector or nil", v,
-                       v.tag == VALUE_STRING ? "use includes?" : NULL);
+        return value_boolean(key.tag == VALUE_INTEGER && key.integer >= 0 &&
+                             (size_t)key.integer < sequence_count(run, v));
+    default: run_type_error(run, self, 1, "a map, set, vector or nil", v, NULL);
     }
 }
 

@@ -117,7 +117,7 @@ value builtin_quotient(struct run *run, const struct builtin *self, value *argum
         return value_float((double)NAN);
     if (isinf(x / y))
         builtin_fail(run, self, ARITHMETIC_ERROR, "float overflow");
-    return integer_from_double(run->region, trunc(x / y));
+    return value_float(trunc(x / y));
 }
 
 value builtin_remainder(struct run *run, const struct builtin *self, value *arguments, size_t count)

@@ -1,4 +1,4 @@
-// Predicates: one argument, any value; and type (docs/reference/language.md 8.3).
+// Predicates of one argument, and type (docs/reference/language.md 8.3).
 #include <math.h>
 
 #include "program/builtin/builtins.h"
@@ -53,13 +53,6 @@ PREDICATE(float, v.tag == VALUE_FLOAT)
 PREDICATE(nat_int, value_is_integer(v) && integer_sign(v) >= 0)
 PREDICATE(pos_int, value_is_integer(v) && integer_sign(v) > 0)
 PREDICATE(neg_int, value_is_integer(v) && integer_sign(v) < 0)
-PREDICATE(zero, value_is_number(v) && numeric_sign(v) == 0 && !is_nan(v))
-PREDICATE(pos, value_is_number(v) && numeric_sign(v) > 0)
-PREDICATE(neg, value_is_number(v) && numeric_sign(v) < 0)
-PREDICATE(even, is_whole(v) && !is_odd(v))
-PREDICATE(odd, is_whole(v) && is_odd(v))
-PREDICATE(infinite, v.tag == VALUE_FLOAT && isinf(v.number))
-PREDICATE(nan, is_nan(v))
 PREDICATE(string, v.tag == VALUE_STRING)
 PREDICATE(char, is_character(v))
 PREDICATE(keyword, v.tag == VALUE_KEYWORD)
@@ -75,6 +68,41 @@ PREDICATE(function, v.tag == VALUE_FUNCTION)
 PREDICATE(callable, run_is_callable(v))
 PREDICATE(regex, v.tag == VALUE_REGEX)
 PREDICATE(never, ((void)v, false))
+
+// --- predicates of numbers: anything else is an error --------------------------------------------
+
+static value argument_number(struct run *run, const struct builtin *self, value v)
+{
+    if (!value_is_number(v))
+        run_type_error(run, self, 1, "a number", v, NULL);
+    return v;
+}
+
+static value argument_whole(struct run *run, const struct builtin *self, value v)
+{
+    if (!is_whole(v))
+        run_type_error(run, self, 1, "an integer", v, NULL);
+    return v;
+}
+
+#define PREDICATE_OF(name, argument, test)                                                 \
+    value builtin_is_##name(struct run *run, const struct builtin *self, value *arguments, \
+                            size_t count)                                                  \
+    {                                                                                      \
+        (void)count;                                                                       \
+        value v = argument(run, self, arguments[0]);                                       \
+        return value_boolean(test);                                                        \
+    }
+
+PREDICATE_OF(zero, argument_number, numeric_sign(v) == 0 && !is_nan(v))
+PREDICATE_OF(pos, argument_number, numeric_sign(v) > 0)
+PREDICATE_OF(neg, argument_number, numeric_sign(v) < 0)
+PREDICATE_OF(even, argument_whole, !is_odd(v))
+PREDICATE_OF(odd, argument_whole, is_odd(v))
+PREDICATE_OF(infinite, argument_number, v.tag == VALUE_FLOAT && isinf(v.number))
+PREDICATE_OF(nan, argument_number, is_nan(v))
+
+// --- type ----------------------------------------------------------------------------------------
 
 value builtin_type(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {

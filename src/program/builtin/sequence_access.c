@@ -39,7 +39,7 @@ value builtin_take(struct run *run, const struct builtin *self, value *arguments
 {
     (void)count;
     size_t n = argument_count(run, self, arguments, 0);
-    argument_positional_or_map(run, self, arguments, 1);
+    argument_seqable(run, self, arguments, 1);
     return cut_items(run, self, 1, arguments[1], 0, n);
 }
 
@@ -47,7 +47,7 @@ value builtin_drop(struct run *run, const struct builtin *self, value *arguments
 {
     (void)count;
     size_t n = argument_count(run, self, arguments, 0);
-    argument_positional_or_map(run, self, arguments, 1);
+    argument_seqable(run, self, arguments, 1);
     return cut_items(run, self, 1, arguments[1], n, SIZE_MAX);
 }
 
@@ -55,7 +55,7 @@ value builtin_take_last(struct run *run, const struct builtin *self, value *argu
 {
     (void)count;
     size_t n = argument_count(run, self, arguments, 0);
-    argument_positional_or_map(run, self, arguments, 1);
+    argument_seqable(run, self, arguments, 1);
     if (value_is_nil(arguments[1]))
         return value_nil();
     size_t items = sequence_count(run, arguments[1]);
@@ -70,7 +70,7 @@ value builtin_drop_last(struct run *run, const struct builtin *self, value *argu
 {
     size_t n = count == 2 ? argument_count(run, self, arguments, 0) : 1;
     unsigned place = (unsigned)count - 1;
-    argument_positional_or_map(run, self, arguments, place);
+    argument_seqable(run, self, arguments, place);
     size_t items = sequence_count(run, arguments[place]);
     return cut_items(run, self, place, arguments[place], 0, n < items ? items - n : 0);
 }
@@ -106,9 +106,24 @@ value builtin_nthnext(struct run *run, const struct builtin *self, value *argume
 
 // --- single items --------------------------------------------------------------------------------
 
-// An owned item of a positional value, which is borrowed; nil when there is none.
+// An owned item of a map or set, which is borrowed; nil when there is none.
+static value entry_at(struct run *run, value v, size_t index)
+{
+    static const struct builtin self = {.name = "nth"};
+    struct sequence items;
+    value item = value_nil();
+    sequence_borrow(run, &self, 1, &items, v);
+    items.position = index < items.count ? index : items.count;
+    sequence_next(&items, &item);
+    sequence_end(&items);
+    return item;
+}
+
+// An owned item of a seqable value, which is borrowed; nil when there is none.
 static value item_at(struct run *run, value v, size_t index)
 {
+    if (v.tag == VALUE_MAP || v.tag == VALUE_SET)
+        return entry_at(run, v, index);
     if (v.tag == VALUE_VECTOR)
         return index < vector_count(v) ? value_retain(vector_at(v, index)) : value_nil();
     if (v.tag == VALUE_NIL)
@@ -124,21 +139,21 @@ static value item_at(struct run *run, value v, size_t index)
 value builtin_first(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
-    argument_positional(run, self, arguments, 0);
+    argument_seqable(run, self, arguments, 0);
     return item_at(run, arguments[0], 0);
 }
 
 value builtin_second(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
-    argument_positional(run, self, arguments, 0);
+    argument_seqable(run, self, arguments, 0);
     return item_at(run, arguments[0], 1);
 }
 
 value builtin_last(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
-    argument_positional(run, self, arguments, 0);
+    argument_seqable(run, self, arguments, 0);
     size_t items = sequence_count(run, arguments[0]);
     return items == 0 ? value_nil() : item_at(run, arguments[0], items - 1);
 }
@@ -146,7 +161,7 @@ value builtin_last(struct run *run, const struct builtin *self, value *arguments
 value builtin_rest(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
-    argument_positional(run, self, arguments, 0);
+    argument_seqable(run, self, arguments, 0);
     return cut_items(run, self, 0, arguments[0], 1, SIZE_MAX);
 }
 
@@ -158,24 +173,24 @@ value builtin_next(struct run *run, const struct builtin *self, value *arguments
 value builtin_butlast(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
-    argument_positional(run, self, arguments, 0);
+    argument_seqable(run, self, arguments, 0);
     size_t items = sequence_count(run, arguments[0]);
     return nil_when_empty(cut_items(run, self, 0, arguments[0], 0, items == 0 ? 0 : items - 1));
 }
 
-// The first item of the argument, checked to be positional itself; owned.
-static value first_positional(struct run *run, const struct builtin *self, value *arguments)
+// The first item of the argument, checked to be seqable itself; owned.
+static value first_seqable(struct run *run, const struct builtin *self, value *arguments)
 {
-    argument_positional(run, self, arguments, 0);
+    argument_seqable(run, self, arguments, 0);
     value inner = item_at(run, arguments[0], 0);
-    argument_positional(run, self, &inner, 0);
+    argument_seqable(run, self, &inner, 0);
     return inner;
 }
 
 value builtin_ffirst(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
-    value inner = first_positional(run, self, arguments);
+    value inner = first_seqable(run, self, arguments);
     value result = item_at(run, inner, 0);
     value_release(run->region, inner);
     return result;
@@ -184,28 +199,41 @@ value builtin_ffirst(struct run *run, const struct builtin *self, value *argumen
 value builtin_nfirst(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
-    value inner = first_positional(run, self, arguments);
+    value inner = first_seqable(run, self, arguments);
     return nil_when_empty(cut_items(run, self, 0, inner, 1, SIZE_MAX));
 }
 
 value builtin_nnext(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
-    argument_positional(run, self, arguments, 0);
+    argument_seqable(run, self, arguments, 0);
     return nil_when_empty(cut_items(run, self, 0, arguments[0], 2, SIZE_MAX));
+}
+
+// Is there an item at an index? Finds out about a string without counting all of it.
+static bool has_index(struct run *run, value v, int64_t index, value *ret_item)
+{
+    if (index < 0)
+        return false;
+    if (v.tag != VALUE_STRING && (size_t)index >= sequence_count(run, v))
+        return false;
+    *ret_item = item_at(run, v, (size_t)index);
+    // Characters are never nil, so nil from a string means that it was too short.
+    return v.tag != VALUE_STRING || !value_is_nil(*ret_item);
 }
 
 value builtin_nth(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
-    argument_positional(run, self, arguments, 0);
+    value v = arguments[0], item;
+    if (v.tag == VALUE_MAP || v.tag == VALUE_SET)
+        run_type_error(run, self, 1, "a vector or string", v, "use get");
+    argument_seqable(run, self, arguments, 0);
     int64_t index = argument_integer(run, self, arguments, 1);
-    value otherwise = count == 3 ? arguments[2] : value_nil();
-    if (index < 0 ||
-        (arguments[0].tag != VALUE_STRING && (size_t)index >= sequence_count(run, arguments[0])))
-        return value_retain(otherwise);
-    value item = item_at(run, arguments[0], (size_t)index);
-    // Characters are never nil, so nil from a string means that it was too short.
-    return arguments[0].tag == VALUE_STRING && value_is_nil(item) ? value_retain(otherwise) : item;
+    if (has_index(run, v, index, &item))
+        return item;
+    if (count == 2 && !value_is_nil(v))
+        fail_index(run, self, index, sequence_count(run, v));
+    return count == 3 ? value_retain(arguments[2]) : value_nil();
 }
 
 // --- vectors only --------------------------------------------------------------------------------
@@ -222,10 +250,12 @@ value builtin_subvec(struct run *run, const struct builtin *self, value *argumen
 {
     argument_vector(run, self, arguments, false);
     size_t total = vector_count(arguments[0]);
-    size_t start = argument_count(run, self, arguments, 1);
-    size_t end = count == 3 ? argument_count(run, self, arguments, 2) : total;
-    end = end < total ? end : total;
-    return vector_slice(run->region, arguments[0], start < end ? start : end, end);
+    int64_t start = argument_integer(run, self, arguments, 1);
+    int64_t end = count == 3 ? argument_integer(run, self, arguments, 2) : (int64_t)total;
+    if (start < 0 || start > end || end > (int64_t)total)
+        builtin_fail(run, self, RUNTIME_ERROR, "elements %lld to %lld are outside a vector of %zu",
+                     (long long)start, (long long)end, total);
+    return vector_slice(run->region, arguments[0], (size_t)start, (size_t)end);
 }
 
 value builtin_peek(struct run *run, const struct builtin *self, value *arguments, size_t count)
@@ -241,7 +271,9 @@ value builtin_pop(struct run *run, const struct builtin *self, value *arguments,
 {
     (void)count;
     argument_vector(run, self, arguments, true);
-    if (value_is_nil(arguments[0]) || vector_count(arguments[0]) == 0)
+    if (value_is_nil(arguments[0]))
         return value_nil();
+    if (vector_count(arguments[0]) == 0)
+        builtin_fail(run, self, RUNTIME_ERROR, "the vector is empty");
     return vector_slice(run->region, arguments[0], 0, vector_count(arguments[0]) - 1);
 }

@@ -215,7 +215,7 @@ value builtin_not_empty(struct run *run, const struct builtin *self, value *argu
 value builtin_reverse(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
-    argument_positional(run, self, arguments, 0);
+    argument_seqable(run, self, arguments, 0);
     value items = sequence_vector(run, self, 1, arguments[0]);
     size_t total = vector_count(items);
     run_spend(run, total / 4);
@@ -257,7 +257,7 @@ value builtin_interleave(struct run *run, const struct builtin *self, value *arg
 {
     size_t shortest = count == 0 ? 0 : SIZE_MAX;
     for (size_t i = 0; i < count; i++) {
-        argument_positional(run, self, arguments, (unsigned)i);
+        argument_seqable(run, self, arguments, (unsigned)i);
         arguments[i] = sequence_vector(run, self, (unsigned)i + 1, arguments[i]);
         size_t total = vector_count(arguments[i]);
         shortest = total < shortest ? total : shortest;
@@ -277,7 +277,7 @@ value builtin_zip(struct run *run, const struct builtin *self, value *arguments,
 {
     size_t shortest = SIZE_MAX;
     for (size_t i = 0; i < count; i++) {
-        argument_positional(run, self, arguments, (unsigned)i);
+        argument_seqable(run, self, arguments, (unsigned)i);
         arguments[i] = sequence_vector(run, self, (unsigned)i + 1, arguments[i]);
         size_t total = vector_count(arguments[i]);
         shortest = total < shortest ? total : shortest;
@@ -297,7 +297,7 @@ value builtin_zip(struct run *run, const struct builtin *self, value *arguments,
 value builtin_interpose(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
-    argument_positional(run, self, arguments, 1);
+    argument_seqable(run, self, arguments, 1);
     struct sequence items;
     value item, result = vector_new(run->region, 0);
     sequence_start(run, self, 2, &items, arguments[1]);

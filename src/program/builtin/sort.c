@@ -264,7 +264,7 @@ value builtin_sort(struct run *run, const struct builtin *self, value *arguments
     unsigned place = (unsigned)count - 1;
     if (count == 2)
         comparator = comparator_from(run, self, 1, arguments[0]);
-    argument_positional_or_map(run, self, arguments, place);
+    argument_seqable(run, self, arguments, place);
     value items = sequence_vector(run, self, place + 1, arguments[place]);
     value result = sort_items(run, self, items, items, comparator);
     if (count == 2)

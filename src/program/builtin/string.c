@@ -111,10 +111,13 @@ value builtin_join(struct run *run, const struct builtin *self, value *arguments
 value builtin_subs(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     argument_string(run, self, arguments, 0);
+    int64_t length = (int64_t)string_count(arguments[0]);
     int64_t start = argument_integer(run, self, arguments, 1);
-    int64_t end = count == 3 ? argument_integer(run, self, arguments, 2) : INT64_MAX;
-    if (start < 0 || end <= start)
-        start = end = 0;
+    int64_t end = count == 3 ? argument_integer(run, self, arguments, 2) : length;
+    if (start < 0 || start > end || end > length)
+        builtin_fail(run, self, RUNTIME_ERROR,
+                     "characters %lld to %lld are outside a string of %lld", (long long)start,
+                     (long long)end, (long long)length);
     return string_slice(run->region, arguments[0], (size_t)start, (size_t)end);
 }
 
@@ -191,23 +194,19 @@ value builtin_lower_case(struct run *run, const struct builtin *self, value *arg
 value builtin_parse_long(struct run *run, const struct builtin *self, value *arguments,
                          size_t count)
 {
-    (void)run;
-    (void)self;
     (void)count;
     int64_t number;
-    if (arguments[0].tag != VALUE_STRING || !text_read_integer(value_text(arguments[0]), &number))
-        return value_nil();
-    return value_integer(number);
+    argument_string(run, self, arguments, 0);
+    return text_read_integer(value_text(arguments[0]), &number) ? value_integer(number)
+                                                                : value_nil();
 }
 
 value builtin_parse_double(struct run *run, const struct builtin *self, value *arguments,
                            size_t count)
 {
-    (void)self;
     (void)count;
     double number;
-    if (arguments[0].tag != VALUE_STRING)
-        return value_nil();
+    argument_string(run, self, arguments, 0);
     run_spend(run, value_text(arguments[0]).length / 64);
     if (!text_read_float(value_text(arguments[0]), &number))
         return value_nil();
@@ -217,11 +216,8 @@ value builtin_parse_double(struct run *run, const struct builtin *self, value *a
 value builtin_parse_boolean(struct run *run, const struct builtin *self, value *arguments,
                             size_t count)
 {
-    (void)run;
-    (void)self;
     (void)count;
-    if (arguments[0].tag != VALUE_STRING)
-        return value_nil();
+    argument_string(run, self, arguments, 0);
     struct span text = value_text(arguments[0]);
     if (span_equal_text(text, "true"))
         return value_boolean(true);
@@ -332,8 +328,8 @@ static value split_characters(struct run *run, value string, size_t limit)
         start = end;
         run_spend(run, 1);
     }
-    if (start < text.length || vector_count(fields) == 0)
-        vector_add(run, &fields, part_of(run, string, start, text.length));
+    // Behind the last character an empty field remains; without a limit it is dropped.
+    vector_add(run, &fields, part_of(run, string, start, text.length));
     return fields;
 }
 
@@ -353,18 +349,37 @@ static value split_text(struct run *run, value string, struct span separator, si
     return fields;
 }
 
-value builtin_split(struct run *run, const struct builtin *self, value *arguments, size_t count)
+static value split_fields(struct run *run, const struct builtin *self, value *arguments,
+                          size_t limit)
 {
     value separator = arguments[1];
-    argument_string(run, self, arguments, 0);
-    size_t limit = count == 3 ? argument_count(run, self, arguments, 2) : 0;
     if (separator.tag == VALUE_REGEX)
         return regex_split(run, self, separator, arguments[0], limit);
-    if (separator.tag != VALUE_STRING)
-        run_type_error(run, self, 2, "a string or regex", separator, NULL);
     if (value_text(separator).length == 0)
         return split_characters(run, arguments[0], limit);
     return split_text(run, arguments[0], value_text(separator), limit);
+}
+
+// The fields up to the last one that is not empty; one field stays as it is.
+static value without_empty_end(struct run *run, value fields)
+{
+    size_t kept = vector_count(fields);
+    if (kept == 1)
+        return fields;
+    while (kept > 0 && value_text(vector_at(fields, kept - 1)).length == 0)
+        kept--;
+    return vector_slice(run->region, fields, 0, kept);
+}
+
+value builtin_split(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    argument_string(run, self, arguments, 0);
+    if (arguments[1].tag != VALUE_STRING && arguments[1].tag != VALUE_REGEX)
+        run_type_error(run, self, 2, "a string or regex", arguments[1], NULL);
+    // 0: as many fields as there are, without empty ones at the end; below 0: with them.
+    int64_t wanted = count == 3 ? argument_integer(run, self, arguments, 2) : 0;
+    value fields = split_fields(run, self, arguments, wanted > 0 ? (size_t)wanted : 0);
+    return wanted == 0 ? without_empty_end(run, fields) : fields;
 }
 
 value builtin_split_lines(struct run *run, const struct builtin *self, value *arguments,

@@ -30,27 +30,17 @@ void argument_string(struct run *run, const struct builtin *self, const value *a
         run_type_error(run, self, place + 1, "a string", arguments[place], NULL);
 }
 
-static const char unordered_hint[] = "unordered; use keys, vals, entries or vec";
-
-void argument_positional(struct run *run, const struct builtin *self, const value *arguments,
-                         unsigned place)
+void argument_seqable(struct run *run, const struct builtin *self, const value *arguments,
+                      unsigned place)
 {
-    value v = arguments[place];
-    if (v.tag == VALUE_VECTOR || v.tag == VALUE_STRING || v.tag == VALUE_NIL)
-        return;
-    bool unordered = v.tag == VALUE_MAP || v.tag == VALUE_SET;
-    run_type_error(run, self, place + 1, "a vector or string", v,
-                   unordered ? unordered_hint : NULL);
+    if (!value_is_seqable(arguments[place]))
+        run_type_error(run, self, place + 1, "a collection or string", arguments[place], NULL);
 }
 
-void argument_positional_or_map(struct run *run, const struct builtin *self, const value *arguments,
-                                unsigned place)
+void fail_index(struct run *run, const struct builtin *self, int64_t index, size_t count)
 {
-    value v = arguments[place];
-    if (v.tag == VALUE_VECTOR || v.tag == VALUE_STRING || v.tag == VALUE_NIL || v.tag == VALUE_MAP)
-        return;
-    run_type_error(run, self, place + 1, "a vector, string or map", v,
-                   v.tag == VALUE_SET ? unordered_hint : NULL);
+    builtin_fail(run, self, RUNTIME_ERROR, "index %lld is outside a collection of %zu",
+                 (long long)index, count);
 }
 
 void fail_incomparable(struct run *run, const struct builtin *self, value a, value b)

@@ -18,11 +18,12 @@ size_t argument_count(struct run *run, const struct builtin *self, const value *
                       unsigned place);
 void argument_string(struct run *run, const struct builtin *self, const value *arguments,
                      unsigned place);
-// P: nil, vector, string. Q: and maps. Maps and sets get a hint.
-void argument_positional(struct run *run, const struct builtin *self, const value *arguments,
-                         unsigned place);
-void argument_positional_or_map(struct run *run, const struct builtin *self, const value *arguments,
-                                unsigned place);
+// Class S: nil, vector, string, map, set.
+void argument_seqable(struct run *run, const struct builtin *self, const value *arguments,
+                      unsigned place);
+
+// runtime_error "index 5 is outside a collection of 3".
+_Noreturn void fail_index(struct run *run, const struct builtin *self, int64_t index, size_t count);
 
 // type_error "cannot compare a with b".
 _Noreturn void fail_incomparable(struct run *run, const struct builtin *self, value a, value b);

@@ -162,6 +162,7 @@ static struct expression *analyze_case(struct analysis *analysis, const struct f
         for (; first < constants.count; first++)
             pointer_list_push(analysis->compilation, &results, result);
     }
+    expression->base.flag = i < form->count;
     expression->otherwise =
         i < form->count ? analyze(analysis, form->items[i], tail) : nil_new(analysis, form);
     expression->count = (uint32_t)constants.count;
@@ -192,6 +193,7 @@ static struct expression *analyze_condp(struct analysis *analysis, const struct 
     condp->items = analysis_alloc(analysis, (count + 1) * sizeof(void *));
     for (size_t i = 0; i < condp->count; i++)
         condp->items[i] = analyze(analysis, form->items[3 + i], tail && i % 2);
+    condp->base.flag = count % 2 != 0;
     condp->otherwise =
         count % 2 ? analyze(analysis, form->items[form->count - 1], tail) : nil_new(analysis, form);
     return &condp->base;

@@ -153,11 +153,21 @@ value eval_or(const struct expression *expression, struct frame *frame, struct r
     return evaluate(list->items[list->count - 1], frame, run);
 }
 
+// case or condp without a default, and no clause is the subject's.
+static _Noreturn void fail_no_clause(struct run *run, const struct expression *expression,
+                                     const char *name, value subject)
+{
+    char text[DESCRIBE_SIZE];
+    run->site = expression;
+    run_raise(run, RUNTIME_ERROR, name, "%s: no clause matches %s, and there is no default", name,
+              value_describe(subject, text));
+}
+
 value eval_case(const struct expression *expression, struct frame *frame, struct run *run)
 {
     PART(case, branch);
     value subject = evaluate(branch->subject, frame, run);
-    const struct expression *result = branch->otherwise;
+    const struct expression *result = branch->base.flag ? branch->otherwise : NULL;
     for (uint32_t i = 0; i < branch->count; i++) {
         if (value_equal(subject, frame->instance->constants[branch->constants[i]])) {
             result = branch->results[i];
@@ -165,6 +175,8 @@ value eval_case(const struct expression *expression, struct frame *frame, struct
         }
     }
     run_spend(run, branch->count / 4 + 1);
+    if (!result)
+        fail_no_clause(run, expression, "case", subject);
     value_release(run->region, subject);
     return evaluate(result, frame, run);
 }
@@ -174,7 +186,7 @@ value eval_condp(const struct expression *expression, struct frame *frame, struc
     PART(condp, branch);
     value predicate = evaluate(branch->predicate, frame, run);
     value subject = evaluate(branch->subject, frame, run);
-    const struct expression *result = branch->otherwise;
+    const struct expression *result = branch->base.flag ? branch->otherwise : NULL;
     for (uint32_t i = 0; i < branch->count; i += 2) {
         value test = evaluate(branch->items[i], frame, run);
         run->site = expression;
@@ -186,6 +198,8 @@ value eval_condp(const struct expression *expression, struct frame *frame, struc
             break;
         }
     }
+    if (!result)
+        fail_no_clause(run, expression, "condp", subject);
     value_release(run->region, predicate);
     value_release(run->region, subject);
     return evaluate(result, frame, run);

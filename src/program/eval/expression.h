@@ -178,7 +178,7 @@ struct expression_let {
     struct expression *body;
 };
 
-struct expression_case {
+struct expression_case {  // flag: has a default
     struct expression base;
     struct expression *subject;
     uint32_t count;
@@ -187,7 +187,7 @@ struct expression_case {
     struct expression *otherwise;
 };
 
-struct expression_condp {
+struct expression_condp {  // flag: has a default
     struct expression base;
     struct expression *predicate;
     struct expression *subject;

@@ -82,7 +82,6 @@ const char *json_scan_string(const char *p, const char *end, struct json_string 
 
 value json_unescaped_string(struct region *region, struct span text, bool simple, bool borrow)
 {
-    // Control characters are escaped in JSON, so there is no carriage return: ASCII is simple.
     if (!borrow || text.length > STRING_MAX)
         return string_new(region, text, simple);
     return (value){.tag = VALUE_STRING,

@@ -15,30 +15,11 @@ enum {
     SHARE_FACTOR = 4,  // parts below a quarter of the whole are copied: they must not keep it alive
 };
 
-static const uint64_t EVERY_BYTE = 0x0101010101010101, HIGH_BITS = 0x8080808080808080;
-
-// Whether the text is ASCII without carriage return. (CR LF is one character.)
-static bool text_is_simple(struct span text)
-{
-    size_t i = 0;
-    for (; i + 8 <= text.length; i += 8) {
-        uint64_t word;
-        memcpy(&word, text.data + i, 8);
-        uint64_t return_zero = word ^ (EVERY_BYTE * '\r');
-        if ((word | ((return_zero - EVERY_BYTE) & ~return_zero)) & HIGH_BITS)
-            return false;
-    }
-    for (; i < text.length; i++)
-        if ((unsigned char)text.data[i] >= 0x80 || text.data[i] == '\r')
-            return false;
-    return true;
-}
-
 static uint8_t text_flags(struct span text)
 {
     for (size_t done = 0, chunk; done < text.length; done += chunk) {
         chunk = chunk_next(text.length - done);
-        if (!text_is_simple((struct span){text.data + done, chunk}))
+        if (!utf8_is_ascii(text.data + done, chunk))
             return 0;
     }
     return VALUE_SIMPLE;
@@ -52,9 +33,8 @@ static value string_tiny(struct span text)
                                 " !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_"
                                 "`abcdefghijklmnopqrstuvwxyz{|}~\x7f";
     const char *data = text.length ? ascii + text.data[0] : "";
-    bool simple = !text.length || text.data[0] != '\r';
     return (value){.tag = VALUE_STRING,
-                   .flags = VALUE_BORROWED | (simple ? VALUE_SIMPLE : 0),
+                   .flags = VALUE_BORROWED | VALUE_SIMPLE,
                    .aux = (uint32_t)text.length,
                    .text = data};
 }
@@ -330,8 +310,9 @@ size_t character_end(struct span text, size_t offset)
     offset += utf8_decode(text.data + offset, text.length - offset, &previous);
     while (offset < text.length) {
         size_t step = utf8_decode(text.data + offset, text.length - offset, &next);
-        if (utf8proc_grapheme_break_stateful((utf8proc_int32_t)previous, (utf8proc_int32_t)next,
-                                             &state))
+        // Unlike in UAX #29, CR LF is two characters, as programmers count it.
+        if (previous == '\r' || utf8proc_grapheme_break_stateful((utf8proc_int32_t)previous,
+                                                                 (utf8proc_int32_t)next, &state))
             break;
         previous = next;
         offset += step;

@@ -1,5 +1,5 @@
 // Strings: building, cutting, and characters. A character is an extended grapheme cluster (UAX
-// #29). In "simple" strings (VALUE_SIMPLE) characters are bytes, so that counting and cutting are
+// #29), but CR LF is two. In "simple" strings (VALUE_SIMPLE) characters are bytes, so that counting and cutting are
 // O(1); in others they are linear. Offsets are in bytes, indexes in characters.
 #pragma once
 

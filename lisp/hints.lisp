@@ -138,22 +138,34 @@ sandbox has no say in that."
           ((accessible-p path 2) :write)
           ((and (not (accessible-p path 0)) (accessible-p directory 2)) :write))))
 
+(defun protected-path-p (path)
+  "True for what a session may not change in its workspace."
+  (let* ((workspace (or (sb-posix:getenv "CADRE_WORKSPACE") ""))
+         (start (1+ (length workspace))))
+    (and (> (length path) start)
+         (string= (text workspace "/") (subseq path 0 start))
+         (not (string= (sb-posix:getenv "CADRE_SANDBOX") "strict")))))
+
 (defun sandbox-hint (condition)
-  "For a file that the sandbox refused."
+  "For a file that the sandbox refused. Outside of what it may write, all is read-only for a
+session; where there are no mount namespaces, permission is denied instead."
   (let* ((mode (sb-posix:getenv "CADRE_SANDBOX"))
          (path (native-namestring (merge-pathnames (file-error-pathname condition))))
+         (directory (subseq path 0 (max 1 (or (position #\/ path :from-end t) 0))))
          (message (princ-to-string condition))
-         (refused (and mode (search "Permission denied" message) (refused-access path))))
+         (read-only (search "Read-only file system" message)))
     (cond ((or (null mode) (string= mode "off")) nil)
-          ((search "Read-only file system" message)
+          ((and read-only (protected-path-p path))
            (text "the sandbox (" mode ") keeps " path " from being changed, because it decides what"
                  " other programs do here; --sandbox off allows it"))
-          (refused
-           (text "the sandbox (" mode ") does not let this session "
-                 (if (eq refused :read) "read " "write ") path "; the option "
-                 (if (eq refused :read) "--allow-read " "--allow-write ")
-                 (subseq path 0 (max 1 (or (position #\/ path :from-end t) 0)))
-                 " allows it")))))
+          (t
+           (case (cond (read-only :write)
+                       ((search "Permission denied" message) (refused-access path)))
+             (:read (text "the sandbox (" mode ") does not let this session read " path
+                          "; the option --allow-read " directory " allows it"))
+             (:write (text "the sandbox (" mode ") does not let this session write " path
+                           " (Permission denied); the option --allow-write " directory
+                           " allows it")))))))
 
 (defun condition-hint (condition)
   "A sentence that helps, or NIL."

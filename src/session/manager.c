@@ -358,9 +358,12 @@ int session_close(struct session_manager *manager, const char *name)
 
 void session_unlink_closed(struct session *session)
 {
-    struct session **link = &session->manager->closing;
+    struct session_manager *manager = session->manager;
+    struct session **link = &manager->closing;
     while (*link != session)
         link = &(*link)->next;
     *link = session->next;
     session_free(session);
+    if (!manager->sessions && !manager->closing)
+        reach_rest(manager);
 }

@@ -287,6 +287,7 @@ static void add_runtime_frames(struct reply_texts *texts, struct session_reply *
 
 static value move_notices(struct session *session, struct region *region, value result)
 {
+    reach_look(session->manager);
     value notices = vector_new(region, session->pending.notice_count);
     for (size_t i = 0; i < session->pending.notice_count; i++) {
         notices =

@@ -127,10 +127,12 @@ static int child_descriptors(const struct spawn_worker *worker)
 
 static void child_confine(const struct spawn_worker *worker, int ruleset)
 {
-    if (chdir(worker->reach->directory) < 0)
-        child_fail("the working directory");
-    int failed =
-        confinement_enter(&worker->reach->confinement, ruleset, worker->plan->protect.paths);
+    int failed = confinement_enter(&worker->reach->confinement, ruleset,
+                                   &(struct confinement_paths){
+                                       .write = worker->plan->write.paths,
+                                       .protect = worker->plan->protect.paths,
+                                       .directory = worker->reach->directory,
+                                   });
     if (failed < 0) {
         errno = -failed;
         child_fail("the sandbox");

@@ -2,7 +2,15 @@
 // ones do.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readlinkSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { CADRE, temporaryDirectory } from './support.mjs';
@@ -22,9 +30,9 @@ function newPlace() {
 
 const place = newPlace();
 
-function evaluate(code, options = [], env = {}) {
+function evaluate(code, options = [], env = {}, cwd = place.work) {
   const { stdout, stderr } = spawnSync(CADRE, ['eval', ...options, code], {
-    cwd: place.work,
+    cwd,
     env: { ...process.env, HOME: place.home, ...env },
     encoding: 'utf8',
   });
@@ -36,6 +44,8 @@ const shell = (command) =>
 const read = (file) => `(with-open-file (s "${file}") (read-line s))`;
 const write = (file) =>
   `(with-open-file (s "${file}" :direction :output :if-exists :supersede :if-does-not-exist :create) (write-line "x" s) 1)`;
+const call = (name, ...numbers) =>
+  `(sb-alien:alien-funcall (sb-alien:extern-alien "${name}" (function sb-alien:int${' sb-alien:long'.repeat(numbers.length)})) ${numbers.join(' ')})`;
 const secret = path.join(place.beside, 'secret.txt');
 
 describe('always', () => {
@@ -70,9 +80,28 @@ describe('always', () => {
       assert.match(said, /GIT_AUTHOR_NAME=author/);
     });
     test(`${mode}: the channel cannot be shut down`, () => {
-      const call =
-        '(sb-alien:alien-funcall (sb-alien:extern-alien "shutdown" (function sb-alien:int sb-alien:int sb-alien:int)) 240 2)';
-      assert.match(evaluate(call, options), /=> -1/);
+      assert.match(evaluate(call('shutdown', 240, 2), options), /=> -1/);
+    });
+    // A limit of processor time would end the server, as a signal does; a priority would starve it.
+    test(`${mode}: the server cannot be ruled`, () => {
+      const server = '(sb-posix:getppid)';
+      const attacks = [
+        `(sb-alien:with-alien ((limit (array sb-alien:unsigned-long 2)))
+           (setf (sb-alien:deref limit 0) 1 (sb-alien:deref limit 1) 1)
+           ${call('prlimit', server, 0, '(sb-sys:sap-int (sb-alien:alien-sap limit))', 0)})`,
+        call('setpriority', 0, server, 19),
+        call('setpriority', 2, 0, 19),
+        `(sb-alien:with-alien ((zero sb-alien:long 0))
+           ${call('sched_setscheduler', server, 5, '(sb-sys:sap-int (sb-alien:alien-sap (sb-alien:addr zero)))')})`,
+        `(sb-alien:with-alien ((one sb-alien:long 1))
+           ${call('sched_setaffinity', server, 8, '(sb-sys:sap-int (sb-alien:alien-sap (sb-alien:addr one)))')})`,
+      ];
+      const said = evaluate(`(list ${attacks.join(' ')})`, options);
+      assert.match(said, /=> \(-1 -1 -1 -1 -1\)/);
+      assert.match(
+        evaluate(shell('nice -n 5 echo nice; ulimit -t 100 && echo limited'), options),
+        /nice\nlimited/,
+      );
     });
   }
 });
@@ -94,12 +123,12 @@ for (const abi of ['', '1', '2', '3', '5']) {
     test('reads nothing beside it, and says which option would allow it', () => {
       const said = run(read(secret));
       assert.match(said, /Permission denied/);
-      if (!abi)
-        assert.match(said, /sandbox \(workspace\) does not let this session read .*--allow-read/);
+      assert.match(said, /sandbox \(workspace\) does not let this session read .*--allow-read/);
       assert.match(run(read(secret), ['--allow-read', place.beside]), /=> "secret"/);
     });
     test('writes and truncates nothing beside it', () => {
-      assert.match(run(write(path.join(place.beside, 'new.txt'))), /Permission denied/);
+      const said = run(write(path.join(place.beside, 'new.txt')));
+      assert.match(said, /does not let this session write .*Permission denied.*--allow-write/);
       run(
         shell(
           `truncate -s 0 ${secret}; perl -e 'use Fcntl; sysopen(F, "${secret}", O_RDONLY|O_TRUNC)'`,
@@ -111,6 +140,20 @@ for (const abi of ['', '1', '2', '3', '5']) {
         run(write(path.join(place.beside, 'new.txt')), ['--allow-write', place.beside]),
         /=> 1/,
       );
+    });
+    test('changes no mode, owner or time beside it', () => {
+      const before = statSync(secret);
+      const said = run(
+        shell(
+          `chmod 777 ${secret}; touch -d 2001-01-01 ${secret}; chmod 700 ${place.home}; perl -e 'chown $<, $(, "${secret}" or print "chown: $!"'; ln ${secret} stolen`,
+        ),
+        ['--allow-read', place.beside],
+      );
+      if (/not protected here/.test(said)) return;
+      const after = statSync(secret);
+      assert.deepEqual([after.mode, after.mtimeMs], [before.mode, before.mtimeMs]);
+      assert.match(said, /chown: Read-only file system/);
+      assert.ok(!existsSync(path.join(place.work, 'stolen')));
     });
     test('does not change what decides for other programs', () => {
       const hook = path.join(place.work, '.git/hooks/pre-commit');
@@ -124,9 +167,123 @@ for (const abi of ['', '1', '2', '3', '5']) {
   });
 }
 
+// --- protected names ---
+
+describe('protected names', () => {
+  const newWorkspace = (name) => {
+    const directory = path.join(place.beside, name);
+    mkdirSync(directory);
+    writeFileSync(path.join(directory, `${name}.asd`), '');
+    return directory;
+  };
+  const at = (directory) => (code) => evaluate(code, ['--workspace', directory], {}, directory);
+  const names = ['.git', '.cadre', '.mcp.json', '.claude', '.vscode', '.idea', '.envrc'];
+
+  test('one that appears is moved aside, and that is said in the same answer', () => {
+    const directory = newWorkspace('appear');
+    const said = at(directory)(
+      shell(
+        'mkdir -p .git/hooks; mkdir made && mv made .claude; ln -s /tmp .vscode; touch x && ln x .envrc; echo {} > .mcp.json; mkfifo .idea; mkdir .cadre; chmod 555 .',
+      ),
+    );
+    for (const name of names) {
+      assert.ok(said.includes(`${name} appeared in the workspace`), `${name}: ${said}`);
+      assert.throws(() => readlinkSync(path.join(directory, name)), { code: 'ENOENT' }, name);
+    }
+    assert.ok(existsSync(path.join(directory, '.git.moved-aside')));
+    // A second time, beside the first.
+    const again = at(directory)(shell('chmod 755 .; mkdir .git'));
+    assert.match(again, /\.git appeared .* moved to \.git\.moved-aside-[0-9a-f]+:/);
+    assert.ok(!existsSync(path.join(directory, '.git')));
+  });
+
+  test('a thread that makes it again and again', () => {
+    const directory = newWorkspace('later');
+    const said = at(directory)(
+      `(progn (sb-thread:make-thread (lambda () (loop repeat 50 do (ensure-directories-exist "${directory}/.claude/x") (sleep 0.01)))) (sleep 1) 1)`,
+    );
+    assert.match(said, /\.claude appeared/);
+    assert.ok(!existsSync(path.join(directory, '.claude')));
+  });
+
+  test('a symbolic link is put back, and what it leads to is protected', () => {
+    const directory = newWorkspace('link');
+    mkdirSync(path.join(directory, 'real'));
+    symlinkSync('real', path.join(directory, '.claude'));
+    symlinkSync('/nowhere', path.join(directory, '.vscode'));
+    const said = at(directory)(
+      shell('echo x > real/settings; rm .claude; mkdir .claude; rm .vscode; true'),
+    );
+    assert.equal(readlinkSync(path.join(directory, '.claude')), 'real');
+    assert.equal(readlinkSync(path.join(directory, '.vscode')), '/nowhere');
+    assert.match(said, /\.claude of the workspace was changed and has been put back/);
+    if (!/not protected here/.test(said))
+      assert.ok(!existsSync(path.join(directory, 'real/settings')));
+  });
+
+  test('the repository of a worktree, wherever .git says it is', () => {
+    const directory = newWorkspace('worktree');
+    mkdirSync(path.join(directory, '.bare/hooks'), { recursive: true });
+    writeFileSync(path.join(directory, '.git'), 'gitdir: ./.bare\n');
+    const said = at(directory)(
+      shell('echo x > .bare/hooks/pre-commit; echo y >> .git; rm -r .bare'),
+    );
+    if (/not protected here/.test(said)) return;
+    assert.ok(existsSync(path.join(directory, '.bare/hooks')));
+    assert.ok(!existsSync(path.join(directory, '.bare/hooks/pre-commit')));
+    assert.equal(readFileSync(path.join(directory, '.git'), 'utf8'), 'gitdir: ./.bare\n');
+  });
+
+  // A repository elsewhere: what a cloned .git file names is not read, unless it names the worktree.
+  test('a .git file gives no right to read what it names', () => {
+    const directory = newWorkspace('pretender');
+    writeFileSync(path.join(directory, '.git'), `gitdir: ${place.home}\n`);
+    writeFileSync(path.join(place.home, 'key'), 'secret\n');
+    assert.match(at(directory)(read(path.join(place.home, 'key'))), /Permission denied/);
+  });
+
+  test('what exists can be neither moved nor replaced', () => {
+    const directory = newWorkspace('kept');
+    mkdirSync(path.join(directory, '.claude'));
+    writeFileSync(path.join(directory, '.mcp.json'), 'mine');
+    const said = at(directory)(
+      shell(
+        'mv .claude x; rmdir .claude; echo > new; mv new .mcp.json; rm .mcp.json; ln .mcp.json y; chmod 777 .mcp.json .claude; echo done',
+      ),
+    );
+    assert.match(said, /done/);
+    if (/not protected here/.test(said)) return;
+    assert.equal(readFileSync(path.join(directory, '.mcp.json'), 'utf8'), 'mine');
+    assert.ok(
+      existsSync(path.join(directory, '.claude')) && !existsSync(path.join(directory, 'y')),
+    );
+  });
+});
+
+describe('what sessions share with others', () => {
+  test('no terminals but their own, and those work', () => {
+    const code = `(let ((p (sb-ext:run-program "/bin/sh" '("-c" "tty; ls /dev/pts") :pty t :wait nil)))
+      (list (read-line (sb-ext:process-pty p)) (read-line (sb-ext:process-pty p))))`;
+    const said = evaluate(code);
+    if (!/not protected here/.test(said)) assert.match(said, /\("\/dev\/pts\/0\s*" "0 +ptmx\s*"\)/);
+  });
+  test('no shared memory of others', () => {
+    const made = /id: (\d+)|shared memory id: (\d+)/i.exec(
+      spawnSync('ipcmk', ['-M', '4096'], { encoding: 'utf8' }).stdout ?? '',
+    );
+    if (!made) return; // no util-linux here
+    const id = made[1] ?? made[2];
+    try {
+      const said = evaluate(shell('grep -c . /proc/sysvipc/shm'));
+      if (!/not protected here/.test(said)) assert.match(said, /^1$/m);
+    } finally {
+      spawnSync('ipcrm', ['-m', id]);
+    }
+  });
+});
+
 describe('network and kernel', () => {
-  const socket = (family) =>
-    `(sb-alien:alien-funcall (sb-alien:extern-alien "socket" (function sb-alien:int sb-alien:int sb-alien:int sb-alien:int)) ${family} 1 0)`;
+  const socket = (family) => call('socket', family, 1, 0);
   const rows = [
     [[], 2, true],
     [[], 10, true],
@@ -143,13 +300,36 @@ describe('network and kernel', () => {
       const said = evaluate(socket(family), options);
       assert.match(said, allowed ? /=> \d+/ : /=> -1/);
     });
+  test('of netlink only routes', () => {
+    assert.match(
+      evaluate(`(list ${call('socket', 16, 3, 15)} ${call('socket', 16, 3, 9)})`),
+      /=> \(-1 -1\)/,
+    );
+    assert.match(evaluate(call('socket', 16, 3, 0)), /=> \d+/);
+  });
+  test('a server in a session answers, and reaches itself', () => {
+    const code = `(require :sb-bsd-sockets)
+      (let ((s (make-instance 'sb-bsd-sockets:inet-socket :type :stream :protocol :tcp)))
+        (sb-bsd-sockets:socket-bind s #(127 0 0 1) 0)
+        (sb-bsd-sockets:socket-listen s 5)
+        (sb-thread:make-thread (lambda ()
+          (let ((c (sb-bsd-sockets:socket-make-stream (sb-bsd-sockets:socket-accept s) :input t :output t))
+                (end (coerce '(#\\return #\\newline) 'string)))
+            (read-line c)
+            (format c "HTTP/1.0 200 OK~a~ahello" end end)
+            (close c))))
+        (sb-ext:run-program "curl"
+          (list "-s" (format nil "http://127.0.0.1:~d/" (nth-value 1 (sb-bsd-sockets:socket-name s))))
+          :search t :output *standard-output*))`;
+    assert.match(evaluate(code), /hello/);
+  });
   test('no namespaces', () => {
     assert.match(evaluate(shell('unshare -U true; unshare -m true')), /Operation not permitted/);
   });
   test('strict writes only its temporary directory', () => {
     assert.match(
       evaluate(write(path.join(place.work, 'z')), ['--sandbox', 'strict']),
-      /Permission denied/,
+      /sandbox \(strict\) does not let this session write .*--allow-write/,
     );
     assert.match(
       evaluate(

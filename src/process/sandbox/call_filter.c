@@ -2,7 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/ioprio.h>
+#include <linux/netlink.h>
 #include <linux/seccomp.h>
+#include <linux/sockios.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
@@ -105,6 +108,10 @@ static void refuse_sockets(struct building *building, const struct call_filter_r
         if (!allowed)
             refuse_when(building, SCMP_SYS(socket), ARGUMENT(0, family));
     }
+    // Routes and addresses, not what other programs and the kernel tell each other.
+    if (rules->network)
+        refuse_when_both(building, SCMP_SYS(socket), ARGUMENT(0, AF_NETLINK),
+                         SCMP_A2(SCMP_CMP_NE, NETLINK_ROUTE));
     if (rules->unix_sockets)
         return;
     // One of a pair of datagram sockets can send to any other address.
@@ -129,15 +136,43 @@ static void refuse_truncation(struct building *building)
     refuse(building, ENOSYS, seccomp_syscall_resolve_name("openat2"), 0, NULL);
 }
 
+// Whom a filter cannot tell from the session's own is refused: only the server and its process group
+// are known. A descriptor can be told to send any signal, and a directory of /proc is as good as a
+// pidfd.
 static void refuse_signals(struct building *building, pid_t server)
 {
     static const int calls[] = {SCMP_SYS(kill), SCMP_SYS(tkill), SCMP_SYS(tgkill),
                                 SCMP_SYS(rt_sigqueueinfo), SCMP_SYS(rt_tgsigqueueinfo)};
+    static const int owners[] = {F_SETOWN, F_SETOWN_EX, F_SETSIG};
     for (size_t i = 0; i < COUNT_OF(calls); i++)
         refuse_when(building, calls[i], ARGUMENT(0, server));
     refuse_when(building, SCMP_SYS(kill), ARGUMENT(0, -1));  // everything of this user
     refuse_when(building, SCMP_SYS(kill), ARGUMENT(0, -getpgid(server)));
-    refuse_when(building, seccomp_syscall_resolve_name("pidfd_open"), ARGUMENT(0, server));
+    refuse(building, EPERM, seccomp_syscall_resolve_name("pidfd_send_signal"), 0, NULL);
+    for (size_t i = 0; i < COUNT_OF(owners); i++)
+        refuse_when(building, SCMP_SYS(fcntl), ARGUMENT(1, owners[i]));
+    refuse_when(building, SCMP_SYS(ioctl), ARGUMENT(1, FIOSETOWN));
+    refuse_when(building, SCMP_SYS(ioctl), ARGUMENT(1, SIOCSPGRP));
+}
+
+// --- other processes -----------------------------------------------------------------------------
+
+// Limits and priorities of any process of the same user can be changed, those of the server and of
+// other sessions among them, and no scope of Landlock keeps them apart: a limit of processor time
+// ends it. A process or thread changes its own as 0; what it has started is too late for that.
+static void refuse_ruling_others(struct building *building)
+{
+    static const int by_first[] = {SCMP_SYS(sched_setscheduler), SCMP_SYS(sched_setparam),
+                                   SCMP_SYS(sched_setaffinity), SCMP_SYS(sched_setattr)};
+    static const int by_second[] = {SCMP_SYS(setpriority), SCMP_SYS(ioprio_set)};
+    const struct scmp_arg_cmp is_other = SCMP_A0(SCMP_CMP_NE, 0), who = SCMP_A1(SCMP_CMP_NE, 0);
+    for (size_t i = 0; i < COUNT_OF(by_first); i++)
+        refuse_when(building, by_first[i], is_other);
+    for (size_t i = 0; i < COUNT_OF(by_second); i++)
+        refuse_when(building, by_second[i], who);
+    refuse_when(building, SCMP_SYS(setpriority), ARGUMENT(0, PRIO_USER));
+    refuse_when(building, SCMP_SYS(ioprio_set), ARGUMENT(0, IOPRIO_WHO_USER));
+    refuse_when_both(building, SCMP_SYS(prlimit64), is_other, SCMP_A2(SCMP_CMP_NE, 0));
 }
 
 // --- the session's own descriptors ---------------------------------------------------------------
@@ -217,6 +252,7 @@ static int add_rules(scmp_filter_ctx filter, const struct call_filter_rules *rul
         seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO((uint32_t)ENOSYS));
     keep_dumpable(&building);
     keep_mark(&building);
+    refuse_ruling_others(&building);
     protect_descriptors(&building, rules);
     if (rules->kernel_interfaces) {
         refuse_kernel_interfaces(&building);

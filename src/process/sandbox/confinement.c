@@ -85,9 +85,8 @@ static const char *const system_paths[] = {"/usr",
                                            "/etc/OpenCL",
                                            "/etc/static"};
 
-static const char *const devices[] = {"/dev/null",   "/dev/zero",    "/dev/full",
-                                      "/dev/random", "/dev/urandom", "/dev/tty",
-                                      "/dev/ptmx",   "/dev/pts",     NULL};
+static const char *const devices[] = {"/dev/null",    "/dev/zero", "/dev/full", "/dev/random",
+                                      "/dev/urandom", "/dev/tty",  NULL};
 
 static const char *const mode_names[] = {
     [SANDBOX_WORKSPACE] = "workspace", [SANDBOX_STRICT] = "strict", [SANDBOX_OFF] = "off"};
@@ -114,15 +113,20 @@ const char *confinement_gap_text(enum confinement_gap gap)
         return "this kernel has no Landlock: sessions may read and write all files of their user "
                "and look into other processes";
     case CONFINEMENT_GAP_SIGNALS:
-        return "Landlock of this kernel is older than ABI 6 (Linux 6.12): a session may end "
-               "processes of its user outside the session, those of other sessions among them";
+        return "Landlock of this kernel is older than ABI 6 (Linux 6.12): survival does "
+               "not hold, because a session may end processes of its user outside the session, "
+               "those of other sessions among them";
     case CONFINEMENT_GAP_MOVES:
         return "Landlock of this kernel is older than ABI 2 (Linux 5.19): sessions cannot move "
                "files from one directory to another";
-    case CONFINEMENT_GAP_PROTECTED:
+    case CONFINEMENT_GAP_MOUNTS:
         return "no mount namespace can be made here (user namespaces are off): .git, .cadre, "
                ".mcp.json, .claude, .vscode, .idea and .envrc of the workspace are not protected "
-               "here";
+               "here, modes and times of all files of the user can be changed, and there are no "
+               "terminals";
+    case CONFINEMENT_GAP_WATCH:
+        return "the workspace cannot be watched here (no inotify): a .git, .claude or other "
+               "protected name that a session makes is not moved aside";
     case CONFINEMENT_GAP_CALLS:
         return "this kernel has no seccomp: system calls and sockets are not filtered";
     }
@@ -211,17 +215,28 @@ int confinement_open(const struct confinement *confinement, const struct confine
 
 // --- in the child --------------------------------------------------------------------------------
 
-int confinement_enter(const struct confinement *confinement, int ruleset,
-                      const char *const *protect)
+// A process of the sandbox may be halfway in its namespace: another one must start without.
+static int enter_mounts(const struct confinement *confinement, int ruleset,
+                        const struct confinement_paths *paths)
 {
-    bool protectable = confinement->rules.mode != SANDBOX_OFF &&
-                       !(*confinement->child_gaps & CONFINEMENT_GAP_PROTECTED);
-    if (protectable && protect && protect[0] && mounts_protect(protect) < 0) {
-        // It may be halfway in its namespace: another process must start without.
-        *confinement->child_gaps |= CONFINEMENT_GAP_PROTECTED;
+    if (confinement->rules.mode == SANDBOX_OFF ||
+        (*confinement->child_gaps & CONFINEMENT_GAP_MOUNTS))
+        return 0;
+    if (mounts_enter(&(struct mounts){.write = paths->write, .protect = paths->protect}) < 0) {
+        *confinement->child_gaps |= CONFINEMENT_GAP_MOUNTS;
         return -EAGAIN;
     }
-    int failed = capabilities_drop();
+    return ruleset >= 0 ? landlock_add_devices(ruleset, mounts_terminals) : 0;
+}
+
+int confinement_enter(const struct confinement *confinement, int ruleset,
+                      const struct confinement_paths *paths)
+{
+    int failed = enter_mounts(confinement, ruleset, paths);
+    if (failed == 0 && chdir(paths->directory) < 0)
+        failed = -errno;
+    if (failed == 0)
+        failed = capabilities_drop();
     if (failed == 0 && ruleset >= 0)
         failed = landlock_enter(ruleset);
     if (failed < 0)

@@ -19,12 +19,13 @@ bool sandbox_mode_parse(const char *name, enum sandbox_mode *ret_mode);
 
 // What a kernel may lack, as bits: what then does not hold.
 enum confinement_gap {
-    CONFINEMENT_GAP_FILES = 1,      // no Landlock
-    CONFINEMENT_GAP_SIGNALS = 2,    // Landlock before ABI 6
-    CONFINEMENT_GAP_MOVES = 4,      // Landlock 1: no moving of files between directories
-    CONFINEMENT_GAP_PROTECTED = 8,  // no mount namespace: protected names are not
-    CONFINEMENT_GAP_CALLS = 16,     // no seccomp
-    CONFINEMENT_GAP_LAST = CONFINEMENT_GAP_CALLS,
+    CONFINEMENT_GAP_FILES = 1,    // no Landlock
+    CONFINEMENT_GAP_SIGNALS = 2,  // Landlock before ABI 6
+    CONFINEMENT_GAP_MOVES = 4,    // Landlock 1: no moving of files between directories
+    CONFINEMENT_GAP_MOUNTS = 8,   // no mount namespace
+    CONFINEMENT_GAP_CALLS = 16,   // no seccomp
+    CONFINEMENT_GAP_WATCH = 32,   // no inotify: protected names that appear stay
+    CONFINEMENT_GAP_LAST = CONFINEMENT_GAP_WATCH,
 };
 // A sentence about the gap.
 const char *confinement_gap_text(enum confinement_gap gap);
@@ -51,6 +52,7 @@ struct confinement_paths {
     const char *const *read;
     const char *const *write;
     const char *const *protect;  // below `write`, and there: read-only
+    const char *directory;       // the working directory
 };
 
 int confinement_init(struct confinement *confinement, const struct confinement_rules *rules);
@@ -61,7 +63,7 @@ unsigned confinement_gaps(const struct confinement *confinement);
 // A close-on-exec descriptor of the rules for files; -EOPNOTSUPP without Landlock, or another
 // negative errno.
 int confinement_open(const struct confinement *confinement, const struct confinement_paths *paths);
-// In the child: for ever. 0 or negative errno: then nothing may run; -EAGAIN: in another child, with
-// a gap more. Async-signal-safe.
+// In the child: for ever. `write` and `protect` are real paths. 0 or negative errno: then nothing may
+// run; -EAGAIN: in another child, with a gap more. Async-signal-safe.
 int confinement_enter(const struct confinement *confinement, int ruleset,
-                      const char *const *protect);
+                      const struct confinement_paths *paths);

@@ -103,11 +103,16 @@ static int add_rules(int ruleset, const struct landlock_rules *rules, uint64_t k
 {
     const uint64_t not_in_files =
         ACCESS_MAKE_CHARACTER_DEVICE | ACCESS_MAKE_BLOCK_DEVICE | ACCESS_IOCTL_DEVICE;
-    const uint64_t device = ACCESS_READ | ACCESS_WRITE_FILE | ACCESS_TRUNCATE | ACCESS_IOCTL_DEVICE;
     int failed = allow_all(ruleset, rules->read, ACCESS_READ);
     if (failed == 0)
         failed = allow_all(ruleset, rules->write, known & ~not_in_files);
-    return failed == 0 ? allow_all(ruleset, rules->devices, known & device) : failed;
+    return failed == 0 ? landlock_add_devices(ruleset, rules->devices) : failed;
+}
+
+int landlock_add_devices(int ruleset, const char *const *devices)
+{
+    const uint64_t access = ACCESS_READ | ACCESS_WRITE_FILE | ACCESS_TRUNCATE | ACCESS_IOCTL_DEVICE;
+    return allow_all(ruleset, devices, access & known_file_rights(landlock_abi()));
 }
 
 int landlock_open(const struct landlock_rules *rules)

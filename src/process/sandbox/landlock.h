@@ -28,5 +28,7 @@ struct landlock_rules {
 // A ruleset, as a close-on-exec descriptor for landlock_enter(); negative errno; -EOPNOTSUPP: this
 // kernel has no Landlock.
 int landlock_open(const struct landlock_rules *rules);
+// Adds devices that the server cannot name. Async-signal-safe.
+int landlock_add_devices(int ruleset, const char *const *devices);
 // Puts this thread into a domain. It must have no-new-privileges. Async-signal-safe.
 int landlock_enter(int ruleset);

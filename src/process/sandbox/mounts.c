@@ -18,7 +18,15 @@ struct attributes {
     uint64_t user_namespace;
 };
 
-enum { ATTRIBUTE_READ_ONLY = 1, RECURSIVE = 0x8000 };
+enum {
+    ATTRIBUTE_READ_ONLY = 1,
+    RECURSIVE = 0x8000,
+    OPEN_CLONE = 1,
+    MOVE_FROM_DESCRIPTOR = 4,
+    TREES_MAX = 64,  // paths that are written; of more, the rest is read-only
+};
+
+const char *const mounts_terminals[] = {"/dev/pts", "/dev/ptmx", NULL};
 
 static int write_text(const char *path, const char *text)
 {
@@ -53,7 +61,8 @@ static int enter_user_namespace(void)
     uid_t user = geteuid();
     gid_t group = getegid();
     // /proc/self belongs to root while this process is not dumpable.
-    if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0 || unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+    if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0 ||
+        unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC) < 0)
         return -errno;
     int failed = write_text("/proc/self/setgroups", "deny");
     if (failed == 0 || failed == -ENOENT)
@@ -61,26 +70,68 @@ static int enter_user_namespace(void)
     return failed == 0 ? write_map("/proc/self/gid_map", group) : failed;
 }
 
-static int make_read_only(const char *path)
+static int set_read_only(const char *path)
 {
     struct attributes attributes = {.set = ATTRIBUTE_READ_ONLY};
-    if (mount(path, path, NULL, MS_BIND | MS_REC, NULL) < 0)
-        return errno == ENOENT ? 0 : -errno;  // gone since it was found
     return syscall(SYS_mount_setattr, AT_FDCWD, path, RECURSIVE, &attributes, sizeof(attributes)) <
                    0
                ? -errno
                : 0;
 }
 
-int mounts_protect(const char *const *paths)
+static int protect(const char *path)
 {
-    int failed = unshare(CLONE_NEWNS) < 0 ? enter_user_namespace() : 0;
-    if (failed < 0)
-        return failed;
-    // What is mounted outside later appears here, too, but nothing the other way.
-    if (mount("none", "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+    if (mount(path, path, NULL, MS_BIND | MS_REC, NULL) < 0)
+        return errno == ENOENT ? 0 : -errno;  // gone since it was found
+    return set_read_only(path);
+}
+
+// Copies of the trees keep what may be written in them when all else becomes read-only.
+static int copy_trees(const char *const *paths, int trees[TREES_MAX])
+{
+    for (size_t i = 0; i < TREES_MAX && paths && paths[i]; i++) {
+        trees[i] =
+            (int)syscall(SYS_open_tree, AT_FDCWD, paths[i], OPEN_CLONE | RECURSIVE | O_CLOEXEC);
+        if (trees[i] < 0 && errno != ENOENT)
+            return -errno;
+    }
+    return 0;
+}
+
+static int place_trees(const char *const *paths, const int trees[TREES_MAX])
+{
+    for (size_t i = 0; i < TREES_MAX && paths && paths[i]; i++) {
+        if (trees[i] < 0)
+            continue;
+        if (syscall(SYS_move_mount, trees[i], "", AT_FDCWD, paths[i], MOVE_FROM_DESCRIPTOR) < 0)
+            return -errno;
+        close(trees[i]);
+    }
+    return 0;
+}
+
+static int make_terminals(void)
+{
+    if (mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
+              "newinstance,ptmxmode=0666,mode=0620") < 0)
         return -errno;
-    for (size_t i = 0; failed == 0 && paths[i]; i++)
-        failed = make_read_only(paths[i]);
-    return failed;
+    return mount("/dev/pts/ptmx", "/dev/ptmx", NULL, MS_BIND, NULL) < 0 ? -errno : 0;
+}
+
+int mounts_enter(const struct mounts *mounts)
+{
+    int trees[TREES_MAX];
+    int failed = unshare(CLONE_NEWNS | CLONE_NEWIPC) < 0 ? enter_user_namespace() : 0;
+    // What is mounted outside later appears here, too, but nothing the other way.
+    if (failed == 0 && mount("none", "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+        failed = -errno;
+    if (failed == 0)
+        failed = copy_trees(mounts->write, trees);
+    if (failed == 0)
+        failed = set_read_only("/");
+    if (failed == 0)
+        failed = place_trees(mounts->write, trees);
+    for (size_t i = 0; failed == 0 && mounts->protect && mounts->protect[i]; i++)
+        failed = protect(mounts->protect[i]);
+    return failed == 0 ? make_terminals() : failed;
 }

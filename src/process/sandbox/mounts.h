@@ -1,9 +1,18 @@
-// A mount namespace in which some paths are read-only: what Landlock cannot do below a directory
-// that may be written to. Nothing changes for other processes.
+// A mount namespace of its own, in which a process and everything it starts can change nothing but
+// what it is given: Landlock lets it change modes, owners, times and attributes of all files of its
+// user. In it `protect` is read-only, too, and the terminals are its own: it can read none of the
+// user's. So are System V's shared memory, semaphores and queues.
 #pragma once
 
-// In a process with one thread, before its capabilities are dropped: gives it a mount namespace of
-// its own (with a user namespace, in which it is the same user, unless it has the capability) where
-// the paths, which end in NULL, are read-only with everything below them. Negative errno: this
-// machine does not allow that; nothing is protected then. Async-signal-safe.
-int mounts_protect(const char *const *paths);
+// Real paths; each list ends in NULL.
+struct mounts {
+    const char *const *write;
+    const char *const *protect;  // below `write`
+};
+
+// Where its terminals are, for Landlock; ends in NULL.
+extern const char *const mounts_terminals[];
+
+// 0 or negative errno: then this process may be halfway in. Paths that are gone are skipped. The
+// working directory has to be entered again. Async-signal-safe.
+int mounts_enter(const struct mounts *mounts);

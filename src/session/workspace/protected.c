@@ -10,14 +10,16 @@
 
 #include "base/array.h"
 #include "base/memory.h"
+#include "session/workspace/workspace.h"
 
-static const char *const names[] = {".git",    ".cadre", ".mcp.json", ".claude",
-                                    ".vscode", ".idea",  ".envrc"};
+const char *const protected_names[] = {".git",    ".cadre", ".mcp.json", ".claude",
+                                       ".vscode", ".idea",  ".envrc"};
+const size_t protected_name_count = COUNT_OF(protected_names);
 
 bool protected_is_name(const char *name)
 {
-    for (size_t i = 0; i < COUNT_OF(names); i++)
-        if (strcmp(name, names[i]) == 0)
+    for (size_t i = 0; i < protected_name_count; i++)
+        if (strcmp(name, protected_names[i]) == 0)
             return true;
     return false;
 }
@@ -78,8 +80,13 @@ static bool has_entry(const char *directory, const char *name)
     return access(path, F_OK) == 0;
 }
 
-// `.git` is a file in a worktree. It could name any directory: only one that names this worktree in
-// turn is a repository of it, and only git writes that.
+static bool is_below(const char *path, const char *directory)
+{
+    return path_is_within(path, directory) && strcmp(path, directory) != 0;
+}
+
+// `.git` is a file in a worktree. It could name any directory: one elsewhere may be read only when it
+// names this worktree in turn, which only git writes; one in the workspace is protected anyway.
 static void collect_worktree(const char *workspace, struct path_list *read,
                              struct path_list *protect)
 {
@@ -89,25 +96,31 @@ static void collect_worktree(const char *workspace, struct path_list *read,
         return;
     CLEANUP_FREE char *back_file = memory_format("%s/gitdir", repository);
     CLEANUP_FREE char *common_file = memory_format("%s/commondir", repository);
-    if (!follow(back_file, "", repository, back) || strcmp(back, file) != 0)
-        return;
+    bool is_known = follow(back_file, "", repository, back) && strcmp(back, file) == 0;
     bool has_common = follow(common_file, "", repository, common) && has_entry(common, "HEAD") &&
                       has_entry(common, "objects") && has_entry(common, "refs");
-    path_list_add(read, "%s", repository);
-    path_list_add(protect, "%s", repository);
-    if (!has_common)
-        return;
-    path_list_add(read, "%s", common);
-    path_list_add(protect, "%s", common);
+    const char *const found[] = {repository, has_common ? common : NULL};
+    for (size_t i = 0; i < COUNT_OF(found) && found[i]; i++) {
+        if (is_known)
+            path_list_add(read, "%s", found[i]);
+        if (is_known || is_below(found[i], workspace))
+            path_list_add(protect, "%s", found[i]);
+    }
 }
 
 void protected_collect(const char *workspace, struct path_list *read, struct path_list *protect)
 {
     struct stat status;
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
-        CLEANUP_FREE char *path = memory_format("%s/%s", workspace, names[i]);
-        if (lstat(path, &status) == 0 && (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)))
+    char real[PATH_MAX];
+    for (size_t i = 0; i < protected_name_count; i++) {
+        CLEANUP_FREE char *path = memory_format("%s/%s", workspace, protected_names[i]);
+        if (lstat(path, &status) < 0)
+            continue;
+        if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode))
             path_list_add(protect, "%s", path);
+        // What a link leads to, where the session could write it.
+        else if (S_ISLNK(status.st_mode) && realpath(path, real) && is_below(real, workspace))
+            path_list_add(protect, "%s", real);
     }
     collect_worktree(workspace, read, protect);
 }

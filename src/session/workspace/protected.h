@@ -4,6 +4,9 @@
 
 #include "session/workspace/reach.h"
 
+extern const char *const protected_names[];
+extern const size_t protected_name_count;
+
 // Those that exist: into `protect`. What git needs for a worktree whose repository lies elsewhere:
 // into `read`.
 void protected_collect(const char *workspace, struct path_list *read, struct path_list *protect);

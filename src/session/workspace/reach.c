@@ -21,6 +21,7 @@
 #include "session/session_internal.h"
 #include "session/spawn.h"
 #include "session/workspace/protected.h"
+#include "session/workspace/root_watch.h"
 
 static const struct session_sandbox *sandbox_of(const struct session_manager *manager)
 {
@@ -101,6 +102,7 @@ bool reach_settle(struct session_manager *manager, struct error *error)
 
 void reach_release(struct reach *reach)
 {
+    root_watch_free(reach->watch);
     temporary_release(&reach->temporary);
     confinement_release(&reach->confinement);
     workspace_release(&reach->workspace);
@@ -174,6 +176,43 @@ bool session_fasl_directory(struct session_manager *manager, const char *name, c
     }
     *ret_path = path;
     return true;
+}
+
+// --- protected names that appear -----------------------------------------------------------------
+
+static void tell_sessions(void *data, const char *message)
+{
+    struct session_manager *manager = data;
+    for (struct session *session = manager->sessions; session; session = session->next)
+        session_notice(session, "%s.", message);
+}
+
+static void watch_root(struct session_manager *manager, const struct path_list *write)
+{
+    struct reach *reach = &manager->reach;
+    bool writable = false;
+    for (size_t i = 0; i < write->count; i++)
+        writable = writable || path_is_within(reach->workspace.path, write->paths[i]);
+    if (reach->watch || !writable)
+        return;
+    int failed =
+        root_watch_new(manager->base, reach->workspace.path, tell_sessions, manager, &reach->watch);
+    if (failed < 0) {
+        log_warning("%s cannot be watched: %s", reach->workspace.path, strerror(-failed));
+        reach->confinement.gaps |= CONFINEMENT_GAP_WATCH;
+    }
+}
+
+void reach_look(struct session_manager *manager)
+{
+    root_watch_look(manager->reach.watch);
+}
+
+void reach_rest(struct session_manager *manager)
+{
+    reach_look(manager);
+    root_watch_free(manager->reach.watch);
+    manager->reach.watch = NULL;
 }
 
 // --- one process ---------------------------------------------------------------------------------
@@ -275,6 +314,20 @@ static void collect_variables(const struct session *session, const char *tempora
     path_list_add(variables, "GIT_CONFIG_GLOBAL=/dev/null");
 }
 
+// A path below another is written as that is, and files can be moved between them.
+static void keep_outermost(const struct path_list *given, struct path_list *ret_list)
+{
+    char real[PATH_MAX], other[PATH_MAX];
+    for (size_t i = 0; i < given->count; i++) {
+        bool covered = !realpath(given->paths[i], real);
+        for (size_t j = 0; !covered && j < given->count; j++)
+            covered = i != j && realpath(given->paths[j], other) && path_is_within(real, other) &&
+                      (strcmp(real, other) != 0 || j < i);
+        if (!covered)
+            path_list_add(ret_list, "%s", real);
+    }
+}
+
 int reach_plan(struct session *session, const char *sbcl, const char *core,
                struct reach_plan *ret_plan)
 {
@@ -285,6 +338,8 @@ int reach_plan(struct session *session, const char *sbcl, const char *core,
     if (temporary) {
         add_lisp(&read, sbcl, core);
         collect_paths(session, temporary, &read, &write, &ret_plan->protect);
+        keep_outermost(&write, &ret_plan->write);
+        watch_root(manager, &ret_plan->write);
     }
     collect_variables(session, temporary, &ret_plan->variables);
     ret_plan->environment =
@@ -306,6 +361,7 @@ void reach_plan_release(struct reach_plan *plan)
     if (plan->ruleset >= 0)
         close(plan->ruleset);
     memory_free(plan->environment);
+    path_list_release(&plan->write);
     path_list_release(&plan->protect);
     path_list_release(&plan->variables);
     *plan = (struct reach_plan){.ruleset = -1};

@@ -29,12 +29,14 @@ struct reach {
     char *directory;             // where Lisp processes start
     struct temporary temporary;  // none: SANDBOX_OFF
     char *cache;                 // of the workspace; NULL: none, or the user's
+    struct root_watch *watch;    // of the workspace, while sessions that may write it run
     bool announced;
     bool ending;  // all goes at once
 };
 
 // All that one start of a process needs.
 struct reach_plan {
+    struct path_list write;  // real paths, none below another
     struct path_list protect;
     struct path_list variables;  // set in the environment
     char **environment;
@@ -52,6 +54,10 @@ void reach_plan_release(struct reach_plan *plan);
 
 // The session's temporary directory, made when it is not there; NULL in SANDBOX_OFF.
 char *reach_temporary(const struct session *session);
+// Moves aside what has appeared under a protected name, and tells the sessions.
+void reach_look(struct session_manager *manager);
+// No session is left: what appears from now on is the user's.
+void reach_rest(struct session_manager *manager);
 // The session is gone, and its temporary directory with it.
 void reach_forget(const struct session *session);
 

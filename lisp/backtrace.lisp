@@ -526,6 +526,24 @@ when NAME is not found near."
    (when (typep (frame-debug-source frame) 'core-debug-source)
      (list (location-source-form (frame-location frame))))))
 
+(defconstant +located-frames+ 30)       ; only the first have a place in a file
+
+(defun frame-place (frame)
+  "file:line of the function of FRAME, relative to the current directory if it is inside; NIL when
+it has no file."
+  (handler-case
+      (unless (or *plain-arguments* (eq (frame-name frame) 'eval)
+                  (>= (frame-number frame) +located-frames+) (system-source-p frame)
+                  (null (debug-source-file (frame-debug-source frame))))
+        (let* ((function (sb-di:debug-fun-fun
+                          (sb-di:frame-debug-fun (frame-stack-frame frame))))
+               (place (source-place (sb-introspect:find-definition-source function)))
+               (directory (namestring *default-pathname-defaults*)))
+          (if (and place (plusp (length directory)) (eql 0 (search directory place)))
+              (subseq place (length directory))
+              place)))
+    (serious-condition () nil)))
+
 (defun frame-object (frame machinery)
   "JSON of FRAME, which may be MACHINERY."
   (let* ((name (frame-name-text frame))
@@ -537,6 +555,7 @@ when NAME is not found near."
             "function" name
             "arguments" (coerce arguments 'simple-vector)
             "machinery" (and machinery :true)
+            "file" (frame-place frame)
             "source" (and source
                           (one-line (printed (first source) :limit +frame-text-limit+
                                                             :length 10 :level 6))))))

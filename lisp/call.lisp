@@ -16,6 +16,7 @@
   (max-memory 1024 :type fixnum)        ; megabytes
   (raise-timeout "" :type string)       ; what texts tell the user to raise them with
   (raise-memory "" :type string)
+  (evaluation nil)                      ; its number, where it has one
   (interactive nil)                     ; reading standard input asks the supervisor for text
   ;; where it is
   (phase "evaluate")
@@ -31,6 +32,8 @@
   (warning-count 0 :type fixnum)        ; all of them; only the first are kept
   (note-count 0 :type fixnum)
   (library-notes 0 :type fixnum)        ; notes about files of libraries, which are only counted
+  (shown '())                           ; objects for the answer, newest first (show.lisp)
+  (shown-bytes 0 :type fixnum)          ; of images among them
   (error nil)                           ; error object, first captured
   (error-name nil)                      ; what is undefined, if that is the error
   (postmortem nil)
@@ -52,6 +55,9 @@
 (defvar *in-timer* nil)                 ; true while a timer of the user runs
 
 (defglobal *call-end* (list :call-end)) ; catch tag no user code can name
+
+;;; New values of the places of an ASSERT that CONTINUE goes on with; :ASK: the terminal is asked.
+(defglobal *place-values* :ask)
 
 (defun in-main-thread-p ()
   "True in the thread that runs the evaluations."
@@ -133,7 +139,8 @@ leave before waiting threads can delay it; the effects are rolled back anyway."
   (install-input call)
   (install-heap-limit)
   (limit-address-space)
-  (setf (call-threads call) (user-threads)
+  (setf *place-values* :ask
+        (call-threads call) (user-threads)
         (call-clocks call) (read-clocks)))
 
 (defun finish-call (call)

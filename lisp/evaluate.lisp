@@ -74,6 +74,13 @@ plain SBCL. A DEBUG quality that the user declares wins.")
   (and (source-text-path source)
        (list :cadre-line (place-line (source-text-place source)))))
 
+(defun definition-origin (plist)
+  "PLIST for the debug source of what is being defined, with the evaluation that defines it unless
+PLIST says something already."
+  (or plist
+      (let ((evaluation (and *call* (call-evaluation *call*))))
+        (and evaluation (list :cadre-evaluation evaluation)))))
+
 (defun evaluate-forms (call source)
   "Read and evaluate the forms of SOURCE one after the other; values of the last."
   (setf (call-source call) source)
@@ -91,6 +98,7 @@ plain SBCL. A DEBUG quality that the user declares wins.")
                                 completed t)
             (unless completed (setf - before))))
         (set-history form values)
+        (ignore-errors (finish-output *captured-output*)) ; for one who watches
         (incf (call-forms call))))))
 
 ;;; --- the operation ------------------------------------------------------------------------------
@@ -112,7 +120,7 @@ plain SBCL. A DEBUG quality that the user declares wins.")
   (list* "forms" (call-forms call)
          "restart" (call-restart call)
          "aborted" (and (call-aborted call) :true)
-         (warning-members call)))
+         (append (shown-members call) (warning-members call))))
 
 (defun failure-members (call)
   "Members of the result of a failed call."
@@ -151,9 +159,8 @@ plain SBCL. A DEBUG quality that the user declares wins.")
 (defun evaluate-source (call request source)
   "Evaluate SOURCE for REQUEST: members of the evaluation result."
   (with-package-argument (request)
-    (let ((values (evaluate-forms call source))
-          (number (member-of request "evaluation")))
-      (when (integerp number) (keep-values number values))
+    (let ((values (evaluate-forms call source)))
+      (when (call-evaluation call) (keep-values (call-evaluation call) values))
       (append (value-members call values) (evaluation-members call)))))
 
 (define-operation "evaluate" (call request)

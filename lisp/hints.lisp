@@ -50,12 +50,22 @@ to call it near."
     (t (format nil "did you mean ~{~A~^, ~} or ~A?" (butlast names) (first (last names))))))
 
 (defun accessible-names (package test length)
-  "Names of about LENGTH characters of the symbols accessible in PACKAGE that pass TEST."
-  (let ((names '()))
-    (do-symbols (symbol package names)
+  "Names of about LENGTH characters of the symbols accessible in PACKAGE that pass TEST: those that
+the session has defined, and the others."
+  (let ((own '()) (others '()))
+    (do-symbols (symbol package (values own others))
       (let ((name (symbol-name symbol)))
         (when (and (<= (abs (- length (length name))) 2) (funcall test symbol))
-          (push (coerce name 'simple-string) names))))))
+          (if (own-definition-p symbol)
+              (push (coerce name 'simple-string) own)
+              (push (coerce name 'simple-string) others)))))))
+
+(defun same-names-elsewhere (name test)
+  "The symbols of the user's packages that have the name of the symbol NAME and pass TEST."
+  (loop for package in (sort (user-packages) #'string<)
+        for symbol = (find-symbol (symbol-name name) package)
+        when (and symbol (not (eq symbol name)) (own-definition-p symbol) (funcall test symbol))
+          collect (qualified-label symbol)))
 
 (defun external-names (package)
   "Names of the external symbols of PACKAGE."
@@ -73,7 +83,13 @@ to call it near."
   "Hint for a symbol NAME that lacks what TEST tests for."
   (when (and name (symbolp name))
     (let ((text (coerce (symbol-name name) 'simple-string)))
-      (did-you-mean (near-names text (accessible-names (session-package) test (length text)))))))
+      (multiple-value-bind (own others)
+          (accessible-names (session-package) test (length text))
+        (let ((names (remove-duplicates (append (same-names-elsewhere name test)
+                                                (near-names text own)
+                                                (near-names text others))
+                                        :test #'string= :from-end t)))
+          (did-you-mean (subseq names 0 (min 3 (length names)))))))))
 
 (defun package-hint (designator)
   "Hint for a package that does not exist."
@@ -118,7 +134,9 @@ to call it near."
     (let ((question (last-question)))
       (text "there is no standard input to read"
             (if question (text "; the question was: " (one-line question)) "")
-            "; evaluate-lisp takes `input`, the text to read, or `interactive` to ask"))))
+            (if (equal (call-operation *call*) "invoke-restart")
+                "; invoke-restart takes `values` for new values"
+                "; evaluate-lisp takes `input`, the text to read, or `interactive` to ask")))))
 
 (defun accessible-p (path mode)
   "True when the owner and mode of the file allow MODE (4 read, 2 write, 0 only that it exists). The

@@ -3,7 +3,7 @@
 (defpackage "CADRE"
   (:documentation "What code of the user may call of Cadre.")
   (:use)
-  (:export "$" "*VALUE-LENGTH*" "*VALUE-LEVEL*"))
+  (:export "$" "SHOW" "*VALUE-LENGTH*" "*VALUE-LEVEL*"))
 
 (in-package "CADRE-AGENT")
 

@@ -61,6 +61,7 @@ dispatch functions here and not in every worker."
   (seed-compiled-files)
   (bound-dry-runs)
   (install-debugger)
+  (answer-assertions)
   (guard-timers)
   (install-address-space-limits)
   (warm-up-image)

@@ -206,16 +206,23 @@
    (let ((text (coerce (file-text (native-namestring pathname)) '(simple-array character (*)))))
      (place-line (advance-place (make-place) text (skip-blank text offset))))))
 
+(defun source-place (source)
+  "file:line of SOURCE, a definition source, or NIL when it has no file."
+  (let ((pathname (sb-introspect:definition-source-pathname source))
+        (offset (sb-introspect:definition-source-character-offset source)))
+    (when pathname
+      (let ((line (or (getf (sb-introspect:definition-source-plist source) :cadre-line)
+                      (and offset (line-at pathname offset)))))
+        (text (namestring pathname) (if line ":" "") (if line (decimal line) ""))))))
+
 (defun source-text-of (definition)
-  "file:line of a function, macro or class, or NIL when it has no file."
+  "Where a function, macro or class was defined: file:line, or evaluation 7; NIL when that is not
+known."
   (ignore-errors
    (let* ((source (sb-introspect:find-definition-source definition))
-          (pathname (sb-introspect:definition-source-pathname source))
-          (offset (sb-introspect:definition-source-character-offset source)))
-     (when pathname
-       (let ((line (or (getf (sb-introspect:definition-source-plist source) :cadre-line)
-                       (and offset (line-at pathname offset)))))
-         (text (namestring pathname) (if line ":" "") (if line (decimal line) "")))))))
+          (evaluation (getf (sb-introspect:definition-source-plist source) :cadre-evaluation)))
+     (or (source-place source)
+         (and evaluation (text "evaluation " evaluation))))))
 
 (defun symbol-documentation (symbol kind)
   "Documentation of SYMBOL as a KIND, or NIL."
@@ -238,17 +245,21 @@
              (and (fboundp symbol) (not (macro-function symbol))
                   (typep (fdefinition symbol) 'generic-function))))))
 
+(defun own-definition-p (symbol)
+  "True when the session has defined SYMBOL."
+  (let ((package (symbol-package symbol)))
+    (and package
+         (symbol-defined-p symbol)
+         (or (null *fresh-symbols*) (not (gethash symbol *fresh-symbols*)))
+         (or (eq package (find-package "COMMON-LISP-USER"))
+             (not (library-package-p (package-name package)))))))
+
 (defun search-rank (symbol)
   "Where SYMBOL comes among those found: what the session has defined, what packages export, the
 rest."
-  (let ((package (symbol-package symbol)))
-    (cond ((and (symbol-defined-p symbol)
-                (not (gethash symbol *fresh-symbols*))
-                (or (eq package (find-package "COMMON-LISP-USER"))
-                    (not (library-package-p (package-name package)))))
-           0)
-          ((eq :external (nth-value 1 (find-symbol (symbol-name symbol) package))) 1)
-          (t 2))))
+  (cond ((own-definition-p symbol) 0)
+        ((eq :external (nth-value 1 (find-symbol (symbol-name symbol) (symbol-package symbol)))) 1)
+        (t 2)))
 
 (defun matching-symbols (pattern package type)
   "Symbols whose name contains PATTERN, of PACKAGE or of all packages, in order of their ranks and

@@ -46,6 +46,8 @@
                :timeout (integer-member limits "timeout" 30)
                :max-output (max 1 (integer-member limits "max_output" 20000))
                :max-memory (integer-member limits "max_memory" 1024)
+               :evaluation (let ((number (member-of request "evaluation")))
+                             (and (integerp number) number))
                :interactive (true-p (member-of request "interactive"))
                :raise-timeout (member-of limits "raise_timeout" "configure-limits")
                :raise-memory (member-of limits "raise_memory" "configure-limits"))))

@@ -171,6 +171,11 @@ makes no list of them; NIL and NIL when it has none. The user did not write them
   "The report function of RESTART, or NIL."
   (#.(internal "SB-KERNEL" "RESTART-REPORT-FUNCTION") restart))
 
+(defun encapsulate-assertion-prompt (function)
+  "Call FUNCTION in place of the function that asks for the new value of a place of ASSERT, with
+that function, the place and its value."
+  (sb-int:encapsulate '#.(internal "SB-IMPL" "ASSERT-PROMPT") 'cadre function))
+
 (defun format-control-text (control)
   "The string that CONTROL, a format control the compiler has preprocessed, was made from."
   (#.(internal "SB-FORMAT" "FMT-CONTROL-STRING") control))
@@ -268,8 +273,10 @@ environment has the global policy and must stay null."
   (sb-int:encapsulate '#.(internal "SB-C" "COMPILE-IN-LEXENV") 'cadre
                       (lambda (original form environment &rest arguments)
                         (if (evaluated-form-p form)
-                            (call-with-evaluation-policy extend original form environment
-                                                         arguments)
+                            (let ((#.(internal "SB-C" "*SOURCE-PLIST*")
+                                    (definition-origin #.(internal "SB-C" "*SOURCE-PLIST*"))))
+                              (call-with-evaluation-policy extend original form environment
+                                                           arguments))
                             (apply original form environment arguments)))))
 
 ;;; --- file compiler ------------------------------------------------------------------------------

@@ -13,6 +13,7 @@
 #include "cli/sandbox_options.h"
 #include "cli/session_loop.h"
 #include "cli/table/option_reader.h"
+#include "tools/result/result_shown.h"
 #include "tools/result/result_structured.h"
 #include "tools/result/result_text.h"
 #include "value/text/json.h"
@@ -206,6 +207,7 @@ static void print_success(struct evaluation *evaluation, const struct session_re
             render_time_execution(&values, reply);
         else
             render_values(&values, reply);
+        render_shown(&values, reply);
     }
     print_text(evaluation, SESSION_STANDARD_ERROR, &remarks);
     print_text(evaluation, SESSION_STANDARD_OUTPUT, &values);
@@ -227,6 +229,15 @@ static void print_failure(struct evaluation *evaluation, const struct session_re
     print_text(evaluation, SESSION_STANDARD_ERROR, &text);
 }
 
+static void print_result(struct evaluation *evaluation, const struct session_reply *reply)
+{
+    struct region *region = evaluation->region;
+    value result = structured_evaluation(region, reply);
+    if (evaluation->options->time)
+        result = structured_member(region, result, reply->result, "timing");
+    print_json(evaluation, map_put_text(region, map_new(region), "result", result));
+}
+
 static void print_reply(void *data, const struct session_reply *reply)
 {
     struct evaluation *evaluation = data;
@@ -235,9 +246,7 @@ static void print_reply(void *data, const struct session_reply *reply)
     shown.standard_output = shown.standard_error = (struct session_output){.text = {"", 0}};
     evaluation->ok = reply->ok;
     if (evaluation->options->json)
-        print_json(evaluation,
-                   map_put_text(evaluation->region, map_new(evaluation->region), "result",
-                                structured_evaluation(evaluation->region, &shown)));
+        print_result(evaluation, &shown);
     else if (reply->ok)
         print_success(evaluation, &shown);
     else

@@ -19,6 +19,7 @@
 #include "config.h"
 #include "lisp_syntax/lisp_form.h"
 #include "lisp_syntax/lisp_syntax.h"
+#include "tools/result/result_shown.h"
 #include "tools/result/result_text.h"
 
 enum { INPUT_LIMIT = 4 << 20 };
@@ -91,6 +92,7 @@ void repl_print_evaluation(void *data, const struct session_reply *reply)
     shown.frozen = false;  // the list of restarts below replaces the [Debug] line
     shown.standard_output = shown.standard_error = (struct session_output){.text = {"", 0}};
     render_evaluation(&text, &shown, &(struct render_evaluation){0});
+    render_shown(&text, &shown);
     if (value_is_map(reply->error) &&
         span_equal_text(map_get_string(reply->error, "code"), "process-exit"))
         buffer_append_text(&text, "\n; The session goes on; :quit or Ctrl-D leaves the REPL.");

@@ -105,6 +105,7 @@ void call_run_handler(struct mcp_call *call)
 {
     call->state = CALL_RUNNING;
     call->content = vector_new(call->region, 0);
+    call->media_bytes = 0;
     call->pending = map_new(call->region);
     call->needed = 0;
     call->handler(call, call->handler_data);
@@ -357,7 +358,7 @@ void call_respond_early(struct mcp_call *call, const struct buffer *members)
 void call_finish_result(struct mcp_call *call, const struct buffer *members)
 {
     CLEANUP_BUFFER struct buffer out;
-    buffer_init(&out, MCP_OUTPUT_LIMIT);
+    buffer_init(&out, MCP_OUTPUT_LIMIT + call->media_bytes);
     if (call->task)
         write_result(call, &out, members);
     else

@@ -45,6 +45,11 @@ void mcp_call_add_text(struct mcp_call *call, struct span text)
 static void add_media(struct mcp_call *call, const char *type, const char *mime_type,
                       struct span base64)
 {
+    if (base64.length > MCP_MEDIA_LIMIT - call->media_bytes) {
+        mcp_call_add_text(call, SPAN("[media content, too large for one answer]"));
+        return;
+    }
+    call->media_bytes += base64.length;
     value block = block_new(call, type);
     block = map_put_text(call->region, block, "data", json_bytes_value(call->region, base64));
     block_add(call, block_put(call, block, "mimeType", mime_type));
@@ -70,6 +75,29 @@ void mcp_call_add_resource(struct mcp_call *call, const char *uri, const char *m
     resource = block_put(call, resource, "mimeType", mime_type);
     resource = map_put_text(call->region, resource, "text", json_bytes_value(call->region, text));
     block_add(call, map_put_text(call->region, block_new(call, "resource"), "resource", resource));
+}
+
+void mcp_call_add_link(struct mcp_call *call, const char *uri, const char *name,
+                       const char *mime_type)
+{
+    if (call->version < VERSION_2025_06_18) {
+        mcp_call_add_text(call, span_from(uri));
+        return;
+    }
+    value block = block_put(call, block_new(call, "resource_link"), "uri", uri);
+    block = block_put(call, block, "name", name);
+    block_add(call, block_put(call, block, "mimeType", mime_type));
+}
+
+void mcp_call_add_content(struct mcp_call *call, value content)
+{
+    for (size_t i = 0; value_is_vector(content) && i < vector_count(content); i++) {
+        value block = value_copy(call->region, vector_at(content, i)),
+              data = map_get(block, "data");
+        call->media_bytes += value_is_string(data) ? value_text(data).length : 0;
+        block_add(call, block);
+    }
+    CHECK(call->media_bytes <= MCP_MEDIA_LIMIT);
 }
 
 void mcp_call_add_completion(struct mcp_call *call, struct span text)
@@ -113,7 +141,7 @@ static void hand_over_result(struct mcp_call *call, struct span text, value stru
                              bool is_error)
 {
     metrics_count_call(call->server, call, is_error);
-    call->on_result(call->on_result_data, text, structured, is_error);
+    call->on_result(call->on_result_data, text, call->content, structured, is_error);
     call_free(call);
 }
 
@@ -125,7 +153,7 @@ static void reply_tool_result(struct mcp_call *call, struct span text, value str
         return;
     }
     CLEANUP_BUFFER struct buffer members;
-    buffer_init(&members, MCP_OUTPUT_LIMIT - ENVELOPE_MAX);
+    buffer_init(&members, MCP_OUTPUT_LIMIT - ENVELOPE_MAX + call->media_bytes);
     write_tool_result(call, &members, text, structured, is_error);
     if (members.failed) {
         mcp_call_reply_failure(call, "result-too-large",
@@ -180,6 +208,7 @@ void mcp_call_reply_failure(struct mcp_call *call, const char *code, const char 
     }
     CHECK(call->state == CALL_RUNNING && call->tool);
     call->content = vector_new(call->region, 0);
+    call->media_bytes = 0;
     reply_tool_result(call, span_from(message), structured, true);
 }
 

@@ -5,7 +5,7 @@
 #include "mcp/mcp_internal.h"
 
 // Room for the largest responses to the largest batch.
-enum { RESPONSES_LIMIT = MCP_BATCH_MAX * MCP_OUTPUT_LIMIT };
+enum { RESPONSES_LIMIT = MCP_BATCH_MAX * MCP_RESPONSE_LIMIT };
 
 void exchange_init(struct exchange *exchange, const struct exchange_ops *ops)
 {

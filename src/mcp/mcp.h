@@ -37,7 +37,8 @@ struct mcp_call;
 
 enum {
     MCP_MESSAGE_LIMIT = 8 << 20,  // bytes of one incoming message
-    MCP_OUTPUT_LIMIT = 4 << 20,   // bytes of one outgoing message
+    MCP_OUTPUT_LIMIT = 4 << 20,   // bytes of one outgoing message, without its images
+    MCP_MEDIA_LIMIT = 4 << 20,    // of its images and audio, in base64
     MCP_DEPTH_LIMIT = 128,
 };
 
@@ -214,6 +215,11 @@ bool mcp_call_is_task(const struct mcp_call *call);
 // Collected by the call; a reply sends its own text first, then these in order.
 
 void mcp_call_add_text(struct mcp_call *call, struct span text);
+void mcp_call_add_image(struct mcp_call *call, const char *mime_type, struct span base64);
+// A resource by its address alone; clients before 2025-06-18 get it as text.
+void mcp_call_add_link(struct mcp_call *call, const char *uri, const char *name,
+                       const char *mime_type);
+void mcp_call_add_content(struct mcp_call *call, value content);  // blocks of another call
 void mcp_call_add_completion(struct mcp_call *call, struct span text);
 
 // --- content.c: replies, exactly one per run of the handler --------------------------------------
@@ -225,7 +231,9 @@ void mcp_call_reply(struct mcp_call *call, struct span text, value structured, b
 // The same with {"ok":false,"error":{"code":…,"message":…}} and the message as text.
 // Replies now though the work goes on: the response is sent, the call stays, and what its handler
 // replies in the end goes to on_result instead of the client. Not for a call that is a task.
-typedef void mcp_result_fn(void *data, struct span text, value structured, bool is_error);
+// `content` has the blocks after the text.
+typedef void mcp_result_fn(void *data, struct span text, value content, value structured,
+                           bool is_error);
 void mcp_call_reply_early(struct mcp_call *call, struct span text, value structured,
                           mcp_result_fn *on_result, void *data);
 void mcp_call_reply_failure(struct mcp_call *call, const char *code, const char *format, ...)
@@ -334,7 +342,6 @@ void mcp_call_close_stream(struct mcp_call *call, unsigned retry_ms);
 
 // --- content.c: for the conformance fixtures only ------------------------------------------------
 
-void mcp_call_add_image(struct mcp_call *call, const char *mime_type, struct span base64);
 void mcp_call_add_audio(struct mcp_call *call, const char *mime_type, struct span base64);
 void mcp_call_add_resource(struct mcp_call *call, const char *uri, const char *mime_type,
                            struct span text);

@@ -19,6 +19,7 @@
 #include "mcp/mcp.h"
 
 enum {
+    MCP_RESPONSE_LIMIT = MCP_OUTPUT_LIMIT + MCP_MEDIA_LIMIT,
     MCP_PAGE_SIZE = 200,
     MCP_IN_FLIGHT_MAX = 256,      // requests per peer
     MCP_SUBSCRIPTIONS_MAX = 256,  // URIs per peer or listen request
@@ -279,7 +280,8 @@ struct mcp_call {
     int64_t progress_ms;  // when the last one was sent, 0 = none yet
     int log_level;        // lowest level to send, -1 = none
 
-    value content;  // vector of blocks, or of completions
+    value content;       // vector of blocks, or of completions
+    size_t media_bytes;  // base64 in the blocks
 
     unsigned turn;    // how often the client was asked
     value answers;    // key -> result

@@ -22,7 +22,7 @@ enum {
 
 // Room for all answers in flight above the watermark, and for those to one batch.
 static const size_t OUTPUT_QUEUE_LIMIT =
-    OUTPUT_WATERMARK + (size_t)(MCP_IN_FLIGHT_MAX + MCP_BATCH_MAX) * MCP_OUTPUT_LIMIT;
+    OUTPUT_WATERMARK + (size_t)(MCP_IN_FLIGHT_MAX + MCP_BATCH_MAX) * MCP_RESPONSE_LIMIT;
 
 struct mcp_stdio {
     struct transport transport;

@@ -28,8 +28,8 @@ static bool list_can_change(const struct mcp_server *server, enum mcp_list list)
 static void listener_send(struct mcp_call *call, const char *method, const struct buffer *members)
 {
     CLEANUP_BUFFER struct buffer params, out;
-    buffer_init(&params, MCP_OUTPUT_LIMIT);
-    buffer_init(&out, MCP_OUTPUT_LIMIT);
+    buffer_init(&params, MCP_RESPONSE_LIMIT);
+    buffer_init(&out, MCP_RESPONSE_LIMIT);
     if (members)
         json_append_part(&params, members);
     json_name(&params, "_meta");

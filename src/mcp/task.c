@@ -32,6 +32,7 @@ struct task {
     int64_t updated_ms;
     struct mcp_call *call;  // NULL once finished
     struct buffer outcome;  // JSON of the result, or of the error
+    size_t media_bytes;     // base64 in it
     bool failed;
     struct task_question questions[TASK_QUESTIONS_MAX];
     size_t question_count;
@@ -83,7 +84,7 @@ static void set_status(struct mcp_server *server, struct task *task, const char 
     task->status = status;
     task->updated_ms = clock_unix_ms();
     CLEANUP_BUFFER struct buffer members;
-    buffer_init(&members, MCP_OUTPUT_LIMIT);
+    buffer_init(&members, MCP_RESPONSE_LIMIT);
     write_task(task, &members, true);
     listener_notify_task(server, task->id, &members);
 }
@@ -135,7 +136,7 @@ static struct task *task_new(struct mcp_server *server)
     random_id(task->id);
     task->status = "working";
     task->created_ms = task->updated_ms = clock_unix_ms();
-    buffer_init(&task->outcome, MCP_OUTPUT_LIMIT);
+    buffer_init(&task->outcome, MCP_RESPONSE_LIMIT);
     TAILQ_INSERT_TAIL(&server->tasks, task, link);
     server->task_count++;
     start_sweep(server);
@@ -166,7 +167,7 @@ bool mcp_call_become_task(struct mcp_call *call)
         return false;
     struct task *task = task_new(server);
     CLEANUP_BUFFER struct buffer out;
-    buffer_init(&out, MCP_OUTPUT_LIMIT);
+    buffer_init(&out, MCP_RESPONSE_LIMIT);
     write_created(call, task, &out);
 
     struct exchange *exchange = call->exchange;
@@ -198,6 +199,7 @@ static void finish_work(struct mcp_call *call, struct span outcome, bool failed)
 
 void task_finish(struct mcp_call *call, struct span result)
 {
+    call->task->media_bytes = call->media_bytes;
     finish_work(call, result, false);
 }
 
@@ -249,8 +251,9 @@ void method_task_get(struct mcp_call *call)
     if (!task)
         return;
     CLEANUP_BUFFER struct buffer members;
-    buffer_init(&members, MCP_OUTPUT_LIMIT);
+    buffer_init(&members, MCP_RESPONSE_LIMIT);
     write_task(task, &members, true);
+    call->media_bytes = task->media_bytes;
     call_finish_result(call, &members);
 }
 

@@ -21,6 +21,7 @@ static const struct import_member frame_members[] = {
     {.name = "arguments", .kind = IMPORT_TEXTS, .max = 16},
     {.name = "machinery", .kind = IMPORT_BOOLEAN},
     {.name = "source"},
+    {.name = "file"},
     {0}};
 
 static const struct import_member restart_members[] = {

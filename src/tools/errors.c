@@ -43,7 +43,9 @@ static void handle_describe(struct mcp_call *call, void *data)
     buffer_init(&result.text, BUFFER_DEFAULT_LIMIT);
     render_error_description(&result.text, error);
     if (!value_is_nil(error))
-        result.structured = map_put_text(mcp_call_region(call), result.structured, "error", error);
+        result.structured =
+            map_put_text(mcp_call_region(call), result.structured, "error",
+                         structured_error(mcp_call_region(call), error, FRAMES_MAX, true));
     tool_reply(call, &result);
 }
 
@@ -98,8 +100,7 @@ static void render_view(struct buffer *text, const char *heading, value frames, 
             continue;
         if (number > next)  // the middle of a very deep stack is not kept
             buffer_append_format(text, "\n... %" PRId64 " frames not captured", number - next);
-        buffer_append_format(text, "\n%" PRId64 ": ", number);
-        buffer_append_span(text, map_get_string(frame, "call"));
+        render_frame_line(text, frame, "");
         render_locals(text, view->locals, number);
         next = number + 1;
         left--;
@@ -113,7 +114,7 @@ static value frames_of(struct region *region, value frames, const struct view *v
     value some = vector_new(region, 0);
     for (size_t i = 0; i < vector_count(frames) && (int64_t)vector_count(some) < view->count; i++)
         if (map_get_integer(vector_at(frames, i), "number", 0) >= view->offset)
-            some = vector_push(region, some, value_copy(region, vector_at(frames, i)));
+            some = vector_push(region, some, structured_frame(region, vector_at(frames, i)));
     return some;
 }
 

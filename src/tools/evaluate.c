@@ -7,16 +7,21 @@
 static void render_evaluate(const struct session_call *run, const struct session_reply *reply,
                             struct tool_result *result)
 {
+    struct region *region = mcp_call_region(run->call);
     struct render_evaluation style = {.timing = tool_flag(run->call, "capture-time")};
     render_evaluation(&result->text, reply, &style);
-    result->structured = structured_evaluation(mcp_call_region(run->call), reply);
+    result->structured = structured_evaluation(region, reply);
+    if (style.timing)
+        result->structured = structured_member(region, result->structured, reply->result, "timing");
 }
 
 static void render_timed(const struct session_call *run, const struct session_reply *reply,
                          struct tool_result *result)
 {
+    struct region *region = mcp_call_region(run->call);
     render_time_execution(&result->text, reply);
-    result->structured = structured_evaluation(mcp_call_region(run->call), reply);
+    result->structured = structured_evaluation(region, reply);
+    result->structured = structured_member(region, result->structured, reply->result, "timing");
 }
 
 static void submit_code(struct tools *tools, struct mcp_call *call, tool_render_fn *render)
@@ -48,7 +53,7 @@ static void render_compiled(const struct session_call *run, const struct session
     struct region *region = mcp_call_region(run->call);
     render_compilation(&result->text, reply);
     value map = structured_reply(region, reply);
-    static const char *const members[] = {"forms", "warnings", "notes", "errors", "timing"};
+    static const char *const members[] = {"forms", "warnings", "notes", "errors"};
     for (size_t i = 0; i < COUNT_OF(members); i++)
         map = structured_member(region, map, reply->result, members[i]);
     result->structured = map;

@@ -35,7 +35,8 @@ struct running {
     struct session_call *run;  // NULL: it has finished, and this is its result
     TAILQ_HEAD(waiter_list, waiter) waiters;
     struct buffer text;
-    struct region *region;  // of the structured result
+    struct region *region;  // of the values
+    value content;          // blocks after the text
     value structured;
     bool is_error;
 };
@@ -148,33 +149,37 @@ static void answer_so_far(struct waiter *waiter)
 
 // --- the end -------------------------------------------------------------------------------------
 
-static void answer_result(struct mcp_call *call, struct span text, value structured, bool is_error)
+static void answer_result(struct mcp_call *call, struct span text, value content, value structured,
+                          bool is_error)
 {
+    mcp_call_add_content(call, content);
     mcp_call_reply(call, text, value_copy(mcp_call_region(call), structured), is_error);
 }
 
-static void keep_result(struct running *running, struct span text, value structured, bool is_error)
+static void keep_result(struct running *running, struct span text, value content, value structured,
+                        bool is_error)
 {
     buffer_append_span(&running->text, text);
     running->region = region_new(SIZE_MAX);
+    running->content = value_copy(running->region, content);
     running->structured = value_copy(running->region, structured);
     running->is_error = is_error;
     drop_oldest(running->tools);
 }
 
-static void on_result(void *data, struct span text, value structured, bool is_error)
+static void on_result(void *data, struct span text, value content, value structured, bool is_error)
 {
     struct running *running = data;
     running->run = NULL;
     if (TAILQ_EMPTY(&running->waiters)) {
-        keep_result(running, text, structured, is_error);
+        keep_result(running, text, content, structured, is_error);
         return;
     }
     struct waiter *waiter;
     while ((waiter = TAILQ_FIRST(&running->waiters))) {
         struct mcp_call *call = waiter->call;
         waiter_free(waiter);
-        answer_result(call, text, structured, is_error);
+        answer_result(call, text, content, structured, is_error);
     }
     running_free(running);
 }
@@ -349,7 +354,8 @@ static void handle_wait(struct mcp_call *call, void *data)
     if (!running) {
         refuse_unknown(call, session, evaluation);
     } else if (!running->run) {
-        answer_result(call, buffer_span(&running->text), running->structured, running->is_error);
+        answer_result(call, buffer_span(&running->text), running->content, running->structured,
+                      running->is_error);
         running_free(running);
     } else if (accept_input(running, call)) {
         wait_for(running, call, seconds);

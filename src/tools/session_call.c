@@ -14,6 +14,7 @@
 #include "tools/result/result_structured.h"
 #include "tools/result/result_text.h"
 #include "tools/running.h"
+#include "tools/shown.h"
 
 enum {
     CODE_LIMIT = 4 << 20,
@@ -235,6 +236,7 @@ static void on_reply(void *data, const struct session_reply *reply)
     run->result.is_error = !reply->ok;
     buffer_init(&run->result.text, TOOL_TEXT_LIMIT);
     run->render(run, reply, &run->result);
+    shown_add(run, reply);
     keep_output(run, reply);
     if (run->auto_context && reply->ran)
         auto_context_store(run, reply, finish);

@@ -10,6 +10,7 @@
 #include "tools/kept_output.h"
 #include "tools/running.h"
 #include "tools/schemas/tool_schemas.h"
+#include "tools/shown.h"
 
 // Each set has the tools of those before it.
 static const char *const sets[] = {"core", "default", "full"};
@@ -141,6 +142,7 @@ bool tools_register(struct tools *tools, struct error *error)
     tools_register_evaluate(tools);
     tools_register_running(tools);
     tools_register_output(tools);
+    tools_register_shown(tools);
     tools_register_errors(tools);
     tools_register_debug(tools);
     tools_register_session(tools);
@@ -164,6 +166,7 @@ void tools_release(struct tools *tools)
 {
     running_free_all(tools);
     kept_output_free_all(tools);
+    shown_free_all(tools);
     if (tools->context_queue)
         context_queue_leave_background(tools->context_queue);
     background_free(tools->background);

@@ -45,8 +45,11 @@ struct tools {
     struct background *background;  // for work on files
     struct context_queue *context_queue;
     struct context_tools *context;
-    TAILQ_HEAD(kept_output_list, kept_output) outputs;  // that were too long for their answers
-    TAILQ_HEAD(running_list, running) running;          // evaluations whose call was answered early
+    TAILQ_HEAD(kept_output_list, kept_output) outputs;      // that were too long for their answers
+    TAILQ_HEAD(shown_document_list, shown_document) shown;  // SVG that code has shown
+    size_t shown_bytes;
+    int64_t shown_count;                        // ever
+    TAILQ_HEAD(running_list, running) running;  // evaluations whose call was answered early
     TAILQ_HEAD(program_task_list, program_task) memory_users;  // runs that use named memories
 };
 
@@ -90,6 +93,10 @@ void tools_register_running(struct tools *tools);
 // --- kept_output.c: output that was too long -----------------------------------------------------
 
 void tools_register_output(struct tools *tools);
+
+// --- shown.c: what code has shown ----------------------------------------------------------------
+
+void tools_register_shown(struct tools *tools);
 
 // --- errors.c: records of errors -----------------------------------------------------------------
 

@@ -1,7 +1,9 @@
 // Error intelligence and live debugging: the record of an error, its frozen process, and tries from it.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { expectResult, sleep, useServer } from './support.mjs';
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { expectResult, frameCall, sleep, temporaryDirectory, useServer } from './support.mjs';
 
 const NO_ERROR =
   'No error information available.\n(No error has occurred since the last successful evaluation)';
@@ -122,8 +124,8 @@ describe('the last error', () => {
     assert.match(text, /\n799: .*\n\.\.\. \d{6,} frames not captured\n\d+: /);
     assert.equal(structured.frames.length, 1000);
     assert.equal(structured.frames.at(-1).number, structured.depth - 1);
-    assert.equal(structured.frames.at(-1).call, '(EVAL (REC 0))');
-    assert.equal(structured.frames.at(-2).call, '(REC 0)');
+    assert.equal(frameCall(structured.frames.at(-1)), '(EVAL (REC 0))');
+    assert.equal(frameCall(structured.frames.at(-2)), '(REC 0)');
   });
   test('locals on request', async () => {
     await server.evaluate(
@@ -139,7 +141,7 @@ describe('the last error', () => {
     });
     assert.match(text, /^Raw backtrace \(/);
     assert.ok(structured.frames.length > 3);
-    assert.ok(structured.frames.some((frame) => frame.call.includes('WITH-LOCALS')));
+    assert.ok(structured.frames.some((frame) => frameCall(frame).includes('WITH-LOCALS')));
   });
   test('a success clears it, the history stays', async () => {
     await server.value('(+ 1 2 3)');
@@ -211,7 +213,7 @@ describe('post-mortem', () => {
     await server.evaluate(RISKY);
     const { structured } = await server.evaluate('(top 20)');
     assert.deepEqual(
-      structured.error.frames.map((frame) => frame.call),
+      structured.error.frames.map((frame) => frameCall(frame)),
       ['(UNDEFINED-HELPER 42)', '(RISKY 21)', '(TOP 20)', '(EVAL (TOP 20))'],
     );
   });
@@ -238,7 +240,7 @@ describe('post-mortem', () => {
       { session: 'quoting' },
     );
     assert.equal(structured.error.message, 'x `(LIST ,A ,@B)');
-    assert.equal(structured.error.frames[1].call, '(QUOTING `(LIST ,A ,@B))');
+    assert.equal(frameCall(structured.error.frames[1]), '(QUOTING `(LIST ,A ,@B))');
   });
   test('a frame that does not exist', async () => {
     const { structured } = await server.call('describe-last-error');
@@ -488,5 +490,76 @@ describe('memory faults', () => {
     expectResult(await server.call('invoke-restart', { restart: 'ABORT', adopt: true }), {
       code: 'not-adoptable',
     });
+  });
+});
+
+describe('places in files', () => {
+  const server = useServer();
+  const file = path.join(temporaryDirectory(), 'bank.lisp');
+  writeFileSync(
+    file,
+    '(defpackage "BANK" (:use "CL") (:export "WITHDRAW"))\n(in-package "BANK")\n\n' +
+      '(defun withdraw (n)\n  (+ n (length (error "no money ~a" n))))\n',
+  );
+  for (const compile of [false, true])
+    test(`of frames, the file ${compile ? 'compiled' : 'loaded'}`, async () => {
+      const session = compile ? 'compiled' : 'main';
+      await server.call('load-file', { path: file, compile, session });
+      const { text } = await server.evaluate('(defun go-on () (1+ (bank:withdraw 4))) (go-on)', {
+        session,
+      });
+      assert.ok(text.includes('\n1: (BANK:WITHDRAW 4)\n2: (GO-ON)\n'), text);
+      for (const tool of ['get-backtrace', 'describe-last-error'])
+        expectResult(await server.call(tool, { session }), {
+          has: [`1: (BANK:WITHDRAW 4)  ${file}:4\n`, '2: (GO-ON)\n'],
+        });
+      const { structured } = await server.call('get-backtrace', { session });
+      assert.deepEqual(structured.frames[1], {
+        number: 1,
+        function: 'BANK:WITHDRAW',
+        arguments: ['4'],
+        source: `${file}:4`,
+      });
+    });
+  test('of references, or the evaluation that defined them', async () => {
+    const { structured } = await server.evaluate('(defun again () (bank:withdraw 5))');
+    expectResult(await server.call('find-references', { name: 'bank:withdraw' }), {
+      has: `COMMON-LISP-USER::AGAIN  evaluation ${structured.evaluation}`,
+    });
+    expectResult(await server.call('describe-symbol', { name: 'again' }), {
+      has: `Source: evaluation ${structured.evaluation}`,
+    });
+  });
+  test('a function of another package is what was meant', async () => {
+    expectResult(await server.evaluate('(withdraw 3)'), {
+      ok: false,
+      has: '\nhint: did you mean BANK:WITHDRAW?\n',
+    });
+    await server.value('(defun caar-like () 1) (defun lisp-own () 2)');
+    expectResult(await server.evaluate('(lisp-owm)'), { ok: false, has: 'did you mean LISP-OWN?' });
+    await server.value('(defun mapcan* () 1)');
+    expectResult(await server.evaluate('(mapcan+)'), {
+      ok: false,
+      has: 'did you mean MAPCAN*, ',
+    });
+  });
+});
+
+describe('CONTINUE of an assertion takes values for its places', () => {
+  const server = useServer();
+  const go = (values) => server.call('invoke-restart', { restart: 'CONTINUE', values });
+  test('as many as there are', async () => {
+    await server.evaluate(
+      '(defvar *x* 1) (defvar *y* 2) (assert (= *x* 5) (*x* *y*)) (list *x* *y*)',
+    );
+    expectResult(await go(['(+ 2 3)']), { has: '=> (5 2)' });
+    expectResult(await go(['5', '6']), { has: '=> (5 6)' });
+    expectResult(await go(['7']), { ok: false, has: 'failed with *X* = 7' });
+  });
+  test('without them the question finds nobody, and the hint says what to give', async () =>
+    expectResult(await go([]), { ok: false, has: ['supply a new value', 'takes `values`'] }));
+  test('a correctable error takes none', async () => {
+    await server.evaluate('(cerror "Go on" "stop")');
+    expectResult(await go(['1']), { ok: false });
   });
 });

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { LONG, useServer } from './support.mjs';
+import { frameCall, LONG, useServer } from './support.mjs';
 
 const runs = (count) => ({ numRuns: LONG ? count * 20 : count });
 const property = (arbitrary, check) => fc.asyncProperty(arbitrary, check);
@@ -112,7 +112,7 @@ describe('error capture', () => {
         assert.ok(error.message.trim().length > 0);
         if (message) assert.equal(error.message, message);
         assert.ok(error.frames.length >= 1);
-        assert.match(error.frames.at(-1).call, /^\(EVAL /, JSON.stringify(error.frames));
+        assert.match(frameCall(error.frames.at(-1)), /^\(EVAL /, JSON.stringify(error.frames));
         assert.deepEqual(
           error.restarts.slice(-2).map((restart) => restart.name),
           ['RETRY', 'ABORT'],
@@ -122,8 +122,10 @@ describe('error capture', () => {
         assert.equal(described.structured.error.message, error.message);
         const backtrace = await server.call('get-backtrace', { 'max-frames': 1000 });
         assert.deepEqual(
-          backtrace.structured.frames.map((frame) => frame.call).slice(0, error.frames.length),
-          error.frames.map((frame) => frame.call),
+          backtrace.structured.frames
+            .map((frame) => frameCall(frame))
+            .slice(0, error.frames.length),
+          error.frames.map((frame) => frameCall(frame)),
         );
         assert.equal(await server.value('(+ 1 1)'), '=> 2');
         assert.equal(await server.value('*kept*'), '=> (1 2 3)');
@@ -139,7 +141,7 @@ describe('error capture', () => {
         const { error } = result.structured;
         assert.equal(error.code, 'reader');
         assert.ok(error.form >= values.length + 1);
-        assert.match(error.frames[0].call, /^\(READ "/);
+        assert.match(frameCall(error.frames[0]), /^\(READ "/);
         assert.deepEqual(
           error.restarts.map((restart) => restart.name),
           ['ABORT'],
@@ -208,7 +210,7 @@ describe('backtrace accuracy', () => {
             `(EVAL (LINK-0 ${values[0]}))`,
           ];
           assert.deepEqual(
-            all.frames.map((frame) => frame.call),
+            all.frames.map((frame) => frameCall(frame)),
             expected,
           );
           assert.equal(structured.error.depth, count + 2);
@@ -227,7 +229,7 @@ describe('backtrace accuracy', () => {
     const { structured } = await server.call('get-backtrace', { 'max-frames': 1000 });
     assert.equal(structured.depth, 990);
     assert.deepEqual(
-      structured.frames.map((frame) => frame.call),
+      structured.frames.map((frame) => frameCall(frame)),
       [
         '(ERROR "bottom")',
         ...Array.from({ length: 988 }, (_, i) => `(DOWN ${i})`),

@@ -220,7 +220,7 @@ export class Server {
     );
   }
 
-  // Calls a tool: {text, structured, isError, seconds}. A protocol error is thrown.
+  // Calls a tool: {text, content, structured, isError, seconds}. A protocol error is thrown.
   async call(tool, parameters = {}, options = {}) {
     const request = { name: tool, arguments: parameters };
     const settings = { timeout: REQUEST_TIMEOUT_MS, ...options };
@@ -233,7 +233,8 @@ export class Server {
   }
 
   checked(tool, result, seconds) {
-    assert.equal(result.content?.length, 1, `${tool}: one content block`);
+    const shown = result.structuredContent?.shown?.filter(({ kind }) => kind !== 'refused') ?? [];
+    assert.equal(result.content?.length, 1 + shown.length, `${tool}: content blocks`);
     assert.equal(result.content[0].type, 'text');
     assert.ok(result.structuredContent, `${tool}: structuredContent is missing`);
     const validate = this.validators.get(tool);
@@ -244,7 +245,8 @@ export class Server {
     );
     const isError = result.isError === true;
     assert.equal(result.structuredContent.ok, !isError, `${tool}: ok and isError disagree`);
-    return { text: result.content[0].text, structured: result.structuredContent, isError, seconds };
+    const { content, structuredContent: structured } = result;
+    return { text: content[0].text, content, structured, isError, seconds };
   }
 
   evaluate(code, parameters = {}, options = {}) {
@@ -368,13 +370,16 @@ function expectError(error, text, expected, shown) {
     );
     assert.ok(text.includes(expected.message), `the text lacks the message${shown}`);
   }
-  const calls = (error.frames ?? []).map((frame) => frame.call);
+  const calls = (error.frames ?? []).map((frame) => frameCall(frame));
   for (const [index, call] of (expected.frames ?? []).entries()) {
     if (call instanceof RegExp) assert.match(calls[index] ?? '', call);
     else assert.equal(calls[index], call, `frame ${index} of ${JSON.stringify(calls)}`);
   }
   if (expected.lastFrame) assert.equal(calls.at(-1), expected.lastFrame);
 }
+
+// A frame as people write the call.
+export const frameCall = (frame) => `(${[frame.function, ...(frame.arguments ?? [])].join(' ')})`;
 
 // A name for a test of some code: one line, not too long.
 export function titleOf(code) {

@@ -13,14 +13,40 @@ static value put_text(struct region *region, value map, const char *name, struct
     return map_put_text(region, map, name, value_string(region, text));
 }
 
-value structured_error(struct region *region, value error, int64_t frames)
+// `source` is the place in a file, or else the form that was executed.
+value structured_frame(struct region *region, value frame)
 {
-    value copy = value_copy(region, error);
-    value all = map_get(copy, "frames");
-    if (!value_is_vector(all) || (int64_t)vector_count(all) <= frames)
-        return copy;
-    value some = vector_slice(region, value_retain(all), 0, (size_t)frames);
-    return map_put_text(region, copy, "frames", some);
+    value map = structured_member(region, map_new(region), frame, "number");
+    map = structured_member(region, map, frame, "function");
+    map = structured_member(region, map, frame, "arguments");
+    struct span file = map_get_string(frame, "file");
+    if (file.length > 0)
+        return put_text(region, map, "source", file);
+    return structured_member(region, map, frame, "source");
+}
+
+static value structured_frames(struct region *region, value all, int64_t count)
+{
+    value some = vector_new(region, 0);
+    for (size_t i = 0; value_is_vector(all) && i < vector_count(all) && (int64_t)i < count; i++)
+        some = vector_push(region, some, structured_frame(region, vector_at(all, i)));
+    return some;
+}
+
+value structured_error(struct region *region, value error, int64_t frames, bool with_condition)
+{
+    value map = map_new(region), name, item;
+    struct map_cursor cursor = map_iterate(error);
+    while (map_next(&cursor, &name, &item)) {
+        bool of_condition = span_equal_text(value_text(name), "superclasses") ||
+                            span_equal_text(value_text(name), "slots");
+        if (of_condition && !with_condition)
+            continue;
+        item = span_equal_text(value_text(name), "frames") ? structured_frames(region, item, frames)
+                                                           : value_copy(region, item);
+        map = map_put(region, map, value_copy(region, name), item);
+    }
+    return map;
 }
 
 value structured_start(struct region *region, const char *session)
@@ -35,7 +61,7 @@ value structured_reply(struct region *region, const struct session_reply *reply)
     map = put_text(region, map, "session", span_from(reply->session));
     if (!reply->ok)
         map = map_put_text(region, map, "error",
-                           structured_error(region, reply->error, reply->limits.max_frames));
+                           structured_error(region, reply->error, reply->limits.max_frames, false));
     return map;
 }
 
@@ -85,7 +111,6 @@ value structured_evaluation(struct region *region, const struct session_reply *r
     if (map_count(omitted))
         map = map_put_text(region, map, "omitted", omitted);
     map = put_vector(region, map, "warnings", map_get(result, "warnings"));
-    map = structured_member(region, map, result, "timing");
     map = put_vector(region, map, "notices", reply->notices);
     if (!value_is_nil(reply->rollback))
         map = map_put_text(region, map, "rollback", value_copy(region, reply->rollback));

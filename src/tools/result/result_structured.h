@@ -8,10 +8,12 @@
 value structured_start(struct region *region, const char *session);
 // {"ok":…, "session":…}, and the error of a reply that failed.
 value structured_reply(struct region *region, const struct session_reply *reply);
-// All members of evaluate-lisp's result.
+// All members of evaluate-lisp's result but `timing`, which is given where it is asked for.
 value structured_evaluation(struct region *region, const struct session_reply *reply);
 value structured_limits(struct region *region, const struct session_limits *limits);
 // Copies a member of the agent's result, if it is there, under the same name.
 value structured_member(struct region *region, value map, value result, const char *name);
-// The error with at most `frames` frames.
-value structured_error(struct region *region, value error, int64_t frames);
+// {"number", "function", "arguments", "source"}
+value structured_frame(struct region *region, value frame);
+// The error with at most `frames` frames, and superclasses and slots of its condition where wanted.
+value structured_error(struct region *region, value error, int64_t frames, bool with_condition);

@@ -220,6 +220,15 @@ void render_error_heading(struct buffer *text, value error)
     }
 }
 
+void render_frame_line(struct buffer *text, value frame, const char *indent)
+{
+    struct span file = map_get_string(frame, "file");
+    buffer_append_format(text, "\n%s%" PRId64 ": ", indent, map_get_integer(frame, "number", 0));
+    buffer_append_span(text, map_get_string(frame, "call"));
+    if (file.length > 0)
+        buffer_append_format(text, "  %.*s", (int)file.length, file.data);
+}
+
 size_t render_frames(struct buffer *text, value frames, int64_t offset, int64_t count,
                      const char *indent)
 {
@@ -230,9 +239,7 @@ size_t render_frames(struct buffer *text, value frames, int64_t offset, int64_t 
             continue;
         if ((int64_t)shown == count)
             break;
-        buffer_append_format(text, "\n%s%" PRId64 ": ", indent,
-                             map_get_integer(frame, "number", 0));
-        buffer_append_span(text, map_get_string(frame, "call"));
+        render_frame_line(text, frame, indent);
         shown++;
     }
     return shown;

@@ -29,7 +29,9 @@ void render_warnings(struct buffer *text, value result);
 
 // `[ERROR] TYPE`, message, place and hint, with the gap before it.
 void render_error_heading(struct buffer *text, value error);
-// `N: call` lines from `offset` on, at most `count`; returns how many were written.
+// A line `N: call  file:line`
+void render_frame_line(struct buffer *text, value frame, const char *indent);
+// Such lines from `offset` on, at most `count`; returns how many were written.
 size_t render_frames(struct buffer *text, value frames, int64_t offset, int64_t count,
                      const char *indent);
 

@@ -1,0 +1,286 @@
+#include "tools/result/image.h"
+
+#include <string.h>
+
+// A place in the bytes; a read beyond their end sets `failed` and gives zeros.
+struct reader {
+    const unsigned char *data;
+    size_t length, at;
+    bool failed;
+};
+
+static const unsigned char *take(struct reader *reader, size_t count)
+{
+    if (count > reader->length - reader->at) {
+        reader->failed = true;
+        reader->at = reader->length;
+        return NULL;
+    }
+    const unsigned char *bytes = reader->data + reader->at;
+    reader->at += count;
+    return bytes;
+}
+
+static uint32_t take_big(struct reader *reader, size_t count)
+{
+    const unsigned char *bytes = take(reader, count);
+    uint32_t number = 0;
+    for (size_t i = 0; bytes && i < count; i++)
+        number = number << 8 | bytes[i];
+    return number;
+}
+
+static uint32_t take_little(struct reader *reader, size_t count)
+{
+    const unsigned char *bytes = take(reader, count);
+    uint32_t number = 0;
+    for (size_t i = count; bytes && i > 0; i--)
+        number = number << 8 | bytes[i - 1];
+    return number;
+}
+
+static bool truncated(struct error *error, const char *format)
+{
+    return error_set(error, ERROR_SYNTAX, "The %s image is cut off or damaged", format);
+}
+
+// --- PNG -----------------------------------------------------------------------------------------
+
+static uint32_t png_crc(const unsigned char *bytes, size_t count)
+{
+    static uint32_t table[256];
+    for (uint32_t i = 0; table[255] == 0 && i < 256; i++) {
+        uint32_t crc = i;
+        for (int bit = 0; bit < 8; bit++)
+            crc = crc & 1 ? 0xEDB88320u ^ crc >> 1 : crc >> 1;
+        table[i] = crc;
+    }
+    uint32_t crc = 0xFFFFFFFFu;
+    for (size_t i = 0; i < count; i++)
+        crc = table[(crc ^ bytes[i]) & 0xFF] ^ crc >> 8;
+    return ~crc;
+}
+
+static bool check_png(struct reader *reader, struct image *image, struct error *error)
+{
+    bool has_data = false;
+    take(reader, 8);
+    for (bool is_first = true;; is_first = false) {
+        size_t length = take_big(reader, 4), start = reader->at;
+        const unsigned char *type = take(reader, 4);
+        if (!type || length > reader->length - reader->at)
+            return truncated(error, "PNG");
+        take(reader, length);
+        if (take_big(reader, 4) != png_crc(type, length + 4) || reader->failed)
+            return truncated(error, "PNG");
+        bool is_header = memcmp(type, "IHDR", 4) == 0;
+        if (is_header != is_first || (is_header && length != 13))
+            return truncated(error, "PNG");
+        if (is_header) {
+            struct reader header = {reader->data, start + 12, start + 4, false};
+            image->width = take_big(&header, 4);
+            image->height = take_big(&header, 4);
+        }
+        has_data = has_data || (memcmp(type, "IDAT", 4) == 0 && length > 0);
+        if (memcmp(type, "IEND", 4) == 0)
+            return has_data || truncated(error, "PNG");
+    }
+}
+
+// --- JPEG ----------------------------------------------------------------------------------------
+
+static bool is_frame_marker(uint32_t marker)
+{
+    return marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC;
+}
+
+// After the header of a scan: to the next marker that is no restart.
+static void skip_scan(struct reader *reader)
+{
+    while (reader->at + 1 < reader->length) {
+        unsigned char next = reader->data[reader->at + 1];
+        if (reader->data[reader->at] == 0xFF && next != 0 && (next < 0xD0 || next > 0xD7))
+            return;
+        reader->at++;
+    }
+    reader->failed = true;
+}
+
+static uint32_t take_marker(struct reader *reader)
+{
+    if (take_big(reader, 1) != 0xFF)
+        reader->failed = true;
+    uint32_t marker = 0xFF;
+    while (marker == 0xFF && !reader->failed)
+        marker = take_big(reader, 1);
+    return marker;
+}
+
+static bool check_jpeg(struct reader *reader, struct image *image, struct error *error)
+{
+    bool has_scan = false;
+    take(reader, 2);
+    for (;;) {
+        uint32_t marker = take_marker(reader);
+        if (reader->failed)
+            return truncated(error, "JPEG");
+        if (marker == 0xD9)
+            return (has_scan && image->width) || truncated(error, "JPEG");
+        size_t length = take_big(reader, 2), start = reader->at;
+        if (length < 2 || reader->failed || !take(reader, length - 2))
+            return truncated(error, "JPEG");
+        if (is_frame_marker(marker)) {
+            struct reader frame = {reader->data, start + length - 2, start, false};
+            take(&frame, 1);
+            image->height = take_big(&frame, 2);
+            image->width = take_big(&frame, 2);
+        } else if (marker == 0xDA) {
+            has_scan = true;
+            skip_scan(reader);
+        }
+    }
+}
+
+// --- GIF -----------------------------------------------------------------------------------------
+
+static void skip_blocks(struct reader *reader)
+{
+    uint32_t length;
+    while ((length = take_big(reader, 1)) > 0)
+        take(reader, length);
+}
+
+static void skip_colours(struct reader *reader, uint32_t flags)
+{
+    if (flags & 0x80)
+        take(reader, (size_t)3 << ((flags & 7) + 1));
+}
+
+static bool check_gif(struct reader *reader, struct image *image, struct error *error)
+{
+    bool has_picture = false;
+    take(reader, 6);
+    image->width = take_little(reader, 2);
+    image->height = take_little(reader, 2);
+    uint32_t flags = take_big(reader, 1);
+    take(reader, 2);
+    skip_colours(reader, flags);
+    while (!reader->failed) {
+        uint32_t kind = take_big(reader, 1);
+        if (kind == 0x3B && has_picture)
+            return true;
+        if (kind == 0x2C) {
+            take(reader, 8);
+            skip_colours(reader, take_big(reader, 1));
+            has_picture = true;
+        } else if (kind != 0x21) {
+            break;
+        }
+        take(reader, 1);  // the size of codes, or the kind of an extension
+        skip_blocks(reader);
+    }
+    return truncated(error, "GIF");
+}
+
+// --- WebP ----------------------------------------------------------------------------------------
+
+static void read_lossy(struct reader *reader, struct image *image)
+{
+    take(reader, 3);
+    if (take_big(reader, 3) != 0x9D012A)
+        reader->failed = true;
+    image->width = take_little(reader, 2) & 0x3FFF;
+    image->height = take_little(reader, 2) & 0x3FFF;
+}
+
+static void read_lossless(struct reader *reader, struct image *image)
+{
+    if (take_big(reader, 1) != 0x2F)
+        reader->failed = true;
+    uint32_t bits = take_little(reader, 4);
+    image->width = (bits & 0x3FFF) + 1;
+    image->height = (bits >> 14 & 0x3FFF) + 1;
+}
+
+static void read_canvas(struct reader *reader, struct image *image)
+{
+    take(reader, 4);
+    image->width = take_little(reader, 3) + 1;
+    image->height = take_little(reader, 3) + 1;
+}
+
+static bool check_webp(struct reader *reader, struct image *image, struct error *error)
+{
+    bool has_canvas = false, has_picture = false;
+    take(reader, 4);
+    size_t size = take_little(reader, 4);
+    if (size > reader->length - reader->at)
+        return truncated(error, "WebP");
+    reader->length = reader->at + size;
+    take(reader, 4);
+    while (reader->at < reader->length && !reader->failed) {
+        const unsigned char *type = take(reader, 4);
+        size_t length = take_little(reader, 4), start = reader->at;
+        if (!type || reader->failed || !take(reader, length))
+            return truncated(error, "WebP");
+        struct reader chunk = {reader->data, start + length, start, false};
+        struct image part = {0};
+        if (memcmp(type, "VP8 ", 4) == 0)
+            read_lossy(&chunk, &part);
+        else if (memcmp(type, "VP8L", 4) == 0)
+            read_lossless(&chunk, &part);
+        else if (memcmp(type, "VP8X", 4) == 0)
+            read_canvas(&chunk, &part);
+        has_picture = has_picture || memcmp(type, "VP8 ", 4) == 0 || memcmp(type, "VP8L", 4) == 0 ||
+                      memcmp(type, "ANMF", 4) == 0;
+        if (chunk.failed)
+            return truncated(error, "WebP");
+        if (part.width && !has_canvas) {
+            image->width = part.width;
+            image->height = part.height;
+            has_canvas = true;
+        }
+        if (length % 2 && reader->at < reader->length)
+            take(reader, 1);
+    }
+    return (has_picture && has_canvas) || truncated(error, "WebP");
+}
+
+// --- all -----------------------------------------------------------------------------------------
+
+static bool starts_with(struct span bytes, size_t at, const char *prefix, size_t length)
+{
+    return bytes.length >= at + length && memcmp(bytes.data + at, prefix, length) == 0;
+}
+
+bool image_check(struct span bytes, struct image *ret_image, struct error *error)
+{
+    struct reader reader = {(const unsigned char *)bytes.data, bytes.length, 0, false};
+    bool (*check)(struct reader *, struct image *, struct error *) = NULL;
+    struct image image = {0};
+    if (starts_with(bytes, 0, "\x89PNG\r\n\x1a\n", 8)) {
+        image.mime_type = "image/png";
+        check = check_png;
+    } else if (starts_with(bytes, 0, "\xff\xd8\xff", 3)) {
+        image.mime_type = "image/jpeg";
+        check = check_jpeg;
+    } else if (starts_with(bytes, 0, "GIF87a", 6) || starts_with(bytes, 0, "GIF89a", 6)) {
+        image.mime_type = "image/gif";
+        check = check_gif;
+    } else if (starts_with(bytes, 0, "RIFF", 4) && starts_with(bytes, 8, "WEBP", 4)) {
+        image.mime_type = "image/webp";
+        check = check_webp;
+    }
+    if (!check)
+        return error_set(error, ERROR_SYNTAX, "The bytes are no PNG, JPEG, GIF or WebP image");
+    if (!check(&reader, &image, error))
+        return false;
+    if (image.width == 0 || image.height == 0)
+        return error_set(error, ERROR_SYNTAX, "The image has no pixels");
+    if (image.width > IMAGE_SIDE_MAX || image.height > IMAGE_SIDE_MAX)
+        return error_set(error, ERROR_LIMIT,
+                         "The image is %u × %u pixels, and a side may have %d at most", image.width,
+                         image.height, IMAGE_SIDE_MAX);
+    *ret_image = image;
+    return true;
+}

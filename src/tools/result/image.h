@@ -1,0 +1,20 @@
+// Images that a session wants to show: is it a whole PNG, JPEG, GIF or WebP file, and how large is
+// the picture? Clients send images on to a model's provider, which refuses the whole conversation for
+// a broken one.
+#pragma once
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/span.h"
+
+enum { IMAGE_SIDE_MAX = 2000 };  // pixels
+
+struct image {
+    const char *mime_type;
+    uint32_t width, height;
+};
+
+// Walks through the file's structure from its beginning to its end; pixels are not decoded. False
+// with a message that begins with what the bytes are.
+bool image_check(struct span bytes, struct image *ret_image, struct error *error);

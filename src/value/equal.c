@@ -51,7 +51,7 @@ enum answer { DIFFERENT, EQUAL, UNDECIDED };
 static enum answer compare_outside(value a, value b, bool strict)
 {
     if (a.tag != b.tag) {
-        if (strict || !value_is_number(a) || !value_is_number(b))
+        if (!value_is_number(a) || !value_is_number(b))
             return DIFFERENT;
         return number_compare(a, b) == VALUE_SAME ? EQUAL : DIFFERENT;
     }
@@ -244,9 +244,7 @@ bool value_equal(value a, value b)
 
 bool value_identical(value a, value b)
 {
-    if (a.tag != b.tag)
-        return false;
-    if (a.tag == VALUE_INTEGER)
+    if (a.tag == VALUE_INTEGER && b.tag == VALUE_INTEGER)
         return a.integer == b.integer;
     enum answer answer = compare_outside(a, b, true);
     return answer == UNDECIDED ? compare_inside(a, b, true) : answer == EQUAL;

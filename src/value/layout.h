@@ -34,9 +34,9 @@ struct keyword {
 
 struct vector {
     struct object header;
-    value *items;  // `own`, or inside the parent's
+    value *items;  // in `own`, with room for the front before it; or inside the parent's
     uint32_t used;
-    uint32_t capacity;
+    uint32_t capacity;      // from `items` on
     struct vector *parent;  // of a slice: the vector that owns the items, retained
     value own[];
 };

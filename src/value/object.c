@@ -58,7 +58,8 @@ size_t object_size(const struct object *object)
     case OBJECT_KEYWORD: return sizeof(struct keyword) + ((const struct keyword *)object)->length;
     case OBJECT_VECTOR: {
         const struct vector *vector = (const struct vector *)object;
-        return sizeof(*vector) + vector->capacity * sizeof(value);
+        size_t front = vector->parent ? 0 : (size_t)(vector->items - vector->own);
+        return sizeof(*vector) + (front + vector->capacity) * sizeof(value);
     }
     case OBJECT_RECORD: {
         const struct record *record = (const struct record *)object;

@@ -114,8 +114,7 @@ static int compare_number_keys(value a, value b)
     bool b_nan = b.tag == VALUE_FLOAT && isnan(b.number);
     if (a_nan || b_nan)
         return a_nan - b_nan;
-    int order = number_compare(a, b);
-    return order ? order : (a.tag == VALUE_FLOAT) - (b.tag == VALUE_FLOAT);
+    return number_compare(a, b);
 }
 
 static int compare_printed(value a, value b)

@@ -55,6 +55,9 @@ enum value_flags {
     VALUE_BORROWED = 1,
     // Strings: ASCII, so that every byte is one character.
     VALUE_SIMPLE = 2,
+    // Vectors: a list, or what a sequence function gave. conj, peek and pop work at its front;
+    // everything else takes it for a vector.
+    VALUE_SEQ = 4,
 };
 
 typedef struct value {
@@ -108,6 +111,20 @@ static inline bool value_is_vector(value v)
 {
     return v.tag == VALUE_VECTOR;
 }
+static inline bool value_is_seq(value v)
+{
+    return v.tag == VALUE_VECTOR && (v.flags & VALUE_SEQ);
+}
+static inline value vector_as_seq(value vector)
+{
+    vector.flags |= VALUE_SEQ;
+    return vector;
+}
+static inline value vector_as_vector(value vector)
+{
+    vector.flags &= (uint8_t)~VALUE_SEQ;
+    return vector;
+}
 static inline bool value_is_map(value v)
 {
     return v.tag == VALUE_MAP;
@@ -159,6 +176,7 @@ value vector_new(struct region *region, size_t capacity);
 size_t vector_count(value vector);
 value vector_at(value vector, size_t index);  // borrowed; index < count
 value vector_push(struct region *region, value vector, value item);
+value vector_push_front(struct region *region, value vector, value item);
 value vector_put(struct region *region, value vector, size_t index, value item);
 value vector_slice(struct region *region, value vector, size_t start, size_t end);  // O(1)
 const value *vector_items(value vector);  // the elements as one array, borrowed

@@ -1,5 +1,6 @@
 #include "value/value_hash.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -33,13 +34,36 @@ uint64_t hash_name(enum value_tag tag, struct span name)
     return chunks_hash(name, seed() + tag) & hash_mask;
 }
 
+static uint64_t hash_limbs(const mp_limb_t *limbs, size_t count, bool is_negative)
+{
+    struct span bytes = {(const char *)limbs, count * sizeof(*limbs)};
+    return chunks_hash(bytes, seed() + VALUE_BIGNUM + is_negative);
+}
+
+// A float beyond 64 bits, as the integer that it is.
+static uint64_t hash_large_float(double number)
+{
+    enum { LIMB_BITS = 64, MANTISSA_BITS = 53, LIMBS_MAX = 1024 / LIMB_BITS + 1 };
+    mp_limb_t limbs[LIMBS_MAX] = {0};
+    int exponent;
+    uint64_t mantissa = (uint64_t)ldexp(frexp(fabs(number), &exponent), MANTISSA_BITS);
+    size_t shift = (size_t)(exponent - MANTISSA_BITS), low = shift / LIMB_BITS;
+    limbs[low] = mantissa << shift % LIMB_BITS;
+    if (shift % LIMB_BITS)
+        limbs[low + 1] = mantissa >> (LIMB_BITS - shift % LIMB_BITS);
+    return hash_limbs(limbs, low + (limbs[low + 1] ? 2 : 1), number < 0);
+}
+
 static uint64_t hash_float(double number)
 {
     uint64_t bits;
-    if (number != number)
-        number = __builtin_nan("");
-    else if (number == 0)
-        number = 0;  // -0.0 is the same key
+    int64_t whole;
+    if (float_is_whole(number, &whole))
+        return mix(VALUE_INTEGER, (uint64_t)whole);
+    if (isfinite(number) && fabs(number) >= 0x1p63)
+        return hash_large_float(number);
+    if (isnan(number))
+        number = (double)NAN;
     memcpy(&bits, &number, sizeof(bits));
     return mix(VALUE_FLOAT, bits);
 }
@@ -60,8 +84,7 @@ static uint64_t hash_scalar(value v)
     case VALUE_BIGNUM: {
         const struct bignum *bignum = bignum_of(v);
         size_t limbs = (size_t)(bignum->size < 0 ? -bignum->size : bignum->size);
-        struct span bytes = {(const char *)bignum->limbs, limbs * sizeof(mp_limb_t)};
-        return chunks_hash(bytes, seed() + VALUE_BIGNUM + (bignum->size < 0));
+        return hash_limbs(bignum->limbs, limbs, bignum->size < 0);
     }
     case VALUE_KEYWORD:
         if (!(v.flags & VALUE_BORROWED))

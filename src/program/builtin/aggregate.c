@@ -49,7 +49,10 @@ value builtin_avg(struct run *run, const struct builtin *self, value *arguments,
     value total = sum_numbers(run, self, arguments, count, &counted);
     if (counted == 0)
         return value_nil();
-    return numeric_divide(run, self, total, value_integer(counted));
+    value mean = numeric_divide(run, self, total, value_integer(counted));
+    double number = numeric_to_double(run, self, mean);
+    value_release(run->region, mean);
+    return value_float(number);
 }
 
 // --- extremes ------------------------------------------------------------------------------------
@@ -331,7 +334,7 @@ value builtin_distinct(struct run *run, const struct builtin *self, value *argum
     while (sequence_step(&items, &item))
         key_index_number(&index, item, &is_new);
     sequence_end(&items);
-    return key_index_end(&index);
+    return vector_as_seq(key_index_end(&index));
 }
 
 value builtin_distinct_by(struct run *run, const struct builtin *self, value *arguments,

@@ -71,6 +71,9 @@ builtin_fn builtin_is_string;
 builtin_fn builtin_is_char;
 builtin_fn builtin_is_keyword;
 builtin_fn builtin_is_vector;
+builtin_fn builtin_is_sequential;
+builtin_fn builtin_is_seq;
+builtin_fn builtin_is_symbol;
 builtin_fn builtin_is_map;
 builtin_fn builtin_is_set;
 builtin_fn builtin_is_collection;
@@ -86,8 +89,10 @@ builtin_fn builtin_type;
 
 // --- sequence_map.c: a function over every item --------------------------------------------------
 builtin_fn builtin_filter;
+builtin_fn builtin_filterv;
 builtin_fn builtin_remove;
 builtin_fn builtin_map;
+builtin_fn builtin_mapv;
 builtin_fn builtin_mapcat;
 builtin_fn builtin_map_indexed;
 builtin_fn builtin_keep_indexed;
@@ -132,6 +137,7 @@ builtin_fn builtin_cons;
 builtin_fn builtin_conj;
 builtin_fn builtin_into;
 builtin_fn builtin_vector;
+builtin_fn builtin_list;
 builtin_fn builtin_vec;
 builtin_fn builtin_seq;
 builtin_fn builtin_empty;

@@ -381,7 +381,7 @@ value builtin_keys(struct run *run, const struct builtin *self, value *arguments
         return value_nil();
     value keys = map_sorted_keys(run->region, arguments[0]);
     value_release(run->region, arguments[0]);
-    return keys;
+    return vector_count(keys) == 0 ? value_nil() : vector_as_seq(keys);
 }
 
 value builtin_vals(struct run *run, const struct builtin *self, value *arguments, size_t count)
@@ -401,7 +401,7 @@ value builtin_vals(struct run *run, const struct builtin *self, value *arguments
     }
     value_release(run->region, keys);
     value_release(run->region, map);
-    return result;
+    return vector_count(result) == 0 ? value_nil() : vector_as_seq(result);
 }
 
 value builtin_entries(struct run *run, const struct builtin *self, value *arguments, size_t count)

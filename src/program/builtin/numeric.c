@@ -81,8 +81,17 @@ value numeric_multiply(struct run *run, const struct builtin *self, value a, val
     return checked_float(run, self, left * right, left, right);
 }
 
+// An integer when it divides, else a float.
 static value divide_integers(struct run *run, const struct builtin *self, value a, value b)
 {
+    if (a.tag == VALUE_INTEGER && b.tag == VALUE_INTEGER && b.integer != -1 &&
+        a.integer % b.integer == 0)
+        return value_integer(a.integer / b.integer);
+    value rest = integer_remainder(run->region, value_retain(a), value_retain(b));
+    bool divides = integer_sign(rest) == 0;
+    value_release(run->region, rest);
+    if (divides)
+        return integer_quotient(run->region, a, b);
     double result = integer_ratio(run->region, a, b);
     if (isinf(result))
         builtin_fail(run, self, ARITHMETIC_ERROR, "the quotient is too large for a float");

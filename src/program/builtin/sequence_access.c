@@ -20,19 +20,24 @@ static value cut_items(struct run *run, const struct builtin *self, unsigned pla
                 value_release(run->region, item);
         }
         sequence_end(&items);
-        return result;
+        return vector_as_seq(result);
     }
     if (v.tag == VALUE_STRING) {
         size_t count = string_count(v);
         end = end < count ? end : count;
         start = start < end ? start : end;
         v = string_cut(run->region, v, start, end);
-        return sequence_vector(run, self, place + 1, v);
+        return vector_as_seq(sequence_vector(run, self, place + 1, v));
     }
     value items = sequence_vector(run, self, place + 1, v);
     size_t count = vector_count(items);
     end = end < count ? end : count;
-    return vector_slice(run->region, items, start < end ? start : end, end);
+    return vector_as_seq(vector_slice(run->region, items, start < end ? start : end, end));
+}
+
+static value nil_when_empty(value vector)
+{
+    return vector_count(vector) == 0 ? value_nil() : vector;
 }
 
 value builtin_take(struct run *run, const struct builtin *self, value *arguments, size_t count)
@@ -56,14 +61,9 @@ value builtin_take_last(struct run *run, const struct builtin *self, value *argu
     (void)count;
     size_t n = argument_count(run, self, arguments, 0);
     argument_seqable(run, self, arguments, 1);
-    if (value_is_nil(arguments[1]))
-        return value_nil();
     size_t items = sequence_count(run, arguments[1]);
-    if (n > 0 && items == 0) {
-        value_release(run->region, arguments[1]);
-        return value_nil();
-    }
-    return cut_items(run, self, 1, arguments[1], n < items ? items - n : 0, n == 0 ? 0 : items);
+    return nil_when_empty(
+        cut_items(run, self, 1, arguments[1], n < items ? items - n : 0, n == 0 ? 0 : items));
 }
 
 value builtin_drop_last(struct run *run, const struct builtin *self, value *arguments, size_t count)
@@ -82,8 +82,8 @@ value builtin_split_at(struct run *run, const struct builtin *self, value *argum
     value items = sequence_vector(run, self, 2, arguments[1]);
     size_t total = vector_count(items);
     n = n < total ? n : total;
-    value left = vector_slice(run->region, value_retain(items), 0, n);
-    value right = vector_slice(run->region, items, n, total);
+    value left = vector_as_seq(vector_slice(run->region, value_retain(items), 0, n));
+    value right = vector_as_seq(vector_slice(run->region, items, n, total));
     return vector_pair(run, left, right);
 }
 
@@ -91,17 +91,16 @@ value builtin_nthrest(struct run *run, const struct builtin *self, value *argume
 {
     (void)count;
     size_t n = argument_count(run, self, arguments, 1);
+    if ((n == 0 && value_is_seqable(arguments[0])) || value_is_nil(arguments[0]))
+        return arguments[0];
     return cut_items(run, self, 0, arguments[0], n, SIZE_MAX);
-}
-
-static value nil_when_empty(value vector)
-{
-    return vector_count(vector) == 0 ? value_nil() : vector;
 }
 
 value builtin_nthnext(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
-    return nil_when_empty(builtin_nthrest(run, self, arguments, count));
+    (void)count;
+    size_t n = argument_count(run, self, arguments, 1);
+    return nil_when_empty(cut_items(run, self, 0, arguments[0], n, SIZE_MAX));
 }
 
 // --- single items --------------------------------------------------------------------------------
@@ -264,7 +263,8 @@ value builtin_peek(struct run *run, const struct builtin *self, value *arguments
     argument_vector(run, self, arguments, true);
     if (value_is_nil(arguments[0]) || vector_count(arguments[0]) == 0)
         return value_nil();
-    return value_retain(vector_at(arguments[0], vector_count(arguments[0]) - 1));
+    size_t last = vector_count(arguments[0]) - 1;
+    return value_retain(vector_at(arguments[0], value_is_seq(arguments[0]) ? 0 : last));
 }
 
 value builtin_pop(struct run *run, const struct builtin *self, value *arguments, size_t count)
@@ -273,7 +273,10 @@ value builtin_pop(struct run *run, const struct builtin *self, value *arguments,
     argument_vector(run, self, arguments, true);
     if (value_is_nil(arguments[0]))
         return value_nil();
-    if (vector_count(arguments[0]) == 0)
+    size_t total = vector_count(arguments[0]);
+    if (total == 0)
         builtin_fail(run, self, RUNTIME_ERROR, "the vector is empty");
-    return vector_slice(run->region, arguments[0], 0, vector_count(arguments[0]) - 1);
+    if (value_is_seq(arguments[0]))
+        return vector_as_seq(vector_slice(run->region, arguments[0], 1, total));
+    return vector_slice(run->region, arguments[0], 0, total - 1);
 }

@@ -24,20 +24,19 @@ value builtin_concat(struct run *run, const struct builtin *self, value *argumen
                            "use str to join strings");
     }
     if (count == 0)
-        return vector_new(run->region, 0);
+        return vector_as_seq(vector_new(run->region, 0));
     value result = sequence_vector(run, self, 1, arguments[0]);
     for (size_t i = 1; i < count; i++)
         add_items(run, self, (unsigned)i, &result, arguments[i]);
-    return result;
+    return vector_as_seq(result);
 }
 
 value builtin_cons(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
-    value result = vector_new(run->region, 0);
-    vector_add(run, &result, arguments[0]);
-    add_items(run, self, 1, &result, arguments[1]);
-    return result;
+    value items = sequence_vector(run, self, 2, arguments[1]);
+    run_spend(run, 1);
+    return vector_as_seq(vector_push_front(run->region, items, arguments[0]));
 }
 
 static bool is_pair(value v)
@@ -70,10 +69,12 @@ value builtin_conj(struct run *run, const struct builtin *self, value *arguments
         return vector_new(run->region, 0);
     value result = arguments[0];
     if (value_is_nil(result) && count > 1)
-        result = vector_new(run->region, count - 1);
+        result = vector_as_seq(vector_new(run->region, 0));
     for (size_t i = 1; i < count; i++) {
         run_spend(run, 1);
-        if (result.tag == VALUE_VECTOR)
+        if (value_is_seq(result))
+            result = vector_as_seq(vector_push_front(run->region, result, arguments[i]));
+        else if (result.tag == VALUE_VECTOR)
             vector_add(run, &result, arguments[i]);
         else if (result.tag == VALUE_SET)
             result = set_add(run->region, result, arguments[i]);
@@ -116,16 +117,33 @@ static value into_set(struct run *run, const struct builtin *self, value set, va
     return set;
 }
 
+// Each item goes to the front of a list.
+static value into_seq(struct run *run, const struct builtin *self, value list, value source)
+{
+    struct sequence items;
+    value item;
+    sequence_start(run, self, 2, &items, source);
+    while (sequence_step(&items, &item))
+        list = vector_push_front(run->region, list, item);
+    sequence_end(&items);
+    return vector_as_seq(list);
+}
+
 value builtin_into(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
     value to = arguments[0];
     switch (to.tag) {
-    case VALUE_NIL: return sequence_vector(run, self, 2, arguments[1]);
+    case VALUE_NIL:
+        if (value_is_nil(arguments[1]))
+            return value_nil();
+        return into_seq(run, self, vector_new(run->region, 0), arguments[1]);
     case VALUE_VECTOR:
+        if (value_is_seq(to))
+            return into_seq(run, self, to, arguments[1]);
         if (vector_count(to) == 0) {
             value_release(run->region, to);
-            return sequence_vector(run, self, 2, arguments[1]);
+            return vector_as_vector(sequence_vector(run, self, 2, arguments[1]));
         }
         add_items(run, self, 1, &to, arguments[1]);
         return to;
@@ -143,10 +161,16 @@ value builtin_vector(struct run *run, const struct builtin *self, value *argumen
     return vector_from(run->region, arguments, count);
 }
 
+value builtin_list(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)self;
+    return vector_as_seq(vector_from(run->region, arguments, count));
+}
+
 value builtin_vec(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
-    return sequence_vector(run, self, 1, arguments[0]);
+    return vector_as_vector(sequence_vector(run, self, 1, arguments[0]));
 }
 
 value builtin_seq(struct run *run, const struct builtin *self, value *arguments, size_t count)
@@ -154,7 +178,7 @@ value builtin_seq(struct run *run, const struct builtin *self, value *arguments,
     (void)count;
     value items = sequence_vector(run, self, 1, arguments[0]);
     if (vector_count(items) > 0)
-        return items;
+        return vector_as_seq(items);
     value_release(run->region, items);
     return value_nil();
 }
@@ -167,7 +191,10 @@ value builtin_empty(struct run *run, const struct builtin *self, value *argument
         run_type_error(run, self, 1, "a collection or string", v, NULL);
     value_release(run->region, v);
     switch (v.tag) {
-    case VALUE_VECTOR: return vector_new(run->region, 0);
+    case VALUE_VECTOR: {
+        value nothing = vector_new(run->region, 0);
+        return value_is_seq(v) ? vector_as_seq(nothing) : nothing;
+    }
     case VALUE_MAP: return map_new(run->region);
     case VALUE_SET: return set_new(run->region);
     case VALUE_STRING: return value_string(run->region, SPAN(""));
@@ -226,13 +253,13 @@ value builtin_reverse(struct run *run, const struct builtin *self, value *argume
             own[i] = own[total - 1 - i];
             own[total - 1 - i] = swapped;
         }
-        return items;
+        return vector_as_seq(items);
     }
     value result = vector_new(run->region, total);
     for (size_t i = total; i-- > 0;)
         vector_add(run, &result, value_retain(vector_at(items, i)));
     value_release(run->region, items);
-    return result;
+    return vector_as_seq(result);
 }
 
 value builtin_dedupe(struct run *run, const struct builtin *self, value *arguments, size_t count)
@@ -249,7 +276,7 @@ value builtin_dedupe(struct run *run, const struct builtin *self, value *argumen
             vector_add(run, &result, item);
     }
     sequence_end(&items);
-    return result;
+    return vector_as_seq(result);
 }
 
 value builtin_interleave(struct run *run, const struct builtin *self, value *arguments,
@@ -270,7 +297,7 @@ value builtin_interleave(struct run *run, const struct builtin *self, value *arg
     }
     for (size_t i = 0; i < count; i++)
         value_release(run->region, arguments[i]);
-    return result;
+    return vector_as_seq(result);
 }
 
 value builtin_zip(struct run *run, const struct builtin *self, value *arguments, size_t count)
@@ -308,7 +335,7 @@ value builtin_interpose(struct run *run, const struct builtin *self, value *argu
     }
     sequence_end(&items);
     value_release(run->region, arguments[0]);
-    return result;
+    return vector_as_seq(result);
 }
 
 // --- groups --------------------------------------------------------------------------------------
@@ -331,7 +358,7 @@ static value padded_group(struct run *run, value items, size_t start, size_t n, 
         run_spend(run, 1);
         vector_add(run, &group, value_retain(vector_at(pad, i)));
     }
-    return group;
+    return vector_as_seq(group);
 }
 
 value builtin_partition(struct run *run, const struct builtin *self, value *arguments, size_t count)
@@ -347,8 +374,9 @@ value builtin_partition(struct run *run, const struct builtin *self, value *argu
     for (size_t start = 0; start < total; start += step) {
         run_spend(run, 1);
         if (n <= total - start) {
-            vector_add(run, &result,
-                       vector_slice(run->region, value_retain(items), start, start + n));
+            vector_add(
+                run, &result,
+                vector_as_seq(vector_slice(run->region, value_retain(items), start, start + n)));
         } else {
             if (count == 4)
                 vector_add(run, &result, padded_group(run, items, start, n, pad));
@@ -359,7 +387,7 @@ value builtin_partition(struct run *run, const struct builtin *self, value *argu
     }
     value_release(run->region, items);
     value_release(run->region, pad);
-    return result;
+    return vector_as_seq(result);
 }
 
 value builtin_partition_all(struct run *run, const struct builtin *self, value *arguments,
@@ -373,12 +401,13 @@ value builtin_partition_all(struct run *run, const struct builtin *self, value *
     for (size_t start = 0; start < total; start += step) {
         run_spend(run, 1);
         size_t end = n < total - start ? start + n : total;
-        vector_add(run, &result, vector_slice(run->region, value_retain(items), start, end));
+        vector_add(run, &result,
+                   vector_as_seq(vector_slice(run->region, value_retain(items), start, end)));
         if (step >= total - start)
             break;
     }
     value_release(run->region, items);
-    return result;
+    return vector_as_seq(result);
 }
 
 value builtin_partition_by(struct run *run, const struct builtin *self, value *arguments,
@@ -394,18 +423,20 @@ value builtin_partition_by(struct run *run, const struct builtin *self, value *a
         run_spend(run, 1);
         value next = run_call_on(run, f, vector_at(items, i));
         if (i > 0 && !value_identical(key, next)) {
-            vector_add(run, &result, vector_slice(run->region, value_retain(items), start, i));
+            vector_add(run, &result,
+                       vector_as_seq(vector_slice(run->region, value_retain(items), start, i)));
             start = i;
         }
         value_release(run->region, key);
         key = next;
     }
     if (total > 0)
-        vector_add(run, &result, vector_slice(run->region, value_retain(items), start, total));
+        vector_add(run, &result,
+                   vector_as_seq(vector_slice(run->region, value_retain(items), start, total)));
     value_release(run->region, key);
     value_release(run->region, items);
     value_release(run->region, f);
-    return result;
+    return vector_as_seq(result);
 }
 
 // Moves to the next selection of `n` indexes out of `total`, in lexicographic order.
@@ -445,7 +476,7 @@ value builtin_combinations(struct run *run, const struct builtin *self, value *a
         region_return(run->region, indexes, (n + 1) * sizeof(size_t));
     }
     value_release(run->region, items);
-    return result;
+    return vector_as_seq(result);
 }
 
 // --- flatten -------------------------------------------------------------------------------------
@@ -464,7 +495,7 @@ value builtin_flatten(struct run *run, const struct builtin *self, value *argume
         run_type_error(run, self, 1, "a vector", arguments[0], NULL);
     value result = vector_new(run->region, 0);
     if (value_is_nil(arguments[0]))
-        return result;
+        return vector_as_seq(result);
     size_t depth = 1, capacity = 16;
     struct flatten_level *levels = region_alloc(run->region, capacity * sizeof(*levels));
     levels[0] = (struct flatten_level){arguments[0], 0};
@@ -489,5 +520,5 @@ value builtin_flatten(struct run *run, const struct builtin *self, value *argume
     }
     region_return(run->region, levels, capacity * sizeof(*levels));
     value_release(run->region, arguments[0]);
-    return result;
+    return vector_as_seq(result);
 }

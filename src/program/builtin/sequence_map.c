@@ -46,13 +46,19 @@ static value filter_items(struct run *run, const struct builtin *self, value *ar
 value builtin_filter(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
-    return filter_items(run, self, arguments, true);
+    return vector_as_seq(filter_items(run, self, arguments, true));
+}
+
+value builtin_filterv(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    return vector_as_vector(filter_items(run, self, arguments, true));
 }
 
 value builtin_remove(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
-    return filter_items(run, self, arguments, false);
+    return vector_as_seq(filter_items(run, self, arguments, false));
 }
 
 // --- map -----------------------------------------------------------------------------------------
@@ -107,7 +113,7 @@ static value map_several(struct run *run, const struct builtin *self, value f, v
     return result;
 }
 
-value builtin_map(struct run *run, const struct builtin *self, value *arguments, size_t count)
+static value map_all(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     value f = arguments[0];
     run_check_callable(run, self, 1, f);
@@ -115,6 +121,16 @@ value builtin_map(struct run *run, const struct builtin *self, value *arguments,
                               : map_several(run, self, f, arguments + 1, count - 1);
     value_release(run->region, f);
     return result;
+}
+
+value builtin_map(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    return vector_as_seq(map_all(run, self, arguments, count));
+}
+
+value builtin_mapv(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    return vector_as_vector(map_all(run, self, arguments, count));
 }
 
 // One result of mapcat: a collection is spliced; what a keyword finds may be a single item.
@@ -148,7 +164,7 @@ value builtin_mapcat(struct run *run, const struct builtin *self, value *argumen
         splice(run, self, f, &result, run_call1(run, f, item));
     sequence_end(&items);
     value_release(run->region, f);
-    return result;
+    return vector_as_seq(result);
 }
 
 static value map_with_index(struct run *run, const struct builtin *self, value *arguments,
@@ -168,7 +184,7 @@ static value map_with_index(struct run *run, const struct builtin *self, value *
     }
     sequence_end(&items);
     value_release(run->region, f);
-    return result;
+    return vector_as_seq(result);
 }
 
 value builtin_map_indexed(struct run *run, const struct builtin *self, value *arguments,
@@ -200,7 +216,7 @@ value builtin_keep(struct run *run, const struct builtin *self, value *arguments
     }
     sequence_end(&items);
     value_release(run->region, f);
-    return result;
+    return vector_as_seq(result);
 }
 
 // --- reduce --------------------------------------------------------------------------------------
@@ -312,7 +328,7 @@ value builtin_take_while(struct run *run, const struct builtin *self, value *arg
     (void)count;
     size_t length;
     value items = measure_prefix(run, self, arguments, &length);
-    return vector_slice(run->region, items, 0, length);
+    return vector_as_seq(vector_slice(run->region, items, 0, length));
 }
 
 value builtin_drop_while(struct run *run, const struct builtin *self, value *arguments,
@@ -321,7 +337,7 @@ value builtin_drop_while(struct run *run, const struct builtin *self, value *arg
     (void)count;
     size_t length;
     value items = measure_prefix(run, self, arguments, &length);
-    return vector_slice(run->region, items, length, vector_count(items));
+    return vector_as_seq(vector_slice(run->region, items, length, vector_count(items)));
 }
 
 value builtin_split_with(struct run *run, const struct builtin *self, value *arguments,
@@ -330,7 +346,8 @@ value builtin_split_with(struct run *run, const struct builtin *self, value *arg
     (void)count;
     size_t length;
     value items = measure_prefix(run, self, arguments, &length);
-    value left = vector_slice(run->region, value_retain(items), 0, length);
-    value right = vector_slice(run->region, items, length, vector_count(items));
+    size_t total = vector_count(items);
+    value left = vector_as_seq(vector_slice(run->region, value_retain(items), 0, length));
+    value right = vector_as_seq(vector_slice(run->region, items, length, total));
     return vector_pair(run, left, right);
 }

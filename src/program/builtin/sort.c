@@ -269,7 +269,7 @@ value builtin_sort(struct run *run, const struct builtin *self, value *arguments
     value result = sort_items(run, self, items, items, comparator);
     if (count == 2)
         value_release(run->region, arguments[0]);
-    return result;
+    return vector_as_seq(result);
 }
 
 value builtin_sort_by(struct run *run, const struct builtin *self, value *arguments, size_t count)
@@ -294,5 +294,5 @@ value builtin_sort_by(struct run *run, const struct builtin *self, value *argume
     if (count == 3)
         value_release(run->region, arguments[1]);
     value_release(run->region, key);
-    return result;
+    return vector_as_seq(result);
 }

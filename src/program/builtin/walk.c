@@ -190,5 +190,5 @@ value builtin_tree_seq(struct run *run, const struct builtin *self, value *argum
         region_return(run->region, walk.levels, walk.capacity * sizeof(struct walk_level));
     value_release(run->region, is_branch);
     value_release(run->region, children);
-    return result;
+    return vector_as_seq(result);
 }

@@ -159,8 +159,7 @@ static struct expression *analyze_call(struct analysis *analysis, const struct f
                                        bool tail)
 {
     if (form->count == 0)
-        analysis_fail(analysis, INVALID_FORM, form, NULL,
-                      "() is not a form; write [] for an empty vector or nil");
+        return constant_new(analysis, form);
     const struct form *head = form->items[0];
     if (head->kind == FORM_KEYWORD && (form->count == 2 || form->count == 3))
         return analyze_keyword_call(analysis, form);

@@ -292,9 +292,6 @@ static struct expression *analyze_quote(struct analysis *analysis, const struct 
 {
     (void)tail;
     check_parts(analysis, form, 1, 1);
-    if (form->items[1]->kind != FORM_SYMBOL)
-        analysis_fail(analysis, INVALID_FORM, form->items[1], "quote",
-                      "quote: only symbols can be quoted");
     struct form *quote = analysis_alloc(analysis, sizeof(*quote));
     *quote = (struct form){
         .kind = FORM_QUOTE, .offset = form->offset, .items = form->items + 1, .count = 1};

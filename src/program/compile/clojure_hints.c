@@ -69,7 +69,6 @@ static const struct {
     {"keywordize-keys", "leave it out: keywords find string keys"},
     {"lazy-seq", NO_LAZINESS},
     {"letfn", "use let with (fn name [x] ...)"},
-    {"list?", "use vector?"},
     {"long", "use trunc, round or parse-long"},
     {"map-invert", "use (zipmap (vals m) (keys m))"},
     {"memoize", "use let or def to keep a result"},

@@ -4,6 +4,7 @@
 #include "program/builtin/regex/regex.h"
 #include "program/compile/analysis.h"
 #include "program/compile/literals.h"
+#include "value/number/number.h"
 
 // Up to this many keys are compared pair by pair, without making values.
 enum { FEW_KEYS = 16 };
@@ -26,6 +27,45 @@ bool form_is_constant(const struct form *form)
     return true;
 }
 
+static value quoted_value(struct region *region, const struct form *form);
+
+static value quoted_items(struct region *region, const struct form *form, const char *head)
+{
+    value items = vector_new(region, form->count + 1);
+    if (head)
+        items = vector_push(region, items, value_symbol(region, span_from(head)));
+    for (size_t i = 0; i < form->count; i++)
+        items = vector_push(region, items, quoted_value(region, form->items[i]));
+    return items;
+}
+
+// What stands behind a quote: lists and symbols are data.
+static value quoted_value(struct region *region, const struct form *form)
+{
+    value collection;
+    switch (form->kind) {
+    case FORM_SYMBOL: return value_symbol(region, form->symbol->name);
+    case FORM_LIST: return vector_as_seq(quoted_items(region, form, NULL));
+    case FORM_VECTOR: return quoted_items(region, form, NULL);
+    case FORM_QUOTE: return vector_as_seq(quoted_items(region, form, "quote"));
+    case FORM_VAR: return vector_as_seq(quoted_items(region, form, "var"));
+    case FORM_SHORT_FN: return vector_as_seq(quoted_items(region, form, "fn*"));
+    case FORM_REGEX: return value_string_borrow(region, form->text);
+    case FORM_MAP:
+        collection = map_new(region);
+        for (size_t i = 0; i < form->count; i += 2)
+            collection = map_put(region, collection, quoted_value(region, form->items[i]),
+                                 quoted_value(region, form->items[i + 1]));
+        return collection;
+    case FORM_SET:
+        collection = set_new(region);
+        for (size_t i = 0; i < form->count; i++)
+            collection = set_add(region, collection, quoted_value(region, form->items[i]));
+        return collection;
+    default: return form_value(region, form);
+    }
+}
+
 value form_value(struct region *region, const struct form *form)
 {
     switch (form->kind) {
@@ -36,9 +76,11 @@ value form_value(struct region *region, const struct form *form)
     case FORM_BIG_INTEGER: return value_integer_from_text(region, form->text);
     case FORM_STRING: return value_string_borrow(region, form->text);
     case FORM_KEYWORD: return value_keyword(region, form->text);
-    case FORM_QUOTE: return value_symbol(region, form->items[0]->symbol->name);
+    case FORM_QUOTE: return quoted_value(region, form->items[0]);
     default: break;
     }
+    if (form->kind == FORM_LIST)
+        return vector_as_seq(vector_new(region, 0));
     size_t step = form->kind == FORM_MAP ? 2 : 1;
     value collection = form->kind == FORM_VECTOR ? vector_new(region, form->count)
                        : form->kind == FORM_MAP  ? map_new(region)
@@ -58,6 +100,10 @@ value form_value(struct region *region, const struct form *form)
 // Key identity of two scalar forms.
 static bool scalars_identical(const struct form *a, const struct form *b)
 {
+    if (a->kind == FORM_FLOAT && b->kind == FORM_INTEGER)
+        return number_compare(value_float(a->number), value_integer(b->integer)) == VALUE_SAME;
+    if (a->kind == FORM_INTEGER && b->kind == FORM_FLOAT)
+        return scalars_identical(b, a);
     if (a->kind != b->kind)
         return false;
     switch (a->kind) {

@@ -107,7 +107,8 @@ static void visit_logic(struct expression_list *list, struct slot_set *live)
 static void visit_case(struct expression_case *branch, struct slot_set *live)
 {
     struct slot_set after = *live;
-    visit(branch->otherwise, live);
+    if (branch->otherwise)
+        visit(branch->otherwise, live);
     for (size_t i = 0; i < branch->count; i++) {
         if (i > 0 && branch->results[i] == branch->results[i - 1])
             continue;
@@ -121,7 +122,8 @@ static void visit_case(struct expression_case *branch, struct slot_set *live)
 static void visit_condp(struct expression_condp *branch, struct slot_set *live)
 {
     struct slot_set after = *live;
-    visit(branch->otherwise, live);
+    if (branch->otherwise)
+        visit(branch->otherwise, live);
     for (size_t i = branch->count; i >= 2; i -= 2) {
         struct slot_set taken = after;
         visit(branch->items[i - 1], &taken);

@@ -35,7 +35,7 @@ static uint32_t offset_of(const struct reader *reader, const char *position)
 
 static bool is_symbol_start(char c)
 {
-    return ascii_is_letter(c) || (c && strchr("+*/<>=?!_%.&-", c));
+    return ascii_is_letter(c) || (unsigned char)c >= 0x80 || (c && strchr("+*/<>=?!_%.&$-", c));
 }
 
 static char peek(const struct reader *reader, size_t ahead)
@@ -43,11 +43,18 @@ static char peek(const struct reader *reader, size_t ahead)
     return (size_t)(reader->end - reader->next) > ahead ? reader->next[ahead] : '\0';
 }
 
+static void skip_form(struct reader *reader, size_t prefix);
+
+// Also comments, and the forms behind #_ and ^.
 static void skip_blank(struct reader *reader)
 {
     while (reader->next < reader->end) {
         char c = *reader->next;
-        if (c == ';') {
+        if (c == '#' && (peek(reader, 1) == '_' || peek(reader, 1) == '^')) {
+            skip_form(reader, 2);
+        } else if (c == '^') {
+            skip_form(reader, 1);
+        } else if (c == ';') {
             const char *line_end = memchr(reader->next, '\n', (size_t)(reader->end - reader->next));
             reader->next = line_end ? line_end : reader->end;
         } else if (c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == ',') {
@@ -71,8 +78,7 @@ static void check_separated(struct reader *reader, const char *start, const char
                             const char *advice)
 {
     char c = peek(reader, 0);
-    if (reader->next < reader->end &&
-        (literal_is_symbol_character(c) || (unsigned char)c >= 0x80)) {
+    if (reader->next < reader->end && literal_is_symbol_character(c)) {
         const char *end = reader->next;
         while (end < reader->end && literal_is_symbol_character(*end))
             end++;
@@ -115,6 +121,28 @@ static struct form *read_integer(struct reader *reader, const char *start)
     return form;
 }
 
+// 6/3 is 2, 1/2 is 0.5: what (/ a b) gives.
+static struct form *read_ratio(struct reader *reader, const char *start)
+{
+    struct form *above = read_integer(reader, start);
+    const char *digits = ++reader->next;
+    while (ascii_is_digit(peek(reader, 0)))
+        reader->next++;
+    check_separated(reader, start, "number", "a ratio is two integers, like 1/2");
+    struct form *below = read_integer(reader, digits);
+    if (above->kind != FORM_INTEGER || below->kind != FORM_INTEGER)
+        reader_fail(reader, start, "a ratio takes integers of 64 bits; use (/ a b)");
+    if (below->integer == 0)
+        reader_fail(reader, start, "division by zero");
+    bool divides = above->integer % below->integer == 0;
+    struct form *form = new_form(reader, divides ? FORM_INTEGER : FORM_FLOAT, start);
+    if (divides)
+        form->integer = above->integer / below->integer;
+    else
+        form->number = (double)above->integer / (double)below->integer;
+    return form;
+}
+
 static struct form *read_number(struct reader *reader)
 {
     const char *start = reader->next;
@@ -138,6 +166,8 @@ static struct form *read_number(struct reader *reader)
                 reader->next++;
         }
     }
+    if (!is_float && peek(reader, 0) == '/' && ascii_is_digit(peek(reader, 1)))
+        return read_ratio(reader, start);
     check_separated(reader, start, "number",
                     "numbers are decimal, like 42, -1.5 or 1e3; for a ratio use (/ a b)");
     return is_float ? read_float(reader, start) : read_integer(reader, start);
@@ -161,17 +191,20 @@ static struct span decode_string(struct reader *reader, struct span raw)
         return raw;
     char *text = compilation_alloc(reader->compilation, raw.length + 1);
     size_t length = 0;
-    for (size_t i = 0; i < raw.length; i++) {
-        static const char names[] = "\\\"ntr";
-        static const char meanings[] = "\\\"\n\t\r";
-        const char *escape = NULL;
-        if (raw.data[i] == '\\' && raw.data[i + 1])
-            escape = strchr(names, raw.data[i + 1]);
-        text[length++] = escape ? meanings[escape - names] : raw.data[i];
-        if (escape)
-            i++;
-        else if (raw.data[i] == '\\')
-            text[length++] = raw.data[++i];  // any other \c stays as it is
+    for (size_t i = 0; i < raw.length;) {
+        if (raw.data[i] != '\\') {
+            text[length++] = raw.data[i++];
+            continue;
+        }
+        size_t bytes;
+        struct span rest = {raw.data + i, raw.length - i};
+        size_t taken = literal_escape(rest, text + length, &bytes);
+        if (taken == 0)
+            reader_fail(reader, raw.data + i,
+                        "unknown escape %.*s in a string; \\\\ is a backslash, \\uXXXX a character",
+                        (int)utf8_offset(rest.data, rest.length, 2), rest.data);
+        i += taken;
+        length += bytes;
     }
     return (struct span){text, length};
 }
@@ -215,6 +248,25 @@ static size_t cluster_length(const char *text, size_t length)
     return taken;
 }
 
+// \uXXXX and \oNNN as characters: the bytes after the backslash, or 0.
+static size_t read_code_point(struct reader *reader, char *ret_text, size_t *ret_length)
+{
+    char escape[8] = "\\";
+    size_t length = 1;
+    while (length < 6 && literal_is_symbol_character(peek(reader, length - 1))) {
+        escape[length] = peek(reader, length - 1);
+        length++;
+    }
+    bool octal = escape[1] == 'o' && length > 2;
+    if (!octal && !(escape[1] == 'u' && length == 6))
+        return 0;
+    if (octal)
+        memmove(escape + 1, escape + 2, length - 1);
+    struct span text = {escape, octal ? length - 1 : length};
+    size_t taken = literal_escape(text, ret_text, ret_length);
+    return taken == text.length ? length - 1 : 0;
+}
+
 static struct form *read_character(struct reader *reader)
 {
     static const struct {
@@ -238,6 +290,13 @@ static struct form *read_character(struct reader *reader)
             return form;
         }
     }
+    char *escaped = compilation_alloc(reader->compilation, UTF8_MAX_BYTES);
+    size_t bytes, taken = read_code_point(reader, escaped, &bytes);
+    if (taken > 0) {
+        form->text = (struct span){escaped, bytes};
+        reader->next += taken;
+        return form;
+    }
     size_t length = cluster_length(reader->next, left);
     form->text = (struct span){reader->next, length};
     reader->next += length;
@@ -248,13 +307,14 @@ static struct form *read_character(struct reader *reader)
 static struct form *read_keyword(struct reader *reader)
 {
     const char *start = reader->next++;
+    if (peek(reader, 0) == ':')
+        reader->next++;  // ::a is :a, because there is one namespace
     const char *name = reader->next;
     while (literal_is_keyword_character(peek(reader, 0)))
         reader->next++;
     if (reader->next == name)
         reader_fail(reader, start, "a keyword is one : and a name");
-    check_separated(reader, start, "keyword",
-                    "keywords have no namespace; a string like \"a/b\" can be a key as well");
+    check_separated(reader, start, "keyword", "a string can be a key as well");
     struct form *form = new_form(reader, FORM_KEYWORD, start);
     form->text = (struct span){name, (size_t)(reader->next - name)};
     symbol_count_keyword(reader->compilation, form->text, form->offset);
@@ -267,8 +327,6 @@ static struct form *read_symbol(struct reader *reader)
     while (literal_is_symbol_character(peek(reader, 0)))
         reader->next++;
     struct span name = {start, (size_t)(reader->next - start)};
-    if (reader->next < reader->end && (unsigned char)*reader->next >= 0x80)
-        reader_fail(reader, reader->next, "unexpected character in a name");
     if (span_equal_text(name, "nil"))
         return new_form(reader, FORM_NIL, start);
     bool is_true = span_equal_text(name, "true");
@@ -332,22 +390,42 @@ static struct form *read_collection(struct reader *reader, enum form_kind kind, 
     return form;
 }
 
-// #'x and 'x
-static struct form *read_prefixed_symbol(struct reader *reader, enum form_kind kind, size_t prefix)
+// A form with another one inside: what is read next.
+static struct form *read_prefixed(struct reader *reader, enum form_kind kind, size_t prefix)
 {
     const char *start = reader->next;
     reader->next += prefix;
-    char c = peek(reader, 0);
-    struct form *symbol = NULL;
-    if (is_symbol_start(c) && !(c == '-' && ascii_is_digit(peek(reader, 1))))
-        symbol = read_symbol(reader);
-    if (!symbol || symbol->kind != FORM_SYMBOL)
-        reader_fail(reader, start, "%.*s must be followed by a symbol; [1 2] needs no quote",
-                    (int)prefix, start);
+    enter(reader, start);
+    skip_blank(reader);
+    if (reader->next == reader->end || strchr(")]}", *reader->next))
+        reader_fail(reader, start, "%.*s must be followed by a form", (int)prefix, start);
+    struct form *inside = read_form(reader);
+    reader->depth--;
+    if (kind == FORM_VAR && inside->kind != FORM_SYMBOL)
+        reader_fail(reader, start, "#' must be followed by a symbol");
     struct form *form = new_form(reader, kind, start);
     form->items = compilation_alloc(reader->compilation, sizeof(void *));
-    form->items[0] = symbol;
+    form->items[0] = inside;
     form->count = 1;
+    return form;
+}
+
+static void skip_form(struct reader *reader, size_t prefix)
+{
+    (void)read_prefixed(reader, FORM_QUOTE, prefix);
+}
+
+// @x is (deref x).
+static struct form *read_deref(struct reader *reader)
+{
+    struct form *form = read_prefixed(reader, FORM_LIST, 1);
+    struct form *deref = new_form(reader, FORM_SYMBOL, reader->start + form->offset);
+    deref->symbol = symbol_intern(reader->compilation, SPAN("clojure.core/deref"), form->offset);
+    struct form **items = compilation_alloc(reader->compilation, 2 * sizeof(void *));
+    items[0] = deref;
+    items[1] = form->items[0];
+    form->items = items;
+    form->count = 2;
     return form;
 }
 
@@ -378,9 +456,8 @@ static struct form *read_dispatch(struct reader *reader)
     case '{': return read_collection(reader, FORM_SET, 2, '}');
     case '(': return read_collection(reader, FORM_SHORT_FN, 2, ')');
     case '"': return read_regex(reader);
-    case '\'': return read_prefixed_symbol(reader, FORM_VAR, 2);
+    case '\'': return read_prefixed(reader, FORM_VAR, 2);
     case '#': return read_special_float(reader);
-    case '_': reader_fail(reader, reader->next, "#_ is not supported; use (comment ...)");
     default:
         reader_fail(reader, reader->next,
                     "unexpected #; it begins #{set} #(fn) #\"regex\" #'x ##Inf; there are no tags, "
@@ -396,8 +473,6 @@ static _Noreturn void fail_unexpected(struct reader *reader)
         reader_fail(reader, reader->next, "unexpected control character U+%04X",
                     (unsigned)code_point);
     static const char *const advice[] = {
-        ['@'] = "; there are no atoms",
-        ['^'] = "; there is no metadata and there are no type hints",
         ['`'] = "; there are no macros",
         ['~'] = "; there are no macros",
     };
@@ -421,7 +496,8 @@ static struct form *read_form(struct reader *reader)
     case ':': return read_keyword(reader);
     case '\\': return read_character(reader);
     case '#': return read_dispatch(reader);
-    case '\'': return read_prefixed_symbol(reader, FORM_QUOTE, 1);
+    case '\'': return read_prefixed(reader, FORM_QUOTE, 1);
+    case '@': return read_deref(reader);
     default: fail_unexpected(reader);
     }
 }

@@ -224,5 +224,5 @@ value eval_for(const struct expression *expression, struct frame *frame, struct 
         .result = expression->flag ? vector_new(run->region, 0) : value_nil(),
     };
     run_clauses(&comprehension, 0);
-    return comprehension.result;
+    return expression->flag ? vector_as_seq(comprehension.result) : value_nil();
 }

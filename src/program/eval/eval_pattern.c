@@ -68,7 +68,9 @@ static void bind_vector(struct run *run, struct frame *frame, const struct patte
         return;
     }
     size_t start = pattern->count < count ? pattern->count : count;
-    pattern_bind_rest(run, frame, pattern->rest, vector_slice(run->region, items, start, count));
+    value rest = vector_slice(run->region, items, start, count);
+    pattern_bind_rest(run, frame, pattern->rest,
+                      start == count ? value_nil() : vector_as_seq(rest));
 }
 
 static void bind_map(struct run *run, struct frame *frame, const struct pattern *pattern, value v)

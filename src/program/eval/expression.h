@@ -182,9 +182,9 @@ struct expression_case {  // flag: has a default
     struct expression base;
     struct expression *subject;
     uint32_t count;
-    uint32_t *constants;          // one per entry
-    struct expression **results;  // one per entry; entries of one clause share it
-    struct expression *otherwise;
+    uint32_t *constants;           // one per entry
+    struct expression **results;   // one per entry; entries of one clause share it
+    struct expression *otherwise;  // or NULL: no match is an error
 };
 
 struct expression_condp {  // flag: has a default
@@ -192,8 +192,8 @@ struct expression_condp {  // flag: has a default
     struct expression *predicate;
     struct expression *subject;
     uint32_t count;
-    struct expression **items;  // test, result …
-    struct expression *otherwise;
+    struct expression **items;     // test, result …
+    struct expression *otherwise;  // or NULL: no match is an error
 };
 
 enum bind_if_test { BIND_IF_TRUE, BIND_IF_SOME, BIND_IF_FIRST };

@@ -179,8 +179,12 @@ static void closure_enter(void *data)
     if (filled)
         memcpy(frame->slots, call->arguments, filled * sizeof(value));
     if (code->has_rest) {
-        frame->slots[filled] =
-            vector_from(call->run->region, call->arguments + filled, call->count - filled);
+        size_t rest = call->count - filled;
+        if (rest == 0)
+            frame->slots[filled] = value_nil();
+        else
+            frame->slots[filled] =
+                vector_as_seq(vector_from(call->run->region, call->arguments + filled, rest));
         filled++;
     }
     for (uint32_t i = filled; i < code->slot_count; i++)

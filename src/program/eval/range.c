@@ -14,7 +14,7 @@ static value range_vector(struct run *run, int64_t start, int64_t step, uint64_t
             run_spend(run, SLICE / 8);
         vector_add(run, &result, value_integer((int64_t)number));
     }
-    return result;
+    return vector_as_seq(result);
 }
 
 // The step is not 0.
@@ -90,7 +90,7 @@ static value range_numbers(struct run *run, const struct builtin *self, value st
         number = numeric_add(run, self, value_retain(start), offset);
     }
     value_release(run->region, number);
-    return result;
+    return vector_as_seq(result);
 }
 
 static value make_range(struct run *run, const struct builtin *self, value *arguments, size_t count,

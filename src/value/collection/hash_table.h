@@ -3,6 +3,7 @@
 #pragma once
 
 #include "value/collection/table.h"
+#include "value/value_hash.h"
 
 bool hash_table_find(const struct hash_table *table, value key, struct table_entry *ret_entry);
 struct table_entry hash_table_entry(const struct hash_table *table, size_t i);
@@ -33,6 +34,9 @@ static inline uint32_t hash_table_hash(value key)
 {
     if (key.tag == VALUE_INTEGER)
         return (uint32_t)((uint64_t)key.integer * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+    int64_t whole;
+    if (key.tag == VALUE_FLOAT && float_is_whole(key.number, &whole))
+        return (uint32_t)((uint64_t)whole * UINT64_C(0x9e3779b97f4a7c15) >> 32);
     return (uint32_t)(value_hash(key) >> 32);
 }
 

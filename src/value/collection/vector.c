@@ -86,9 +86,30 @@ static void drop_hidden(struct region *region, struct vector *vector, uint32_t v
         value_release(region, vector->items[--vector->used]);
 }
 
+// Forgets the first elements; what they took is room for the front.
+static void drop_front(struct region *region, struct vector *vector, size_t count)
+{
+    fuel_spend(count / COPY_PER_UNIT);
+    for (size_t i = 0; i < count; i++)
+        value_release(region, vector->items[i]);
+    vector->used -= (uint32_t)count;
+    vector->capacity -= (uint32_t)count;
+}
+
 static size_t grown(size_t count)
 {
     return count + count / 2 + 4;
+}
+
+// Moves the elements of an unshared vector to another place of its room.
+static struct vector *move_elements(struct vector *vector, size_t front)
+{
+    size_t room = (size_t)(vector->items - vector->own) + vector->capacity;
+    fuel_spend(vector->used / COPY_PER_UNIT);
+    memmove(vector->own + front, vector->items, vector->used * sizeof(value));
+    vector->items = vector->own + front;
+    vector->capacity = (uint32_t)(room - front);
+    return vector;
 }
 
 // The vector object of v with room for one more element behind the v.aux that v sees.
@@ -99,12 +120,14 @@ static struct vector *room_behind(struct region *region, value v)
         drop_hidden(region, vector, v.aux);
         if (vector->used < vector->capacity)
             return vector;
-        size_t capacity = grown(vector->capacity);
+        size_t front = (size_t)(vector->items - vector->own);
+        if (front > vector->used)
+            return move_elements(vector, 0);
+        size_t old = front + vector->capacity, capacity = grown(old);
         fuel_spend(vector->used / COPY_PER_UNIT);
-        vector =
-            region_resize(region, vector, vector_size(vector->capacity), vector_size(capacity));
-        vector->capacity = (uint32_t)capacity;
-        vector->items = vector->own;
+        vector = region_resize(region, vector, vector_size(old), vector_size(capacity));
+        vector->capacity = (uint32_t)(capacity - front);
+        vector->items = vector->own + front;
         return vector;
     }
     return copy_elements(region, v, grown(v.aux));
@@ -114,6 +137,30 @@ value vector_push(struct region *region, value v, value item)
 {
     struct vector *vector = room_behind(region, v);
     vector->items[vector->used++] = item;
+    return vector_value(vector, vector->used);
+}
+
+// The vector object of v with room for one more element before its first one.
+static struct vector *room_before(struct region *region, value v)
+{
+    struct vector *vector = (struct vector *)v.object;
+    if (!vector->parent && object_is_unique(&vector->header)) {
+        drop_hidden(region, vector, v.aux);
+        if (vector->items > vector->own)
+            return vector;
+        if (vector->capacity / 2 > vector->used)
+            return move_elements(vector, vector->capacity - vector->used);
+    }
+    size_t capacity = grown(v.aux);
+    return move_elements(copy_elements(region, v, capacity), capacity - v.aux);
+}
+
+value vector_push_front(struct region *region, value v, value item)
+{
+    struct vector *vector = room_before(region, v);
+    *--vector->items = item;
+    vector->capacity++;
+    vector->used++;
     return vector_value(vector, vector->used);
 }
 
@@ -139,7 +186,9 @@ value vector_slice(struct region *region, value v, size_t start, size_t end)
     struct vector *vector = (struct vector *)v.object;
     if (start == 0)
         return vector_value(vector, end);
-    if (vector->parent && object_is_unique(&vector->header)) {
+    if (object_is_unique(&vector->header)) {
+        if (!vector->parent)
+            drop_front(region, vector, start);
         vector->items += start;
         return vector_value(vector, end - start);
     }

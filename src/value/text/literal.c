@@ -13,12 +13,13 @@
 
 bool literal_is_symbol_character(char c)
 {
-    return ascii_is_letter(c) || ascii_is_digit(c) || (c && strchr("+*/<>=?!_%.&'-", c));
+    return ascii_is_letter(c) || ascii_is_digit(c) || (unsigned char)c >= 0x80 ||
+           (c && strchr("+*/<>=?!_%.&'$#-", c));
 }
 
 bool literal_is_keyword_character(char c)
 {
-    return ascii_is_letter(c) || ascii_is_digit(c) || (c && strchr("_?!+*<>=-", c));
+    return literal_is_symbol_character(c);
 }
 
 bool literal_is_keyword_name(struct span name)
@@ -113,10 +114,69 @@ static char escaped(char c)
     case 'n': return '\n';
     case 't': return '\t';
     case 'r': return '\r';
+    case 'b': return '\b';
+    case 'f': return '\f';
     case '"':
     case '\\': return c;
     default: return '\0';
     }
+}
+
+// Digits of a base from `at` on, at most `most` of them; how many there are.
+static size_t read_digits(struct span text, size_t at, unsigned base, size_t most,
+                          uint32_t *ret_number)
+{
+    size_t count = 0;
+    *ret_number = 0;
+    for (; count < most && at + count < text.length; count++) {
+        char c = text.data[at + count];
+        int digit = ascii_is_digit(c)                                  ? c - '0'
+                    : base == 16 && (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
+                                                                       : -1;
+        if (digit < 0 || digit >= (int)base)
+            break;
+        *ret_number = *ret_number * base + (uint32_t)digit;
+    }
+    return count;
+}
+
+// \uXXXX, or two of them that are one character beyond 16 bits.
+static size_t escaped_unicode(struct span text, uint32_t *ret_code_point)
+{
+    enum { ESCAPE = 6 };
+    uint32_t low;
+    if (read_digits(text, 2, 16, 4, ret_code_point) != 4)
+        return 0;
+    if (*ret_code_point < 0xD800 || *ret_code_point > 0xDFFF)
+        return ESCAPE;
+    if (*ret_code_point > 0xDBFF || text.length < 2 * ESCAPE || text.data[ESCAPE] != '\\' ||
+        text.data[ESCAPE + 1] != 'u' || read_digits(text, ESCAPE + 2, 16, 4, &low) != 4 ||
+        low < 0xDC00 || low > 0xDFFF)
+        return 0;
+    *ret_code_point = 0x10000 + ((*ret_code_point - 0xD800) << 10) + (low - 0xDC00);
+    return 2 * ESCAPE;
+}
+
+size_t literal_escape(struct span text, char *ret_text, size_t *ret_length)
+{
+    uint32_t code_point;
+    size_t taken;
+    char c = text.length > 1 ? text.data[1] : '\0';
+    if (escaped(c)) {
+        *ret_text = escaped(c);
+        *ret_length = 1;
+        return 2;
+    }
+    if (c == 'u') {
+        taken = escaped_unicode(text, &code_point);
+    } else {
+        taken = read_digits(text, 1, 8, 3, &code_point);
+        taken = taken == 0 || code_point > 0377 ? 0 : 1 + taken;
+    }
+    char bytes[UTF8_MAX_BYTES];
+    *ret_length = taken ? utf8_encode(code_point, bytes) : 0;
+    memcpy(ret_text, bytes, *ret_length);
+    return taken;
 }
 
 // Where the closing quote is; *ret_escapes: there are backslashes. The length when there is none.
@@ -148,12 +208,18 @@ struct literal literal_string(struct region *region, struct span text, value *re
     }
     struct string *string = string_reserve(region, raw.length);
     size_t length = 0;
-    for (size_t i = 0; i < raw.length; i++) {
-        char c = raw.data[i];
-        char meant = c == '\\' ? escaped(raw.data[i + 1]) : '\0';
-        string->bytes[length++] = meant ? meant : c;
-        if (meant)
-            i++;
+    for (size_t i = 0; i < raw.length;) {
+        size_t bytes = 1, taken = 1;
+        if (raw.data[i] == '\\') {
+            struct span rest = {raw.data + i, raw.length - i};
+            taken = literal_escape(rest, string->bytes + length, &bytes);
+            if (taken == 0)
+                return wrong(1 + i, "unknown escape in a string");
+        } else {
+            string->bytes[length] = raw.data[i];
+        }
+        i += taken;
+        length += bytes;
     }
     *ret_value = string_finish(region, string, length);
     return token(quote + 1);

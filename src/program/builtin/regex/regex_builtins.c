@@ -227,7 +227,7 @@ value builtin_re_seq(struct run *run, const struct builtin *self, value *argumen
     while (regex_scan_next(&scan))
         vector_add(run, &matches, regex_scan_match(&scan));
     regex_scan_end(&scan);
-    return matches;
+    return vector_count(matches) == 0 ? value_nil() : vector_as_seq(matches);
 }
 
 value builtin_re_split(struct run *run, const struct builtin *self, value *arguments, size_t count)

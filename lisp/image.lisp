@@ -63,6 +63,7 @@ dispatch functions here and not in every worker."
   (install-debugger)
   (answer-assertions)
   (guard-timers)
+  (watch-finalizers)
   (install-address-space-limits)
   (warm-up-image)
   (setf *package* (find-package "COMMON-LISP-USER"))

@@ -6,6 +6,17 @@
 
 ;;; --- snapshots ----------------------------------------------------------------------------------
 
+(defconstant +garbage-bytes+ (* 2 1024 1024)) ; what a snapshot may hold of it
+
+(defun much-garbage-p ()
+  "True when so much was allocated since the last collection that a clone should not keep it, or when
+the user has made finalizers, which run when the session is idle. A collection takes as long as several
+small evaluations, and the pages it writes have to be copied after a clone."
+  (let ((usage (sb-kernel:dynamic-usage)) (collected (agent-collected-bytes *agent*)))
+    (or (< usage collected)
+        (> usage (+ collected +garbage-bytes+))
+        (agent-finalizers-made *agent*))))
+
 (defun collect-garbage ()
   "Before a clone: what is garbage now would stay in the snapshot. Hooks are not run: they are user
 code, and no call is running. Garbage in older generations, such as a stopped runaway leaves, is
@@ -19,7 +30,8 @@ which could keep all of it."
              (+ (* 2 (agent-live-bytes *agent*)) (floor (sb-ext:dynamic-space-size) 10)))
       (sb-ext:gc :full t)
       (setf (agent-live-bytes *agent*) (sb-kernel:dynamic-usage)))
-    (setf *after-gc-hooks* hooks)))
+    (setf *after-gc-hooks* hooks
+          (agent-collected-bytes *agent*) (sb-kernel:dynamic-usage))))
 
 (defun take-snapshot (message request)
   "Leave a snapshot as REQUEST says, in answer to MESSAGE. An agent that cannot answer requests any
@@ -35,7 +47,7 @@ more leaves none, and says so."
   "Leave a snapshot of this process behind, report it as the answer to MESSAGE, and warm up."
   (let* ((number (integer-member request "number" 0))
          (start (monotonic-microseconds))
-         (collected (progn (collect-garbage) (monotonic-microseconds))))
+         (collected (progn (when (much-garbage-p) (collect-garbage)) (monotonic-microseconds))))
     (repair-descriptors)
     (run-system-finalizers)
     (release-stack-pages)
@@ -75,15 +87,21 @@ more leaves none, and says so."
 
 ;;; --- unhandled conditions -----------------------------------------------------------------------
 
+(defun call-debugger-hook (name condition)
+  "Call the user's function in the variable NAME as SBCL does, the variable bound to NIL. What
+DISABLE-DEBUGGER puts there is no function of the user: it would turn an error into a dead process."
+  (let ((hook (symbol-value name)))
+    (when (and hook (not (member hook *debugger-disabled-hooks*)))
+      (progv (list name) '(nil) (funcall hook condition hook)))))
+
 (defun enter-debugger (original condition)
-  "Runs in place of INVOKE-DEBUGGER, in every thread. The user's *DEBUGGER-HOOK* is called;
-*INVOKE-DEBUGGER-HOOK* is not, so DISABLE-DEBUGGER cannot turn an error into a dead process."
+  "Runs in place of INVOKE-DEBUGGER, in every thread; hooks of the user come first, in the order of
+SBCL."
   (declare (ignore original))
   (when (typep condition 'sb-ext:step-condition)
     (invoke-restart 'sb-ext:step-continue)) ; there is no stepper: STEP just evaluates
-  (let ((hook *debugger-hook*))
-    (when hook
-      (let ((*debugger-hook* nil)) (funcall hook condition hook))))
+  (call-debugger-hook 'sb-ext:*invoke-debugger-hook* condition)
+  (call-debugger-hook '*debugger-hook* condition)
   (cond ((not (in-main-thread-p)) (abort-thread-after condition))
         ((and *in-timer* (not (typep condition 'sb-ext:timeout))) (abort-timer-after condition))
         ((and *call* (eq (call-stoppable *call*) t)) (capture-condition condition))

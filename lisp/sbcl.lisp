@@ -167,6 +167,11 @@ makes no list of them; NIL and NIL when it has none. The user did not write them
 
 ;;; --- conditions and restarts --------------------------------------------------------------------
 
+(defparameter *debugger-disabled-hooks*
+  (let ((name '#.(internal "SB-DEBUG" "DEBUGGER-DISABLED-HOOK")))
+    (list* name (and (fboundp name) (list (fdefinition name)))))
+  "What DISABLE-DEBUGGER makes *INVOKE-DEBUGGER-HOOK*: it ends the process.")
+
 (defun restart-report (restart)
   "The report function of RESTART, or NIL."
   (#.(internal "SB-KERNEL" "RESTART-REPORT-FUNCTION") restart))

@@ -27,6 +27,8 @@
   (checking-heap nil)                   ; true during the collection before a check
   (collection-count 0 :type fixnum)     ; collections seen, for the memory report
   (live-bytes 0 :type word)             ; after the last full collection
+  (collected-bytes 0 :type word)        ; after the last collection before a clone
+  (finalizers-made nil)                 ; true when user code has called FINALIZE
   ;; systems.lisp, functions.lisp
   (loaded-systems '())                  ; names, in order of loading by load-system
   (system-directories '())              ; of the systems that were loaded before a reset

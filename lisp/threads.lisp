@@ -103,6 +103,14 @@ image unknown: then the session is rolled back."
   "True for SBCL's own, which release buffers and descriptors of streams."
   (system-package-p (name-package (sb-kernel:%fun-name function))))
 
+(defun watch-finalizers ()
+  "Note when user code makes a finalizer; once, when the core is built."
+  (sb-int:encapsulate 'sb-ext:finalize 'cadre
+                      (lambda (original object function &rest options)
+                        (unless (ignore-errors (system-finalizer-p (coerce function 'function)))
+                          (setf (agent-finalizers-made *agent*) t))
+                        (apply original object function options))))
+
 (defun pending-finalizer-count ()
   "How many finalizers of the user are pending."
   (count-if-not #'system-finalizer-p (pending-finalizers)))

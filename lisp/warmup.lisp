@@ -57,15 +57,18 @@ report."
         (aref *incoming* 0) 0
         (writer-fill *warm-up-writer*) 0))
 
+(defconstant +warm-up-delay+ 1)         ; millisecond
+
 (defun warm-up-head ()
-  "Warm up after a snapshot. The rare work comes first: the processor's caches are left to the
-frequent one."
-  (without-interrupts                   ; a timer of the user would run as part of it
-    ;; A thread may hold the compiler's lock as long as it likes.
-    (unless (or (message-waiting-p) (user-threads))
-      (call-in-standard-environment #'warm-up-compiler))
-    (unless (message-waiting-p)         ; a request that waits comes first
-      (populate-unfilled-pages +populated-bytes+))
-    (touch-variables)
-    (call-in-standard-environment #'warm-up-call)
-    (setf *call* nil)))
+  "Warm up after a snapshot, unless the next request comes at once, as from a program: it would wait
+for a warm-up that takes longer than itself. The supervisor sends it when it has heard of the
+snapshot. The rare work comes first: the processor's caches are left to the frequent one."
+  (unless (wait-for-channel +poll-in+ +warm-up-delay+)
+    (without-interrupts                 ; a timer of the user would run as part of it
+      ;; A thread may hold the compiler's lock as long as it likes.
+      (unless (user-threads) (call-in-standard-environment #'warm-up-compiler))
+      (unless (message-waiting-p)       ; a request that waits comes first
+        (populate-unfilled-pages +populated-bytes+)
+        (touch-variables)
+        (call-in-standard-environment #'warm-up-call)
+        (setf *call* nil)))))

@@ -688,19 +688,28 @@ describe('structured error', () => {
       JSON.stringify(structured.error.superclasses),
     );
   });
-  test('disable-debugger and hooks cannot turn an error into a dead process', async () => {
+  test('disable-debugger cannot turn an error into a dead process', async () => {
     await server.value('(sb-ext:disable-debugger) 1');
     expectResult(await server.evaluate('(error "one")'), {
       type: 'SIMPLE-ERROR',
       lacks: '[Rollback]',
     });
+  });
+  test('hooks of the user are called first', async () => {
     await server.value(
-      '(setf sb-ext:*invoke-debugger-hook* (lambda (c h) (declare (ignore c h)) (sb-ext:exit :code 3 :abort t))) 1',
+      '(setf sb-ext:*invoke-debugger-hook* (lambda (c h) (declare (ignore h)) (format t "hook: ~A" c))) 1',
     );
     expectResult(await server.evaluate('(error "two")'), {
       type: 'SIMPLE-ERROR',
-      lacks: '[Rollback]',
+      has: '[stdout]\nhook: two\n',
     });
+    assert.equal(
+      await server.value(
+        `(let ((sb-ext:*invoke-debugger-hook* (lambda (c h) (declare (ignore c)) (throw 'out (list sb-ext:*invoke-debugger-hook* (functionp h))))))
+           (catch 'out (error "three")))`,
+      ),
+      '=> (NIL T)',
+    );
     await server.value(
       '(defvar *hooked* nil) (setf *debugger-hook* (lambda (c h) (declare (ignore h)) (setf *hooked* c))) 1',
     );

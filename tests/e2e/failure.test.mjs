@@ -697,11 +697,10 @@ describe('processes around the session', () => {
 
 describe('finalizers', () => {
   const server = useServer();
-  test('run between calls; their errors reach the next reply', async () => {
-    await server.value(
+  test('run in or between calls; their errors reach the next reply', async () => {
+    let seen = await server.value(
       '(defun drop () (let ((object (list 1 2))) (sb-ext:finalize object (lambda () (error "in finalizer"))) nil)) (dotimes (i 20) (drop)) (make-list 10) (sb-ext:gc :full t) 1',
     );
-    let seen = '';
     await eventually(async () => {
       seen += (await server.evaluate('(sb-ext:gc :full t) 1')).text;
       return /in finalizer/.test(seen);

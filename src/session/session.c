@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "process/mark.h"
 #include "process/proc.h"
+#include "process/sandbox/signal_guard.h"
 #include "session/session_internal.h"
 #include "session/worker_data.h"
 #include "value/text/json.h"
@@ -166,6 +167,7 @@ void session_free(struct session *session)
     memory_free(session->pending.lost_threads);
     memory_free(session->wake.notice);
     memory_free(session->snap.code);
+    signal_guard_free_all(&session->signal_guards);
     reach_forget(session);
     memory_free(session->environment_entry);
     memory_free(session);

@@ -65,8 +65,9 @@ struct session {
     struct session *next;
     struct session_manager *manager;
     char name[SESSION_NAME_MAX + 1];
-    char *environment_entry;  // "CADRE_SESSION=…"
-    uint64_t mark;            // of all its processes (process/mark.h)
+    char *environment_entry;             // "CADRE_SESSION=…"
+    uint64_t mark;                       // of all its processes (process/mark.h)
+    struct signal_guard *signal_guards;  // where Landlock has no scopes
     struct session_limits limits;
 
     enum session_state state;

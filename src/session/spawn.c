@@ -88,23 +88,26 @@ static void child_limit_core(void)
     setrlimit(RLIMIT_CORE, &limit);
 }
 
-// Keeps `kept`, if there is one, right above the descriptors of the protocol; returns it.
-static int child_close_others(int kept)
+enum { KEPT_MAX = 2 };
+
+// Keeps those that there are, right above the descriptors of the protocol, until the program starts.
+static void child_close_others(int kept[KEPT_MAX])
 {
-    int first = FD_ERROR_COPY + 1, place = first;
-    if (kept >= 0) {
-        if (kept != place && dup3(kept, place, O_CLOEXEC) < 0)
+    int first = FD_ERROR_COPY + 1;
+    for (int i = 0; i < KEPT_MAX; i++) {
+        if (kept[i] < 0)
+            continue;
+        if (kept[i] != first && dup3(kept[i], first, O_CLOEXEC) < 0)
             child_fail("cannot place a descriptor");
-        first++;
+        kept[i] = first++;
     }
     if (syscall(SYS_close_range, 3, FD_CHANNEL - 1, 0) < 0 ||
         syscall(SYS_close_range, first, ~0U, 0) < 0)
         child_fail("cannot close descriptors");
-    return kept < 0 ? -1 : place;
 }
 
-// The ruleset's new descriptor is returned.
-static int child_descriptors(const struct spawn_worker *worker)
+// *ret_ruleset and *ret_guard: their new numbers.
+static void child_descriptors(const struct spawn_worker *worker, int *ret_ruleset, int *ret_guard)
 {
     child_place(worker->error_fd, STDERR_FILENO);  // the client sees errors from here on
     int null = open("/dev/null", O_RDWR);
@@ -114,7 +117,10 @@ static int child_descriptors(const struct spawn_worker *worker)
     int channel = child_move(worker->channel_fd);
     int output = child_move(worker->output_fd);
     int error = child_move(worker->error_fd);
-    int ruleset = worker->plan->ruleset < 0 ? -1 : child_move(worker->plan->ruleset);
+    int kept[KEPT_MAX] = {
+        worker->plan->ruleset < 0 ? -1 : child_move(worker->plan->ruleset),
+        worker->guard_fd < 0 ? -1 : child_move(worker->guard_fd),
+    };
     child_place(null, STDIN_FILENO);
     child_place(output, STDOUT_FILENO);
     child_place(channel, FD_CHANNEL);
@@ -122,16 +128,19 @@ static int child_descriptors(const struct spawn_worker *worker)
     child_place(null, FD_INPUT_COPY);
     child_place(output, FD_OUTPUT_COPY);
     child_place(error, FD_ERROR_COPY);
-    return child_close_others(ruleset);
+    child_close_others(kept);
+    *ret_ruleset = kept[0];
+    *ret_guard = kept[1];
 }
 
-static void child_confine(const struct spawn_worker *worker, int ruleset)
+static void child_confine(const struct spawn_worker *worker, int ruleset, int guard)
 {
     int failed = confinement_enter(&worker->reach->confinement, ruleset,
                                    &(struct confinement_paths){
                                        .write = worker->plan->write.paths,
                                        .protect = worker->plan->protect.paths,
                                        .directory = worker->reach->directory,
+                                       .sender = guard,
                                    });
     if (failed < 0) {
         errno = -failed;
@@ -168,12 +177,13 @@ int spawn_worker(const struct spawn_worker *worker, pid_t *ret_pid)
     if (pid < 0)
         return (int)pid;
     if (pid == 0) {
-        int ruleset = child_descriptors(worker);
+        int ruleset, guard;
+        child_descriptors(worker, &ruleset, &guard);
         child_die_with(parent);
         child_prefer_as_victim();
         child_limit_core();
         mark_set(worker->mark);
-        child_confine(worker, ruleset);
+        child_confine(worker, ruleset, guard);
         execve(worker->sbcl, (char *const *)(uintptr_t)argv, worker->plan->environment);
         child_fail(worker->sbcl);
     }

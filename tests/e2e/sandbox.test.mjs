@@ -13,7 +13,7 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
-import { CADRE, temporaryDirectory } from './support.mjs';
+import { CADRE, Server, temporaryDirectory } from './support.mjs';
 
 // A workspace, a directory beside it, and a home.
 function newPlace() {
@@ -166,6 +166,50 @@ for (const abi of ['', '1', '2', '3', '5']) {
     });
   });
 }
+
+// --- signals ---
+
+// By Landlock's scopes, and before ABI 6 by asking the server for each.
+for (const abi of ['', '1', '5'])
+  describe(`signals, ${abi ? `ABI ${abi}` : 'this kernel'}`, () => {
+    test('reach the session itself and nothing else', async () => {
+      const server = await Server.start({ env: abi ? { CADRE_LANDLOCK_ABI: abi } : {} });
+      const pid = async () =>
+        /=> (\d+)/.exec(await server.value('(sb-posix:getpid)', { session: 'other' }))[1];
+      const other = await pid();
+      const parent = '(sb-posix:getppid)';
+      const attacks = [
+        call('kill', other, 9),
+        call('kill', `(- ${other})`, 9),
+        call('kill', parent, 9),
+        call('syscall', 200, other, 9), // tkill
+        call('syscall', 200, parent, 9),
+        call('syscall', 234, other, other, 9), // tgkill
+        call('syscall', 129, other, 9, 0), // rt_sigqueueinfo
+        call('syscall', 297, other, other, 9, 0), // rt_tgsigqueueinfo
+        call('syscall', 424, call('syscall', 434, other, 0), 9, 0, 0), // by a pidfd
+        `(let ((fd (sb-posix:open "/proc/${other}" sb-posix:o-rdonly))) ${call('syscall', 424, 'fd', 9, 0, 0)})`,
+      ];
+      const answer = await server.evaluate(`(list ${attacks.join(' ')})`);
+      assert.match(answer.text, /=> \((-1 ?){10}\)/);
+      await server.evaluate(
+        `(dolist (task (directory (format nil "/proc/~d/task/*/" ${parent}))) ${call('syscall', 200, '(parse-integer (car (last (pathname-directory task))))', 9)})`,
+      );
+      assert.equal(await pid(), other);
+      const own = `(let ((p (sb-ext:run-program "/bin/sh" '("-c" "setsid sleep 100 & kill -9 -$! || kill -9 $!; exec sleep 100") :wait nil)))
+        (gc)
+        (sb-posix:kill (sb-ext:process-pid p) 15)
+        (sb-ext:process-wait p)
+        (sb-ext:process-exit-code p))`;
+      assert.match(await server.value(own), /15/);
+      const stopped = await server.evaluate('(loop)', { timeout: 1 });
+      assert.match(stopped.text, /TIMEOUT/);
+      assert.match(await server.value('(+ 1 2)'), /3/);
+      await server.call('reset-session', { confirm: true });
+      assert.match(await server.value(`${call('kill', '(sb-posix:getpid)', 0)}`), /0/);
+      await server.stop();
+    });
+  });
 
 // --- protected names ---
 

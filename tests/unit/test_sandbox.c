@@ -85,6 +85,28 @@ static int try_io_uring(void)
     return refused(syscall(SYS_io_uring_setup, 1, NULL));
 }
 
+static int try_sendmsg(void)
+{
+    return refused(sendmsg(0, &(struct msghdr){0}, 0));
+}
+
+static int try_map_file(void)
+{
+    return refused((long)mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, 0, 0));
+}
+
+static int try_share_code(void)
+{
+    return refused((long)mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+                              MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+}
+
+static int try_make_executable(void)
+{
+    void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return page == MAP_FAILED ? 1 : refused(mprotect(page, 4096, PROT_READ | PROT_EXEC));
+}
+
 static int try_exec(void)
 {
     const char *const arguments[] = {"true", NULL};
@@ -121,13 +143,23 @@ Test(sandbox, refuses_every_way_out)
         const char *name;
         int (*attempt)(void);
     } attempts[] = {
-        {"open", try_open},     {"create", try_create},
-        {"socket", try_socket}, {"unix socket", try_unix_socket},
-        {"fork", try_fork},     {"vfork", try_vfork},
-        {"clone3", try_clone3}, {"ptrace", try_ptrace},
-        {"kill", try_kill},     {"unlink", try_unlink},
-        {"uname", try_uname},   {"io_uring", try_io_uring},
+        {"open", try_open},
+        {"create", try_create},
+        {"socket", try_socket},
+        {"unix socket", try_unix_socket},
+        {"fork", try_fork},
+        {"vfork", try_vfork},
+        {"clone3", try_clone3},
+        {"ptrace", try_ptrace},
+        {"kill", try_kill},
+        {"unlink", try_unlink},
+        {"uname", try_uname},
+        {"io_uring", try_io_uring},
         {"exec", try_exec},
+        {"sendmsg", try_sendmsg},
+        {"map", try_map_file},
+        {"share code", try_share_code},
+        {"protect", try_make_executable},
     };
     for (size_t i = 0; i < COUNT_OF(attempts); i++)
         cr_expect_eq(in_sandbox(attempts[i].attempt), 0, "%s was not refused", attempts[i].name);

@@ -136,18 +136,15 @@ static void refuse_truncation(struct building *building)
     refuse(building, ENOSYS, seccomp_syscall_resolve_name("openat2"), 0, NULL);
 }
 
-// Whom a filter cannot tell from the session's own is refused: only the server and its process group
-// are known. A descriptor can be told to send any signal, and a directory of /proc is as good as a
-// pidfd.
-static void refuse_signals(struct building *building, pid_t server)
+// The server looks at those that name a process. A descriptor can be told to send any signal, and a
+// directory of /proc is as good as a pidfd: both are refused.
+static void hand_over_signals(struct building *building)
 {
     static const int calls[] = {SCMP_SYS(kill), SCMP_SYS(tkill), SCMP_SYS(tgkill),
                                 SCMP_SYS(rt_sigqueueinfo), SCMP_SYS(rt_tgsigqueueinfo)};
     static const int owners[] = {F_SETOWN, F_SETOWN_EX, F_SETSIG};
-    for (size_t i = 0; i < COUNT_OF(calls); i++)
-        refuse_when(building, calls[i], ARGUMENT(0, server));
-    refuse_when(building, SCMP_SYS(kill), ARGUMENT(0, -1));  // everything of this user
-    refuse_when(building, SCMP_SYS(kill), ARGUMENT(0, -getpgid(server)));
+    for (size_t i = 0; i < COUNT_OF(calls) && building->failed == 0; i++)
+        building->failed = seccomp_rule_add(building->filter, SCMP_ACT_NOTIFY, calls[i], 0);
     refuse(building, EPERM, seccomp_syscall_resolve_name("pidfd_send_signal"), 0, NULL);
     for (size_t i = 0; i < COUNT_OF(owners); i++)
         refuse_when(building, SCMP_SYS(fcntl), ARGUMENT(1, owners[i]));
@@ -260,8 +257,8 @@ static int add_rules(scmp_filter_ctx filter, const struct call_filter_rules *rul
     }
     if (rules->truncation)
         refuse_truncation(&building);
-    if (rules->server)
-        refuse_signals(&building, rules->server);
+    if (rules->signals)
+        hand_over_signals(&building);
     return building.failed;
 }
 
@@ -302,6 +299,7 @@ int call_filter_init(struct call_filter *filter, const struct call_filter_rules 
         failed = add_rules(context, rules);
     if (failed == 0)
         failed = export(context, filter);
+    filter->notifies = failed == 0 && rules->signals;
     seccomp_release(context);
     return failed;
 }
@@ -312,15 +310,19 @@ void call_filter_release(struct call_filter *filter)
     *filter = (struct call_filter){0};
 }
 
-int call_filter_enter(const struct call_filter *filter)
+int call_filter_enter(const struct call_filter *filter, int *ret_listener)
 {
     // Without the flag older kernels slow every branch down, against attacks on secrets in the same
     // process, of which a session has none.
-    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW,
-                &filter->program) == 0)
-        return 0;
-    return errno == EINVAL &&
-                   syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter->program) == 0
-               ? 0
-               : -errno;
+    static const unsigned flags[] = {SECCOMP_FILTER_FLAG_SPEC_ALLOW, 0};
+    unsigned listener = filter->notifies ? SECCOMP_FILTER_FLAG_NEW_LISTENER : 0;
+    long result = -1;
+    for (size_t i = 0; i < COUNT_OF(flags); i++) {
+        result =
+            syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags[i] | listener, &filter->program);
+        if (result >= 0 || errno != EINVAL)
+            break;
+    }
+    *ret_listener = result >= 0 && filter->notifies ? (int)result : -1;
+    return result < 0 ? -errno : 0;
 }

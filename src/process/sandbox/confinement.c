@@ -10,6 +10,7 @@
 #include "process/sandbox/capabilities.h"
 #include "process/sandbox/landlock.h"
 #include "process/sandbox/mounts.h"
+#include "process/sandbox/signal_guard.h"
 
 // What programs need to run. Of /etc single files: some others hold secrets, and root may read them.
 static const char *const system_paths[] = {"/usr",
@@ -113,8 +114,10 @@ const char *confinement_gap_text(enum confinement_gap gap)
         return "this kernel has no Landlock: sessions may read and write all files of their user "
                "and look into other processes";
     case CONFINEMENT_GAP_SIGNALS:
-        return "Landlock of this kernel is older than ABI 6 (Linux 6.12): survival does "
-               "not hold, because a session may end processes of its user outside the session, "
+        return "Landlock of this kernel is older than ABI 6 (Linux 6.12), and seccomp cannot "
+               "notify: "
+               "survival does not hold, because a session may end processes of its user outside "
+               "the session, "
                "those of other sessions among them";
     case CONFINEMENT_GAP_MOVES:
         return "Landlock of this kernel is older than ABI 2 (Linux 5.19): sessions cannot move "
@@ -140,7 +143,7 @@ static unsigned gaps_of(enum sandbox_mode mode, int abi)
     unsigned gaps = 0;
     if (abi == 0)
         gaps |= CONFINEMENT_GAP_FILES;
-    if (abi < LANDLOCK_ABI_SCOPE)
+    if (abi < LANDLOCK_ABI_SCOPE && !signal_guard_available())
         gaps |= CONFINEMENT_GAP_SIGNALS;
     if (abi > 0 && abi < LANDLOCK_ABI_REFER && mode != SANDBOX_OFF)
         gaps |= CONFINEMENT_GAP_MOVES;
@@ -158,7 +161,7 @@ int confinement_init(struct confinement *confinement, const struct confinement_r
                                   .network = rules->network,
                                   .unix_sockets = rules->unix_sockets,
                                   .truncation = confined && abi > 0 && abi < LANDLOCK_ABI_TRUNCATE,
-                                  .server = abi < LANDLOCK_ABI_SCOPE ? getpid() : 0,
+                                  .signals = abi < LANDLOCK_ABI_SCOPE && signal_guard_available(),
                                   .first_channel = rules->first_channel,
                                   .last_channel = rules->last_channel,
                                   .last_pipe = rules->last_pipe,
@@ -182,6 +185,11 @@ void confinement_release(struct confinement *confinement)
     if (confinement->child_gaps)
         munmap(confinement->child_gaps, sizeof(*confinement->child_gaps));
     *confinement = (struct confinement){0};
+}
+
+bool confinement_guards(const struct confinement *confinement)
+{
+    return confinement->filter.notifies;
 }
 
 unsigned confinement_gaps(const struct confinement *confinement)
@@ -241,10 +249,11 @@ int confinement_enter(const struct confinement *confinement, int ruleset,
         failed = landlock_enter(ruleset);
     if (failed < 0)
         return failed;
-    failed = call_filter_enter(&confinement->filter);
+    int listener;
+    failed = call_filter_enter(&confinement->filter, &listener);
     if (failed == -EINVAL || failed == -ENOSYS) {
         *confinement->child_gaps |= CONFINEMENT_GAP_CALLS;
-        failed = 0;
+        return 0;
     }
-    return failed;
+    return failed == 0 && listener >= 0 ? signal_guard_send(paths->sender, listener) : failed;
 }

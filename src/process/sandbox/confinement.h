@@ -53,8 +53,11 @@ struct confinement_paths {
     const char *const *write;
     const char *const *protect;  // below `write`, and there: read-only
     const char *directory;       // the working directory
+    int sender;                  // of a signal guard, where confinement_guards()
 };
 
+// True when each process needs a signal guard (signal_guard.h).
+bool confinement_guards(const struct confinement *confinement);
 int confinement_init(struct confinement *confinement, const struct confinement_rules *rules);
 void confinement_release(struct confinement *confinement);
 // All that does not hold on this machine.

@@ -17,16 +17,13 @@ static const int allowed_calls[] = {
     SCMP_SYS(recvfrom),
     SCMP_SYS(recvmsg),
     SCMP_SYS(sendto),
-    SCMP_SYS(sendmsg),
     SCMP_SYS(poll),
     SCMP_SYS(ppoll),
     SCMP_SYS(close),
     SCMP_SYS(shutdown),
-    // memory
-    SCMP_SYS(mmap),
+    // memory; mmap and mprotect follow
     SCMP_SYS(munmap),
     SCMP_SYS(mremap),
-    SCMP_SYS(mprotect),
     SCMP_SYS(madvise),
     SCMP_SYS(brk),
     // time
@@ -65,6 +62,22 @@ static int allow_listed_calls(scmp_filter_ctx filter)
     return 0;
 }
 
+// Code that was written at run time can be executed only in pages that PCRE2's translator asks for
+// in exactly this way; no page becomes executable later, and no file is mapped so.
+static int allow_memory(scmp_filter_ctx filter)
+{
+    const scmp_datum_t all = PROT_READ | PROT_WRITE | PROT_EXEC;
+    const scmp_datum_t own = MAP_PRIVATE | MAP_ANONYMOUS;
+    int failed = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
+                                  SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+    if (failed == 0)
+        failed = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1,
+                                  SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+    return failed < 0 ? failed
+                      : seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2,
+                                         SCMP_A2(SCMP_CMP_EQ, all), SCMP_A3(SCMP_CMP_EQ, own));
+}
+
 // Threads yes, processes no: clone must share the memory and belong to this process. clone3 takes
 // its flags from memory, which a filter cannot read; when it fails with ENOSYS, glibc uses clone.
 static int allow_threads(scmp_filter_ctx filter)
@@ -82,6 +95,8 @@ int sandbox_filter_calls(void)
     if (!filter)
         return -ENOMEM;
     int failed = allow_listed_calls(filter);
+    if (failed == 0)
+        failed = allow_memory(filter);
     if (failed == 0)
         failed = allow_threads(filter);
     if (failed == 0)

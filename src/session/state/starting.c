@@ -2,10 +2,12 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/memory.h"
 #include "process/proc.h"
+#include "process/sandbox/signal_guard.h"
 #include "session/core.h"
 #include "session/session_internal.h"
 #include "session/spawn.h"
@@ -54,15 +56,31 @@ static void remember_kernel_session(struct session *session, pid_t id)
     session->kernel_sessions.ids[session->kernel_sessions.count++] = id;
 }
 
+// A descriptor, or -1 where signals need no guard. False with errno.
+static bool guard_signals(struct session *session, int *ret_fd)
+{
+    struct session_manager *manager = session->manager;
+    *ret_fd = -1;
+    if (!confinement_guards(&manager->reach.confinement))
+        return true;
+    int fd = signal_guard_add(&session->signal_guards, manager->base, session->mark);
+    *ret_fd = fd;
+    errno = fd < 0 ? -fd : 0;
+    return fd >= 0;
+}
+
 static int start_worker(struct session *session, const char *sbcl, const char *core)
 {
     struct reach_plan plan;
     int result = reach_plan(session, sbcl, core, &plan);
     if (result < 0)
         return result;
+    int guard_fd;
     struct link *link = link_new(session, true);
-    if (!link) {
+    if (!link || !guard_signals(session, &guard_fd)) {
         result = -errno;
+        if (link)
+            link_free(link);
         reach_plan_release(&plan);
         return result;
     }
@@ -73,6 +91,7 @@ static int start_worker(struct session *session, const char *sbcl, const char *c
         .reach = &session->manager->reach,
         .plan = &plan,
         .mark = session->mark,
+        .guard_fd = guard_fd,
         .channel_fd = link->channel.worker_fd,
         .output_fd = link->output.worker_fd,
         .error_fd = link->errors.worker_fd,
@@ -80,6 +99,8 @@ static int start_worker(struct session *session, const char *sbcl, const char *c
     pid_t pid;
     result = spawn_worker(&worker, &pid);
     reach_plan_release(&plan);
+    if (guard_fd >= 0)
+        close(guard_fd);
     if (result == 0) {
         remember_kernel_session(session, pid);
         session->head = worker_add_started(session, pid, ROLE_HEAD, link);

@@ -16,13 +16,15 @@
 
 enum {
     SESSION_BYTES_MAX = 64 << 20,
+    SESSION_OUTPUTS_MAX = 256,
     MEMORY_BYTES = 64 << 10,  // more than that goes to a file
     INDEX_LINES = 1024,       // lines between two entries of the index
     READ_BYTES = 64 << 10,
     PAGE_LINES = 200,
     PAGE_LINES_MAX = 10000,
     PAGE_CHARACTERS = 20000,
-    SEARCHED_BYTES = 16 << 20,  // by one call: the loop serves others, too
+    RESOURCE_BYTES = MCP_OUTPUT_LIMIT / 4,  // escaping makes more of them
+    SEARCHED_BYTES = 16 << 20,              // by one call: the loop serves others, too
 };
 
 struct kept_output {
@@ -141,14 +143,14 @@ void kept_output_add(struct kept_output *output, struct span text)
 
 static void make_room(struct tools *tools, const char *session, size_t needed)
 {
-    size_t used = needed;
+    size_t used = needed, count = 1;
     struct kept_output *output, *next;
     for (output = TAILQ_LAST(&tools->outputs, kept_output_list); output; output = next) {
         next = TAILQ_PREV(output, kept_output_list, link);
         if (strcmp(output->session, session) != 0)
             continue;
         used += total_bytes(output);
-        if (used > SESSION_BYTES_MAX) {
+        if (used > SESSION_BYTES_MAX || ++count > SESSION_OUTPUTS_MAX) {
             TAILQ_REMOVE(&tools->outputs, output, link);
             kept_output_free(output);
         }
@@ -195,13 +197,18 @@ static void append_shown(struct buffer *text, const struct kept_output *output, 
     buffer_append_text(text, " shown");
 }
 
+static const char *noun_of(const struct kept_output *output)
+{
+    return *output->session ? "output" : "program";
+}
+
 static void append_call(struct buffer *text, const struct kept_output *output, size_t from)
 {
     buffer_append_text(text, "read-output {");
-    if (strcmp(output->session, "main") != 0)
+    if (*output->session && strcmp(output->session, "main") != 0)
         buffer_append_format(text, "\"session\": \"%s\", ", output->session);
-    buffer_append_format(text, "\"output\": %" PRId64 ", \"from\": %zu}]", output->evaluation,
-                         from);
+    buffer_append_format(text, "\"%s\": %" PRId64 ", \"from\": %zu}]", noun_of(output),
+                         output->evaluation, from);
 }
 
 void kept_output_store(struct tools *tools, struct kept_output *output, const char *session,
@@ -212,8 +219,10 @@ void kept_output_store(struct tools *tools, struct kept_output *output, const ch
     output->session = memory_copy_string(session);
     output->evaluation = evaluation;
     TAILQ_INSERT_TAIL(&tools->outputs, output, link);
+    if (!text)
+        return;
     render_gap(text);
-    buffer_append_format(text, "[output %" PRId64 ": ", evaluation);
+    buffer_append_format(text, "[%s %" PRId64 ": ", noun_of(output), evaluation);
     render_grouped(text, (int64_t)output->characters);
     buffer_append_text(text, " characters");
     append_shown(text, output, shown, &next);
@@ -336,7 +345,8 @@ static void reply_page(struct mcp_call *call, const struct kept_output *output, 
     struct region *region = mcp_call_region(call);
     if (page->shown == 0)
         buffer_append_text(&result->text, page->match ? "(no such lines)" : "(no more lines)");
-    buffer_append_format(&result->text, "\n\n[output %" PRId64 ": ", output->evaluation);
+    buffer_append_format(&result->text, "\n\n[%s %" PRId64 ": ", noun_of(output),
+                         output->evaluation);
     render_grouped(&result->text, (int64_t)line_count(output));
     buffer_append_text(&result->text, " lines");
     if (page->next) {
@@ -346,7 +356,7 @@ static void reply_page(struct mcp_call *call, const struct kept_output *output, 
         buffer_append_byte(&result->text, ']');
     }
     value map = structured_start(region, output->session);
-    map = map_put_text(region, map, "output", value_integer(output->evaluation));
+    map = map_put_text(region, map, noun_of(output), value_integer(output->evaluation));
     map = map_put_text(region, map, "lines", value_integer((int64_t)line_count(output)));
     if (page->next)
         map = map_put_text(region, map, "next", value_integer((int64_t)page->next));
@@ -355,21 +365,33 @@ static void reply_page(struct mcp_call *call, const struct kept_output *output, 
     tool_reply(call, result);
 }
 
-static void handle_read(struct mcp_call *call, void *data)
+static void refuse_unknown(struct mcp_call *call, const char *session)
 {
-    struct tools *tools = data;
-    const char *session = tool_session_name(call);
-    int64_t evaluation, from, lines;
-    if (!tool_integer(call, "output", 0, 1, INT64_MAX, &evaluation) ||
-        !tool_integer(call, "from", 1, 1, INT64_MAX, &from) ||
-        !tool_integer(call, "lines", PAGE_LINES, 1, PAGE_LINES_MAX, &lines))
-        return;
-    const struct kept_output *output = find_output(tools, session, evaluation);
-    if (!output) {
+    if (*session)
         tool_refuse(call, "no-such-output",
                     "No output of session \"%s\" is kept under this number. Output is kept when it "
                     "was too long for its answer, of each session the newest 64 MB.",
                     session);
+    else
+        tool_refuse(call, "no-such-output",
+                    "Nothing is kept of a program of this number. The last %d that called tools, "
+                    "have a memory or an answer that was too long are kept.",
+                    SESSION_OUTPUTS_MAX);
+}
+
+static void handle_read(struct mcp_call *call, void *data)
+{
+    struct tools *tools = data;
+    int64_t evaluation, program, from, lines;
+    if (!tool_integer(call, "output", 0, 1, INT64_MAX, &evaluation) ||
+        !tool_integer(call, "program", 0, 1, INT64_MAX, &program) ||
+        !tool_integer(call, "from", 1, 1, INT64_MAX, &from) ||
+        !tool_integer(call, "lines", PAGE_LINES, 1, PAGE_LINES_MAX, &lines))
+        return;
+    const char *session = program ? "" : tool_session_name(call);
+    const struct kept_output *output = find_output(tools, session, program ? program : evaluation);
+    if (!output) {
+        refuse_unknown(call, session);
         return;
     }
     struct tool_result result = {0};
@@ -385,6 +407,46 @@ static void handle_read(struct mcp_call *call, void *data)
     reply_page(call, output, &page, &result);
 }
 
+// --- resource ------------------------------------------------------------------------------------
+
+// As much of it as one answer holds; read-output has the rest.
+static void handle_resource(struct mcp_call *call, void *data)
+{
+    const char *session = tool_session_name(call), *number = tool_text(call, "number");
+    char *end = NULL;
+    long long evaluation = number ? strtoll(number, &end, 10) : 0;
+    const struct kept_output *output =
+        evaluation > 0 && *end == '\0' ? find_output(data, session, evaluation) : NULL;
+    if (!output) {
+        mcp_call_reply_not_found(call);
+        return;
+    }
+    CLEANUP_BUFFER struct buffer text;
+    buffer_init(&text, RESOURCE_BYTES + READ_BYTES);
+    char bytes[READ_BYTES];
+    size_t length;
+    while (text.length < RESOURCE_BYTES && text.length < total_bytes(output) &&
+           (length = read_at(output, text.length, bytes, sizeof(bytes))) > 0)
+        buffer_append(&text, bytes, length);
+    if (text.length < total_bytes(output)) {
+        buffer_truncate(&text, utf8_cut(text.data, text.length));
+        size_t lines = newlines(text.data, text.data + text.length);
+        buffer_append_text(&text, "\n[truncated; ");
+        append_call(&text, output, lines + 1);
+    }
+    mcp_call_reply_text(call, NULL, buffer_span(&text));
+}
+
+static const struct mcp_resource output_template = {
+    .uri = "cadre://output/{session}/{number}",
+    .name = "output",
+    .title = "Kept output",
+    .description = "Output of an evaluation that was too long for its answer",
+    .mime_type = "text/plain",
+    .size = -1,
+    .handler = handle_resource,
+};
+
 static const struct tool output_tools[] = {
     {"read-output", MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_read},
 };
@@ -393,4 +455,7 @@ void tools_register_output(struct tools *tools)
 {
     TAILQ_INIT(&tools->outputs);
     TOOLS_ADD_ALL(tools, output_tools);
+    struct mcp_resource template = output_template;
+    template.data = tools;
+    mcp_server_add_template(tools->server, &template);
 }

@@ -14,8 +14,9 @@ void kept_output_free(struct kept_output *output);
 void kept_output_add(struct kept_output *output, struct span text);
 size_t kept_output_characters(const struct kept_output *output);
 
-// Keeps it as the output of an evaluation; the oldest of the session may have to go. Appends the
-// line that says how to read it. `shown` is what the answer has of it, or empty.
+// Keeps it as the output of an evaluation, or with "" for the session of a program; the oldest may
+// have to go. Appends the line that says how to read it, unless `text` is NULL. `shown` is what the
+// answer has of it, or empty.
 void kept_output_store(struct tools *tools, struct kept_output *output, const char *session,
                        int64_t evaluation, struct span shown, struct buffer *text);
 void kept_output_free_all(struct tools *tools);

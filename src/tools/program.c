@@ -1,14 +1,19 @@
-// run-program and list-program-tools: sandboxed programs over the server's tools.
+// run-program: sandboxed programs over the server's tools.
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/queue.h>
 
+#include "base/array.h"
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "tools/program/named_memory.h"
+#include "tools/program/program_answer.h"
 #include "tools/program/program_step.h"
 #include "tools/result/result_structured.h"
+#include "tools/result/result_text.h"
+#include "tools/running.h"
 #include "tools/session_call.h"
 #include "value/text/json.h"
 
@@ -17,6 +22,8 @@ enum {
     TIMEOUT_MAX_MS = 600000,
     MEMORY_MAX = 1 << 30,
     ANSWER_DEPTH = 10000,
+    YIELD_MAX_S = 86400,
+    PROGRESS_MS = 1000,
     STEP_MAX = MCP_OUTPUT_LIMIT,  // more could not be sent on
 };
 
@@ -35,6 +42,14 @@ struct program_task {
     struct toolbox_resolution *resolution;  // NULL: not begun, or done
     struct event *deadline;                 // of the resolution
     uint64_t ticket;
+    int64_t number;  // for wait and read-output
+    int64_t started_ms;
+    struct running *running;       // once its call was answered early
+    struct event *yield_timer;     // NULL: it is not answered early
+    struct event *progress_timer;  // from its first tool call on
+    size_t tool_calls;             // begun
+    char tool[64];                 // the name in the last of them
+    bool is_saving;                // its memory: the answer cannot be stopped any more
 };
 
 static void task_begin(struct program_task *task);
@@ -49,12 +64,21 @@ static struct program_task *next_user(const struct tools *tools, const char *mem
     return NULL;
 }
 
+static void stop_timers(struct program_task *task)
+{
+    struct event **const timers[] = {&task->deadline, &task->yield_timer, &task->progress_timer};
+    for (size_t i = 0; i < COUNT_OF(timers); i++) {
+        if (*timers[i])
+            event_free(*timers[i]);
+        *timers[i] = NULL;
+    }
+}
+
 static void task_free(struct program_task *task)
 {
     if (task->resolution)
         toolbox_resolve_cancel(task->resolution);
-    if (task->deadline)
-        event_free(task->deadline);
+    stop_timers(task);
     struct program_task *next = NULL;
     named_memory_close(task->memory);
     if (task->memory_name) {
@@ -96,12 +120,15 @@ static void reply_step(struct program_task *task, value step)
     struct region *region = mcp_call_region(task->call);
     struct tool_result result = {0};
     buffer_init(&result.text, BUFFER_DEFAULT_LIMIT);
-    program_step_render(&result.text, step);
+    program_answer_render(task->tools, task->number, step, &result.text);
+    step = map_put_text(region, step, "program", value_integer(task->number));
     value fail = map_get(step, "fail");
     result.is_error = value_is_map(fail);
     if (result.is_error)
         step = map_put_text(region, step, "error", error_of(region, fail));
     result.structured = map_put_text(region, step, "ok", value_boolean(!result.is_error));
+    if (!task->running)
+        running_append_notices(task->tools, "", &result.text);
     tool_reply(task->call, &result);
 }
 
@@ -147,6 +174,7 @@ static void finish(struct program_task *task, value step, value memory)
     }
     struct error error;
     task->step = warn_of_losses(mcp_call_region(task->call), value_retain(step), memory);
+    task->is_saving = true;
     if (!named_memory_save(task->memory, memory, on_saved, task, &error))
         refuse_memory(task, &error);
 }
@@ -177,24 +205,117 @@ static void on_answer(void *data, struct span answer, const char *failure)
     task_free(task);
 }
 
-static void on_tool(void *data, struct program_call *call, struct span name, struct span arguments)
+// Ends the run without an answer of its own; its call is for the caller to reply to.
+static void task_stop(struct program_task *task)
 {
-    struct program_task *task = data;
-    struct tools *tools = task->tools;
-    toolbox_call(tools->toolbox, tools->sessions, program_pool_reaper(tools->programs), call, name,
-                 arguments);
+    if (task->ticket)
+        program_cancel(task->tools->programs, task->ticket);
+    if (task->is_opening) {
+        stop_timers(task);
+        task->call = NULL;
+    } else {
+        task_free(task);
+    }
 }
 
 static void on_cancel(struct mcp_call *call, void *data)
 {
-    struct program_task *task = data;
-    if (task->ticket)
-        program_cancel(task->tools->programs, task->ticket);
-    if (task->is_opening)
-        task->call = NULL;
-    else
-        task_free(task);
+    task_stop(data);
     mcp_call_reply_failure(call, "cancelled", "The call was cancelled.");
+}
+
+// --- a run that takes long -----------------------------------------------------------------------
+
+static void render_so_far(void *work, const struct running *running, struct mcp_call *call,
+                          struct tool_result *result)
+{
+    const struct program_task *task = work;
+    struct region *region = mcp_call_region(call);
+    buffer_append_format(&result->text, "[Running] program %" PRId64 " goes on", task->number);
+    if (task->tool_calls > 0) {
+        buffer_append_text(&result->text, " (");
+        render_counted(&result->text, (int64_t)task->tool_calls, "tool call");
+        buffer_append_format(&result->text, ", last %s)", task->tool);
+    }
+    buffer_append_text(&result->text, ": ");
+    running_append_wait(&result->text, running, "");
+    value map = map_put_text(region, map_new(region), "ok", value_boolean(true));
+    map = map_put_text(region, map, "program", value_integer(task->number));
+    result->structured = map_put_text(region, map, "state", value_string_text(region, "running"));
+}
+
+static void interrupt(void *work)
+{
+    struct program_task *task = work;
+    struct mcp_call *call = task->call;
+    int64_t number = task->number;
+    if (task->is_saving)
+        return;  // the answer comes at once
+    task_stop(task);
+    tool_refuse(call, "interrupted", "Program %" PRId64 " was interrupted.", number);
+}
+
+static const struct running_kind programs = {
+    .noun = "program", .render = render_so_far, .interrupt = interrupt};
+
+static void on_yield(evutil_socket_t fd, short what, void *data)
+{
+    (void)fd;
+    (void)what;
+    struct program_task *task = data;
+    if (!task->is_saving && !mcp_call_is_task(task->call))
+        task->running = running_begin(task->tools, task->call, &programs, "", task->number, task);
+}
+
+static void on_progress(evutil_socket_t fd, short what, void *data)
+{
+    (void)fd;
+    (void)what;
+    struct program_task *task = data;
+    char message[128];
+    double seconds = (double)(clock_now_ms() - task->started_ms) / 1000;
+    snprintf(message, sizeof(message), "%zu tool call%s, last %s", task->tool_calls,
+             task->tool_calls == 1 ? "" : "s", task->tool);
+    if (task->running)
+        running_progress(task->running, seconds, message);
+    else
+        mcp_call_progress(task->call, seconds, MCP_NO_TOTAL, message);
+}
+
+static void note_tool(struct program_task *task, struct span name)
+{
+    task->tool_calls++;
+    snprintf(task->tool, sizeof(task->tool), "%.*s", (int)(name.length < 60 ? name.length : 60),
+             name.data);
+    if (task->progress_timer)
+        return;
+    task->progress_timer = event_new(task->tools->base, -1, EV_PERSIST, on_progress, task);
+    CHECK(task->progress_timer);
+    struct timeval every = timeval_from_ms(PROGRESS_MS);
+    event_add(task->progress_timer, &every);
+}
+
+static void on_tool(void *data, struct program_call *call, struct span name, struct span arguments)
+{
+    struct program_task *task = data;
+    struct tools *tools = task->tools;
+    note_tool(task, name);
+    toolbox_call(tools->toolbox, tools->sessions, program_pool_reaper(tools->programs), call, name,
+                 arguments);
+}
+
+static bool read_yield(struct program_task *task)
+{
+    int64_t yield;
+    if (!tool_integer(task->call, "yield", task->tools->yield, 0, YIELD_MAX_S, &yield))
+        return false;
+    if (yield == 0)
+        return true;
+    task->yield_timer = evtimer_new(task->tools->base, on_yield, task);
+    CHECK(task->yield_timer);
+    struct timeval wait = timeval_from_ms(yield * 1000);
+    event_add(task->yield_timer, &wait);
+    return true;
 }
 
 // --- starting ------------------------------------------------------------------------------------
@@ -392,7 +513,10 @@ static void handle_run(struct mcp_call *call, void *data)
                                 value_retain(mcp_call_argument(call, "source")));
     value allowed = mcp_call_argument(call, "tools");
     task->record = map_put_text(region, task->record, "max_step_bytes", value_integer(STEP_MAX));
-    if (!read_options(task) || !check_allowed(task, allowed) || !read_memory(task)) {
+    task->number = ++tools->program_count;
+    task->started_ms = clock_now_ms();
+    if (!read_options(task) || !check_allowed(task, allowed) || !read_memory(task) ||
+        !read_yield(task)) {
         task_free(task);
         return;
     }
@@ -401,56 +525,8 @@ static void handle_run(struct mcp_call *call, void *data)
         task_begin(task);
 }
 
-// --- list-program-tools --------------------------------------------------------------------------
-
-static void on_listed(void *data, value tools)
-{
-    struct mcp_call *call = data;
-    struct region *region = mcp_call_region(call);
-    struct tool_result result = {0};
-    buffer_init(&result.text, BUFFER_DEFAULT_LIMIT);
-    value listed = vector_new(region, 0), name, record;
-    struct map_cursor cursor = map_iterate(tools);
-    while (map_next(&cursor, &name, &record)) {
-        struct span signature = map_get_string(record, "signature"),
-                    description = map_get_string(record, "description");
-        value entry = map_put_text(region, map_new(region), "name", value_retain(name));
-        entry = structured_member(region, entry, record, "signature");
-        entry = structured_member(region, entry, record, "description");
-        entry = structured_member(region, entry, record, "problem");
-        listed = vector_push(region, listed, entry);
-        buffer_append_text(&result.text, result.text.length ? "\n" : "");
-        buffer_append_format(&result.text, "tool/%.*s", (int)value_text(name).length,
-                             value_text(name).data);
-        if (signature.length)
-            buffer_append_format(&result.text, " %.*s", (int)signature.length, signature.data);
-        if (description.length)
-            buffer_append_format(&result.text, "\n    %.*s", (int)description.length,
-                                 description.data);
-        struct span problem = map_get_string(record, "problem");
-        if (problem.length)
-            buffer_append_format(&result.text, "\n    [problem] %.*s", (int)problem.length,
-                                 problem.data);
-    }
-    if (result.text.length == 0)
-        buffer_append_text(&result.text,
-                           "No tools. `cadre serve --program-tools FILE` gives programs tools.");
-    result.structured = map_put_text(region, map_new(region), "ok", value_boolean(true));
-    result.structured = map_put_text(region, result.structured, "tools", listed);
-    tool_reply(call, &result);
-}
-
-static void handle_list(struct mcp_call *call, void *data)
-{
-    struct tools *tools = data;
-    struct toolbox_query query = {.with_problems = true};
-    toolbox_resolve_start(tools->toolbox, tools->sessions, mcp_call_region(call), &query, on_listed,
-                          call);
-}
-
 static const struct tool program_tools[] = {
     {"run-program", MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD, handle_run},
-    {"list-program-tools", MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_list},
 };
 
 void tools_register_program(struct tools *tools)

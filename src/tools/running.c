@@ -4,13 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/utf8.h"
-#include "tools/result/result_structured.h"
-#include "tools/result/result_text.h"
 
 enum {
     FINISHED_MAX = 16,    // results kept for a `wait`; then the oldest is dropped
@@ -30,9 +26,11 @@ struct waiter {
 struct running {
     TAILQ_ENTRY(running) link;
     struct tools *tools;
-    char *session;
-    int64_t evaluation;
-    struct session_call *run;  // NULL: it has finished, and this is its result
+    const struct running_kind *kind;
+    char *session;  // "" = none
+    int64_t number;
+    void *work;     // NULL: it has finished, and this is its result
+    bool reported;  // that it runs, in an answer to another call
     TAILQ_HEAD(waiter_list, waiter) waiters;
     struct buffer text;
     struct region *region;  // of the values
@@ -57,7 +55,7 @@ static void drop_oldest(struct tools *tools)
     struct running *running, *oldest = NULL;
     TAILQ_FOREACH_REVERSE(running, &tools->running, running_list, link)
     {
-        if (running->run)
+        if (running->work)
             continue;
         finished++;
         oldest = running;
@@ -76,64 +74,13 @@ static void waiter_free(struct waiter *waiter)
 
 // --- answers before the end ----------------------------------------------------------------------
 
-static void append_wait(struct buffer *text, const char *session, int64_t evaluation,
-                        const char *more)
+void running_append_wait(struct buffer *text, const struct running *running, const char *more)
 {
     buffer_append_text(text, "wait {");
-    if (strcmp(session, "main") != 0)
-        buffer_append_format(text, "\"session\": \"%s\", ", session);
-    buffer_append_format(text, "\"evaluation\": %" PRId64 "%s}", evaluation, more);
-}
-
-static const char *state_of(const struct session_call *run)
-{
-    struct session_progress progress = {.queued = true};
-    if (run->waits_for_input)
-        return "input";
-    session_progress(run->tools->sessions, run->ticket, &progress);
-    return progress.queued ? "queued" : "running";
-}
-
-static void append_state(struct buffer *text, const struct session_call *run, const char *session,
-                         int64_t evaluation)
-{
-    const char *state = state_of(run);
-    bool waits = strcmp(state, "input") == 0;
-    buffer_append_text(text, text->length ? "\n\n" : "");
-    if (waits)
-        buffer_append_format(text,
-                             "[Waiting for input] evaluation %" PRId64 " reads: ", evaluation);
-    else if (strcmp(state, "queued") == 0)
-        buffer_append_format(text,
-                             "[Queued] evaluation %" PRId64 " waits for its turn: ", evaluation);
-    else
-        buffer_append_format(text, "[Running] evaluation %" PRId64 " goes on: ", evaluation);
-    append_wait(text, session, evaluation, waits ? ", \"input\": \"…\\n\"" : "");
-}
-
-// What has happened so far, as the result of `call`.
-static void render_so_far(struct mcp_call *call, struct session_call *run, const char *session,
-                          int64_t evaluation, struct tool_result *result)
-{
-    static const char *const headings[SESSION_STREAM_COUNT] = {"stdout", "stderr"};
-    struct region *region = mcp_call_region(call);
-    struct buffer texts[SESSION_STREAM_COUNT];
-    for (size_t i = 0; i < COUNT_OF(texts); i++)
-        buffer_init(&texts[i], BUFFER_DEFAULT_LIMIT);
-    session_move_output(run->tools->sessions, run->ticket, texts);
-    buffer_init(&result->text, TOOL_TEXT_LIMIT);
-    value map = structured_start(region, session);
-    map = map_put_text(region, map, "evaluation", value_integer(evaluation));
-    map = map_put_text(region, map, "state", value_string_text(region, state_of(run)));
-    for (size_t i = 0; i < COUNT_OF(texts); i++) {
-        render_section(&result->text, headings[i], buffer_span(&texts[i]));
-        if (texts[i].length)
-            map = map_put_text(region, map, headings[i],
-                               value_string(region, buffer_span(&texts[i])));
-        buffer_release(&texts[i]);
-    }
-    append_state(&result->text, run, session, evaluation);
-    result->structured = map;
+    if (*running->session && strcmp(running->session, "main") != 0)
+        buffer_append_format(text, "\"session\": \"%s\", ", running->session);
+    buffer_append_format(text, "\"%s\": %" PRId64 "%s}", running->kind->noun, running->number,
+                         more);
 }
 
 static void answer_so_far(struct waiter *waiter)
@@ -141,10 +88,17 @@ static void answer_so_far(struct waiter *waiter)
     struct running *running = waiter->running;
     struct mcp_call *call = waiter->call;
     struct tool_result result = {0};
-    render_so_far(call, running->run, running->session, running->evaluation, &result);
+    buffer_init(&result.text, TOOL_TEXT_LIMIT);
+    running->kind->render(running->work, running, call, &result);
+    running->reported = false;
     waiter_free(waiter);
-    session_call_truncate(call, &result);
     tool_reply(call, &result);
+}
+
+void running_answer_waiters(struct running *running)
+{
+    while (!TAILQ_EMPTY(&running->waiters))
+        answer_so_far(TAILQ_FIRST(&running->waiters));
 }
 
 // --- the end -------------------------------------------------------------------------------------
@@ -170,7 +124,7 @@ static void keep_result(struct running *running, struct span text, value content
 static void on_result(void *data, struct span text, value content, value structured, bool is_error)
 {
     struct running *running = data;
-    running->run = NULL;
+    running->work = NULL;
     if (TAILQ_EMPTY(&running->waiters)) {
         keep_result(running, text, content, structured, is_error);
         return;
@@ -184,75 +138,55 @@ static void on_result(void *data, struct span text, value content, value structu
     running_free(running);
 }
 
-// --- from a call to a running evaluation ---------------------------------------------------------
+// --- from a call to running work -----------------------------------------------------------------
 
-void running_yield(struct session_call *run)
+struct running *running_begin(struct tools *tools, struct mcp_call *call,
+                              const struct running_kind *kind, const char *session, int64_t number,
+                              void *work)
 {
-    struct mcp_call *call = run->call;
-    int64_t evaluation = session_evaluation_number(run->tools->sessions, run->ticket);
-    if (run->running || mcp_call_is_task(call) || evaluation == 0)
-        return;
     struct running *running = memory_alloc_zero(sizeof(*running));
-    *running = (struct running){.tools = run->tools, .evaluation = evaluation, .run = run};
-    running->session = memory_copy_string(tool_session_name(call));
+    *running = (struct running){.tools = tools, .kind = kind, .number = number, .work = work};
+    running->session = memory_copy_string(session);
     TAILQ_INIT(&running->waiters);
     buffer_init(&running->text, TOOL_TEXT_LIMIT);
-    TAILQ_INSERT_TAIL(&run->tools->running, running, link);
-    run->running = running;
+    TAILQ_INSERT_TAIL(&tools->running, running, link);
     struct tool_result result = {0};
-    render_so_far(call, run, running->session, evaluation, &result);
-    session_call_truncate(call, &result);
+    buffer_init(&result.text, TOOL_TEXT_LIMIT);
+    kind->render(work, running, call, &result);
     mcp_call_reply_early(call, buffer_span(&result.text), result.structured, on_result, running);
     buffer_release(&result.text);
+    return running;
 }
 
-void running_give_input(struct session_call *run)
-{
-    struct session_manager *sessions = run->tools->sessions;
-    if (run->input.length > 0) {
-        size_t length =
-            run->input.length < SESSION_INPUT_MAX ? run->input.length : SESSION_INPUT_MAX;
-        length = utf8_cut(run->input.data, length);
-        session_give_input(sessions, run->ticket, (struct span){run->input.data, length});
-        buffer_consume(&run->input, length);
-        run->waits_for_input = false;
-    } else if (!run->interactive) {
-        session_end_input(sessions, run->ticket);
-        run->waits_for_input = false;
-    }
-}
-
-void running_on_input(struct session_call *run)
-{
-    run->waits_for_input = true;
-    running_give_input(run);
-    if (!run->waits_for_input)
-        return;
-    running_yield(run);
-    struct running *running = run->running;
-    while (running && !TAILQ_EMPTY(&running->waiters))
-        answer_so_far(TAILQ_FIRST(&running->waiters));
-}
-
-void running_progress(struct session_call *run, double seconds, const char *message)
+void running_progress(struct running *running, double seconds, const char *message)
 {
     struct waiter *waiter;
     int64_t now = clock_now_ms();
-    if (run->running)
-        TAILQ_FOREACH (waiter, &run->running->waiters, link)
-            if (waiter->until_ms - now > PROGRESS_GAP_MS)
-                mcp_call_progress(waiter->call, seconds, MCP_NO_TOTAL, message);
+    TAILQ_FOREACH (waiter, &running->waiters, link)
+        if (waiter->until_ms - now > PROGRESS_GAP_MS)
+            mcp_call_progress(waiter->call, seconds, MCP_NO_TOTAL, message);
+}
+
+// A result is named in every answer of its session until somebody asks for it; that something runs
+// is told once after each answer about it.
+static bool is_to_be_told(const struct running *running, const char *session)
+{
+    if (!running->work)
+        return strcmp(running->session, session) == 0;
+    return TAILQ_EMPTY(&running->waiters) && !running->reported;
 }
 
 void running_append_notices(struct tools *tools, const char *session, struct buffer *text)
 {
     struct running *running;
     TAILQ_FOREACH (running, &tools->running, link) {
-        if (running->run || strcmp(running->session, session) != 0)
+        if (!is_to_be_told(running, session))
             continue;
-        buffer_append_format(text, "%s[Notice]\nevaluation %" PRId64 " has ended: ",
-                             text->length ? "\n\n" : "", running->evaluation);
-        append_wait(text, session, running->evaluation, "");
+        buffer_append_format(text, "%s[Notice]\n%s %" PRId64 "%s: ", text->length ? "\n\n" : "",
+                             running->kind->noun, running->number,
+                             running->work ? " goes on" : " has ended");
+        running_append_wait(text, running, "");
+        running->reported = true;
     }
 }
 
@@ -268,13 +202,12 @@ void running_free_all(struct tools *tools)
 
 // --- wait ----------------------------------------------------------------------------------------
 
-// The evaluation of this number, or of number 0 the newest; NULL: unknown.
-static struct running *find_running(struct tools *tools, const char *session, int64_t evaluation)
+// The work of this number, or of number 0 the newest of the session; NULL: unknown.
+static struct running *find_running(struct tools *tools, const char *session, int64_t number)
 {
     struct running *running;
     TAILQ_FOREACH_REVERSE(running, &tools->running, running_list, link)
-    if (strcmp(running->session, session) == 0 &&
-        (evaluation == 0 || running->evaluation == evaluation))
+    if (strcmp(running->session, session) == 0 && (number == 0 || running->number == number))
         return running;
     return NULL;
 }
@@ -288,8 +221,10 @@ static void on_waited(evutil_socket_t fd, short what, void *data)
 
 static void on_cancel(struct mcp_call *call, void *data)
 {
-    waiter_free(data);
-    mcp_call_reply_failure(call, "cancelled", "The call was cancelled; the evaluation goes on.");
+    struct waiter *waiter = data;
+    const char *noun = waiter->running->kind->noun;
+    waiter_free(waiter);
+    mcp_call_reply_failure(call, "cancelled", "The call was cancelled; the %s goes on.", noun);
 }
 
 static void add_waiter(struct running *running, struct mcp_call *call, int64_t seconds)
@@ -305,59 +240,51 @@ static void add_waiter(struct running *running, struct mcp_call *call, int64_t s
     mcp_call_on_cancel(call, on_cancel, waiter);
 }
 
-static void refuse_unknown(struct mcp_call *call, const char *session, int64_t evaluation)
+static void refuse_unknown(struct mcp_call *call, const char *session, int64_t number)
 {
-    if (evaluation)
+    if (!*session)
+        tool_refuse(call, "no-such-program",
+                    "Program %" PRId64 " does not run, or its result has been given.", number);
+    else if (number)
         tool_refuse(call, "no-such-evaluation",
                     "Evaluation %" PRId64 " of session \"%s\" does not run, or its result has been "
                     "given.",
-                    evaluation, session);
+                    number, session);
     else
         tool_refuse(call, "no-such-evaluation", "No evaluation of session \"%s\" runs.", session);
 }
 
-static bool accept_input(struct running *running, struct mcp_call *call)
-{
-    value input = mcp_call_argument(call, "input");
-    struct session_call *run = running->run;
-    if (!value_is_string(input) || !run)
-        return true;
-    if (run->input.length + value_text(input).length > SESSION_INPUT_MAX) {
-        tool_refuse(call, "invalid-argument", "More than 1 MiB of input waits to be read.");
-        return false;
-    }
-    buffer_append_span(&run->input, value_text(input));
-    if (run->waits_for_input)
-        running_give_input(run);
-    return true;
-}
-
 static void wait_for(struct running *running, struct mcp_call *call, int64_t seconds)
 {
+    const struct running_kind *kind = running->kind;
+    if (kind->accept_input && !kind->accept_input(running->work, call))
+        return;
     add_waiter(running, call, seconds);
     if (tool_flag(call, "interrupt"))
-        session_interrupt(running->tools->sessions, running->run->ticket);
-    else if (running->run->waits_for_input)
+        kind->interrupt(running->work);
+    else if (kind->waits_for_input && kind->waits_for_input(running->work))
         answer_so_far(TAILQ_LAST(&running->waiters, waiter_list));
 }
 
 static void handle_wait(struct mcp_call *call, void *data)
 {
     struct tools *tools = data;
-    const char *session = tool_session_name(call);
-    int64_t evaluation, seconds;
+    int64_t evaluation, program, seconds;
     int64_t by_default = tools->yield > 0 ? tools->yield : WAIT_DEFAULT_S;
     if (!tool_integer(call, "evaluation", 0, 1, INT64_MAX, &evaluation) ||
+        !tool_integer(call, "program", 0, 1, INT64_MAX, &program) ||
         !tool_integer(call, "timeout", by_default, 0, WAIT_MAX_S, &seconds))
         return;
-    struct running *running = find_running(tools, session, evaluation);
+    const char *session = program ? "" : tool_session_name(call);
+    int64_t number = program ? program : evaluation;
+    struct running *running = find_running(tools, session, number);
     if (!running) {
-        refuse_unknown(call, session, evaluation);
-    } else if (!running->run) {
+        refuse_unknown(call, session, number);
+    } else if (!running->work) {
         answer_result(call, buffer_span(&running->text), running->content, running->structured,
                       running->is_error);
         running_free(running);
-    } else if (accept_input(running, call)) {
+    } else {
         wait_for(running, call, seconds);
     }
 }

@@ -259,16 +259,38 @@ static void on_progress(void *data, const struct session_progress *progress)
     double seconds = (double)progress->elapsed_ms / 1000;
     bool yields_soon = run->yield_timer && run->yield_ms - clock_now_ms() < PROGRESS_GAP_MS;
     if (run->running)
-        running_progress(run, seconds, message);
+        running_progress(run->running, seconds, message);
     else if (!yields_soon)
         mcp_call_progress(run->call, seconds, MCP_NO_TOTAL, message);
+}
+
+// A question that still waits for its turn is given up: it is asked again when the session is free.
+static void refuse_queued(struct session_call *run)
+{
+    struct mcp_call *call = run->call;
+    struct session_progress progress = {.queued = true};
+    session_progress(run->tools->sessions, run->ticket, &progress);
+    if (!progress.queued || mcp_call_is_task(call))
+        return;
+    session_cancel(run->tools->sessions, run->ticket);
+    free_run(run);
+    mcp_call_on_cancel(call, NULL, NULL);
+    tool_refuse(
+        call, "busy",
+        "Session \"%s\" is busy with an evaluation; `wait` waits for it, another session is "
+        "free.",
+        tool_session_name(call));
 }
 
 static void on_yield(evutil_socket_t fd, short what, void *data)
 {
     (void)fd;
     (void)what;
-    running_yield(data);
+    struct session_call *run = data;
+    if (run->is_evaluation)
+        running_yield(run);
+    else
+        refuse_queued(run);
 }
 
 static void on_input(void *data, uint64_t ticket)
@@ -295,10 +317,11 @@ static bool read_streams(struct session_call *run, struct session_request *reque
     run->interactive = tool_flag(call, "interactive");
     if (run->interactive || value_is_string(input))
         request->input = on_input;
-    if (request->kind != SESSION_EVALUATE)
-        return true;
-    run->output = kept_output_new();
-    request->output = on_output;
+    run->is_evaluation = request->kind == SESSION_EVALUATE;
+    if (run->is_evaluation) {
+        run->output = kept_output_new();
+        request->output = on_output;
+    }
     if (yield == 0)
         return true;
     run->yield_timer = evtimer_new(run->tools->base, on_yield, run);

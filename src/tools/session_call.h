@@ -29,7 +29,8 @@ struct session_call {
     int64_t yield_ms;                   // when it is
     struct kept_output *output;         // all of it; NULL: none is kept
     struct buffer input;                // for the code to read
-    bool interactive;                   // when it is read, the code waits for more
+    bool is_evaluation;
+    bool interactive;  // when it is read, the code waits for more
     bool waits_for_input;
     struct tool_result result;
 };

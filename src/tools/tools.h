@@ -50,6 +50,7 @@ struct tools {
     size_t shown_bytes;
     int64_t shown_count;                        // ever
     TAILQ_HEAD(running_list, running) running;  // evaluations whose call was answered early
+    int64_t program_count;                      // ever run
     TAILQ_HEAD(program_task_list, program_task) memory_users;  // runs that use named memories
 };
 
@@ -125,6 +126,10 @@ void tools_register_syntax(struct tools *tools);
 // --- program.c: sandboxed programs ---------------------------------------------------------------
 
 void tools_register_program(struct tools *tools);
+
+// --- program_list.c: the tools of programs -------------------------------------------------------
+
+void tools_register_program_list(struct tools *tools);
 
 // --- guide.c: the usage guide --------------------------------------------------------------------
 

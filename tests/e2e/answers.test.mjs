@@ -7,7 +7,8 @@ import { askStdio } from './support.mjs';
 
 const RESULTS = 'cadre/results';
 
-const ask = (requests, options = []) => askStdio(requests, ['--context-db', ':memory:', ...options]);
+const ask = (requests, options = []) =>
+  askStdio(requests, ['--context-db', ':memory:', ...options]);
 
 const initializeWith = (meta) => {
   const message = initialize('2025-11-25');
@@ -146,4 +147,38 @@ describe('tools that are not there', () => {
     ));
   test('any other name is unknown', () =>
     assert.equal(refusal('no-such-tool').message, 'Unknown tool: no-such-tool'));
+});
+
+// What a model pays for at every turn. The values themselves are not counted.
+describe('the size of typical answers', () => {
+  const FRAMES = '(defun f (x) (/ x 0)) (defun g (x) (1+ (f x))) (g 3)';
+  const call = (name, args) => ({ name, arguments: args });
+  const code = (text, more = {}) => call('evaluate-lisp', { code: text, ...more });
+  const program = (source) => call('run-program', { source });
+  const LIMITS = [
+    [code('(+ 1 2)'), 8],
+    [code('(values 1 2 3)'), 17],
+    [code('(defun sq (x) (* x x))'), 5],
+    [code('(format t "hello~%")'), 22],
+    [code(FRAMES), 300],
+    [code('(car 1)'), 260],
+    [code('(undefined-thing 1)'), 400],
+    [call('compile-form', { code: '(defun ok (x) (list x))' }), 50],
+    [program('(+ 1 2)'), 8],
+    [program('(println "hi") {:a 1}'), 30],
+    [code('(loop for i below 100000 collect i)'), 1000],
+    [code('(make-string 100000 :initial-element #\\x)'), 20300],
+  ];
+  const requests = LIMITS.map(([params], i) => request2024(i + 1, 'tools/call', params));
+  let answers;
+  for (const [i, [{ arguments: args }, limit]] of LIMITS.entries())
+    test(JSON.stringify(args).slice(0, 60), () => {
+      answers ??= ask([initialize('2025-11-25'), ...requests]);
+      const { text } = answers[i + 1].result.content[0];
+      assert.ok(
+        [...text].length <= limit,
+        `${[...text].length} characters:\n${text.slice(0, 600)}`,
+      );
+      assert.equal(answers[i + 1].result.content.length, 1);
+    });
 });

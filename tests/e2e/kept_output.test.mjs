@@ -40,6 +40,13 @@ describe('output that is too long for an answer', () => {
       Array.from({ length: 60000 }, (_, i) => `line ${i}`),
     );
   });
+  test('is a resource, as much of it as one answer holds', async () => {
+    const { contents } = await server.client.readResource({ uri: `cadre://output/main/${number}` });
+    assert.equal(contents[0].mimeType, 'text/plain');
+    assert.equal(contents[0].text.split('\n').length, 60001);
+    for (const uri of ['cadre://output/other/1', 'cadre://output/main/99', 'cadre://output/main/x'])
+      await assert.rejects(server.client.readResource({ uri }), /not found/);
+  });
   test('is searched', async () => {
     const { text } = await read({ output: number, match: '9999' });
     assert.deepEqual(text.split('\n').slice(0, 6), [
@@ -67,7 +74,8 @@ describe('output that is too long for an answer', () => {
     const { text, structured } = await server.evaluate(
       '(coerce (loop for i below 9000 append (list #\\a (code-char (+ 48 (mod i 10))) #\\Newline)) (quote string))',
     );
-    const shown = /^=> "a0\n[^]*\[truncated: 7002 characters omitted; max-output 20000\]\n[^]*a9\n"\n\n\[output (\d+): 27,005 characters, lines 1–4,999 and 7,334–9,001 shown; read-output \{"output": \d+, "from": 5000\}\]$/;
+    const shown =
+      /^=> "a0\n[^]*\[truncated: 7002 characters omitted; max-output 20000\]\n[^]*a9\n"\n\n\[output (\d+): 27,005 characters, lines 1–4,999 and 7,334–9,001 shown; read-output \{"output": \d+, "from": 5000\}\]$/;
     assert.match(text, shown);
     const page = await read({ output: structured.evaluation, from: 5000, lines: 2 });
     assert.match(page.text, /^a9\na0\n\n\[output/);

@@ -176,7 +176,7 @@ describe('run-program', () => {
     const lines = text.split('\n');
     assert.match(lines[1], /^echo: 50 calls, \d+ ms$/);
     assert.match(lines[2], /^rates: 1 call, \d+ ms$/);
-    assert.equal(lines[0], '[tools]');
+    assert.match(lines[0], /^\[program \d+\]$/);
     assert.match(lines[4], /^=> \[0 1 2 3 /);
     assert.equal(lines.length, 5);
     assert.ok(text.length <= 200, text);

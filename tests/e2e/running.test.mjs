@@ -131,6 +131,38 @@ describe('an evaluation that takes long', () => {
   });
 });
 
+describe('while an evaluation runs', () => {
+  const server = useServer({ args: ['--yield', '1'] });
+  const start = (code, more = {}) => server.evaluate(code, { yield: 1, timeout: 600, ...more });
+  const wait = (more) => server.call('wait', { timeout: 600, ...more });
+
+  test('the next answer of another session reports it, once', async () => {
+    const gate = newGate();
+    await server.value('1', { session: 'other' });
+    const { evaluation } = (await start(gate.wait)).structured;
+    const other = () => server.value('(+ 1 2)', { session: 'other' });
+    assert.equal(
+      await other(),
+      `=> 3\n\n[Notice]\nevaluation ${evaluation} goes on: wait {"evaluation": ${evaluation}}`,
+    );
+    assert.equal(await other(), '=> 3');
+    gate.open();
+    expectResult(await wait({ evaluation }), { has: '=> NIL' });
+    assert.equal(await other(), '=> 3');
+  });
+
+  test('what the server knows is answered at once, a question is refused in time', async () => {
+    const gate = newGate();
+    const { evaluation } = (await start(`(defun f () 1) ${gate.wait}`)).structured;
+    expectResult(await server.call('session-info'), { has: 'State: running' });
+    const refused = await server.call('describe-symbol', { name: 'car' });
+    expectResult(refused, { ok: false, code: 'busy', has: 'is busy with an evaluation' });
+    gate.open();
+    await wait({ evaluation });
+    expectResult(await server.call('describe-symbol', { name: 'f' }), { has: 'F [FUNCTION]' });
+  });
+});
+
 describe('many at once', () => {
   const server = useServer();
   const start = (code, more = {}) => server.evaluate(code, { yield: 1, timeout: 600, ...more });
@@ -146,6 +178,40 @@ describe('many at once', () => {
     gate.open();
     const results = await Promise.all(names.map((session) => wait({ session })));
     results.forEach((result, i) => expectResult(result, { has: `=> (${i})` }));
+  });
+
+  test('in each of 8 sessions one is watched, fed with input and interrupted, with calls behind', async () => {
+    const names = Array.from({ length: 8 }, (_, i) => `long-${i}`);
+    const code =
+      '(format t "name? ") (finish-output) (print (read-line)) (terpri) (loop (sleep 1))';
+    const all = (each) => Promise.all(names.map(each));
+    const started = await all((session) => start(code, { session, interactive: true }));
+    const numbers = started.map(({ structured }) => structured.evaluation);
+    // On a busy machine a session may not have come so far within a second.
+    const asked = await all(async (session, i) => {
+      let text = started[i].text;
+      while (!text.includes('[Waiting for input]'))
+        text += (await wait({ session, evaluation: numbers[i], timeout: 1 })).text;
+      return text;
+    });
+    asked.forEach((text) => assert.ok(text.includes('name?'), text));
+    const behind = await all((session, i) => start(`(list ${i})`, { session }));
+    behind.forEach(({ text }, i) =>
+      assert.ok(text.startsWith(`[Queued] evaluation ${numbers[i] + 1} waits for its turn`), text),
+    );
+    const watched = await all(async (session, i) => {
+      let { text } = await wait({ session, evaluation: numbers[i], input: `n${i}\n`, timeout: 1 });
+      while (!text.includes(`"n${i}"`))
+        text += (await wait({ session, evaluation: numbers[i], timeout: 1 })).text;
+      return text;
+    });
+    watched.forEach((text) => assert.match(text, /\[Running\]/));
+    const stopped = await all((session, i) =>
+      wait({ session, evaluation: numbers[i], interrupt: true }),
+    );
+    stopped.forEach((result) => expectResult(result, { ok: false, code: 'interrupted' }));
+    const rest = await all((session, i) => wait({ session, evaluation: numbers[i] + 1 }));
+    rest.forEach((result, i) => expectResult(result, { has: `=> (${i})` }));
   });
 });
 

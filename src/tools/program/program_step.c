@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "tools/result/result_text.h"
+#include "value/text/json.h"
 
 static void render_lines(struct buffer *text, value step, const char *member)
 {
@@ -50,13 +51,13 @@ static bool is_first_call(value step, size_t index)
 }
 
 // A line per tool: arguments and results of the calls are in the structured result alone.
-static void render_calls(struct buffer *text, value step)
+static void render_calls(struct buffer *text, value step, int64_t number)
 {
     size_t count = map_get_count(step, "tool_calls");
     if (count == 0)
         return;
     render_gap(text);
-    buffer_append_text(text, "[tools]");
+    buffer_append_format(text, "[program %" PRId64 "]", number);
     for (size_t i = 0; i < count; i++)
         if (is_first_call(step, i))
             render_tool(text, step, map_get_string(map_get_item(step, "tool_calls", i), "name"));
@@ -78,11 +79,11 @@ static void render_failure(struct buffer *text, value fail)
                              map_get_integer(details, "column", 0));
 }
 
-void program_step_render(struct buffer *text, value step)
+void program_step_render(struct buffer *text, value step, int64_t number)
 {
     value fail = map_get(step, "fail");
     render_lines(text, step, "prints");
-    render_calls(text, step);
+    render_calls(text, step, number);
     render_lines(text, step, "warnings");
     if (value_is_map(fail)) {
         render_failure(text, fail);
@@ -91,6 +92,34 @@ void program_step_render(struct buffer *text, value step)
     render_gap(text);
     buffer_append_text(text, "=> ");
     buffer_append_span(text, map_get_string(step, "printed"));
+}
+
+// --- what is kept for read-output ----------------------------------------------------------------
+
+bool program_step_has_more(value step)
+{
+    value memory = map_get(step, "memory");
+    return map_get_count(step, "tool_calls") > 0 || (value_is_map(memory) && map_count(memory) > 0);
+}
+
+static void render_json(struct buffer *text, const char *heading, value v)
+{
+    if (value_is_nil(v))
+        return;
+    buffer_append_format(text, "\n\n[%s]\n", heading);
+    json_write(text, v, 0, NULL);
+}
+
+void program_step_render_more(struct buffer *text, value step)
+{
+    size_t count = map_get_count(step, "tool_calls");
+    buffer_append_text(text, count ? "\n\n[tool_calls]" : "");
+    for (size_t i = 0; i < count; i++) {
+        buffer_append_byte(text, '\n');
+        json_write(text, map_get_item(step, "tool_calls", i), 0, NULL);
+    }
+    render_json(text, "memory", map_get(step, "memory"));
+    render_json(text, "usage", map_get(step, "usage"));
 }
 
 // --- the Step of a run that timed out -----------------------------------------------------

@@ -5,7 +5,12 @@
 #include "base/buffer.h"
 #include "value/value.h"
 
-void program_step_render(struct buffer *text, value step);
+// Value, prints, warnings, the error, and under the program's number a line per tool it called.
+void program_step_render(struct buffer *text, value step, int64_t number);
+// Whether there is more to know of it than its text has; and that: calls of tools with arguments and
+// results, memory, usage.
+bool program_step_has_more(value step);
+void program_step_render_more(struct buffer *text, value step);
 
 struct timed_out_step {
     const char *what;  // "evaluation exceeded"; the limit follows

@@ -194,9 +194,6 @@ bool map_find(value map, value key, value *ret_item);  // borrowed; exact key
 bool map_find_entry(value map, value key, value *ret_key, value *ret_item);
 bool map_find_text(value map, const char *name, value *ret_item);  // string key
 value map_put(struct region *region, value map, value key, value item);
-// map_put() for its most common case, an integer as a new key of a large map with one owner and room;
-// map.aux is then one more. False = nothing was done.
-bool map_try_add(value map, value key, value item);
 value map_put_text(struct region *region, value map, const char *name, value item);
 value map_remove(struct region *region, value map, value key);
 struct map_cursor {  // iteration; the map must not be changed while it lasts

@@ -147,7 +147,7 @@ struct caller {
     const void *site;
     value (*call1)(struct caller *caller, value a);           // chosen by what f is
     value (*call2)(struct caller *caller, value a, value b);  // the same
-    const struct code *code;                                  // of a closure
+    const struct code *code;                                  // of a closure, or NULL
     const struct builtin *builtin;                            // f, or NULL
     value frame[CALLER_FRAME];                                // struct frame of a closure
 };
@@ -159,6 +159,17 @@ static inline value caller_call1(struct caller *caller, value a)
 static inline value caller_call2(struct caller *caller, value a, value b)
 {
     return caller->call2(caller, a, b);
+}
+
+// The truth of (f item) where the item stays the caller's.
+static inline bool caller_test(struct caller *caller, value item)
+{
+    if (!caller->code)
+        return run_test(caller->run, caller->f, item);
+    value answer = caller->call1(caller, value_retain(item));
+    bool yes = value_is_true(answer);
+    value_release(caller->run->region, answer);
+    return yes;
 }
 
 // --- ../eval/sequence.c: sequences, class S ------------------------------------------------------

@@ -5,12 +5,13 @@
 // --- filter, remove ------------------------------------------------------------------------------
 
 // Moves the wanted items of an unshared vector to its front.
-static value filter_in_place(struct run *run, value f, value vector, value *items, bool wanted)
+static value filter_in_place(struct caller *caller, value vector, value *items, bool wanted)
 {
+    struct run *run = caller->run;
     size_t kept = 0, count = vector_count(vector);
     run_spend(run, count);
     for (size_t i = 0; i < count; i++) {
-        if (run_test(run, f, items[i]) == wanted)
+        if (caller_test(caller, items[i]) == wanted)
             items[kept++] = items[i];
         else
             value_release(run->region, items[i]);
@@ -23,9 +24,11 @@ static value filter_items(struct run *run, const struct builtin *self, value *ar
 {
     value f = arguments[0], source = arguments[1], item;
     run_check_callable(run, self, 1, f);
+    struct caller caller;
+    caller_start(&caller, run, f, 1);
     value *own = source.tag == VALUE_VECTOR ? vector_own_items(source) : NULL;
     if (own) {
-        value result = filter_in_place(run, f, source, own, wanted);
+        value result = filter_in_place(&caller, source, own, wanted);
         value_release(run->region, f);
         return result;
     }
@@ -33,7 +36,7 @@ static value filter_items(struct run *run, const struct builtin *self, value *ar
     sequence_start(run, self, 2, &items, source);
     value result = vector_new(run->region, 0);
     while (sequence_step(&items, &item)) {
-        if (run_test(run, f, item) == wanted)
+        if (caller_test(&caller, item) == wanted)
             vector_add(run, &result, item);
         else
             value_release(run->region, item);

@@ -26,29 +26,28 @@ _Static_assert(_Alignof(struct small_frame) <= _Alignof(value), "and is aligned"
 
 // The arguments are in the first slots: an array of them, as run_call has it, would mean a
 // store-to-load forwarding stall.
-static inline value enter(struct caller *caller, uint32_t count)
+static inline value enter(struct run *run, struct frame *frame, const struct code *code,
+                          uint32_t count, const void *site)
 {
-    struct run *run = caller->run;
-    struct frame *frame = caller_frame(caller);
     spend_call(run);
-    for (uint32_t i = count; i < caller->code->slot_count; i++)
+    for (uint32_t i = count; i < code->slot_count; i++)
         frame->slots[i] = value_nil();
-    value result = closure_run(run, frame, caller->code);
-    run->site = caller->site;
+    value result = closure_run(run, frame, code);
+    run->site = site;
     return result;
 }
 
 static value call_closure1(struct caller *caller, value a)
 {
     caller_frame(caller)->slots[0] = a;
-    return enter(caller, 1);
+    return enter(caller->run, caller_frame(caller), caller->code, 1, caller->site);
 }
 
 static value call_closure2(struct caller *caller, value a, value b)
 {
     caller_frame(caller)->slots[0] = a;
     caller_frame(caller)->slots[1] = b;
-    return enter(caller, 2);
+    return enter(caller->run, caller_frame(caller), caller->code, 2, caller->site);
 }
 
 // --- builtins ------------------------------------------------------------------------------------
@@ -98,13 +97,20 @@ static value call_any2(struct caller *caller, value a, value b)
     return run_call(caller->run, caller->f, arguments, 2);
 }
 
+static value call_keyword1(struct caller *caller, value a)
+{
+    spend_call(caller->run);
+    return keyword_call(caller->run, caller->f, a);
+}
+
 void caller_start(struct caller *caller, struct run *run, value f, uint32_t count)
 {
     caller->run = run;
     caller->f = f;
     caller->site = run->site;
+    caller->code = NULL;
     caller->builtin = function_builtin(f);
-    caller->call1 = call_any1;
+    caller->call1 = f.tag == VALUE_KEYWORD ? call_keyword1 : call_any1;
     caller->call2 = call_any2;
     if (is_small_closure(run, f, count)) {
         struct closure *closure = (struct closure *)f.object;
@@ -124,23 +130,47 @@ void caller_start(struct caller *caller, struct run *run, value f, uint32_t coun
 
 // --- single calls --------------------------------------------------------------------------------
 
-// A single call: its owner may drop f during the call.
-value run_call1(struct run *run, value f, value a)
+// A single call: its owner may drop f during the call. Of a small closure nothing is prepared but its
+// frame; that is filled up to slot_count ≤ SMALL_FRAME, so the guard word that the compiler would put
+// behind it could only cost time.
+static __attribute__((no_stack_protector, noinline)) value
+call_small(struct run *run, value f, value a, value b, uint32_t count)
+{
+    struct closure *closure = (struct closure *)f.object;
+    struct small_frame small;
+    struct frame *frame = &small.frame;
+    frame->closure = closure;
+    frame->instance = closure->instance;
+    frame->slots[0] = a;
+    if (count > 1)
+        frame->slots[1] = b;
+    object_retain(&closure->foreign.header);
+    value result = enter(run, frame, closure->code, count, run->site);
+    object_release(run->region, &closure->foreign.header);
+    return result;
+}
+
+static __attribute__((noinline)) value call_once(struct run *run, value f, value a, value b,
+                                                 uint32_t count)
 {
     struct caller caller;
-    caller_start(&caller, run, f, 1);
+    caller_start(&caller, run, f, count);
     value_retain(f);
-    value result = caller_call1(&caller, a);
+    value result = count == 1 ? caller_call1(&caller, a) : caller_call2(&caller, a, b);
     value_release(run->region, f);
     return result;
 }
 
+value run_call1(struct run *run, value f, value a)
+{
+    if (is_small_closure(run, f, 1))
+        return call_small(run, f, a, value_nil(), 1);
+    return call_once(run, f, a, value_nil(), 1);
+}
+
 value run_call2(struct run *run, value f, value a, value b)
 {
-    struct caller caller;
-    caller_start(&caller, run, f, 2);
-    value_retain(f);
-    value result = caller_call2(&caller, a, b);
-    value_release(run->region, f);
-    return result;
+    if (is_small_closure(run, f, 2))
+        return call_small(run, f, a, b, 2);
+    return call_once(run, f, a, b, 2);
 }

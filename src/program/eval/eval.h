@@ -17,6 +17,21 @@ eval_fn eval_vector, eval_map, eval_set, eval_where;
 eval_fn eval_def, eval_memory_put, eval_memory_get, eval_return, eval_fail;
 test_fn test_any, test_local, test_and, test_or;
 
+// evaluate() with the most common kind of operand in line.
+static inline value evaluate_operand(const struct expression *expression, struct frame *frame,
+                                     struct run *run)
+{
+    if (expression->kind != EXPRESSION_LOCAL)
+        return evaluate(expression, frame, run);
+    value *slot = slot_at(frame, ((const struct expression_index *)expression)->place);
+    value v = *slot;
+    if (expression->flag)
+        *slot = value_nil();
+    else
+        value_retain(v);
+    return v;
+}
+
 // --- eval_call.c: calls --------------------------------------------------------------------------
 eval_fn eval_call, eval_call_global, eval_function;
 eval_fn eval_call_builtin, eval_borrow1, eval_borrow2, eval_consume1, eval_consume2, eval_consume3;
@@ -101,6 +116,8 @@ value tool_function(struct run *run, uint32_t tool);
 value builtin_apply(struct run *run, const struct builtin *builtin, value *arguments, size_t count);
 // (:k subject otherwise); consumes subject and otherwise.
 value keyword_apply(struct run *run, value key, value subject, value otherwise);
+// (keyword subject) for one subject after another; consumes it.
+value keyword_call(struct run *run, value keyword, value subject);
 
 // Frames up to this many slots have a fixed place, which is faster than a variable one.
 enum { SMALL_FRAME = 6 };
@@ -119,6 +136,7 @@ static inline value closure_run(struct run *run, struct frame *frame, const stru
     if (__builtin_expect(result.tag == VALUE_RECUR, 0))
         result = loop_run(code->body, frame, run, 1);
     for (value *slot = frame->slots, *end = slot + code->slot_count; slot < end; slot++)
-        value_release(run->region, *slot);
+        if (__builtin_expect(slot->tag >= VALUE_BIGNUM, 0))
+            value_release(run->region, *slot);
     return result;
 }

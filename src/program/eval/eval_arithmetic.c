@@ -27,6 +27,14 @@ static __attribute__((noinline)) value apply2(const struct expression_builtin *c
     return builtin_apply(run, call->builtin, arguments, 2);
 }
 
+// The builtin on the value of the operand that is no constant, and the constant as it was written.
+static __attribute__((noinline)) value apply_constant(const struct expression_builtin *call,
+                                                      struct frame *frame, struct run *run, value a)
+{
+    value constant = evaluate(call->items[!call->operand], frame, run);
+    return call->operand ? apply2(call, run, constant, a) : apply2(call, run, a, constant);
+}
+
 // --- arithmetic ----------------------------------------------------------------------------------
 
 // The operations on floats; not finite: the builtin has to do it.
@@ -120,16 +128,33 @@ static inline double no_floats(double a, double b)
         return value_integer(result);                                                           \
     }
 
+#define ANY_AND_CONSTANT(name)                                                                 \
+    static value name##_any_constant(const struct expression *expression, struct frame *frame, \
+                                     struct run *run)                                          \
+    {                                                                                          \
+        PART(builtin, call);                                                                   \
+        spend_cheap(run);                                                                      \
+        value a = evaluate(call->items[call->operand], frame, run);                            \
+        int64_t result;                                                                        \
+        if (__builtin_expect(a.tag != VALUE_INTEGER ||                                         \
+                                 !name##_integers(a.integer, call->constant, &result),         \
+                             0))                                                               \
+            return apply_constant(call, frame, run, a);                                        \
+        return value_integer(result);                                                          \
+    }
+
 #define ARITHMETIC(name, floats) \
     ANY_OPERANDS(name, floats)   \
     LOCAL_AND_CONSTANT(name)     \
     TWO_LOCALS(name)             \
-    LOCAL_AND_ANY(name)
+    LOCAL_AND_ANY(name)          \
+    ANY_AND_CONSTANT(name)
 
 ARITHMETIC(add, add_floats)
 ANY_OPERANDS(subtract, subtract_floats)
 TWO_LOCALS(subtract)
-LOCAL_AND_ANY(subtract)  // with a constant, its negation is added
+LOCAL_AND_ANY(subtract)
+ANY_AND_CONSTANT(subtract)
 ARITHMETIC(multiply, multiply_floats)
 ARITHMETIC(maximum, no_floats)
 ARITHMETIC(minimum, no_floats)
@@ -152,7 +177,24 @@ static value step_any(const struct expression *expression, struct frame *frame, 
 
 // --- comparison ----------------------------------------------------------------------------------
 
-#define COMPARISON(name, operator)                                                               \
+static bool compare_others(const struct expression_builtin *call, struct run *run, value a, value b)
+{
+    return value_is_true(apply2(call, run, a, b));
+}
+
+// Texts are compared most often.
+static bool equal_others(const struct expression_builtin *call, struct run *run, value a, value b)
+{
+    if (a.tag != VALUE_STRING || b.tag != VALUE_STRING)
+        return compare_others(call, run, a, b);
+    run_spend(run, 2);  // as the builtin does
+    bool is_same = value_equal(a, b);
+    value_release(run->region, a);
+    value_release(run->region, b);
+    return is_same;
+}
+
+#define COMPARISON(name, operator, otherwise)                                                    \
     static bool test_##name##_any(const struct expression *expression, struct frame *frame,      \
                                   struct run *run)                                               \
     {                                                                                            \
@@ -164,7 +206,7 @@ static value step_any(const struct expression *expression, struct frame *frame, 
             return a.integer operator b.integer;                                                 \
         if (a.tag == VALUE_FLOAT && b.tag == VALUE_FLOAT)                                        \
             return a.number operator b.number;                                                   \
-        return value_is_true(apply2(call, run, a, b));                                           \
+        return otherwise(call, run, a, b);                                                       \
     }                                                                                            \
     static bool test_##name##_constant(const struct expression *expression, struct frame *frame, \
                                        struct run *run)                                          \
@@ -186,13 +228,23 @@ static value step_any(const struct expression *expression, struct frame *frame, 
             return call->test_any(expression, frame, run);                                       \
         spend_cheap(run);                                                                        \
         return a->integer operator b->integer;                                                   \
+    }                                                                                            \
+    static bool test_##name##_any_constant(const struct expression *expression,                  \
+                                           struct frame *frame, struct run *run)                 \
+    {                                                                                            \
+        PART(builtin, call);                                                                     \
+        spend_cheap(run);                                                                        \
+        value a = evaluate(call->items[call->operand], frame, run);                              \
+        if (__builtin_expect(a.tag != VALUE_INTEGER, 0))                                         \
+            return value_is_true(apply_constant(call, frame, run, a));                           \
+        return a.integer operator call->constant;                                                \
     }
 
-COMPARISON(less, <)
-COMPARISON(greater, >)
-COMPARISON(less_equal, <=)
-COMPARISON(greater_equal, >=)
-COMPARISON(equal, ==)
+COMPARISON(less, <, compare_others)
+COMPARISON(greater, >, compare_others)
+COMPARISON(less_equal, <=, compare_others)
+COMPARISON(greater_equal, >=, compare_others)
+COMPARISON(equal, ==, equal_others)
 
 // --- tests of one operand ------------------------------------------------------------------------
 
@@ -253,14 +305,16 @@ struct versions {
 };
 
 #define ARITHMETIC_VERSIONS(op) \
-    .count = 2, .eval = {op##_any, op##_constant, op##_locals, op##_local}
-#define COMPARISON_VERSIONS(op) \
-    .count = 2, .test = {test_##op##_any, test_##op##_constant, test_##op##_locals}
+    .count = 2, .eval = {op##_any, op##_constant, op##_locals, op##_local, op##_any_constant}
+#define COMPARISON_VERSIONS(op)                                                           \
+    .count = 2, .test = {test_##op##_any, test_##op##_constant, test_##op##_locals, NULL, \
+                         test_##op##_any_constant}
 
 static const struct versions versions[OPERATION_COUNT] = {
     [OPERATION_ADD] = {ARITHMETIC_VERSIONS(add), .is_symmetric = true},
     [OPERATION_SUBTRACT] = {.count = 2,
-                            .eval = {subtract_any, add_constant, subtract_locals, subtract_local}},
+                            .eval = {subtract_any, add_constant, subtract_locals, subtract_local,
+                                     subtract_any_constant}},
     [OPERATION_MULTIPLY] = {ARITHMETIC_VERSIONS(multiply), .is_symmetric = true},
     [OPERATION_MAXIMUM] = {ARITHMETIC_VERSIONS(maximum), .is_symmetric = true},
     [OPERATION_MINIMUM] = {ARITHMETIC_VERSIONS(minimum), .is_symmetric = true},
@@ -303,9 +357,11 @@ static bool is_small_integer(const struct expression *expression)
            integer_of(expression) != INT64_MIN;
 }
 
+// (+ 1 x) is taken as (+ x 1).
 static bool is_swapped(const struct expression_builtin *call, const struct versions *operation)
 {
-    return operation->is_symmetric && is_small_integer(call->items[0]) && is_local(call->items[1]);
+    return operation->is_symmetric && call->count == 2 && is_small_integer(call->items[0]) &&
+           !is_small_integer(call->items[1]);
 }
 
 static enum operands operands_of(const struct expression_builtin *call,
@@ -313,11 +369,12 @@ static enum operands operands_of(const struct expression_builtin *call,
 {
     if (!operation->eval[OPERANDS_CONSTANT] && !operation->test[OPERANDS_CONSTANT])
         return OPERANDS_ANY;
-    if (is_swapped(call, operation))
-        return OPERANDS_CONSTANT;
-    if (!is_local(call->items[0]))
+    bool swapped = is_swapped(call, operation), is_first_local = is_local(call->items[swapped]);
+    if (call->count == 2 && (swapped || is_small_integer(call->items[1])))
+        return is_first_local ? OPERANDS_CONSTANT : OPERANDS_ANY_CONSTANT;
+    if (!is_first_local)
         return OPERANDS_ANY;
-    if (call->count == 1 || is_small_integer(call->items[1]))
+    if (call->count == 1)
         return OPERANDS_CONSTANT;
     if (is_local(call->items[1]))
         return OPERANDS_LOCALS;
@@ -331,13 +388,14 @@ static void note_operands(struct expression_builtin *call, const struct versions
     call->constant = operation->constant;
     if (operands == OPERANDS_ANY)
         return;
-    bool swapped = is_swapped(call, operation);
-    call->place_a = ((const struct expression_index *)call->items[swapped])->place;
+    call->operand = is_swapped(call, operation);
+    if (operands != OPERANDS_ANY_CONSTANT)
+        call->place_a = ((const struct expression_index *)call->items[call->operand])->place;
     if (operands == OPERANDS_LOCALS)
         call->place_b = ((const struct expression_index *)call->items[1])->place;
-    else if (operands == OPERANDS_CONSTANT && call->count == 2)
-        call->constant = integer_of(call->items[!swapped]);
-    if (builtin_operation(call->builtin) == OPERATION_SUBTRACT)
+    else if (operands != OPERANDS_LOCAL && call->count == 2)
+        call->constant = integer_of(call->items[!call->operand]);
+    if (operands == OPERANDS_CONSTANT && builtin_operation(call->builtin) == OPERATION_SUBTRACT)
         call->constant = -call->constant;
 }
 

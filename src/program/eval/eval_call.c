@@ -5,6 +5,7 @@
 #include "program/eval/range.h"
 #include "program/eval/stack.h"
 #include "program/run/tool.h"
+#include "value/collection/hash_table.h"
 
 enum { STACK_ARGUMENTS = 6 };
 
@@ -37,7 +38,7 @@ static inline value enter(const struct expression_call *call, struct closure *cl
     callee->instance = closure->instance;
     value *slot = callee->slots;
     for (struct expression **item = call->items, **end = item + call->count; item < end; item++)
-        *slot++ = evaluate(*item, frame, run);
+        *slot++ = evaluate_operand(*item, frame, run);
     for (value *end = callee->slots + code->slot_count; slot < end; slot++)
         *slot = value_nil();
     spend_call(run);
@@ -223,9 +224,9 @@ value eval_assoc(const struct expression *expression, struct frame *frame, struc
     PART(builtin, call);
     run->fuel--;        // the call
     run_spend(run, 1);  // and, as the builtin counts it, the work of one entry
-    value container = evaluate(call->items[0], frame, run);
-    value key = evaluate(call->items[1], frame, run);
-    value item = evaluate(call->items[2], frame, run);
+    value container = evaluate_operand(call->items[0], frame, run);
+    value key = evaluate_operand(call->items[1], frame, run);
+    value item = evaluate_operand(call->items[2], frame, run);
     run->site = call;
     if (container.tag == VALUE_MAP && map_try_add(container, key, item)) {
         container.aux++;

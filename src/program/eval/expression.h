@@ -229,8 +229,8 @@ enum {
 struct expression_recur {
     struct expression base;
     uint32_t count;
-    uint32_t wanted;                      // another count is an arity_mismatch
-    uint32_t places[RECUR_IN_REGISTERS];  // of the slots, for LOOP_RECUR1 to 4
+    uint32_t wanted;                   // another count is an arity_mismatch
+    uint32_t places[RECUR_SLOTS_MAX];  // of the slots, for LOOP_RECUR_DIRECT and 1 to 4
     struct expression **items;
     struct pattern **patterns;
     bool slots_only;  // every pattern is a slot
@@ -290,7 +290,8 @@ enum operands {
     OPERANDS_ANY,
     OPERANDS_CONSTANT,  // a local and a constant
     OPERANDS_LOCALS,
-    OPERANDS_LOCAL,  // a local and any
+    OPERANDS_LOCAL,         // a local and any
+    OPERANDS_ANY_CONSTANT,  // any but a local, and a constant
     OPERANDS_COUNT,
 };
 
@@ -300,9 +301,10 @@ struct expression_builtin {
     uint32_t count;
     uint32_t borrowed;          // of a builtin that borrows: bit i = argument i is read where it is
     uint32_t place_a, place_b;  // of operands that are locals, as slot_place() gives them
-    int64_t constant;           // of OPERANDS_CONSTANT; negated for -
-    eval_fn *eval_any;          // for other operands than those expected, or NULL
-    test_fn *test_any;          // the same for comparisons
+    uint32_t operand;           // beside a constant: 1 when that comes first
+    int64_t constant;   // of OPERANDS_CONSTANT and _ANY_CONSTANT; with a local, negated for -
+    eval_fn *eval_any;  // for other operands than those expected, or NULL
+    test_fn *test_any;  // the same for comparisons
     struct expression **items;
 };
 

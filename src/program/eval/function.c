@@ -369,6 +369,17 @@ static inline bool keyword_find(struct run *run, value keyword, value map, value
     return lookup_find(lookup, map, ret_item);
 }
 
+value keyword_call(struct run *run, value keyword, value subject)
+{
+    if (subject.tag != VALUE_MAP)
+        return keyword_apply(run, keyword, subject, value_nil());
+    value found = value_nil();
+    if (keyword_find(run, keyword, subject, &found))
+        value_retain(found);
+    value_release(run->region, subject);
+    return found;
+}
+
 value run_call_on(struct run *run, value f, value item)
 {
     value found;

@@ -37,11 +37,17 @@ static inline bool is_divisor(int64_t b)
     return b != 0 && b != -1;
 }
 
+// Division is slow, and slower the more bits a processor is asked for.
+static inline bool are_short(int64_t a, int64_t b)
+{
+    return ((uint64_t)(a | b) >> 32) == 0;
+}
+
 static inline bool quotient_integers(int64_t a, int64_t b, int64_t *ret_result)
 {
     if (!is_divisor(b))
         return false;
-    *ret_result = a / b;
+    *ret_result = are_short(a, b) ? (uint32_t)a / (uint32_t)b : a / b;
     return true;
 }
 
@@ -49,15 +55,23 @@ static inline bool remainder_integers(int64_t a, int64_t b, int64_t *ret_result)
 {
     if (!is_divisor(b))
         return false;
-    *ret_result = a % b;
+    *ret_result = are_short(a, b) ? (uint32_t)a % (uint32_t)b : a % b;
     return true;
 }
 
 // The sign is that of b.
 static inline bool modulo_integers(int64_t a, int64_t b, int64_t *ret_result)
 {
+    if (b > 0 && (b & (b - 1)) == 0) {  // a power of two
+        *ret_result = a & (b - 1);
+        return true;
+    }
     if (!is_divisor(b))
         return false;
+    if (are_short(a, b)) {
+        *ret_result = (uint32_t)a % (uint32_t)b;
+        return true;
+    }
     int64_t remainder = a % b;
     *ret_result = remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;
     return true;

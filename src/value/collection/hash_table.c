@@ -122,10 +122,21 @@ bool hash_table_probe_next(struct hash_table_probe *probe, struct table_entry *r
 
 bool hash_table_find(const struct hash_table *table, value key, struct table_entry *ret_entry)
 {
-    struct hash_table_probe probe = hash_table_probe(table, key);
-    while (hash_table_probe_next(&probe, ret_entry))
-        if (same_key(ret_entry->key, key))
+    uint32_t hash = hash_table_hash(key);
+    unsigned stride = table->header.stride;
+    size_t slot = hash_table_first_slot(table, hash);
+    for (uint32_t distance = 0; distance <= table->reach; distance++) {
+        uint64_t content = table->index[slot++ & table->index_mask];
+        if (!content)
+            return false;
+        if (slot_hash(content) != hash)
+            continue;
+        const value *entry = table->entries + slot_number(content) * stride;
+        if (same_key(entry[0], key)) {
+            *ret_entry = (struct table_entry){entry[0], stride == 2 ? entry[1] : value_nil()};
             return true;
+        }
+    }
     return false;
 }
 

@@ -66,3 +66,20 @@ static inline void hash_table_append(struct hash_table *table, value key, value 
 // hash_table_put() in its common case: a map that is ready gets a new key. False = it is not so,
 // and nothing was done.
 bool hash_table_try_add(struct hash_table *table, value key, value item, uint32_t hash);
+
+// map_put() for its most common case, an integer as a new key of a large map with one owner and room;
+// map.aux is then one more. False = nothing was done. In registers only: the hash of an integer needs
+// no call, and its first slot is mostly free.
+static inline bool map_try_add(value map, value key, value item)
+{
+    struct hash_table *table = (struct hash_table *)map.object;
+    if (table->header.kind != OBJECT_HASH_TABLE || key.tag != VALUE_INTEGER ||
+        !hash_table_is_ready(table))
+        return false;
+    uint32_t hash = hash_table_hash(key);
+    size_t slot = hash_table_first_slot(table, hash);
+    if (table->index[slot])
+        return hash_table_try_add(table, key, item, hash);
+    hash_table_append(table, value_integer(key.integer), item, hash, slot);
+    return true;
+}

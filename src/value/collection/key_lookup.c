@@ -24,10 +24,9 @@ static bool find_underscored(key_probe_fn *probe, const void *container, value k
            probe(container, name_value(other, spelling), ret_found);
 }
 
-bool key_lookup(key_probe_fn *probe, const void *container, value key, void *ret_found)
+// The other spellings of a key.
+static bool lookup_otherwise(key_probe_fn *probe, const void *container, value key, void *ret_found)
 {
-    if (probe(container, key, ret_found))
-        return true;
     if (key.tag != VALUE_KEYWORD && key.tag != VALUE_STRING)
         return false;
     enum value_tag other = key.tag == VALUE_KEYWORD ? VALUE_STRING : VALUE_KEYWORD;
@@ -44,6 +43,11 @@ bool key_lookup(key_probe_fn *probe, const void *container, value key, void *ret
     return found;
 }
 
+bool key_lookup(key_probe_fn *probe, const void *container, value key, void *ret_found)
+{
+    return probe(container, key, ret_found) || lookup_otherwise(probe, container, key, ret_found);
+}
+
 struct entry {
     value key;
     value item;
@@ -57,8 +61,10 @@ static bool probe_map(const void *container, value key, void *ret_found)
 
 bool map_find_entry_flexible(value map, value key, value *ret_key, value *ret_item)
 {
+    if (map_find_entry(map, key, ret_key, ret_item))
+        return true;
     struct entry entry;
-    if (!key_lookup(probe_map, &map, key, &entry))
+    if (!lookup_otherwise(probe_map, &map, key, &entry))
         return false;
     *ret_key = entry.key;
     *ret_item = entry.item;

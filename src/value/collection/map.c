@@ -200,21 +200,6 @@ static __attribute__((noinline)) value put_hashed(struct region *region, value m
     return map_value(table, map.aux + added);
 }
 
-// In registers only: the hash of an integer needs no call, and its first slot is mostly free.
-bool map_try_add(value map, value key, value item)
-{
-    struct hash_table *table = (struct hash_table *)map.object;
-    if (table->header.kind != OBJECT_HASH_TABLE || key.tag != VALUE_INTEGER ||
-        !hash_table_is_ready(table))
-        return false;
-    uint32_t hash = hash_table_hash(key);
-    size_t slot = hash_table_first_slot(table, hash);
-    if (table->index[slot])
-        return hash_table_try_add(table, key, item, hash);
-    hash_table_append(table, value_integer(key.integer), item, hash, slot);
-    return true;
-}
-
 value map_put(struct region *region, value map, value key, value item)
 {
     if (is_record(map))

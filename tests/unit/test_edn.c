@@ -80,7 +80,7 @@ Test(edn, errors_have_a_position)
         {"{:a}", ERROR_SYNTAX, 1, 4},     {"(+ 1 2)", ERROR_SYNTAX, 1, 1},
         {"foo", ERROR_SYNTAX, 1, 1},      {"[1\n foo]", ERROR_SYNTAX, 2, 2},
         {"\"abc", ERROR_SYNTAX, 1, 1},    {"1/2", ERROR_SYNTAX, 1, 2},
-        {"0x10", ERROR_SYNTAX, 1, 2},     {"1.0M", ERROR_SYNTAX, 1, 4},
+        {"0xfg", ERROR_SYNTAX, 1, 4},     {"1.0N", ERROR_SYNTAX, 1, 4},
         {"\"a\\q\"", ERROR_SYNTAX, 1, 3}, {":", ERROR_SYNTAX, 1, 1},
         {"::a", ERROR_SYNTAX, 1, 1},      {"\\", ERROR_SYNTAX, 1, 1},
         {"\\ab", ERROR_SYNTAX, 1, 3},     {"1e400", ERROR_SYNTAX, 1, 1},

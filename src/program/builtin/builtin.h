@@ -27,6 +27,7 @@ enum builtin_flags {
     BUILTIN_IN_SET = 1 << 9,     // clojure.set/ set/
     BUILTIN_IN_WALK = 1 << 10,   // clojure.walk/ walk/
     BUILTIN_IN_REGEX = 1 << 11,  // regex/
+    BUILTIN_IN_PRINT = 1 << 12,  // clojure.pprint/ pprint/
 };
 
 // What the interpreter does itself when the operands are small numbers (eval/eval_arithmetic.c). It

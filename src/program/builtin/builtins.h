@@ -23,6 +23,11 @@ builtin_fn builtin_ceiling;
 builtin_fn builtin_truncate;
 builtin_fn builtin_round;
 builtin_fn builtin_int;
+builtin_fn builtin_long;
+builtin_fn builtin_short;
+builtin_fn builtin_byte;
+builtin_fn builtin_bigint;
+builtin_fn builtin_number_itself;
 builtin_fn builtin_float;
 builtin_fn builtin_square_root;
 builtin_fn builtin_power;
@@ -267,6 +272,10 @@ builtin_fn builtin_tree_seq;
 builtin_fn builtin_walk;
 builtin_fn builtin_prewalk;
 builtin_fn builtin_postwalk;
+builtin_fn builtin_keywordize_keys;
+builtin_fn builtin_stringify_keys;
+builtin_fn builtin_prewalk_replace;
+builtin_fn builtin_postwalk_replace;
 
 // --- interop.c: Java-style names -----------------------------------------------------------------
 builtin_fn builtin_math_floor;
@@ -276,8 +285,6 @@ builtin_fn builtin_positive_infinity;
 builtin_fn builtin_negative_infinity;
 builtin_fn builtin_not_a_number;
 builtin_fn builtin_double_parse;
-builtin_fn builtin_integer_parse;
-builtin_fn builtin_long_parse;
 builtin_fn builtin_boolean_parse;
 builtin_fn builtin_current_time;
 builtin_fn builtin_date_parse;
@@ -300,7 +307,131 @@ builtin_fn builtin_method_substring;
 builtin_fn builtin_pmap;
 builtin_fn builtin_pcalls;
 
-// --- ../run/output.c: println, apropos, doc ------------------------------------------------------
+// --- collection/relation.c: clojure.set ----------------------------------------------------------
+builtin_fn builtin_map_invert;
+builtin_fn builtin_rename_keys;
+builtin_fn builtin_index_relation;
+builtin_fn builtin_project;
+builtin_fn builtin_rename_relation;
+builtin_fn builtin_join_relations;
+builtin_fn builtin_select;
+builtin_fn builtin_is_subset;
+builtin_fn builtin_is_superset;
+
+// --- collection/sequence_more.c: more of sequences -----------------------------------------------
+builtin_fn builtin_reductions;
+builtin_fn builtin_take_nth;
+builtin_fn builtin_run_each;
+builtin_fn builtin_do_all;
+builtin_fn builtin_do_run;
+builtin_fn builtin_reversed_sequence;
+builtin_fn builtin_list_star;
+builtin_fn builtin_part_of_sorted;
+builtin_fn builtin_reversed_part_of_sorted;
+
+// --- collection/randomness.c: random numbers -----------------------------------------------------
+builtin_fn builtin_rand;
+builtin_fn builtin_rand_int;
+builtin_fn builtin_rand_nth;
+builtin_fn builtin_shuffle;
+builtin_fn builtin_random_sample;
+builtin_fn builtin_random_uuid;
+
+// --- java/math.c: Math ---------------------------------------------------------------------------
+builtin_fn builtin_math_sine;
+builtin_fn builtin_math_cosine;
+builtin_fn builtin_math_tangent;
+builtin_fn builtin_math_arc_sine;
+builtin_fn builtin_math_arc_cosine;
+builtin_fn builtin_math_arc_tangent;
+builtin_fn builtin_math_hyperbolic_sine;
+builtin_fn builtin_math_hyperbolic_cosine;
+builtin_fn builtin_math_hyperbolic_tangent;
+builtin_fn builtin_math_exponential;
+builtin_fn builtin_math_exponential_minus_1;
+builtin_fn builtin_math_logarithm;
+builtin_fn builtin_math_logarithm_10;
+builtin_fn builtin_math_logarithm_plus_1;
+builtin_fn builtin_math_cube_root;
+builtin_fn builtin_math_rint;
+builtin_fn builtin_math_signum;
+builtin_fn builtin_math_to_degrees;
+builtin_fn builtin_math_to_radians;
+builtin_fn builtin_math_ulp;
+builtin_fn builtin_math_next_up;
+builtin_fn builtin_math_next_down;
+builtin_fn builtin_math_arc_tangent_2;
+builtin_fn builtin_math_hypotenuse;
+builtin_fn builtin_math_copy_sign;
+builtin_fn builtin_math_ieee_remainder;
+builtin_fn builtin_math_pi;
+builtin_fn builtin_math_e;
+builtin_fn builtin_math_integer_greatest;
+builtin_fn builtin_math_integer_least;
+builtin_fn builtin_math_long_greatest;
+builtin_fn builtin_math_long_least;
+builtin_fn builtin_math_double_greatest;
+builtin_fn builtin_math_double_least;
+builtin_fn builtin_math_floor_mod;
+builtin_fn builtin_math_floor_div;
+
+// --- java/character.c: characters ----------------------------------------------------------------
+builtin_fn builtin_char;
+builtin_fn builtin_character_is_letter;
+builtin_fn builtin_character_is_digit;
+builtin_fn builtin_character_is_letter_or_digit;
+builtin_fn builtin_character_is_upper;
+builtin_fn builtin_character_is_lower;
+builtin_fn builtin_character_is_space;
+builtin_fn builtin_character_digit;
+builtin_fn builtin_character_numeric;
+builtin_fn builtin_character_upper;
+builtin_fn builtin_character_lower;
+
+// --- java/host.c: classes and methods of Java ----------------------------------------------------
+builtin_fn builtin_integer_parse_radix;
+builtin_fn builtin_long_parse_radix;
+builtin_fn builtin_integer_text;
+builtin_fn builtin_binary_text;
+builtin_fn builtin_octal_text;
+builtin_fn builtin_hex_text;
+builtin_fn builtin_bit_count;
+builtin_fn builtin_method_char_at;
+builtin_fn builtin_method_concat;
+builtin_fn builtin_method_repeat;
+builtin_fn builtin_method_equals_ignore_case;
+builtin_fn builtin_method_matches;
+builtin_fn builtin_method_split;
+builtin_fn builtin_method_replace_all;
+builtin_fn builtin_method_replace_first;
+
+// --- text/string_more.c: more of strings ---------------------------------------------------------
+builtin_fn builtin_capitalize;
+builtin_fn builtin_reverse_string;
+builtin_fn builtin_escape;
+builtin_fn builtin_replace_first;
+builtin_fn builtin_quote_replacement;
+
+// --- text/edn_builtins.c: EDN --------------------------------------------------------------------
+builtin_fn builtin_edn_read;
+
+// --- text/printing.c: printing -------------------------------------------------------------------
+builtin_fn builtin_print;
 builtin_fn builtin_println;
+builtin_fn builtin_pr;
+builtin_fn builtin_prn;
+builtin_fn builtin_printf;
+builtin_fn builtin_newline;
+builtin_fn builtin_flush;
+builtin_fn builtin_print_str;
+builtin_fn builtin_println_str;
+builtin_fn builtin_prn_str;
+builtin_fn builtin_with_out_str;
+
+// --- inspect/documentation.c: apropos, doc, source -----------------------------------------------
 builtin_fn builtin_apropos;
 builtin_fn builtin_doc;
+builtin_fn builtin_source;
+
+// --- inspect/value_shape.c: describe -------------------------------------------------------------
+builtin_fn builtin_describe;

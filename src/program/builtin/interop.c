@@ -104,30 +104,6 @@ value builtin_double_parse(struct run *run, const struct builtin *self, value *a
     return value_float(number);
 }
 
-static value parse_integer(struct run *run, const struct builtin *self, const value *arguments,
-                           int64_t least, int64_t greatest)
-{
-    int64_t number;
-    if (!text_read_integer(argument_text(run, self, arguments, 0), &number) || number < least ||
-        number > greatest)
-        fail_text(run, self, arguments[0]);
-    return value_integer(number);
-}
-
-value builtin_integer_parse(struct run *run, const struct builtin *self, value *arguments,
-                            size_t count)
-{
-    (void)count;
-    return parse_integer(run, self, arguments, INT32_MIN, INT32_MAX);
-}
-
-value builtin_long_parse(struct run *run, const struct builtin *self, value *arguments,
-                         size_t count)
-{
-    (void)count;
-    return parse_integer(run, self, arguments, INT64_MIN, INT64_MAX);
-}
-
 value builtin_boolean_parse(struct run *run, const struct builtin *self, value *arguments,
                             size_t count)
 {

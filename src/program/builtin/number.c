@@ -251,6 +251,55 @@ value builtin_int(struct run *run, const struct builtin *self, value *arguments,
     return v;
 }
 
+// long, short, byte: truncated, within their bits; bigint: without a bound.
+static value to_integer(struct run *run, const struct builtin *self, value v, unsigned bits)
+{
+    if (v.tag == VALUE_STRING)
+        return code_point_of(run, self, v);
+    if (!value_is_number(v))
+        run_type_error(run, self, 1, "a number or a single character", v, NULL);
+    if (v.tag == VALUE_FLOAT && !isfinite(v.number))
+        builtin_fail(run, self, ARITHMETIC_ERROR, "%s is no integer",
+                     value_describe(v, (char[DESCRIBE_SIZE]){0}));
+    if (v.tag == VALUE_FLOAT)
+        v = integer_from_double(run->region, trunc(v.number));
+    if (bits > 0 && (v.tag != VALUE_INTEGER || v.integer >> (bits - 1) != v.integer >> 63))
+        builtin_fail(run, self, ARITHMETIC_ERROR, "%s does not fit %u bits",
+                     value_describe(v, (char[DESCRIBE_SIZE]){0}), bits);
+    return v;
+}
+
+value builtin_long(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    return to_integer(run, self, arguments[0], 64);
+}
+
+value builtin_short(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    return to_integer(run, self, arguments[0], 16);
+}
+
+value builtin_byte(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    return to_integer(run, self, arguments[0], 8);
+}
+
+value builtin_bigint(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    return to_integer(run, self, arguments[0], 0);
+}
+
+value builtin_number_itself(struct run *run, const struct builtin *self, value *arguments,
+                            size_t count)
+{
+    argument_numbers(run, self, arguments, count);
+    return arguments[0];
+}
+
 value builtin_float(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     argument_numbers(run, self, arguments, count);

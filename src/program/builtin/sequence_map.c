@@ -92,27 +92,55 @@ static value map_one(struct run *run, const struct builtin *self, value f, value
     return result;
 }
 
+// Several collections that are walked together, to the end of the shortest.
+struct rows {
+    struct run *run;
+    size_t width;
+    struct sequence *items;
+    value *row;
+};
+
+static struct rows rows_start(struct run *run, const struct builtin *self, value *sources,
+                              size_t width)
+{
+    struct rows rows = {
+        .run = run,
+        .width = width,
+        .items = region_alloc(run->region, width * sizeof(struct sequence)),
+        .row = region_alloc(run->region, width * sizeof(value)),
+    };
+    for (size_t i = 0; i < width; i++)
+        sequence_start(run, self, (unsigned)i + 2, &rows.items[i], sources[i]);
+    return rows;
+}
+
+static bool rows_next(struct rows *rows)
+{
+    size_t filled = 0;
+    while (filled < rows->width && sequence_step(&rows->items[filled], &rows->row[filled]))
+        filled++;
+    if (filled == rows->width)
+        return true;
+    values_release(rows->run, rows->row, filled);
+    return false;
+}
+
+static void rows_end(struct rows *rows)
+{
+    for (size_t i = 0; i < rows->width; i++)
+        sequence_end(&rows->items[i]);
+    region_return(rows->run->region, rows->items, rows->width * sizeof(struct sequence));
+    region_return(rows->run->region, rows->row, rows->width * sizeof(value));
+}
+
 static value map_several(struct run *run, const struct builtin *self, value f, value *sources,
                          size_t source_count)
 {
-    struct sequence items[3];
-    for (size_t i = 0; i < source_count; i++)
-        sequence_start(run, self, (unsigned)i + 2, &items[i], sources[i]);
+    struct rows rows = rows_start(run, self, sources, source_count);
     value result = vector_new(run->region, 0);
-    for (;;) {
-        value row[3];
-        size_t filled = 0;
-        while (filled < source_count && sequence_step(&items[filled], &row[filled]))
-            filled++;
-        if (filled < source_count) {
-            while (filled > 0)
-                value_release(run->region, row[--filled]);
-            break;
-        }
-        vector_add(run, &result, run_call(run, f, row, source_count));
-    }
-    for (size_t i = 0; i < source_count; i++)
-        sequence_end(&items[i]);
+    while (rows_next(&rows))
+        vector_add(run, &result, run_call(run, f, rows.row, source_count));
+    rows_end(&rows);
     return result;
 }
 
@@ -139,8 +167,8 @@ value builtin_mapv(struct run *run, const struct builtin *self, value *arguments
 // One result of mapcat: a collection is spliced; what a keyword finds may be a single item.
 static void splice(struct run *run, const struct builtin *self, value f, value *result, value part)
 {
-    if (part.tag != VALUE_NIL && part.tag != VALUE_VECTOR && part.tag != VALUE_MAP &&
-        part.tag != VALUE_SET) {
+    bool is_single = part.tag == VALUE_STRING && f.tag == VALUE_KEYWORD;
+    if (is_single || !value_is_seqable(part)) {
         if (f.tag != VALUE_KEYWORD)
             builtin_fail(run, self, TYPE_ERROR, "the function must return a collection, got %s",
                          value_describe(part, (char[DESCRIBE_SIZE]){0}));
@@ -157,15 +185,21 @@ static void splice(struct run *run, const struct builtin *self, value f, value *
 
 value builtin_mapcat(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
-    (void)count;
     value f = arguments[0], item;
     run_check_callable(run, self, 1, f);
-    struct sequence items;
-    sequence_start(run, self, 2, &items, arguments[1]);
     value result = vector_new(run->region, 0);
-    while (sequence_step(&items, &item))
-        splice(run, self, f, &result, run_call1(run, f, item));
-    sequence_end(&items);
+    if (count == 2) {
+        struct sequence items;
+        sequence_start(run, self, 2, &items, arguments[1]);
+        while (sequence_step(&items, &item))
+            splice(run, self, f, &result, run_call1(run, f, item));
+        sequence_end(&items);
+    } else {
+        struct rows rows = rows_start(run, self, arguments + 1, count - 1);
+        while (rows_next(&rows))
+            splice(run, self, f, &result, run_call(run, f, rows.row, count - 1));
+        rows_end(&rows);
+    }
     value_release(run->region, f);
     return vector_as_seq(result);
 }

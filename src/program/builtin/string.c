@@ -451,7 +451,7 @@ static value replace_in_string(struct run *run, const struct builtin *self, valu
     if (pattern.tag == VALUE_REGEX) {
         if (replacement.tag != VALUE_STRING && !run_is_callable(replacement))
             run_type_error(run, self, 3, "a string or function", replacement, NULL);
-        return regex_replace(run, self, pattern, string, replacement);
+        return regex_replace(run, self, pattern, string, replacement, false);
     }
     if (pattern.tag != VALUE_STRING)
         run_type_error(run, self, 2, "a string or regex", pattern, NULL);

@@ -1,6 +1,8 @@
 // Nested data: walk, prewalk, postwalk, tree-seq (docs/reference/language.md 8.4).
 //
 // The stack is explicit, in the region, because the depth of data is bounded by memory only.
+#include "program/builtin/walk.h"
+
 #include "program/builtin/builtins.h"
 #include "program/builtin/support.h"
 #include "value/collection/entries.h"
@@ -59,15 +61,24 @@ struct walk_level {
     value built;
 };
 
+struct walk;
+typedef value walk_visit_fn(struct walk *walk, value form);  // consumes the form
+
 struct walk {
     struct run *run;
     const struct builtin *self;
     value f;
-    bool before;  // f is called before the children, otherwise after
+    walk_visit_fn *visit;  // instead of calling f
+    bool before;           // the visit is before the children, otherwise after
     struct walk_level *levels;
     size_t depth;
     size_t capacity;
 };
+
+static value visit(struct walk *walk, value form)
+{
+    return walk->visit ? walk->visit(walk, form) : run_call1(walk->run, walk->f, form);
+}
 
 static void walk_push(struct walk *walk, value form)
 {
@@ -93,13 +104,13 @@ static void walk_push(struct walk *walk, value form)
 static bool walk_enter(struct walk *walk, value *form)
 {
     if (walk->before)
-        *form = run_call1(walk->run, walk->f, *form);
+        *form = visit(walk, *form);
     if (value_is_collection(*form)) {
         walk_push(walk, *form);
         return false;
     }
     if (!walk->before)
-        *form = run_call1(walk->run, walk->f, *form);
+        *form = visit(walk, *form);
     return true;
 }
 
@@ -108,7 +119,7 @@ static value walk_leave(struct walk *walk)
     struct walk_level level = walk->levels[--walk->depth];
     value_release(walk->run->region, level.items);
     value form = rebuild(walk->run, walk->self, level.tag, level.built);
-    return walk->before ? form : run_call1(walk->run, walk->f, form);
+    return walk->before ? form : visit(walk, form);
 }
 
 static value walk_all(struct walk *walk, value form)
@@ -152,6 +163,129 @@ value builtin_postwalk(struct run *run, const struct builtin *self, value *argum
 {
     (void)count;
     return walk_start(run, self, arguments, false);
+}
+
+// --- keys and replacements -----------------------------------------------------------------------
+
+// The map with its keys as `rename` makes them; other forms stay as they are.
+static value rename_keys(struct walk *walk, value form,
+                         value (*rename)(struct walk *walk, value key))
+{
+    struct run *run = walk->run;
+    if (form.tag != VALUE_MAP)
+        return form;
+    struct sequence entries;
+    value entry, result = map_new(run->region);
+    sequence_start(run, walk->self, 1, &entries, form);
+    while (sequence_step(&entries, &entry)) {
+        value key = rename(walk, value_retain(vector_at(entry, 0)));
+        result = map_put(run->region, result, key, value_retain(vector_at(entry, 1)));
+        value_release(run->region, entry);
+    }
+    sequence_end(&entries);
+    return result;
+}
+
+static value string_to_keyword(struct walk *walk, value key)
+{
+    if (key.tag != VALUE_STRING)
+        return key;
+    value keyword = value_keyword(walk->run->region, value_text(key));
+    value_release(walk->run->region, key);
+    return keyword;
+}
+
+static value keyword_to_string(struct walk *walk, value key)
+{
+    if (key.tag != VALUE_KEYWORD)
+        return key;
+    value string = value_string(walk->run->region, value_text(key));
+    value_release(walk->run->region, key);
+    return string;
+}
+
+static value call_with_key(struct walk *walk, value key)
+{
+    return run_call1(walk->run, walk->f, key);
+}
+
+static value visit_keywordize(struct walk *walk, value form)
+{
+    return rename_keys(walk, form, string_to_keyword);
+}
+
+static value visit_stringify(struct walk *walk, value form)
+{
+    return rename_keys(walk, form, keyword_to_string);
+}
+
+static value visit_keys(struct walk *walk, value form)
+{
+    return rename_keys(walk, form, call_with_key);
+}
+
+value walk_keywordize(struct run *run, const struct builtin *self, value form)
+{
+    struct walk walk = {.run = run, .self = self, .visit = visit_keywordize};
+    return walk_all(&walk, form);
+}
+
+value walk_keys(struct run *run, const struct builtin *self, value f, value form)
+{
+    struct walk walk = {.run = run, .self = self, .f = f, .visit = visit_keys};
+    return walk_all(&walk, form);
+}
+
+value builtin_keywordize_keys(struct run *run, const struct builtin *self, value *arguments,
+                              size_t count)
+{
+    (void)count;
+    return walk_keywordize(run, self, arguments[0]);
+}
+
+value builtin_stringify_keys(struct run *run, const struct builtin *self, value *arguments,
+                             size_t count)
+{
+    (void)count;
+    struct walk walk = {.run = run, .self = self, .visit = visit_stringify};
+    return walk_all(&walk, arguments[0]);
+}
+
+// The form's replacement in the map f, or the form.
+static value visit_replace(struct walk *walk, value form)
+{
+    value found;
+    if (!map_find(walk->f, form, &found))
+        return form;
+    value_retain(found);
+    value_release(walk->run->region, form);
+    return found;
+}
+
+static value walk_replace(struct run *run, const struct builtin *self, value *arguments,
+                          bool before)
+{
+    if (arguments[0].tag != VALUE_MAP)
+        run_type_error(run, self, 1, "a map", arguments[0], NULL);
+    struct walk walk = {
+        .run = run, .self = self, .f = arguments[0], .visit = visit_replace, .before = before};
+    value result = walk_all(&walk, arguments[1]);
+    value_release(run->region, arguments[0]);
+    return result;
+}
+
+value builtin_prewalk_replace(struct run *run, const struct builtin *self, value *arguments,
+                              size_t count)
+{
+    (void)count;
+    return walk_replace(run, self, arguments, true);
+}
+
+value builtin_postwalk_replace(struct run *run, const struct builtin *self, value *arguments,
+                               size_t count)
+{
+    (void)count;
+    return walk_replace(run, self, arguments, false);
 }
 
 // --- tree-seq ------------------------------------------------------------------------------------

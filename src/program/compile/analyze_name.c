@@ -77,35 +77,39 @@ struct span symbol_member(const struct symbol *symbol, const char *namespace)
 
 static const struct {
     const char *name;
-    uint16_t flag;  // 0: any builtin
+    uint16_t flag;      // 0: any builtin
+    const char *class;  // whose builtins come first: str/reverse is not reverse; or NULL
 } namespaces[] = {
-    {"clojure.core", 0},
-    {"core", 0},
-    {"clojure.string", BUILTIN_IN_STRING},
-    {"str", BUILTIN_IN_STRING},
-    {"string", BUILTIN_IN_STRING},
-    {"clojure.set", BUILTIN_IN_SET},
-    {"set", BUILTIN_IN_SET},
-    {"clojure.walk", BUILTIN_IN_WALK},
-    {"walk", BUILTIN_IN_WALK},
-    {"regex", BUILTIN_IN_REGEX},
+    {"clojure.core", 0, NULL},
+    {"core", 0, NULL},
+    {"clojure.string", BUILTIN_IN_STRING, "str"},
+    {"str", BUILTIN_IN_STRING, "str"},
+    {"string", BUILTIN_IN_STRING, "str"},
+    {"clojure.set", BUILTIN_IN_SET, "set"},
+    {"set", BUILTIN_IN_SET, "set"},
+    {"clojure.walk", BUILTIN_IN_WALK, NULL},
+    {"walk", BUILTIN_IN_WALK, NULL},
+    {"regex", BUILTIN_IN_REGEX, NULL},
+    {"clojure.pprint", BUILTIN_IN_PRINT, NULL},
+    {"pprint", BUILTIN_IN_PRINT, NULL},
+    {"pp", BUILTIN_IN_PRINT, NULL},
 };
 
 enum { INSTEAD_TEXT = SUGGESTION_TEXT + 4 };
 
-// What to write instead of a name, in the midst of a sentence: "; use x;", ", did you mean x?", or ";"
+// What to write instead of a name, at the end of a sentence: "; use x", ", did you mean x?", or ""
 // when nothing is known.
 static const char *instead(struct analysis *analysis, struct span name, struct suggestion best,
                            char text[INSTEAD_TEXT])
 {
     const char *advice = clojure_hint_find(name);
     if (advice) {
-        snprintf(text, INSTEAD_TEXT, "; %s;", advice);
+        snprintf(text, INSTEAD_TEXT, "; %s", advice);
         return text;
     }
     char meant[SUGGESTION_TEXT];
     if (!suggest_text(analysis->compilation->diagnostic, best, meant))
-        return ";";
+        return "";
     snprintf(text, INSTEAD_TEXT, ", %s", meant);
     return text;
 }
@@ -139,10 +143,14 @@ static _Noreturn void fail_member(struct analysis *analysis, const struct form *
         suggest_closer(&best, wanted, name);
     }
     char hint[INSTEAD_TEXT];
-    analysis_fail(analysis, INVALID_FORM, form, NULL, "%.*s does not exist%s %s%s: %s",
+    const char *advice = instead(analysis, wanted, best, hint);
+    if (advice[0])  // nothing is learnt from a long list then
+        analysis_fail(analysis, INVALID_FORM, form, NULL, "%.*s does not exist%s",
+                      shown_length(form), form->symbol->name.data, advice);
+    analysis_fail(analysis, INVALID_FORM, form, NULL, "%.*s does not exist; %s%s: %s",
                   shown_length(form), form->symbol->name.data,
-                  instead(analysis, wanted, best, hint), namespace ? namespace : "the methods are",
-                  namespace ? "/ has" : "", name_list_text(&names));
+                  namespace ? namespace : "the methods are", namespace ? "/ has" : "",
+                  name_list_text(&names));
 }
 
 static _Noreturn void fail_core_member(struct analysis *analysis, const struct form *form,
@@ -151,9 +159,10 @@ static _Noreturn void fail_core_member(struct analysis *analysis, const struct f
     struct suggestion best = {0};
     suggest_builtin(&best, member);
     char hint[INSTEAD_TEXT];
-    analysis_fail(analysis, INVALID_FORM, form, NULL,
-                  "%.*s does not exist%s (apropos \"text\") lists the builtins", shown_length(form),
-                  form->symbol->name.data, instead(analysis, member, best, hint));
+    const char *advice = instead(analysis, member, best, hint);
+    analysis_fail(analysis, INVALID_FORM, form, NULL, "%.*s does not exist%s", shown_length(form),
+                  form->symbol->name.data,
+                  advice[0] ? advice : "; (apropos \"text\") lists the builtins");
 }
 
 static const struct builtin *find_unqualified(struct span name)
@@ -163,20 +172,41 @@ static const struct builtin *find_unqualified(struct span name)
     return qualified ? NULL : builtin;
 }
 
+// The builtin class/member, such as str/reverse.
+static const struct builtin *find_in_class(const char *class, struct span member)
+{
+    char name[80];
+    if (!class || member.length > 60)
+        return NULL;
+    int length = snprintf(name, sizeof(name), "%s/%.*s", class, (int)member.length, member.data);
+    return builtin_find((struct span){name, (size_t)length});
+}
+
+// A name without the package of its class, and by the class that has the builtins.
+static struct span without_package(struct span name)
+{
+    static const struct span packages[] = {SPAN("java.time."), SPAN("java.lang."),
+                                           SPAN("clojure.data."), SPAN("clojure.lang."),
+                                           SPAN("clojure.")};
+    for (size_t i = 0; i < COUNT_OF(packages); i++) {
+        if (span_starts_with(name, packages[i]))
+            return (struct span){name.data + packages[i].length, name.length - packages[i].length};
+    }
+    return name;
+}
+
 // json/, Math/ and the other classes: the builtin's name is the whole qualified name.
 static const struct builtin *find_class_member(struct analysis *analysis, const struct form *form)
 {
-    static const char *const classes[] = {"json",    "Math",   "Double",    "Integer", "Long",
-                                          "Boolean", "System", "LocalDate", "Instant", "Duration"};
-    struct span name = form->symbol->name;
-    struct span java_time = SPAN("java.time.");
-    bool is_java_time = span_starts_with(name, java_time);
-    if (is_java_time)
-        name = (struct span){name.data + java_time.length, name.length - java_time.length};
+    static const char *const classes[] = {
+        "json",      "edn",     "Math",     "StrictMath",      "Double",    "Float",
+        "Integer",   "Long",    "String",   "Boolean",         "Character", "System",
+        "LocalDate", "Instant", "Duration", "PersistentQueue", "UUID"};
+    struct span name = without_package(form->symbol->name);
     struct symbol bare = {.name = name};
     const struct builtin *builtin = builtin_find(name);
     for (size_t i = 0; i < COUNT_OF(classes); i++) {
-        if (!symbol_member(&bare, classes[i]).length || (is_java_time && i < 7))
+        if (!symbol_member(&bare, classes[i]).length)
             continue;
         if (!builtin)
             fail_member(analysis, form, classes[i], 0);
@@ -190,11 +220,12 @@ static _Noreturn void fail_namespace(struct analysis *analysis, const struct for
     struct span name = form->symbol->name;
     const char *slash = memchr(name.data, '/', name.length);
     int length = slash - name.data > 60 ? 60 : (int)(slash - name.data);
-    analysis_fail(analysis, INVALID_FORM, form, NULL,
-                  "unknown namespace %.*s/; available: ctx/ data/ memory/ tool/ core/ str/ set/ "
-                  "walk/ regex/ json/ Math/ Double/ Integer/ Long/ Boolean/ System/ LocalDate/ "
-                  "Instant/ Duration/",
-                  length, name.data);
+    analysis_fail(
+        analysis, INVALID_FORM, form, NULL,
+        "unknown namespace %.*s/; available: ctx/ data/ memory/ tool/ core/ str/ set/ "
+        "walk/ regex/ json/ edn/ Math/ Double/ Integer/ Long/ String/ Boolean/ Character/ "
+        "System/ LocalDate/ Instant/ Duration/",
+        length, name.data);
 }
 
 static struct expression *builtin_value(struct analysis *analysis, const struct builtin *builtin,
@@ -254,7 +285,10 @@ static struct expression *analyze_qualified(struct analysis *analysis, const str
         member = symbol_member(symbol, namespaces[i].name);
         if (!member.length)
             continue;
-        const struct builtin *builtin = find_unqualified(member);
+        const struct builtin *builtin = find_in_class(namespaces[i].class, member);
+        if (builtin)
+            return builtin_value(analysis, builtin, form);
+        builtin = find_unqualified(member);
         if (!builtin || (namespaces[i].flag && !(builtin->flags & namespaces[i].flag))) {
             if (namespaces[i].flag)
                 fail_member(analysis, form, namespaces[i].name, namespaces[i].flag);

@@ -89,19 +89,19 @@ static void check_separated(struct reader *reader, const char *start, const char
 
 // --- atoms ---------------------------------------------------------------------------------------
 
-static struct form *read_float(struct reader *reader, const char *start)
+static struct form *read_float(struct reader *reader, struct span text)
 {
-    double number = float_read((struct span){start, (size_t)(reader->next - start)});
+    double number = float_read(text);
     if (isinf(number))
-        reader_fail(reader, start, "float literal out of range");
-    struct form *form = new_form(reader, FORM_FLOAT, start);
+        reader_fail(reader, text.data, "float literal out of range");
+    struct form *form = new_form(reader, FORM_FLOAT, text.data);
     form->number = number;
     return form;
 }
 
-static struct form *read_integer(struct reader *reader, const char *start)
+static struct form *read_integer(struct reader *reader, struct span digits)
 {
-    struct span digits = {start, (size_t)(reader->next - start)};
+    const char *start = digits.data;
     size_t sign = *start == '-';
     if (digits.length - sign > MAX_INTEGER_DIGITS)
         reader_fail(reader, start, "integer literal of more than %d digits", MAX_INTEGER_DIGITS);
@@ -122,14 +122,16 @@ static struct form *read_integer(struct reader *reader, const char *start)
 }
 
 // 6/3 is 2, 1/2 is 0.5: what (/ a b) gives.
-static struct form *read_ratio(struct reader *reader, const char *start)
+static struct form *read_ratio(struct reader *reader, struct span digits)
 {
-    struct form *above = read_integer(reader, start);
-    const char *digits = ++reader->next;
+    const char *start = digits.data;
+    struct form *above = read_integer(reader, digits);
+    const char *second = ++reader->next;
     while (ascii_is_digit(peek(reader, 0)))
         reader->next++;
     check_separated(reader, start, "number", "a ratio is two integers, like 1/2");
-    struct form *below = read_integer(reader, digits);
+    struct form *below =
+        read_integer(reader, (struct span){second, (size_t)(reader->next - second)});
     if (above->kind != FORM_INTEGER || below->kind != FORM_INTEGER)
         reader_fail(reader, start, "a ratio takes integers of 64 bits; use (/ a b)");
     if (below->integer == 0)
@@ -143,9 +145,29 @@ static struct form *read_ratio(struct reader *reader, const char *start)
     return form;
 }
 
+// 0xff, 017, 2r101; NULL: the number is none of them.
+static struct form *read_radix(struct reader *reader)
+{
+    const char *start = reader->next;
+    struct literal literal;
+    value number;
+    if (!literal_radix((struct span){start, (size_t)(reader->end - start)}, &number, &literal))
+        return NULL;
+    if (literal.problem)
+        reader_fail(reader, start, "%s; 0xff, 017 and 2r101 are numbers in a radix",
+                    literal.problem);
+    reader->next += literal.length;
+    struct form *form = new_form(reader, FORM_INTEGER, start);
+    form->integer = number.integer;
+    return form;
+}
+
 static struct form *read_number(struct reader *reader)
 {
     const char *start = reader->next;
+    struct form *radix = read_radix(reader);
+    if (radix)
+        return radix;
     bool is_float = false;
     if (*reader->next == '-')
         reader->next++;
@@ -166,11 +188,15 @@ static struct form *read_number(struct reader *reader)
                 reader->next++;
         }
     }
+    struct span text = {start, (size_t)(reader->next - start)};
     if (!is_float && peek(reader, 0) == '/' && ascii_is_digit(peek(reader, 1)))
-        return read_ratio(reader, start);
+        return read_ratio(reader, text);
+    // 1N is an integer as any other, 1.5M a float: there are no decimals.
+    char suffix = peek(reader, 0);
+    reader->next += suffix == 'M' || (suffix == 'N' && !is_float);
     check_separated(reader, start, "number",
-                    "numbers are decimal, like 42, -1.5 or 1e3; for a ratio use (/ a b)");
-    return is_float ? read_float(reader, start) : read_integer(reader, start);
+                    "write 42, -1.5, 1e3 or 0xff; for a ratio use (/ a b)");
+    return is_float || suffix == 'M' ? read_float(reader, text) : read_integer(reader, text);
 }
 
 // The end of a string or regex that begins at `start` with a quote: the position of the closing one.

@@ -111,6 +111,7 @@ static inline bool value_is_foreign(value v, const struct object_type *type)
 }
 
 value tool_function(struct run *run, uint32_t tool);
+uint32_t function_tool(value f);  // of such a value
 
 // Calls a builtin whose arity is right; consumes the arguments whatever its convention is.
 value builtin_apply(struct run *run, const struct builtin *builtin, value *arguments, size_t count);

@@ -1,4 +1,4 @@
-// Callables: closures, builtins, composed functions, tools, keywords, maps, sets
+// Callables: closures, builtins, composed functions, tools, keywords, maps, sets, vectors
 // (docs/reference/language.md 6).
 #include <alloca.h>
 #include <stdarg.h>
@@ -124,6 +124,11 @@ value tool_function(struct run *run, uint32_t tool)
     return function_value(&object->foreign, &tool_type);
 }
 
+uint32_t function_tool(value f)
+{
+    return ((const struct tool_object *)f.object)->tool;
+}
+
 value function_from_builtin(const struct builtin *builtin)
 {
     return (value){.tag = VALUE_FUNCTION, .flags = VALUE_BORROWED, .pointer = builtin};
@@ -137,7 +142,7 @@ const struct builtin *function_builtin(value f)
 bool run_is_callable(value f)
 {
     return f.tag == VALUE_FUNCTION || f.tag == VALUE_KEYWORD || f.tag == VALUE_MAP ||
-           f.tag == VALUE_SET;
+           f.tag == VALUE_SET || f.tag == VALUE_VECTOR;
 }
 
 void run_check_callable(struct run *run, const struct builtin *self, unsigned argument, value f)
@@ -257,6 +262,22 @@ static _Noreturn void fail_lookup_arity(struct run *run, const char *what, const
               what, wanted, count, count == 1 ? "" : "s");
 }
 
+// ([10 20] 1): the element at an index, which must be there.
+static value call_vector(struct run *run, value vector, value *arguments, size_t count)
+{
+    if (count != 1)
+        fail_lookup_arity(run, "vector", "one argument", count);
+    char text[DESCRIBE_SIZE];
+    value index = arguments[0];
+    if (index.tag != VALUE_INTEGER)
+        run_raise(run, TYPE_ERROR, NULL, "a vector called as a function takes an index, got %s",
+                  value_describe(index, text));
+    if (index.integer < 0 || (uint64_t)index.integer >= vector_count(vector))
+        run_raise(run, RUNTIME_ERROR, NULL, "index %lld is outside a vector of %zu",
+                  (long long)index.integer, vector_count(vector));
+    return value_retain(vector_at(vector, (size_t)index.integer));
+}
+
 static value call_lookup(struct run *run, value f, value *arguments, size_t count)
 {
     if (f.tag == VALUE_SET) {
@@ -350,9 +371,10 @@ value run_call(struct run *run, value f, value *arguments, size_t count)
     }
     if (f.tag == VALUE_KEYWORD || f.tag == VALUE_MAP || f.tag == VALUE_SET)
         return call_lookup(run, f, arguments, count);
+    if (f.tag == VALUE_VECTOR)
+        return call_vector(run, f, arguments, count);
     char text[DESCRIBE_SIZE];
-    run_raise(run, NOT_CALLABLE, NULL, "not callable: %s%s", value_describe(f, text),
-              f.tag == VALUE_VECTOR ? " (use nth or get)" : "");
+    run_raise(run, NOT_CALLABLE, NULL, "not callable: %s", value_describe(f, text));
 }
 
 // The item under a keyword that is called on one map after another.

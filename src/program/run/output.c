@@ -1,96 +1,106 @@
-// println, apropos, doc.
-#include <stdio.h>
-#include <string.h>
+#include "program/run/output.h"
 
-#include "base/ascii.h"
 #include "base/utf8.h"
-#include "program/builtin/builtins.h"
 #include "program/builtin/support.h"
 #include "program/run/run_state.h"
-#include "value/text/print.h"
 #include "value/text/sink.h"
 
-// Adds one text to the prints, cut to the limit; consumes it.
-static void print_line(struct run *run, value line)
+// What is captured is saved as two values: the prints before and whether their last line is open.
+enum { SAVED = 2 };
+
+static bool is_captured(const struct branch_state *branch)
+{
+    return branch->captures.tag == VALUE_VECTOR && vector_count(branch->captures) > 0;
+}
+
+// The line cut to the limit; consumes it.
+static value cut_line(struct run *run, value line)
 {
     struct span text = value_text(line);
-    size_t limit = run->limits.max_print_length;
-    size_t end = utf8_offset(text.data, text.length, limit);
-    if (end < text.length) {
-        struct sink sink;
-        sink_to_region(&sink, run->region);
-        sink_span(&sink, (struct span){text.data, end});
-        sink_text(&sink, "...");
-        value_release(run->region, line);
-        line = sink_string(&sink);
-    }
+    size_t end = utf8_offset(text.data, text.length, run->limits.max_print_length);
+    if (end == text.length)
+        return line;
+    struct sink sink;
+    sink_to_region(&sink, run->region);
+    sink_span(&sink, (struct span){text.data, end});
+    sink_text(&sink, "...");
+    value_release(run->region, line);
+    return sink_string(&sink);
+}
+
+void output_write(struct run *run, value text, bool ends)
+{
     struct branch_state *branch = &run->state->branch;
-    branch->prints = vector_push(run->region, branch->prints, line);
+    struct span bytes = value_text(text);
+    if (!ends && bytes.length == 0 && !branch->line_open)
+        return;
+    if (!ends && bytes.length > 0 && bytes.data[bytes.length - 1] == '\n') {
+        text = string_cut(run->region, text, 0, bytes.length - 1);
+        ends = true;
+    }
+    size_t count = vector_count(branch->prints);
+    if (branch->line_open) {
+        value line = value_retain(vector_at(branch->prints, count - 1));
+        branch->prints = vector_put(run->region, branch->prints, count - 1, value_nil());
+        text = string_append(run->region, line, text);
+    }
+    run_spend(run, 1 + value_text(text).length / 256);
+    if (!is_captured(branch))
+        text = cut_line(run, text);
+    branch->prints = branch->line_open ? vector_put(run->region, branch->prints, count - 1, text)
+                                       : vector_push(run->region, branch->prints, text);
+    branch->line_open = !ends;
 }
 
-value builtin_println(struct run *run, const struct builtin *self, value *arguments, size_t count)
+void output_capture(struct run *run)
 {
-    (void)self;
-    print_line(run, text_of_all(run, arguments, count, false));
-    return value_nil();
+    struct branch_state *branch = &run->state->branch;
+    if (branch->captures.tag != VALUE_VECTOR)
+        branch->captures = vector_new(run->region, SAVED);
+    value open = value_boolean(branch->line_open);
+    branch->captures = vector_push(run->region, branch->captures, branch->prints);
+    branch->captures = vector_push(run->region, branch->captures, open);
+    branch->prints = vector_new(run->region, 0);
+    branch->line_open = false;
 }
 
-static bool contains_ignoring_case(const char *name, struct span part)
+// Back to what was printed before the innermost capture.
+static void restore(struct run *run)
 {
-    size_t length = strlen(name);
-    for (size_t start = 0; start + part.length <= length; start++) {
-        size_t i = 0;
-        while (i < part.length && ascii_to_lower(name[start + i]) == ascii_to_lower(part.data[i]))
-            i++;
-        if (i == part.length)
-            return true;
-    }
-    return false;
+    struct branch_state *branch = &run->state->branch;
+    size_t count = vector_count(branch->captures);
+    value_release(run->region, branch->prints);
+    branch->prints = value_retain(vector_at(branch->captures, count - SAVED));
+    branch->line_open = vector_at(branch->captures, count - 1).boolean;
+    branch->captures = vector_slice(run->region, branch->captures, 0, count - SAVED);
 }
 
-value builtin_apropos(struct run *run, const struct builtin *self, value *arguments, size_t count)
+value output_captured(struct run *run)
 {
-    (void)count;
-    if (arguments[0].tag != VALUE_STRING)
-        run_type_error(run, self, 1, "a string", arguments[0], NULL);
-    struct span part = value_text(arguments[0]);
-    value names = set_new(run->region);
-    for (size_t i = 0; i < builtin_count; i++) {
-        if (contains_ignoring_case(builtin_table[i].name, part))
-            names =
-                set_add(run->region, names, value_string_text(run->region, builtin_table[i].name));
+    struct branch_state *branch = &run->state->branch;
+    struct sink sink;
+    sink_to_region(&sink, run->region);
+    size_t count = vector_count(branch->prints);
+    for (size_t i = 0; i < count; i++) {
+        struct span line = value_text(vector_at(branch->prints, i));
+        run_spend(run, 1 + line.length / 256);
+        sink_span(&sink, line);
+        if (i + 1 < count || !branch->line_open)
+            sink_byte(&sink, '\n');
     }
-    for (int special = SPECIAL_NONE + 1; special < SPECIAL_COUNT; special++) {
-        const char *name = special_name((enum special)special);
-        if (contains_ignoring_case(name, part))
-            names = set_add(run->region, names, value_string_text(run->region, name));
-    }
-    value sorted = set_sorted(run->region, names);
-    value_release(run->region, names);
-    return sorted;
+    value text = sink_string(&sink);
+    restore(run);
+    return text;
 }
 
-value builtin_doc(struct run *run, const struct builtin *self, value *arguments, size_t count)
+size_t output_depth(const struct run *run)
 {
-    (void)count;
-    if (arguments[0].tag != VALUE_STRING && arguments[0].tag != VALUE_SYMBOL)
-        run_type_error(run, self, 1, "a name: string or symbol reference", arguments[0], NULL);
-    struct span name = value_text(arguments[0]);
-    const struct builtin *builtin = builtin_find(name);
-    if (builtin) {
-        print_line(run,
-                   value_string_format(run->region, "%s\n  %s", builtin->signature, builtin->doc));
-        return value_nil();
-    }
-    for (int special = SPECIAL_NONE + 1; special < SPECIAL_COUNT; special++) {
-        if (!span_equal_text(name, special_name((enum special)special)))
-            continue;
-        print_line(run, value_string_format(run->region, "%s\n  %s",
-                                            special_signature((enum special)special),
-                                            special_doc((enum special)special)));
-        return value_nil();
-    }
-    print_line(run, value_string_format(run->region, "no documentation for %.*s",
-                                        (int)(name.length > 80 ? 80 : name.length), name.data));
-    return value_nil();
+    const struct branch_state *branch = &run->state->branch;
+    return is_captured(branch) ? vector_count(branch->captures) / SAVED : 0;
+}
+
+void output_unwind(struct run *run, size_t depth)
+{
+    while (output_depth(run) > depth)
+        restore(run);
 }

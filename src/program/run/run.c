@@ -352,6 +352,7 @@ static void start_execution(struct execution *execution, struct program *program
     };
     state->program = program;
     state->explicit_memory = inputs->options.explicit_memory;
+    run_random_start(&state->branch.random, inputs->options.seed);
     state->validation = inputs->validation;
     state->stack.caller_end = (char *)__builtin_frame_address(0) - STACK_CALLER_BUDGET;
     run->stack_end = state->stack.caller_end;
@@ -376,6 +377,8 @@ static void fill_step(struct execution *execution, bool ok, struct step *step)
     step->warnings = state->warnings;
     step->ledger = state->branch.ledger;
     step->signature = inputs->signature;
+    step->has_seed = state->branch.random.is_used;
+    step->seed = state->branch.random.seed;
     step->has_usage = execution->evaluating;
     step->duration_ms = (execution->ended_ns - state->started_ns) / 1000000;
     step->memory_bytes = run->region->peak - execution->base;

@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "program/builtin/decimal.h"
 #include "program/compile/compilation.h"
+#include "program/run/random.h"
 
 enum { MAX_NESTING = 1000 };  // the analyzer and the evaluator recurse along the source
 
@@ -34,7 +35,7 @@ void run_limits_default(struct run_limits *limits)
 
 void run_options_default(struct run_options *options)
 {
-    *options = (struct run_options){.float_precision = -1};
+    *options = (struct run_options){.seed = -1, .float_precision = -1};
     run_limits_default(&options->limits);
 }
 
@@ -141,6 +142,8 @@ bool run_option_set(struct run_options *options, struct span name, value v,
         options->float_precision = ok ? (int)number : options->float_precision;
         return ok;
     }
+    if (span_equal_text(name, "seed"))
+        return read_integer(name, v, 0, RUN_SEED_MAX, &options->seed, ret_diagnostic);
     if (span_equal_text(name, "fail_allocation"))
         return read_integer(name, v, 0, INT64_MAX, &options->fail_allocation, ret_diagnostic);
     return refuse(ret_diagnostic, "unknown option", name, NULL);

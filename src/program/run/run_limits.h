@@ -27,6 +27,7 @@ struct run_limits {
 struct run_options {
     struct run_limits limits;
     bool explicit_memory;     // a map result is not merged into the memory
+    int64_t seed;             // of random numbers, -1: chosen by the system
     int float_precision;      // decimals, -1: leave floats alone
     bool unoptimised;         // option `plain`, for tests
     int64_t fail_allocation;  // for tests: the n-th allocation of the evaluation fails; 0: none

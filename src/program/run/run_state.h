@@ -6,6 +6,7 @@
 #include "program/eval/expression.h"
 #include "program/eval/lookup.h"
 #include "program/program.h"
+#include "program/run/random.h"
 #include "program/run/run.h"
 #include "program/run/tool.h"
 
@@ -47,6 +48,9 @@ struct branch_state {
     struct global_slot *globals;
     bool globals_shared;  // of an outer branch: to be copied before the first write
     value prints;         // vector of strings
+    bool line_open;       // the last one goes on (output.h)
+    value captures;       // prints put aside by with-out-str: vector, or nil
+    struct run_random random;
     struct ledger ledger;
 };
 

@@ -44,6 +44,11 @@ static size_t form_end(struct span source, size_t offset)
     return source.length;
 }
 
+struct span source_form(struct span source, size_t offset)
+{
+    return (struct span){source.data + offset, form_end(source, offset) - offset};
+}
+
 // The closure of a memory entry that can be written as source, or NULL.
 static const struct closure *plain_closure(const struct step *step, value v)
 {

@@ -23,6 +23,9 @@ void saved_memory_hide_prefix(struct step *step, struct definitions_prefix prefi
 // definitions as they were before it.
 void saved_memory_write(const struct step *step, struct span definitions_before,
                         struct buffer *buffer);
+// The form that starts with a bracket at `offset` of a valid program.
+struct span source_form(struct span source, size_t offset);
+
 // Reads `data` of such an object; nil is an empty memory.
 bool saved_memory_read_data(struct region *region, struct span data, value *ret_memory,
                             struct error *error);

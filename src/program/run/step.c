@@ -1,4 +1,5 @@
 #include "program/run/step.h"
+#include <inttypes.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -268,6 +269,10 @@ void step_write_json(const struct step *step, struct buffer *buffer, const value
     write_ledger(step, buffer);
     write_key(buffer, "usage");
     write_usage(step, buffer);
+    if (step->has_seed) {
+        write_key(buffer, "seed");
+        buffer_append_format(buffer, "%" PRIu64, step->seed);
+    }
     buffer_append_byte(buffer, '}');
 }
 

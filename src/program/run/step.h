@@ -21,6 +21,8 @@ struct step {
     struct span signature;  // text; empty: none
     const struct tool_table *tools;
     struct ledger ledger;
+    bool has_seed;  // random numbers were drawn
+    uint64_t seed;
     bool has_usage;
     int64_t duration_ms;
     size_t memory_bytes;

@@ -8,13 +8,14 @@
 #include "value/chunks.h"
 #include "value/text/literal.h"
 
-enum { DEFAULT_DEPTH = 128, FIRST_LEVELS = 16, CLOSER_VECTOR = ']', CLOSER_MAP = '}' };
+enum { DEFAULT_DEPTH = 128, FIRST_LEVELS = 16 };
 
 // An open collection. A map's key waits until its value is there.
 struct level {
     value collection;
     value key;
     bool has_key;
+    char closer;
 };
 
 struct reader {
@@ -23,6 +24,7 @@ struct reader {
     size_t at;
     size_t max_depth;
     size_t digits_most;  // of an integer
+    bool is_data;
     struct error *error;
     struct level *levels;
     size_t depth;
@@ -57,7 +59,7 @@ static void skip_space(struct reader *reader)
 
 // --- collections ---------------------------------------------------------------------------------
 
-static bool open_level(struct reader *reader, value collection, size_t opener)
+static bool open_level(struct reader *reader, value collection, size_t opener, char closer)
 {
     if (reader->depth >= reader->max_depth)
         return fail(reader, reader->at, ERROR_LIMIT, "nested too deeply");
@@ -70,7 +72,7 @@ static bool open_level(struct reader *reader, value collection, size_t opener)
         reader->levels = levels;
         reader->capacity *= 2;
     }
-    reader->levels[reader->depth++] = (struct level){.collection = collection};
+    reader->levels[reader->depth++] = (struct level){.collection = collection, .closer = closer};
     reader->at += opener;
     return true;
 }
@@ -108,7 +110,7 @@ static bool close_level(struct reader *reader, char closer)
     struct level *level = reader->depth ? &reader->levels[reader->depth - 1] : NULL;
     if (!level)
         return fail(reader, reader->at, ERROR_SYNTAX, "nothing is open here");
-    if (closer != (level->collection.tag == VALUE_VECTOR ? CLOSER_VECTOR : CLOSER_MAP))
+    if (closer != level->closer)
         return fail(reader, reader->at, ERROR_SYNTAX, "closed by the wrong bracket");
     if (level->has_key)
         return fail(reader, reader->at, ERROR_SYNTAX, "a map needs an even number of forms");
@@ -140,8 +142,12 @@ static bool read_word(struct reader *reader, struct span text)
             return true;
         }
     }
-    return fail(reader, reader->at, ERROR_SYNTAX,
-                length ? "a symbol is not data" : "expected a literal");
+    if (!length || !reader->is_data)
+        return fail(reader, reader->at, ERROR_SYNTAX,
+                    length ? "a symbol is not data" : "expected a literal");
+    reader->pending = value_symbol(reader->region, (struct span){text.data, length});
+    reader->at += length;
+    return true;
 }
 
 static bool read_scalar(struct reader *reader)
@@ -176,11 +182,13 @@ static bool read_token(struct reader *reader, bool *ret_complete)
     char c = reader->text.data[reader->at];
     char next = reader->at + 1 < reader->text.length ? reader->text.data[reader->at + 1] : '\0';
     if (c == '[')
-        return open_level(reader, vector_new(reader->region, 0), 1);
+        return open_level(reader, vector_new(reader->region, 0), 1, ']');
+    if (c == '(' && reader->is_data)
+        return open_level(reader, vector_new(reader->region, 0), 1, ')');
     if (c == '{')
-        return open_level(reader, map_new(reader->region), 1);
+        return open_level(reader, map_new(reader->region), 1, '}');
     if (c == '#' && next == '{')
-        return open_level(reader, set_new(reader->region), 2);
+        return open_level(reader, set_new(reader->region), 2, '}');
     *ret_complete = true;
     if (c == ']' || c == '}' || c == ')')
         return close_level(reader, c);
@@ -207,7 +215,7 @@ static bool read_form(struct reader *reader)
             return false;
     }
     skip_space(reader);
-    if (reader->at < reader->text.length)
+    if (reader->at < reader->text.length && !reader->is_data)
         return fail(reader, reader->at, ERROR_SYNTAX, "text after the form");
     return true;
 }
@@ -230,6 +238,7 @@ bool edn_read(struct region *region, struct span text, const struct edn_options 
     struct reader reader = {.region = region, .text = text, .error = error};
     reader.max_depth = options && options->max_depth ? options->max_depth : DEFAULT_DEPTH;
     reader.digits_most = options && options->any_integer ? SIZE_MAX : LITERAL_DIGITS_MAX;
+    reader.is_data = options && options->is_data;
     reader.levels = reader.first;
     reader.capacity = FIRST_LEVELS;
     size_t valid = chunks_valid_prefix(text);

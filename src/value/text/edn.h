@@ -8,6 +8,7 @@
 struct edn_options {
     size_t max_depth;  // 0 = 128
     bool any_integer;  // also of more than 100 digits, which literals of programs may not have
+    bool is_data;      // as clojure.edn: the first form of the text; symbols, lists (as vectors)
 };
 
 // Errors carry line and column: ERROR_SYNTAX, ERROR_ENCODING, ERROR_INVALID (a key or element

@@ -66,19 +66,85 @@ static size_t skip_exponent(struct span text, size_t at)
     return end > digits ? end : at;
 }
 
+// The worth of a digit in any radix; 36: it is none.
+static unsigned digit_worth(char c)
+{
+    if (ascii_is_digit(c))
+        return (unsigned)(c - '0');
+    return ascii_is_letter(c) ? (unsigned)(ascii_to_lower(c) - 'a') + 10 : 36;
+}
+
+// The radix of 0xff, 017 or 2r101, and how many characters announce it; 0: a decimal number.
+static unsigned radix_of(struct span text, size_t start, size_t *ret_prefix)
+{
+    size_t digits = chunks_skip_digits(text, start);
+    char after = digits < text.length ? text.data[digits] : '\0';
+    if (digits == start + 1 && text.data[start] == '0' && (after == 'x' || after == 'X')) {
+        *ret_prefix = 2;
+        return 16;
+    }
+    if ((after == 'r' || after == 'R') && digits - start <= 2) {
+        unsigned radix = 0;
+        for (size_t i = start; i < digits; i++)
+            radix = radix * 10 + (unsigned)(text.data[i] - '0');
+        *ret_prefix = digits - start + 1;
+        return radix >= 2 && radix <= 36 ? radix : 0;
+    }
+    bool is_float = after == '.' || after == 'e' || after == 'E' || after == 'M';
+    if (digits > start + 1 && text.data[start] == '0' && !is_float) {
+        *ret_prefix = 1;
+        return 8;
+    }
+    return 0;
+}
+
+bool literal_radix(struct span text, value *ret_value, struct literal *ret_literal)
+{
+    static const char too_large[] = "an integer in a radix has at most 64 bits";
+    size_t start = text.data[0] == '-', prefix = 0;
+    unsigned radix = radix_of(text, start, &prefix);
+    if (radix == 0)
+        return false;
+    size_t at = start + prefix, first = at;
+    int64_t number = 0;
+    for (; at < text.length && digit_worth(text.data[at]) < radix; at++) {
+        int64_t worth = (int64_t)digit_worth(text.data[at]);
+        if (__builtin_mul_overflow(number, (int64_t)radix, &number) ||
+            __builtin_sub_overflow(number, worth, &number)) {
+            *ret_literal = wrong(0, too_large);
+            return true;
+        }
+    }
+    bool has_suffix = at < text.length && text.data[at] == 'N';
+    *ret_literal = at == first ? wrong(at, "invalid number")
+                               : token_ending(text, at + has_suffix, "invalid number");
+    // It was counted downwards, because the least integer has no positive counterpart.
+    if (!start && number == INT64_MIN)
+        *ret_literal = wrong(0, too_large);
+    else
+        *ret_value = value_integer(start ? number : -number);
+    return true;
+}
+
 struct literal literal_number(struct region *region, struct span text, size_t digits_most,
                               value *ret_value)
 {
+    struct literal other;
+    if (literal_radix(text, ret_value, &other))
+        return other;
     size_t digits = text.data[0] == '-';
     size_t whole = chunks_skip_digits(text, digits), end = whole;
     if (end + 1 < text.length && text.data[end] == '.' && ascii_is_digit(text.data[end + 1]))
         end = chunks_skip_digits(text, end + 1);
     end = skip_exponent(text, end);
-    struct literal literal = token_ending(text, end, "invalid number");
+    // 1N is an integer as any other, 1.5M a float: there are no decimals.
+    char suffix = end < text.length ? text.data[end] : '\0';
+    bool has_suffix = suffix == 'M' || (suffix == 'N' && end == whole);
+    struct literal literal = token_ending(text, end + has_suffix, "invalid number");
     if (literal.problem)
         return literal;
     struct span number = {text.data, end};
-    if (end > whole) {
+    if (end > whole || suffix == 'M') {
         double read = float_read(number);
         if (isinf(read))
             return wrong(0, "float out of range");

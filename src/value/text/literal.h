@@ -20,6 +20,8 @@ bool literal_is_keyword_name(struct span name);
 // At a digit, or '-' and a digit. An integer has at most `digits_most` digits.
 struct literal literal_number(struct region *region, struct span text, size_t digits_most,
                               value *ret_value);
+// The same for 0xff, 017 and 2r101; false: it is no such number.
+bool literal_radix(struct span text, value *ret_value, struct literal *ret_literal);
 // At a backslash inside a string: the bytes it stands for, at most as many as it has. 0: unknown.
 size_t literal_escape(struct span text, char *ret_text, size_t *ret_length);
 // At the opening quote.

@@ -146,7 +146,7 @@ static void write_replacement(struct regex_scan *scan, value replacement, struct
 }
 
 value regex_replace(struct run *run, const struct builtin *self, value pattern, value string,
-                    value replacement)
+                    value replacement, bool only_first)
 {
     struct regex_scan scan;
     struct sink sink;
@@ -161,6 +161,8 @@ value regex_replace(struct run *run, const struct builtin *self, value pattern, 
         sink_span(&sink, (struct span){text.data + done, start - done});
         write_replacement(&scan, replacement, &sink);
         done = end;
+        if (only_first)
+            break;
     }
     sink_span(&sink, (struct span){text.data + done, text.length - done});
     regex_scan_end(&scan);

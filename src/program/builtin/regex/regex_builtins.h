@@ -33,4 +33,4 @@ value regex_split(struct run *run, const struct builtin *self, value pattern, va
                   size_t limit);  // 0 = no limit
 // The replacement is a string with $0 … $9, or a function of the match.
 value regex_replace(struct run *run, const struct builtin *self, value pattern, value string,
-                    value replacement);
+                    value replacement, bool only_first);

@@ -2,7 +2,7 @@
 
 #include "program/run/run_memory.h"
 
-struct branch_state isolation_begin(struct run *run)
+struct branch_state isolation_begin(struct run *run, size_t index)
 {
     struct branch_state outer = run->state->branch;
     struct branch_state *branch = &run->state->branch;
@@ -12,6 +12,7 @@ struct branch_state isolation_begin(struct run *run)
         .globals = outer.globals,
         .globals_shared = true,
         .prints = vector_new(run->region, 0),
+        .random = run_random_branch(outer.random, index),
     };
     return outer;
 }
@@ -21,6 +22,7 @@ void isolation_drop(struct run *run, struct branch_state *branch)
     value_release(run->region, branch->memory);
     value_release(run->region, branch->written);
     value_release(run->region, branch->prints);
+    value_release(run->region, branch->captures);
     if (!branch->globals_shared)
         run_memory_globals_free(run, branch->globals);
 }
@@ -31,6 +33,9 @@ void isolation_merge(struct run *run, struct branch_state *branch)
     for (size_t i = 0; i < vector_count(branch->prints); i++)
         outer->prints =
             vector_push(run->region, outer->prints, value_retain(vector_at(branch->prints, i)));
+    if (vector_count(branch->prints) > 0)
+        outer->line_open = branch->line_open;
+    run_random_join(&outer->random, &branch->random);
     for (size_t i = 0; i < branch->ledger.count; i++)
         ledger_add(run, &outer->ledger, branch->ledger.entries[i]);
     isolation_drop(run, branch);

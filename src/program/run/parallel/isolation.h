@@ -4,8 +4,8 @@
 
 #include "program/run/run_state.h"
 
-// Starts the state of a branch; gives the state around it, to be put back by the caller.
-struct branch_state isolation_begin(struct run *run);
+// Starts the state of branch number `index`; gives the state around it, to be put back by the caller.
+struct branch_state isolation_begin(struct run *run, size_t index);
 void isolation_drop(struct run *run, struct branch_state *branch);
 // Adds what a branch printed and called to the current state, and drops the rest.
 void isolation_merge(struct run *run, struct branch_state *branch);

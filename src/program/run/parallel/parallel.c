@@ -18,20 +18,27 @@ static value run_in_order(struct run *run, const struct parallel_calls *calls)
     struct run_state *state = run->state;
     bool outermost = state->branch_depth == 0;
     value results = vector_new(run->region, calls->count);
+    struct run_random random = state->branch.random;
     state->branch_depth++;
     for (size_t i = 0; i < calls->count; i++) {
         if (outermost) {
             state->branch_op = calls->op;
             state->branch_index = i;
         }
-        struct branch_state outer = isolation_begin(run);
+        struct branch_state outer = isolation_begin(run, i);
         value_release(run->region, state->branch.prints);
         state->branch.prints = outer.prints;
+        state->branch.line_open = outer.line_open;
+        state->branch.captures = outer.captures;
+        state->branch.random = run_random_branch(random, i);
         state->branch.ledger = outer.ledger;
         results = vector_push(run->region, results, parallel_call(run, calls, i));
         outer.prints = state->branch.prints;
+        outer.line_open = state->branch.line_open;
+        outer.captures = state->branch.captures;
         outer.ledger = state->branch.ledger;
-        state->branch.prints = value_nil();
+        run_random_join(&outer.random, &state->branch.random);
+        state->branch.prints = state->branch.captures = value_nil();
         isolation_drop(run, &state->branch);
         state->branch = outer;
     }

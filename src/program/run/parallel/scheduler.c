@@ -266,7 +266,7 @@ static struct branch *start_next(struct run *run)
     struct branch_state here = run->state->branch;
     if (group->parent)
         run->state->branch = group->parent->turn->context.state;
-    isolation_begin(run);
+    isolation_begin(run, group->started);
     struct turn *turn = branch->turn = turn_new(run, branch);
     context_save(run, &turn->context);
     run->state->branch = here;

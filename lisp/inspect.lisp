@@ -34,9 +34,71 @@
           ((and (vectorp object) (< -1 index (length object))) (aref object index))
           (t (no-such-path (decimal index) object)))))
 
+;;; Objects whose slots are SBCL's own business have parts that people know.
+
+(defun symbol-parts (symbol)
+  "What SYMBOL is the name of."
+  (append `(("NAME" . ,(symbol-name symbol)) ("PACKAGE" . ,(symbol-package symbol)))
+          (and (boundp symbol) `(("VALUE" . ,(symbol-value symbol))))
+          (cond ((macro-function symbol) `(("MACRO" . ,(macro-function symbol))))
+                ((fboundp symbol) `(("FUNCTION" . ,(fdefinition symbol)))))
+          (let ((class (find-class symbol nil))) (and class `(("CLASS" . ,class))))
+          (and (symbol-plist symbol) `(("PLIST" . ,(symbol-plist symbol))))))
+
+(defun function-parts (function)
+  "What is known of FUNCTION; the values that a closure has closed over."
+  (let ((documentation (ignore-errors (documentation function t)))
+        (source (source-text-of function)))
+    (append `(("NAME" . ,(sb-kernel:%fun-name function))
+              ("ARGLIST" . ,(ignore-errors (sb-introspect:function-lambda-list function))))
+            (and documentation `(("DOCUMENTATION" . ,documentation)))
+            (and source `(("SOURCE" . ,source)))
+            (and (typep function 'generic-function)
+                 `(("METHODS" . ,(sb-mop:generic-function-methods function))))
+            (and (typep function 'sb-kernel:closure)
+                 `(("VALUES" . ,(sb-kernel:%closure-values function)))))))
+
+(defun package-parts (package)
+  "Names, uses and symbols of PACKAGE."
+  (let ((external '()) (internal 0))
+    (do-external-symbols (symbol package) (push symbol external))
+    (do-symbols (symbol package)
+      (when (eq (symbol-package symbol) package) (incf internal)))
+    `(("NAME" . ,(package-name package))
+      ("NICKNAMES" . ,(package-nicknames package))
+      ("USES" . ,(package-use-list package))
+      ("USED-BY" . ,(package-used-by-list package))
+      ("EXPORTS" . ,(sort external #'string< :key #'symbol-name))
+      ("SYMBOLS" . ,internal))))
+
+(defun class-parts (class)
+  "What people ask of CLASS."
+  `(("NAME" . ,(class-name class))
+    ("SUPERCLASSES" . ,(sb-mop:class-direct-superclasses class))
+    ("SUBCLASSES" . ,(sb-mop:class-direct-subclasses class))
+    ("PRECEDENCE" . ,(ignore-errors (sb-mop:class-precedence-list class)))
+    ("SLOTS" . ,(mapcar #'sb-mop:slot-definition-name
+                        (ignore-errors (sb-mop:class-slots class))))
+    ("METHODS" . ,(sb-mop:specializer-direct-methods class))))
+
+(defun known-parts (object)
+  "List of (name . value) for an object that has neither elements nor slots of the user."
+  (typecase object
+    (symbol (symbol-parts object))
+    (function (function-parts object))
+    (package (package-parts object))
+    (class (class-parts object))
+    (pathname `(("DIRECTORY" . ,(pathname-directory object))
+                ("NAME" . ,(pathname-name object))
+                ("TYPE" . ,(pathname-type object))
+                ("VERSION" . ,(pathname-version object))))
+    (ratio `(("NUMERATOR" . ,(numerator object)) ("DENOMINATOR" . ,(denominator object))))
+    (complex `(("REALPART" . ,(realpart object)) ("IMAGPART" . ,(imagpart object))))
+    (character `(("NAME" . ,(char-name object)) ("CODE" . ,(char-code object))))))
+
 (defun part-by-name (object name)
   "The slot NAME of OBJECT, or what the accessor NAME returns for it."
-  (let ((slot (assoc name (object-slots object) :test #'string-equal))
+  (let ((slot (assoc name (or (known-parts object) (object-slots object)) :test #'string-equal))
         (accessor (find-symbol (string-upcase name) (session-package))))
     (cond (slot (cdr slot))
           ((unbound-slot-p object name)
@@ -80,14 +142,25 @@
 
 (defconstant +page-of-parts+ 50)
 
+(defun cells-of (list)
+  "How many conses LIST has: one that is circular, up to where it comes back; at most a million."
+  (let ((seen (make-hash-table :test 'eq)))
+    (if (ignore-errors (list-length list))
+        (list-length list)
+        (loop for rest = list then (cdr rest)
+              while (and (consp rest) (not (gethash rest seen)) (< (hash-table-count seen) 1000000))
+              do (setf (gethash rest seen) t)
+              finally (return (hash-table-count seen))))))
+
 (defun list-parts (list from)
-  "A page of the elements of LIST by index, and the end of a dotted one."
-  (loop for rest = (loop repeat from while (consp list) do (pop list) finally (return list))
+  "A page of the elements of LIST by index, and the end of a dotted or circular one."
+  (loop with cells = (cells-of list)
+        for rest = (loop repeat from while (consp list) do (pop list) finally (return list))
           then (cdr rest)
         for index from from below (+ from +page-of-parts+)
-        while (consp rest)
+        while (and (consp rest) (< index cells))
         collect (cons (decimal index) (car rest)) into parts
-        finally (return (if (or (null rest) (consp rest))
+        finally (return (if (or (null rest) (< index cells))
                             parts
                             (append parts (list (cons "CDR" rest)))))))
 
@@ -118,19 +191,23 @@
              table)
     (nreverse parts)))
 
+(defun page-of (parts from)
+  "A page of the list PARTS."
+  (subseq parts (min from (length parts)) (min (+ from +page-of-parts+) (length parts))))
+
 (defun slot-parts (object from)
   "A page of the slots of OBJECT."
-  (let ((slots (object-slots object)))
-    (subseq slots (min from (length slots)) (min (+ from +page-of-parts+) (length slots)))))
+  (page-of (object-slots object) from))
 
 (defun part-count (object)
   "How many parts OBJECT has."
   (typecase object
     (string 0)
-    (cons (or (ignore-errors (list-length object)) 0))
+    (cons (cells-of object))
     (vector (length object))
     (array (array-total-size object))
     (hash-table (hash-table-count object))
+    ((or null (satisfies known-parts)) (length (known-parts object)))
     ((or standard-object structure-object condition) (length (object-slots object)))
     (t 0)))
 
@@ -144,6 +221,7 @@
                     collect (cons (decimal index) (aref object index)))))
     (array (array-parts object from))
     (hash-table (table-parts object from))
+    ((or null (satisfies known-parts)) (page-of (known-parts object) from))
     ((or standard-object structure-object condition) (slot-parts object from))))
 
 (defun object-description (object path from)
@@ -154,7 +232,7 @@
     (object "path" path
             "type" (printed (type-of object) :limit 200)
             "value" (part-text object)
-            "count" (and (plusp count) count)
+            "count" (if (stringp object) (length object) (and (plusp count) count))
             "from" (and (plusp from) from)
             "parts" (map 'simple-vector
                          (lambda (part) (object "name" (car part) "value" (part-text (cdr part))))

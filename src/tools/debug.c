@@ -22,6 +22,10 @@ static void render_object(struct buffer *text, value object)
     buffer_append_span(text, map_get_string(object, "value"));
     buffer_append_text(text, "\nType: ");
     buffer_append_span(text, map_get_string(object, "type"));
+    if (map_get_integer(object, "count", 0) > 0) {
+        buffer_append_text(text, "\nSize: ");
+        render_grouped(text, map_get_integer(object, "count", 0));
+    }
     if (map_get_count(object, "parts") == 0)
         return;
     buffer_append_text(text, "\nParts:");

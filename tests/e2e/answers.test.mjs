@@ -108,6 +108,16 @@ describe('the size of what a model reads at every turn', () => {
       assert.ok([...instructions].length <= 1200, `${[...instructions].length} characters`);
     });
   }
+  // Tools that come: run-tests and edit-form by default, twelve more in the full set.
+  for (const [set, later] of [
+    ['default', 2],
+    ['full', 14],
+  ])
+    test(`the set ${set} has room for the tools that come`, () => {
+      const [, list] = open(set);
+      const bytes = Buffer.byteLength(JSON.stringify(list)) + later * 350;
+      assert.ok(bytes <= SETS[set], `${bytes} bytes`);
+    });
   test('each set has the tools of the smaller ones', () => {
     const [core, byDefault, full] = Object.keys(SETS).map((set) =>
       open(set)[1].tools.map((tool) => tool.name),

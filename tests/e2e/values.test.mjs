@@ -12,7 +12,7 @@ describe('values by number', () => {
   test('a list and what is in it', async () => {
     const name = await keep(`(list 1 "two" (vector 3 4))`);
     expectResult(await inspect(name), {
-      has: `${name} = (1 "two" #(3 4))\nType: CONS\nParts:\n  0 = 1\n  1 = "two"\n  2 = #(3 4)`,
+      has: `${name} = (1 "two" #(3 4))\nType: CONS\nSize: 3\nParts:\n  0 = 1\n  1 = "two"\n  2 = #(3 4)`,
     });
     expectResult(await inspect(name, { path: [2, 1] }), { has: `${name}.0.2.1 = 4` });
   });
@@ -36,6 +36,25 @@ describe('values by number', () => {
       },
     );
   });
+  for (const [code, ...parts] of [
+    ["'car", 'NAME = "CAR"', 'PACKAGE = #<PACKAGE "COMMON-LISP">', 'FUNCTION = #<FUNCTION CAR>'],
+    ['nil', 'NAME = "NIL"'],
+    ["#'mapcar", 'NAME = MAPCAR', 'ARGLIST = (FUNCTION LIST &REST SB-IMPL::MORE-LISTS)'],
+    ['(let ((x 42)) (lambda () (incf x)))', 'VALUES = ('],
+    ['(find-package "KEYWORD")', 'NAME = "KEYWORD"', 'USES = NIL'],
+    ["(find-class 'integer)", 'NAME = INTEGER', 'PRECEDENCE = ('],
+    ['#p"/tmp/x.lisp"', 'NAME = "x"', 'TYPE = "lisp"'],
+    ['3/4', 'NUMERATOR = 3', 'DENOMINATOR = 4'],
+    ['#\\A', 'CODE = 65'],
+    ["'(1 2 . 3)", '0 = 1', '1 = 2', 'CDR = 3'],
+    ['(let ((l (list 1 2))) (setf (cddr l) l) l)', '0 = 1\n  1 = 2\n  CDR = #1=(1 2 . #1#)'],
+  ])
+    test(`parts of ${code}`, async () =>
+      expectResult(await inspect(code), { has: parts.map((part) => `\n  ${part}`) }));
+  test('the size of a string, and no parts', async () =>
+    expectResult(await inspect('"four"'), { has: '\nSize: 4', lacks: 'Parts' }));
+  test('a part by its name', async () =>
+    expectResult(await inspect("'car", { path: ['package'] }), { has: '"COMMON-LISP"' }));
   test('pages', async () => {
     const name = await keep('(loop for i below 120 collect i)');
     const first = await inspect(name);

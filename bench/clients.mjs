@@ -68,7 +68,7 @@ export class StdioServer extends LineProcess {
   #id = 0;
 
   constructor(cadre, args = [], options = {}) {
-    super(cadre, ['serve', ...args], options);
+    super(cadre, ['serve', '--private', ...args], options);
   }
 
   // The whole of it, for a test of the raw text.

@@ -7,6 +7,9 @@ enum { EXIT_USAGE = 2 };
 // --- serve.c: the MCP server ---------------------------------------------------------------------
 int command_serve(int argc, char **argv);
 
+// --- daemon.c: the process that owns the sessions ------------------------------------------------
+int command_daemon(int argc, char **argv);
+
 // --- eval.c: evaluates Common Lisp ---------------------------------------------------------------
 int command_eval(int argc, char **argv);
 

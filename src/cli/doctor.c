@@ -19,6 +19,7 @@
 #include "cli/session_loop.h"
 #include "cli/table/option_reader.h"
 #include "config.h"
+#include "process/loop.h"
 #include "process/sandbox/landlock.h"
 #include "program_host/program_pool.h"
 
@@ -313,7 +314,7 @@ static void check_program(void *data, struct span answer, const char *failure)
 static void check_programs(struct findings *findings)
 {
     enum { TRIAL_MS = 5000 };
-    struct program_trial trial = {.base = session_loop_new_base(), .findings = findings};
+    struct program_trial trial = {.base = loop_new_base(), .findings = findings};
     struct program_pool *pool = program_pool_new(trial.base, "/proc/self/exe");
     struct program_request request = {.record = SPAN("{\"program\":\"(+ 1 2)\"}"),
                                       .timeout_ms = TRIAL_MS,

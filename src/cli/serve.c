@@ -1,4 +1,5 @@
-// `cadre serve`: the MCP server on standard input/output, or on HTTP.
+// `cadre serve`: the MCP server on standard input/output, or on HTTP. On standard input/output it is
+// a relay to the daemon, which has the sessions; --private and HTTP serve by themselves.
 #include <errno.h>
 #include <event2/event.h>
 #include <signal.h>
@@ -11,10 +12,12 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/sandbox_options.h"
-#include "cli/session_loop.h"
 #include "cli/table/option_reader.h"
 #include "cli/tenant.h"
 #include "cli/tokens.h"
+#include "daemon/greeting.h"
+#include "daemon/relay.h"
+#include "process/loop.h"
 
 enum {
     NAMES_MAX = 16,
@@ -35,6 +38,7 @@ struct serve_options {
     struct session_config sessions;
     struct sandbox_options sandbox;
     bool has_max_memory;
+    bool is_private;  // no daemon
 };
 
 struct server {
@@ -81,6 +85,7 @@ static bool parse_option(struct serve_options *options, const struct option_read
         return taken == SANDBOX_OPTION_TAKEN;
     switch (reader->row->id) {
     case OPTION_HTTP: options->http = argument; return true;
+    case OPTION_PRIVATE: options->is_private = true; return true;
     case OPTION_TOKEN_FILE: options->tokens.file = argument; return true;
     case OPTION_TOKEN: return add_token(&options->tokens, argument);
     case OPTION_NO_TOKEN: options->tokens.none = true; return true;
@@ -162,7 +167,7 @@ static void on_signal(evutil_socket_t number, short events, void *data)
     (void)events;
     struct server *server = data;
     for (size_t i = 0; i < server->tenant_count; i++)
-        mcp_server_shutdown(server->tenants[i].mcp, SHUTDOWN_GRACE_MS);
+        mcp_server_shutdown(server->tenants[i].service.mcp, SHUTDOWN_GRACE_MS);
 }
 
 static const char *socket_path(const struct serve_options *options)
@@ -205,9 +210,9 @@ static int start_http(struct server *server, const struct serve_options *options
     for (size_t i = 0; i < server->tenant_count; i++)
         clients[i] = (struct mcp_http_client){.name = server->tenants[i].name,
                                               .token = server->tokens.list[i].text,
-                                              .server = server->tenants[i].mcp};
-    if (!mcp_http_start(server->tenants[0].mcp, &http, on_transport_end, server, &server->http,
-                        &error)) {
+                                              .server = server->tenants[i].service.mcp};
+    if (!mcp_http_start(server->tenants[0].service.mcp, &http, on_transport_end, server,
+                        &server->http, &error)) {
         fprintf(stderr, "cadre serve: %s\n", error.message);
         return EXIT_USAGE;
     }
@@ -219,7 +224,8 @@ static int start_transport(struct server *server, const struct serve_options *op
 {
     if (options->http)
         return start_http(server, options);
-    int failed = mcp_stdio_start(server->tenants[0].mcp, on_transport_end, server, &server->stdio);
+    int failed =
+        mcp_stdio_start(server->tenants[0].service.mcp, on_transport_end, server, &server->stdio);
     if (failed < 0)
         fprintf(stderr, "cadre serve: cannot use standard input/output: %s\n", strerror(-failed));
     return failed < 0 ? EXIT_FAILURE : 0;
@@ -258,7 +264,7 @@ static int build_server(struct server *server, const struct serve_options *optio
         fprintf(stderr, "cadre serve: %s\n", error.message);
         return EXIT_USAGE;
     }
-    server->base = session_loop_new_base();
+    server->base = loop_new_base();
     if (!server->base) {
         fprintf(stderr, "cadre serve: cannot start: %s\n", strerror(ENOMEM));
         return EXIT_FAILURE;
@@ -302,17 +308,44 @@ static int serve_until_end(struct server *server, const struct serve_options *op
     return status;
 }
 
+// --- through the daemon ----------------------------------------------------------------------------
+
+static int serve_by_relay(const struct serve_options *options)
+{
+    const struct settings settings = {
+        .selection = options->selection,
+        .structured_results = options->structured_results,
+        .yield = options->yield,
+        .auto_context = options->auto_context,
+        .context_db = options->context_db,
+        .program_tools = options->program_tools,
+        .sessions = options->sessions,
+    };
+    struct error error;
+    CLEANUP_BUFFER struct buffer greeting;
+    buffer_init(&greeting, GREETING_MAX);
+    if (greeting_write(&greeting, GREETING_MCP, "serve", &settings, &error))
+        return relay_run("/proc/self/exe", &greeting);
+    fprintf(stderr, "cadre serve: %s\n", error.message);
+    return EXIT_USAGE;
+}
+
+static int serve_here(const struct serve_options *options)
+{
+    signal(SIGPIPE, SIG_IGN);
+    struct server server = {0};
+    int status = build_server(&server, options);
+    if (status == 0)
+        status = serve_until_end(&server, options);
+    release_server(&server);
+    return status;
+}
+
 int command_serve(int argc, char **argv)
 {
     struct serve_options options;
     int status = parse_options(argc, argv, &options);
     if (status)
         return status - 1;
-    signal(SIGPIPE, SIG_IGN);
-    struct server server = {0};
-    status = build_server(&server, &options);
-    if (status == 0)
-        status = serve_until_end(&server, &options);
-    release_server(&server);
-    return status;
+    return options.is_private || options.http ? serve_here(&options) : serve_by_relay(&options);
 }

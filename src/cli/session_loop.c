@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "process/loop.h"
+
 struct pending_call {
     struct session_loop *loop;
     const struct session_console *console;
@@ -14,21 +16,9 @@ struct pending_call {
     struct event *readable;  // while the code waits for input
 };
 
-struct event_base *session_loop_new_base(void)
-{
-    struct event_config *config = event_config_new();
-    if (!config)
-        return NULL;
-    // libevent's default clock has steps of 4 ms, so time limits would end early.
-    event_config_set_flag(config, EVENT_BASE_FLAG_PRECISE_TIMER);
-    struct event_base *base = event_base_new_with_config(config);
-    event_config_free(config);
-    return base;
-}
-
 int session_loop_init(struct session_loop *loop, const struct session_config *config)
 {
-    *loop = (struct session_loop){.base = session_loop_new_base()};
+    *loop = (struct session_loop){.base = loop_new_base()};
     return loop->base ? session_manager_new(loop->base, config, &loop->sessions) : -ENOMEM;
 }
 

@@ -10,9 +10,6 @@
 // there is no second look at it.
 enum { TERMINAL_MAX_OUTPUT = 100000 };
 
-// An event loop with timers precise enough for time limits; NULL when there is no memory.
-struct event_base *session_loop_new_base(void);
-
 struct session_loop {
     struct event_base *base;
     struct session_manager *sessions;

@@ -7,8 +7,6 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "cli/commands.h"
-#include "config.h"
-#include "tools/offered_text.h"
 
 static int start_sessions(struct tenant *tenant, const struct tenant_setup *setup)
 {
@@ -24,50 +22,44 @@ static int start_sessions(struct tenant *tenant, const struct tenant_setup *setu
     return EXIT_USAGE;
 }
 
-static struct context_store *open_contexts(const char *name, const char *context_db)
+// Where the files of the tenant are: those of the user where they always were.
+static void choose_files(struct tenant *tenant, const char *context_db)
 {
-    if (!*name || (context_db && strcmp(context_db, ":memory:") == 0))
-        return context_store_new(context_db);
+    const char *name = tenant->name;
+    CLEANUP_FREE char *memories =
+        *name ? memory_format("clients/%s/programs", name) : memory_copy_string("programs");
+    tenant->memories = path_in_state(memories);
+    if (!*name || (context_db && strcmp(context_db, ":memory:") == 0)) {
+        tenant->context_db = memory_copy_string(context_db);
+        return;
+    }
     CLEANUP_FREE char *file = memory_format("clients/%s/context.db", name);
-    CLEANUP_FREE char *path = path_in_state(file);
-    return context_store_new(path ? path : "");
+    tenant->context_db = path_in_state(file);
+    if (!tenant->context_db)
+        tenant->context_db = memory_copy_string("");
 }
 
 int tenant_open(struct tenant *tenant, const struct tenant_setup *setup, const char *name)
 {
-    CLEANUP_BUFFER struct buffer instructions;
-    buffer_init(&instructions, BUFFER_DEFAULT_LIMIT);
-    offered_text_append(&instructions, tools_instructions, setup->selection);
-    const struct mcp_server_info info = {
-        .name = "cadre",
-        .title = "Cadre",
-        .version = CADRE_VERSION,
-        .instructions = buffer_text(&instructions),
-        .text_results = !setup->structured_results,
-        .subscribe = true,
-        .tasks = true,
-    };
     struct error error;
     *tenant = (struct tenant){.name = memory_copy_string(name)};
     int status = start_sessions(tenant, setup);
     if (status)
         return status;
-    toolbox_allow_files(setup->toolbox, tenant->sessions);
-    tenant->mcp = mcp_server_new(setup->base, &info);
-    tenant->contexts = open_contexts(name, setup->context_db);
-    tenant->tools = (struct tools){
+    choose_files(tenant, setup->context_db);
+    const struct service_setup service = {
         .base = setup->base,
-        .server = tenant->mcp,
         .sessions = tenant->sessions,
-        .contexts = tenant->contexts,
         .programs = setup->programs,
         .toolbox = setup->toolbox,
+        .context_db = tenant->context_db,
+        .memories = tenant->memories,
         .selection = setup->selection,
         .auto_context = setup->auto_context,
+        .structured_results = setup->structured_results,
         .yield = setup->yield,
-        .owner = tenant->name,
     };
-    if (tools_register(&tenant->tools, &error))
+    if (service_open(&tenant->service, &service, &error))
         return 0;
     fprintf(stderr, "cadre serve: %s\n", error.message);
     return EXIT_USAGE;
@@ -76,8 +68,8 @@ int tenant_open(struct tenant *tenant, const struct tenant_setup *setup, const c
 void tenant_release(struct tenant *tenant)
 {
     session_manager_free(tenant->sessions);
-    tools_release(&tenant->tools);
-    mcp_server_free(tenant->mcp);
-    context_store_free(tenant->contexts);
+    service_release(&tenant->service);
+    memory_free(tenant->context_db);
+    memory_free(tenant->memories);
     memory_free(tenant->name);
 }

@@ -3,10 +3,7 @@
 // files are where they always were; those of others are in clients/NAME of the state directory.
 #pragma once
 
-#include "mcp/mcp.h"
-#include "program_host/program_pool.h"
-#include "session/session.h"
-#include "tools/tools.h"
+#include "daemon/service.h"
 
 // What all tenants of a server share or get a copy of; outlives them.
 struct tenant_setup {
@@ -23,10 +20,10 @@ struct tenant_setup {
 
 struct tenant {
     char *name;
-    struct mcp_server *mcp;
+    char *context_db;  // NULL: the usual place
+    char *memories;
     struct session_manager *sessions;
-    struct context_store *contexts;
-    struct tools tools;
+    struct service service;
 };
 
 // 0, or the exit status after a message on standard error. To be released either way.

@@ -68,6 +68,9 @@ void mcp_server_free(struct mcp_server *server);
 // finish for at most grace_ms and then call their on_end function. May be called twice.
 void mcp_server_shutdown(struct mcp_server *server, unsigned grace_ms);
 
+// No call is open, also none that was answered early or became a task.
+bool mcp_server_is_idle(const struct mcp_server *server);
+
 // --- registry.c: tools ---------------------------------------------------------------------------
 
 typedef void mcp_handler_fn(struct mcp_call *call, void *data);
@@ -281,6 +284,12 @@ typedef void mcp_end_fn(void *data);
 struct mcp_stdio;
 int mcp_stdio_start(struct mcp_server *server, mcp_end_fn *on_end, void *data,
                     struct mcp_stdio **ret_stdio);
+// The same on a socket, which the transport takes over. A client that goes away does not end its
+// calls: they run to their end, and on_end is called after the last one.
+int mcp_stdio_start_socket(struct mcp_server *server, int socket, mcp_end_fn *on_end, void *data,
+                           struct mcp_stdio **ret_stdio);
+// Whether the client has gone away, so that nobody reads what is written.
+bool mcp_stdio_is_deserted(const struct mcp_stdio *stdio);
 void mcp_stdio_free(struct mcp_stdio *stdio);
 
 // --- http/http.c: the HTTP transport -------------------------------------------------------------

@@ -155,3 +155,8 @@ void server_write_capabilities(const struct mcp_server *server, struct buffer *o
         json_put_raw(out, "extensions", SPAN("{\"" META_PREFIX "tasks\":{}}"));
     buffer_append_byte(out, '}');
 }
+
+bool mcp_server_is_idle(const struct mcp_server *server)
+{
+    return server->call_count == 0;
+}

@@ -39,7 +39,8 @@ struct mcp_stdio {
     struct buffer output;
     size_t written;
     bool output_dead;
-    bool ending;  // end of input or shutdown
+    bool ending;   // end of input or shutdown
+    bool patient;  // calls are not stopped when the client goes away
     bool calls_stopped;
     bool ended;
     int64_t grace_ms;
@@ -331,6 +332,8 @@ static void check_end(struct mcp_stdio *stdio)
 {
     if (stdio->ended || !(stdio->ending || stdio->output_dead))
         return;
+    if (stdio->patient && stdio->peer.call_count > 0)
+        return;
     bool idle = stdio->peer.call_count == 0 && stdio->written == stdio->output.length;
     int64_t left = time_left(stdio);
     if (stdio->output_dead || idle || (left <= 0 && stdio->calls_stopped)) {
@@ -346,7 +349,9 @@ static void check_end(struct mcp_stdio *stdio)
 
 static void stdio_shutdown(struct transport *transport, unsigned grace_ms)
 {
-    stop_reading((struct mcp_stdio *)transport, grace_ms);
+    struct mcp_stdio *stdio = (struct mcp_stdio *)transport;
+    stdio->patient = false;
+    stop_reading(stdio, grace_ms);
 }
 
 // --- set-up --------------------------------------------------------------------------------------
@@ -395,13 +400,9 @@ static bool can_be_polled(int fd)
     return can;
 }
 
-int mcp_stdio_start(struct mcp_server *server, mcp_end_fn *on_end_function, void *data,
-                    struct mcp_stdio **ret_stdio)
+static struct mcp_stdio *start(struct mcp_server *server, int in, int out,
+                               mcp_end_fn *on_end_function, void *data)
 {
-    int in = -1, out = -1;
-    int code = move_descriptors(&in, &out);
-    if (code < 0)
-        return code;
     signal(SIGPIPE, SIG_IGN);
     struct mcp_stdio *stdio = memory_alloc_zero(sizeof(*stdio));
     stdio->server = server;
@@ -425,8 +426,34 @@ int mcp_stdio_start(struct mcp_server *server, mcp_end_fn *on_end_function, void
     CHECK(stdio->read_event && stdio->write_event && stdio->end_event);
     stdio->polled = can_be_polled(in);
     start_reading(stdio);
-    *ret_stdio = stdio;
+    return stdio;
+}
+
+int mcp_stdio_start(struct mcp_server *server, mcp_end_fn *on_end_function, void *data,
+                    struct mcp_stdio **ret_stdio)
+{
+    int in = -1, out = -1;
+    int code = move_descriptors(&in, &out);
+    if (code < 0)
+        return code;
+    *ret_stdio = start(server, in, out, on_end_function, data);
     return 0;
+}
+
+int mcp_stdio_start_socket(struct mcp_server *server, int socket, mcp_end_fn *on_end_function,
+                           void *data, struct mcp_stdio **ret_stdio)
+{
+    int out = fcntl(socket, F_DUPFD_CLOEXEC, 3);
+    if (out < 0)
+        return -errno;
+    *ret_stdio = start(server, socket, out, on_end_function, data);
+    (*ret_stdio)->patient = true;
+    return 0;
+}
+
+bool mcp_stdio_is_deserted(const struct mcp_stdio *stdio)
+{
+    return stdio->output_dead;
 }
 
 void mcp_stdio_free(struct mcp_stdio *stdio)

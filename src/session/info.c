@@ -1,5 +1,7 @@
 // What the supervisor knows of a session, as values.
+#include "base/array.h"
 #include "base/clock.h"
+#include "process/mark.h"
 #include "process/proc.h"
 #include "session/session_internal.h"
 
@@ -149,4 +151,31 @@ value session_error(struct session_manager *manager, const char *name, int64_t i
 unsigned session_heap_mb(struct session_manager *manager)
 {
     return manager->config.heap_mb;
+}
+
+// --- all sessions --------------------------------------------------------------------------------
+
+size_t session_process_count(const struct session_manager *manager)
+{
+    size_t count = 0;
+    const struct session *const lists[] = {manager->sessions, manager->closing};
+    for (size_t i = 0; i < COUNT_OF(lists); i++)
+        for (const struct session *session = lists[i]; session; session = session->next)
+            for (const struct worker *worker = session->workers; worker; worker = worker->next)
+                count++;
+    return count;
+}
+
+bool session_is_busy(const struct session_manager *manager)
+{
+    for (const struct session *session = manager->sessions; session; session = session->next)
+        if (session->job || session->queue.first)
+            return true;
+    return manager->refused != NULL;
+}
+
+bool session_is_own_process(struct session_manager *manager, pid_t pid)
+{
+    return mark_is_of_family(mark_read(pid), manager->mark_family) ||
+           manager_knows_pid(manager, pid);
 }

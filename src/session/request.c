@@ -66,6 +66,7 @@ uint64_t session_submit(struct session_manager *manager, const struct session_re
     struct session *session = session_for(manager, job, request->create);
     if (!session)
         return ticket;
+    session_take_environment(session, request->client.environment);
     if (session->queue.length >= manager->config.max_queue) {
         job_refuse(manager, job, "busy", "%u requests are already waiting for session \"%s\".",
                    manager->config.max_queue, session->name);

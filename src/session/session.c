@@ -140,6 +140,25 @@ struct session *session_new(struct session_manager *manager, const char *name)
     return session;
 }
 
+void session_take_environment(struct session *session, char *const *environment)
+{
+    if (session->environment || !environment)
+        return;
+    size_t count = 0;
+    while (environment[count])
+        count++;
+    session->environment = memory_alloc_zero((count + 1) * sizeof(*session->environment));
+    for (size_t i = 0; i < count; i++)
+        session->environment[i] = memory_copy_string(environment[i]);
+}
+
+static void free_environment(struct session *session)
+{
+    for (size_t i = 0; session->environment && session->environment[i]; i++)
+        memory_free(session->environment[i]);
+    memory_free(session->environment);
+}
+
 void session_free(struct session *session)
 {
     CHECK(!session->workers && !session->job && !session->queue.first);
@@ -170,6 +189,7 @@ void session_free(struct session *session)
     signal_guard_free_all(&session->signal_guards);
     reach_forget(session);
     memory_free(session->environment_entry);
+    free_environment(session);
     memory_free(session);
 }
 

@@ -78,6 +78,8 @@ struct session_advice {
 struct session_sandbox {
     enum sandbox_mode mode;
     const char *workspace;  // NULL: found, see session/workspace/workspace.h
+    const char *refused;    // the workspace is a scratch one, because this directory is never one
+    const char *directory;  // where the client works; NULL: this process's working directory
     const char *const *allow_read;
     const char *const *allow_write;
     const char *const *pass_environment;  // names of variables that look like secrets
@@ -153,8 +155,16 @@ typedef void session_progress_fn(void *data, const struct session_progress *prog
 typedef void session_output_fn(void *data, enum session_stream stream, struct span text);
 typedef void session_input_fn(void *data, uint64_t ticket);
 
+// Who asks: several clients may share a session.
+struct session_client {
+    uint64_t id;               // of its connection; 0: there is one client alone
+    const char *name;          // "claude-code (pid 4711)"; NULL: none
+    char *const *environment;  // of a session that it creates; NULL: this process's
+};
+
 struct session_request {
     const char *session;  // NULL: "main"
+    struct session_client client;
     enum session_request_kind kind;
     bool create;          // start the session when the name is new (else "unknown-session")
     const char *op;       // operation of the agent (docs/session-protocol.md 5)
@@ -276,6 +286,13 @@ unsigned session_heap_mb(struct session_manager *manager);
 //   frozen_memory [{error, resident_kb, private_kb, pss_kb}].
 value session_info(struct session_manager *manager, const char *name, bool measure,
                    struct region *region);
+
+// Processes that the manager's sessions have now, those that are ending included.
+size_t session_process_count(const struct session_manager *manager);
+// Whether a request runs or waits in one of them.
+bool session_is_busy(const struct session_manager *manager);
+// Whether the process is one of theirs, or was started by one.
+bool session_is_own_process(struct session_manager *manager, pid_t pid);
 
 // Error history, newest first: vector of the error maps of docs/reference/evaluator.md 2.9,
 // complete. Copies.

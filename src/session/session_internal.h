@@ -66,6 +66,7 @@ struct session {
     struct session_manager *manager;
     char name[SESSION_NAME_MAX + 1];
     char *environment_entry;             // "CADRE_SESSION=…"
+    char **environment;                  // of the client that made it; NULL: this process's
     uint64_t mark;                       // of all its processes (process/mark.h)
     struct signal_guard *signal_guards;  // where Landlock has no scopes
     struct session_limits limits;
@@ -204,6 +205,8 @@ void session_unlink_closed(struct session *session);  // all its processes are g
 // --- session.c: one session ----------------------------------------------------------------------
 struct session *session_new(struct session_manager *manager, const char *name);
 void session_free(struct session *session);
+// The session takes a copy of the environment of the client that makes it, unless it has one.
+void session_take_environment(struct session *session, char *const *environment);
 channel_message_fn session_on_message;                                  // `data` is the link
 void session_set_timer(struct session *session, int64_t milliseconds);  // negative: none
 // A JSON object; false for anything else.

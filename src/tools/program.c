@@ -454,8 +454,8 @@ static void task_begin(struct program_task *task)
         return;
     }
     struct error error;
-    task->memory = named_memory_open(task->tools->background, task->tools->owner, task->memory_name,
-                                     on_opened, task, &error);
+    task->memory = named_memory_open(task->tools->background, task->tools->memories,
+                                     task->memory_name, on_opened, task, &error);
     task->is_opening = task->memory != NULL;
     if (!task->memory)
         refuse_memory(task, &error);

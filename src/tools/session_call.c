@@ -363,6 +363,7 @@ static struct session_call *submit(struct tools *tools, struct mcp_call *call,
     request->reply = on_reply;
     request->progress = on_progress;
     request->data = run;
+    request->client = tools->client;
     mcp_call_on_cancel(call, on_cancel, run);
     run->ticket = session_submit(tools->sessions, request);
     return run;

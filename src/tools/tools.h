@@ -40,7 +40,9 @@ struct tools {
     const char *selection;          // "core", "default", "full", or names with commas between
     int64_t yield;                  // seconds until a call is answered early, 0 = never
     const char *auto_context;       // mode; NULL: as the store's setting says
-    const char *owner;              // whose named memories are used; "" = the user's
+    const char *memories;           // directory of named memories; NULL: there is none
+    struct session_client client;   // who calls
+    bool client_left;               // nobody reads the answers any more
     struct tool_metrics metrics;
     struct background *background;  // for work on files
     struct context_queue *context_queue;

@@ -178,7 +178,7 @@ test('a core of another heap size is saved from the one that is there', async ()
   await client.connect(
     new StdioClientTransport({
       command: path.join(tree, 'bin/cadre'),
-      args: ['serve', '--heap', '512'],
+      args: ['serve', '--private', '--heap', '512'],
       env: { PATH: commands, HOME: directory, XDG_CACHE_HOME: cache },
       stderr: 'ignore',
     }),

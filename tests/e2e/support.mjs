@@ -14,6 +14,8 @@ import Ajv from 'ajv/dist/2020.js';
 
 const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 export const CADRE = process.env.CADRE ?? path.join(ROOT, 'build/debug/src/cli/cadre');
+// Servers of the tests have their sessions to themselves; those of the daemon are tested by daemon*.
+process.env.CADRE_PRIVATE ??= 'true';
 export const LONG = process.env.CADRE_LONG === '1';
 const REQUEST_TIMEOUT_MS = 120_000;
 

@@ -3,168 +3,13 @@
 #include <string.h>
 
 #include "cli/table/sandbox_rows.h"
+#include "cli/table/serve_rows.h"
+#include "cli/table/shared_rows.h"
 #include "program/compile/suggest.h"
-
-// --- options that several commands have -----------------------------------------------------------
-
-#define CONTEXT_DB_OPTION                                                                       \
-    {                                                                                           \
-        .id = OPTION_CONTEXT_DB, .name = "context-db", .argument = "FILE", .type = OPTION_PATH, \
-        .summary = "store of context items (default $XDG_STATE_HOME/cadre/context.db); "        \
-                   ":memory: keeps nothing",                                                    \
-        .source = FROM_USER                                                                     \
-    }
-#define TIMEOUT_OPTION(default_text, default_value)                                            \
-    {                                                                                          \
-        .id = OPTION_TIMEOUT, .name = "timeout", .argument = "SECONDS", .type = OPTION_NUMBER, \
-        .high = 86400, .summary = "time limit of one evaluation, 0 = none (" default_text ")", \
-        .fallback = default_value, .source = FROM_ANYONE                                       \
-    }
-#define PACKAGE_OPTION                                                  \
-    {                                                                   \
-        .id = OPTION_PACKAGE, .name = "package", .argument = "PACKAGE", \
-        .summary = "package to read and evaluate in"                    \
-    }
-#define SBCL_OPTION                                                                             \
-    {                                                                                           \
-        .id = OPTION_SBCL, .name = "sbcl", .argument = "PROGRAM", .type = OPTION_PATH,          \
-        .summary = "use this SBCL instead of the one that comes with Cadre; its core is built " \
-                   "on first use",                                                              \
-        .source = FROM_USER                                                                     \
-    }
-#define HELP_OPTION                                                     \
-    {                                                                   \
-        .id = OPTION_HELP, .name = "help", .summary = "print this text" \
-    }
 
 #define CLIENTS                                                                                \
     "claude-code claude-desktop cursor vscode codex gemini opencode zed windsurf copilot-cli " \
     "goose"
-
-// --- serve ---------------------------------------------------------------------------------------
-
-static const struct option_row serve_options[] = {
-    {.id = OPTION_HTTP,
-     .name = "http",
-     .argument = "[HOST:]PORT",
-     .summary = "serve HTTP (endpoint /mcp); HOST is 127.0.0.1 by default; unix:PATH: a socket for "
-                "your own processes",
-     .source = FROM_USER},
-    {.id = OPTION_TOKEN_FILE,
-     .name = "token-file",
-     .argument = "FILE",
-     .type = OPTION_PATH,
-     .summary = "your bearer token (or CADRE_TOKEN; default: one that is made once and kept)",
-     .source = FROM_USER},
-    {.id = OPTION_TOKEN,
-     .name = "token",
-     .argument = "NAME=FILE",
-     .summary = "a token of another client, with sessions and context of its own (repeatable)",
-     .repeatable = true,
-     .source = FROM_USER_FILE},
-    {.id = OPTION_NO_TOKEN,
-     .name = "no-token",
-     .summary = "ask for no token on loopback: every user of this machine can run code as you",
-     .source = FROM_COMMAND_LINE},
-    {.id = OPTION_ALLOW_HOST,
-     .name = "allow-host",
-     .argument = "NAME",
-     .summary = "also accept this Host (repeatable)",
-     .repeatable = true,
-     .source = FROM_USER},
-    {.id = OPTION_ALLOW_ORIGIN,
-     .name = "allow-origin",
-     .argument = "ORIGIN",
-     .summary = "also accept this Origin (repeatable)",
-     .repeatable = true,
-     .source = FROM_USER},
-    {.id = OPTION_TOOLS,
-     .name = "tools",
-     .argument = "SET",
-     .summary = "core, default, full, or names separated by commas",
-     .fallback = "default",
-     .source = FROM_ANYONE},
-    {.id = OPTION_RESULTS,
-     .name = "results",
-     .argument = "FORM",
-     .type = OPTION_CHOICE,
-     .choices = "text structured",
-     .summary = "text (default), or structured: text and structuredContent",
-     .fallback = "text",
-     .source = FROM_ANYONE},
-    CONTEXT_DB_OPTION,
-    {.id = OPTION_AUTO_CONTEXT,
-     .name = "auto-context",
-     .argument = "MODE",
-     .type = OPTION_CHOICE,
-     .choices = "off errors history all",
-     .summary = "keep evaluations as context items: off, errors, history, all",
-     .source = FROM_ANYONE},
-    {.id = OPTION_PROGRAM_TOOLS,
-     .name = "program-tools",
-     .argument = "FILE",
-     .type = OPTION_PATH,
-     .summary = "tools that programs may call (JSON)",
-     .source = FROM_USER},
-    TIMEOUT_OPTION("default 30", "30"),
-    {.id = OPTION_YIELD,
-     .name = "yield",
-     .argument = "SECONDS",
-     .type = OPTION_NUMBER,
-     .low = 0,
-     .high = 86400,
-     .summary = "answer a longer call with its output so far, 0 = never (default 20)",
-     .fallback = "20",
-     .source = FROM_ANYONE},
-    {.id = OPTION_MAX_MEMORY,
-     .name = "max-memory",
-     .argument = "MB",
-     .type = OPTION_NUMBER,
-     .low = 64,
-     .high = 1 << 20,
-     .summary =
-         "stop an evaluation at this much live data (default 1024, at most 45 % of the heap)",
-     .fallback = "1024",
-     .source = FROM_ANYONE},
-    {.id = OPTION_HEAP,
-     .name = "heap",
-     .argument = "MB",
-     .type = OPTION_NUMBER,
-     .low = 256,
-     .high = 1 << 20,
-     .summary = "Lisp heap of a session (default 2560)",
-     .fallback = "2560",
-     .source = FROM_ANYONE},
-    SBCL_OPTION,
-    {.id = OPTION_SNAPSHOTS,
-     .name = "snapshots",
-     .argument = "N",
-     .type = OPTION_NUMBER,
-     .low = 1,
-     .high = 256,
-     .summary = "snapshots kept per session (default 16)",
-     .fallback = "16",
-     .source = FROM_ANYONE},
-    {.id = OPTION_MAX_SESSIONS,
-     .name = "max-sessions",
-     .argument = "N",
-     .type = OPTION_NUMBER,
-     .low = 1,
-     .high = 1 << 16,
-     .summary = "sessions of a client (default: as many as the memory allows)",
-     .source = FROM_ANYONE},
-    SANDBOX_OPTIONS,
-    {.id = OPTION_LOG_LEVEL,
-     .name = "log-level",
-     .argument = "LEVEL",
-     .type = OPTION_CHOICE,
-     .choices = "error warning info debug",
-     .summary = "error, warning (default), info, debug; on standard error",
-     .fallback = "warning",
-     .source = FROM_ANYONE},
-    HELP_OPTION,
-    {0},
-};
 
 // --- eval and repl -------------------------------------------------------------------------------
 
@@ -413,12 +258,32 @@ const struct command_row command_table[COMMAND_COUNT] = {
     [COMMAND_SERVE] = {.name = "serve",
                        .summary = "MCP server on standard input/output, or on HTTP",
                        .usage = "[OPTION...]",
-                       .description = "Serves MCP to the client on standard input/output, or to "
-                                      "many clients on HTTP.",
+                       .description =
+                           "Serves MCP to the client on standard input/output, or to many clients "
+                           "on HTTP. On standard input/output the sessions are those of the "
+                           "workspace: the daemon has them, which is started when there is none, "
+                           "and they outlive this process. With --private, and on HTTP, they end "
+                           "with it.",
                        .options = serve_options,
                        .examples = "cadre serve\n"
                                    "cadre serve --http 7433\n"
                                    "cadre serve --tools core --timeout 120\n"},
+    [COMMAND_DAEMON] =
+        {.name = "daemon",
+         .summary = "the process that owns the sessions of all workspaces",
+         .usage = "[OPTION...]\n"
+                  "status | stop",
+         .description =
+             "Owns the sessions of all workspaces of a user, so that they outlive the clients. "
+             "cadre serve starts it when there is none, in the background; this command runs it "
+             "in the foreground. It ends by itself when no client is connected and no session "
+             "has a live process.",
+         .subcommands = daemon_subcommands,
+         .options = daemon_options,
+         .notes = "Its socket is $XDG_RUNTIME_DIR/cadre/daemon.sock, its log "
+                  "$XDG_STATE_HOME/cadre/daemon.log when it was started in the background.",
+         .examples = "cadre daemon status\n"
+                     "cadre daemon stop\n"},
     [COMMAND_EVAL] =
         {.name = "eval",
          .summary = "evaluate Common Lisp in a crash-proof session",

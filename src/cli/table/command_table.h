@@ -36,6 +36,7 @@ enum option_id {
     OPTION_ID,
     OPTION_JSON,
     OPTION_LIMIT,
+    OPTION_LINGER,
     OPTION_LIST,
     OPTION_LOG_LEVEL,
     OPTION_MAX_CHARS,
@@ -50,6 +51,7 @@ enum option_id {
     OPTION_PASS_ENV,
     OPTION_PIN,
     OPTION_PRINT,
+    OPTION_PRIVATE,
     OPTION_PROGRAM_TOOLS,
     OPTION_PROJECT,
     OPTION_REMOVE,
@@ -118,6 +120,7 @@ struct subcommand_row {
 
 enum command_id {
     COMMAND_SERVE,
+    COMMAND_DAEMON,
     COMMAND_EVAL,
     COMMAND_REPL,
     COMMAND_RUN,

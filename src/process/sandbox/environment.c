@@ -58,16 +58,24 @@ static bool is_passed(const char *entry, const char *const *pass)
 
 char **environment_new(const char *const *pass, const char *const *set)
 {
+    return environment_new_from(environ, pass, set);
+}
+
+char **environment_new_from(char *const *environment, const char *const *pass,
+                            const char *const *set)
+{
     size_t count = 0, added = 0;
-    while (environ && environ[count])
+    if (!environment)
+        environment = environ;
+    while (environment && environment[count])
         count++;
     while (set && set[added])
         added++;
     char **result = memory_alloc((count + added + 1) * sizeof(*result));
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
-        if (is_passed(environ[i], pass) && !is_listed(environ[i], set))
-            result[kept++] = environ[i];
+        if (is_passed(environment[i], pass) && !is_listed(environment[i], set))
+            result[kept++] = environment[i];
     for (size_t i = 0; i < added; i++)
         if (strchr(set[i], '='))
             result[kept++] = (char *)(uintptr_t)set[i];

@@ -13,3 +13,6 @@ bool environment_is_secret(const char *entry);
 // there removes one. Both end in NULL, both may be NULL. The array is the caller's, its strings are
 // shared.
 char **environment_new(const char *const *pass, const char *const *set);
+// The same of another environment than this process's; NULL: this process's.
+char **environment_new_from(char *const *environment, const char *const *pass,
+                            const char *const *set);

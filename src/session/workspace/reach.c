@@ -1,7 +1,6 @@
 #include "session/workspace/reach.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/hash.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/path.h"
@@ -20,6 +18,7 @@
 #include "session/core.h"
 #include "session/session_internal.h"
 #include "session/spawn.h"
+#include "session/workspace/home.h"
 #include "session/workspace/protected.h"
 #include "session/workspace/root_watch.h"
 
@@ -29,14 +28,6 @@ static const struct session_sandbox *sandbox_of(const struct session_manager *ma
 }
 
 // --- directories ---------------------------------------------------------------------------------
-
-// "project-1a2b3c4d": readable, and different for each path.
-static char *workspace_label(const char *path)
-{
-    const char *name = strrchr(path, '/') + 1;
-    uint64_t hash = hash_bytes(path, strlen(path), 0);
-    return memory_format("%.40s-%08" PRIx32, *name ? name : "root", (uint32_t)hash);
-}
 
 static bool make_cache(struct reach *reach)
 {
@@ -56,8 +47,10 @@ static bool make_cache(struct reach *reach)
 static char *start_directory(const struct session_manager *manager, const struct reach *reach)
 {
     char current[PATH_MAX];
-    bool known = realpath(".", current) != NULL;
-    bool as_it_is = sandbox_of(manager)->mode == SANDBOX_OFF && !sandbox_of(manager)->workspace;
+    const char *directory = sandbox_of(manager)->directory;
+    bool known = realpath(directory ? directory : ".", current) != NULL;
+    bool as_it_is =
+        sandbox_of(manager)->mode == SANDBOX_OFF && (directory || !sandbox_of(manager)->workspace);
     if (known && (as_it_is || path_is_within(current, reach->workspace.path)))
         return memory_copy_string(current);
     return memory_copy_string(reach->workspace.path);
@@ -87,6 +80,10 @@ bool reach_settle(struct session_manager *manager, struct error *error)
     reach_release(reach);
     if (!workspace_resolve(sandbox->workspace, NULL, &reach->workspace, error))
         return false;
+    if (sandbox->refused) {
+        reach->workspace.origin = WORKSPACE_SCRATCH;
+        reach->workspace.refused = memory_copy_string(sandbox->refused);
+    }
     int failed = begin_confinement(manager);
     if (failed < 0)
         return error_set(error, ERROR_SYSTEM, "the sandbox could not be made: %s",
@@ -342,8 +339,8 @@ int reach_plan(struct session *session, const char *sbcl, const char *core,
         watch_root(manager, &ret_plan->write);
     }
     collect_variables(session, temporary, &ret_plan->variables);
-    ret_plan->environment =
-        environment_new(sandbox_of(manager)->pass_environment, ret_plan->variables.paths);
+    ret_plan->environment = environment_new_from(
+        session->environment, sandbox_of(manager)->pass_environment, ret_plan->variables.paths);
     ret_plan->ruleset =
         confinement_open(&manager->reach.confinement,
                          &(struct confinement_paths){.read = read.paths, .write = write.paths});

@@ -9,7 +9,6 @@
 
 #include "base/buffer.h"
 #include "base/memory.h"
-#include "base/path.h"
 #include "base/private.h"
 #include "process/background.h"
 #include "value/text/json.h"
@@ -111,13 +110,10 @@ static bool submit(struct named_memory *memory, background_fn *run, const char *
     return failed == 0 || system_error(error, what, memory->path, -failed);
 }
 
-struct named_memory *named_memory_open(struct background *background, const char *owner,
+struct named_memory *named_memory_open(struct background *background, const char *directory,
                                        const char *name, named_memory_done_fn *done, void *data,
                                        struct error *error)
 {
-    CLEANUP_FREE char *place =
-        *owner ? memory_format("clients/%s/programs", owner) : memory_copy_string("programs");
-    CLEANUP_FREE char *directory = path_in_state(place);
     if (!directory) {
         error_set(error, ERROR_SYSTEM, "no directory for memories: set HOME or XDG_STATE_HOME");
         return NULL;

@@ -1,5 +1,5 @@
-// Memories of programs that the server keeps under a name: one JSON file each in the state
-// directory, replaced whole after a successful run. A name in use by one run, here or in another
+// Memories of programs that the server keeps under a name: one JSON file each in a directory of
+// their owner, replaced whole after a successful run. A name in use by one run, here or in another
 // process, is locked for the others. Files are read and written in the background.
 #pragma once
 
@@ -18,8 +18,8 @@ typedef void named_memory_done_fn(void *data, const struct error *failure);
 
 // Names are those of sessions. Begins to lock the memory and read its file; `done` is called from
 // the loop. ERROR_BUSY: another run uses it. ERROR_SYSTEM: the directory or file cannot be used.
-// NULL: it could not begin.
-struct named_memory *named_memory_open(struct background *background, const char *owner,
+// NULL: it could not begin, also when `directory` is NULL.
+struct named_memory *named_memory_open(struct background *background, const char *directory,
                                        const char *name, named_memory_done_fn *done, void *data,
                                        struct error *error);
 // What was read: {"data","definitions"} in `region`, nil when there is none yet.

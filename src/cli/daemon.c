@@ -1,0 +1,81 @@
+// `cadre daemon`: the process that owns the sessions of a user, in the foreground; and requests to
+// one that runs.
+#include "daemon/daemon.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "cli/commands.h"
+#include "cli/table/option_reader.h"
+#include "daemon/daemon_request.h"
+
+static int print_status(value answer)
+{
+    struct span version = map_get_string(answer, "version");
+    printf("cadre %.*s daemon, process %lld, %lld s, clients: %lld\n", (int)version.length,
+           version.data, (long long)map_get_integer(answer, "pid", 0),
+           (long long)map_get_integer(answer, "seconds", 0),
+           (long long)map_get_integer(answer, "clients", 0));
+    value workspaces = map_get(answer, "workspaces");
+    for (size_t i = 0; value_is_vector(workspaces) && i < vector_count(workspaces); i++) {
+        value workspace = vector_at(workspaces, i);
+        struct span path = map_get_string(workspace, "path");
+        printf("%.*s: %lld processes\n", (int)path.length, path.data,
+               (long long)map_get_integer(workspace, "processes", 0));
+    }
+    return EXIT_SUCCESS;
+}
+
+static int ask(const char *op)
+{
+    struct region *region = region_new(SIZE_MAX);
+    struct error error;
+    value answer;
+    int status = EXIT_FAILURE;
+    bool stops = strcmp(op, "stop") == 0;
+    value request = map_put_text(region, map_new(region), "op", value_string_text(region, op));
+    enum daemon_answer got = daemon_request(region, request, &answer, &error);
+    if (got == DAEMON_ABSENT) {
+        puts("no daemon runs");
+        status = stops ? EXIT_SUCCESS : EXIT_FAILURE;
+    } else if (got == DAEMON_FAILED) {
+        fprintf(stderr, "cadre daemon: %s\n", error.message);
+    } else if (!stops) {
+        status = print_status(answer);
+    } else if (daemon_wait_for_end()) {
+        status = EXIT_SUCCESS;
+    } else {
+        fputs("cadre daemon: it has not ended yet\n", stderr);
+    }
+    region_free(region);
+    return status;
+}
+
+int command_daemon(int argc, char **argv)
+{
+    struct daemon_options options = {.linger_s = 600};
+    struct option_reader reader;
+    enum log_level level;
+    option_reader_init(&reader, COMMAND_DAEMON, argc, argv);
+    int option;
+    while ((option = option_reader_next(&reader)) > 0)
+        switch (option) {
+        case OPTION_LINGER: options.linger_s = reader.number; break;
+        case OPTION_LOG_LEVEL:
+            if (log_parse_level(reader.argument, &level))
+                log_set_level(level);
+            break;
+        default: return option_reader_refuse(&reader);
+        }
+    if (option != OPTIONS_END)
+        return option_reader_status(option);
+    if (reader.word_count == 0)
+        return daemon_run(&options);
+    if (reader.word_count == 1 &&
+        (strcmp(reader.words[0], "status") == 0 || strcmp(reader.words[0], "stop") == 0))
+        return ask(reader.words[0]);
+    fprintf(stderr, "cadre daemon: status or stop, or nothing; got '%s'\n", reader.words[0]);
+    return EXIT_USAGE;
+}

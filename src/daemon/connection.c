@@ -1,0 +1,253 @@
+// One client of the daemon: its greeting, then its service.
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "config.h"
+#include "daemon/daemon_internal.h"
+#include "value/text/json.h"
+
+enum { GREETING_WAIT_MS = 10000, ANSWER_WAIT_MS = 10000, READ_SIZE = 64 << 10 };
+
+void connection_free(struct connection *connection)
+{
+    struct daemon *daemon = connection->daemon;
+    TAILQ_REMOVE(&daemon->connections, connection, link);
+    daemon->connection_count--;
+    daemon->needed_ms = clock_now_ms();
+    connection_hang_up(connection);
+    service_release(&connection->service);
+    toolbox_free(connection->toolbox);
+    if (connection->event)
+        event_free(connection->event);
+    if (connection->fd >= 0)
+        close(connection->fd);
+    buffer_release(&connection->input);
+    buffer_release(&connection->output);
+    region_free(connection->region);
+    memory_free(connection->name);
+    memory_free(connection);
+}
+
+void connection_hang_up(struct connection *connection)
+{
+    mcp_stdio_free(connection->stdio);
+    connection->stdio = NULL;
+}
+
+void connection_free_idle(struct daemon *daemon)
+{
+    for (struct connection *connection = TAILQ_FIRST(&daemon->connections), *next; connection;
+         connection = next) {
+        next = TAILQ_NEXT(connection, link);
+        if (connection->client_left && mcp_server_is_idle(connection->service.mcp))
+            connection_free(connection);
+    }
+}
+
+// --- answers -------------------------------------------------------------------------------------
+
+static void on_writable(evutil_socket_t fd, short what, void *data)
+{
+    struct connection *connection = data;
+    struct buffer *output = &connection->output;
+    ssize_t written = what & EV_TIMEOUT ? -1 : send(fd, output->data, output->length, MSG_NOSIGNAL);
+    bool again = written < 0 && !(what & EV_TIMEOUT) && (errno == EAGAIN || errno == EINTR);
+    if (written > 0)
+        buffer_consume(output, (size_t)written);
+    if ((written < 0 && !again) || output->length == 0)
+        connection_free(connection);
+}
+
+static void write_line(struct buffer *text, value answer)
+{
+    json_write(text, answer, 0, NULL);
+    buffer_append_byte(text, '\n');
+}
+
+void connection_answer(struct connection *connection, value answer)
+{
+    struct timeval wait = timeval_from_ms(ANSWER_WAIT_MS);
+    write_line(&connection->output, answer);
+    event_free(connection->event);
+    connection->event = event_new(connection->daemon->base, connection->fd,
+                                  EV_WRITE | EV_PERSIST | EV_TIMEOUT, on_writable, connection);
+    CHECK(connection->event);
+    event_add(connection->event, &wait);
+}
+
+static value new_answer(struct region *region, bool ok)
+{
+    value answer = map_put_text(region, map_new(region), "cadre", value_integer(GREETING_PROTOCOL));
+    answer = map_put_text(region, answer, "version", value_string_text(region, CADRE_VERSION));
+    return map_put_text(region, answer, "ok", value_boolean(ok));
+}
+
+static void refuse(struct connection *connection, const char *message)
+{
+    struct region *region = connection->region;
+    connection_answer(connection, map_put_text(region, new_answer(region, false), "error",
+                                               value_string_format(region, "%s", message)));
+}
+
+// --- the service ---------------------------------------------------------------------------------
+
+// The client has left. An evaluation whose call was answered early may still run.
+static void on_service_end(void *data)
+{
+    struct connection *connection = data;
+    connection_hang_up(connection);
+    connection->client_left = connection->service.tools.client_left = true;
+    if (mcp_server_is_idle(connection->service.mcp))
+        connection_free(connection);
+}
+
+static bool open_toolbox(struct connection *connection, struct error *error)
+{
+    const char *file = connection->greeting.settings.program_tools;
+    if (file)
+        return toolbox_load(file, &connection->toolbox, error);
+    connection->toolbox = toolbox_new();
+    return true;
+}
+
+static bool open_service(struct connection *connection, struct error *error)
+{
+    struct daemon *daemon = connection->daemon;
+    const struct settings *settings = &connection->greeting.settings;
+    connection->workspace = workspaces_find(daemon, &connection->greeting, error);
+    if (!connection->workspace || !open_toolbox(connection, error))
+        return false;
+    const struct service_setup setup = {
+        .base = daemon->base,
+        .sessions = connection->workspace->sessions,
+        .programs = daemon->programs,
+        .toolbox = connection->toolbox,
+        .context_db =
+            settings->context_db ? settings->context_db : connection->workspace->context_db,
+        .memories = connection->workspace->memories,
+        .selection = settings->selection,
+        .auto_context = settings->auto_context,
+        .structured_results = settings->structured_results,
+        .yield = settings->yield,
+        .client = {.id = connection->id,
+                   .name = connection->name,
+                   .environment = connection->greeting.environment},
+    };
+    return service_open(&connection->service, &setup, error);
+}
+
+// The line fits into the socket's buffer: nothing was written to it before.
+static bool send_line(struct connection *connection, value answer)
+{
+    CLEANUP_BUFFER struct buffer line;
+    buffer_init(&line, BUFFER_DEFAULT_LIMIT);
+    write_line(&line, answer);
+    return send(connection->fd, line.data, line.length, MSG_NOSIGNAL) == (ssize_t)line.length;
+}
+
+static void serve(struct connection *connection)
+{
+    struct error error;
+    if (!open_service(connection, &error)) {
+        refuse(connection, error.message);
+        return;
+    }
+    event_free(connection->event);
+    connection->event = NULL;
+    if (!send_line(connection, new_answer(connection->region, true)) ||
+        mcp_stdio_start_socket(connection->service.mcp, connection->fd, on_service_end, connection,
+                               &connection->stdio) < 0) {
+        connection_free(connection);
+        return;
+    }
+    connection->fd = -1;
+}
+
+// --- the greeting --------------------------------------------------------------------------------
+
+static void handle_greeting(struct connection *connection, struct span line)
+{
+    struct error error;
+    struct greeting *greeting = &connection->greeting;
+    if (!greeting_read(connection->region, line, greeting, &error)) {
+        refuse(connection, error.message);
+        return;
+    }
+    connection->name = memory_format("%.100s (pid %d)", greeting->client, (int)connection->pid);
+    if (greeting->kind == GREETING_CONTROL)
+        control_handle(connection);
+    else if (connection->daemon->ending)
+        refuse(connection, "the daemon is ending");
+    else
+        serve(connection);
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *data)
+{
+    struct connection *connection = data;
+    struct buffer *input = &connection->input;
+    ssize_t n = -1;
+    if (!(what & EV_TIMEOUT) && buffer_reserve(input, READ_SIZE))
+        n = read(fd, input->data + input->length, READ_SIZE);
+    if (n < 0 && !(what & EV_TIMEOUT) && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0) {
+        connection_free(connection);
+        return;
+    }
+    input->length += (size_t)n;
+    const char *newline = memchr(input->data, '\n', input->length);
+    if (!newline)
+        return;
+    if (newline + 1 != input->data + input->length) {  // it must wait for the answer
+        connection_free(connection);
+        return;
+    }
+    event_del(connection->event);
+    handle_greeting(connection, (struct span){input->data, input->length - 1});
+}
+
+// A process of this user, and none that a session has started: code in a sandbox must not find its
+// way out of it here.
+static bool may_connect(const struct daemon *daemon, int fd, pid_t *ret_pid)
+{
+    struct ucred peer;
+    socklen_t length = sizeof(peer);
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 || peer.uid != getuid())
+        return false;
+    struct daemon_workspace *workspace;
+    TAILQ_FOREACH (workspace, &daemon->workspaces, link)
+        if (session_is_own_process(workspace->sessions, peer.pid))
+            return false;
+    *ret_pid = peer.pid;
+    return true;
+}
+
+void connection_open(struct daemon *daemon, int fd)
+{
+    pid_t pid;
+    if (!may_connect(daemon, fd, &pid)) {
+        log_warning("a connection was refused: not a process of this user, or one of a session");
+        close(fd);
+        return;
+    }
+    struct connection *connection = memory_alloc_zero(sizeof(*connection));
+    *connection = (struct connection){
+        .daemon = daemon, .fd = fd, .pid = pid, .id = ++daemon->last_connection};
+    connection->region = region_new(SIZE_MAX);
+    buffer_init(&connection->input, GREETING_MAX);
+    buffer_init(&connection->output, BUFFER_DEFAULT_LIMIT);
+    connection->event =
+        event_new(daemon->base, fd, EV_READ | EV_PERSIST | EV_TIMEOUT, on_readable, connection);
+    CHECK(connection->event);
+    struct timeval wait = timeval_from_ms(GREETING_WAIT_MS);
+    event_add(connection->event, &wait);
+    TAILQ_INSERT_TAIL(&daemon->connections, connection, link);
+    daemon->connection_count++;
+}

@@ -1,0 +1,200 @@
+#include "daemon/daemon.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "config.h"
+#include "daemon/daemon_internal.h"
+#include "daemon/rendezvous.h"
+#include "process/loop.h"
+
+enum {
+    TICK_MS = 1000,
+    END_STEP_MS = 20,
+    TERM_GRACE_MS = 30000,
+    CLIENTS_MAX = 512,
+    ACCEPTS_MAX = 64
+};
+
+// --- the end -------------------------------------------------------------------------------------
+
+static bool is_busy(const struct daemon *daemon)
+{
+    struct daemon_workspace *workspace;
+    TAILQ_FOREACH (workspace, &daemon->workspaces, link)
+        if (session_is_busy(workspace->sessions))
+            return true;
+    return false;
+}
+
+static void set_tick(struct daemon *daemon, int64_t milliseconds)
+{
+    struct timeval time = timeval_from_ms(milliseconds);
+    evtimer_add(daemon->tick, &time);
+}
+
+void daemon_end(struct daemon *daemon, int64_t grace_ms)
+{
+    int64_t end = clock_now_ms() + grace_ms;
+    if (!daemon->ending || end < daemon->end_ms)
+        daemon->end_ms = end;
+    if (!daemon->ending) {
+        log_progress("ending");
+        event_del(daemon->accept_event);
+    }
+    daemon->ending = true;
+    set_tick(daemon, END_STEP_MS);
+}
+
+static void on_signal(evutil_socket_t number, short events, void *data)
+{
+    (void)number;
+    (void)events;
+    daemon_end(data, TERM_GRACE_MS);
+}
+
+// --- clients -------------------------------------------------------------------------------------
+
+static void on_accept(evutil_socket_t listener, short what, void *data)
+{
+    (void)what;
+    struct daemon *daemon = data;
+    for (int i = 0; i < ACCEPTS_MAX; i++) {
+        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0)
+            return;
+        if (daemon->connection_count >= CLIENTS_MAX) {
+            log_warning("a connection was refused: there are %d", CLIENTS_MAX);
+            close(fd);
+            continue;
+        }
+        connection_open(daemon, fd);
+    }
+}
+
+static bool listen_for_clients(struct daemon *daemon, struct error *error)
+{
+    daemon->listener = rendezvous_listen(daemon->lock, error);
+    if (daemon->listener < 0)
+        return false;
+    daemon->accept_event =
+        event_new(daemon->base, daemon->listener, EV_READ | EV_PERSIST, on_accept, daemon);
+    CHECK(daemon->accept_event);
+    return event_add(daemon->accept_event, NULL) == 0 ||
+           error_set(error, ERROR_SYSTEM, "the loop refuses the socket");
+}
+
+// The directory of the socket may go when the user logs out, or be cleaned up.
+static void listen_again(struct daemon *daemon)
+{
+    struct error error;
+    if (rendezvous_is_there())
+        return;
+    event_free(daemon->accept_event);
+    close(daemon->listener);
+    daemon->accept_event = NULL;
+    if (!listen_for_clients(daemon, &error)) {
+        log_error("%s", error.message);
+        daemon_end(daemon, TERM_GRACE_MS);
+    }
+}
+
+// --- life ----------------------------------------------------------------------------------------
+
+static void on_tick(evutil_socket_t fd, short what, void *data)
+{
+    (void)fd;
+    (void)what;
+    struct daemon *daemon = data;
+    int64_t now = clock_now_ms();
+    if (daemon->ending) {
+        if (!is_busy(daemon) || now >= daemon->end_ms)
+            event_base_loopbreak(daemon->base);
+        set_tick(daemon, END_STEP_MS);
+        return;
+    }
+    set_tick(daemon, TICK_MS);
+    listen_again(daemon);
+    connection_free_idle(daemon);
+    if (daemon->connection_count > 0 || workspaces_have_processes(daemon))
+        daemon->needed_ms = now;
+    else if (now - daemon->needed_ms >= daemon->options.linger_s * 1000)
+        daemon_end(daemon, TERM_GRACE_MS);
+}
+
+static bool start(struct daemon *daemon, struct error *error)
+{
+    static const int numbers[] = {SIGTERM, SIGINT};
+    daemon->base = loop_new_base();
+    if (!daemon->base)
+        return error_set(error, ERROR_MEMORY, "no event loop");
+    daemon->programs = program_pool_new(daemon->base, "/proc/self/exe");
+    daemon->tick = evtimer_new(daemon->base, on_tick, daemon);
+    CHECK(daemon->tick);
+    for (size_t i = 0; i < 2; i++) {
+        daemon->signals[i] = evsignal_new(daemon->base, numbers[i], on_signal, daemon);
+        CHECK(daemon->signals[i]);
+        event_add(daemon->signals[i], NULL);
+    }
+    daemon->needed_ms = clock_now_ms();
+    daemon->started = clock_unix_seconds();
+    set_tick(daemon, TICK_MS);
+    return listen_for_clients(daemon, error);
+}
+
+static void release(struct daemon *daemon)
+{
+    // Sessions and programs answer to services: they end first, and after the transports.
+    struct connection *connection;
+    TAILQ_FOREACH (connection, &daemon->connections, link)
+        connection_hang_up(connection);
+    if (daemon->programs)
+        program_pool_free(daemon->programs);
+    workspaces_end_sessions(daemon);
+    while ((connection = TAILQ_FIRST(&daemon->connections)))
+        connection_free(connection);
+    workspaces_release(daemon);
+    for (size_t i = 0; i < 2; i++)
+        if (daemon->signals[i])
+            event_free(daemon->signals[i]);
+    if (daemon->tick)
+        event_free(daemon->tick);
+    if (daemon->accept_event)
+        event_free(daemon->accept_event);
+    if (daemon->listener >= 0)
+        close(daemon->listener);
+    if (daemon->base)
+        event_base_free(daemon->base);
+    libevent_global_shutdown();
+    if (daemon->lock >= 0) {
+        rendezvous_remove(daemon->lock);
+        close(daemon->lock);
+    }
+}
+
+int daemon_run(const struct daemon_options *options)
+{
+    struct daemon daemon = {.options = *options, .lock = -1, .listener = -1};
+    struct error error;
+    TAILQ_INIT(&daemon.connections);
+    TAILQ_INIT(&daemon.workspaces);
+    signal(SIGPIPE, SIG_IGN);
+    daemon.lock = rendezvous_lock(&error);
+    bool ok = daemon.lock >= 0 && start(&daemon, &error);
+    if (ok) {
+        log_progress("cadre %s daemon, process %d", CADRE_VERSION, (int)getpid());
+        event_base_dispatch(daemon.base);
+    } else {
+        fprintf(stderr, "cadre daemon: %s\n", error.message);
+    }
+    release(&daemon);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}

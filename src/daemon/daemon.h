@@ -1,0 +1,16 @@
+// The daemon: one process per user that owns the sessions of all workspaces. Clients connect to its
+// socket (rendezvous.h), greet (greeting.h) and are served.
+//
+// It ends when it is told to (SIGTERM, `cadre daemon stop`, a newer Cadre), or by itself when no
+// client is connected and no session has a process.
+#pragma once
+
+#include "base/error.h"
+#include "session/session.h"
+
+struct daemon_options {
+    int64_t linger_s;  // how long it stays without clients and live sessions
+};
+
+// The exit status, after a message on standard error where it is not 0. Returns when it has ended.
+int daemon_run(const struct daemon_options *options);

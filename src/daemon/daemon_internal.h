@@ -1,0 +1,92 @@
+// What the files of the daemon share.
+#pragma once
+
+#include <event2/event.h>
+#include <stdbool.h>
+#include <sys/queue.h>
+
+#include "daemon/daemon.h"
+#include "daemon/greeting.h"
+#include "daemon/service.h"
+
+// A workspace that some client has asked for. It stays until the daemon ends.
+struct daemon_workspace {
+    TAILQ_ENTRY(daemon_workspace) link;
+    char *path;
+    char *home;
+    char *context_db;
+    char *memories;
+    char *fixed;            // the settings that all its clients must have
+    struct region *region;  // of its configuration
+    struct session_manager *sessions;
+};
+
+struct connection {
+    TAILQ_ENTRY(connection) link;
+    struct daemon *daemon;
+    int fd;  // until a transport takes it over
+    pid_t pid;
+    uint64_t id;
+    struct event *event;  // until it has greeted, and while an answer is written
+    struct buffer input;
+    struct buffer output;
+    struct region *region;
+    struct greeting greeting;
+    char *name;  // "serve (pid 4711)"
+    struct daemon_workspace *workspace;
+    struct toolbox *toolbox;
+    struct service service;
+    struct mcp_stdio *stdio;
+    bool client_left;
+};
+
+struct daemon {
+    struct daemon_options options;
+    struct event_base *base;
+    struct program_pool *programs;
+    int lock;
+    int listener;
+    struct event *accept_event;
+    struct event *tick;  // once a second: is the socket there, is it time to end
+    struct event *signals[2];
+    TAILQ_HEAD(, connection) connections;
+    TAILQ_HEAD(, daemon_workspace) workspaces;
+    size_t connection_count;
+    uint64_t last_connection;
+    int64_t started;    // unix seconds
+    int64_t needed_ms;  // when a client or a live session was last there
+    bool ending;
+    int64_t end_ms;  // when it ends in any case
+};
+
+// --- workspaces.c --------------------------------------------------------------------------------
+
+// The workspace of a greeting, opened when it is new. NULL with a message.
+struct daemon_workspace *workspaces_find(struct daemon *daemon, const struct greeting *greeting,
+                                         struct error *error);
+// All their processes; before the services of the clients end.
+void workspaces_end_sessions(struct daemon *daemon);
+void workspaces_release(struct daemon *daemon);
+bool workspaces_have_processes(const struct daemon *daemon);
+
+// --- connection.c --------------------------------------------------------------------------------
+
+// A client has connected: waits for its greeting.
+void connection_open(struct daemon *daemon, int fd);
+void connection_free(struct connection *connection);
+// Nothing is read or written any more.
+void connection_hang_up(struct connection *connection);
+// Frees those whose client has left and whose last evaluation has ended.
+void connection_free_idle(struct daemon *daemon);
+// Writes one line and closes the connection when it is written.
+void connection_answer(struct connection *connection, value answer);
+
+// --- control.c -----------------------------------------------------------------------------------
+
+// Answers the request of a greeting of the kind CONTROL.
+void control_handle(struct connection *connection);
+
+// --- daemon.c ------------------------------------------------------------------------------------
+
+// Ends after what runs has ended, or at last when the time is over.
+void daemon_end(struct daemon *daemon, int64_t grace_ms);

@@ -1,0 +1,16 @@
+// The relay: `cadre serve` on standard input/output. It carries lines between the client and the
+// daemon. When the daemon ends under it, it connects to the next one, repeats what makes up the
+// client's state there (initialize, subscriptions, log level) and answers the requests in flight with
+// an error, so that the client never has to restart.
+//
+// Lines are carried whole, those of more than RELAY_LINE_MAX bytes in pieces. While one side does not
+// read, the other is not read from either.
+#pragma once
+
+#include "base/buffer.h"
+
+enum { RELAY_LINE_MAX = 16 << 20 };
+
+// `greeting` is the line that the daemon is greeted with. Returns the exit status when the client has
+// closed its side, or after a message on standard error.
+int relay_run(const char *program, const struct buffer *greeting);

@@ -1,0 +1,34 @@
+// What one client is served by: an MCP server with Cadre's tools over the sessions and the context
+// store of its workspace.
+#pragma once
+
+#include "mcp/mcp.h"
+#include "program_host/program_pool.h"
+#include "session/session.h"
+#include "tools/tools.h"
+
+// All of it outlives the service.
+struct service_setup {
+    struct event_base *base;
+    struct session_manager *sessions;
+    struct program_pool *programs;
+    const struct toolbox *toolbox;
+    const char *context_db;  // NULL: the usual place
+    const char *memories;    // directory of named memories, or NULL
+    const char *selection;
+    const char *auto_context;
+    bool structured_results;
+    int64_t yield;
+    struct session_client client;
+};
+
+struct service {
+    struct mcp_server *mcp;
+    struct context_store *contexts;
+    struct tools tools;
+};
+
+// False with a message. To be released either way.
+bool service_open(struct service *service, const struct service_setup *setup, struct error *error);
+// After its transport was freed.
+void service_release(struct service *service);

@@ -1,0 +1,116 @@
+// The workspaces that the daemon serves.
+#include <string.h>
+
+#include "base/memory.h"
+#include "daemon/daemon_internal.h"
+#include "session/workspace/home.h"
+#include "session/workspace/workspace.h"
+
+static void free_workspace(struct daemon_workspace *workspace)
+{
+    session_manager_free(workspace->sessions);
+    memory_free(workspace->path);
+    memory_free(workspace->home);
+    memory_free(workspace->context_db);
+    memory_free(workspace->memories);
+    memory_free(workspace->fixed);
+    if (workspace->region)
+        region_free(workspace->region);
+    memory_free(workspace);
+}
+
+static const char *keep_text(struct region *region, const char *text)
+{
+    if (!text)
+        return NULL;
+    size_t size = strlen(text) + 1;
+    return memcpy(region_alloc(region, size), text, size);
+}
+
+// The greeting's strings end with its connection: the workspace reads its own copy of them.
+static bool start_sessions(struct daemon *daemon, struct daemon_workspace *workspace,
+                           const struct greeting *greeting, struct error *error)
+{
+    struct settings *settings;
+    workspace->region = region_new(SIZE_MAX);
+    settings = region_alloc(workspace->region, sizeof(*settings));
+    value map = settings_write(workspace->region, &greeting->settings);
+    if (!settings_read(workspace->region, map, settings, error))
+        return false;
+    struct session_sandbox *sandbox = &settings->sessions.sandbox;
+    sandbox->workspace = workspace->path;
+    sandbox->directory = keep_text(workspace->region, greeting->directory);
+    sandbox->refused = keep_text(workspace->region, greeting->refused);
+    int failed = session_manager_new(daemon->base, &settings->sessions, &workspace->sessions);
+    if (failed < 0)
+        return error_set(error, ERROR_SYSTEM, "cannot start: %s", strerror(-failed));
+    return session_limits_check(&settings->sessions.limits, session_heap_mb(workspace->sessions),
+                                error);
+}
+
+static struct daemon_workspace *open_workspace(struct daemon *daemon,
+                                               const struct greeting *greeting, char *fixed,
+                                               struct error *error)
+{
+    struct daemon_workspace *workspace = memory_alloc_zero(sizeof(*workspace));
+    workspace->path = memory_copy_string(greeting->workspace);
+    workspace->fixed = fixed;
+    if (!workspace_home_open(workspace->path, &workspace->home, error) ||
+        !start_sessions(daemon, workspace, greeting, error)) {
+        free_workspace(workspace);
+        return NULL;
+    }
+    workspace->context_db = memory_format("%s/context.db", workspace->home);
+    workspace->memories = memory_format("%s/memories", workspace->home);
+    TAILQ_INSERT_TAIL(&daemon->workspaces, workspace, link);
+    return workspace;
+}
+
+struct daemon_workspace *workspaces_find(struct daemon *daemon, const struct greeting *greeting,
+                                         struct error *error)
+{
+    CLEANUP_BUFFER struct buffer fixed;
+    buffer_init(&fixed, BUFFER_DEFAULT_LIMIT);
+    settings_write_fixed(&fixed, &greeting->settings);
+    struct daemon_workspace *workspace;
+    TAILQ_FOREACH (workspace, &daemon->workspaces, link)
+        if (strcmp(workspace->path, greeting->workspace) == 0)
+            break;
+    if (!workspace)
+        return open_workspace(daemon, greeting, memory_copy_string(buffer_text(&fixed)), error);
+    if (strcmp(workspace->fixed, buffer_text(&fixed)) == 0)
+        return workspace;
+    error_set(
+        error, ERROR_INVALID,
+        "the sessions of %s were made with other options (%s) than these (%s). Give the same, "
+        "or end them with cadre daemon stop.",
+        workspace->path, workspace->fixed, buffer_text(&fixed));
+    return NULL;
+}
+
+void workspaces_end_sessions(struct daemon *daemon)
+{
+    struct daemon_workspace *workspace;
+    TAILQ_FOREACH (workspace, &daemon->workspaces, link) {
+        session_manager_free(workspace->sessions);
+        workspace->sessions = NULL;
+    }
+}
+
+void workspaces_release(struct daemon *daemon)
+{
+    struct daemon_workspace *workspace;
+    while ((workspace = TAILQ_FIRST(&daemon->workspaces))) {
+        TAILQ_REMOVE(&daemon->workspaces, workspace, link);
+        free_workspace(workspace);
+    }
+}
+
+bool workspaces_have_processes(const struct daemon *daemon)
+{
+    struct daemon_workspace *workspace;
+    TAILQ_FOREACH (workspace, &daemon->workspaces, link)
+        if (session_process_count(workspace->sessions) > 0)
+            return true;
+    return false;
+}

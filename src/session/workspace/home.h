@@ -1,0 +1,20 @@
+// The home of a workspace: the directory in which Cadre keeps what belongs to it,
+// $XDG_STATE_HOME/cadre/workspaces/NAME-HASH, mode 0700:
+//
+//   workspace.json       the path of the workspace
+//   context.db           its context items
+//   memories/            named memories of its programs
+//   sessions/NAME/       images and journal of a session
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/error.h"
+
+// "project-1a2b3c4d": readable, and different for each path. `workspace` is a real path.
+char *workspace_label(const char *workspace);
+// Where the home is, whether it exists or not; NULL when the environment names no state directory.
+char *workspace_home_path(const char *workspace);
+// Makes it where it is missing. What version 0.1 kept for the user (context items, named memories)
+// moves into the first home that is made.
+bool workspace_home_open(const char *workspace, char **ret_home, struct error *error);

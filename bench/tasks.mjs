@@ -3,15 +3,8 @@
 // it is written in (peers.mjs); its value is an integer.
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-
-// Records and text from a fixed generator, so that every run and every peer does the same work.
-function picker(seed) {
-  let state = seed;
-  return (limit) => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return (state >>> 8) % limit;
-  };
-}
+import { dataTasks } from './data_tasks.mjs';
+import { picker } from './random.mjs';
 
 function makeRecords() {
   const pick = picker(42);
@@ -477,8 +470,11 @@ export function makeTasks(folder) {
     lisp: '(+ 1 2)',
     jq: ['-n', '1 + 2'],
   };
-  return [start, ...SUM, ...FIB, ...MAPS, ...JOIN, ...json, ...regex, ...model].map((task) => ({
-    ...task,
-    expected: task.expected ?? expectedOf(task),
-  }));
+  const data = dataTasks(write);
+  return [start, ...SUM, ...FIB, ...MAPS, ...JOIN, ...json, ...regex, ...model, ...data].map(
+    (task) => ({
+      ...task,
+      expected: task.expected ?? expectedOf(task),
+    }),
+  );
 }

@@ -7,28 +7,9 @@
 #include "mcp/jsonrpc.h"
 #include "mcp/schema/schema.h"
 
-static struct region *region;
-
-static void set_up(void)
-{
-    region = region_new(16 << 20);
-}
-
-static void tear_down(void)
-{
-    region_free(region);
-}
+#include "mcp_support.h"  // last: its region would shadow parameters of the others
 
 TestSuite(mcp_schema, .init = set_up, .fini = tear_down);
-
-static value parse(const char *text)
-{
-    value parsed;
-    struct error error;
-    cr_assert(jsonrpc_read(region, span_from(text), &parsed, &error), "%s: %s", text,
-              error.message);
-    return parsed;
-}
 
 static const struct schema *compile(const char *text)
 {

@@ -295,13 +295,6 @@ value builtin_method_length(struct run *run, const struct builtin *self, value *
 value builtin_method_substring(struct run *run, const struct builtin *self, value *arguments,
                                size_t count)
 {
-    argument_string(run, self, arguments, 0);
-    int64_t length = (int64_t)string_count(arguments[0]);
-    int64_t start = argument_integer(run, self, arguments, 1);
-    int64_t end = count == 3 ? argument_integer(run, self, arguments, 2) : length;
-    if (start < 0 || start > end || end > length)
-        builtin_fail(run, self, RUNTIME_ERROR,
-                     "characters %lld to %lld are outside a string of %lld", (long long)start,
-                     (long long)end, (long long)length);
-    return string_slice(run->region, value_retain(arguments[0]), (size_t)start, (size_t)end);
+    value_retain(arguments[0]);  // subs consumes it
+    return builtin_subs(run, self, arguments, count);
 }

@@ -17,6 +17,19 @@ eval_fn eval_vector, eval_map, eval_set, eval_where;
 eval_fn eval_def, eval_memory_put, eval_memory_get, eval_return, eval_fail;
 test_fn test_any, test_local, test_and, test_or;
 
+// The result of the first clause whose test is true.
+static inline const struct expression *if_choose(const struct expression *expression,
+                                                 struct frame *frame, struct run *run)
+{
+    PART(if, branch);
+    const struct if_clause *clause = branch->clauses;
+    do {
+        if (evaluate_test(clause->test, frame, run))
+            break;
+    } while ((++clause)->test);
+    return clause->result;
+}
+
 // evaluate() with the most common kind of operand in line.
 static inline value evaluate_operand(const struct expression *expression, struct frame *frame,
                                      struct run *run)

@@ -112,13 +112,7 @@ bool test_or(const struct expression *expression, struct frame *frame, struct ru
 
 value eval_if(const struct expression *expression, struct frame *frame, struct run *run)
 {
-    PART(if, branch);
-    const struct if_clause *clause = branch->clauses;
-    do {
-        if (evaluate_test(clause->test, frame, run))
-            break;
-    } while ((++clause)->test);
-    return evaluate(clause->result, frame, run);
+    return evaluate(if_choose(expression, frame, run), frame, run);
 }
 
 value eval_do(const struct expression *expression, struct frame *frame, struct run *run)

@@ -11,21 +11,33 @@ enum { STACK_ARGUMENTS = 6 };
 
 // --- functions -----------------------------------------------------------------------------------
 
+// The values of all items: on the given stack, or in the region when they are more.
+static value *evaluate_all(struct expression *const *items, uint32_t count, struct frame *frame,
+                           struct run *run, value on_stack[STACK_ARGUMENTS])
+{
+    value *values = on_stack;
+    if (count > STACK_ARGUMENTS)
+        values = region_alloc(run->region, count * sizeof(value));
+    for (uint32_t i = 0; i < count; i++)
+        values[i] = evaluate(items[i], frame, run);
+    return values;
+}
+
+static void return_all(struct run *run, value *values, uint32_t count)
+{
+    if (count > STACK_ARGUMENTS)
+        region_return(run->region, values, count * sizeof(value));
+}
+
 // Any callable, any number of arguments.
 static __attribute__((noinline)) value call_generic(const struct expression_call *call, value f,
                                                     struct frame *frame, struct run *run)
 {
     value on_stack[STACK_ARGUMENTS];
-    value *arguments = on_stack;
-    bool many = call->count > STACK_ARGUMENTS;
-    if (many)
-        arguments = region_alloc(run->region, call->count * sizeof(value));
-    for (uint32_t i = 0; i < call->count; i++)
-        arguments[i] = evaluate(call->items[i], frame, run);
+    value *arguments = evaluate_all(call->items, call->count, frame, run, on_stack);
     run->site = call;
     value result = run_call(run, f, arguments, call->count);
-    if (many)
-        region_return(run->region, arguments, call->count * sizeof(value));
+    return_all(run, arguments, call->count);
     value_release(run->region, f);
     return result;
 }
@@ -195,16 +207,10 @@ value eval_call_builtin(const struct expression *expression, struct frame *frame
     PART(builtin, call);
     spend_call(run);
     value on_stack[STACK_ARGUMENTS];
-    value *arguments = on_stack;
-    bool many = call->count > STACK_ARGUMENTS;
-    if (many)
-        arguments = region_alloc(run->region, call->count * sizeof(value));
-    for (uint32_t i = 0; i < call->count; i++)
-        arguments[i] = evaluate(call->items[i], frame, run);
+    value *arguments = evaluate_all(call->items, call->count, frame, run, on_stack);
     run->site = expression;
     value result = builtin_apply(run, call->builtin, arguments, call->count);
-    if (many)
-        region_return(run->region, arguments, call->count * sizeof(value));
+    return_all(run, arguments, call->count);
     return result;
 }
 

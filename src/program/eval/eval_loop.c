@@ -17,18 +17,6 @@ static __attribute__((noinline)) _Noreturn void fail_jumps(struct run *run)
     run_raise_limit(run, LOOP_LIMIT, "recur", "loop_limit", run->limits.loop_limit, message);
 }
 
-static inline const struct expression *loop_if(const struct expression *expression,
-                                               struct frame *frame, struct run *run)
-{
-    PART(if, branch);
-    const struct if_clause *clause = branch->clauses;
-    do {
-        if (evaluate_test(clause->test, frame, run))
-            break;
-    } while ((++clause)->test);
-    return clause->result;
-}
-
 static const struct expression *loop_do(const struct expression *expression, struct frame *frame,
                                         struct run *run)
 {
@@ -81,7 +69,7 @@ value loop_run(const struct expression *body, struct frame *frame, struct run *r
         fail_jumps(run);
     for (;;) {
         switch ((enum loop_kind)next->loop_kind) {
-        case LOOP_IF: next = loop_if(next, frame, run); continue;
+        case LOOP_IF: next = if_choose(next, frame, run); continue;
         case LOOP_DO: next = loop_do(next, frame, run); continue;
         case LOOP_LET: next = loop_let(next, frame, run); continue;
         case LOOP_RECUR1: loop_recur(next, frame, run, 1); break;

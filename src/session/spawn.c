@@ -142,6 +142,8 @@ static void child_confine(const struct spawn_worker *worker, int ruleset, int gu
                                        .directory = worker->reach->directory,
                                        .sender = guard,
                                    });
+    if (failed == -EAGAIN)
+        _exit(EXIT_NO_START);  // the next one starts without what has failed here
     if (failed < 0) {
         errno = -failed;
         child_fail("the sandbox");

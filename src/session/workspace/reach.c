@@ -397,7 +397,6 @@ value reach_info(struct session_manager *manager, struct region *region)
 void reach_announce(struct session *session)
 {
     struct reach *reach = &session->manager->reach;
-    unsigned gaps = confinement_gaps(&reach->confinement);
     if (reach->announced)
         return;
     reach->announced = true;
@@ -406,8 +405,10 @@ void reach_announce(struct session *session)
                        "%s is never a workspace; a scratch workspace is used: %s. The option "
                        "--workspace DIR names another.",
                        reach->workspace.refused, reach->workspace.path);
+    // What the kernel cannot give is no news of this session: doctor and session-info have it.
+    unsigned gaps = confinement_gaps(&reach->confinement);
     for (unsigned gap = 1; gap <= CONFINEMENT_GAP_LAST; gap <<= 1)
         if (gaps & gap)
-            session_notice(session, "the sandbox is not complete: %s.",
-                           confinement_gap_text((enum confinement_gap)gap));
+            log_info("the sandbox is not complete: %s",
+                     confinement_gap_text((enum confinement_gap)gap));
 }

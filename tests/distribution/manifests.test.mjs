@@ -2,8 +2,21 @@
 // program. The rules are those of the published formats: the MCP registry's server.json (2025-12-11), MCPB's
 // manifest (0.3), Claude Code's plugins and skills, npm's package.json.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 
@@ -95,7 +108,7 @@ test('the npm packages belong to the entry in the registry', () => {
   for (const name of Object.values(main.bin)) {
     const script = file(path.join('packaging/npm/cadre-mcp', name));
     accessSync(script, constants.X_OK);
-    assert.ok(readFileSync(script, 'utf8').startsWith('#!/usr/bin/env node\n'));
+    assert.ok(readFileSync(script, 'utf8').startsWith('#!/bin/sh\n'));
     assert.ok(main.files.includes(name));
   }
   for (const manifest of [main, platform]) {
@@ -103,6 +116,45 @@ test('the npm packages belong to the entry in the registry', () => {
     for (const member of ['description', 'license', 'files'])
       assert.ok(manifest[member]?.length > 0, `${manifest.name}: ${member}`);
   }
+});
+
+describe('the command of the npm package', () => {
+  // A project with the package and, unless `where` is undefined, that of the platform there.
+  function newProject(where) {
+    const project = mkdtempSync(path.join(tmpdir(), 'a project-'));
+    const main = path.join(project, 'node_modules/cadre-mcp');
+    mkdirSync(path.join(main, 'bin'), { recursive: true });
+    copyFileSync(file('packaging/npm/cadre-mcp/bin/cadre'), path.join(main, 'bin/cadre'));
+    mkdirSync(path.join(project, 'node_modules/.bin'));
+    symlinkSync('../cadre-mcp/bin/cadre', path.join(project, 'node_modules/.bin/cadre-mcp'));
+    if (where === undefined) return project;
+    const platform = path.join(project, where, 'cadre-mcp-linux-x64');
+    mkdirSync(path.join(platform, 'bin'), { recursive: true });
+    mkdirSync(path.join(platform, 'lib/cadre'), { recursive: true });
+    writeFileSync(path.join(platform, 'bin/cadre'), '#!/bin/sh\nprintf "[%s]" "$@"; exit 7\n');
+    chmodSync(path.join(platform, 'bin/cadre'), 0o755);
+    writeFileSync(path.join(platform, 'lib/cadre/cadre.core'), '');
+    chmodSync(path.join(platform, 'lib/cadre/cadre.core'), 0o664);
+    return project;
+  }
+  const run = (project) =>
+    spawnSync(path.join(project, 'node_modules/.bin/cadre-mcp'), ['eval', '(+ 1 2)', ''], {
+      encoding: 'utf8',
+    });
+
+  for (const where of ['node_modules', 'node_modules/cadre-mcp/node_modules'])
+    test(`starts the program of ${where}`, () => {
+      const project = newProject(where);
+      const { stdout, stderr, status } = run(project);
+      assert.deepEqual([stdout, stderr, status], ['[eval][(+ 1 2)][]', '', 7]);
+      const core = path.join(project, where, 'cadre-mcp-linux-x64/lib/cadre/cadre.core');
+      assert.equal(statSync(core).mode & 0o777, 0o644);
+    });
+  test('says what is missing', () => {
+    const { stderr, status } = run(newProject());
+    assert.match(stderr, /^cadre-mcp: the package cadre-mcp-linux-x64 is missing\..*optional/);
+    assert.equal(status, 1);
+  });
 });
 
 test('manifest of the bundle', () => {

@@ -28,6 +28,9 @@
 #define ARGUMENT(number, value) \
     SCMP_CMP((number), SCMP_CMP_MASKED_EQ, UINT32_MAX, (uint32_t)(value))
 
+// A comparison with one value: the other is not used, but clang warns where it is not given.
+#define COMPARED(number, operation, value) SCMP_CMP((number), SCMP_CMP_##operation, (value), 0)
+
 struct building {
     scmp_filter_ctx filter;
     int failed;  // the first failure
@@ -111,7 +114,7 @@ static void refuse_sockets(struct building *building, const struct call_filter_r
     // Routes and addresses, not what other programs and the kernel tell each other.
     if (rules->network)
         refuse_when_both(building, SCMP_SYS(socket), ARGUMENT(0, AF_NETLINK),
-                         SCMP_A2(SCMP_CMP_NE, NETLINK_ROUTE));
+                         COMPARED(2, NE, NETLINK_ROUTE));
     if (rules->unix_sockets)
         return;
     // One of a pair of datagram sockets can send to any other address.
@@ -162,14 +165,14 @@ static void refuse_ruling_others(struct building *building)
     static const int by_first[] = {SCMP_SYS(sched_setscheduler), SCMP_SYS(sched_setparam),
                                    SCMP_SYS(sched_setaffinity), SCMP_SYS(sched_setattr)};
     static const int by_second[] = {SCMP_SYS(setpriority), SCMP_SYS(ioprio_set)};
-    const struct scmp_arg_cmp is_other = SCMP_A0(SCMP_CMP_NE, 0), who = SCMP_A1(SCMP_CMP_NE, 0);
+    const struct scmp_arg_cmp is_other = COMPARED(0, NE, 0), who = COMPARED(1, NE, 0);
     for (size_t i = 0; i < COUNT_OF(by_first); i++)
         refuse_when(building, by_first[i], is_other);
     for (size_t i = 0; i < COUNT_OF(by_second); i++)
         refuse_when(building, by_second[i], who);
     refuse_when(building, SCMP_SYS(setpriority), ARGUMENT(0, PRIO_USER));
     refuse_when(building, SCMP_SYS(ioprio_set), ARGUMENT(0, IOPRIO_WHO_USER));
-    refuse_when_both(building, SCMP_SYS(prlimit64), is_other, SCMP_A2(SCMP_CMP_NE, 0));
+    refuse_when_both(building, SCMP_SYS(prlimit64), is_other, COMPARED(2, NE, 0));
 }
 
 // --- the session's own descriptors ---------------------------------------------------------------
@@ -186,10 +189,8 @@ static void protect_options(struct building *building, int fd)
     for (int option = 0; option < OPTIONS; option++)
         if (!is_repair(option))
             refuse_when_both(building, SCMP_SYS(setsockopt), ARGUMENT(0, fd), ARGUMENT(2, option));
-    refuse_when_both(building, SCMP_SYS(setsockopt), ARGUMENT(0, fd),
-                     SCMP_A2(SCMP_CMP_GE, OPTIONS));
-    refuse_when_both(building, SCMP_SYS(setsockopt), ARGUMENT(0, fd),
-                     SCMP_A1(SCMP_CMP_NE, SOL_SOCKET));
+    refuse_when_both(building, SCMP_SYS(setsockopt), ARGUMENT(0, fd), COMPARED(2, GE, OPTIONS));
+    refuse_when_both(building, SCMP_SYS(setsockopt), ARGUMENT(0, fd), COMPARED(1, NE, SOL_SOCKET));
 }
 
 static void protect_channel(struct building *building, int fd)
@@ -237,8 +238,7 @@ static void keep_dumpable(struct building *building)
 static void keep_mark(struct building *building)
 {
     refuse_when(building, SCMP_SYS(setrlimit), ARGUMENT(0, RLIMIT_LOCKS));
-    refuse_when_both(building, SCMP_SYS(prlimit64), ARGUMENT(1, RLIMIT_LOCKS),
-                     SCMP_A2(SCMP_CMP_NE, 0));
+    refuse_when_both(building, SCMP_SYS(prlimit64), ARGUMENT(1, RLIMIT_LOCKS), COMPARED(2, NE, 0));
 }
 
 static int add_rules(scmp_filter_ctx filter, const struct call_filter_rules *rules)

@@ -65,7 +65,8 @@
                (:file "warmup")
                (:file "probes")
                (:file "main")
-               (:file "image"))
+               (:file "image")
+               (:file "keeping"))
   :in-order-to ((test-op (test-op "cadre-agent/tests"))))
 
 (defsystem "cadre-agent/tests"

@@ -25,9 +25,10 @@
                              collect `(defconstant ,name ,code)))))
   (define-types
     +request+ 1 +snap+ 2 +adopt+ 3 +offsets+ 4 +quit+ 5 +input+ 6 +offer+ 7 +wake+ 8
-    +stop-listening+ 9
+    +stop-listening+ 9 +save+ 10
     +hello+ 16 +result+ 17 +snapped+ 18 +snap-failed+ 19 +woke+ 20 +exiting+ 21
-    +frames+ 22 +adopted+ 23 +wake-failed+ 24 +input-wanted+ 25 +parked+ 26 +wanted+ 27))
+    +frames+ 22 +adopted+ 23 +wake-failed+ 24 +input-wanted+ 25 +parked+ 26 +wanted+ 27
+    +saving+ 28))
 
 (defglobal *outgoing* (make-writer))
 (defglobal *incoming* (make-octets (+ +header-size+ +payload-limit+)))

@@ -82,6 +82,7 @@ more leaves none, and says so."
         (#.+request+ (perform-request number request))
         (#.+snap+ (take-snapshot number request))
         (#.+adopt+ (become-head))
+        (#.+save+ (keep-session number))
         (#.+offsets+ (restore-offsets (agent-idle-offsets *agent*)))
         (#.+quit+ (exit-now 0))))))
 

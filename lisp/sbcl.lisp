@@ -353,6 +353,11 @@ source path, whose last element is the index of the form."
 
 ;;; --- streams, classes, profiler -----------------------------------------------------------------
 
+(defun mark-stream-closed (stream)
+  "Let the fd-stream STREAM be closed, and its descriptor be none."
+  (#.(internal "SB-IMPL" "SET-CLOSED-FLAME") stream)
+  (setf (#.(internal "SB-SYS" "FD-STREAM-FD") stream) -1))
+
 (defun detach-file (stream)
   "Let closing STREAM, an FD-STREAM, neither delete nor rename its file."
   (setf (#.(internal "SB-IMPL" "FD-STREAM-FILE") stream) nil

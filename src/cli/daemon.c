@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "cli/commands.h"
@@ -53,9 +54,16 @@ static int ask(const char *op)
     return status;
 }
 
+static unsigned half_of_memory_mb(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGE_SIZE);
+    return pages > 0 && size > 0 ? (unsigned)((uint64_t)pages * (uint64_t)size >> 21) : 0;
+}
+
 int command_daemon(int argc, char **argv)
 {
-    struct daemon_options options = {.linger_s = 600};
+    struct daemon_options options = {
+        .linger_s = 600, .hibernate_s = 900, .memory_budget_mb = half_of_memory_mb()};
     struct option_reader reader;
     enum log_level level;
     option_reader_init(&reader, COMMAND_DAEMON, argc, argv);
@@ -63,6 +71,9 @@ int command_daemon(int argc, char **argv)
     while ((option = option_reader_next(&reader)) > 0)
         switch (option) {
         case OPTION_LINGER: options.linger_s = reader.number; break;
+        case OPTION_HIBERNATE: options.hibernate_s = reader.number; break;
+        case OPTION_MEMORY_BUDGET: options.memory_budget_mb = (unsigned)reader.number; break;
+        case OPTION_NO_JOURNAL: options.no_journal = true; break;
         case OPTION_LOG_LEVEL:
             if (log_parse_level(reader.argument, &level))
                 log_set_level(level);

@@ -12,6 +12,7 @@
 #include "config.h"
 #include "program_host/program_pool.h"
 #include "program_host/program_worker.h"
+#include "session/image/image_file.h"
 
 static int (*const functions[COMMAND_COUNT])(int argc, char **argv) = {
     [COMMAND_SERVE] = command_serve,     [COMMAND_EVAL] = command_eval,
@@ -89,6 +90,8 @@ int main(int argc, char **argv)
     // Internal: the server starts its program workers this way.
     if (argc > 1 && strcmp(argv[1], "program-worker") == 0)
         return program_worker_main(PROGRAM_WORKER_FD);
+    if (argc > 1 && strcmp(argv[1], "image-worker") == 0)
+        return image_worker_main(argc - 1, argv + 1);
     int status = finish(run(argc, argv));
     option_reader_release_configuration();
     return status;

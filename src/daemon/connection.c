@@ -21,6 +21,9 @@ void connection_free(struct connection *connection)
     daemon->connection_count--;
     daemon->needed_ms = clock_now_ms();
     connection_hang_up(connection);
+    struct daemon_workspace *workspace = connection->workspace;
+    if (workspace && workspace->sessions && --workspace->clients == 0)
+        session_save_all(workspace->sessions);
     service_release(&connection->service);
     toolbox_free(connection->toolbox);
     if (connection->event)
@@ -121,7 +124,10 @@ static bool open_service(struct connection *connection, struct error *error)
     struct daemon *daemon = connection->daemon;
     const struct settings *settings = &connection->greeting.settings;
     connection->workspace = workspaces_find(daemon, &connection->greeting, error);
-    if (!connection->workspace || !open_toolbox(connection, error))
+    if (!connection->workspace)
+        return false;
+    connection->workspace->clients++;
+    if (!open_toolbox(connection, error))
         return false;
     const struct service_setup setup = {
         .base = daemon->base,

@@ -35,6 +35,22 @@ static bool is_busy(const struct daemon *daemon)
     return false;
 }
 
+static void save_all(struct daemon *daemon)
+{
+    struct daemon_workspace *workspace;
+    TAILQ_FOREACH (workspace, &daemon->workspaces, link)
+        session_save_all(workspace->sessions);
+}
+
+static bool is_saving(const struct daemon *daemon)
+{
+    struct daemon_workspace *workspace;
+    TAILQ_FOREACH (workspace, &daemon->workspaces, link)
+        if (session_is_saving(workspace->sessions))
+            return true;
+    return false;
+}
+
 static void set_tick(struct daemon *daemon, int64_t milliseconds)
 {
     struct timeval time = timeval_from_ms(milliseconds);
@@ -116,7 +132,10 @@ static void on_tick(evutil_socket_t fd, short what, void *data)
     struct daemon *daemon = data;
     int64_t now = clock_now_ms();
     if (daemon->ending) {
-        if (!is_busy(daemon) || now >= daemon->end_ms)
+        bool busy = is_busy(daemon);
+        if (!busy)
+            save_all(daemon);
+        if ((!busy && !is_saving(daemon)) || now >= daemon->end_ms)
             event_base_loopbreak(daemon->base);
         set_tick(daemon, END_STEP_MS);
         return;

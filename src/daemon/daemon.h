@@ -9,7 +9,10 @@
 #include "session/session.h"
 
 struct daemon_options {
-    int64_t linger_s;  // how long it stays without clients and live sessions
+    int64_t linger_s;           // how long it stays without clients and live sessions
+    int64_t hibernate_s;        // how long an idle session keeps its processes
+    unsigned memory_budget_mb;  // of all sessions of a workspace
+    bool no_journal;
 };
 
 // The exit status, after a message on standard error where it is not 0. Returns when it has ended.

@@ -14,11 +14,13 @@ struct daemon_workspace {
     TAILQ_ENTRY(daemon_workspace) link;
     char *path;
     char *home;
+    char *store;  // of its sessions
     char *context_db;
     char *memories;
     char *fixed;            // the settings that all its clients must have
     struct region *region;  // of its configuration
     struct session_manager *sessions;
+    size_t clients;
 };
 
 struct connection {

@@ -11,6 +11,7 @@ static void free_workspace(struct daemon_workspace *workspace)
     session_manager_free(workspace->sessions);
     memory_free(workspace->path);
     memory_free(workspace->home);
+    memory_free(workspace->store);
     memory_free(workspace->context_db);
     memory_free(workspace->memories);
     memory_free(workspace->fixed);
@@ -40,6 +41,10 @@ static bool start_sessions(struct daemon *daemon, struct daemon_workspace *works
     struct session_sandbox *sandbox = &settings->sessions.sandbox;
     sandbox->workspace = workspace->path;
     sandbox->directory = keep_text(workspace->region, greeting->directory);
+    settings->sessions.store = keep_text(workspace->region, workspace->store);
+    settings->sessions.hibernate_s = daemon->options.hibernate_s;
+    settings->sessions.memory_budget_mb = daemon->options.memory_budget_mb;
+    settings->sessions.no_journal = daemon->options.no_journal;
     sandbox->refused = keep_text(workspace->region, greeting->refused);
     int failed = session_manager_new(daemon->base, &settings->sessions, &workspace->sessions);
     if (failed < 0)
@@ -56,6 +61,7 @@ static struct daemon_workspace *open_workspace(struct daemon *daemon,
     workspace->path = memory_copy_string(greeting->workspace);
     workspace->fixed = fixed;
     if (!workspace_home_open(workspace->path, &workspace->home, error) ||
+        !(workspace->store = memory_format("%s/sessions", workspace->home)) ||
         !start_sessions(daemon, workspace, greeting, error)) {
         free_workspace(workspace);
         return NULL;

@@ -31,6 +31,7 @@ enum channel_message_type {
     CHANNEL_OFFER = 7,
     CHANNEL_WAKE = 8,
     CHANNEL_STOP_LISTENING = 9,
+    CHANNEL_SAVE = 10,
 
     CHANNEL_HELLO = 16,
     CHANNEL_RESULT = 17,
@@ -44,6 +45,7 @@ enum channel_message_type {
     CHANNEL_INPUT_WANTED = 25,
     CHANNEL_PARKED = 26,
     CHANNEL_WANTED = 27,
+    CHANNEL_SAVING = 28,
     CHANNEL_TYPE_END,
 };
 

@@ -41,6 +41,8 @@ struct job *job_new(struct session_manager *manager, const struct session_reques
     job->kind = request->kind;
     job->adopt = request->adopt;
     job->name = memory_copy_string(request->session ? request->session : "main");
+    job->client = memory_copy_string(request->client.name);
+    job->client_id = request->client.id;
     job->op = memory_copy_string(request->op);
     if (request->label) {
         size_t length = strlen(request->label);
@@ -80,6 +82,7 @@ void job_free(struct session_manager *manager, struct job *job)
         manager_return_region(manager, job->region);
     buffer_release(&job->request);
     job_streams_release(job);
+    memory_free(job->client);
     memory_free(job->name);
     memory_free(job->op);
     memory_free(job->label);

@@ -33,6 +33,8 @@ struct job {
     bool waited_for_snapshot;  // COPY
     bool adopt;
     char *name;
+    char *client;  // who asks, or NULL
+    uint64_t client_id;
     char *label;
     char *op;
     struct buffer request;  // JSON text of the request but for its limits and the last brace

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "process/background.h"
 #include "process/guardian.h"
 #include "process/mark.h"
 #include "process/offspring.h"
@@ -74,6 +75,25 @@ static void on_child(evutil_socket_t number, short what, void *data)
         evtimer_add(manager->reap_timer, &delay);
 }
 
+static void on_keep(evutil_socket_t fd, short what, void *data)
+{
+    (void)fd;
+    (void)what;
+    keeping_tick(data);
+}
+
+static bool start_keeping(struct session_manager *manager)
+{
+    enum { KEEP_EVERY_MS = 1000 };
+    struct timeval time = timeval_from_ms(KEEP_EVERY_MS);
+    manager->background = background_new(manager->base);
+    manager->keep_timer = event_new(manager->base, -1, EV_PERSIST, on_keep, manager);
+    if (!manager->keep_timer || event_add(manager->keep_timer, &time) < 0)
+        return false;
+    keeping_load(manager);
+    return true;
+}
+
 static void copy_config(struct session_manager *manager, const struct session_config *config)
 {
     manager->config = *config;
@@ -81,6 +101,7 @@ static void copy_config(struct session_manager *manager, const struct session_co
     manager->config.core = manager->core = memory_copy_string(config->core);
     manager->config.cache_directory = manager->cache_directory =
         memory_copy_string(config->cache_directory);
+    manager->config.store = manager->store = memory_copy_string(config->store);
     if (manager->config.heap_mb == 0)
         manager->config.heap_mb = CORE_DEFAULT_HEAP_MB;
     if (manager->config.spare_memory_mb == 0)
@@ -123,6 +144,10 @@ int session_manager_new(struct event_base *base, const struct session_config *co
     if (!manager->refused_event || !manager->reap_timer || !manager->void_timer ||
         !manager->count_timer || !manager->child_event ||
         event_add(manager->child_event, NULL) < 0) {
+        session_manager_free(manager);
+        return -ENOMEM;
+    }
+    if (manager->store && !start_keeping(manager)) {
         session_manager_free(manager);
         return -ENOMEM;
     }
@@ -209,12 +234,16 @@ void session_manager_free(struct session_manager *manager)
         event_free(manager->void_timer);
     if (manager->count_timer)
         event_free(manager->count_timer);
+    if (manager->keep_timer)
+        event_free(manager->keep_timer);
+    background_free(manager->background);
     if (manager->spare_region)
         region_free(manager->spare_region);
     region_free(manager->shapes);
     memory_free(manager->sbcl);
     memory_free(manager->core);
     memory_free(manager->cache_directory);
+    memory_free(manager->store);
     path_list_release(&manager->tool_paths);
     reach_release(&manager->reach);
     memory_free(manager);
@@ -312,6 +341,11 @@ struct session *manager_find(struct session_manager *manager, const char *name)
     return session;
 }
 
+bool manager_knows(struct session_manager *manager, const char *name)
+{
+    return find(manager, name) != NULL;
+}
+
 bool session_exists(struct session_manager *manager, const char *name)
 {
     return manager_find(manager, name) != NULL;
@@ -336,6 +370,24 @@ void session_unknown_text(struct session_manager *manager, const char *name, str
     }
 }
 
+// --- saving --------------------------------------------------------------------------------------
+
+void session_save_all(struct session_manager *manager)
+{
+    for (struct session *session = manager->sessions; session; session = session->next)
+        if (saving_is_due(session))
+            saving_hurry(session);
+}
+
+bool session_is_saving(const struct session_manager *manager)
+{
+    for (const struct session *session = manager->sessions; session; session = session->next)
+        if (session->saving.state != SAVE_NONE ||
+            (session->saving.at_once && saving_is_due(session)))
+            return true;
+    return false;
+}
+
 // --- closing -------------------------------------------------------------------------------------
 
 int session_close(struct session_manager *manager, const char *name)
@@ -348,6 +400,8 @@ int session_close(struct session_manager *manager, const char *name)
         link = &(*link)->next;
     *link = session->next;
     manager->session_count--;
+    keeping_remove(session);
+    keeping_close(session);
     session->next = manager->closing;
     manager->closing = session;
     session->close_requested = true;

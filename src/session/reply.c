@@ -387,6 +387,7 @@ static void finish_silently(struct session *session, struct job *job)
         texts_init(&texts);
         move_output(session, &texts, false, &unused);
         texts_release(&texts);
+        keeping_completed(session, job, false, value_nil());
         note_cancelled(session, job);
     }
     job_free(session->manager, job);
@@ -438,6 +439,8 @@ static void send_reply(struct session *session, struct job *job)
         reply.error = map_put_text(region, reply.error, "rolled_back", value_boolean(true));
     job_record(session, job, &reply);
     reply.ok = value_is_nil(reply.error);
+    keeping_completed(session, job, reply.ok, reply.error);
+    keeping_notice_others(session, job);
     reply.notices = move_notices(session, region, job->result);
     if (job->rolled_back)
         reply.rollback = rollback_map(session, job);

@@ -1,4 +1,5 @@
 // Requests: submitted, cancelled, interrupted.
+#include "base/clock.h"
 #include "process/proc.h"
 #include "session/session_internal.h"
 
@@ -67,6 +68,8 @@ uint64_t session_submit(struct session_manager *manager, const struct session_re
     if (!session)
         return ticket;
     session_take_environment(session, request->client.environment);
+    session->used_ms = clock_now_ms();
+    session->wants_rest = false;
     if (session->queue.length >= manager->config.max_queue) {
         job_refuse(manager, job, "busy", "%u requests are already waiting for session \"%s\".",
                    manager->config.max_queue, session->name);

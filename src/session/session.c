@@ -89,6 +89,10 @@ void session_on_message(void *data, struct channel *channel, const struct channe
         on_closed(worker);
         return;
     }
+    if (saving_owns(session, link)) {
+        saving_on_message(session, link, message);
+        return;
+    }
     if (!message_is_expected(link, message)) {
         log_debug("session %s: dropped message %u from process %d", session->name, message->type,
                   (int)message->sender);
@@ -137,6 +141,10 @@ struct session *session_new(struct session_manager *manager, const char *name)
     session->agent.state_region = region_new(STATE_REGION_LIMIT);
     session->agent.hello_region = region_new(STATE_REGION_LIMIT);
     session->scratch = region_new(SCRATCH_REGION_LIMIT);
+    session->restore.region = region_new(STATE_REGION_LIMIT);
+    session->used_ms = clock_now_ms();
+    saving_init(session);
+    keeping_open(session);
     return session;
 }
 
@@ -162,6 +170,7 @@ static void free_environment(struct session *session)
 void session_free(struct session *session)
 {
     CHECK(!session->workers && !session->job && !session->queue.first);
+    saving_release(session);
     while (session->links)
         link_free(session->links);
     capture_release(&session->output);
@@ -183,6 +192,12 @@ void session_free(struct session *session)
     region_free(session->agent.state_region);
     region_free(session->agent.hello_region);
     region_free(session->scratch);
+    region_free(session->restore.region);
+    memory_free(session->restore.core);
+    memory_free(session->restore.runtime);
+    memory_free(session->runtime);
+    memory_free(session->base);
+    keeping_close(session);
     memory_free(session->pending.lost_threads);
     memory_free(session->wake.notice);
     memory_free(session->snap.code);

@@ -101,6 +101,10 @@ struct session_config {
     struct session_limits limits;  // all zero: the defaults; for new sessions
     struct session_advice advice;  // static texts
     struct session_sandbox sandbox;
+    const char *store;          // directory where sessions are kept; NULL: they are not
+    int64_t hibernate_s;        // idle so long, a kept session gives up its processes
+    unsigned memory_budget_mb;  // of all processes; 0: none
+    bool no_journal;
 };
 
 // Copies what `config` points to. 0 or negative errno. Makes the process a child subreaper.
@@ -118,6 +122,11 @@ bool session_exists(struct session_manager *manager, const char *name);
 value session_names(struct session_manager *manager, struct region *region);
 // Appends 'Unknown session "x". Known sessions: main, work'.
 void session_unknown_text(struct session_manager *manager, const char *name, struct buffer *text);
+
+// Saves all sessions that have changed, as soon as they can be; session_is_saving() tells when that
+// is done.
+void session_save_all(struct session_manager *manager);
+bool session_is_saving(const struct session_manager *manager);
 
 // Ends all processes of the session and forgets everything; running and queued requests are refused
 // with "session-closed". -ENOENT: no such session.

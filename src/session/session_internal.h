@@ -9,7 +9,10 @@
 #include "session/capture.h"
 #include "session/channel.h"
 #include "session/error_history.h"
+#include "session/image/saving.h"
 #include "session/job.h"
+#include "session/journal/journal.h"
+#include "session/keeping.h"
 #include "session/link.h"
 #include "session/session.h"
 #include "session/state/state.h"
@@ -27,6 +30,7 @@ enum {
     SESSION_START_TRIES = 3,
     SESSION_RETIRED_LINKS = 32,  // pipes of ended processes that others still write to
     SESSION_LABELS = 256,        // evaluations whose code is remembered
+    SESSION_VISITORS = 64,       // clients of which it is known what they have seen
     SESSION_OFFERS_MAX = 16,     // channels that one request may ask for
 
     TIME_START_MS = 10000,
@@ -59,6 +63,19 @@ enum copy_phase {
     COPY_ENDING,          // answered, killed, until its exit
     COPY_REPLACING_HEAD,  // adoption: until the exit of the old head
     COPY_ADOPTING,        // adoption: until ADOPTED
+};
+
+// A client, and the last evaluation that it knows of.
+struct visitor {
+    uint64_t client;
+    int64_t seen;
+};
+
+// Who made an evaluation.
+struct evaluator {
+    int64_t number;
+    uint64_t client;
+    char name[64];
 };
 
 struct session {
@@ -133,6 +150,27 @@ struct session {
     } wake;              // WAKING
     enum copy_phase copy_phase;
 
+    char *store;  // its directory; NULL: nothing is kept
+    struct journal journal;
+    struct saving saving;
+    int64_t used_ms;  // when it last had a request
+    bool wants_rest;  // it gives up its processes as soon as its state is saved
+    char *runtime;    // that its processes run
+    char *base;       // core whose heir their core is: itself, or that of the image
+    struct {
+        bool active;     // a Lisp process starts from `core`
+        bool exhausted;  // no image can be used
+        unsigned tried;
+        int64_t number;  // of the state that was restored last
+        int64_t began_ms;
+        char *core;
+        char *runtime;  // NULL: the present one
+        struct region *region;
+        value description;
+    } restore;  // RESTORING, STARTING
+    struct visitor visitors[SESSION_VISITORS];
+    struct evaluator evaluators[SESSION_LABELS];  // by number modulo
+
     struct {
         int64_t evaluations;           // counter
         int64_t current;               // the evaluation whose state the head has
@@ -172,6 +210,10 @@ struct session_manager {
     char *sbcl;
     char *core;
     char *cache_directory;
+    char *store;                    // directory of all sessions; NULL: nothing is kept
+    struct background *background;  // with a store
+    struct event *keep_timer;       // the same
+    uint64_t ticks;
     char *root;                   // of the client, or NULL
     struct path_list tool_paths;  // of tools in Lisp, read by all sessions
     struct reach reach;
@@ -198,6 +240,7 @@ struct session *manager_find(struct session_manager *manager, const char *name);
 struct session *manager_add(struct session_manager *manager, const char *name);
 struct region *manager_acquire_region(struct session_manager *manager);
 void manager_return_region(struct session_manager *manager, struct region *region);
+bool manager_knows(struct session_manager *manager, const char *name);  // makes none
 bool manager_knows_pid(struct session_manager *manager, pid_t pid);
 void manager_start_guardian(struct session_manager *manager);
 void session_unlink_closed(struct session *session);  // all its processes are gone: frees it
@@ -259,6 +302,8 @@ void session_notice_death(struct session *session, const char *what,
 
 // --- systems.c: ASDF systems, loaded again after a reset -----------------------------------------
 void systems_remember(struct session *session, const struct job *job);  // its result was ok
+// Those of an image's description.
+void systems_restore(struct session *session, value description);
 // Queues requests that load the systems of the current state again, before all others.
 void systems_reload(struct session *session);
 

@@ -16,6 +16,7 @@
 #include "process/mark.h"
 #include "process/process.h"
 #include "process/sandbox/environment.h"
+#include "session/image/image_file.h"
 #include "session/workspace/reach.h"
 
 // Descriptor numbers of the protocol.
@@ -214,6 +215,32 @@ int spawn_program(const char *const argv[], const char *session_entry, uint64_t 
         child_die_with(parent);
         mark_set(mark);
         execve(argv[0], (char *const *)(uintptr_t)argv, environment);
+        child_fail(argv[0]);
+    }
+    *ret_pid = pid;
+    return 0;
+}
+
+int spawn_image_worker(const char *const argv[], int core_fd, int error_fd, pid_t *ret_pid)
+{
+    pid_t parent = getpid();
+    pid_t pid = fork_child();
+    if (pid < 0)
+        return (int)pid;
+    if (pid == 0) {
+        int error = child_move(error_fd);
+        int core = core_fd < 0 ? -1 : child_move(core_fd);
+        int null = open("/dev/null", O_RDWR);
+        if (null < 0)
+            child_fail("/dev/null");
+        child_place(null, STDIN_FILENO);
+        child_place(error, STDOUT_FILENO);
+        child_place(error, STDERR_FILENO);
+        if (core >= 0)
+            child_place(core, IMAGE_CORE_FD);
+        syscall(SYS_close_range, core >= 0 ? IMAGE_CORE_FD + 1 : IMAGE_CORE_FD, ~0U, 0);
+        child_die_with(parent);
+        execv(argv[0], (char *const *)(uintptr_t)argv);
         child_fail(argv[0]);
     }
     *ret_pid = pid;

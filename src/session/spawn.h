@@ -34,6 +34,10 @@ struct spawn_worker {
 
 int spawn_worker(const struct spawn_worker *worker, pid_t *ret_pid);
 
+// Starts a worker for images (image/image_file.h), `core_fd` as its IMAGE_CORE_FD unless it is negative,
+// its output on `error_fd`. It is no process of a session: code has no part in it.
+int spawn_image_worker(const char *const argv[], int core_fd, int error_fd, pid_t *ret_pid);
+
 // Starts a helper program with standard input on /dev/null and all output on `error_fd`; `argv`
 // ends in NULL. It is the leader of a kernel session and has `session_entry` and `mark`, as a
 // worker, and ends like one.

@@ -32,6 +32,22 @@ void systems_remember(struct session *session, const struct job *job)
     session->systems.names[session->systems.count++] = memory_copy_text(name.data, name.length);
 }
 
+void systems_restore(struct session *session, value description)
+{
+    value names = map_get(description, "systems");
+    for (size_t i = 0; value_is_vector(names) && i < vector_count(names) &&
+                       session->systems.count < SESSION_SYSTEMS;
+         i++) {
+        struct span name = value_text(vector_at(names, i));
+        bool known = false;
+        for (size_t j = 0; j < session->systems.count; j++)
+            known = known || span_equal_text(name, session->systems.names[j]);
+        if (!known && name.length > 0)
+            session->systems.names[session->systems.count++] =
+                memory_copy_text(name.data, name.length);
+    }
+}
+
 static bool system_is_loaded(const struct session *session, const char *name)
 {
     value systems = map_get(session->agent.state, "systems");

@@ -90,6 +90,7 @@ static void on_exit_event(evutil_socket_t fd, short what, void *data)
                                   .exit = &exit,
                                   .unread = has_unread_request(worker),
                                   .channel_lost = worker->channel_lost};
+    saving_on_exit(session, worker, &exit);
     worker_remove(worker);
     if (of_head || of_copy)
         session_handle(session, &event);
@@ -362,6 +363,17 @@ static bool limit_processes(struct session *session)
     if (count > session->manager->config.max_processes)
         end_crowd(session);
     return session->job || count > 0;
+}
+
+unsigned session_count_children(const struct session *session)
+{
+    return session->kernel_sessions.count > 0 ? visit_since(session, 0, spare) : 0;
+}
+
+uint64_t worker_memory_kb(const struct worker *worker)
+{
+    struct proc_memory memory;
+    return proc_memory_read(worker->process.pid, &memory) == 0 ? memory.pss_kb : 0;
 }
 
 void manager_count_processes(struct session_manager *manager)

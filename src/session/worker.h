@@ -16,7 +16,9 @@ enum worker_role {
     ROLE_SNAPSHOT,
     ROLE_POSTMORTEM,
     ROLE_COPY,
-    ROLE_BUILDER,  // makes a core
+    ROLE_BUILDER,  // makes a core, or unpacks one
+    ROLE_SAVER,    // a copy that saves itself
+    ROLE_PACKER,   // makes an image of what it saved
     ROLE_KILLED,   // killed, to be reaped
 };
 
@@ -77,6 +79,9 @@ struct worker *worker_next_snapshot(struct session *session, int64_t after);
 struct worker *worker_find_postmortem(struct session *session, int64_t error);
 // Kills all its processes and everything they started; how many of the latter were found alive.
 unsigned session_kill_all(struct session *session);
+// Processes that the session's code has started and that run now.
+unsigned session_count_children(const struct session *session);
+uint64_t worker_memory_kb(const struct worker *worker);  // 0 = unknown
 // Begins to count what the sessions have running, now and then while there is anything.
 void manager_count_processes(struct session_manager *manager);
 // To be called by its timer.

@@ -2,14 +2,14 @@
 // that speak to `cadre serve` as lines.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { CADRE, processesWith, temporaryDirectory } from './support.mjs';
 
 const ANSWER_MS = 120_000;
 
 export class Machine {
-  constructor() {
+  constructor(env = {}) {
     this.clients = [];
     this.home = temporaryDirectory();
     this.workspace = path.join(this.home, 'project');
@@ -23,6 +23,7 @@ export class Machine {
       HOME: this.home,
       XDG_RUNTIME_DIR: runtime,
       CADRE_TEST_MACHINE: this.home,
+      ...env,
     };
   }
 
@@ -40,6 +41,13 @@ export class Machine {
     return JSON.parse(
       readFileSync(path.join(this.home, '.local/state/cadre/daemon.lock'), 'utf8') || '{}',
     );
+  }
+
+  // Where a session of the workspace is kept.
+  sessionPlace(name) {
+    const workspaces = path.join(this.home, '.local/state/cadre/workspaces');
+    const [home] = readdirSync(workspaces).filter((each) => each.startsWith('project-'));
+    return path.join(workspaces, home, 'sessions', name);
   }
 
   // The pids of the daemons of this machine.

@@ -234,6 +234,26 @@ static void start_clearing(struct fake *fake)
     session_set_timer(session, 100);
 }
 
+// Both states need an image, which the worker here cannot be saved as. So the session is put into
+// them as if there had been one.
+static void start_restoring(struct fake *fake)
+{
+    struct session *session = session_of(fake);
+    session->handling = true;  // the request waits
+    running_ticket = driver_start(&fake->driver, NULL, "get", 5, &running);
+    session->handling = false;
+    session->state = STATE_RESTORING;
+    session_set_timer(session, 100);
+}
+
+static void start_resting(struct fake *fake)
+{
+    struct session *session = session_of(fake);
+    session->saving.saved = session->lineage.current;
+    session_handle(session, &(struct session_event){.kind = EVENT_REST});
+    check(session->state == STATE_RESTING, "rest: %s", session_state_name(session->state));
+}
+
 // Brings a fresh session into the state, with a request under way where there can be one.
 static void bring_to(struct fake *fake, enum session_state state)
 {
@@ -246,9 +266,14 @@ static void bring_to(struct fake *fake, enum session_state state)
         running_ticket = driver_start(&fake->driver, NULL, "get", 5, &running);
         return;
     }
+    if (state == STATE_RESTORING) {
+        start_restoring(fake);
+        return;
+    }
     driver_eval(&fake->driver, "add 5", 5, &answer);
     wait_for_rest(fake, "set-up");
     switch (state) {
+    case STATE_RESTING: start_resting(fake); return;
     case STATE_RUNNING:
         running_ticket = driver_start(&fake->driver, NULL, "silent", 1, &running);
         break;
@@ -315,6 +340,10 @@ static void inject(struct fake *fake, enum session_event_kind event)
         if (session->copy)
             kill(session->copy->process.pid, SIGKILL);
         break;
+    case EVENT_REST:
+        session->saving.saved = session->lineage.current;
+        session_handle(session, &(struct session_event){.kind = EVENT_REST});
+        break;
     case EVENT_COUNT: UNREACHABLE();
     }
 }
@@ -330,13 +359,13 @@ static void run_cell(const char *worker, enum session_state state, enum session_
     bool had_job = running.calls == 0 &&
                    (state == STATE_RUNNING || state == STATE_INTERRUPTING ||
                     state == STATE_STOPPING || state == STATE_WAKING || state == STATE_COPY ||
-                    state == STATE_STARTING || state == STATE_CLEARING);
+                    state == STATE_STARTING || state == STATE_CLEARING || state == STATE_RESTORING);
     inject(&fake, event);
     set_start_word(&fake, "good");
     if (event == EVENT_REQUEST)
         driver_wait(&fake.driver, &waiting);
     wait_for_rest(&fake, name);
-    bool cancelled = event == EVENT_CANCEL && state != STATE_STARTING;
+    bool cancelled = event == EVENT_CANCEL && state != STATE_STARTING && state != STATE_RESTORING;
     if (had_job)
         check(running.calls == (cancelled ? 0 : 1), "%s: %u answers", name, running.calls);
     if (event == EVENT_REQUEST)

@@ -24,6 +24,18 @@ session_action_fn keep_late_snapshot;  // announced after the wait for it was gi
 // --- down.c --------------------------------------------------------------------------------------
 session_action_fn down_on_request;
 
+// --- restoring.c ---------------------------------------------------------------------------------
+session_action_fn restoring_on_head_exit, restoring_on_timer;
+// Whether there is an image that has not been found unusable.
+bool restoring_is_possible(const struct session *session);
+enum session_state restoring_begin(struct session *session);
+// The process did not start from the image: the next one, or a fresh session.
+enum session_state restoring_next(struct session *session);
+void restoring_done(struct session *session);  // the process says hello
+
+// --- resting.c -----------------------------------------------------------------------------------
+session_action_fn idle_on_rest, resting_on_timer;
+
 // --- starting.c ----------------------------------------------------------------------------------
 session_action_fn starting_on_message, starting_on_head_exit, starting_on_timer;
 enum session_state starting_begin(struct session *session);  // DOWN when it fails at once

@@ -24,6 +24,8 @@ enum session_state down_on_request(struct session *session, const struct session
     (void)event;
     if (lineage_nearest_snapshot(session, session->lineage.current) >= 0)
         return waking_begin(session, session->lineage.current);
+    if (restoring_is_possible(session))
+        return restoring_begin(session);
     refuse_without_state(session);
     if (!session->queue.first)
         return STATE_DOWN;

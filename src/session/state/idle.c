@@ -19,6 +19,7 @@ static enum session_state begin_in_head(struct session *session, struct job *job
         job->number = ++session->lineage.evaluations;
     if (job->number > 0)
         lineage_set_label(session, job->number, job->label);
+    keeping_started(session, job);
     job_send(job, session->head);
     return STATE_RUNNING;
 }
@@ -140,7 +141,10 @@ static void refuse_rollback(struct session *session, struct job *job, int64_t nu
          worker = worker_next_snapshot(session, worker->number))
         buffer_append_format(&known, "%s%lld", known.length ? ", " : "", (long long)worker->number);
     job_refuse(session->manager, job, "no-such-snapshot",
-               "Snapshot %lld does not exist (any more). Snapshots: %s", (long long)number,
+               "Snapshot %lld does not exist (any more)%s. Snapshots: %s", (long long)number,
+               number < session->restore.number
+                   ? "; snapshots before the state that was restored are gone"
+                   : "",
                known.length ? buffer_text(&known) : "none");
     buffer_release(&known);
 }

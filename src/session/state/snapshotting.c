@@ -54,6 +54,7 @@ static void add_snapshot(struct session *session, pid_t pid)
     if (older)
         worker_kill(older);
     snapshot_evict(session);
+    saving_note(session);
 }
 
 bool snapshotting_register(struct session *session, const struct channel_message *message,

@@ -9,6 +9,7 @@
 #include "process/proc.h"
 #include "process/sandbox/signal_guard.h"
 #include "session/core.h"
+#include "session/image/image_file.h"
 #include "session/session_internal.h"
 #include "session/spawn.h"
 #include "session/state/actions.h"
@@ -114,6 +115,28 @@ static int start_worker(struct session *session, const char *sbcl, const char *c
     return 0;
 }
 
+static void remember_origin(struct session *session, const char *sbcl, const char *base)
+{
+    memory_free(session->runtime);
+    memory_free(session->base);
+    session->runtime = memory_copy_string(sbcl);
+    session->base = memory_copy_string(base);
+}
+
+// From the core, or from the image that has been unpacked, whose base is kept with it.
+static int start_from(struct session *session, const char *sbcl, const char *core)
+{
+    if (!session->restore.active) {
+        remember_origin(session, sbcl, core);
+        return start_worker(session, sbcl, core);
+    }
+    value description = session->restore.description;
+    CLEANUP_FREE char *base = image_base_path(map_get_string(description, "base"));
+    const char *runtime = session->restore.runtime ? session->restore.runtime : sbcl;
+    remember_origin(session, runtime, base);
+    return start_worker(session, runtime, session->restore.core);
+}
+
 static int start_builder(struct session *session)
 {
     struct core_build build;
@@ -183,7 +206,7 @@ enum session_state starting_begin(struct session *session)
         session_set_timer(session, TIME_BUILD_MS);
         return STATE_STARTING;
     }
-    int result = start_worker(session, sbcl, core);
+    int result = start_from(session, sbcl, core);
     if (result < 0)
         return fail_start(session, "start-failed", strerror(-result));
     session_set_timer(session, TIME_START_MS);
@@ -215,9 +238,12 @@ enum session_state starting_on_message(struct session *session, const struct ses
     session->agent.hello = import_object(session->agent.hello_region, hello, hello_members);
     session_keep_state(session, hello);
     session->start.tries = 0;
-    session->lineage.current = 0;
     reach_announce(session);
-    return snapshotting_begin(session, 0, NULL);
+    if (session->restore.active)
+        restoring_done(session);
+    else
+        session->lineage.current = 0;
+    return snapshotting_begin(session, session->lineage.current, NULL);
 }
 
 enum session_state starting_on_head_exit(struct session *session, const struct session_event *event)
@@ -231,6 +257,10 @@ enum session_state starting_on_head_exit(struct session *session, const struct s
     if (++session->start.tries < SESSION_START_TRIES)
         return starting_begin(session);
     session->start.tries = 0;
+    if (session->restore.active) {
+        session_notice(session, "no process starts from the newest image of the session");
+        return restoring_next(session);
+    }
     return fail_with_output(session, "start-failed", "The Lisp process did not start");
 }
 

@@ -6,6 +6,7 @@
 
 static const char *const state_names[STATE_COUNT] = {
     [STATE_DOWN] = "down",
+    [STATE_RESTORING] = "restoring",
     [STATE_STARTING] = "starting",
     [STATE_IDLE] = "idle",
     [STATE_RUNNING] = "running",
@@ -15,13 +16,14 @@ static const char *const state_names[STATE_COUNT] = {
     [STATE_SNAPSHOTTING] = "snapshotting",
     [STATE_WAKING] = "waking",
     [STATE_COPY] = "copy",
+    [STATE_RESTING] = "resting",
     [STATE_CLOSING] = "closing",
 };
 
 static const char *const event_names[EVENT_COUNT] = {
     [EVENT_REQUEST] = "request",     [EVENT_MESSAGE] = "message", [EVENT_SNAPPED] = "snapped",
     [EVENT_HEAD_EXIT] = "head exit", [EVENT_TIMER] = "timer",     [EVENT_CANCEL] = "cancel",
-    [EVENT_COPY_EXIT] = "copy exit",
+    [EVENT_COPY_EXIT] = "copy exit", [EVENT_REST] = "rest",
 };
 
 // <state>_on_<event> is in <state>.c, all other actions are in shared.c.
@@ -35,6 +37,17 @@ static session_action_fn *const table[STATE_COUNT][EVENT_COUNT] = {
         [EVENT_TIMER]     = ignore_event,
         [EVENT_CANCEL]    = ignore_event,
         [EVENT_COPY_EXIT] = ignore_event,
+        [EVENT_REST]      = ignore_event,
+    },
+    [STATE_RESTORING] = {
+        [EVENT_REQUEST]   = ignore_event,
+        [EVENT_MESSAGE]   = ignore_event,
+        [EVENT_SNAPPED]   = drop_snapshot,
+        [EVENT_HEAD_EXIT] = restoring_on_head_exit,
+        [EVENT_TIMER]     = restoring_on_timer,
+        [EVENT_CANCEL]    = ignore_event,
+        [EVENT_COPY_EXIT] = ignore_event,
+        [EVENT_REST]      = ignore_event,
     },
     [STATE_STARTING] = {
         [EVENT_REQUEST]   = ignore_event,
@@ -44,6 +57,7 @@ static session_action_fn *const table[STATE_COUNT][EVENT_COUNT] = {
         [EVENT_TIMER]     = starting_on_timer,
         [EVENT_CANCEL]    = ignore_event,
         [EVENT_COPY_EXIT] = ignore_event,
+        [EVENT_REST]      = ignore_event,
     },
     [STATE_IDLE] = {
         [EVENT_REQUEST]   = idle_on_request,
@@ -53,6 +67,7 @@ static session_action_fn *const table[STATE_COUNT][EVENT_COUNT] = {
         [EVENT_TIMER]     = idle_on_timer,
         [EVENT_CANCEL]    = ignore_event,
         [EVENT_COPY_EXIT] = ignore_event,
+        [EVENT_REST]      = idle_on_rest,
     },
     [STATE_RUNNING] = {
         [EVENT_REQUEST]   = ignore_event,
@@ -62,6 +77,7 @@ static session_action_fn *const table[STATE_COUNT][EVENT_COUNT] = {
         [EVENT_TIMER]     = running_on_timer,
         [EVENT_CANCEL]    = running_on_cancel,
         [EVENT_COPY_EXIT] = ignore_event,
+        [EVENT_REST]      = ignore_event,
     },
     [STATE_INTERRUPTING] = {
         [EVENT_REQUEST]   = ignore_event,
@@ -71,6 +87,7 @@ static session_action_fn *const table[STATE_COUNT][EVENT_COUNT] = {
         [EVENT_TIMER]     = interrupting_on_timer,
         [EVENT_CANCEL]    = ignore_event,
         [EVENT_COPY_EXIT] = ignore_event,
+        [EVENT_REST]      = ignore_event,
     },
     [STATE_STOPPING] = {
         [EVENT_REQUEST]   = ignore_event,
@@ -80,6 +97,7 @@ static session_action_fn *const table[STATE_COUNT][EVENT_COUNT] = {
         [EVENT_TIMER]     = stopping_on_timer,
         [EVENT_CANCEL]    = ignore_event,
         [EVENT_COPY_EXIT] = ignore_event,
+        [EVENT_REST]      = ignore_event,
     },
     [STATE_CLEARING] = {
         [EVENT_REQUEST]   = ignore_event,
@@ -89,6 +107,7 @@ static session_action_fn *const table[STATE_COUNT][EVENT_COUNT] = {
         [EVENT_TIMER]     = clearing_on_timer,
         [EVENT_CANCEL]    = ignore_event,
         [EVENT_COPY_EXIT] = ignore_event,
+        [EVENT_REST]      = ignore_event,
     },
     [STATE_SNAPSHOTTING] = {
         [EVENT_REQUEST]   = ignore_event,
@@ -98,6 +117,7 @@ static session_action_fn *const table[STATE_COUNT][EVENT_COUNT] = {
         [EVENT_TIMER]     = snapshotting_on_timer,
         [EVENT_CANCEL]    = ignore_event,
         [EVENT_COPY_EXIT] = ignore_event,
+        [EVENT_REST]      = ignore_event,
     },
     [STATE_WAKING] = {
         [EVENT_REQUEST]   = ignore_event,
@@ -107,6 +127,7 @@ static session_action_fn *const table[STATE_COUNT][EVENT_COUNT] = {
         [EVENT_TIMER]     = waking_on_timer,
         [EVENT_CANCEL]    = ignore_event,
         [EVENT_COPY_EXIT] = ignore_event,
+        [EVENT_REST]      = ignore_event,
     },
     [STATE_COPY] = {
         [EVENT_REQUEST]   = ignore_event,
@@ -116,6 +137,17 @@ static session_action_fn *const table[STATE_COUNT][EVENT_COUNT] = {
         [EVENT_TIMER]     = copy_on_timer,
         [EVENT_CANCEL]    = copy_on_cancel,
         [EVENT_COPY_EXIT] = copy_on_copy_exit,
+        [EVENT_REST]      = ignore_event,
+    },
+    [STATE_RESTING] = {
+        [EVENT_REQUEST]   = ignore_event,
+        [EVENT_MESSAGE]   = ignore_event,
+        [EVENT_SNAPPED]   = drop_snapshot,
+        [EVENT_HEAD_EXIT] = ignore_event,
+        [EVENT_TIMER]     = resting_on_timer,
+        [EVENT_CANCEL]    = ignore_event,
+        [EVENT_COPY_EXIT] = ignore_event,
+        [EVENT_REST]      = ignore_event,
     },
     [STATE_CLOSING] = {
         [EVENT_REQUEST]   = ignore_event,
@@ -125,6 +157,7 @@ static session_action_fn *const table[STATE_COUNT][EVENT_COUNT] = {
         [EVENT_TIMER]     = closing_on_timer,
         [EVENT_CANCEL]    = ignore_event,
         [EVENT_COPY_EXIT] = ignore_event,
+        [EVENT_REST]      = ignore_event,
     },
 };
 // clang-format on

@@ -6,16 +6,18 @@
 #include <stdbool.h>
 
 enum session_state {
-    STATE_DOWN,      // no process
-    STATE_STARTING,  // a core is being built, or a worker has been started and has not said hello
-    STATE_IDLE,      // the head waits; it may be running finalizers
-    STATE_RUNNING,   // the head works on a request
+    STATE_DOWN,       // no process
+    STATE_RESTORING,  // an image is unpacked
+    STATE_STARTING,   // a core is being built, or a worker has been started and has not said hello
+    STATE_IDLE,       // the head waits; it may be running finalizers
+    STATE_RUNNING,    // the head works on a request
     STATE_INTERRUPTING,  // … and was asked to stop
     STATE_STOPPING,      // … and is being killed
     STATE_CLEARING,      // … and has answered; what it started is ending
     STATE_SNAPSHOTTING,  // the head makes a snapshot
     STATE_WAKING,        // the old head goes, a snapshot becomes head
     STATE_COPY,          // a copy works on a request, or is being made the head
+    STATE_RESTING,       // its state is saved, its processes are ending
     STATE_CLOSING,       // all processes are being killed
     STATE_COUNT,
 };
@@ -28,6 +30,7 @@ enum session_event_kind {
     EVENT_TIMER,
     EVENT_CANCEL,  // the running request is to be stopped
     EVENT_COPY_EXIT,
+    EVENT_REST,  // the session is to give up its processes
     EVENT_COUNT,
 };
 

@@ -98,6 +98,8 @@ static enum session_state start_from_scratch(struct session *session)
     report_lost(session, before, what);
     forget_wake(session);
     finish_waiting_job(session);
+    if (restoring_is_possible(session))
+        return restoring_begin(session);
     systems_reload(session);
     session->start.tries = 0;
     return starting_begin(session);
@@ -198,6 +200,7 @@ static enum session_state wake_next(struct session *session)
 
 static enum session_state start_fresh(struct session *session)
 {
+    keeping_drop_images(session);
     session->lineage.current = 0;
     session_close_retired(session);
     stop_listening(session);
@@ -287,6 +290,7 @@ static enum session_state head_is_awake(struct session *session, value message)
     }
     forget_wake(session);
     finish_waiting_job(session);
+    saving_note(session);
     return STATE_IDLE;
 }
 

@@ -1,0 +1,284 @@
+#include "session/image/saving.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "session/image/image_file.h"
+#include "session/session_internal.h"
+#include "session/spawn.h"
+
+enum {
+    QUIET_MS = 2000,  // without an evaluation, before a state is saved
+    WAKE_MS = 10000,  // a time for each step
+    WRITE_MS = 120000,
+    PACK_MS = 300000,
+    PAUSE_FACTOR = 20,  // between two saves, times what the last one took
+    RETRY_MS = 60000,   // after a failure
+};
+
+static void on_timer(evutil_socket_t fd, short what, void *data);
+
+void saving_init(struct session *session)
+{
+    session->saving = (struct saving){.core_fd = -1, .saved = -1};
+    session->saving.timer = evtimer_new(session->manager->base, on_timer, session);
+    CHECK(session->saving.timer);
+}
+
+static void set_timer(struct saving *saving, int64_t milliseconds)
+{
+    struct timeval time = timeval_from_ms(milliseconds);
+    evtimer_add(saving->timer, &time);
+}
+
+// What a save has in hand; its process is the session's.
+static void drop(struct saving *saving)
+{
+    link_free(saving->awaited);
+    if (saving->core_fd >= 0)
+        close(saving->core_fd);
+    memory_free(saving->description);
+    saving->awaited = NULL;
+    saving->source = saving->process = NULL;
+    saving->core_fd = -1;
+    saving->description = NULL;
+}
+
+void saving_release(struct session *session)
+{
+    drop(&session->saving);
+    event_free(session->saving.timer);
+}
+
+static bool can_save(const struct session *session)
+{
+    return session->store && !session->close_requested;
+}
+
+bool saving_is_due(const struct session *session)
+{
+    return can_save(session) && session->lineage.current > 0 &&
+           session->saving.saved != session->lineage.current && !session->saving.told;
+}
+
+// --- the next one --------------------------------------------------------------------------------
+
+void saving_note(struct session *session)
+{
+    struct saving *saving = &session->saving;
+    if (!can_save(session) || saving->state != SAVE_NONE ||
+        saving->saved == session->lineage.current)
+        return;
+    int64_t wait = saving->not_before_ms - clock_now_ms();
+    set_timer(saving, saving->at_once ? 0 : wait > QUIET_MS ? wait : QUIET_MS);
+}
+
+void saving_hurry(struct session *session)
+{
+    session->saving.at_once = true;
+    session->saving.told = false;
+    saving_note(session);
+}
+
+static void finish(struct session *session, bool ok)
+{
+    struct saving *saving = &session->saving;
+    int64_t now = clock_now_ms();
+    int64_t took = now - saving->started_ms;
+    drop(saving);
+    saving->state = SAVE_NONE;
+    saving->not_before_ms = now + (ok ? took * PAUSE_FACTOR : RETRY_MS);
+    if (ok) {
+        saving->saved = saving->number;
+        saving->saved_threads = saving->has_threads;
+        saving->saved_listening = saving->listening;
+        saving->told = false;
+    }
+    evtimer_del(saving->timer);
+    if (saving->saved == session->lineage.current)
+        saving->at_once = false;
+    if (ok || !saving->at_once)
+        saving_note(session);
+    keeping_on_saved(session);
+}
+
+static void fail(struct session *session, const char *why)
+{
+    struct saving *saving = &session->saving;
+    log_info("session %s: not saved: %s", session->name, why);
+    if (!saving->told)
+        session_notice(session, "the state after evaluation %lld could not be saved: %s",
+                       (long long)saving->number, why);
+    saving->told = true;
+    saving->at_once = false;
+    if (saving->process)
+        worker_kill(saving->process);
+    finish(session, false);
+}
+
+// --- WAKING --------------------------------------------------------------------------------------
+
+static void begin(struct session *session)
+{
+    struct saving *saving = &session->saving;
+    struct worker *source = worker_find_snapshot(session, session->lineage.current);
+    if (!source || !can_save(session))
+        return;
+    saving->number = source->number;
+    saving->started_ms = clock_now_ms();
+    saving->awaited = link_new(session, true);
+    saving->core_fd = memfd_create("cadre-image", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    saving->state = SAVE_WAKING;
+    if (!saving->awaited || saving->core_fd < 0) {
+        fail(session, strerror(errno));
+        return;
+    }
+    int result = worker_wake(source, SPAN("{\"as\":\"copy\"}"), saving->awaited);
+    if (result < 0) {
+        fail(session, strerror(-result));
+        return;
+    }
+    saving->source = source;
+    set_timer(saving, WAKE_MS);
+}
+
+static void waking_on_woke(struct session *session, struct link *link,
+                           const struct channel_message *message)
+{
+    struct saving *saving = &session->saving;
+    value content;
+    if (!session_read_scratch(session, message, &content) ||
+        message_pid(content, "pid") != message->sender)
+        return;
+    struct worker *worker = worker_add_announced(session, message->sender, ROLE_SAVER);
+    if (!worker)
+        return;  // dead again: the timer ends the wait
+    worker->link = link;
+    link->worker = worker;
+    link_close_pipes(link);
+    saving->awaited = NULL;
+    saving->source = NULL;
+    saving->process = worker;
+    saving->has_threads = vector_count(map_get(content, "lost_threads")) > 0;
+    saving->description = keeping_describe(session, content);
+    saving->state = SAVE_WRITING;
+    setpriority(PRIO_PROCESS, (id_t)message->sender, 19);
+    int result =
+        channel_send_descriptors(&link->channel, CHANNEL_SAVE, 1, SPAN("{}"), &saving->core_fd, 1);
+    if (result < 0) {
+        fail(session, strerror(-result));
+        return;
+    }
+    set_timer(saving, WRITE_MS);
+}
+
+// --- WRITING -------------------------------------------------------------------------------------
+
+static void writing_on_report(struct session *session, const struct channel_message *message)
+{
+    struct saving *saving = &session->saving;
+    value content;
+    if (!session_read_scratch(session, message, &content))
+        return;
+    int64_t files = map_get_integer(content, "files", 0);
+    saving->listening = (unsigned)map_get_integer(content, "listening", 0);
+    char *given = saving->description;
+    if (!given)
+        return;
+    given[strlen(given) - 1] = '\0';  // the brace
+    saving->description = memory_format("%s,\"files\":%lld}", given, (long long)files);
+    memory_free(given);
+}
+
+static void writing_on_exit(struct session *session, const struct process_exit *exit)
+{
+    struct saving *saving = &session->saving;
+    saving->process = NULL;
+    if (!exit->known || exit->signaled || exit->code != 0) {
+        fail(session, "its process ended");
+        return;
+    }
+    if (!saving->description) {
+        fail(session, "its description is too long");
+        return;
+    }
+    const char *const argv[] = {
+        "/proc/self/exe", "image-worker",      "pack", session->store, session->base,
+        session->runtime, saving->description, NULL};
+    struct link *link = link_new(session, true);
+    pid_t pid;
+    int result =
+        link ? spawn_image_worker(argv, saving->core_fd, link->errors.worker_fd, &pid) : -errno;
+    if (result < 0) {
+        link_free(link);
+        fail(session, strerror(-result));
+        return;
+    }
+    saving->process = worker_add_started(session, pid, ROLE_PACKER, link);
+    saving->state = SAVE_PACKING;
+    if (!saving->process) {
+        fail(session, "no process for it");
+        return;
+    }
+    set_timer(saving, PACK_MS);
+}
+
+// --- PACKING -------------------------------------------------------------------------------------
+
+static void packing_on_exit(struct session *session, const struct process_exit *exit)
+{
+    bool ok = exit->known && !exit->signaled && exit->code == IMAGE_DONE;
+    session->saving.process = NULL;
+    if (ok)
+        finish(session, true);
+    else
+        fail(session, "the image could not be written");
+}
+
+// --- events --------------------------------------------------------------------------------------
+
+static void on_timer(evutil_socket_t fd, short what, void *data)
+{
+    (void)fd;
+    (void)what;
+    struct session *session = data;
+    if (session->saving.state == SAVE_NONE)
+        begin(session);
+    else
+        fail(session, "it took too long");
+}
+
+bool saving_owns(const struct session *session, const struct link *link)
+{
+    return link == session->saving.awaited || (link->worker && link->worker->role == ROLE_SAVER);
+}
+
+void saving_on_message(struct session *session, struct link *link,
+                       const struct channel_message *message)
+{
+    if (message->type == CHANNEL_WOKE && session->saving.state == SAVE_WAKING &&
+        link == session->saving.awaited)
+        waking_on_woke(session, link, message);
+    else if (message->type == CHANNEL_SAVING && session->saving.state == SAVE_WRITING &&
+             link->worker && message->sender == link->worker->process.pid)
+        writing_on_report(session, message);
+}
+
+void saving_on_exit(struct session *session, const struct worker *worker,
+                    const struct process_exit *exit)
+{
+    struct saving *saving = &session->saving;
+    if (worker == saving->source && saving->state == SAVE_WAKING)
+        fail(session, "the snapshot ended");
+    else if (worker == saving->process && saving->state == SAVE_WRITING)
+        writing_on_exit(session, exit);
+    else if (worker == saving->process && saving->state == SAVE_PACKING)
+        packing_on_exit(session, exit);
+}

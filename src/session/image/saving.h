@@ -1,0 +1,61 @@
+// Saving a session while it works on: a table of its own beside that of the session
+// (docs/session-states.md). A copy of the newest snapshot saves itself as a core into a file in
+// memory; a worker compresses that (image_file.h).
+#pragma once
+
+#include <event2/event.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "session/channel.h"
+
+struct link;
+struct process_exit;
+struct session;
+struct worker;
+
+enum save_state {
+    SAVE_NONE,     // nothing is being saved; a timer may be set for the next one
+    SAVE_WAKING,   // a copy of a snapshot is awaited
+    SAVE_WRITING,  // it saves itself
+    SAVE_PACKING,  // the image is written
+    SAVE_STATE_COUNT,
+};
+
+struct saving {
+    enum save_state state;
+    struct event *timer;
+    struct worker *source;   // WAKING: the snapshot
+    struct link *awaited;    // WAKING: of the copy
+    struct worker *process;  // WRITING, PACKING
+    int core_fd;             // -1: none
+    int64_t number;          // of the state that is saved now
+    int64_t saved;           // of the newest image, -1 = none
+    int64_t started_ms;
+    int64_t not_before_ms;  // of the next one
+    bool at_once;           // the next one does not wait
+    bool told;              // of a failure
+    bool has_threads;       // WRITING: what is not saved
+    unsigned listening;
+    char *description;  // JSON of the image that is made now
+    // Of the newest image:
+    bool saved_threads;
+    unsigned saved_listening;
+};
+
+void saving_init(struct session *session);
+void saving_release(struct session *session);
+
+// The session has a new state: it is saved when it has been left alone for a while.
+void saving_note(struct session *session);
+// Saves the current state as soon as it can be, if it is not saved.
+void saving_hurry(struct session *session);
+// Whether the current state is not saved yet and can be.
+bool saving_is_due(const struct session *session);
+
+// Events of its processes. The message is from the link that is awaited or from the copy.
+void saving_on_message(struct session *session, struct link *link,
+                       const struct channel_message *message);
+void saving_on_exit(struct session *session, const struct worker *worker,
+                    const struct process_exit *exit);
+bool saving_owns(const struct session *session, const struct link *link);

@@ -1,0 +1,208 @@
+// RESTORING: the session has no process, and an image of it is unpacked by a worker; then a Lisp
+// process starts from it (STARTING).
+//
+// An image that is damaged, or does not start, is passed over for the one before. Where none can be
+// used, the session starts afresh and says so; its journal lists what it was.
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "session/core.h"
+#include "session/image/image_file.h"
+#include "session/session_internal.h"
+#include "session/spawn.h"
+#include "session/state/actions.h"
+
+enum { UNPACK_MS = 120000, KILL_AGAIN_MS = 1000, AGENT_PROTOCOL = 2 };
+
+static const char *const names[] = {IMAGE_FILE, IMAGE_PREVIOUS};
+
+static void forget(struct session *session)
+{
+    memory_free(session->restore.core);
+    memory_free(session->restore.runtime);
+    session->restore.core = session->restore.runtime = NULL;
+    session->restore.active = false;
+}
+
+static enum session_state give_up(struct session *session)
+{
+    forget(session);
+    session->restore.exhausted = true;
+    session_notice(session,
+                   "the saved state of the session cannot be used: it starts afresh. Its journal "
+                   "lists what was evaluated (export-session)");
+    session->lineage.current = 0;
+    session->start.tries = 0;
+    return starting_begin(session);
+}
+
+static bool is_usable(value description)
+{
+    return map_get_integer(description, "protocol", 0) == AGENT_PROTOCOL &&
+           map_get_integer(description, "evaluation", -1) >= 0;
+}
+
+static int start_worker(struct session *session, const char *path, const char *sbcl)
+{
+    struct link *link = link_new(session, true);
+    if (!link)
+        return -errno;
+    const char *const argv[] = {
+        "/proc/self/exe", "image-worker", "unpack", path, sbcl, session->restore.core, NULL};
+    pid_t pid;
+    int result = spawn_image_worker(argv, -1, link->errors.worker_fd, &pid);
+    if (result < 0) {
+        link_free(link);
+        return result;
+    }
+    return worker_add_started(session, pid, ROLE_BUILDER, link) ? 0 : -ENOMEM;
+}
+
+static enum session_state try_image(struct session *session, const char *path)
+{
+    CLEANUP_FREE char *sbcl = NULL;
+    region_clear(session->restore.region);
+    if (!image_describe(session->restore.region, path, &session->restore.description) ||
+        !is_usable(session->restore.description))
+        return STATE_DOWN;
+    value description = session->restore.description;
+    forget(session);
+    session->restore.core = image_core_path(map_get_string(description, "id"));
+    session->restore.runtime = image_runtime_path(map_get_string(description, "runtime"));
+    if (!session->restore.core || !session->restore.runtime)
+        return STATE_DOWN;
+    if (session_find_sbcl(&session->manager->config, &sbcl) < 0)
+        sbcl = memory_copy_string(session->restore.runtime);
+    if (start_worker(session, path, sbcl) < 0)
+        return STATE_DOWN;
+    session->restore.active = true;
+    session_set_timer(session, UNPACK_MS);
+    return STATE_RESTORING;
+}
+
+// The next image that is there and not damaged at first sight.
+static enum session_state try_next(struct session *session)
+{
+    while (session->store && session->restore.tried < sizeof(names) / sizeof(names[0])) {
+        CLEANUP_FREE char *path =
+            memory_format("%s/%s", session->store, names[session->restore.tried++]);
+        if (access(path, F_OK) < 0)
+            continue;
+        if (try_image(session, path) == STATE_RESTORING)
+            return STATE_RESTORING;
+        session_notice(session, "%s is damaged or of another version", path);
+    }
+    return give_up(session);
+}
+
+bool restoring_is_possible(const struct session *session)
+{
+    if (!session->store || session->restore.exhausted)
+        return false;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        CLEANUP_FREE char *path = memory_format("%s/%s", session->store, names[i]);
+        if (access(path, F_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+enum session_state restoring_begin(struct session *session)
+{
+    session->restore.tried = 0;
+    session->restore.began_ms = clock_now_ms();
+    return try_next(session);
+}
+
+enum session_state restoring_next(struct session *session)
+{
+    forget(session);
+    return try_next(session);
+}
+
+// The worker has ended.
+enum session_state restoring_on_head_exit(struct session *session,
+                                          const struct session_event *event)
+{
+    const struct process_exit *exit = event->exit;
+    bool made = exit->known && !exit->signaled &&
+                (exit->code == IMAGE_DONE || exit->code == IMAGE_OTHER_RUNTIME);
+    if (!made) {
+        session_notice(session, "an image of the session cannot be read");
+        return restoring_next(session);
+    }
+    if (exit->code == IMAGE_DONE) {
+        memory_free(session->restore.runtime);
+        session->restore.runtime = NULL;
+    }
+    session->start.tries = 0;
+    return starting_begin(session);
+}
+
+enum session_state restoring_on_timer(struct session *session, const struct session_event *event)
+{
+    (void)event;
+    bool ending = false;
+    for (struct worker *worker = session->workers; worker; worker = worker->next)
+        if (worker->role == ROLE_BUILDER)
+            ending = process_signal(&worker->process, SIGKILL) == 0 || ending;
+    if (!ending)
+        return restoring_next(session);
+    session_set_timer(session, KILL_AGAIN_MS);
+    return STATE_RESTORING;
+}
+
+// --- what is told --------------------------------------------------------------------------------
+
+static void append_names(struct buffer *text, value names_lost)
+{
+    for (size_t i = 0; value_is_vector(names_lost) && i < vector_count(names_lost); i++) {
+        struct span name = value_text(vector_at(names_lost, i));
+        buffer_append_format(text, "%sthread \"%.*s\"", text->length ? ", " : "", (int)name.length,
+                             name.data);
+    }
+}
+
+static void append_time(struct buffer *text, int64_t seconds)
+{
+    char time[CLOCK_ISO_SIZE];
+    clock_format_iso(seconds, time);
+    buffer_append_text(text, time);
+}
+
+static void tell(struct session *session)
+{
+    value description = session->restore.description;
+    int64_t number = map_get_integer(description, "evaluation", 0);
+    int64_t files = map_get_integer(description, "files", 0);
+    CLEANUP_BUFFER struct buffer text, lost;
+    buffer_init(&text, BUFFER_DEFAULT_LIMIT);
+    buffer_init(&lost, BUFFER_DEFAULT_LIMIT);
+    buffer_append_format(&text, "restored: the state after evaluation %lld, saved ",
+                         (long long)number);
+    append_time(&text, map_get_integer(description, "saved", 0));
+    append_names(&lost, map_get(description, "threads"));
+    if (files > 0)
+        buffer_append_format(&lost, "%s%lld open file%s", lost.length ? ", " : "", (long long)files,
+                             files == 1 ? "" : "s");
+    if (lost.length > 0)
+        buffer_append_format(&text, "; not saved: %s", buffer_text(&lost));
+    keeping_append_later(session, number, &text);
+    session_notice(session, "%s", buffer_text(&text));
+}
+
+void restoring_done(struct session *session)
+{
+    int64_t number = map_get_integer(session->restore.description, "evaluation", 0);
+    tell(session);
+    session->lineage.current = session->restore.number = number;
+    if (session->lineage.evaluations < number)
+        session->lineage.evaluations = number;
+    session->saving.saved = number;
+    systems_restore(session, session->restore.description);
+    forget(session);
+}

@@ -1,0 +1,260 @@
+// Sessions that are kept: saved by themselves, restored after the daemon has ended or was killed,
+// hibernated when idle; and what happens when the disk or an image is bad.
+import assert from 'node:assert/strict';
+import {
+  existsSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import path from 'node:path';
+import { after, describe, it } from 'node:test';
+import { LONG, eventually, sleep } from './support.mjs';
+import { Machine } from './daemon_support.mjs';
+
+const SAVED = 120; // seconds, on a busy machine
+
+describe('kept sessions', { concurrency: false }, () => {
+  const machine = new Machine();
+  after(() => machine.stop());
+  const place = (name = 'main') => machine.sessionPlace(name);
+  const image = (name) => path.join(place(name), 'image.zst');
+  const description = () => JSON.parse(readFileSync(path.join(place(), 'image.json'), 'utf8'));
+  const isSaved = (number) => existsSync(image()) && description().evaluation === number;
+  let evaluations = 0;
+
+  const evaluate = async (client, code) => {
+    evaluations++;
+    return client.evaluate(code);
+  };
+
+  it('saves the state by itself', async () => {
+    const client = await machine.client();
+    await evaluate(client, '(defclass point () ((x :initarg :x :reader x)))');
+    await evaluate(client, "(defvar *point* (make-instance 'point :x 7))");
+    await evaluate(
+      client,
+      '(defvar *table* (let ((table (make-hash-table))) (dotimes (i 100000 table) (setf (gethash i table) (* i i)))))',
+    );
+    await evaluate(
+      client,
+      '(progn (dotimes (i 50) (eval `(defun ,(intern (format nil "F~D" i)) () ,i))) :done)',
+    );
+    await evaluate(client, '(progn (require :sb-md5) (defpackage :mine (:use :cl)) :ok)');
+    await evaluate(client, '(in-package :mine)');
+    assert.ok(await eventually(() => isSaved(evaluations), SAVED));
+    assert.equal(statSync(image()).mode & 0o777, 0o600);
+    assert.equal(statSync(path.join(place(), 'journal.jsonl')).mode & 0o777, 0o600);
+    await client.close();
+  });
+
+  const checkState = async (client, first) => {
+    const answer = await evaluate(
+      client,
+      '(list *package* (cl-user::x cl-user::*point*) (gethash 99999 cl-user::*table*) (cl-user::f49) (find-package :sb-md5))',
+    );
+    assert.match(answer, first);
+    assert.match(answer, /=> \(#<PACKAGE "MINE"> 7 9999800001 49 #<PACKAGE "SB-MD5">\)$/);
+  };
+
+  it('restores it when the daemon has ended', async () => {
+    assert.equal(machine.run(['daemon', 'stop']).status, 0);
+    const saved = evaluations;
+    const client = await machine.client();
+    await checkState(
+      client,
+      new RegExp(`^\\[Notice\\]\\nrestored: the state after evaluation ${saved}, saved \\S+Z\\n`),
+    );
+    assert.equal(await evaluate(client, '(format t "output~%")'), '[stdout]\noutput\n\n=> NIL');
+    await client.close();
+  });
+
+  it('restores it when the daemon was killed, and names what came later', async () => {
+    const client = await machine.client();
+    assert.ok(await eventually(() => isSaved(evaluations), SAVED));
+    const saved = evaluations;
+    await evaluate(client, '(defun later () 1)');
+    process.kill(machine.lockFile().pid, 'SIGKILL');
+    await client.close();
+    const next = await machine.client();
+    await checkState(
+      next,
+      new RegExp(
+        `restored: the state after evaluation ${saved}, saved \\S+Z; evaluations that came after it and are not part of it: ${saved + 1} \\(defun later \\(\\) 1\\)\\n`,
+      ),
+    );
+    const { result } = await next.request('tools/call', {
+      name: 'rollback-session',
+      arguments: { to: 2 },
+    });
+    assert.match(result.content[0].text, /snapshots before the state that was restored are gone/);
+    await next.close();
+  });
+
+  it('names open files and threads that are not saved', async () => {
+    const client = await machine.client();
+    const file = path.join(machine.workspace, 'open.txt');
+    await evaluate(
+      client,
+      `(defvar *stream* (open ${JSON.stringify(file)} :direction :output :if-exists :supersede))`,
+    );
+    await evaluate(
+      client,
+      '(progn (sb-thread:make-thread (lambda () (sleep 1000)) :name "worker") :ok)',
+    );
+    assert.ok(await eventually(() => isSaved(evaluations), SAVED));
+    await client.close();
+    process.kill(machine.lockFile().pid, 'SIGKILL');
+    const next = await machine.client();
+    const answer = await evaluate(next, '(open-stream-p *stream*)');
+    assert.match(answer, /not saved: thread "worker", 1 open file\n/);
+    assert.match(answer, /=> NIL$/);
+    await next.close();
+  });
+
+  it('takes the image before when the newest is damaged', async () => {
+    assert.equal(machine.run(['daemon', 'stop']).status, 0);
+    assert.ok(existsSync(path.join(place(), 'image.previous.zst')));
+    truncateSync(image(), Math.floor(statSync(image()).size / 2));
+    rmSync(path.join(machine.home, '.cache/cadre/images'), { recursive: true, force: true });
+    const client = await machine.client();
+    const answer = await evaluate(client, '(cl-user::f7)');
+    assert.match(answer, /an image of the session cannot be read\n/);
+    assert.match(answer, /restored: the state after evaluation \d+/);
+    assert.match(answer, /=> 7$/);
+    await client.close();
+  });
+
+  it('says so when no image can be used', async () => {
+    assert.equal(machine.run(['daemon', 'stop']).status, 0);
+    for (const name of ['image.zst', 'image.previous.zst'])
+      writeFileSync(path.join(place(), name), 'nonsense');
+    const client = await machine.client();
+    const answer = await evaluate(client, "(fboundp 'f7)");
+    assert.match(answer, /the saved state of the session cannot be used: it starts afresh/);
+    assert.match(answer, /=> NIL$/);
+    await client.close();
+  });
+
+  it('goes on with the numbers of the journal', () => {
+    const entries = readFileSync(path.join(place(), 'journal.jsonl'), 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const started = entries.filter(({ event }) => event === 'started');
+    assert.deepEqual(
+      started.map(({ evaluation }) => evaluation),
+      started.map((_, index) => index + 1),
+    );
+    for (const { evaluation } of started.filter(({ request }) => !/later/.test(request.code)))
+      assert.equal(
+        entries.filter((each) => each.event === 'completed' && each.evaluation === evaluation)
+          .length,
+        1,
+        `evaluation ${evaluation}`,
+      );
+  });
+
+  it('forgets what was saved when it is reset', async () => {
+    const client = await machine.client();
+    await client.evaluate('(defun before () 1)');
+    await client.tool('reset-session', {});
+    assert.equal(machine.run(['daemon', 'stop']).status, 0);
+    assert.match(await client.evaluate("(fboundp 'before)"), /=> NIL$/);
+    await client.close();
+  });
+
+  it('tells a client what others have evaluated', async () => {
+    const [first, second] = [await machine.client(), await machine.client()];
+    await first.evaluate('1');
+    await second.evaluate('2');
+    await second.evaluate('3');
+    assert.match(
+      await first.evaluate('4'),
+      /^\[Notice\]\nsince your last call: evaluations \d+ by serve \(pid \d+\), \d+ by serve \(pid \d+\)\n\n=> 4$/,
+    );
+    assert.equal(await first.evaluate('5'), '=> 5');
+    await Promise.all([first.close(), second.close()]);
+  });
+});
+
+describe('hibernation', { concurrency: false }, () => {
+  const machine = new Machine({ CADRE_HIBERNATE: '1' });
+  after(() => machine.stop());
+
+  it('gives up the processes of an idle session, and restores it', async () => {
+    const client = await machine.client();
+    await client.evaluate('(defvar *x* 42)');
+    const status = () => machine.run(['daemon', 'status']).stdout;
+    assert.ok(await eventually(() => /: 0 processes/.test(status()), SAVED), status());
+    const answer = await client.evaluate('*x*');
+    assert.match(answer, /restored: the state after evaluation 1/);
+    assert.match(answer, /=> 42$/);
+    await client.close();
+  });
+
+  it('keeps a session with a thread', async () => {
+    const client = await machine.client();
+    await client.evaluate('(progn (sb-thread:make-thread (lambda () (sleep 1000))) :ok)');
+    const place = machine.sessionPlace('main');
+    const number = () =>
+      JSON.parse(readFileSync(path.join(place, 'image.json'), 'utf8')).evaluation;
+    assert.ok(await eventually(() => number() === 3, SAVED));
+    await sleep(2500);
+    assert.doesNotMatch(machine.run(['daemon', 'status']).stdout, /: 0 processes/);
+    await client.close();
+  });
+});
+
+describe('a bad disk', { concurrency: false }, () => {
+  const machine = new Machine();
+  after(() => machine.stop());
+
+  it('does not stop evaluations, and is told once', async () => {
+    const client = await machine.client();
+    await client.evaluate('1');
+    machine.run(['daemon', 'stop']);
+    const place = machine.sessionPlace('main');
+    rmSync(place, { recursive: true });
+    writeFileSync(place, 'no directory');
+    const next = await machine.client();
+    assert.match(await next.evaluate('2'), /the journal of the session cannot be written: .*\n\n=> 2$/);
+    assert.equal(await next.evaluate('3'), '=> 3');
+    await Promise.all([client.close(), next.close()]);
+  });
+});
+
+describe('kills', { concurrency: false }, () => {
+  const machine = new Machine();
+  after(() => machine.stop());
+
+  it('never lose a completed save, whenever the daemon is killed', async () => {
+    let saved = 0;
+    let client = await machine.client();
+    for (let i = 1; i <= (LONG ? 300 : 6); i++) {
+      await client.evaluate(`(defparameter *n* ${i})`);
+      await sleep(Math.random() * 6000);
+      process.kill(machine.lockFile().pid, 'SIGKILL');
+      await client.close();
+      const place = machine.sessionPlace('main');
+      const known = existsSync(path.join(place, 'image.zst'));
+      client = await machine.client();
+      const answer = await client.evaluate("(if (boundp '*n*) (symbol-value '*n*) 0)");
+      const value = Number(/=> (\d+)$/.exec(answer)[1]);
+      assert.ok(value >= saved, `saved ${saved}, restored ${value}: ${answer}`);
+      assert.ok(!known || /restored: the state after evaluation/.test(answer), answer);
+      assert.doesNotMatch(answer, /cannot be (read|used)/);
+      saved = value;
+    }
+    await client.close();
+    assert.ok(readdirSync(machine.sessionPlace('main')).includes('journal.jsonl'));
+    for (const line of readFileSync(
+      path.join(machine.sessionPlace('main'), 'journal.jsonl'),
+      'utf8',
+    ).split('\n'))
+      if (line) JSON.parse(line);
+  });
+});

@@ -9,9 +9,9 @@
 (defconstant +garbage-bytes+ (* 2 1024 1024)) ; what a snapshot may hold of it
 
 (defun much-garbage-p ()
-  "True when so much was allocated since the last collection that a clone should not keep it, or when
-the user has made finalizers, which run when the session is idle. A collection takes as long as several
-small evaluations, and the pages it writes have to be copied after a clone."
+  "True when so much was allocated since the last collection that a clone should not keep it, or
+when the user has made finalizers, which run when the session is idle. A collection takes as long as
+several small evaluations, and the pages it writes have to be copied after a clone."
   (let ((usage (sb-kernel:dynamic-usage)) (collected (agent-collected-bytes *agent*)))
     (or (< usage collected)
         (> usage (+ collected +garbage-bytes+))

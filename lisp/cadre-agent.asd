@@ -40,6 +40,7 @@
                (:file "memory")
                (:file "descriptors")
                (:file "link")
+               (:file "listeners")
                (:file "clone")
                (:file "locks")
                (:file "warnings")

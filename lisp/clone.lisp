@@ -199,6 +199,7 @@ due may end the process, which must not be taken for a snapshot that cannot be w
   (let* ((from (agent-registered-pid *agent*))
          (how (parse-payload *incoming* +header-size+ (u32-at *incoming* 12)))
          (discard (member-of how "discard"))
+         (remarks '())
          (unscheduled 0))
     (die-with-supervisor)
     (leave-process-group)
@@ -206,6 +207,7 @@ due may end the process, which must not be taken for a snapshot that cannot be w
     (take-link (parked-aliases parked))
     (setf (agent-copy-p *agent*) (equal (member-of how "as") "copy"))
     (restore-offsets (parked-offsets parked))
+    (unless (agent-copy-p *agent*) (setf remarks (close-lost-listeners)))
     (when (equal discard "finalizers") (discard-pending-finalizers))
     (when (equal discard "timers") (setf unscheduled (discard-timers)))
     (send-message +woke+ 0
@@ -213,7 +215,7 @@ due may end the process, which must not be taken for a snapshot that cannot be w
                           "from" from
                           "kind" (parked-kind parked)
                           "number" (parked-number parked)
-                          "lost_threads" (coerce (parked-threads parked) 'simple-vector)
+                          "lost_threads" (name-lost-threads (parked-threads parked) remarks)
                           "finalizers" (pending-finalizer-count)
                           "unscheduled" unscheduled
                           "state" (session-state)))
@@ -249,6 +251,7 @@ clone of it that has been woken; or NIL and the reason why there is none."
       (close-received)
       (return-from freeze (values nil "threads are running")))
     (record-connections (remove channel descriptors))
+    (when (head-p) (note-listeners threads))
     (let* ((pid (if threads (clone-with-threads) (clone-process)))
            (reason (errno)))
       (unless (zerop pid) (close-received))

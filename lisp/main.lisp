@@ -70,7 +70,10 @@ more leaves none, and says so."
   "A copy is adopted: the old head is gone, and this process is the session from now on."
   (setf (agent-copy-p *agent*) nil)
   (release-frozen-files)
-  (send-message +adopted+ 0 (object "pid" (agent-registered-pid *agent*) "state" (session-state))))
+  (let ((remarks (close-lost-listeners)))
+    (send-message +adopted+ 0 (object "pid" (agent-registered-pid *agent*)
+                                      "lost_threads" (map 'simple-vector #'cdr remarks)
+                                      "state" (session-state)))))
 
 ;;; --- the loop -----------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@
   (standard-files '())                  ; (device inode) of the descriptors 0, 1 and 2
   (idle-offsets '())                    ; file offsets at the last SNAP
   (parked-connections '() :type list)   ; (descriptor device inode), as of the last clone
+  (listeners '() :type list)            ; LISTENERs of threads, as of the last clone
   ;; stop.lisp, threads.lisp
   (early-stop 0 :type (unsigned-byte 32)) ; number of a request to be stopped when it begins
   (thread-errors '() :type list)        ; error objects, newest first, for the next RESULT

@@ -32,14 +32,23 @@ static void keep_lost_threads(struct session *session, value names)
     buffer_release(&text);
 }
 
-static bool contains_text(value texts, struct span text)
+// True for `acceptor` and `acceptor (it listened on port 8080, now closed)`.
+static bool is_remark_on(struct span text, struct span name)
 {
-    for (size_t i = 0; i < vector_count(texts); i++) {
-        struct span other = value_text(vector_at(texts, i));
-        if (other.length == text.length && memcmp(other.data, text.data, text.length) == 0)
-            return true;
+    return text.length > name.length + 2 && memcmp(text.data, name.data, name.length) == 0 &&
+           memcmp(text.data + name.length, " (", 2) == 0;
+}
+
+// The index of the name that `text` is or is a remark on; the count of names when there is none.
+static size_t find_name(value names, struct span text)
+{
+    size_t i = 0;
+    for (; i < vector_count(names); i++) {
+        struct span name = value_text(vector_at(names, i));
+        if (span_equal(name, text) || is_remark_on(text, name))
+            break;
     }
-    return false;
+    return i;
 }
 
 value session_collect_lost_threads(struct session *session, value message)
@@ -48,9 +57,12 @@ value session_collect_lost_threads(struct session *session, value message)
         import_texts(session->scratch, map_get(session->agent.state, "threads"), LOST_THREADS_MAX);
     value known =
         import_texts(session->scratch, map_get(message, "lost_threads"), LOST_THREADS_MAX);
-    for (size_t i = 0; i < vector_count(known); i++)
-        if (!contains_text(lost, value_text(vector_at(known, i))))
-            lost = vector_push(session->scratch, lost, value_retain(vector_at(known, i)));
+    for (size_t i = 0; i < vector_count(known); i++) {
+        value name = vector_at(known, i);
+        size_t at = find_name(lost, value_text(name));
+        lost = at < vector_count(lost) ? vector_put(session->scratch, lost, at, value_retain(name))
+                                       : vector_push(session->scratch, lost, value_retain(name));
+    }
     // A woken state has the locks of the threads it was cloned beside, not of those that came
     // later.
     keep_lost_threads(session, value_is_map(message) ? known : lost);

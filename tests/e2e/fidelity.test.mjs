@@ -122,3 +122,54 @@ describe('hints', () => {
         /restarts: 1 CONTINUE \(Retry using NO-SUCH-VARIABLE\.\), 2 USE-VALUE \(Use specified value\.\)/,
     }));
 });
+
+describe('ports of lost threads', () => {
+  const server = useServer();
+  const define = `(require :sb-bsd-sockets)
+    (defun listener (port)
+      (let ((socket (make-instance 'sb-bsd-sockets:inet-socket :type :stream :protocol :tcp)))
+        (setf (sb-bsd-sockets:sockopt-reuse-address socket) t)
+        (sb-bsd-sockets:socket-bind socket #(127 0 0 1) port)
+        (sb-bsd-sockets:socket-listen socket 5)
+        socket))
+    (defun port (socket) (nth-value 1 (sb-bsd-sockets:socket-name socket)))
+    (defun start (name function) (sb-thread:make-thread (lambda () (loop (funcall function))) :name name))
+    (defun asleep-p (name)
+      (let ((thread (find name (sb-thread:list-all-threads) :key #'sb-thread:thread-name :test #'equal)))
+        (with-open-file (stream (format nil "/proc/self/task/~D/stat" (sb-thread:thread-os-tid thread)))
+          (let ((line (read-line stream)))
+            (char= #\\S (char line (+ 2 (position #\\) line :from-end t))))))))
+    (defun await-sleep (name) (loop until (ignore-errors (asleep-p name)) do (sleep 0.01)))
+    (defvar *accepted* (listener 0)) (defvar *polled* (listener 0)) (defvar *own* (listener 0))
+    (defvar *ports* (mapcar #'port (list *accepted* *polled* *own*)))`;
+  test('are free after a rollback, and named; others stay', async () => {
+    await server.value(define);
+    const [accepted, polled] = (await server.value('*ports*')).match(/\d+/g);
+    await server.value(
+      `(start "acceptor" (lambda () (sb-bsd-sockets:socket-accept *accepted*)))
+       (start "poller" (lambda () (sb-sys:wait-until-fd-usable
+                                   (sb-bsd-sockets:socket-file-descriptor *polled*) :input)))
+       (await-sleep "acceptor") (await-sleep "poller")`,
+    );
+    const { text } = await server.evaluate('(exit)');
+    assert.match(text, /\nLost: the effects of this evaluation\.\n/);
+    assert.match(text, new RegExp(`acceptor \\(it listened on port ${accepted}, now closed\\)`));
+    assert.match(text, new RegExp(`poller \\(it listened on port ${polled}, now closed\\)`));
+    assert.equal(
+      await server.value('(mapcar #\'port (mapcar #\'listener (butlast *ports*)))'),
+      `=> (${accepted} ${polled})`,
+    );
+    assert.equal(await server.value('(equal (port *own*) (third *ports*))'), '=> T');
+  });
+
+  test('are free after an adoption', async () => {
+    await server.value(
+      `(start "second" (lambda () (sb-bsd-sockets:socket-accept *own*))) (await-sleep "second")`,
+    );
+    await server.evaluate('(progn (missing-function) (listener (third *ports*)))');
+    const result = await server.call('invoke-restart', { restart: 'return-nothing', adopt: true });
+    // The try itself still has the socket; the session that goes on from it has not.
+    expectResult(result, { ok: false, match: /second \(it listened on port \d+, now closed\)$/ });
+    expectResult(await server.evaluate('(listener (third *ports*)) 1'), '=> 1');
+  });
+});

@@ -94,8 +94,10 @@ static enum session_state adopted(struct session *session, const struct channel_
     const struct error_record *record = error_history_find(&session->history, job->error);
     value content = value_nil();
     bool has_state = session_read_scratch(session, message, &content);
-    job->lost_threads = value_copy(job_region(session->manager, job),
-                                   session_collect_lost_threads(session, value_nil()));
+    bool has_remarks = map_get_count(content, "lost_threads") > 0;
+    job->lost_threads =
+        value_copy(job_region(session->manager, job),
+                   session_collect_lost_threads(session, has_remarks ? content : value_nil()));
     if (has_state)
         session_keep_state(session, content);
     session->copy->role = ROLE_HEAD;

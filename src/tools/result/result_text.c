@@ -263,7 +263,8 @@ static void render_lost(struct buffer *text, value rollback)
             buffer_append_text(text, ". Besides this evaluation: ");
     } else {
         buffer_append_text(text, "\nLost: the effects of this evaluation");
-        buffer_append_text(text, count > 0 ? " and of " : ", nothing else");
+        bool more = map_get_count(rollback, "lost_threads") > 0;  // which the last line names
+        buffer_append_text(text, count > 0 ? " and of " : more ? "" : ", nothing else");
     }
     if (count > 0)
         session_evaluation_names(text, lost);

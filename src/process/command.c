@@ -199,7 +199,9 @@ int command_start(struct reaper *reaper, const struct command_request *request,
     buffer_init(&command->output, request->max_output);
     buffer_init(&command->error, COMMAND_ERROR_TEXT);
     piped_init(&command->piped, reaper);
-    int failed = piped_start(&command->piped, request->argv, request->pass, on_exit_event, command);
+    struct piped_request piped = {
+        .argv = request->argv, .pass = request->pass, .on_exit = on_exit_event, .data = command};
+    int failed = piped_start(&command->piped, &piped);
     if (failed == 0)
         failed = watch(command);
     if (failed < 0) {

@@ -73,7 +73,17 @@ void piped_end(struct piped *piped)
 
 // --- starting ------------------------------------------------------------------------------------
 
-static _Noreturn void run_child(const char *const *argv, char **environment,
+static _Noreturn void fail_child(const char *what)
+{
+    const char *reason = strerror(errno);
+    (void)!write(STDERR_FILENO, "cannot run ", 11);
+    (void)!write(STDERR_FILENO, what, strlen(what));
+    (void)!write(STDERR_FILENO, ": ", 2);
+    (void)!write(STDERR_FILENO, reason, strlen(reason));
+    _exit(127);
+}
+
+static _Noreturn void run_child(const struct piped_request *request, char **environment,
                                 const int ends[PIPED_STREAMS], uint64_t mark, pid_t parent)
 {
     mark_set(mark);
@@ -88,13 +98,10 @@ static _Noreturn void run_child(const char *const *argv, char **environment,
     for (int stream = 0; stream < PIPED_STREAMS; stream++)
         if (dup2(ends[stream], stream) < 0)
             _exit(126);
-    execvpe(argv[0], (char *const *)argv, environment);
-    const char *reason = strerror(errno);
-    (void)!write(STDERR_FILENO, "cannot run ", 11);
-    (void)!write(STDERR_FILENO, argv[0], strlen(argv[0]));
-    (void)!write(STDERR_FILENO, ": ", 2);
-    (void)!write(STDERR_FILENO, reason, strlen(reason));
-    _exit(127);
+    if (request->directory && chdir(request->directory) < 0)
+        fail_child(request->directory);
+    execvpe(request->argv[0], (char *const *)request->argv, environment);
+    fail_child(request->argv[0]);
 }
 
 // Descriptors of a pipe per stream: ours non-blocking, the child's placed above the standard ones.
@@ -130,20 +137,31 @@ static int mark(struct piped *piped)
     return 0;
 }
 
-int piped_start(struct piped *piped, const char *const *argv, const char *const *pass,
-                event_callback_fn on_exit, void *data)
+// Its own variables, and the one that all it starts inherit.
+static char **make_environment(const struct piped *piped, const struct piped_request *request)
+{
+    size_t count = 0;
+    while (request->set && request->set[count])
+        count++;
+    CLEANUP_FREE const char **set = memory_alloc_zero((count + 2) * sizeof(*set));
+    for (size_t i = 0; i < count; i++)
+        set[i] = request->set[i];
+    set[count] = piped->entry;
+    return environment_new(request->pass, set);
+}
+
+int piped_start(struct piped *piped, const struct piped_request *request)
 {
     int failed = mark(piped);
     if (failed < 0)
         return failed;
-    const char *const set[] = {piped->entry, NULL};
-    CLEANUP_FREE char **environment = environment_new(pass, set);
+    CLEANUP_FREE char **environment = make_environment(piped, request);
     int ends[PIPED_STREAMS] = {-1, -1, -1};
     failed = open_pipes(piped, ends);
     pid_t parent = getpid();
     pid_t pid = failed < 0 ? -1 : fork();
     if (pid == 0)
-        run_child(argv, environment, ends, piped->mark, parent);
+        run_child(request, environment, ends, piped->mark, parent);
     if (failed == 0 && pid < 0)
         failed = -errno;
     for (int stream = 0; stream < PIPED_STREAMS; stream++)
@@ -154,5 +172,6 @@ int piped_start(struct piped *piped, const char *const *argv, const char *const 
     piped->group = pid;
     failed = process_open(&piped->process, pid);
     return failed < 0 ? failed
-                      : process_watch(&piped->process, reaper_base(piped->reaper), on_exit, data);
+                      : process_watch(&piped->process, reaper_base(piped->reaper), request->on_exit,
+                                      request->data);
 }

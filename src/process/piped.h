@@ -26,10 +26,17 @@ struct piped {
 };
 
 void piped_init(struct piped *piped, struct reaper *reaper);
-// argv ends in NULL, argv[0] is looked up in PATH; `pass` are the variables that it gets though they
-// look like secrets, NULL: none. 0 or negative errno. `on_exit` is called when it has ended; reap it then. To be released either way.
-int piped_start(struct piped *piped, const char *const *argv, const char *const *pass,
-                event_callback_fn on_exit, void *data);
+struct piped_request {
+    const char *const *argv;    // ends in NULL; argv[0] is looked up in PATH
+    const char *const *pass;    // variables that it gets though they look like secrets; or NULL
+    const char *const *set;     // variables of its own, "NAME=value"; or NULL
+    const char *directory;      // NULL: that of this process
+    event_callback_fn on_exit;  // called when it has ended; reap it then
+    void *data;
+};
+
+// 0 or negative errno. To be released either way.
+int piped_start(struct piped *piped, const struct piped_request *request);
 void piped_close(struct piped *piped, int stream);
 void piped_kill_group(struct piped *piped);
 // Kills all that it has started, also what has left its group.

@@ -167,7 +167,7 @@ static struct expression *analyze_call(struct analysis *analysis, const struct f
         struct symbol *symbol = head->symbol;
         if (symbol->special != SPECIAL_NONE)
             return analyze_special(analysis, form, tail);
-        struct span tool = symbol_member(symbol, "tool");
+        struct span tool = tool_member(analysis, symbol);
         if (tool.length)
             return analyze_tool_call(analysis, form, tool);
         if (span_equal_text(symbol->name, "memory/put"))

@@ -195,13 +195,29 @@ static struct span without_package(struct span name)
     return name;
 }
 
+static const char *const classes[] = {
+    "json",      "edn",     "Math",     "StrictMath",      "Double",    "Float",
+    "Integer",   "Long",    "String",   "Boolean",         "Character", "System",
+    "LocalDate", "Instant", "Duration", "PersistentQueue", "UUID"};
+
+bool program_has_namespace(struct span name)
+{
+    static const char *const data[] = {"ctx", "data", "memory", "tool"};
+    for (size_t i = 0; i < COUNT_OF(data); i++)
+        if (span_equal_text(name, data[i]))
+            return true;
+    for (size_t i = 0; i < COUNT_OF(namespaces); i++)
+        if (span_equal_text(name, namespaces[i].name))
+            return true;
+    for (size_t i = 0; i < COUNT_OF(classes); i++)
+        if (span_equal_text(name, classes[i]))
+            return true;
+    return false;
+}
+
 // json/, Math/ and the other classes: the builtin's name is the whole qualified name.
 static const struct builtin *find_class_member(struct analysis *analysis, const struct form *form)
 {
-    static const char *const classes[] = {
-        "json",      "edn",     "Math",     "StrictMath",      "Double",    "Float",
-        "Integer",   "Long",    "String",   "Boolean",         "Character", "System",
-        "LocalDate", "Instant", "Duration", "PersistentQueue", "UUID"};
     struct span name = without_package(form->symbol->name);
     struct symbol bare = {.name = name};
     const struct builtin *builtin = builtin_find(name);
@@ -246,6 +262,15 @@ static struct expression *constant_reference(struct analysis *analysis, const st
     return indexed(analysis, EXPRESSION_CONSTANT, constant_add(analysis, constant), form);
 }
 
+// tool/x is the tool x; a server's tool is called by its qualified name.
+struct span tool_member(const struct analysis *analysis, const struct symbol *symbol)
+{
+    struct span member = symbol_member(symbol, "tool");
+    if (!member.length && tool_table_find(analysis->program->tools, symbol->name) >= 0)
+        return symbol->name;
+    return member;
+}
+
 static struct expression *tool_value(struct analysis *analysis, const struct form *form,
                                      struct span name)
 {
@@ -278,7 +303,7 @@ static struct expression *analyze_qualified(struct analysis *analysis, const str
             constant_add(analysis, (struct constant){.kind = CONSTANT_KEYWORD, .name = member});
         return indexed(analysis, EXPRESSION_MEMORY, name, form);
     }
-    member = symbol_member(symbol, "tool");
+    member = tool_member(analysis, symbol);
     if (member.length)
         return tool_value(analysis, form, member);
     for (size_t i = 0; i < COUNT_OF(namespaces); i++) {

@@ -39,6 +39,17 @@ bool name_is_symbol(struct span name)
     return name.length > 0 && !number;
 }
 
+// A symbol, or two with a slash between them: a server's tool.
+static bool name_is_callable(struct span name)
+{
+    const char *slash = memchr(name.data, '/', name.length);
+    if (!slash)
+        return name_is_symbol(name);
+    size_t length = (size_t)(slash - name.data);
+    return name_is_symbol((struct span){name.data, length}) &&
+           name_is_symbol((struct span){slash + 1, name.length - length - 1});
+}
+
 bool tool_table_refuse(struct diagnostic *diagnostic, struct span name, const char *why)
 {
     *diagnostic = (struct diagnostic){.kind = INVALID_TOOL};
@@ -72,7 +83,7 @@ bool tool_table_add(struct tool_table *table, const struct tool_definition *defi
                     struct diagnostic *ret_diagnostic)
 {
     struct span name = definition->name;
-    if (!name_is_symbol(name))
+    if (!name_is_callable(name))
         return tool_table_refuse(ret_diagnostic, name, "the name is not a symbol");
     if (!definition->function)
         return tool_table_refuse(ret_diagnostic, name, "there is no function");

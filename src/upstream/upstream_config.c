@@ -1,0 +1,339 @@
+#include "upstream/upstream_config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/ascii.h"
+#include "value/text/json.h"
+
+enum { SECRET_MIN = 6 };  // shorter values are words that stand in every text
+
+void upstream_config_init(struct upstream_config *config)
+{
+    *config = (struct upstream_config){.region = region_new(SIZE_MAX)};
+}
+
+void upstream_config_release(struct upstream_config *config)
+{
+    region_free(config->region);
+    *config = (struct upstream_config){0};
+}
+
+// --- texts ---------------------------------------------------------------------------------------
+
+// One file while it is read.
+struct reading {
+    struct upstream_config *config;
+    const char *path;
+    struct span server;  // the entry at hand
+    struct error *error;
+};
+
+static bool refuse(struct reading *reading, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static bool refuse(struct reading *reading, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    char text[ERROR_MESSAGE_SIZE];
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    size_t length =
+        reading->server.length > UPSTREAM_NAME_MAX ? UPSTREAM_NAME_MAX : reading->server.length;
+    return error_set(reading->error, ERROR_INVALID, "%s: server %.*s: %s", reading->path,
+                     (int)length, reading->server.data, text);
+}
+
+static const char *keep(struct reading *reading, struct span text)
+{
+    char *copy = region_alloc(reading->config->region, text.length + 1);
+    if (text.length)
+        memcpy(copy, text.data, text.length);
+    copy[text.length] = '\0';
+    return copy;
+}
+
+// The end of "${NAME}" or "${NAME:-default}" that begins at `at`; 0: it is none.
+static size_t reference_end(struct span text, size_t at)
+{
+    if (at + 2 >= text.length || text.data[at] != '$' || text.data[at + 1] != '{')
+        return 0;
+    const char *brace = memchr(text.data + at, '}', text.length - at);
+    return brace ? (size_t)(brace - text.data) + 1 : 0;
+}
+
+static bool expand_reference(struct reading *reading, struct span inside, struct buffer *out)
+{
+    const char *mark = memmem(inside.data, inside.length, ":-", 2);
+    struct span name = {inside.data, mark ? (size_t)(mark - inside.data) : inside.length};
+    char variable[256];
+    if (name.length == 0 || name.length >= sizeof(variable))
+        return refuse(reading, "${%.*s} names no variable", (int)name.length, name.data);
+    memcpy(variable, name.data, name.length);
+    variable[name.length] = '\0';
+    const char *found = getenv(variable);
+    if (found) {
+        buffer_append_text(out, found);
+        return true;
+    }
+    if (!mark)
+        return refuse(reading, "the variable %s is not set", variable);
+    buffer_append(out, mark + 2, inside.length - name.length - 2);
+    return true;
+}
+
+static bool expand(struct reading *reading, struct span text, struct buffer *out)
+{
+    for (size_t i = 0; i < text.length;) {
+        size_t end = reference_end(text, i);
+        if (end == 0) {
+            buffer_append_byte(out, text.data[i++]);
+            continue;
+        }
+        if (!expand_reference(reading, (struct span){text.data + i + 2, end - i - 3}, out))
+            return false;
+        i = end;
+    }
+    if (out->failed)
+        return refuse(reading, "a text is longer than %d bytes", UPSTREAM_TEXT_MAX);
+    return memchr(buffer_span(out).data, '\0', out->length) == NULL ||
+           refuse(reading, "a text holds a NUL");
+}
+
+// A string of the entry with its variables replaced, and `before` in front of it.
+static bool read_text(struct reading *reading, const char *what, struct span before, value v,
+                      const char **ret_text)
+{
+    CLEANUP_BUFFER struct buffer text;
+    buffer_init(&text, UPSTREAM_TEXT_MAX);
+    if (!value_is_string(v))
+        return refuse(reading, "%s must be a string", what);
+    buffer_append_span(&text, before);
+    if (!expand(reading, value_text(v), &text))
+        return false;
+    *ret_text = keep(reading, buffer_span(&text));
+    return true;
+}
+
+// --- entries -------------------------------------------------------------------------------------
+
+static bool read_argv(struct reading *reading, value entry, struct upstream_entry *into)
+{
+    value args = map_get(entry, "args");
+    size_t count = value_is_vector(args) ? vector_count(args) : 0;
+    if ((!value_is_nil(args) && !value_is_vector(args)) || count > UPSTREAM_STRINGS_MAX)
+        return refuse(reading, "args is an array of at most %d strings", UPSTREAM_STRINGS_MAX);
+    const char **argv = region_alloc_zero(reading->config->region, (count + 2) * sizeof(*argv));
+    if (!read_text(reading, "command", SPAN(""), map_get(entry, "command"), &argv[0]))
+        return false;
+    if (!*argv[0])
+        return refuse(reading, "command is empty");
+    for (size_t i = 0; i < count; i++)
+        if (!read_text(reading, "args", SPAN(""), vector_at(args, i), &argv[i + 1]))
+            return false;
+    into->argv = argv;
+    value directory = map_get(entry, "cwd");
+    return value_is_nil(directory) ||
+           read_text(reading, "cwd", SPAN(""), directory, &into->directory);
+}
+
+static bool is_token(struct span name)
+{
+    for (size_t i = 0; i < name.length; i++)
+        if (name.data[i] <= ' ' || name.data[i] >= 127 || strchr("=:", name.data[i]))
+            return false;
+    return name.length > 0;
+}
+
+static bool has_line_break(const char *text)
+{
+    return strpbrk(text, "\r\n") != NULL;
+}
+
+// An object of strings as "NAME=value" (`joint` "=") or "Name: value" (": ").
+static bool read_pairs(struct reading *reading, value entry, const char *member, const char *joint,
+                       const char *const **ret_pairs)
+{
+    value pairs = map_get(entry, member), name, text;
+    if ((!value_is_nil(pairs) && !value_is_map(pairs)) ||
+        (value_is_map(pairs) && map_count(pairs) > UPSTREAM_STRINGS_MAX))
+        return refuse(reading, "%s is an object of at most %d strings", member,
+                      UPSTREAM_STRINGS_MAX);
+    size_t count = value_is_map(pairs) ? map_count(pairs) : 0, filled = 0;
+    const char **list = region_alloc_zero(reading->config->region, (count + 1) * sizeof(*list));
+    *ret_pairs = list;
+    if (count == 0)
+        return true;
+    struct map_cursor cursor = map_iterate(pairs);
+    while (map_next(&cursor, &name, &text)) {
+        CLEANUP_BUFFER struct buffer before;
+        buffer_init(&before, UPSTREAM_TEXT_MAX);
+        if (!is_token(value_text(name)))
+            return refuse(reading, "%s has a name that is none", member);
+        buffer_append_span(&before, value_text(name));
+        buffer_append_text(&before, joint);
+        if (!read_text(reading, member, buffer_span(&before), text, &list[filled]))
+            return false;
+        if (*joint == ':' && has_line_break(list[filled]))
+            return refuse(reading, "a header holds a line break");
+        filled++;
+    }
+    return true;
+}
+
+static bool read_number(struct reading *reading, value entry, const char *member, int64_t fallback,
+                        int64_t high, int64_t *ret_number)
+{
+    value v = map_get(entry, member);
+    *ret_number = v.tag == VALUE_INTEGER ? v.integer : fallback;
+    if ((value_is_nil(v) || v.tag == VALUE_INTEGER) && *ret_number >= 1 && *ret_number <= high)
+        return true;
+    return refuse(reading, "%s is a whole number from 1 to %lld", member, (long long)high);
+}
+
+static bool read_place(struct reading *reading, value entry, struct upstream_entry *into)
+{
+    bool has_command = !value_is_nil(map_get(entry, "command"));
+    bool has_url = !value_is_nil(map_get(entry, "url"));
+    struct span type = map_get_string(entry, "type");
+    if (has_command == has_url)
+        return refuse(reading, "needs command or url, and not both");
+    if (span_equal_text(type, "sse"))
+        return refuse(reading, "the SSE transport of 2024-11-05 is not supported; "
+                               "use the server's Streamable HTTP address");
+    if (has_command)
+        return read_argv(reading, entry, into) &&
+               read_pairs(reading, entry, "env", "=", &into->environment);
+    if (!read_text(reading, "url", SPAN(""), map_get(entry, "url"), &into->url))
+        return false;
+    if (strncmp(into->url, "http://", 7) != 0 && strncmp(into->url, "https://", 8) != 0)
+        return refuse(reading, "url must begin with http:// or https://");
+    return read_pairs(reading, entry, "headers", ": ", &into->headers);
+}
+
+static bool name_is_valid(struct span name)
+{
+    for (size_t i = 0; i < name.length; i++)
+        if (!ascii_is_letter(name.data[i]) && !ascii_is_digit(name.data[i]) &&
+            !strchr("_-.", name.data[i]))
+            return false;
+    return name.length > 0 && name.length <= UPSTREAM_NAME_MAX && ascii_is_letter(name.data[0]);
+}
+
+static bool is_known(const struct upstream_config *config, struct span name)
+{
+    for (size_t i = 0; i < config->count; i++)
+        if (span_equal_text(name, config->entries[i].name))
+            return true;
+    return false;
+}
+
+static bool read_entry(struct reading *reading, value entry)
+{
+    struct upstream_config *config = reading->config;
+    if (!value_is_map(entry))
+        return refuse(reading, "must be an object");
+    if (map_get_boolean(entry, "disabled") || is_known(config, reading->server))
+        return true;
+    if (!name_is_valid(reading->server))
+        return refuse(reading, "a name has letters, digits, '_', '-' and '.', begins with a letter "
+                               "and has at most 64 characters");
+    if (config->count == UPSTREAM_SERVERS_MAX)
+        return refuse(reading, "at most %d servers", UPSTREAM_SERVERS_MAX);
+    struct upstream_entry *into = &config->entries[config->count];
+    *into = (struct upstream_entry){.name = keep(reading, reading->server),
+                                    .source = keep(reading, span_from(reading->path))};
+    int64_t parallel;
+    if (!read_place(reading, entry, into) ||
+        !read_number(reading, entry, "timeout_ms", UPSTREAM_TIMEOUT_MS, UPSTREAM_TIMEOUT_MAX_MS,
+                     &into->timeout_ms) ||
+        !read_number(reading, entry, "max_parallel", UPSTREAM_PARALLEL, UPSTREAM_PARALLEL,
+                     &parallel))
+        return false;
+    into->max_parallel = (unsigned)parallel;
+    config->count++;
+    return true;
+}
+
+// --- files ---------------------------------------------------------------------------------------
+
+static bool read_servers(struct upstream_config *config, const char *path, struct span text,
+                         struct error *error)
+{
+    value file, name, entry;
+    struct error inner;
+    struct json_options options = {.reject_duplicate_names = true};
+    if (!json_read(config->region, text, &options, &file, &inner))
+        return error_set(error, ERROR_SYNTAX, "%s:%u:%u: %s", path, inner.line, inner.column,
+                         inner.message);
+    value servers = value_is_map(file) ? map_get(file, "mcpServers") : value_nil();
+    if (value_is_nil(servers) && value_is_map(file))
+        servers = map_get(file, "servers");
+    if (!value_is_map(servers))
+        return error_set(error, ERROR_INVALID, "%s: has no object mcpServers (or servers)", path);
+    struct map_cursor cursor = map_iterate(servers);
+    while (map_next(&cursor, &name, &entry)) {
+        struct reading reading = {config, path, value_text(name), error};
+        if (!read_entry(&reading, entry))
+            return false;
+    }
+    return true;
+}
+
+bool upstream_config_add_file(struct upstream_config *config, const char *path, struct error *error)
+{
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return error_set(error, ERROR_SYSTEM, "cannot open %s: %s", path, strerror(errno));
+    CLEANUP_BUFFER struct buffer content;
+    buffer_init(&content, UPSTREAM_FILE_MAX);
+    int failed = buffer_append_descriptor(&content, descriptor);
+    close(descriptor);
+    if (failed < 0)
+        return error_set(error, ERROR_SYSTEM, "cannot read %s: %s", path, strerror(-failed));
+    if (content.failed)
+        return error_set(error, ERROR_LIMIT, "%s is larger than %d bytes", path, UPSTREAM_FILE_MAX);
+    return read_servers(config, path, buffer_span(&content), error);
+}
+
+// --- redacting -----------------------------------------------------------------------------------
+
+static void redact(struct buffer *text, struct span secret)
+{
+    if (secret.length < SECRET_MIN)
+        return;
+    for (char *at = memmem(text->data, text->length, secret.data, secret.length); at;
+         at = memmem(at, text->length - (size_t)(at - text->data), secret.data, secret.length))
+        memset(at, '*', secret.length);
+}
+
+// Also the parts of a value between blanks: "Bearer TOKEN".
+static void redact_parts(struct buffer *text, const char *pair, const char *joint)
+{
+    const char *at = strstr(pair, joint);
+    if (!at)
+        return;
+    at += strlen(joint);
+    redact(text, span_from(at));
+    while (*at) {
+        size_t length = strcspn(at, " ");
+        redact(text, (struct span){at, length});
+        at += length + strspn(at + length, " ");
+    }
+}
+
+void upstream_entry_redact(const struct upstream_entry *entry, struct buffer *text)
+{
+    if (text->length == 0)
+        return;
+    for (size_t i = 0; entry->environment && entry->environment[i]; i++)
+        redact_parts(text, entry->environment[i], "=");
+    for (size_t i = 0; entry->headers && entry->headers[i]; i++)
+        redact_parts(text, entry->headers[i], ": ");
+}

@@ -31,5 +31,8 @@ int command_config(int argc, char **argv);
 // --- trust.c: what workspaces may decide ---------------------------------------------------------
 int command_trust(int argc, char **argv);
 
+// --- upstream_tools.c: the tools of the user's MCP servers ---------------------------------------
+int command_tools(int argc, char **argv);
+
 // --- doctor.c: checks this machine ---------------------------------------------------------------
 int command_doctor(int argc, char **argv);

@@ -20,6 +20,7 @@ static int (*const functions[COMMAND_COUNT])(int argc, char **argv) = {
     [COMMAND_CONTEXT] = command_context, [COMMAND_SETUP] = command_setup,
     [COMMAND_CONFIG] = command_config,   [COMMAND_TRUST] = command_trust,
     [COMMAND_DOCTOR] = command_doctor,   [COMMAND_DAEMON] = command_daemon,
+    [COMMAND_TOOLS] = command_tools,
 };
 
 // If a standard descriptor is closed, the next file or socket gets its number, and messages for

@@ -20,7 +20,7 @@
 #include "value/text/json.h"
 #include "value/text/print.h"
 
-enum { FILE_LIMIT = 1 << 30, STEP_DEPTH = 10000 };
+enum { SERVER_FILES_MAX = 16, FILE_LIMIT = 1 << 30, STEP_DEPTH = 10000 };
 
 struct run_arguments {
     const char *expression;  // -e
@@ -36,7 +36,9 @@ struct run_arguments {
     struct data_tool *scripts;
     value tool_records;       // --tools as read
     struct toolbox *toolbox;  // tools that need a host, or NULL
-    value options;            // the options given, for the worker of such a run
+    const char *servers[SERVER_FILES_MAX];
+    unsigned server_count;
+    value options;  // the options given, for the worker of such a run
     struct buffer source;
     struct buffer files[3];  // texts that values may borrow from
     unsigned file_count;
@@ -179,6 +181,30 @@ static void print_builtins(void)
                builtin_table[i].doc);
 }
 
+static bool add_servers(struct run_arguments *arguments, const char *path)
+{
+    if (arguments->server_count == SERVER_FILES_MAX) {
+        fprintf(stderr, "cadre run: at most %d times --mcp-config\n", SERVER_FILES_MAX);
+        return false;
+    }
+    arguments->servers[arguments->server_count++] = path;
+    return true;
+}
+
+// Programs that call servers run in a worker, with what other tools there are.
+static bool open_servers(struct run_arguments *arguments)
+{
+    struct error error;
+    if (arguments->server_count > 0 && !arguments->toolbox)
+        arguments->toolbox = toolbox_new();
+    for (unsigned i = 0; i < arguments->server_count; i++)
+        if (!toolbox_add_servers(arguments->toolbox, arguments->servers[i], NULL, &error)) {
+            fprintf(stderr, "cadre run: --mcp-config: %s\n", error.message);
+            return false;
+        }
+    return true;
+}
+
 enum parsed { PARSED_RUN, PARSED_DONE, PARSED_WRONG };
 
 static bool parse_option(struct run_arguments *arguments, const struct option_reader *reader)
@@ -196,6 +222,7 @@ static bool parse_option(struct run_arguments *arguments, const struct option_re
     case OPTION_CONTEXT: return read_context(arguments, argument);
     case OPTION_MEMORY: return read_object(arguments, argument, &inputs->memory);
     case OPTION_TOOLS: return read_tools(arguments, argument);
+    case OPTION_MCP_CONFIG: return add_servers(arguments, argument);
     case OPTION_SIGNATURE: inputs->signature = span_from(argument); return true;
     case OPTION_VALIDATION: return set_validation(arguments, argument);
     case OPTION_TIMEOUT: return set_option(arguments, SPAN("timeout"), argument);
@@ -244,7 +271,7 @@ static enum parsed parse_arguments(struct run_arguments *arguments, int argc, ch
     }
     if (option != OPTIONS_END)
         return option == OPTIONS_HELP ? PARSED_DONE : PARSED_WRONG;
-    return read_source(arguments, &reader) ? PARSED_RUN : PARSED_WRONG;
+    return read_source(arguments, &reader) && open_servers(arguments) ? PARSED_RUN : PARSED_WRONG;
 }
 
 // --- running -------------------------------------------------------------------------------------
@@ -293,6 +320,8 @@ static int run_in_worker(struct run_arguments *arguments)
     record = map_put_text(region, record, "options", value_retain(arguments->options));
     record = map_put_text(region, record, "validation",
                           value_string_text(region, validation_name(inputs->validation)));
+    if (arguments->scripts)
+        record = map_put_text(region, record, "tools", value_retain(arguments->tool_records));
     struct run_worker *worker = run_worker_new(arguments->toolbox, &arguments->sandbox);
     value step;
     int status = EXIT_FAILURE;

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "cli/session_loop.h"
 #include "tools/program/program_step.h"
+#include "tools/program/toolbox_upstream.h"
 #include "value/text/json.h"
 
 enum { ANSWER_DEPTH = 10000 };
@@ -15,7 +16,7 @@ enum { ANSWER_DEPTH = 10000 };
 struct run_worker {
     struct session_loop loop;
     struct program_pool *pool;
-    const struct toolbox *toolbox;
+    struct toolbox *toolbox;
     // The present run:
     struct region *region;
     value record;
@@ -95,6 +96,18 @@ static void on_resolved(void *data, value tools)
         finish(run, "the inputs are larger than 64 MiB");
 }
 
+// Unless the time was given: servers may have to start first.
+static void extend_time(struct run_worker *run)
+{
+    value options = map_get(run->record, "options");
+    if (!value_is_nil(map_get(options, "timeout")))
+        return;
+    run->timeout_ms = TOOLBOX_SERVERS_TIMEOUT_MS;
+    options = value_is_map(options) ? value_retain(options) : map_new(run->region);
+    options = map_put_text(run->region, options, "timeout", value_integer(run->timeout_ms));
+    run->record = map_put_text(run->region, run->record, "options", options);
+}
+
 bool run_worker_execute(struct run_worker *worker, struct region *region, value record,
                         value memory, int64_t timeout_ms, value *ret_step)
 {
@@ -104,16 +117,21 @@ bool run_worker_execute(struct run_worker *worker, struct region *region, value 
     worker->timeout_ms = timeout_ms;
     worker->step = value_nil();
     worker->done = false;
-    toolbox_resolve_all(worker->toolbox, worker->loop.sessions, region, value_nil(), on_resolved,
-                        worker);
+    struct toolbox_query query = {.wait_for_busy = true};
+    struct span program = map_get_string(record, "program");
+    if (!span_equal_text(map_get_string(record, "validation"), "strict"))
+        query.texts[query.text_count++] = program;
+    if (toolbox_upstream_is_used(toolbox_upstreams(worker->toolbox), program))
+        extend_time(worker);
+    toolbox_resolve_start(worker->toolbox, worker->loop.sessions, region, &query, on_resolved,
+                          worker);
     while (!worker->done && event_base_dispatch(worker->loop.base) == 0)
         continue;
     *ret_step = worker->step;
     return value_is_map(worker->step);
 }
 
-struct run_worker *run_worker_new(const struct toolbox *toolbox,
-                                  const struct session_sandbox *sandbox)
+struct run_worker *run_worker_new(struct toolbox *toolbox, const struct session_sandbox *sandbox)
 {
     struct run_worker *worker = memory_alloc_zero(sizeof(*worker));
     worker->toolbox = toolbox;
@@ -122,6 +140,7 @@ struct run_worker *run_worker_new(const struct toolbox *toolbox,
     if (failed == 0) {
         toolbox_allow_files(toolbox, worker->loop.sessions);
         worker->pool = program_pool_new(worker->loop.base, "/proc/self/exe");
+        toolbox_open_servers(toolbox, program_pool_reaper(worker->pool), sandbox->workspace);
         return worker;
     }
     fprintf(stderr, "cadre run: cannot start: %s\n", strerror(-failed));
@@ -134,6 +153,7 @@ void run_worker_free(struct run_worker *worker)
 {
     if (!worker)
         return;
+    toolbox_close_servers(worker->toolbox);
     program_pool_free(worker->pool);
     session_loop_release(&worker->loop);
     memory_free(worker);

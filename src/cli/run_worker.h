@@ -8,8 +8,7 @@
 struct run_worker;
 
 // NULL after a message. The toolbox must outlive it.
-struct run_worker *run_worker_new(const struct toolbox *toolbox,
-                                  const struct session_sandbox *sandbox);
+struct run_worker *run_worker_new(struct toolbox *toolbox, const struct session_sandbox *sandbox);
 void run_worker_free(struct run_worker *worker);
 
 // Runs a batch record; its own tools win over those of the toolbox. `memory` is what it begins

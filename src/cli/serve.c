@@ -33,6 +33,7 @@ struct serve_options {
     bool structured_results;
     const char *context_db;
     const char *program_tools;
+    const char *servers[NAMES_MAX + 1];  // files of MCP servers
     const char *auto_context;
     int64_t yield;
     struct session_config sessions;
@@ -97,6 +98,7 @@ static bool parse_option(struct serve_options *options, const struct option_read
         return true;
     case OPTION_CONTEXT_DB: options->context_db = argument; return true;
     case OPTION_PROGRAM_TOOLS: options->program_tools = argument; return true;
+    case OPTION_MCP_CONFIG: return add_name(options->servers, argument);
     case OPTION_AUTO_CONTEXT: options->auto_context = argument; return true;
     case OPTION_YIELD: options->yield = reader->number; return true;
     case OPTION_TIMEOUT: options->sessions.limits.timeout = reader->number; return true;
@@ -256,6 +258,17 @@ static int open_tenants(struct server *server, const struct serve_options *optio
     return status;
 }
 
+static bool read_servers(struct server *server, const struct serve_options *options)
+{
+    struct error error;
+    for (size_t i = 0; options->servers[i]; i++)
+        if (!toolbox_add_servers(server->toolbox, options->servers[i], NULL, &error)) {
+            fprintf(stderr, "cadre serve: --mcp-config: %s\n", error.message);
+            return false;
+        }
+    return true;
+}
+
 static int build_server(struct server *server, const struct serve_options *options)
 {
     struct error error;
@@ -275,7 +288,11 @@ static int build_server(struct server *server, const struct serve_options *optio
         fprintf(stderr, "cadre serve: --program-tools: %s\n", error.message);
         return EXIT_USAGE;
     }
+    if (!read_servers(server, options))
+        return EXIT_USAGE;
     server->programs = program_pool_new(server->base, "/proc/self/exe");
+    toolbox_open_servers(server->toolbox, program_pool_reaper(server->programs),
+                         options->sessions.sandbox.workspace);
     return open_tenants(server, options);
 }
 
@@ -283,6 +300,8 @@ static void release_server(struct server *server)
 {
     mcp_http_free(server->http);
     mcp_stdio_free(server->stdio);
+    if (server->toolbox)
+        toolbox_close_servers(server->toolbox);
     program_pool_free(server->programs);
     for (size_t i = 0; i < server->tenant_count; i++)
         tenant_release(&server->tenants[i]);
@@ -312,7 +331,7 @@ static int serve_until_end(struct server *server, const struct serve_options *op
 
 static int serve_by_relay(const struct serve_options *options)
 {
-    const struct settings settings = {
+    struct settings settings = {
         .selection = options->selection,
         .structured_results = options->structured_results,
         .yield = options->yield,
@@ -321,6 +340,7 @@ static int serve_by_relay(const struct serve_options *options)
         .program_tools = options->program_tools,
         .sessions = options->sessions,
     };
+    memcpy(settings.servers, options->servers, sizeof(options->servers));
     struct error error;
     CLEANUP_BUFFER struct buffer greeting;
     buffer_init(&greeting, GREETING_MAX);

@@ -13,9 +13,10 @@ struct settings {
     const char *selection;
     bool structured_results;
     int64_t yield;
-    const char *auto_context;   // NULL: as the store says
-    const char *context_db;     // NULL: that of the workspace
-    const char *program_tools;  // NULL: none
+    const char *auto_context;                     // NULL: as the store says
+    const char *context_db;                       // NULL: that of the workspace
+    const char *program_tools;                    // NULL: none
+    const char *servers[SETTINGS_NAMES_MAX + 1];  // files of MCP servers
     // Of the sessions. The lists of its sandbox are those below.
     struct session_config sessions;
     const char *allow_read[SETTINGS_NAMES_MAX + 1];

@@ -25,6 +25,8 @@ void connection_free(struct connection *connection)
     if (workspace && workspace->sessions && --workspace->clients == 0)
         session_save_all(workspace->sessions);
     service_release(&connection->service);
+    if (connection->toolbox)
+        toolbox_close_servers(connection->toolbox);
     toolbox_free(connection->toolbox);
     if (connection->event)
         event_free(connection->event);
@@ -112,10 +114,17 @@ static void on_service_end(void *data)
 
 static bool open_toolbox(struct connection *connection, struct error *error)
 {
-    const char *file = connection->greeting.settings.program_tools;
-    if (file)
-        return toolbox_load(file, &connection->toolbox, error);
-    connection->toolbox = toolbox_new();
+    const struct greeting *greeting = &connection->greeting;
+    const char *file = greeting->settings.program_tools;
+    if (!file)
+        connection->toolbox = toolbox_new();
+    else if (!toolbox_load(file, &connection->toolbox, error))
+        return false;
+    for (const char *const *servers = greeting->settings.servers; *servers; servers++)
+        if (!toolbox_add_servers(connection->toolbox, *servers, greeting->environment, error))
+            return false;
+    toolbox_open_servers(connection->toolbox, program_pool_reaper(connection->daemon->programs),
+                         greeting->workspace);
     return true;
 }
 

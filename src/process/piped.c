@@ -100,7 +100,8 @@ static _Noreturn void run_child(const struct piped_request *request, char **envi
             _exit(126);
     if (request->directory && chdir(request->directory) < 0)
         fail_child(request->directory);
-    execvpe(request->argv[0], (char *const *)request->argv, environment);
+    environ = environment;  // also where PATH is from
+    execvp(request->argv[0], (char *const *)request->argv);
     fail_child(request->argv[0]);
 }
 
@@ -147,7 +148,7 @@ static char **make_environment(const struct piped *piped, const struct piped_req
     for (size_t i = 0; i < count; i++)
         set[i] = request->set[i];
     set[count] = piped->entry;
-    return environment_new(request->pass, set);
+    return environment_new_from(request->environment, request->pass, set);
 }
 
 int piped_start(struct piped *piped, const struct piped_request *request)

@@ -30,6 +30,7 @@ struct piped_request {
     const char *const *argv;    // ends in NULL; argv[0] is looked up in PATH
     const char *const *pass;    // variables that it gets though they look like secrets; or NULL
     const char *const *set;     // variables of its own, "NAME=value"; or NULL
+    char *const *environment;   // what it has otherwise; NULL: that of this process
     const char *directory;      // NULL: that of this process
     event_callback_fn on_exit;  // called when it has ended; reap it then
     void *data;

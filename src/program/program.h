@@ -67,9 +67,6 @@ struct program *program_compile(const struct compile_options *options,
 struct program *program_retain(struct program *program);
 void program_release(struct program *program);
 
-// Whether names of programs may begin with it and a slash: str, json, ctx.
-bool program_has_namespace(struct span name);
-
 // Fills the diagnostic with the names that neither the program nor the given memory (a map with
 // keyword keys, or nil) defines. True when there are none.
 bool program_check_names(const struct program *program, value memory,

@@ -11,6 +11,7 @@
 #include "tools/program/named_memory.h"
 #include "tools/program/program_answer.h"
 #include "tools/program/program_step.h"
+#include "tools/program/toolbox_upstream.h"
 #include "tools/result/result_structured.h"
 #include "tools/result/result_text.h"
 #include "tools/running.h"
@@ -461,13 +462,23 @@ static void task_begin(struct program_task *task)
         refuse_memory(task, &error);
 }
 
+// Servers may have to start, and their answers take as long as they take.
+static value add_default_timeout(struct program_task *task, value options)
+{
+    struct region *region = mcp_call_region(task->call);
+    struct upstreams *upstreams = toolbox_upstreams(task->tools->toolbox);
+    if (!value_is_nil(map_get(options, "timeout")) ||
+        !toolbox_upstream_is_used(upstreams, map_get_string(task->record, "program")))
+        return options;
+    return map_put_text(region, options, "timeout", value_integer(TOOLBOX_SERVERS_TIMEOUT_MS));
+}
+
 // The worker checks the limits of a run; here only those that would hurt the server.
 static bool read_options(struct program_task *task)
 {
     value options = mcp_call_argument(task->call, "limits");
-    task->timeout_ms = TIMEOUT_DEFAULT_MS;
-    if (!value_is_map(options))
-        return true;
+    options = add_default_timeout(
+        task, value_is_map(options) ? value_retain(options) : map_new(mcp_call_region(task->call)));
     task->timeout_ms = map_get_integer(options, "timeout", TIMEOUT_DEFAULT_MS);
     if (task->timeout_ms < 0 || task->timeout_ms > TIMEOUT_MAX_MS) {
         tool_refuse(task->call, "invalid-argument",
@@ -491,7 +502,9 @@ static bool check_allowed(struct program_task *task, value allowed)
 {
     for (size_t i = 0; value_is_vector(allowed) && i < vector_count(allowed); i++) {
         struct span name = value_text(vector_at(allowed, i));
-        if (toolbox_find(task->tools->toolbox, name))
+        struct span rest;
+        if (toolbox_find(task->tools->toolbox, name) ||
+            toolbox_upstream_find(toolbox_upstreams(task->tools->toolbox), name, &rest))
             continue;
         tool_refuse(task->call, "unknown-tool",
                     "There is no tool \"%.*s\" for programs; list-program-tools lists them",

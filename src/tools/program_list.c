@@ -1,4 +1,6 @@
 // list-program-tools: what programs may call.
+#include <string.h>
+
 #include "tools/result/result_structured.h"
 #include "tools/tool_call.h"
 #include "tools/tools.h"
@@ -20,8 +22,9 @@ static void on_listed(void *data, value tools)
         entry = structured_member(region, entry, record, "problem");
         listed = vector_push(region, listed, entry);
         buffer_append_text(&result.text, result.text.length ? "\n" : "");
-        buffer_append_format(&result.text, "tool/%.*s", (int)value_text(name).length,
-                             value_text(name).data);
+        bool is_qualified = memchr(value_text(name).data, '/', value_text(name).length);
+        buffer_append_format(&result.text, "%s%.*s", is_qualified ? "" : "tool/",
+                             (int)value_text(name).length, value_text(name).data);
         if (signature.length)
             buffer_append_format(&result.text, " %.*s", (int)signature.length, signature.data);
         if (description.length)
@@ -34,7 +37,8 @@ static void on_listed(void *data, value tools)
     }
     if (result.text.length == 0)
         buffer_append_text(&result.text,
-                           "No tools. `cadre serve --program-tools FILE` gives programs tools.");
+                           "No tools. `cadre serve --mcp-config FILE` gives programs those of MCP "
+                           "servers, `--program-tools FILE` others.");
     result.structured = map_put_text(region, map_new(region), "ok", value_boolean(true));
     result.structured = map_put_text(region, result.structured, "tools", listed);
     tool_reply(call, &result);

@@ -21,7 +21,10 @@ struct reaper;
 struct upstreams;
 struct upstream_server;
 
-// Takes the configuration over. `root` is the directory that servers are told to work in; or NULL.
+// --- upstream_server.c: the servers --------------------------------------------------------------
+
+// Takes the configuration over. Servers work in the directory `root` and are told so; NULL: in that of
+// this process, and they are told nothing.
 struct upstreams *upstreams_new(struct reaper *reaper, struct upstream_config *config,
                                 const char *root);
 void upstreams_free(struct upstreams *upstreams);  // pending calls get no answer
@@ -37,6 +40,8 @@ const struct upstream_catalog *upstream_catalog(const struct upstream_server *se
 bool upstream_is_ready(const struct upstream_server *server);
 const char *upstream_failure(const struct upstream_server *server);  // the last one, or NULL
 const char *upstream_version(const struct upstream_server *server);  // of the protocol, or NULL
+
+// --- upstream_task.c: calls ----------------------------------------------------------------------
 
 // The outcome of a call: the value as JSON, or why there is none.
 struct upstream_outcome {

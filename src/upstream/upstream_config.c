@@ -68,6 +68,17 @@ static size_t reference_end(struct span text, size_t at)
     return brace ? (size_t)(brace - text.data) + 1 : 0;
 }
 
+static const char *find_variable(const struct upstream_config *config, const char *name)
+{
+    if (!config->environment)
+        return getenv(name);
+    size_t length = strlen(name);
+    for (char *const *entry = config->environment; *entry; entry++)
+        if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=')
+            return *entry + length + 1;
+    return NULL;
+}
+
 static bool expand_reference(struct reading *reading, struct span inside, struct buffer *out)
 {
     const char *mark = memmem(inside.data, inside.length, ":-", 2);
@@ -77,7 +88,7 @@ static bool expand_reference(struct reading *reading, struct span inside, struct
         return refuse(reading, "${%.*s} names no variable", (int)name.length, name.data);
     memcpy(variable, name.data, name.length);
     variable[name.length] = '\0';
-    const char *found = getenv(variable);
+    const char *found = find_variable(reading->config, variable);
     if (found) {
         buffer_append_text(out, found);
         return true;

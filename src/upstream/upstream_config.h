@@ -34,7 +34,7 @@ struct upstream_entry {
     const char *source;              // the file it is from
     const char *const *argv;         // a process: ends in NULL; or NULL
     const char *const *environment;  // of the process: "NAME=value"; ends in NULL
-    const char *directory;           // of the process; NULL: that of Cadre
+    const char *directory;           // of the process; NULL: the workspace
     const char *url;                 // Streamable HTTP; or NULL
     const char *const *headers;      // "Name: value"; ends in NULL
     int64_t timeout_ms;              // of one call
@@ -43,6 +43,7 @@ struct upstream_entry {
 
 struct upstream_config {
     struct region *region;
+    char *const *environment;  // whose variables are meant; NULL: that of this process
     struct upstream_entry entries[UPSTREAM_SERVERS_MAX];
     size_t count;
 };

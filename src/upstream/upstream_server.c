@@ -93,8 +93,9 @@ void upstream_start(struct upstream_server *server)
         return;
     server->starts_ms[server->start_count++ % UPSTREAM_STARTS_PER_MINUTE] = clock_now_ms();
     struct upstream_listener listener = {on_message, on_closed, server};
+    struct upstream_place place = {server->all->config.environment, server->all->root};
     int failed = upstream_stdio_start(server->all->reaper, &server->all->transports, server->entry,
-                                      &listener, &server->stdio);
+                                      &place, &listener, &server->stdio);
     if (failed < 0) {
         upstream_down(server, strerror(-failed));
         return;

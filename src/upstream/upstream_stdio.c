@@ -217,7 +217,7 @@ static int watch(struct upstream_stdio *stdio)
 }
 
 int upstream_stdio_start(struct reaper *reaper, struct upstream_stdio_list *list,
-                         const struct upstream_entry *entry,
+                         const struct upstream_entry *entry, const struct upstream_place *place,
                          const struct upstream_listener *listener, struct upstream_stdio **ret)
 {
     struct upstream_stdio *stdio = memory_alloc_zero(sizeof(*stdio));
@@ -231,7 +231,9 @@ int upstream_stdio_start(struct reaper *reaper, struct upstream_stdio_list *list
     CHECK(stdio->end);
     struct piped_request request = {.argv = entry->argv,
                                     .set = entry->environment,
-                                    .directory = entry->directory,
+                                    .environment = place->environment,
+                                    .directory =
+                                        entry->directory ? entry->directory : place->directory,
                                     .on_exit = on_exit_event,
                                     .data = stdio};
     int failed = piped_start(&stdio->piped, &request);

@@ -19,11 +19,17 @@ struct upstream_listener {
 };
 
 // --- upstream_stdio.c: a child process, a line per message ---------------------------------------
+// What a process has that its entry does not name.
+struct upstream_place {
+    char *const *environment;  // NULL: that of this process
+    const char *directory;     // NULL: that of this process
+};
+
 struct upstream_stdio;
 LIST_HEAD(upstream_stdio_list, upstream_stdio);
 // 0 or negative errno. It runs on the reaper's event_base, and is in the list until it is gone.
 int upstream_stdio_start(struct reaper *reaper, struct upstream_stdio_list *list,
-                         const struct upstream_entry *entry,
+                         const struct upstream_entry *entry, const struct upstream_place *place,
                          const struct upstream_listener *listener, struct upstream_stdio **ret);
 // Queued. False: more than UPSTREAM_MESSAGE_MAX bytes wait for the server to read.
 bool upstream_stdio_send(struct upstream_stdio *stdio, struct span message);

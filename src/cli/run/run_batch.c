@@ -12,9 +12,9 @@
 #include "value/text/json.h"
 
 struct batch {
-    value tool_records;             // --tools as read, or nil
-    const struct toolbox *toolbox;  // the same when they need a host, or NULL
-    struct run_worker *worker;      // which then runs the records
+    value tool_records;         // --tools as read, or nil
+    struct toolbox *toolbox;    // the same when they need a host, or NULL
+    struct run_worker *worker;  // which then runs the records
 };
 
 static bool print_failure(struct region *region, value record, const char *message)
@@ -125,7 +125,7 @@ static int run_lines(struct batch *batch, const char *path)
     return failed ? EXIT_USAGE : 0;
 }
 
-int run_batch(const char *path, value tools, const struct toolbox *toolbox,
+int run_batch(const char *path, value tools, struct toolbox *toolbox,
               const struct session_sandbox *sandbox)
 {
     struct batch batch = {.tool_records = tools, .toolbox = toolbox};

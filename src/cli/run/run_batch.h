@@ -6,5 +6,5 @@
 
 // Returns the exit status. `tools` are for every record that has no tool of the same name; with a
 // `toolbox` they need a host, and records run in a worker process.
-int run_batch(const char *path, value tools, const struct toolbox *toolbox,
+int run_batch(const char *path, value tools, struct toolbox *toolbox,
               const struct session_sandbox *sandbox);

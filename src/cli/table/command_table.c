@@ -5,6 +5,7 @@
 #include "cli/table/sandbox_rows.h"
 #include "cli/table/serve_rows.h"
 #include "cli/table/shared_rows.h"
+#include "cli/table/tools_rows.h"
 #include "program/compile/suggest.h"
 
 #define CLIENTS                                                                                \
@@ -63,6 +64,7 @@ static const struct option_row run_options[] = {
      .argument = "FILE",
      .type = OPTION_PATH,
      .summary = "the tools that the program may call, likewise"},
+    MCP_CONFIG_OPTION,
     {.id = OPTION_SIGNATURE,
      .name = "signature",
      .argument = "TEXT",
@@ -396,6 +398,7 @@ const struct command_row command_table[COMMAND_COUNT] = {
          .notes = "Exit status: 0 success, 1 failure, 2 wrong usage.",
          .examples = "cadre trust ~/src/my-project\n"
                      "cadre trust --list\n"},
+    [COMMAND_TOOLS] = TOOLS_COMMAND,
     [COMMAND_DOCTOR] =
         {.name = "doctor",
          .summary = "check this machine; print a client's configuration",

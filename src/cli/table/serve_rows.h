@@ -3,6 +3,7 @@
 
 #include "cli/table/sandbox_rows.h"
 #include "cli/table/shared_rows.h"
+#include "cli/table/tools_rows.h"
 
 static const struct option_row serve_options[] = {
     {.id = OPTION_HTTP,
@@ -65,12 +66,8 @@ static const struct option_row serve_options[] = {
      .choices = "off errors history all",
      .summary = "keep evaluations as context items: off, errors, history, all",
      .source = FROM_ANYONE},
-    {.id = OPTION_PROGRAM_TOOLS,
-     .name = "program-tools",
-     .argument = "FILE",
-     .type = OPTION_PATH,
-     .summary = "tools that programs may call (JSON)",
-     .source = FROM_USER},
+    PROGRAM_TOOLS_OPTION,
+    MCP_CONFIG_OPTION,
     TIMEOUT_OPTION("default 30", "30"),
     {.id = OPTION_YIELD,
      .name = "yield",

@@ -75,6 +75,8 @@ struct expression *analyze_symbol(struct analysis *analysis, const struct form *
 bool symbol_is_qualified(const struct symbol *symbol);
 // "tool/x" → x; an empty span when the symbol is not in this namespace.
 struct span symbol_member(const struct symbol *symbol, const char *namespace);
+// Whether names of programs may begin with it and a slash: str, json, ctx.
+bool program_has_namespace(struct span name);
 // The tool that a symbol names, or empty.
 struct span tool_member(const struct analysis *analysis, const struct symbol *symbol);
 uint32_t tool_index(struct analysis *analysis, struct span name, const struct form *form);

@@ -9,6 +9,7 @@
 #include "base/buffer.h"
 #include "base/memory.h"
 #include "session/workspace/reach.h"
+#include "upstream/upstream.h"
 #include "value/text/json.h"
 
 enum {
@@ -23,12 +24,15 @@ struct toolbox {
     const char *directory;  // of relative files; while reading
     struct toolbox_tool tools[TOOLBOX_TOOLS_MAX];
     size_t count;
+    struct upstream_config servers;  // until they are open
+    struct upstreams *upstreams;
 };
 
 struct toolbox *toolbox_new(void)
 {
     struct toolbox *toolbox = memory_alloc_zero(sizeof(*toolbox));
     toolbox->region = region_new(SIZE_MAX);
+    upstream_config_init(&toolbox->servers);
     return toolbox;
 }
 
@@ -46,6 +50,7 @@ void toolbox_free(struct toolbox *toolbox)
     for (size_t i = 0; i < toolbox->count; i++)
         if (toolbox->tools[i].cache)
             toolbox_cache_release(toolbox->tools[i].cache);
+    upstream_config_release(&toolbox->servers);
     region_free(toolbox->region);
     memory_free(toolbox);
 }
@@ -73,7 +78,33 @@ bool toolbox_needs_host(const struct toolbox *toolbox)
     for (size_t i = 0; i < toolbox->count; i++)
         if (toolbox->tools[i].kind != TOOLBOX_LOCAL)
             return true;
-    return false;
+    return toolbox->upstreams || toolbox->servers.count > 0;
+}
+
+// --- servers -------------------------------------------------------------------------------------
+
+bool toolbox_add_servers(struct toolbox *toolbox, const char *path, char *const *environment,
+                         struct error *error)
+{
+    toolbox->servers.environment = environment;
+    return upstream_config_add_file(&toolbox->servers, path, error);
+}
+
+void toolbox_open_servers(struct toolbox *toolbox, struct reaper *reaper, const char *root)
+{
+    if (toolbox->servers.count > 0)
+        toolbox->upstreams = upstreams_new(reaper, &toolbox->servers, root);
+}
+
+void toolbox_close_servers(struct toolbox *toolbox)
+{
+    upstreams_free(toolbox->upstreams);
+    toolbox->upstreams = NULL;
+}
+
+struct upstreams *toolbox_upstreams(const struct toolbox *toolbox)
+{
+    return toolbox->upstreams;
 }
 
 // --- reading -------------------------------------------------------------------------------------

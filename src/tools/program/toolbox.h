@@ -66,7 +66,17 @@ const struct toolbox_tool *toolbox_at(const struct toolbox *toolbox, size_t inde
 const struct toolbox_tool *toolbox_find(const struct toolbox *toolbox, struct span name);
 // Lets sessions read the files of the tools in Lisp.
 void toolbox_allow_files(const struct toolbox *toolbox, struct session_manager *sessions);
-bool toolbox_needs_host(const struct toolbox *toolbox);  // some tool is lisp or command
+bool toolbox_needs_host(const struct toolbox *toolbox);  // some tool is not local
+
+// The user's MCP servers, whose tools programs may call too: from files (upstream_config.h), ready to
+// start between open and close. `environment` is whose variables they have and name, and outlives
+// the toolbox; NULL: that of this process.
+struct upstreams;
+bool toolbox_add_servers(struct toolbox *toolbox, const char *path, char *const *environment,
+                         struct error *error);
+void toolbox_open_servers(struct toolbox *toolbox, struct reaper *reaper, const char *root);
+void toolbox_close_servers(struct toolbox *toolbox);
+struct upstreams *toolbox_upstreams(const struct toolbox *toolbox);  // NULL: none
 
 // --- toolbox_resolve.c: what a program is told about its tools -----------------------------------
 
@@ -91,16 +101,12 @@ struct toolbox_resolution *toolbox_resolve_start(const struct toolbox *toolbox,
                                                  const struct toolbox_query *query,
                                                  toolbox_resolved_fn *done, void *data);
 void toolbox_resolve_cancel(struct toolbox_resolution *resolution);  // `done` will not be called
-// All of the allowed tools, however long it takes.
-void toolbox_resolve_all(const struct toolbox *toolbox, struct session_manager *sessions,
-                         struct region *region, value allowed, toolbox_resolved_fn *done,
-                         void *data);
 // The parameters of requests about a Lisp function.
 value toolbox_function_params(struct region *region, const struct toolbox_tool *tool);
 
 // --- toolbox_call.c: calls of tools --------------------------------------------------------------
 
-// Answers a program's call of a lisp or command tool.
+// Answers a program's call of a tool that is not local.
 void toolbox_call(const struct toolbox *toolbox, struct session_manager *sessions,
                   struct reaper *reaper, struct program_call *call, struct span name,
                   struct span arguments);

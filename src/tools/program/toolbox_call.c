@@ -1,4 +1,5 @@
-// Calls of tools on behalf of a program: Lisp functions in a session, commands as processes.
+// Calls of tools on behalf of a program: Lisp functions in a session, commands as processes, tools of
+// the user's MCP servers.
 #include <stdio.h>
 #include <string.h>
 
@@ -7,15 +8,17 @@
 #include "process/command.h"
 #include "program/run/tool.h"
 #include "tools/program/toolbox.h"
+#include "tools/program/toolbox_upstream.h"
 #include "value/text/json.h"
 
-// One call under way: a ticket of the sessions, or a command.
+// One call under way: a ticket of the sessions, a command, or a server's task.
 struct pending {
     const struct toolbox_tool *tool;
     struct program_call *call;
     struct session_manager *sessions;
     uint64_t ticket;
     struct command *command;
+    struct upstream_task *upstream;
 };
 
 static void fail(struct program_call *call, const char *reason)
@@ -29,6 +32,8 @@ static void on_run_end(void *data)
     struct pending *pending = data;
     if (pending->command)
         command_cancel(pending->command);
+    else if (pending->upstream)
+        upstream_cancel(pending->upstream);
     else
         session_cancel(pending->sessions, pending->ticket);
     fail(pending->call, "the run is over");
@@ -177,6 +182,44 @@ static void call_command(const struct toolbox_tool *tool, struct reaper *reaper,
     }
 }
 
+// --- tools of servers ----------------------------------------------------------------------------
+
+static void on_upstream_done(void *data, const struct upstream_outcome *outcome)
+{
+    struct pending *pending = data;
+    struct program_call *call = pending->call;
+    program_call_on_end(call, NULL);
+    memory_free(pending);
+    if (outcome->ok) {
+        program_call_reply(call, true, outcome->text);
+        return;
+    }
+    CLEANUP_BUFFER struct buffer text;
+    buffer_init(&text, PROGRAM_MESSAGE_MAX);
+    buffer_append_span(&text, outcome->text);
+    put_on_one_line(&text);
+    program_call_reply(call, false, buffer_span(&text));
+}
+
+static void call_upstream(const struct toolbox *toolbox, struct program_call *call,
+                          struct span name, struct span arguments)
+{
+    struct span tool_name;
+    struct upstream_server *server =
+        toolbox_upstream_find(toolbox_upstreams(toolbox), name, &tool_name);
+    const struct upstream_tool *tool =
+        server ? upstream_catalog_find(upstream_catalog(server), tool_name) : NULL;
+    if (!tool) {
+        fail(call, "there is no such tool");
+        return;
+    }
+    struct pending *pending = begin(NULL, call, NULL);
+    struct upstream_task *task =
+        upstream_call(server, tool->name, arguments, 0, on_upstream_done, pending);
+    if (task)
+        pending->upstream = task;  // otherwise it is answered, and gone
+}
+
 void toolbox_call(const struct toolbox *toolbox, struct session_manager *sessions,
                   struct reaper *reaper, struct program_call *call, struct span name,
                   struct span arguments)
@@ -187,5 +230,5 @@ void toolbox_call(const struct toolbox *toolbox, struct session_manager *session
     else if (tool && tool->kind == TOOLBOX_COMMAND)
         call_command(tool, reaper, call, arguments);
     else
-        fail(call, "there is no such tool");
+        call_upstream(toolbox, call, name, arguments);
 }

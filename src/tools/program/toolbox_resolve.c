@@ -8,6 +8,7 @@
 #include "base/buffer.h"
 #include "base/memory.h"
 #include "tools/program/toolbox.h"
+#include "tools/program/toolbox_upstream.h"
 
 struct toolbox_resolution {
     const struct toolbox *toolbox;
@@ -16,8 +17,11 @@ struct toolbox_resolution {
     struct toolbox_query query;
     value tools;
     size_t next;
-    uint64_t ticket;  // what we wait for
-    bool loading;     // the file of the current tool
+    size_t next_server;
+    uint64_t ticket;                  // what we wait for
+    struct upstream_task *preparing;  // the same, when it is a server
+    bool asking;                      // a server, right now
+    bool loading;                     // the file of the current tool
     bool loaded;
     bool cancelled;
     // The session whose reply is being handled: it counts as working, but can be asked.
@@ -312,6 +316,56 @@ static bool must_ask(const struct toolbox_resolution *resolution, const struct t
            cache->evaluation != place.evaluation;
 }
 
+// --- one server after the other ------------------------------------------------------------------
+
+static struct upstream_server *current_server(const struct toolbox_resolution *resolution)
+{
+    return upstreams_at(toolbox_upstreams(resolution->toolbox), resolution->next_server - 1);
+}
+
+static void add_server(struct toolbox_resolution *resolution)
+{
+    resolution->tools = toolbox_upstream_add(resolution->region, resolution->tools,
+                                             current_server(resolution), &resolution->query);
+}
+
+static void on_prepared(void *data, const struct upstream_outcome *outcome)
+{
+    (void)outcome;  // a server that failed says why itself
+    struct toolbox_resolution *resolution = data;
+    resolution->preparing = NULL;
+    if (resolution->asking)
+        return;
+    add_server(resolution);
+    resolve_next(resolution);
+}
+
+// False: it has to start first.
+static bool resolve_server(struct toolbox_resolution *resolution)
+{
+    struct upstream_server *server = current_server(resolution);
+    if (!upstream_is_ready(server)) {
+        resolution->asking = true;
+        resolution->preparing = upstream_prepare(server, on_prepared, resolution);
+        resolution->asking = false;
+        if (resolution->preparing)
+            return false;
+    }
+    add_server(resolution);
+    return true;
+}
+
+static bool resolve_servers(struct toolbox_resolution *resolution)
+{
+    struct upstreams *upstreams = toolbox_upstreams(resolution->toolbox);
+    while (resolution->next_server < upstreams_count(upstreams)) {
+        struct upstream_server *server = upstreams_at(upstreams, resolution->next_server++);
+        if (toolbox_upstream_is_wanted(server, &resolution->query) && !resolve_server(resolution))
+            return false;
+    }
+    return true;
+}
+
 // True: all is resolved and answered, the resolution gone.
 static bool resolve_next(struct toolbox_resolution *resolution)
 {
@@ -326,6 +380,8 @@ static bool resolve_next(struct toolbox_resolution *resolution)
         }
         add_tool(resolution, tool);
     }
+    if (!resolve_servers(resolution))
+        return false;
     toolbox_resolved_fn *done = resolution->done;
     void *data = resolution->data;
     value tools = resolution->tools;
@@ -358,14 +414,9 @@ void toolbox_resolve_cancel(struct toolbox_resolution *resolution)
     resolution->cancelled = true;
     if (resolution->loading)
         return;  // loaded once, it serves the next run
-    session_cancel(resolution->sessions, resolution->ticket);
+    if (resolution->preparing)
+        upstream_cancel(resolution->preparing);
+    else
+        session_cancel(resolution->sessions, resolution->ticket);
     memory_free(resolution);
-}
-
-void toolbox_resolve_all(const struct toolbox *toolbox, struct session_manager *sessions,
-                         struct region *region, value allowed, toolbox_resolved_fn *done,
-                         void *data)
-{
-    struct toolbox_query query = {.allowed = allowed, .wait_for_busy = true};
-    toolbox_resolve_start(toolbox, sessions, region, &query, done, data);
 }

@@ -1,0 +1,257 @@
+// Programs over MCP servers of the user: real ones from npm, and ones that misbehave.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { Machine } from './daemon_support.mjs';
+import { CADRE, temporaryDirectory, useServer } from './support.mjs';
+
+const here = path.dirname(fileURLToPath(import.meta.url));
+const modules = path.resolve(here, '../node_modules/@modelcontextprotocol');
+const directory = temporaryDirectory();
+
+function configure(name, servers) {
+  const file = path.join(directory, `${name}.json`);
+  writeFileSync(file, JSON.stringify({ mcpServers: servers }));
+  return file;
+}
+const node = (...args) => ({ command: process.execPath, args });
+const hostile = (behaviour, more = {}) => ({
+  ...node(path.join(here, 'hostile_server.mjs'), behaviour),
+  ...more,
+});
+
+async function run(server, source, limits) {
+  const { structured, text, isError } = await server.call('run-program', {
+    source,
+    ...(limits && { limits }),
+  });
+  return { value: structured.return, failure: structured.fail?.message, text, isError, structured };
+}
+
+describe('servers from npm', () => {
+  const files = path.join(directory, 'files');
+  mkdirSync(files);
+  for (let i = 0; i < 200; i++)
+    writeFileSync(path.join(files, `${i}.txt`), `kind-${i % 7}\n${'line\n'.repeat(100)}`);
+  const config = configure('real', {
+    files: node(path.join(modules, 'server-filesystem/dist/index.js'), files),
+    everything: node(path.join(modules, 'server-everything/dist/index.js'), 'stdio'),
+    memory: {
+      ...node(path.join(modules, 'server-memory/dist/index.js')),
+      env: { MEMORY_FILE_PATH: path.join(directory, 'memory.jsonl') },
+    },
+  });
+  const server = useServer({ args: ['--mcp-config', config] });
+
+  test('200 files are read, grouped and counted by one program', async () => {
+    const { value, text, failure } = await run(
+      server,
+      `(->> (range 200)
+            (pmap (fn [i] (:content (files/read-text-file {:path (str "${files}/" i ".txt")}))))
+            (map (fn [text] (first (str/split-lines text))))
+            frequencies)`,
+    );
+    assert.equal(failure, undefined);
+    assert.deepEqual(value, {
+      'kind-0': 29,
+      'kind-1': 29,
+      'kind-2': 29,
+      'kind-3': 29,
+      'kind-4': 28,
+      'kind-5': 28,
+      'kind-6': 28,
+    });
+    assert.ok(text.length < 1000, text);
+  });
+  test('names are spelled with - or _, and by call', async () => {
+    const { value } = await run(
+      server,
+      '[(everything/echo {:message "a"}) (call "everything/echo" {:message "b"}) (everything/get_sum {:a 1 :b 2})]',
+    );
+    assert.match(value[0], /a/);
+    assert.match(value[1], /b/);
+    assert.match(value[2], /3/);
+  });
+  test('arguments are checked before the call', async () => {
+    const { failure } = await run(server, '(everything/echo {:message 5})');
+    assert.match(failure, /tool everything\/echo: message: expected string, got int 5/);
+  });
+  test('a name that is none has a suggestion', async () => {
+    const { failure } = await run(server, '(everything/ecko {:message "a"})');
+    assert.match(failure, /the server everything has no such tool, did you mean echo\?/);
+  });
+  test("a failing call is the tool's error", async () => {
+    const { failure } = await run(server, '(files/read-text-file {:path "/nowhere"})');
+    assert.match(failure, /tool 'files\/read-text-file' failed: .*Access denied/);
+  });
+  test('images stay out of the program', async () => {
+    const { value } = await run(server, '(everything/get-tiny-image {})');
+    const image = value.find((block) => block.type === 'image');
+    assert.deepEqual(
+      [image.mime_type, image.bytes > 100, image.data],
+      ['image/png', true, undefined],
+    );
+  });
+  test('a server keeps its state; memory/ is a namespace of the language', async () => {
+    const entity = '{:name "x" :entityType "t" :observations ["o"]}';
+    await run(server, `(mcp-memory/create-entities {:entities [${entity}]})`);
+    const { value } = await run(server, '(map :name (:entities (mcp-memory/read-graph {})))');
+    assert.deepEqual(value, ['x']);
+  });
+  test('list-program-tools lists them', async () => {
+    const { text } = await server.call('list-program-tools', {});
+    assert.match(text, /^files\/read-text-file \(path :string/m);
+    assert.match(text, /^mcp-memory\/create-entities/m);
+  });
+});
+
+describe('servers that misbehave', () => {
+  const servers = {
+    good: hostile('good', { env: { GIVEN_TOKEN: 'given' } }),
+    hang: hostile('hang', { timeout_ms: 300 }),
+    stateless: hostile('stateless'),
+    missing: { command: '/nonexistent/server' },
+  };
+  for (const name of [
+    'die',
+    'huge',
+    'line',
+    'ids',
+    'noise',
+    'failing',
+    'refusing',
+    'names',
+    'bomb',
+  ])
+    servers[name] = hostile(name);
+  servers.exit = hostile('exit');
+  servers.version = hostile('version');
+  servers.secret = hostile('print-secret', { env: { API_KEY: 'very-secret-value' } });
+  const server = useServer({
+    args: ['--mcp-config', configure('hostile', servers)],
+    env: { SOME_TOKEN: 'hidden' },
+  });
+  const good = '(good/add {:a 1 :b 2})';
+
+  const rows = [
+    ['hang/work-hard', /no answer from the server hang within 300 ms/],
+    ['die/work-hard', /the server die failed: it ended with exit status 3/],
+    ['huge/work-hard', /its result is larger than 8 MiB/],
+    ['line/work-hard', /the server line failed: it sent a message of more than 64 MiB/],
+    ['failing/work-hard', /failed: no such thing/],
+    ['refusing/work-hard', /failed: not like that/],
+    ['exit/work-hard', /the server exit failed: it ended with exit status 1/],
+    ['version/work-hard', /speaks no known version/],
+    ['missing/anything', /cannot run \/nonexistent\/server: No such file/],
+    ['secret/work-hard', /cannot log in with \*+ *$/],
+  ];
+  for (const [name, expected] of rows)
+    test(name, async () => {
+      const { failure, structured } = await run(server, `(${name} {})`);
+      assert.match(failure ?? '', expected);
+      assert.ok(!JSON.stringify(structured).includes('very-secret-value'));
+      const { value } = await run(server, good);
+      assert.deepEqual(value, [3]);
+    });
+  test('wrong and repeated ids are no answers', async () => {
+    assert.equal((await run(server, '(ids/work-hard {})')).value, 'right');
+  });
+  test('what is no message is passed over', async () => {
+    assert.equal((await run(server, '(noise/work-hard {})')).value, 'heard');
+  });
+  test('names that are none or collide are left out, long descriptions cut', async () => {
+    const { structured } = await server.call('list-program-tools', {});
+    const tools = structured.tools.filter((tool) => tool.name.startsWith('names/'));
+    assert.deepEqual(
+      tools.map((tool) => tool.name),
+      ['names/add', 'names/env', 'names/work-hard', 'names/long'],
+    );
+    assert.ok(tools.every((tool) => (tool.description ?? '').length <= 4096));
+    assert.ok(structured.tools.some((tool) => tool.name === 'bomb/bomb'));
+  });
+  test('a server of 2026-07-28', async () => {
+    assert.deepEqual((await run(server, '(stateless/add {:a 2 :b 3})')).value, [5]);
+  });
+  test('it gets the variables of its entry, and no secrets', async () => {
+    const { value } = await run(
+      server,
+      '[(good/env {:name "GIVEN_TOKEN"}) (good/env {:name "SOME_TOKEN"})]',
+    );
+    assert.deepEqual(value, ['given', 'unset']);
+  });
+  test('after five starts in a minute it rests', async () => {
+    let failure;
+    for (let i = 0; i < 6; i++) ({ failure } = await run(server, '(die/work-hard {})'));
+    assert.match(failure, /it was started 5 times within a minute/);
+  });
+  test('a run that ends cancels its calls', async () => {
+    const { failure } = await run(server, '(hang/work-hard {})', { timeout: 100 });
+    assert.match(failure, /time/);
+    assert.deepEqual((await run(server, good)).value, [3]);
+  });
+  test('only what is allowed', async () => {
+    const { structured } = await server.call('run-program', { source: good, tools: ['die'] });
+    assert.ok(structured.fail, JSON.stringify(structured));
+    const allowed = await server.call('run-program', { source: good, tools: ['good'] });
+    assert.deepEqual(allowed.structured.return, [3]);
+  });
+});
+
+describe('the command line', () => {
+  const cadre = (...args) => spawnSync(CADRE, args, { encoding: 'utf8', timeout: 120_000 });
+  const config = configure('cli', { good: hostile('good'), exit: hostile('exit') });
+  test('check says which answer', () => {
+    const { stdout, status } = cadre('tools', 'check', '--mcp-config', config);
+    assert.match(stdout, /^good: 3 tools, protocol 2025-06-18/m);
+    assert.match(stdout, /^exit: the server exit failed: it ended with exit status 1/m);
+    assert.equal(status, 1);
+  });
+  test('list has the signatures, also as JSON', () => {
+    const { stdout } = cadre('tools', 'list', '--mcp-config', config);
+    assert.match(stdout, /^ {2}good\/add \(a :float, b :float\) -> :any$/m);
+    const [good] = JSON.parse(cadre('tools', 'list', '--json', '--mcp-config', config).stdout);
+    assert.equal(good.tools[2].program_name, 'work-hard');
+  });
+  test('call prints the value', () => {
+    const call = (...args) => cadre('tools', 'call', '--mcp-config', config, ...args);
+    assert.deepEqual(call('good/add', '{"a": 1, "b": 2}').stdout, '[3]\n');
+    assert.match(call('good/none').stderr, /there is no such tool/);
+    assert.match(call('none/add').stderr, /there is no server none/);
+    assert.equal(call('good/add', '[]').status, 2);
+  });
+  test('cadre run takes them, too', () => {
+    const { stdout } = cadre(
+      'run',
+      '--mcp-config',
+      config,
+      '--value',
+      '--json',
+      '-e',
+      '(good/add {:a 1 :b 2})',
+    );
+    assert.equal(stdout, '[3]\n');
+  });
+  test('a file that is wrong is named', () => {
+    const wrong = configure('wrong', { a: {} });
+    const { stderr, status } = cadre('tools', 'check', '--mcp-config', wrong);
+    assert.match(stderr, /wrong\.json: server a: needs command or url/);
+    assert.equal(status, 2);
+  });
+});
+
+describe('through the daemon', () => {
+  const machine = new Machine();
+  after(() => machine.stop());
+  test('programs call them there, with the variables of the client', async () => {
+    const servers = { good: hostile('good', { env: { A: '${OF_THE_CLIENT}' } }) };
+    const args = ['--mcp-config', configure('daemon', servers)];
+    const client = await machine.client({ args, env: { OF_THE_CLIENT: 'yes' } });
+    const source = '[(good/add {:a 1 :b 2}) (good/env {:name "A"})]';
+    const text = await client.tool('run-program', { source });
+    assert.equal(text.split('\n').at(-1), '=> [[3] "yes"]');
+    await client.close();
+  });
+});

@@ -68,6 +68,7 @@ size_t object_size(const struct object *object);  // bytes in the region, header
 
 // --- objects of other layers ---------------------------------------------------------------------
 struct object_type {
+    const char *kind;  // what it is when it is no function: "exception"; or NULL
     size_t (*size)(const struct object *object);  // bytes, header included
     // The values inside, as one array; NULL function = none.
     struct value *(*children)(struct object *object, size_t *ret_count);

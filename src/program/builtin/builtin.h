@@ -97,6 +97,7 @@ static inline bool builtin_accepts(const struct builtin *builtin, size_t count)
 // --- ../eval/function.c: calling back ------------------------------------------------------------
 // F: closure, builtin, composed function, tool, keyword, map, set (docs/reference/language.md 6).
 bool run_is_callable(value f);
+bool value_is_function(value v);  // closure, builtin, composed function or tool
 // type_error unless F; `argument` is its 1-based position.
 void run_check_callable(struct run *run, const struct builtin *self, unsigned argument, value f);
 
@@ -134,6 +135,8 @@ struct composed_type {
 // Consumes the parts (not the array). The type is a static const of the builtin's file.
 value function_compose(struct run *run, const struct composed_type *type, const value *parts,
                        size_t part_count);
+// The parts of a function composed of this type, borrowed; NULL for any other value.
+const value *function_parts(value f, const struct composed_type *type);
 
 // --- ../eval/caller.c: calling often -------------------------------------------------------------
 value run_call1(struct run *run, value f, value a);

@@ -435,3 +435,27 @@ builtin_fn builtin_source;
 
 // --- inspect/value_shape.c: describe -------------------------------------------------------------
 builtin_fn builtin_describe;
+
+// --- exception.c, state.c ------------------------------------------------------------------------
+builtin_fn builtin_add_method;
+builtin_fn builtin_atom;
+builtin_fn builtin_compare_and_set;
+builtin_fn builtin_delay;
+builtin_fn builtin_deref;
+builtin_fn builtin_ex_cause;
+builtin_fn builtin_ex_data;
+builtin_fn builtin_ex_info;
+builtin_fn builtin_ex_message;
+builtin_fn builtin_exception;
+builtin_fn builtin_force;
+builtin_fn builtin_is_exception;
+builtin_fn builtin_is_realized;
+builtin_fn builtin_memoize;
+builtin_fn builtin_multi;
+builtin_fn builtin_reset;
+builtin_fn builtin_reset_values;
+builtin_fn builtin_swap;
+builtin_fn builtin_swap_values;
+builtin_fn builtin_throw;
+builtin_fn builtin_trampoline;
+builtin_fn builtin_volatile;

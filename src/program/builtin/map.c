@@ -102,7 +102,9 @@ value builtin_find_entry(struct run *run, const struct builtin *self, value *arg
     case VALUE_NIL: return value_nil();
     case VALUE_MAP:
     case VALUE_VECTOR:
-        if (!find_item(run, v, key, &item))
+        if (v.tag == VALUE_MAP && map_find_entry_flexible(v, key, &key, &item))
+            return vector_pair(run, value_retain(key), value_retain(item));
+        if (v.tag == VALUE_MAP || !find_item(run, v, key, &item))
             return value_nil();
         return vector_pair(run, value_retain(key), item);
     case VALUE_FUNCTION:
@@ -119,7 +121,11 @@ value builtin_contains(struct run *run, const struct builtin *self, value *argum
     switch (v.tag) {
     case VALUE_NIL: return value_boolean(false);
     case VALUE_MAP: return value_boolean(map_find_flexible(v, key, &item));
-    case VALUE_SET: return value_boolean(set_has(v, key));
+    case VALUE_SET:
+        if (set_has(v, key))
+            return value_boolean(true);
+        run_warn_member(run, v, key);
+        return value_boolean(false);
     case VALUE_STRING:
         if (!value_is_number(key))
             run_type_error(run, self, 1, "a map, set or vector", v, "use includes?");
@@ -140,7 +146,7 @@ static value put_item(struct run *run, const struct builtin *self, value contain
     if (value_is_nil(container))
         container = map_new(run->region);
     if (container.tag == VALUE_MAP)
-        return map_put(run->region, container, key, item);
+        return map_put_flexible(run->region, container, key, item);
     if (!value_is_integer(key))
         builtin_fail(run, self, TYPE_ERROR, "a vector's index must be an integer, got %s",
                      value_describe(key, (char[DESCRIBE_SIZE]){0}));
@@ -176,12 +182,12 @@ value builtin_assoc(struct run *run, const struct builtin *self, value *argument
 }
 
 // Detaches the item of a key from a container, as map_detach() does. Nil when there is none.
-static value detach_item(struct run *run, value *container, value key, bool flexible)
+static value detach_item(struct run *run, value *container, value key)
 {
     value item;
-    if (container->tag == VALUE_MAP && map_detach(run, container, key, &item))
-        return item;
-    if ((container->tag == VALUE_MAP && !flexible) || !find_item(run, *container, key, &item))
+    if (container->tag == VALUE_MAP)
+        return map_detach_flexible(run, container, key, &item) ? item : value_nil();
+    if (!find_item(run, *container, key, &item))
         return value_nil();
     value *own = container->tag == VALUE_VECTOR ? vector_own_items(*container) : NULL;
     if (own) {
@@ -196,7 +202,7 @@ value builtin_update(struct run *run, const struct builtin *self, value *argumen
     value container = arguments[0], key = arguments[1], f = arguments[2];
     argument_container(run, self, container);
     run_check_callable(run, self, 3, f);
-    value old = detach_item(run, &container, key, true);
+    value old = detach_item(run, &container, key);
     value item = run_call_joined(run, f, &old, 1, arguments + 3, count - 3);
     value_release(run->region, f);
     return put_item(run, self, container, key, item);
@@ -212,7 +218,7 @@ struct path {
 static const value nil_key = {.tag = VALUE_NIL};
 
 static struct path path_descend(struct run *run, const struct builtin *self, value container,
-                                value keys, bool flexible, value *ret_item)
+                                value keys, value *ret_item)
 {
     argument_container(run, self, container);
     argument_path(run, self, keys);
@@ -228,7 +234,7 @@ static struct path path_descend(struct run *run, const struct builtin *self, val
             builtin_fail(run, self, RUNTIME_ERROR, "cannot go into %s on the path",
                          value_describe(container, (char[DESCRIBE_SIZE]){0}));
         path.containers[i] = container;
-        container = detach_item(run, &path.containers[i], path.keys[i], flexible);
+        container = detach_item(run, &path.containers[i], path.keys[i]);
     }
     *ret_item = container;
     return path;
@@ -248,7 +254,7 @@ value builtin_assoc_in(struct run *run, const struct builtin *self, value *argum
 {
     (void)count;
     value old;
-    struct path path = path_descend(run, self, arguments[0], arguments[1], false, &old);
+    struct path path = path_descend(run, self, arguments[0], arguments[1], &old);
     value_release(run->region, old);
     value result = path_ascend(run, self, &path, arguments[2]);
     value_release(run->region, arguments[1]);
@@ -259,7 +265,7 @@ value builtin_update_in(struct run *run, const struct builtin *self, value *argu
 {
     value old, f = arguments[2];
     run_check_callable(run, self, 3, f);
-    struct path path = path_descend(run, self, arguments[0], arguments[1], true, &old);
+    struct path path = path_descend(run, self, arguments[0], arguments[1], &old);
     value item = run_call_joined(run, f, &old, 1, arguments + 3, count - 3);
     value result = path_ascend(run, self, &path, item);
     value_release(run->region, arguments[1]);
@@ -277,7 +283,7 @@ value builtin_dissoc(struct run *run, const struct builtin *self, value *argumen
         if (value_is_nil(result))
             value_release(run->region, arguments[i]);
         else
-            result = map_remove(run->region, result, arguments[i]);
+            result = map_remove_flexible(run->region, result, arguments[i]);
     }
     return result;
 }
@@ -320,9 +326,9 @@ static value merge_map_with(struct run *run, value f, value result, value map)
         value_retain(item);
         run_spend(run, 2);
         value old;
-        if (map_detach(run, &result, key, &old))
+        if (map_detach_flexible(run, &result, key, &old))
             item = run_call2(run, f, old, item);
-        result = map_put(run->region, result, value_retain(key), item);
+        result = map_put_flexible(run->region, result, value_retain(key), item);
     }
     value_release(run->region, keys);
     value_release(run->region, map);
@@ -363,10 +369,10 @@ value builtin_select_keys(struct run *run, const struct builtin *self, value *ar
     struct sequence keys;
     sequence_start(run, self, 2, &keys, arguments[1]);
     while (sequence_step(&keys, &key)) {
-        if (!value_is_nil(map) && map_find_flexible(map, key, &item))
-            result = map_put(run->region, result, key, value_retain(item));
-        else
-            value_release(run->region, key);
+        value found;
+        if (!value_is_nil(map) && map_find_entry_flexible(map, key, &found, &item))
+            result = map_put(run->region, result, value_retain(found), value_retain(item));
+        value_release(run->region, key);
     }
     sequence_end(&keys);
     value_release(run->region, map);

@@ -450,11 +450,13 @@ value builtin_bit_test(struct run *run, const struct builtin *self, value *argum
 
 // --- comparison and logic ------------------------------------------------------------------------
 
-static bool all_equal(const value *arguments, size_t count)
+static bool all_equal(struct run *run, const value *arguments, size_t count)
 {
     for (size_t i = 1; i < count; i++) {
-        if (!value_equal(arguments[0], arguments[i]))
-            return false;
+        if (value_equal(arguments[0], arguments[i]))
+            continue;
+        run_warn_comparison(run, arguments[0], arguments[i]);
+        return false;
     }
     return true;
 }
@@ -463,14 +465,14 @@ value builtin_equal(struct run *run, const struct builtin *self, value *argument
 {
     (void)self;
     run_spend(run, count);
-    return value_boolean(all_equal(arguments, count));
+    return value_boolean(all_equal(run, arguments, count));
 }
 
 value builtin_not_equal(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)self;
     run_spend(run, count);
-    return value_boolean(!all_equal(arguments, count));
+    return value_boolean(!all_equal(run, arguments, count));
 }
 
 // Are all adjacent pairs in one of two orders? Arguments behind the first false pair are not checked.

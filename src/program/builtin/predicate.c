@@ -66,7 +66,7 @@ PREDICATE(associative, v.tag == VALUE_VECTOR || v.tag == VALUE_MAP)
 PREDICATE(counted, value_is_seqable(v) && v.tag != VALUE_NIL)
 PREDICATE(indexed, v.tag == VALUE_VECTOR || v.tag == VALUE_STRING)
 PREDICATE(seqable, value_is_seqable(v))
-PREDICATE(function, v.tag == VALUE_FUNCTION)
+PREDICATE(function, value_is_function(v))
 PREDICATE(callable, run_is_callable(v))
 PREDICATE(regex, v.tag == VALUE_REGEX)
 PREDICATE(symbol, v.tag == VALUE_SYMBOL)
@@ -119,5 +119,7 @@ value builtin_type(struct run *run, const struct builtin *self, value *arguments
     (void)self;
     (void)count;
     const char *name = names[arguments[0].tag];
+    if (arguments[0].tag == VALUE_FUNCTION && !value_is_function(arguments[0]))
+        name = ((const struct foreign *)arguments[0].object)->type->kind;
     return name ? value_keyword(run->region, span_from(name)) : value_nil();
 }

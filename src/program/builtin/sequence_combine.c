@@ -2,6 +2,7 @@
 #include "program/builtin/builtins.h"
 #include "program/builtin/numeric.h"
 #include "program/builtin/support.h"
+#include "value/collection/key_lookup.h"
 
 // --- adding --------------------------------------------------------------------------------------
 
@@ -48,7 +49,7 @@ static value map_put_pair(struct run *run, value map, value pair)
 {
     value key = value_retain(vector_at(pair, 0)), item = value_retain(vector_at(pair, 1));
     value_release(run->region, pair);
-    return map_put(run->region, map, key, item);
+    return map_put_flexible(run->region, map, key, item);
 }
 
 static value conj_map(struct run *run, const struct builtin *self, value map, value item)

@@ -1,5 +1,7 @@
 #include "program/builtin/support.h"
 
+#include "value/collection/key_lookup.h"
+
 #include <string.h>
 
 #include "value/text/print.h"
@@ -87,13 +89,26 @@ bool map_detach(struct run *run, value *map, value key, value *ret_item)
     return true;
 }
 
+bool map_detach_flexible(struct run *run, value *map, value key, value *ret_item)
+{
+    value found, item;
+    if (map_detach(run, map, key, ret_item))
+        return true;
+    if (!map_find_entry_flexible(*map, key, &found, &item))
+        return false;
+    value_retain(found);
+    map_detach(run, map, found, ret_item);
+    value_release(run->region, found);
+    return true;
+}
+
 value map_put_all(struct run *run, value map, value other)
 {
     struct map_cursor cursor = map_iterate(other);
     value key, item;
     while (map_next(&cursor, &key, &item)) {
         run_spend(run, 2);
-        map = map_put(run->region, map, value_retain(key), value_retain(item));
+        map = map_put_flexible(run->region, map, value_retain(key), value_retain(item));
     }
     value_release(run->region, other);
     return map;

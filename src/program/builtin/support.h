@@ -119,7 +119,9 @@ value vector_copy_items(struct run *run, const value *items, size_t count);
 // The item of a key, owned. When the map has no other owner nil is left in its place, so that an item
 // without other owners can be changed in place before it is put back. False when there is none.
 bool map_detach(struct run *run, value *map, value key, value *ret_item);
-// Puts all entries of `other` into `map`; consumes both.
+// The same for the key under which it is found (value/collection/key_lookup.h).
+bool map_detach_flexible(struct run *run, value *map, value key, value *ret_item);
+// Puts all entries of `other` into `map`, each under the key that `map` has; consumes both.
 value map_put_all(struct run *run, value map, value other);
 
 // --- texts ---------------------------------------------------------------------------------------

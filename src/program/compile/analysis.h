@@ -108,6 +108,24 @@ special_fn analyze_let, analyze_loop, analyze_recur, analyze_for;
 special_fn analyze_fn, analyze_def, analyze_defn;
 struct expression *analyze_short_fn(struct analysis *analysis, const struct form *form);
 
+// --- analyze_try.c: failures, assertions ---------------------------------------------------------
+special_fn analyze_try, analyze_attempt, analyze_binding, analyze_assert;
+// The body of a function that begins with {:pre […] :post […]} as one form, or NULL.
+struct form *function_conditions(struct analysis *analysis, struct form **body, size_t count,
+                                 const struct form *around);
+
+// --- analyze_macro.c: forms that stand for others ------------------------------------------------
+special_fn analyze_macro;
+// Marks the names that (defrecord Name [field …]) defines.
+void mark_record(struct analysis *analysis, const struct form *form);
+// ->Name for the symbol Name. of a record; NULL for any other.
+const struct form *record_constructor(struct analysis *analysis, const struct form *form);
+
+// --- analyze_namespace.c: aliases ----------------------------------------------------------------
+special_fn analyze_namespace;
+// What a name means by an alias, the name of a library or :refer; NULL when it stands for itself.
+struct symbol *symbol_resolve_alias(struct analysis *analysis, const struct form *form);
+
 // --- analyze_special.c: the other special forms --------------------------------------------------
 special_fn analyze_special;
 

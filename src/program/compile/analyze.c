@@ -216,8 +216,14 @@ struct expression *analyze(struct analysis *analysis, const struct form *form, b
 
 // --- the whole program ---------------------------------------------------------------------------
 
-// Marks the names that def, defn and defonce define anywhere.
-static void mark_definitions(const struct form *form)
+static bool special_defines(enum special special)
+{
+    return special == SPECIAL_DEF || special == SPECIAL_DEFN || special == SPECIAL_DEFONCE ||
+           special == SPECIAL_DEFN_PRIVATE || special == SPECIAL_DEFMULTI;
+}
+
+// Marks the names that def, defn and their kin define anywhere.
+static void mark_definitions(struct analysis *analysis, const struct form *form)
 {
     if (form->kind < FORM_LIST || form->kind > FORM_SHORT_FN)
         return;
@@ -225,13 +231,13 @@ static void mark_definitions(const struct form *form)
         enum special special = form->items[0]->symbol->special;
         if (special == SPECIAL_COMMENT)
             return;
-        bool defines =
-            special == SPECIAL_DEF || special == SPECIAL_DEFN || special == SPECIAL_DEFONCE;
-        if (defines && form->count > 1 && form->items[1]->kind == FORM_SYMBOL)
+        if (special_defines(special) && form->count > 1 && form->items[1]->kind == FORM_SYMBOL)
             form->items[1]->symbol->is_defined = true;
+        if (special == SPECIAL_DEFRECORD)
+            mark_record(analysis, form);
     }
     for (size_t i = 0; i < form->count; i++)
-        mark_definitions(form->items[i]);
+        mark_definitions(analysis, form->items[i]);
 }
 
 static void finish_tables(struct analysis *analysis)
@@ -259,10 +265,6 @@ void analyze_program(struct compilation *compilation, struct program *program,
 {
     size_t count;
     struct form **forms = program_read(compilation, &count);
-    if (compilation->has_defs) {
-        for (size_t i = 0; i < count; i++)
-            mark_definitions(forms[i]);
-    }
     struct function_scope function = {0};
     struct analysis analysis = {
         .compilation = compilation,
@@ -270,6 +272,10 @@ void analyze_program(struct compilation *compilation, struct program *program,
         .options = options,
         .function = &function,
     };
+    if (compilation->has_defs) {
+        for (size_t i = 0; i < count; i++)
+            mark_definitions(&analysis, forms[i]);
+    }
     struct form around = {.kind = FORM_NIL};
     struct code *code = analysis_alloc(&analysis, sizeof(*code));
     code->body = analyze_body(&analysis, forms, count, &around, false);

@@ -122,32 +122,78 @@ static struct span parameter_source(const struct analysis *analysis, const struc
     return (struct span){"", 0};
 }
 
-// (… [params] body…) from item `first` on.
+// [params] body… in the function that was entered.
+static struct code *analyze_arity(struct analysis *analysis, struct function_frame *frame,
+                                  const struct form *form, struct form **parts, size_t count,
+                                  const char *op)
+{
+    const struct form *vector = count > 0 ? parts[0] : NULL;
+    if (!vector || vector->kind != FORM_VECTOR)
+        analysis_fail(analysis, INVALID_FORM, vector ? vector : form, op,
+                      "%s: parameters must be a vector", op);
+    struct code *code = code_new(analysis, form);
+    code->source = parameter_source(analysis, vector);
+    analyze_parameters(analysis, frame, code, vector);
+    struct form *conditions = function_conditions(analysis, parts + 1, count - 1, form);
+    code->body = conditions ? analyze(analysis, conditions, true)
+                            : analyze_body(analysis, parts + 1, count - 1, form, true);
+    code->has_recur = analysis->target->used;
+    return code;
+}
+
+// ([params] body…) … from item `first` on. All arities have the same captures.
+static struct code *analyze_arities(struct analysis *analysis, struct function_frame *frame,
+                                    const struct form *form, size_t first, const char *op)
+{
+    struct code *code = NULL, **next = &code;
+    for (size_t i = first; i < form->count; i++) {
+        const struct form *arity = form->items[i];
+        if (arity->kind != FORM_LIST)
+            analysis_fail(analysis, INVALID_FORM, arity, op,
+                          "%s: an arity is a list ([params] body...)", op);
+        if (i > first) {
+            scope_leave(analysis, &frame->parameters);
+            frame->parameters = scope_enter(analysis);
+        }
+        *next = analyze_arity(analysis, frame, form, arity->items, arity->count, op);
+        next = &(*next)->next_arity;
+    }
+    return code;
+}
+
+// [params] body… or several arities, from item `first` on.
 static struct code *analyze_function(struct analysis *analysis, const struct form *form,
                                      size_t first, const struct form *name, const char *op)
 {
-    const struct form *vector = first < form->count ? form->items[first] : NULL;
-    if (!vector || vector->kind != FORM_VECTOR)
-        analysis_fail(analysis, INVALID_FORM, vector ? vector : form, op,
-                      vector && vector->kind == FORM_LIST
-                          ? "%s: several arities are not supported; use & rest"
-                          : "%s: parameters must be a vector",
-                      op);
-    struct code *code = code_new(analysis, form);
     struct function_frame frame;
     function_enter(analysis, &frame);
     if (name) {
-        code->name = name->symbol->name;
         frame.self = bind_local(analysis, name->symbol, 0);
         frame.self->kind = BINDING_SELF;
     }
-    code->source = parameter_source(analysis, vector);
-    analyze_parameters(analysis, &frame, code, vector);
-    code->body =
-        analyze_body(analysis, form->items + first + 1, form->count - first - 1, form, true);
-    code->has_recur = analysis->target->used;
+    bool several = first < form->count && form->items[first]->kind == FORM_LIST;
+    struct code *code = several ? analyze_arities(analysis, &frame, form, first, op)
+                                : analyze_arity(analysis, &frame, form, form->items + first,
+                                                first < form->count ? form->count - first : 0, op);
     function_leave(analysis, &frame, code);
+    for (struct code *arity = code; arity; arity = arity->next_arity) {
+        arity->name = name ? name->symbol->name : (struct span){0};
+        arity->slot_count = code->slot_count;
+        arity->captures = code->captures;
+        arity->capture_count = code->capture_count;
+    }
     return code;
+}
+
+// The first item behind the documentation and the map of attributes.
+static size_t skip_attributes(const struct form *form, size_t first)
+{
+    for (int i = 0; i < 2; i++) {
+        if (first + 1 < form->count &&
+            (form->items[first]->kind == FORM_STRING || form->items[first]->kind == FORM_MAP))
+            first++;
+    }
+    return first;
 }
 
 struct expression *analyze_fn(struct analysis *analysis, const struct form *form, bool tail)
@@ -156,7 +202,8 @@ struct expression *analyze_fn(struct analysis *analysis, const struct form *form
     if (form->count < 2)
         analysis_fail(analysis, INVALID_ARITY, form, "fn", "fn: parameters are missing");
     const struct form *name = form->items[1]->kind == FORM_SYMBOL ? form->items[1] : NULL;
-    struct code *code = analyze_function(analysis, form, name ? 2 : 1, name, "fn");
+    struct code *code =
+        analyze_function(analysis, form, skip_attributes(form, name ? 2 : 1), name, "fn");
     return fn_expression(analysis, code, form);
 }
 
@@ -328,9 +375,9 @@ struct expression *analyze_defn(struct analysis *analysis, const struct form *fo
                       "defn: expected a name, parameters and a body");
     struct expression_def *def =
         (struct expression_def *)def_expression(analysis, form, "defn", false);
-    size_t first = form->items[2]->kind == FORM_STRING ? 3 : 2;
-    struct code *code = analyze_function(analysis, form, first, NULL, "defn");
-    code->name = form->items[1]->symbol->name;
+    struct code *code = analyze_function(analysis, form, skip_attributes(form, 2), NULL, "defn");
+    for (struct code *arity = code; arity; arity = arity->next_arity)
+        arity->name = form->items[1]->symbol->name;
     def->value = fn_expression(analysis, code, form);
     return &def->base;
 }

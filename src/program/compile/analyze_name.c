@@ -465,6 +465,12 @@ struct expression *analyze_symbol(struct analysis *analysis, const struct form *
             (struct constant){.kind = CONSTANT_HISTORY, .index = history_index(symbol->name)});
     if (symbol->is_defined)
         return analyze_global(analysis, form, unbound_is_nil);
+    struct symbol *meant = symbol_resolve_alias(analysis, form);
+    if (meant) {
+        struct form other = *form;
+        other.symbol = meant;
+        return analyze_symbol(analysis, &other, unbound_is_nil);
+    }
     if (symbol->builtin && !symbol_is_qualified(symbol) &&
         !memory_has_function(analysis, symbol->name))
         return builtin_value(analysis, symbol->builtin, form);
@@ -472,5 +478,8 @@ struct expression *analyze_symbol(struct analysis *analysis, const struct form *
         return analyze_qualified(analysis, form);
     if (symbol->name.data[0] == '.' && symbol->name.length > 1)
         fail_member(analysis, form, NULL, 0);
+    const struct form *constructor = record_constructor(analysis, form);
+    if (constructor)
+        return analyze_global(analysis, constructor, unbound_is_nil);
     return analyze_global(analysis, form, unbound_is_nil);
 }

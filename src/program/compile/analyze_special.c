@@ -1,6 +1,6 @@
 // Special forms other than bindings, functions and threading (docs/reference/language.md 4 and 7).
 #include "program/builtin/where.h"
-#include "program/compile/analysis.h"
+#include "program/compile/forms.h"
 
 static void check_parts(struct analysis *analysis, const struct form *form, size_t least,
                         size_t highest)
@@ -127,7 +127,7 @@ static struct expression *analyze_logic(struct analysis *analysis, const struct 
 
 static bool is_case_constant(const struct form *form)
 {
-    return form->kind <= FORM_KEYWORD;
+    return form->kind <= FORM_KEYWORD || form->kind == FORM_QUOTE || form_is_constant(form);
 }
 
 static void add_case_constant(struct analysis *analysis, struct pointer_list *constants,
@@ -137,6 +137,12 @@ static void add_case_constant(struct analysis *analysis, struct pointer_list *co
         analysis_fail(analysis, INVALID_FORM, form, "case",
                       "case: values must be constant scalars or lists of them");
     pointer_list_push(analysis->compilation, constants, (void *)form);
+}
+
+// A symbol among the values of case is data.
+static struct form *case_constant(struct analysis *analysis, struct form *form)
+{
+    return form->kind == FORM_SYMBOL ? form_items(analysis, FORM_QUOTE, form, 1, form) : form;
 }
 
 static struct expression *analyze_case(struct analysis *analysis, const struct form *form,
@@ -154,9 +160,9 @@ static struct expression *analyze_case(struct analysis *analysis, const struct f
         size_t first = constants.count;
         if (test->kind == FORM_LIST) {
             for (size_t j = 0; j < test->count; j++)
-                add_case_constant(analysis, &constants, test->items[j]);
+                add_case_constant(analysis, &constants, case_constant(analysis, test->items[j]));
         } else {
-            add_case_constant(analysis, &constants, test);
+            add_case_constant(analysis, &constants, case_constant(analysis, form->items[i]));
         }
         struct expression *result = analyze(analysis, form->items[i + 1], tail);
         for (; first < constants.count; first++)
@@ -209,6 +215,24 @@ static enum bind_if_test bind_if_test_of(enum special special)
     }
 }
 
+// (if-let [pattern e] then else) is (if-let [h e] (let [pattern h] then) else).
+static struct form *bind_if_pattern(struct analysis *analysis, const struct form *form,
+                                    bool has_else)
+{
+    const struct form *binding = form->items[1];
+    struct form *name =
+        form_of_symbol(analysis, symbol_hidden(analysis->compilation, "bound"), form);
+    struct form *let =
+        form_items(analysis, FORM_LIST, form, 2, form_name(analysis, "let", form),
+                   form_items(analysis, FORM_VECTOR, form, 2, binding->items[0], name));
+    form_with_tail(analysis, let, form->items + 2, has_else ? 1 : form->count - 2);
+    struct form *whole =
+        form_items(analysis, FORM_LIST, form, 3, form->items[0],
+                   form_items(analysis, FORM_VECTOR, form, 2, name, binding->items[1]), let);
+    return has_else && form->count == 4 ? form_with_tail(analysis, whole, form->items + 3, 1)
+                                        : whole;
+}
+
 // if-let, when-let, if-some, when-some, when-first
 static struct expression *analyze_bind_if(struct analysis *analysis, const struct form *form,
                                           bool tail)
@@ -220,9 +244,11 @@ static struct expression *analyze_bind_if(struct analysis *analysis, const struc
     const struct form *binding = form->items[1];
     if (binding->kind != FORM_VECTOR)
         analysis_fail(analysis, INVALID_ARITY, binding, op, "%s: the binding must be a vector", op);
-    if (binding->count != 2 || binding->items[0]->kind != FORM_SYMBOL)
+    if (binding->count != 2)
         analysis_fail(analysis, INVALID_FORM, binding, op,
-                      "%s: the binding must be one symbol and one value", op);
+                      "%s: the binding must be one pattern and one value", op);
+    if (binding->items[0]->kind != FORM_SYMBOL)
+        return analyze(analysis, bind_if_pattern(analysis, form, has_else), tail);
     struct expression_bind_if *expression =
         expression_new(analysis, EXPRESSION_BIND_IF, sizeof(*expression), form);
     expression->test = (uint8_t)bind_if_test_of(special);
@@ -379,6 +405,29 @@ struct expression *analyze_special(struct analysis *analysis, const struct form 
         [SPECIAL_RETURN] = analyze_exit,
         [SPECIAL_FAIL] = analyze_exit,
         [SPECIAL_QUOTE] = analyze_quote,
+        [SPECIAL_TRY] = analyze_try,
+        [SPECIAL_ATTEMPT] = analyze_attempt,
+        [SPECIAL_BINDING] = analyze_binding,
+        [SPECIAL_ASSERT] = analyze_assert,
+        [SPECIAL_DEFN_PRIVATE] = analyze_defn,
+        [SPECIAL_DECLARE] = analyze_comment,
+        [SPECIAL_NS] = analyze_namespace,
+        [SPECIAL_REQUIRE] = analyze_namespace,
+        [SPECIAL_USE] = analyze_namespace,
+        [SPECIAL_IMPORT] = analyze_namespace,
+        [SPECIAL_DOTIMES] = analyze_macro,
+        [SPECIAL_WHILE] = analyze_macro,
+        [SPECIAL_DOTO] = analyze_macro,
+        [SPECIAL_LETFN] = analyze_macro,
+        [SPECIAL_DEFMULTI] = analyze_macro,
+        [SPECIAL_DEFMETHOD] = analyze_macro,
+        [SPECIAL_DEFRECORD] = analyze_macro,
+        [SPECIAL_INSTANCE] = analyze_macro,
+        [SPECIAL_NEW] = analyze_macro,
+        [SPECIAL_LAZY_SEQ] = analyze_macro,
+        [SPECIAL_LAZY_CAT] = analyze_macro,
+        [SPECIAL_DELAY] = analyze_macro,
+        [SPECIAL_TIME] = analyze_macro,
     };
     return analyzers[form_special(form)](analysis, form, tail);
 }

@@ -96,6 +96,20 @@ static void visit_keyword(struct expression_keyword *call, const struct child_vi
     visit(call->subject, visitor);
 }
 
+static void visit_try(struct expression_try *try, const struct child_visitor *visitor)
+{
+    visit(try->finally, visitor);
+    for (size_t i = try->count; i-- > 0;)
+        visit(try->clauses[i].body, visitor);
+    visit(try->body, visitor);
+}
+
+static void visit_binding(struct expression_binding *binding, const struct child_visitor *visitor)
+{
+    visit(binding->body, visitor);
+    visit_list(binding->values, binding->count, visitor);
+}
+
 // The expression as what it is, and its list of items.
 #define AS(type) ((struct expression_##type *)expression)
 #define VISIT_ITEMS(type) visit_list(AS(type)->items, AS(type)->count, visitor)
@@ -139,6 +153,9 @@ void expression_children(struct expression *expression, const struct child_visit
         break;
     case EXPRESSION_THREAD_SOME:
     case EXPRESSION_THREAD_COND: visit_thread(AS(thread), visitor); break;
+    case EXPRESSION_TRY:
+    case EXPRESSION_ATTEMPT: visit_try(AS(try), visitor); break;
+    case EXPRESSION_BINDING: visit_binding(AS(binding), visitor); break;
     case EXPRESSION_DEF: visit(AS(def)->value, visitor); break;
     case EXPRESSION_WHERE: visit(AS(where)->value, visitor); break;
     }

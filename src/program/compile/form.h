@@ -33,6 +33,8 @@ struct symbol {
     bool is_defined;              // by a def, defn or defonce of this program
     int32_t global;               // index in the program's list of global names, or -1
     struct binding *binding;      // innermost local binding while the program is analysed
+    const char *namespace;        // that it is an alias of, or NULL
+    struct symbol *referred;      // what it means by :refer, or NULL
     const struct form *fallback;  // its :or value while a map pattern is analysed
 };
 

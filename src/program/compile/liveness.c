@@ -164,6 +164,23 @@ static void visit_thread(struct expression_thread *thread, struct slot_set *live
     visit(thread->start, live);
 }
 
+// What a handler or `finally` reads is alive all through the body, which may be left at any point.
+static void visit_try(struct expression_try *try, struct slot_set *live)
+{
+    if (try->finally)
+        visit(try->finally, live);
+    struct slot_set after = *live;
+    for (size_t i = 0; i < try->count; i++) {
+        struct slot_set taken = after;
+        visit(try->clauses[i].body, &taken);
+        slot_set_remove(&taken, try->clauses[i].slot);
+        slot_set_merge(live, &taken);
+    }
+    struct slot_set kept = *live;
+    visit(try->body, live);
+    slot_set_merge(live, &kept);
+}
+
 // --- functions and calls -------------------------------------------------------------------------
 
 static void visit_code(struct code *code)
@@ -188,7 +205,8 @@ static void visit_fn(struct expression_fn *fn, struct slot_set *live)
         capture->move = !slot_set_has(live, capture->index);
         slot_set_add(live, capture->index);
     }
-    visit_code(code);
+    for (; code; code = code->next_arity)
+        visit_code(code);
 }
 
 static bool is_simple(const struct expression *expression)
@@ -257,6 +275,8 @@ static void visit(struct expression *expression, struct slot_set *live)
     case EXPRESSION_FOR: visit_for((struct expression_for *)expression, live); break;
     case EXPRESSION_THREAD_SOME:
     case EXPRESSION_THREAD_COND: visit_thread((struct expression_thread *)expression, live); break;
+    case EXPRESSION_TRY:
+    case EXPRESSION_ATTEMPT: visit_try((struct expression_try *)expression, live); break;
     case EXPRESSION_CALL_BUILTIN:
         visit_builtin((struct expression_builtin *)expression, live);
         break;

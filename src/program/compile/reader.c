@@ -364,7 +364,9 @@ static struct form *read_symbol(struct reader *reader)
     struct form *form = new_form(reader, FORM_SYMBOL, start);
     form->symbol = symbol_intern(reader->compilation, name, form->offset);
     enum special special = form->symbol->special;
-    if (special == SPECIAL_DEF || special == SPECIAL_DEFN || special == SPECIAL_DEFONCE)
+    if (special == SPECIAL_DEF || special == SPECIAL_DEFN || special == SPECIAL_DEFONCE ||
+        special == SPECIAL_DEFN_PRIVATE || special == SPECIAL_DEFMULTI ||
+        special == SPECIAL_DEFRECORD)
         reader->compilation->has_defs = true;
     return form;
 }

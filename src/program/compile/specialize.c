@@ -154,14 +154,20 @@ static void specialize_always(struct expression *expression, bool unoptimised)
         [EXPRESSION_MEMORY_GET] = eval_memory_get,
         [EXPRESSION_RETURN] = eval_return,
         [EXPRESSION_FAIL] = eval_fail,
+        [EXPRESSION_TRY] = eval_try,
+        [EXPRESSION_ATTEMPT] = eval_attempt,
+        [EXPRESSION_BINDING] = eval_binding,
         [EXPRESSION_VECTOR] = eval_vector,
         [EXPRESSION_MAP] = eval_map,
         [EXPRESSION_SET] = eval_set,
     };
     expression->eval = evaluators[expression->kind];
     expression->test = test_any;
-    if (expression->kind == EXPRESSION_FN)
-        specialize(((struct expression_fn *)expression)->code, unoptimised);
+    if (expression->kind == EXPRESSION_FN) {
+        struct code *code = ((struct expression_fn *)expression)->code;
+        for (; code; code = code->next_arity)
+            specialize(code, unoptimised);
+    }
     if (expression->kind == EXPRESSION_AND || expression->kind == EXPRESSION_OR)
         expression->test = expression->kind == EXPRESSION_AND ? test_and : test_or;
     if (expression->kind == EXPRESSION_LOCAL) {
@@ -186,6 +192,9 @@ static void specialize_tree(struct expression *expression, void *data)
     unsigned depth = inside.depth + 1;
     if (expression->kind == EXPRESSION_FOR)
         depth += 2 * ((struct expression_for *)expression)->count;  // two functions for each clause
+    if (expression->kind == EXPRESSION_TRY || expression->kind == EXPRESSION_ATTEMPT ||
+        expression->kind == EXPRESSION_BINDING)
+        depth += 8;  // guards, and the failure while `finally` runs
     if (depth > around->depth)
         around->depth = depth;
 }

@@ -45,6 +45,16 @@ static inline value evaluate_operand(const struct expression *expression, struct
     return v;
 }
 
+// --- eval_try.c: failures that are caught --------------------------------------------------------
+eval_fn eval_try, eval_attempt, eval_binding;
+
+typedef void guarded_fn(struct run *run, void *data);
+// Calls the function; false when it failed or the program was left: state->failure says why. What the
+// function held then stays in the region until the run ends.
+bool run_guarded(struct run *run, guarded_fn *function, void *data);
+// {:ok v}, or {:error {…}} of the failure; limits, return and fail go on. Consumes v.
+value attempt_result(struct run *run, bool ok, value v);
+
 // --- eval_call.c: calls --------------------------------------------------------------------------
 eval_fn eval_call, eval_call_global, eval_function;
 eval_fn eval_call_builtin, eval_borrow1, eval_borrow2, eval_consume1, eval_consume2, eval_consume3;
@@ -125,6 +135,8 @@ static inline bool value_is_foreign(value v, const struct object_type *type)
 
 value tool_function(struct run *run, uint32_t tool);
 uint32_t function_tool(value f);  // of such a value
+// The arity of a function that takes so many arguments, or NULL.
+const struct code *closure_code(const struct closure *closure, size_t count);
 
 // Calls a builtin whose arity is right; consumes the arguments whatever its convention is.
 value builtin_apply(struct run *run, const struct builtin *builtin, value *arguments, size_t count);

@@ -157,6 +157,17 @@ static _Noreturn void fail_no_clause(struct run *run, const struct expression *e
               value_describe(subject, text));
 }
 
+// No constant matched, perhaps because the subject is a key of JSON data.
+static void warn_case(const struct expression_case *branch, value subject, struct frame *frame,
+                      struct run *run)
+{
+    if (subject.tag != VALUE_STRING && subject.tag != VALUE_KEYWORD)
+        return;
+    run->site = branch;
+    for (uint32_t i = 0; i < branch->count; i++)
+        run_warn_comparison(run, subject, frame->instance->constants[branch->constants[i]]);
+}
+
 value eval_case(const struct expression *expression, struct frame *frame, struct run *run)
 {
     PART(case, branch);
@@ -169,6 +180,8 @@ value eval_case(const struct expression *expression, struct frame *frame, struct
         }
     }
     run_spend(run, branch->count / 4 + 1);
+    if (!result || result == branch->otherwise)
+        warn_case(branch, subject, frame, run);
     if (!result)
         fail_no_clause(run, expression, "case", subject);
     value_release(run->region, subject);

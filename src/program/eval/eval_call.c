@@ -6,6 +6,7 @@
 #include "program/eval/stack.h"
 #include "program/run/tool.h"
 #include "value/collection/hash_table.h"
+#include "value/collection/key_lookup.h"
 
 enum { STACK_ARGUMENTS = 6 };
 
@@ -219,7 +220,7 @@ static __attribute__((noinline)) value assoc_any(const struct expression_builtin
                                                  value item)
 {
     if (container.tag == VALUE_MAP)
-        return map_put(run->region, container, key, item);
+        return map_put_flexible(run->region, container, key, item);
     value arguments[3] = {container, key, item};
     return call->builtin->function(run, call->builtin, arguments, 3);
 }

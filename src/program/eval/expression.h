@@ -52,6 +52,9 @@ enum expression_kind {
     EXPRESSION_MEMORY_GET,
     EXPRESSION_RETURN,
     EXPRESSION_FAIL,
+    EXPRESSION_TRY,
+    EXPRESSION_ATTEMPT,
+    EXPRESSION_BINDING,
     EXPRESSION_VECTOR,
     EXPRESSION_MAP,
     EXPRESSION_SET,
@@ -135,6 +138,7 @@ struct code {  // what all closures of one fn have in common
     uint32_t stack_need;  // bytes of stack for one activation
     bool has_rest;
     bool has_recur;
+    struct code *next_arity;  // of a function with several, which share their captures; or NULL
     uint32_t capture_count;
     struct capture *captures;
     struct span name;    // empty when it has none
@@ -306,6 +310,28 @@ struct expression_builtin {
     eval_fn *eval_any;  // for other operands than those expected, or NULL
     test_fn *test_any;  // the same for comparisons
     struct expression **items;
+};
+
+struct catch_clause {
+    struct span class;  // "Exception"; "default" of :default
+    uint32_t slot;      // of the exception
+    struct expression *body;
+};
+
+struct expression_try {  // TRY, ATTEMPT: only the body
+    struct expression base;
+    struct expression *body;
+    uint32_t count;
+    struct catch_clause *clauses;
+    struct expression *finally;  // or NULL
+};
+
+struct expression_binding {
+    struct expression base;
+    uint32_t count;
+    uint32_t *globals;
+    struct expression **values;
+    struct expression *body;
 };
 
 struct expression_keyword {

@@ -10,6 +10,7 @@
 #include "program/eval/stack.h"
 #include "program/run/tool.h"
 #include "value/collection/key_lookup.h"
+#include "value/number/number.h"
 #include "value/text/print.h"
 #include "value/text/sink.h"
 
@@ -116,6 +117,14 @@ value function_compose(struct run *run, const struct composed_type *type, const 
     return function_value(&composed->foreign, &composed_type);
 }
 
+const value *function_parts(value f, const struct composed_type *type)
+{
+    if (!value_is_foreign(f, &composed_type))
+        return NULL;
+    const struct composed *composed = (const struct composed *)f.object;
+    return composed->type == type ? composed->parts : NULL;
+}
+
 value tool_function(struct run *run, uint32_t tool)
 {
     struct tool_object *object = region_alloc(run->region, sizeof(*object));
@@ -139,10 +148,16 @@ const struct builtin *function_builtin(value f)
     return f.tag == VALUE_FUNCTION && (f.flags & VALUE_BORROWED) ? f.pointer : NULL;
 }
 
+bool value_is_function(value v)
+{
+    return v.tag == VALUE_FUNCTION &&
+           ((v.flags & VALUE_BORROWED) || !((const struct foreign *)v.object)->type->kind);
+}
+
 bool run_is_callable(value f)
 {
-    return f.tag == VALUE_FUNCTION || f.tag == VALUE_KEYWORD || f.tag == VALUE_MAP ||
-           f.tag == VALUE_SET || f.tag == VALUE_VECTOR;
+    return value_is_function(f) || f.tag == VALUE_KEYWORD || f.tag == VALUE_MAP ||
+           f.tag == VALUE_SET || (f.tag == VALUE_VECTOR && !value_is_seq(f));
 }
 
 void run_check_callable(struct run *run, const struct builtin *self, unsigned argument, value f)
@@ -153,20 +168,49 @@ void run_check_callable(struct run *run, const struct builtin *self, unsigned ar
 
 // --- closures ------------------------------------------------------------------------------------
 
+static inline bool code_accepts(const struct code *code, size_t count)
+{
+    return count == code->parameter_count || (code->has_rest && count > code->parameter_count);
+}
+
+// "1, 2 or at least 3"
+static const char *wanted_arguments(const struct code *code, char text[80])
+{
+    size_t length = 0;
+    for (const struct code *arity = code; arity && length < 60; arity = arity->next_arity)
+        length +=
+            (size_t)snprintf(text + length, 80 - length, "%s%s%u",
+                             arity == code       ? ""
+                             : arity->next_arity ? ", "
+                                                 : " or ",
+                             arity->has_rest ? "at least " : "", (unsigned)arity->parameter_count);
+    return text;
+}
+
 static _Noreturn void fail_closure_arity(struct run *run, const struct code *code, size_t count)
 {
+    char wanted[80];
     char name[64] = "";
     if (code->name.length)
         snprintf(name, sizeof(name), "%.*s", (int)(code->name.length > 60 ? 60 : code->name.length),
                  code->name.data);
-    run_raise(run, ARITY_MISMATCH, name[0] ? name : "fn", "%s: expected %s%u argument%s, got %zu",
-              name[0] ? name : "fn", code->has_rest ? "at least " : "",
-              (unsigned)code->parameter_count, code->parameter_count == 1 ? "" : "s", count);
+    bool is_one = code->parameter_count == 1 && !code->next_arity;
+    run_raise(run, ARITY_MISMATCH, name[0] ? name : "fn", "%s: expected %s argument%s, got %zu",
+              name[0] ? name : "fn", wanted_arguments(code, wanted), is_one ? "" : "s", count);
+}
+
+const struct code *closure_code(const struct closure *closure, size_t count)
+{
+    const struct code *code = closure->code;
+    while (code && !code_accepts(code, count))
+        code = code->next_arity;
+    return code;
 }
 
 struct closure_call {
     struct run *run;
     struct closure *closure;
+    const struct code *code;
     value *arguments;
     size_t count;
     value result;
@@ -176,7 +220,7 @@ struct closure_call {
 static void closure_enter(void *data)
 {
     struct closure_call *call = data;
-    const struct code *code = call->closure->code;
+    const struct code *code = call->code;
     struct frame *frame = alloca(sizeof(*frame) + code->slot_count * sizeof(value));
     frame->closure = call->closure;
     frame->instance = call->closure->instance;
@@ -199,12 +243,12 @@ static void closure_enter(void *data)
 
 static value closure_call(struct run *run, struct closure *closure, value *arguments, size_t count)
 {
-    const struct code *code = closure->code;
-    if (count != code->parameter_count && !(code->has_rest && count > code->parameter_count))
-        fail_closure_arity(run, code, count);
+    const struct code *code = closure_code(closure, count);
+    if (!code)
+        fail_closure_arity(run, closure->code, count);
     if (__builtin_expect(--run->fuel < 0, 0))
         run_refill(run);
-    struct closure_call call = {run, closure, arguments, count, value_nil()};
+    struct closure_call call = {run, closure, code, arguments, count, value_nil()};
     object_retain(&closure->foreign.header);
     if (__builtin_expect(stack_is_low(run->stack_end, code->stack_need), 0))
         stack_call(run, code->stack_need, closure_enter, &call);
@@ -286,6 +330,7 @@ static value call_lookup(struct run *run, value f, value *arguments, size_t coun
         // The member and the argument are identical, but may be spelt differently (0.0 and -0.0).
         if (set_has(f, arguments[0]))
             return arguments[0];
+        run_warn_member(run, f, arguments[0]);
         value_release(run->region, arguments[0]);
         return value_nil();
     }
@@ -304,6 +349,13 @@ static value call_lookup(struct run *run, value f, value *arguments, size_t coun
     }
     value_release(run->region, arguments[0]);
     return item;
+}
+
+static _Noreturn void fail_not_callable(struct run *run, value f)
+{
+    char text[DESCRIBE_SIZE];
+    run_raise(run, NOT_CALLABLE, NULL, "not callable: %s%s", value_describe(f, text),
+              f.tag == VALUE_VECTOR ? " that is a list (use nth)" : "");
 }
 
 static value call_composed(struct run *run, const struct composed *composed, value *arguments,
@@ -362,6 +414,8 @@ value run_call(struct run *run, value f, value *arguments, size_t count)
             value_retain(f);
             result = call_composed(run, (const struct composed *)f.object, arguments, count);
             value_release(run->region, f);
+        } else if (!value_is_foreign(f, &tool_type)) {
+            fail_not_callable(run, f);
         } else {
             result = tool_apply(run, ((const struct tool_object *)f.object)->tool,
                                 count == 1 ? arguments[0] : value_nil(), count);
@@ -371,10 +425,9 @@ value run_call(struct run *run, value f, value *arguments, size_t count)
     }
     if (f.tag == VALUE_KEYWORD || f.tag == VALUE_MAP || f.tag == VALUE_SET)
         return call_lookup(run, f, arguments, count);
-    if (f.tag == VALUE_VECTOR)
+    if (f.tag == VALUE_VECTOR && !value_is_seq(f))
         return call_vector(run, f, arguments, count);
-    char text[DESCRIBE_SIZE];
-    run_raise(run, NOT_CALLABLE, NULL, "not callable: %s", value_describe(f, text));
+    fail_not_callable(run, f);
 }
 
 // The item under a keyword that is called on one map after another.

@@ -151,6 +151,8 @@ static const char *kind_word(value v)
         [VALUE_SET] = "set",         [VALUE_FUNCTION] = "function", [VALUE_REGEX] = "regex",
         [VALUE_SYMBOL] = "symbol",   [VALUE_VAR] = "var",
     };
+    if (v.tag == VALUE_FUNCTION && !value_is_function(v))
+        return ((const struct foreign *)v.object)->type->kind;
     return words[v.tag];
 }
 

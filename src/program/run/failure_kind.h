@@ -34,6 +34,7 @@
     X(TOOL_CALL_LIMIT, "tool_call_limit_exceeded", "eval_error")          \
     X(REGEX_LIMIT, "regex_limit_exceeded", "eval_error")                  \
     X(FAIL, "fail", "eval_error")                                         \
+    X(EXCEPTION, "exception", "eval_error")                               \
     X(TIMEOUT, "timeout", "timeout")                                      \
     X(MEMORY_EXCEEDED, "memory_exceeded", "memory_exceeded")              \
     X(VALIDATION_ERROR, "validation_error", "validation_error")           \

@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "program/builtin/decimal.h"
 #include "program/builtin/regex/regex.h"
 #include "program/compile/literals.h"
 #include "program/eval/eval.h"
 #include "program/eval/stack.h"
 #include "program/run/output_limit.h"
+#include "program/run/parallel/parallel.h"
 #include "program/run/parallel/scheduler.h"
 #include "program/run/run_memory.h"
 #include "program/run/run_state.h"
@@ -37,8 +39,9 @@ void run_leave(struct run *run)
         failure->has_index = true;
         failure->index = state->branch_index;
     }
-    stack_unwind(run, state->exit_stack);
-    __builtin_longjmp(state->exit, 1);
+    parallel_leave(run, state->exit.level);
+    stack_unwind(run, state->exit.stack);
+    __builtin_longjmp(state->exit.registers, 1);
 }
 
 static void set_failure(struct run *run, enum failure_kind kind, const char *op)
@@ -114,6 +117,73 @@ void run_fail_value(struct run *run, value v)
         message.tag == VALUE_STRING ? value_retain(message) : value_printed(run->region, v);
     failure->details = map_put_text(run->region, map_new(run->region), "value", v);
     run_raise(run, FAIL, "fail", "fail");
+}
+
+// --- warnings ------------------------------------------------------------------------------------
+
+enum { WARNED_PLACES = 32 };
+
+static bool is_warned(value comparisons, int64_t place)
+{
+    size_t count = vector_count(comparisons);
+    for (size_t i = 0; i < count; i++) {
+        if (vector_at(vector_at(comparisons, i), 0).integer == place)
+            return true;
+    }
+    return count >= WARNED_PLACES;
+}
+
+void run_warn_comparison(struct run *run, value a, value b)
+{
+    enum { SHOWN = 60 };
+    bool is_pair = (a.tag == VALUE_STRING && b.tag == VALUE_KEYWORD) ||
+                   (a.tag == VALUE_KEYWORD && b.tag == VALUE_STRING);
+    if (!is_pair || !span_equal(value_text(a), value_text(b)))
+        return;
+    const struct expression *site = run->site;
+    struct branch_state *branch = &run->state->branch;
+    int64_t place = site ? (int64_t)site->offset : -1;
+    if (is_warned(branch->comparisons, place))
+        return;
+    struct span name = value_text(a);
+    name.length = utf8_offset(name.data, name.length, SHOWN);
+    value entry[] = {
+        value_integer(place),
+        value_string_format(run->region,
+                            "compared the string \"%.*s\" with the keyword :%.*s; keys of JSON "
+                            "data are strings",
+                            (int)name.length, name.data, (int)name.length, name.data),
+    };
+    branch->comparisons =
+        vector_push(run->region, branch->comparisons, vector_from(run->region, entry, 2));
+}
+
+void run_warn_member(struct run *run, value set, value item)
+{
+    if (item.tag != VALUE_STRING && item.tag != VALUE_KEYWORD)
+        return;
+    struct span name = value_text(item);
+    value other = {.tag = item.tag == VALUE_STRING ? VALUE_KEYWORD : VALUE_STRING,
+                   .flags = VALUE_BORROWED,
+                   .aux = (uint32_t)name.length,
+                   .text = name.data};
+    if (set_has(set, other))
+        run_warn_comparison(run, item, other);
+}
+
+// The warnings of all branches, one for each place.
+static void collect_comparisons(struct run *run)
+{
+    struct run_state *state = run->state;
+    value seen = vector_new(run->region, 0), all = state->branch.comparisons;
+    for (size_t i = 0; all.tag == VALUE_VECTOR && i < vector_count(all); i++) {
+        value entry = vector_at(all, i);
+        if (is_warned(seen, vector_at(entry, 0).integer))
+            continue;
+        seen = vector_push(run->region, seen, value_retain(entry));
+        state->warnings =
+            vector_push(run->region, state->warnings, value_retain(vector_at(entry, 1)));
+    }
 }
 
 // --- time and memory -----------------------------------------------------------------------------
@@ -263,10 +333,10 @@ typedef void phase_fn(struct execution *execution);
 // Runs one phase; false when it failed or returned early.
 static __attribute__((noinline)) bool guarded(struct execution *execution, phase_fn *phase)
 {
-    void *exit[5];
-    execution->state.exit = exit;
-    execution->state.exit_stack = stack_mark(&execution->run);
-    if (__builtin_setjmp(exit)) {
+    void *registers[5];
+    execution->state.exit =
+        (struct run_exit){.registers = registers, .stack = stack_mark(&execution->run)};
+    if (__builtin_setjmp(registers)) {
         stack_landed(&execution->run);
         return false;
     }
@@ -280,6 +350,7 @@ static void set_up(struct execution *execution)
     struct run_state *state = &execution->state;
     const struct program_inputs *inputs = execution->inputs;
     state->branch.prints = vector_new(run->region, 0);
+    state->branch.comparisons = vector_new(run->region, 0);
     state->warnings = vector_new(run->region, 0);
     state->tool_cache = map_new(run->region);
     run_validate_tools(run);
@@ -415,5 +486,6 @@ void run_execute(struct program *program, const struct program_inputs *inputs,
     regex_cache_free(&execution.run);
     region_on_exhausted(inputs->region, NULL, NULL);
     region_set_limit(inputs->region, SIZE_MAX / 2);
+    collect_comparisons(&execution.run);
     fill_step(&execution, ok, ret_step);
 }

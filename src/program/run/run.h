@@ -56,6 +56,12 @@ _Noreturn void run_fail_value(struct run *run, value v);
 // Leaves the run with state->failure filled in.
 _Noreturn void run_leave(struct run *run);
 
+// --- warnings ------------------------------------------------------------------------------------
+// A string and a keyword of one name were compared and differ: one warning for each place.
+void run_warn_comparison(struct run *run, value a, value b);
+// The same when a set lacks the one but has the other.
+void run_warn_member(struct run *run, value set, value item);
+
 // --- fuel ----------------------------------------------------------------------------------------
 void run_refill(struct run *run);  // reads the clock, raises TIMEOUT
 

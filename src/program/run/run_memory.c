@@ -1,5 +1,6 @@
 #include "program/run/run_memory.h"
 
+#include "program/builtin/builtin.h"
 #include "value/collection/key_lookup.h"
 
 void run_memory_start(struct run *run, value input)
@@ -30,9 +31,11 @@ void run_memory_start(struct run *run, value input)
     }
 }
 
-static void globals_own(struct run *run)
+void run_memory_own_globals(struct run *run)
 {
     struct branch_state *branch = &run->state->branch;
+    if (!branch->globals_shared)
+        return;
     size_t count = run->state->program->global_count;
     struct global_slot *copy = region_alloc(run->region, (count + 1) * sizeof(*copy));
     for (size_t i = 0; i < count; i++) {
@@ -55,8 +58,7 @@ void run_memory_define(struct run *run, size_t global, value name, value v)
 {
     struct branch_state *branch = &run->state->branch;
     if (global < run->state->program->global_count) {
-        if (branch->globals_shared)
-            globals_own(run);
+        run_memory_own_globals(run);
         struct global_slot *slot = &branch->globals[global];
         value old = slot->value;
         slot->value = value_retain(v);
@@ -159,6 +161,12 @@ value run_memory_finish(struct run *run, value result)
     return returned;
 }
 
+// Atoms, exceptions and the like are not kept.
+static bool ends_with_run(value v)
+{
+    return v.tag == VALUE_FUNCTION && !value_is_function(v);
+}
+
 value run_memory_delta(struct run *run)
 {
     struct branch_state *branch = &run->state->branch;
@@ -169,6 +177,10 @@ value run_memory_delta(struct run *run)
         run_spend(run, ENTRY_UNITS);
         value item = value_nil();
         map_find(branch->memory, name, &item);
+        if (ends_with_run(item)) {
+            branch->memory = map_remove(run->region, branch->memory, value_retain(name));
+            continue;
+        }
         delta = map_put(run->region, delta, value_retain(name), value_retain(item));
     }
     return delta;

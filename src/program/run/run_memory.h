@@ -21,3 +21,5 @@ _Noreturn void run_memory_fail_unbound(struct run *run, uint32_t global);
 value run_memory_finish(struct run *run, value result);
 // The names written by this run with their values.
 value run_memory_delta(struct run *run);
+// Gives a branch of pmap its own values of the names, before it changes one.
+void run_memory_own_globals(struct run *run);

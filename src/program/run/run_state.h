@@ -14,6 +14,7 @@ struct failure {
     enum failure_kind kind;  // FAILURE_NONE: none
     char op[DIAGNOSTIC_OP_SIZE];
     char message[DIAGNOSTIC_MESSAGE_SIZE];
+    value thrown;        // (throw …): the exception
     value kind_text;     // (fail …): string, or nil
     value long_message;  // (fail …): string, or nil
     value details;       // further details: a map, or nil
@@ -43,6 +44,7 @@ struct stack {
 
 // The part that each branch of pmap has for itself.
 struct branch_state {
+    uint64_t id;    // of its atoms
     value memory;   // map, keyword keys
     value written;  // set of the names written
     struct global_slot *globals;
@@ -51,7 +53,21 @@ struct branch_state {
     bool line_open;       // the last one goes on (output.h)
     value captures;       // prints put aside by with-out-str: vector, or nil
     struct run_random random;
+    value comparisons;  // vector of [place, warning] (run_warn_comparison)
     struct ledger ledger;
+};
+
+// A branch of pmap or pcalls that runs in order: what is put back when it ends or is left.
+struct in_order {
+    struct in_order *outer;
+    struct branch_state state;
+};
+
+// Where run_leave() jumps to: the end of the run or of a branch, or the innermost try.
+struct run_exit {
+    void **registers;  // of __builtin_setjmp
+    struct stack_piece *stack;
+    struct in_order *level;  // branches inside of it are left
 };
 
 enum { KEYWORD_LOOKUPS = 8 };
@@ -74,8 +90,7 @@ struct run_state {
     struct failure failure;
     value result;
     bool returned;
-    void **exit;  // where run_raise jumps to
-    struct stack_piece *exit_stack;
+    struct run_exit exit;
     struct stack stack;
 
     enum signature_mode validation;
@@ -85,6 +100,9 @@ struct run_state {
     size_t text_most;             // see output_limit.c; 0: not known yet
     value tool_cache;             // map
     struct scheduler *scheduler;  // while pmap or pcalls run; NULL otherwise
+    struct in_order *in_order;    // innermost branch that runs in order, or NULL
+    uint64_t branches;            // that were begun
+    unsigned guards;              // try and the like around what is being evaluated
     unsigned branch_depth;        // pmap and pcalls around what is being evaluated
     const char *branch_op;  // of branches that run in order: the outermost pmap or pcalls, or NULL
     size_t branch_index;

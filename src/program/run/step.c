@@ -164,6 +164,10 @@ static void write_ledger_entry(const struct step *step, const struct ledger_entr
     json_write(buffer, entry->error, 0, NULL);
     write_key(buffer, "cached");
     buffer_append_text(buffer, entry->cached ? "true" : "false");
+    if (entry->caught) {
+        write_key(buffer, "caught");
+        buffer_append_text(buffer, "true");
+    }
     write_key(buffer, "duration_ms");
     buffer_append_format(buffer, "%lld", (long long)entry->duration_ms);
     buffer_append_byte(buffer, '}');

@@ -336,6 +336,8 @@ static _Noreturn void fail_tool(struct run *run, const struct tool *tool, struct
         fail_result_size(run, tool);
     if (call->is_late)
         run_refill(run);
+    call_unlist(run, call);
+    tool_call_free(call);
     struct span text = value_text(entry.error);
     run->state->failure.long_message = value_string_format(run->region, "tool '%s' failed: %.*s",
                                                            tool->name, (int)text.length, text.data);

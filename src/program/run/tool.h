@@ -37,6 +37,7 @@ struct ledger_entry {
     uint32_t tool;
     bool cached;
     bool failed;
+    bool caught;  // by the program, which went on
     value arguments;
     value result;
     value error;             // string, or nil

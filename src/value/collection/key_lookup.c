@@ -76,3 +76,33 @@ bool map_find_flexible(value map, value key, value *ret_item)
     value found;
     return map_find_entry_flexible(map, key, &found, ret_item);
 }
+
+// Puts it first: most keys that are written are there, or there are no other spellings to look for.
+value map_put_flexible(struct region *region, value map, value key, value item)
+{
+    if (key.tag != VALUE_KEYWORD && key.tag != VALUE_STRING)
+        return map_put(region, map, key, item);
+    size_t before = map_count(map);
+    struct entry other;
+    map = map_put(region, map, value_retain(key), item);
+    if (map_count(map) > before && before > 0 && lookup_otherwise(probe_map, &map, key, &other)) {
+        value_retain(item);
+        value_retain(other.key);
+        map = map_remove(region, map, value_retain(key));
+        map = map_put(region, map, other.key, item);
+    }
+    value_release(region, key);
+    return map;
+}
+
+value map_remove_flexible(struct region *region, value map, value key)
+{
+    value found, item;
+    if (!map_find_entry_flexible(map, key, &found, &item)) {
+        value_release(region, key);
+        return map;
+    }
+    value_retain(found);
+    value_release(region, key);
+    return map_remove(region, map, found);
+}

@@ -14,3 +14,6 @@ bool key_lookup(key_probe_fn *probe, const void *container, value key, void *ret
 bool map_find_flexible(value map, value key, value *ret_item);
 // The same, with the key under which it was found.
 bool map_find_entry_flexible(value map, value key, value *ret_key, value *ret_item);
+// map_put() and map_remove() of the key under which it is found; a new key as it is given.
+value map_put_flexible(struct region *region, value map, value key, value item);
+value map_remove_flexible(struct region *region, value map, value key);

@@ -5,46 +5,105 @@
 #include "program/eval/eval.h"
 #include "program/run/parallel/isolation.h"
 #include "program/run/parallel/scheduler.h"
+#include "value/collection/key_lookup.h"
 
-value parallel_call(struct run *run, const struct parallel_calls *calls, size_t index)
+struct settled_call {
+    const struct parallel_calls *calls;
+    size_t index;
+    value result;
+};
+
+static value call(struct run *run, const struct parallel_calls *calls, size_t index)
 {
     return run_call(run, calls->functions[calls->one_function ? 0 : index],
                     calls->items + index * calls->width, calls->width);
 }
 
+static void call_settled(struct run *run, void *data)
+{
+    struct settled_call *settled = data;
+    settled->result = call(run, settled->calls, settled->index);
+}
+
+value parallel_call(struct run *run, const struct parallel_calls *calls, size_t index)
+{
+    if (!calls->settles)
+        return call(run, calls, index);
+    struct settled_call settled = {calls, index, value_nil()};
+    bool ok = run_guarded(run, call_settled, &settled);
+    return attempt_result(run, ok, settled.result);
+}
+
+// (pmap f xs {:settle true})
+static bool is_option(value v)
+{
+    value item;
+    return v.tag == VALUE_MAP && map_count(v) == 1 &&
+           map_find_flexible(v, value_string_borrow(NULL, SPAN("settle")), &item) &&
+           value_is_true(item);
+}
+
 // Prints and ledger of the branch are the outer ones; memory is put back after each.
+static void branch_enter(struct run *run, struct in_order *level, size_t index)
+{
+    struct run_state *state = run->state;
+    level->outer = state->in_order;
+    level->state = isolation_begin(run, index);
+    value_release(run->region, state->branch.prints);
+    value_release(run->region, state->branch.comparisons);
+    state->branch.prints = level->state.prints;
+    state->branch.comparisons = level->state.comparisons;
+    state->branch.line_open = level->state.line_open;
+    state->branch.captures = level->state.captures;
+    state->branch.ledger = level->state.ledger;
+    state->in_order = level;
+    state->branch_depth++;
+}
+
+static void branch_leave(struct run *run)
+{
+    struct run_state *state = run->state;
+    struct in_order *level = state->in_order;
+    struct branch_state branch = state->branch;
+    state->branch = level->state;
+    state->branch.prints = branch.prints;
+    state->branch.comparisons = branch.comparisons;
+    state->branch.line_open = branch.line_open;
+    state->branch.captures = branch.captures;
+    state->branch.ledger = branch.ledger;
+    run_random_join(&state->branch.random, &branch.random);
+    state->in_order = level->outer;
+    state->branch_depth--;
+    if (!state->in_order)
+        state->branch_op = NULL;
+    branch.prints = branch.comparisons = branch.captures = value_nil();
+    isolation_drop(run, &branch);  // may leave by a jump, so it comes last
+}
+
+void parallel_leave(struct run *run, struct in_order *level)
+{
+    while (run->state->in_order != level)
+        branch_leave(run);
+}
+
 static value run_in_order(struct run *run, const struct parallel_calls *calls)
 {
     struct run_state *state = run->state;
     bool outermost = state->branch_depth == 0;
     value results = vector_new(run->region, calls->count);
     struct run_random random = state->branch.random;
-    state->branch_depth++;
     for (size_t i = 0; i < calls->count; i++) {
+        struct in_order level;
+        branch_enter(run, &level, i);
+        state->branch.random = run_random_branch(random, i);
         if (outermost) {
             state->branch_op = calls->op;
             state->branch_index = i;
         }
-        struct branch_state outer = isolation_begin(run, i);
-        value_release(run->region, state->branch.prints);
-        state->branch.prints = outer.prints;
-        state->branch.line_open = outer.line_open;
-        state->branch.captures = outer.captures;
-        state->branch.random = run_random_branch(random, i);
-        state->branch.ledger = outer.ledger;
-        results = vector_push(run->region, results, parallel_call(run, calls, i));
-        outer.prints = state->branch.prints;
-        outer.line_open = state->branch.line_open;
-        outer.captures = state->branch.captures;
-        outer.ledger = state->branch.ledger;
-        run_random_join(&outer.random, &state->branch.random);
-        state->branch.prints = state->branch.captures = value_nil();
-        isolation_drop(run, &state->branch);
-        state->branch = outer;
+        value result = parallel_call(run, calls, i);
+        branch_leave(run);
+        results = vector_push(run->region, results, result);
     }
-    state->branch_depth--;
-    if (outermost)
-        state->branch_op = NULL;
     return results;
 }
 
@@ -58,8 +117,12 @@ static value run_branches(struct run *run, const struct parallel_calls *calls)
 value builtin_pmap(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     run_check_callable(run, self, 1, arguments[0]);
+    bool settles = count > 2 && is_option(arguments[count - 1]);
+    if (settles)
+        value_release(run->region, arguments[--count]);
     struct parallel_calls calls = {
         .op = self->name,
+        .settles = settles,
         .functions = &arguments[0],
         .one_function = true,
         .width = count - 1,
@@ -79,7 +142,7 @@ value builtin_pmap(struct run *run, const struct builtin *self, value *arguments
     value results = run_branches(run, &calls);
     region_return(run->region, calls.items, size);
     values_release(run, arguments, count);
-    return results;
+    return vector_as_seq(results);
 }
 
 // Can it be called without arguments?

@@ -13,7 +13,12 @@ struct parallel_calls {
     bool one_function;
     value *items;  // arguments of call i from i * width on
     size_t width;
+    bool settles;  // a result is {:ok v} or {:error …}, so that the others go on
 };
+
+// Leaves the branches that run in order inside of `level`: their memory is forgotten.
+struct in_order;
+void parallel_leave(struct run *run, struct in_order *level);
 
 // Makes one of the calls; consumes its items.
 value parallel_call(struct run *run, const struct parallel_calls *calls, size_t index);

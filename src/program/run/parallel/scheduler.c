@@ -20,8 +20,9 @@ struct context {
     struct branch_state state;
     struct stack stack;
     char *stack_end;
-    void **exit;
-    struct stack_piece *exit_stack;
+    struct run_exit exit;
+    struct in_order *in_order;
+    unsigned guards;
     const void *site;
     unsigned depth;
     struct branch *current;
@@ -57,7 +58,8 @@ struct group {
     struct failure failure;
     struct branch *parent;  // waits for the group; NULL: the scheduler itself
     struct group *outer;
-    unsigned depth;  // pmap and pcalls around it
+    unsigned depth;   // pmap and pcalls around it
+    unsigned guards;  // try and the like around it
 };
 
 struct scheduler {
@@ -88,7 +90,8 @@ static void context_save(struct run *run, struct context *context)
         .stack = state->stack,
         .stack_end = run->stack_end,
         .exit = state->exit,
-        .exit_stack = state->exit_stack,
+        .in_order = state->in_order,
+        .guards = state->guards,
         .site = run->site,
         .depth = state->branch_depth,
         .current = state->scheduler->current,
@@ -102,7 +105,8 @@ static void context_load(struct run *run, const struct context *context)
     state->stack = context->stack;
     run->stack_end = context->stack_end;
     state->exit = context->exit;
-    state->exit_stack = context->exit_stack;
+    state->in_order = context->in_order;
+    state->guards = context->guards;
     run->site = context->site;
     state->branch_depth = context->depth;
     state->scheduler->current = context->current;
@@ -131,10 +135,11 @@ static struct branch *pop_ready(struct scheduler *scheduler)
 static __attribute__((noinline)) void call_branch(struct branch *branch)
 {
     struct run *run = branch->turn->run;
-    void *exit[5];
-    run->state->exit = exit;
-    run->state->exit_stack = NULL;
-    if (__builtin_setjmp(exit)) {
+    void *registers[5];
+    run->state->exit = (struct run_exit){.registers = registers};
+    run->state->in_order = NULL;
+    run->state->guards = branch->group->guards;
+    if (__builtin_setjmp(registers)) {
         stack_landed(branch->turn->run);
         branch->failed = true;
         return;
@@ -367,6 +372,7 @@ value scheduler_run(struct run *run, const struct parallel_calls *calls)
         .branches = region_alloc_zero(run->region, size),
         .first_failed = SIZE_MAX,
         .depth = run->state->branch_depth,
+        .guards = run->state->guards,
     };
     for (size_t i = 0; i < calls->count; i++)
         group.branches[i] = (struct branch){.group = &group, .index = i};

@@ -55,9 +55,11 @@ fuzz:
 		-Db_sanitize=address,undefined -Db_lundef=false -Dfuzz=true -Dtests=false
 	@scripts/run-fuzz $(FUZZ_BUILD) $(SECONDS) $(TARGET)
 
-# Debian's Lisp libraries in plain sbcl and in a session, compared; minutes, and packages from the net.
+# Debian's Lisp libraries in plain sbcl and in a session, compared; minutes, and packages from the net. With
+# ANSI_TEST=DIRECTORY, a copy of ansi-test, that suite too.
 test-fidelity: release
 	@scripts/test-fidelity $(RELEASE_BUILD) $(LIBRARIES)
+	@[ -z '$(ANSI_TEST)' ] || scripts/test-ansi $(RELEASE_BUILD) '$(ANSI_TEST)'
 
 soak:
 	@scripts/setup build test
@@ -116,7 +118,7 @@ help:
 	@echo 'make lint             format, clang-tidy, cppcheck, shellcheck, Biome, rules of the tree'
 	@echo 'make format           reformat all C and JavaScript files'
 	@echo 'make install          PREFIX=/usr/local, DESTDIR='
-	@echo 'make test-fidelity    Debian libraries in plain sbcl and in a session, compared (LIBRARIES=...)'
+	@echo 'make test-fidelity    Debian libraries in plain sbcl and in a session, compared (LIBRARIES=..., ANSI_TEST=...)'
 	@echo 'make uninstall        PREFIX=/usr/local, DESTDIR='
 	@echo 'make dist             cadre-VERSION-linux-x86_64.tar.xz and its sha256, in build/packages/'
 	@echo 'make deb              Debian packages: cadre, libcadre0, libcadre-dev'

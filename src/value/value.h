@@ -58,12 +58,15 @@ enum value_flags {
     // Vectors: a list, or what a sequence function gave. conj, peek and pop work at its front;
     // everything else takes it for a vector.
     VALUE_SEQ = 4,
+    // Vectors: a queue. conj adds at its end, peek and pop take at its front.
+    VALUE_QUEUE = 8,
 };
 
 typedef struct value {
     uint8_t tag;
     uint8_t flags;
-    uint16_t small;
+    uint16_t
+        small;  // maps and sets: the order they were given (program/run/comparator.h), 0: key order
     uint32_t aux;  // strings, symbols, vars: bytes; collections: elements
     union {
         bool boolean;
@@ -117,12 +120,21 @@ static inline bool value_is_seq(value v)
 }
 static inline value vector_as_seq(value vector)
 {
-    vector.flags |= VALUE_SEQ;
+    vector.flags = (uint8_t)((vector.flags & ~VALUE_QUEUE) | VALUE_SEQ);
+    return vector;
+}
+static inline bool value_is_queue(value v)
+{
+    return v.tag == VALUE_VECTOR && (v.flags & VALUE_QUEUE);
+}
+static inline value vector_as_queue(value vector)
+{
+    vector.flags = (uint8_t)((vector.flags & ~VALUE_SEQ) | VALUE_QUEUE);
     return vector;
 }
 static inline value vector_as_vector(value vector)
 {
-    vector.flags &= (uint8_t)~VALUE_SEQ;
+    vector.flags &= (uint8_t) ~(VALUE_SEQ | VALUE_QUEUE);
     return vector;
 }
 static inline bool value_is_map(value v)

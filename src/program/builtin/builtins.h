@@ -326,6 +326,9 @@ builtin_fn builtin_do_all;
 builtin_fn builtin_do_run;
 builtin_fn builtin_reversed_sequence;
 builtin_fn builtin_list_star;
+builtin_fn builtin_sorted_map_by;
+builtin_fn builtin_sorted_set_by;
+builtin_fn builtin_empty_queue;
 builtin_fn builtin_part_of_sorted;
 builtin_fn builtin_reversed_part_of_sorted;
 

@@ -84,6 +84,82 @@ size_t decimal_write_exponent(double number, unsigned places, char text[DECIMAL_
     return length + (size_t)tail;
 }
 
+// --- from the shortest digits --------------------------------------------------------------------
+
+// A number as 0.d1d2d3… × 10^exponent; no digits: zero.
+struct digits {
+    char digit[FLOAT_DIGITS_MAX + 1];  // one more for a carry
+    size_t count;
+    int exponent;
+};
+
+static struct digits digits_of(double number)
+{
+    struct digits digits = {.exponent = 0};
+    double size = fabs(number);
+    if (size > 0)
+        digits.count = float_digits(size, digits.digit, &digits.exponent);
+    return digits;
+}
+
+// Keeps the first `kept` digits; the next one decides about rounding up.
+static void digits_round(struct digits *digits, int kept)
+{
+    if (kept >= (int)digits->count)
+        return;
+    bool up = kept >= 0 && digits->digit[kept] >= '5';
+    digits->count = kept > 0 ? (size_t)kept : 0;
+    if (up && increment_digits(digits->digit, digits->count)) {
+        memmove(digits->digit + 1, digits->digit, digits->count);
+        digits->digit[0] = '1';
+        digits->count++;
+        digits->exponent++;
+    }
+}
+
+// Digit number `place` in front of (negative) or behind the point.
+static char digit_at(const struct digits *digits, int place)
+{
+    int index = digits->exponent + place;
+    return index >= 0 && index < (int)digits->count ? digits->digit[index] : '0';
+}
+
+size_t decimal_format_fixed(double number, unsigned places, char text[DECIMAL_TEXT_SIZE])
+{
+    CHECK(isfinite(number) && places <= DECIMAL_MAX_PLACES);
+    struct digits digits = digits_of(number);
+    digits_round(&digits, digits.exponent + (int)places);
+    size_t length = 0;
+    if (signbit(number))
+        text[length++] = '-';
+    int whole = digits.exponent > 0 && digits.count > 0 ? digits.exponent : 1;
+    for (int place = -whole; place < (int)places; place++) {
+        if (place == 0)
+            text[length++] = '.';
+        text[length++] = digit_at(&digits, place);
+    }
+    return length;
+}
+
+size_t decimal_format_exponent(double number, unsigned places, char text[DECIMAL_TEXT_SIZE])
+{
+    CHECK(isfinite(number) && places <= DECIMAL_MAX_PLACES);
+    struct digits digits = digits_of(number);
+    digits_round(&digits, (int)places + 1);
+    size_t length = 0;
+    if (signbit(number))
+        text[length++] = '-';
+    for (unsigned i = 0; i <= places; i++) {
+        if (i == 1)
+            text[length++] = '.';
+        text[length++] = i < digits.count ? digits.digit[i] : '0';
+    }
+    int exponent = digits.count > 0 ? digits.exponent - 1 : 0;
+    int tail = snprintf(text + length, DECIMAL_TEXT_SIZE - length, "e%c%02d",
+                        exponent < 0 ? '-' : '+', abs(exponent));
+    return length + (size_t)tail;
+}
+
 double decimal_round(double number, unsigned places)
 {
     if (!isfinite(number) || places > DECIMAL_MAX_PLACES)

@@ -15,6 +15,10 @@ enum {
 size_t decimal_write_fixed(double number, unsigned places, char text[DECIMAL_TEXT_SIZE]);
 // `[-]d[.digits]e±dd` with exactly `places` ≤ DECIMAL_MAX_PLACES decimals. Returns the length.
 size_t decimal_write_exponent(double number, unsigned places, char text[DECIMAL_TEXT_SIZE]);
+// The same two from the shortest digits that read back equal, halves away from zero: as Java formats, so
+// that 1.005 has the two decimals 1.01.
+size_t decimal_format_fixed(double number, unsigned places, char text[DECIMAL_TEXT_SIZE]);
+size_t decimal_format_exponent(double number, unsigned places, char text[DECIMAL_TEXT_SIZE]);
 // The float nearest to `number` rounded to `places` decimals; infinities and NaN are unchanged.
 double decimal_round(double number, unsigned places);
 // Rounds every float in a value, at any depth; consumes it.

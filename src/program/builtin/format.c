@@ -6,6 +6,7 @@
 #include "program/builtin/decimal.h"
 #include "program/builtin/numeric.h"
 #include "program/builtin/support.h"
+#include "program/builtin/text_case.h"
 #include "value/text/print.h"
 
 enum { WIDTH_MAX = 1000000, DEFAULT_PLACES = 6 };
@@ -14,7 +15,10 @@ struct directive {
     bool left;
     bool zero;
     bool plus;
+    bool space;  // in place of a plus
     bool comma;
+    bool upper;       // of an upper-case conversion, which is then written in lower case
+    size_t argument;  // %2$s: its number, 0: the next one
     size_t width;
     bool has_precision;
     size_t precision;
@@ -51,6 +55,7 @@ static void read_flags(struct span text, size_t *offset, struct directive *direc
         case '-': directive->left = true; break;
         case '0': directive->zero = true; break;
         case '+': directive->plus = true; break;
+        case ' ': directive->space = true; break;
         case ',': directive->comma = true; break;
         default: return;
         }
@@ -72,10 +77,11 @@ static bool is_one_of(char c, const char *set)
 static void check_directive(struct formatter *formatter, const struct directive *directive)
 {
     char c = directive->conversion;
-    if (!is_one_of(c, "sdfexXobn%"))
+    if (!is_one_of(c, "sSdfeExXobBcn%"))
         fail_directive(formatter, "unknown directive",
                        c >= ' ' && (unsigned char)c < 0x7F ? c : '?');
-    if ((directive->zero && !is_one_of(c, "dfexXo")) || (directive->plus && !is_one_of(c, "dfe")) ||
+    if ((directive->zero && !is_one_of(c, "dfexXo")) ||
+        ((directive->plus || directive->space) && !is_one_of(c, "dfe")) ||
         (directive->comma && !is_one_of(c, "df")))
         fail_directive(formatter, "a flag does not fit", c);
     if (directive->has_precision && !is_one_of(c, "sfeb"))
@@ -89,10 +95,18 @@ static struct directive read_directive(struct formatter *formatter, struct span 
                                        size_t *offset)
 {
     struct directive directive = {0};
+    size_t start = *offset;
+    size_t argument = read_number(formatter, text, offset);
+    if (argument > 0 && *offset < text.length && text.data[*offset] == '$') {
+        directive.argument = argument;
+        ++*offset;
+    } else {
+        *offset = start;
+    }
     read_flags(text, offset, &directive);
     directive.width = read_number(formatter, text, offset);
     if (*offset < text.length && text.data[*offset] == '.') {
-        size_t start = ++*offset;
+        start = ++*offset;
         directive.has_precision = true;
         directive.precision = read_number(formatter, text, offset);
         if (*offset == start)
@@ -103,6 +117,10 @@ static struct directive read_directive(struct formatter *formatter, struct span 
                      "the text ends inside a directive (%%%% is a percent sign)");
     directive.conversion = text.data[(*offset)++];
     check_directive(formatter, &directive);
+    if (is_one_of(directive.conversion, "SBE")) {
+        directive.upper = true;
+        directive.conversion = ascii_to_lower(directive.conversion);
+    }
     return directive;
 }
 
@@ -164,7 +182,7 @@ static void write_number(struct formatter *formatter, const struct directive *di
     bool negative = text.length > 0 && text.data[0] == '-';
     if (negative)
         text = (struct span){text.data + 1, text.length - 1};
-    const char *sign = negative ? "-" : directive->plus ? "+" : "";
+    const char *sign = negative ? "-" : directive->plus ? "+" : directive->space ? " " : "";
     if (!directive->comma) {
         write_padded(formatter, directive, sign, text, text.length, true);
         return;
@@ -188,9 +206,11 @@ static void write_number(struct formatter *formatter, const struct directive *di
 
 // --- conversions ---------------------------------------------------------------------------------
 
-static value next_argument(struct formatter *formatter)
+static value next_argument(struct formatter *formatter, const struct directive *directive)
 {
-    if (formatter->next >= formatter->count)
+    if (directive->argument > 0 && directive->argument <= formatter->count)
+        return formatter->arguments[directive->argument - 1];
+    if (directive->argument > 0 || formatter->next >= formatter->count)
         builtin_fail(formatter->run, formatter->self, RUNTIME_ERROR,
                      "the text needs more than %zu argument%s", formatter->count,
                      formatter->count == 1 ? "" : "s");
@@ -227,7 +247,7 @@ static void format_fixed(struct formatter *formatter, const struct directive *di
     if (v.tag == VALUE_FLOAT) {
         unsigned exact = (unsigned)(places < DECIMAL_MAX_PLACES ? places : DECIMAL_MAX_PLACES);
         char text[DECIMAL_TEXT_SIZE];
-        sink_span(&sink, (struct span){text, decimal_write_fixed(v.number, exact, text)});
+        sink_span(&sink, (struct span){text, decimal_format_fixed(v.number, exact, text)});
         zeros = places - exact;
     } else {
         value_print_to(&sink, v);
@@ -249,8 +269,10 @@ static void format_exponent(struct formatter *formatter, const struct directive 
     if (!isfinite(number))
         fail_argument(formatter, 'e', v);
     char text[DECIMAL_TEXT_SIZE];
-    size_t length = decimal_write_exponent(number, exact, text);
+    size_t length = decimal_format_exponent(number, exact, text);
     size_t mantissa = (size_t)((char *)memchr(text, 'e', length) - text);
+    if (directive->upper)
+        text[mantissa] = 'E';
     struct sink sink;
     sink_to_region(&sink, run->region);
     sink_span(&sink, (struct span){text, mantissa});
@@ -314,25 +336,46 @@ static void format_power_of_two(struct formatter *formatter, const struct direct
     region_return(run->region, digits, length);
 }
 
+// nil is written as Java writes it.
+static void format_text(struct formatter *formatter, const struct directive *directive, value v)
+{
+    struct run *run = formatter->run;
+    value text =
+        value_is_nil(v) ? value_string_text(run->region, "null") : unquoted_text(formatter, v);
+    write_string(formatter, directive, directive->upper ? string_upper(run, text) : text);
+}
+
+// A character, or its code point.
+static void format_character(struct formatter *formatter, const struct directive *directive,
+                             value v)
+{
+    bool is_character = v.tag == VALUE_STRING && value_text(v).length > 0 &&
+                        character_end(value_text(v), 0) == value_text(v).length;
+    if (!is_character && v.tag != VALUE_INTEGER)
+        fail_argument(formatter, 'c', v);
+    write_string(formatter, directive, builtin_char(formatter->run, formatter->self, &v, 1));
+}
+
 static void format_directive(struct formatter *formatter, const struct directive *directive)
 {
     struct run *run = formatter->run;
     switch (directive->conversion) {
     case '%': sink_byte(&formatter->sink, '%'); break;
     case 'n': sink_byte(&formatter->sink, '\n'); break;
-    case 's':
-        write_string(formatter, directive, unquoted_text(formatter, next_argument(formatter)));
-        break;
+    case 's': format_text(formatter, directive, next_argument(formatter, directive)); break;
+    case 'c': format_character(formatter, directive, next_argument(formatter, directive)); break;
     case 'b': {
-        bool truth = value_is_true(next_argument(formatter));
+        bool truth = value_is_true(next_argument(formatter, directive));
         write_string(formatter, directive,
-                     value_string_text(run->region, truth ? "true" : "false"));
+                     value_string_text(run->region, directive->upper ? truth ? "TRUE" : "FALSE"
+                                                    : truth          ? "true"
+                                                                     : "false"));
         break;
     }
-    case 'd': format_decimal(formatter, directive, next_argument(formatter)); break;
+    case 'd': format_decimal(formatter, directive, next_argument(formatter, directive)); break;
     case 'f':
-    case 'e': format_float(formatter, directive, next_argument(formatter)); break;
-    default: format_power_of_two(formatter, directive, next_argument(formatter)); break;
+    case 'e': format_float(formatter, directive, next_argument(formatter, directive)); break;
+    default: format_power_of_two(formatter, directive, next_argument(formatter, directive)); break;
     }
 }
 

@@ -1,6 +1,7 @@
 // Maps, and paths into nested data (docs/reference/language.md 8.7).
 #include "program/builtin/builtins.h"
 #include "program/builtin/support.h"
+#include "program/run/comparator.h"
 #include "value/collection/key_lookup.h"
 
 // --- reading -------------------------------------------------------------------------------------
@@ -319,7 +320,7 @@ value builtin_merge(struct run *run, const struct builtin *self, value *argument
 // Puts the entries of a map, in key order, into another one; consumes the map.
 static value merge_map_with(struct run *run, value f, value result, value map)
 {
-    value keys = map_sorted_keys(run->region, map);
+    value keys = map_keys_in_order(run, map);
     for (size_t i = 0; i < vector_count(keys); i++) {
         value key = vector_at(keys, i), item = value_nil();
         map_find(map, key, &item);
@@ -385,7 +386,7 @@ value builtin_keys(struct run *run, const struct builtin *self, value *arguments
     argument_map(run, self, arguments, 0, true);
     if (value_is_nil(arguments[0]))
         return value_nil();
-    value keys = map_sorted_keys(run->region, arguments[0]);
+    value keys = map_keys_in_order(run, arguments[0]);
     value_release(run->region, arguments[0]);
     return vector_count(keys) == 0 ? value_nil() : vector_as_seq(keys);
 }
@@ -397,7 +398,7 @@ value builtin_vals(struct run *run, const struct builtin *self, value *arguments
     value map = arguments[0];
     if (value_is_nil(map))
         return value_nil();
-    value keys = map_sorted_keys(run->region, map);
+    value keys = map_keys_in_order(run, map);
     value result = vector_new(run->region, vector_count(keys));
     for (size_t i = 0; i < vector_count(keys); i++) {
         value item = value_nil();
@@ -458,7 +459,7 @@ value builtin_update_vals(struct run *run, const struct builtin *self, value *ar
     value map = arguments[0], f = arguments[1];
     if (value_is_nil(map))
         return map_new(run->region);
-    value keys = map_sorted_keys(run->region, map);
+    value keys = map_keys_in_order(run, map);
     for (size_t i = 0; i < vector_count(keys); i++) {
         run_spend(run, 1);
         value key = vector_at(keys, i), item = value_nil();
@@ -478,7 +479,7 @@ value builtin_update_keys(struct run *run, const struct builtin *self, value *ar
     value map = arguments[0], f = arguments[1], result = map_new(run->region);
     if (value_is_nil(map))
         return result;
-    value keys = map_sorted_keys(run->region, map);
+    value keys = map_keys_in_order(run, map);
     for (size_t i = 0; i < vector_count(keys); i++) {
         value key = vector_at(keys, i), item = value_nil();
         run_spend(run, 1);
@@ -493,7 +494,7 @@ value builtin_update_keys(struct run *run, const struct builtin *self, value *ar
 
 static value reduce_map(struct run *run, value f, value accumulator, value map)
 {
-    value keys = map_sorted_keys(run->region, map);
+    value keys = map_keys_in_order(run, map);
     for (size_t i = 0; i < vector_count(keys); i++) {
         value key = vector_at(keys, i), item = value_nil();
         run_spend(run, 1);

@@ -264,7 +264,8 @@ value builtin_peek(struct run *run, const struct builtin *self, value *arguments
     if (value_is_nil(arguments[0]) || vector_count(arguments[0]) == 0)
         return value_nil();
     size_t last = vector_count(arguments[0]) - 1;
-    return value_retain(vector_at(arguments[0], value_is_seq(arguments[0]) ? 0 : last));
+    bool at_front = value_is_seq(arguments[0]) || value_is_queue(arguments[0]);
+    return value_retain(vector_at(arguments[0], at_front ? 0 : last));
 }
 
 value builtin_pop(struct run *run, const struct builtin *self, value *arguments, size_t count)
@@ -274,6 +275,8 @@ value builtin_pop(struct run *run, const struct builtin *self, value *arguments,
     if (value_is_nil(arguments[0]))
         return value_nil();
     size_t total = vector_count(arguments[0]);
+    if (value_is_queue(arguments[0]))
+        return vector_as_queue(vector_slice(run->region, arguments[0], total > 0, total));
     if (total == 0)
         builtin_fail(run, self, RUNTIME_ERROR, "the vector is empty");
     if (value_is_seq(arguments[0]))

@@ -75,6 +75,8 @@ value builtin_conj(struct run *run, const struct builtin *self, value *arguments
         run_spend(run, 1);
         if (value_is_seq(result))
             result = vector_as_seq(vector_push_front(run->region, result, arguments[i]));
+        else if (value_is_queue(result))
+            result = vector_as_queue(vector_push(run->region, result, arguments[i]));
         else if (result.tag == VALUE_VECTOR)
             vector_add(run, &result, arguments[i]);
         else if (result.tag == VALUE_SET)
@@ -142,6 +144,10 @@ value builtin_into(struct run *run, const struct builtin *self, value *arguments
     case VALUE_VECTOR:
         if (value_is_seq(to))
             return into_seq(run, self, to, arguments[1]);
+        if (value_is_queue(to)) {
+            add_items(run, self, 1, &to, arguments[1]);
+            return vector_as_queue(to);
+        }
         if (vector_count(to) == 0) {
             value_release(run->region, to);
             return vector_as_vector(sequence_vector(run, self, 2, arguments[1]));

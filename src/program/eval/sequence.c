@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "program/builtin/support.h"
 #include "program/eval/range.h"
+#include "program/run/comparator.h"
 #include "value/fuel.h"
 #include "value/text/print.h"
 #include "value/text/text.h"
@@ -29,11 +30,11 @@ static void start(struct run *run, const struct builtin *self, unsigned argument
         break;
     case VALUE_MAP:
         sequence->map = v;
-        sequence->source = map_sorted_keys(run->region, v);
+        sequence->source = map_keys_in_order(run, v);
         sequence->count = map_count(v);
         break;
     case VALUE_SET:
-        sequence->source = set_sorted(run->region, v);
+        sequence->source = set_in_order(run, v);
         sequence->count = set_count(v);
         if (!is_borrowed)
             value_release(run->region, v);

@@ -99,6 +99,7 @@ struct run_state {
     size_t ledger_text;           // bytes of the arguments and results that the ledger keeps
     size_t text_most;             // see output_limit.c; 0: not known yet
     value tool_cache;             // map
+    value comparators;            // vector of functions, or nil (comparator.h)
     struct scheduler *scheduler;  // while pmap or pcalls run; NULL otherwise
     struct in_order *in_order;    // innermost branch that runs in order, or NULL
     uint64_t branches;            // that were begun

@@ -200,7 +200,7 @@ static __attribute__((noinline)) value put_hashed(struct region *region, value m
     return map_value(table, map.aux + added);
 }
 
-value map_put(struct region *region, value map, value key, value item)
+static value put(struct region *region, value map, value key, value item)
 {
     if (is_record(map))
         return put_in_record(region, map, key, item);
@@ -210,6 +210,14 @@ value map_put(struct region *region, value map, value key, value item)
     if (hash_table_try_add((struct hash_table *)map.object, key, item, hash))
         return map_value(map.object, map.aux + 1);
     return put_hashed(region, map, key, item, hash);
+}
+
+value map_put(struct region *region, value map, value key, value item)
+{
+    uint16_t order = map.small;
+    map = put(region, map, key, item);
+    map.small = order;
+    return map;
 }
 
 value map_put_text(struct region *region, value map, const char *name, value item)
@@ -239,7 +247,7 @@ static value record_remove(struct region *region, value map, size_t removed)
     return rest;
 }
 
-value map_remove(struct region *region, value map, value key)
+static value without(struct region *region, value map, value key)
 {
     if (is_record(map)) {
         size_t slot;
@@ -252,6 +260,14 @@ value map_remove(struct region *region, value map, value key)
     value_release(region, key);
     size_t count = map.aux - removed;
     return count ? map_value(table, count) : map_new(region);
+}
+
+value map_remove(struct region *region, value map, value key)
+{
+    uint16_t order = map.small;
+    map = without(region, map, key);
+    map.small = order;
+    return map;
 }
 
 // --- iterating -----------------------------------------------------------------------------------

@@ -29,7 +29,9 @@ value set_add(struct region *region, value set, value item)
 {
     bool added;
     struct object *table = table_put(region, set.object, &item, &added);
-    return set_value(table, set.aux + added);
+    value result = set_value(table, set.aux + added);
+    result.small = set.small;
+    return result;
 }
 
 value set_remove(struct region *region, value set, value item)
@@ -37,7 +39,9 @@ value set_remove(struct region *region, value set, value item)
     bool removed;
     struct object *table = table_remove(region, set.object, item, &removed);
     value_release(region, item);
-    return set_value(table, set.aux - removed);
+    value result = set_value(table, set.aux - removed);
+    result.small = set.small;
+    return result;
 }
 
 struct map_cursor set_iterate(value set)

@@ -2,6 +2,7 @@
 // (docs/reference/language.md 8.4).
 #include "program/builtin/builtins.h"
 #include "program/builtin/support.h"
+#include "program/run/comparator.h"
 
 value builtin_reductions(struct run *run, const struct builtin *self, value *arguments,
                          size_t count)
@@ -96,6 +97,46 @@ value builtin_list_star(struct run *run, const struct builtin *self, value *argu
     }
     value_release(run->region, rest);
     return vector_as_seq(result);
+}
+
+// --- sorted collections and queues ---------------------------------------------------------------
+
+static uint16_t argument_order(struct run *run, const struct builtin *self, value f)
+{
+    run_check_callable(run, self, 1, f);
+    uint16_t order = comparator_number(run, f);
+    if (!order)
+        builtin_fail(run, self, RUNTIME_ERROR, "a run has at most %d orders of its own",
+                     COMPARATORS_MAX);
+    value_release(run->region, f);
+    return order;
+}
+
+value builtin_sorted_map_by(struct run *run, const struct builtin *self, value *arguments,
+                            size_t count)
+{
+    uint16_t order = argument_order(run, self, arguments[0]);
+    value map = builtin_hash_map(run, self, arguments + 1, count - 1);
+    map.small = order;
+    return map;
+}
+
+value builtin_sorted_set_by(struct run *run, const struct builtin *self, value *arguments,
+                            size_t count)
+{
+    uint16_t order = argument_order(run, self, arguments[0]);
+    value set = builtin_hash_set(run, self, arguments + 1, count - 1);
+    set.small = order;
+    return set;
+}
+
+value builtin_empty_queue(struct run *run, const struct builtin *self, value *arguments,
+                          size_t count)
+{
+    (void)self;
+    (void)arguments;
+    (void)count;
+    return vector_as_queue(vector_new(run->region, 0));
 }
 
 // --- parts of sorted collections -----------------------------------------------------------------

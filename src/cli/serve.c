@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "cli/commands.h"
@@ -18,9 +19,11 @@
 #include "daemon/greeting.h"
 #include "daemon/relay.h"
 #include "process/loop.h"
+#include "session/workspace/workspace.h"
 
 enum {
     NAMES_MAX = 16,
+    TENANTS_MAX = TOKENS_MAX + 1 + 64,  // with those of other workspaces
     SHUTDOWN_GRACE_MS = 500,
 };
 
@@ -43,10 +46,11 @@ struct serve_options {
 };
 
 struct server {
+    const struct serve_options *options;
     struct event_base *base;
     struct program_pool *programs;
     struct toolbox *toolbox;
-    struct tenant tenants[TOKENS_MAX + 1];  // the user first
+    struct tenant tenants[TENANTS_MAX];  // the user first, then those of the tokens
     size_t tenant_count;
     struct tokens tokens;  // of the tenants, with --http
     struct mcp_stdio *stdio;
@@ -76,6 +80,17 @@ static bool add_token(struct token_options *tokens, const char *argument)
     return true;
 }
 
+static bool add_limit(const char **limits, size_t *count, size_t most,
+                      const struct option_reader *reader)
+{
+    if (*count == most) {
+        fprintf(stderr, "cadre serve: at most %zu times --%s\n", most, reader->row->name);
+        return false;
+    }
+    limits[(*count)++] = reader->argument;
+    return true;
+}
+
 static bool parse_option(struct serve_options *options, const struct option_reader *reader)
 {
     const char *argument = reader->argument;
@@ -89,6 +104,12 @@ static bool parse_option(struct serve_options *options, const struct option_read
     case OPTION_PRIVATE: options->is_private = true; return true;
     case OPTION_TOKEN_FILE: options->tokens.file = argument; return true;
     case OPTION_TOKEN: return add_token(&options->tokens, argument);
+    case OPTION_TOKEN_WORKSPACE:
+        return add_limit(options->tokens.workspaces, &options->tokens.workspace_count,
+                         COUNT_OF(options->tokens.workspaces), reader);
+    case OPTION_TOKEN_SANDBOX:
+        return add_limit(options->tokens.sandboxes, &options->tokens.sandbox_count,
+                         COUNT_OF(options->tokens.sandboxes), reader);
     case OPTION_NO_TOKEN: options->tokens.none = true; return true;
     case OPTION_ALLOW_HOST: return add_name(options->allow_hosts, argument);
     case OPTION_ALLOW_ORIGIN: return add_name(options->allow_origins, argument);
@@ -124,6 +145,7 @@ static bool parse_option(struct serve_options *options, const struct option_read
 static bool has_http_options(const struct option_reader *reader)
 {
     return reader->given[OPTION_TOKEN_FILE] || reader->given[OPTION_TOKEN] ||
+           reader->given[OPTION_TOKEN_WORKSPACE] || reader->given[OPTION_TOKEN_SANDBOX] ||
            reader->given[OPTION_NO_TOKEN] || reader->given[OPTION_ALLOW_HOST] ||
            reader->given[OPTION_ALLOW_ORIGIN];
 }
@@ -146,7 +168,8 @@ static int parse_options(int argc, char **argv, struct serve_options *options)
         return EXIT_USAGE + 1;
     }
     if (!options->http && has_http_options(&reader)) {
-        fprintf(stderr, "cadre serve: --token-file, --token, --no-token, --allow-host and "
+        fprintf(stderr, "cadre serve: --token-file, --token, --token-workspace, --token-sandbox, "
+                        "--no-token, --allow-host and "
                         "--allow-origin need --http\n");
         return EXIT_USAGE + 1;
     }
@@ -195,6 +218,9 @@ static void announce(const struct server *server)
         fprintf(stderr, "listening on %s\n", url);
 }
 
+static bool open_workspace(void *data, const char *name, const char *workspace,
+                           struct mcp_http_client *ret_client, struct error *error);
+
 static int start_http(struct server *server, const struct serve_options *options)
 {
     char host[256];
@@ -204,7 +230,9 @@ static int start_http(struct server *server, const struct serve_options *options
                                     .address = host,
                                     .socket_path = socket_path(options),
                                     .clients = clients,
-                                    .client_count = server->tenant_count};
+                                    .client_count = server->tenant_count,
+                                    .open_workspace = open_workspace,
+                                    .open_data = server};
     struct error error;
     if (!http.socket_path &&
         !option_address("--http port", options->http, host, sizeof(host), &http.port))
@@ -212,7 +240,8 @@ static int start_http(struct server *server, const struct serve_options *options
     for (size_t i = 0; i < server->tenant_count; i++)
         clients[i] = (struct mcp_http_client){.name = server->tenants[i].name,
                                               .token = server->tokens.list[i].text,
-                                              .server = server->tenants[i].service.mcp};
+                                              .server = server->tenants[i].service.mcp,
+                                              .workspace = server->tenants[i].workspace};
     if (!mcp_http_start(server->tenants[0].service.mcp, &http, on_transport_end, server,
                         &server->http, &error)) {
         fprintf(stderr, "cadre serve: %s\n", error.message);
@@ -235,8 +264,10 @@ static int start_transport(struct server *server, const struct serve_options *op
 
 // --- the server ----------------------------------------------------------------------------------
 
-static int open_tenants(struct server *server, const struct serve_options *options)
+static int open_tenant(struct server *server, const struct tenant_identity *identity,
+                       struct error *error)
 {
+    const struct serve_options *options = server->options;
     const struct tenant_setup setup = {
         .base = server->base,
         .programs = server->programs,
@@ -248,13 +279,26 @@ static int open_tenants(struct server *server, const struct serve_options *optio
         .structured_results = options->structured_results,
         .yield = options->yield,
     };
+    return tenant_open(&server->tenants[server->tenant_count++], &setup, identity, error);
+}
+
+static int open_tenants(struct server *server, bool has_tokens)
+{
+    struct error error;
+    struct tenant_identity user = {.name = "", .sandbox = SANDBOX_OFF};
     int status = 0;
-    size_t count = options->http ? server->tokens.count : 1;
-    for (size_t i = 0; status == 0 && i < count; i++) {
-        const char *name = options->http ? server->tokens.list[i].name : "";
-        status = tenant_open(&server->tenants[i], &setup, name);
-        server->tenant_count++;
+    if (!has_tokens)
+        status = open_tenant(server, &user, &error);
+    for (size_t i = 0; status == 0 && has_tokens && i < server->tokens.count; i++) {
+        const struct token *token = &server->tokens.list[i];
+        struct tenant_identity identity = {.name = token->name,
+                                           .workspace =
+                                               token->workspace_count ? token->workspaces[0] : NULL,
+                                           .sandbox = token->sandbox};
+        status = open_tenant(server, &identity, &error);
     }
+    if (status)
+        fprintf(stderr, "cadre serve: %s\n", error.message);
     return status;
 }
 
@@ -269,9 +313,34 @@ static bool read_servers(struct server *server, const struct serve_options *opti
     return true;
 }
 
+static bool open_workspace(void *data, const char *name, const char *workspace,
+                           struct mcp_http_client *ret_client, struct error *error)
+{
+    struct server *server = data;
+    const struct token *token = tokens_find(&server->tokens, name);
+    if (!token || server->tenant_count == TENANTS_MAX || !token_allows(token, workspace) ||
+        workspace_is_forbidden(workspace))
+        return false;
+    struct tenant *tenant = &server->tenants[server->tenant_count];
+    struct tenant_identity identity = {
+        .name = name, .workspace = workspace, .is_other = true, .sandbox = token->sandbox};
+    if (open_tenant(server, &identity, error)) {
+        log_warning("%s: %s", workspace, error->message);
+        tenant_release(tenant);
+        server->tenant_count--;
+        return false;
+    }
+    *ret_client = (struct mcp_http_client){.name = tenant->name,
+                                           .token = token->text,
+                                           .server = tenant->service.mcp,
+                                           .workspace = tenant->workspace};
+    return true;
+}
+
 static int build_server(struct server *server, const struct serve_options *options)
 {
     struct error error;
+    server->options = options;
     if (options->http &&
         !tokens_read(&options->tokens, socket_path(options), &server->tokens, &error)) {
         fprintf(stderr, "cadre serve: %s\n", error.message);
@@ -293,7 +362,7 @@ static int build_server(struct server *server, const struct serve_options *optio
     server->programs = program_pool_new(server->base, "/proc/self/exe");
     toolbox_open_servers(server->toolbox, program_pool_reaper(server->programs),
                          options->sessions.sandbox.workspace);
-    return open_tenants(server, options);
+    return open_tenants(server, options->http);
 }
 
 static void release_server(struct server *server)

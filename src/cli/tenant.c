@@ -1,52 +1,93 @@
 #include "cli/tenant.h"
 
-#include <stdio.h>
+#include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/private.h"
 #include "cli/commands.h"
+#include "session/workspace/home.h"
 
-static int start_sessions(struct tenant *tenant, const struct tenant_setup *setup)
+static int start_sessions(struct tenant *tenant, const struct tenant_setup *setup,
+                          enum sandbox_mode widest, struct error *error)
 {
-    int failed = session_manager_new(setup->base, setup->sessions, &tenant->sessions);
+    struct session_config config = *setup->sessions;
+    config.sandbox.mode = sandbox_mode_narrower(config.sandbox.mode, widest);
+    if (tenant->workspace)
+        config.sandbox.workspace = tenant->workspace;
+    int failed = session_manager_new(setup->base, &config, &tenant->sessions);
     if (failed < 0) {
-        fprintf(stderr, "cadre serve: cannot start: %s\n", strerror(-failed));
+        error_set(error, ERROR_SYSTEM, "cannot start: %s", strerror(-failed));
         return EXIT_FAILURE;
     }
-    struct error error;
-    if (session_limits_check(&setup->sessions->limits, session_heap_mb(tenant->sessions), &error))
-        return 0;
-    fprintf(stderr, "cadre serve: %s\n", error.message);
-    return EXIT_USAGE;
+    bool fits = session_limits_check(&config.limits, session_heap_mb(tenant->sessions), error);
+    return fits ? 0 : EXIT_USAGE;
 }
 
-// Where the files of the tenant are: those of the user where they always were.
-static void choose_files(struct tenant *tenant, const char *context_db)
+// Where the files of the tenant are: those of the user where they always were, and in the home of
+// another workspace. NULL: there is no state directory, or no home.
+static char *choose_home(const struct tenant *tenant, bool is_other)
 {
-    const char *name = tenant->name;
-    CLEANUP_FREE char *memories =
-        *name ? memory_format("clients/%s/programs", name) : memory_copy_string("programs");
-    tenant->memories = path_in_state(memories);
-    if (!*name || (context_db && strcmp(context_db, ":memory:") == 0)) {
+    struct error ignored;
+    char *home = NULL;
+    if (!*tenant->name && is_other)
+        return workspace_home_open(tenant->workspace, &home, &ignored) ? home : NULL;
+    CLEANUP_FREE char *label = is_other ? workspace_label(tenant->workspace) : NULL;
+    CLEANUP_FREE char *name = is_other
+                                  ? memory_format("clients/%s/workspaces/%s", tenant->name, label)
+                                  : memory_format("clients/%s", tenant->name);
+    return path_in_state(name);
+}
+
+static void choose_files(struct tenant *tenant, bool is_other, const char *context_db)
+{
+    bool in_memory = context_db && strcmp(context_db, ":memory:") == 0;
+    if (!*tenant->name && !is_other) {
+        tenant->memories = path_in_state("programs");
         tenant->context_db = memory_copy_string(context_db);
         return;
     }
-    CLEANUP_FREE char *file = memory_format("clients/%s/context.db", name);
-    tenant->context_db = path_in_state(file);
-    if (!tenant->context_db)
-        tenant->context_db = memory_copy_string("");
+    CLEANUP_FREE char *home = choose_home(tenant, is_other);
+    tenant->memories = home ? memory_format("%s/programs", home) : NULL;
+    tenant->context_db = in_memory ? memory_copy_string(context_db)
+                         : home    ? memory_format("%s/context.db", home)
+                                   : memory_copy_string("");
 }
 
-int tenant_open(struct tenant *tenant, const struct tenant_setup *setup, const char *name)
+// A client without a workspace of its own gets an empty one: the server's is the user's.
+static bool choose_workspace(struct tenant *tenant, const char *given, struct error *error)
 {
-    struct error error;
-    *tenant = (struct tenant){.name = memory_copy_string(name)};
-    int status = start_sessions(tenant, setup);
+    tenant->workspace = memory_copy_string(given);
+    if (given || !*tenant->name)
+        return true;
+    char real[PATH_MAX];
+    CLEANUP_FREE char *name = memory_format("clients/%s/scratch", tenant->name);
+    CLEANUP_FREE char *path = path_in_state(name);
+    if (!path)
+        return error_set(error, ERROR_INVALID,
+                         "no place for the workspace of %s: set HOME or XDG_STATE_HOME",
+                         tenant->name);
+    if (!private_make_directory(path, error))
+        return false;
+    if (!realpath(path, real))
+        return error_set(error, ERROR_SYSTEM, "%s: %s", path, strerror(errno));
+    tenant->workspace = memory_copy_string(real);
+    return true;
+}
+
+int tenant_open(struct tenant *tenant, const struct tenant_setup *setup,
+                const struct tenant_identity *identity, struct error *error)
+{
+    *tenant = (struct tenant){.name = memory_copy_string(identity->name)};
+    if (!choose_workspace(tenant, identity->workspace, error))
+        return EXIT_USAGE;
+    int status = start_sessions(tenant, setup, identity->sandbox, error);
     if (status)
         return status;
-    choose_files(tenant, setup->context_db);
+    choose_files(tenant, identity->is_other, setup->context_db);
     const struct service_setup service = {
         .base = setup->base,
         .sessions = tenant->sessions,
@@ -59,10 +100,7 @@ int tenant_open(struct tenant *tenant, const struct tenant_setup *setup, const c
         .structured_results = setup->structured_results,
         .yield = setup->yield,
     };
-    if (service_open(&tenant->service, &service, &error))
-        return 0;
-    fprintf(stderr, "cadre serve: %s\n", error.message);
-    return EXIT_USAGE;
+    return service_open(&tenant->service, &service, error) ? 0 : EXIT_USAGE;
 }
 
 void tenant_release(struct tenant *tenant)
@@ -71,5 +109,6 @@ void tenant_release(struct tenant *tenant)
     service_release(&tenant->service);
     memory_free(tenant->context_db);
     memory_free(tenant->memories);
+    memory_free(tenant->workspace);
     memory_free(tenant->name);
 }

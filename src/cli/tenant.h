@@ -1,6 +1,7 @@
 // A tenant: a client of the server with all that belongs to it and to nobody else: tools, protocol
 // sessions, tasks, Lisp sessions, context items and named memories. The user is the tenant "", whose
-// files are where they always were; those of others are in clients/NAME of the state directory.
+// files are where they always were; those of others are in clients/NAME of the state directory. Who
+// uses several workspaces is a tenant in each.
 #pragma once
 
 #include "daemon/service.h"
@@ -20,13 +21,23 @@ struct tenant_setup {
 
 struct tenant {
     char *name;
+    char *workspace;   // real path; NULL: the server's
     char *context_db;  // NULL: the usual place
     char *memories;
     struct session_manager *sessions;
     struct service service;
 };
 
-// 0, or the exit status after a message on standard error. To be released either way.
-int tenant_open(struct tenant *tenant, const struct tenant_setup *setup, const char *name);
+// Who a tenant is, and the most it may do.
+struct tenant_identity {
+    const char *name;
+    const char *workspace;  // real path. NULL: of the user the server's, else a scratch directory
+    bool is_other;          // not the usual workspace of this name
+    enum sandbox_mode sandbox;  // the widest
+};
+
+// 0, or the exit status with a message. To be released either way.
+int tenant_open(struct tenant *tenant, const struct tenant_setup *setup,
+                const struct tenant_identity *identity, struct error *error);
 // After the transports and the pool of programs were freed.
 void tenant_release(struct tenant *tenant);

@@ -11,6 +11,7 @@
 #include "base/private.h"
 #include "mcp/mcp.h"
 #include "session/session.h"
+#include "session/workspace/workspace.h"
 
 enum { TOKEN_BYTES = 32, TOKEN_BASE64 = sodium_base64_VARIANT_URLSAFE_NO_PADDING };
 
@@ -53,6 +54,7 @@ static bool read_own(struct token *token, const struct token_options *options, b
 {
     const char *given = getenv("CADRE_TOKEN");
     token->name = memory_copy_string("");
+    token->sandbox = SANDBOX_OFF;
     if (options->none)
         return true;
     if (options->file)
@@ -83,7 +85,68 @@ static bool read_named(struct tokens *tokens, const char *argument, struct error
     struct token *token = &tokens->list[tokens->count++];
     token->name = memory_copy_text(argument, length);
     token->path = memory_copy_string(sign + 1);
+    token->sandbox = SANDBOX_OFF;
     return mcp_token_read(token->path, &token->text, error);
+}
+
+struct token *tokens_find(struct tokens *tokens, const char *name)
+{
+    for (size_t i = 0; i < tokens->count; i++)
+        if (strcmp(tokens->list[i].name, name) == 0)
+            return &tokens->list[i];
+    return NULL;
+}
+
+bool token_allows(const struct token *token, const char *path)
+{
+    if (!*token->name)
+        return true;
+    for (size_t i = 0; i < token->workspace_count; i++)
+        if (path_is_within(path, token->workspaces[i]))
+            return true;
+    return false;
+}
+
+// --- limits: NAME=WHAT ---------------------------------------------------------------------------
+
+static struct token *split_limit(struct tokens *tokens, const char *option, const char *argument,
+                                 const char **ret_what, struct error *error)
+{
+    const char *sign = strchr(argument, '=');
+    CLEANUP_FREE char *name = memory_copy_text(argument, sign ? (size_t)(sign - argument) : 0);
+    struct token *token = sign && *name ? tokens_find(tokens, name) : NULL;
+    if (!token)
+        error_set(error, ERROR_INVALID, "%s takes NAME=%s, NAME of a --token; got '%s'", option,
+                  strcmp(option, "--token-sandbox") == 0 ? "MODE" : "DIR", argument);
+    *ret_what = sign ? sign + 1 : "";
+    return token;
+}
+
+static bool limit_workspace(struct tokens *tokens, const char *argument, struct error *error)
+{
+    const char *directory;
+    struct token *token = split_limit(tokens, "--token-workspace", argument, &directory, error);
+    struct workspace workspace;
+    if (!token)
+        return false;
+    if (token->workspace_count == TOKEN_WORKSPACES_MAX)
+        return error_set(error, ERROR_INVALID, "--token-workspace: at most %d of one token",
+                         TOKEN_WORKSPACES_MAX);
+    if (!workspace_resolve(directory, NULL, &workspace, error))
+        return false;
+    token->workspaces[token->workspace_count++] = memory_copy_string(workspace.path);
+    workspace_release(&workspace);
+    return true;
+}
+
+static bool limit_sandbox(struct tokens *tokens, const char *argument, struct error *error)
+{
+    const char *mode;
+    struct token *token = split_limit(tokens, "--token-sandbox", argument, &mode, error);
+    if (token && !sandbox_mode_parse(mode, &token->sandbox))
+        return error_set(error, ERROR_INVALID,
+                         "--token-sandbox: the mode is workspace, strict or off; got '%s'", mode);
+    return token != NULL;
 }
 
 bool tokens_read(const struct token_options *options, bool needs_none, struct tokens *ret_tokens,
@@ -94,6 +157,10 @@ bool tokens_read(const struct token_options *options, bool needs_none, struct to
     unsetenv("CADRE_TOKEN");  // nothing that this process starts needs it
     for (size_t i = 0; ok && i < options->named_count; i++)
         ok = read_named(ret_tokens, options->named[i], error);
+    for (size_t i = 0; ok && i < options->workspace_count; i++)
+        ok = limit_workspace(ret_tokens, options->workspaces[i], error);
+    for (size_t i = 0; ok && i < options->sandbox_count; i++)
+        ok = limit_sandbox(ret_tokens, options->sandboxes[i], error);
     return ok;
 }
 
@@ -106,5 +173,7 @@ void tokens_release(struct tokens *tokens)
         memory_free(token->name);
         memory_free(token->text);
         memory_free(token->path);
+        for (size_t k = 0; k < token->workspace_count; k++)
+            memory_free(token->workspaces[k]);
     }
 }

@@ -6,19 +6,30 @@
 
 #include "base/error.h"
 
-enum { TOKENS_MAX = 16 };
+#include "process/sandbox/confinement.h"
+
+enum { TOKENS_MAX = 16, TOKEN_WORKSPACES_MAX = 32 };
 
 struct token {
     char *name;  // "" = the user's
     char *text;  // NULL: none is asked for
     char *path;  // where it is kept; NULL: given otherwise
     bool is_new;
+    // The most it may ask for. The user's has no limits.
+    char
+        *workspaces[TOKEN_WORKSPACES_MAX];  // real paths; none: only a scratch directory of its own
+    size_t workspace_count;
+    enum sandbox_mode sandbox;  // the widest; SANDBOX_OFF: the server's
 };
 
 struct token_options {
     const char *file;               // --token-file
     const char *named[TOKENS_MAX];  // --token NAME=FILE
     size_t named_count;
+    const char *workspaces[TOKENS_MAX * TOKEN_WORKSPACES_MAX];  // --token-workspace NAME=DIR
+    size_t workspace_count;
+    const char *sandboxes[TOKENS_MAX];  // --token-sandbox NAME=MODE
+    size_t sandbox_count;
     bool none;  // --no-token: the user's own is not asked for
 };
 
@@ -32,4 +43,8 @@ struct tokens {
 // released either way.
 bool tokens_read(const struct token_options *options, bool needs_none, struct tokens *ret_tokens,
                  struct error *error);
+// NULL: there is none of this name.
+struct token *tokens_find(struct tokens *tokens, const char *name);
+// Whether its holder may work there; `path` is a real path.
+bool token_allows(const struct token *token, const char *path);
 void tokens_release(struct tokens *tokens);

@@ -300,7 +300,13 @@ struct mcp_http_client {
     const char *name;           // "" = the user who runs the server
     const char *token;          // bearer token of at least 16 characters; NULL: none is asked for
     struct mcp_server *server;  // NULL: the one that the transport is started with
+    const char *workspace;      // real path, or NULL
 };
+
+// The client `name` asks for another workspace, a real path (header Cadre-Workspace): a server for it
+// there, kept until the transport ends. False: it may not.
+typedef bool mcp_http_workspace_fn(void *data, const char *name, const char *workspace,
+                                   struct mcp_http_client *ret_client, struct error *error);
 
 struct mcp_http_options {
     const char *address;  // "127.0.0.1"; any other than 127.0.0.0/8 and ::1 needs a token
@@ -308,7 +314,9 @@ struct mcp_http_options {
     // A Unix socket instead, for processes of the same user and root. NULL: TCP
     const char *socket_path;
     const struct mcp_http_client *clients;
-    size_t client_count;               // 0: one client without a token
+    size_t client_count;                    // 0: one client without a token
+    mcp_http_workspace_fn *open_workspace;  // NULL: there are no others
+    void *open_data;
     const char *const *allow_hosts;    // NULL-terminated list, or NULL
     const char *const *allow_origins;  // NULL-terminated list, or NULL
     size_t max_connections;            // 0 = 256, or a quarter of the descriptors

@@ -67,12 +67,12 @@ static void handle_get(struct http_reply *reply)
 // Where there are several clients, one that has many connections leaves some to each other one.
 static bool is_over_limit(const struct mcp_http *http, const struct http_client *client)
 {
-    size_t reserve = http->client_count > 1 ? HTTP_RESERVE : 0;
-    if (reserve * http->client_count > http->max_connections)
-        reserve = http->max_connections / http->client_count;
-    size_t shared = http->max_connections - reserve * http->client_count;
+    size_t reserve = http->holder_count > 1 ? HTTP_RESERVE : 0;
+    if (reserve * http->holder_count > http->max_connections)
+        reserve = http->max_connections / http->holder_count;
+    size_t shared = http->max_connections - reserve * http->holder_count;
     return http->busy_count > http->max_connections ||
-           (client->busy_count > reserve && http->busy_count > shared + reserve);
+           (client->holder->busy_count > reserve && http->busy_count > shared + reserve);
 }
 
 void http_handle_request(struct mcp_http *http, struct http_reply *reply)
@@ -144,7 +144,7 @@ static void on_sweep_timer(evutil_socket_t fd, short what, void *data)
     event_add(http->sweep_timer, &(struct timeval){.tv_usec = 20000});
 }
 
-static void http_shutdown(struct transport *transport, unsigned grace_ms)
+void http_shutdown(struct transport *transport, unsigned grace_ms)
 {
     struct mcp_http *http = ((struct http_client *)transport)->http;
     int64_t deadline = clock_now_ms() + grace_ms;
@@ -184,8 +184,10 @@ void mcp_http_free(struct mcp_http *http)
         memory_free(*host);
     for (char **origin = http->allow_origins; *origin; origin++)
         memory_free(*origin);
-    for (size_t i = 0; i < http->client_count; i++)
+    for (size_t i = 0; i < http->client_count; i++) {
         memory_free(http->clients[i].name);
+        memory_free(http->clients[i].workspace);
+    }
     memory_free(http->clients);
     if (http->socket_path)
         unlink(http->socket_path);
@@ -334,29 +336,17 @@ static size_t default_connections(void)
     return is_tight ? (size_t)limit.rlim_cur / 4 : HTTP_CONNECTIONS;
 }
 
-static void add_client(struct mcp_http *http, const struct mcp_http_client *given)
-{
-    struct http_client *client = &http->clients[http->client_count++];
-    client->http = http;
-    client->server = given->server ? given->server : http->server;
-    client->name = memory_copy_string(given->name);
-    client->transport.shutdown = http_shutdown;
-    TAILQ_INSERT_TAIL(&client->server->transports, &client->transport, link);
-    if (!given->token)
-        return;
-    client->has_token = true;
-    crypto_hash_sha256(client->token_hash, (const unsigned char *)given->token,
-                       strlen(given->token));
-    request_states_set_token(client->server->states, given->token);
-}
-
 static void add_clients(struct mcp_http *http, const struct mcp_http_options *options)
 {
     const struct mcp_http_client nobody = {.name = ""};
     size_t count = options->client_count ? options->client_count : 1;
-    http->clients = memory_alloc_zero(count * sizeof(*http->clients));
+    http->client_limit = count + WORKSPACES;
+    http->clients = memory_alloc_zero(http->client_limit * sizeof(*http->clients));
+    http->open_workspace = options->open_workspace;
+    http->open_data = options->open_data;
     for (size_t i = 0; i < count; i++)
-        add_client(http, options->client_count ? &options->clients[i] : &nobody);
+        http_client_add(http, options->client_count ? &options->clients[i] : &nobody, NULL);
+    http->holder_count = count;
 }
 
 static struct mcp_http *http_new(struct mcp_server *server, const struct mcp_http_options *options,

@@ -30,6 +30,7 @@ enum {
     SESSION_ID_SIZE = 33,
     SESSION_IDLE_S = 1800,
     SESSIONS = 256,
+    WORKSPACES = 64,   // that clients name, beside their usual ones
     HTTP_RESERVE = 8,  // connections that are kept for each client, when there are several
     STREAM_EVENTS = 256,
     STREAM_BYTES = 1 << 20,
@@ -47,16 +48,20 @@ struct http_client {
     struct transport transport;  // of its server
     struct mcp_http *http;
     struct mcp_server *server;
+    struct http_client *holder;  // the one of the token; itself, but for other workspaces
     char *name;
+    char *workspace;  // real path, or NULL: the holder's usual one
     bool has_token;
     unsigned char token_hash[32];
-    size_t session_count, busy_count;
+    size_t session_count, busy_count;  // of a holder, with all its workspaces
 };
 
 struct mcp_http {
-    struct mcp_server *server;  // has the loop and the metrics of the transport
-    struct http_client *clients;
-    size_t client_count;
+    struct mcp_server *server;    // has the loop and the metrics of the transport
+    struct http_client *clients;  // the holders first
+    size_t client_count, holder_count, client_limit;
+    mcp_http_workspace_fn *open_workspace;
+    void *open_data;
     struct evconnlistener *listener;
     char *address;      // NULL: a Unix socket
     char *socket_path;  // NULL: TCP
@@ -85,6 +90,17 @@ struct mcp_http {
 void http_handle_request(struct mcp_http *http, struct http_reply *reply);
 // Finishes the transport, from the event loop, when it is ending and has nothing left to write.
 void http_check_end(struct mcp_http *http);
+
+void http_shutdown(struct transport *transport, unsigned grace_ms);
+
+// --- http_client.c: who asks, and in which workspace -----------------------------------------------
+
+// `holder` NULL: it is one.
+struct http_client *http_client_add(struct mcp_http *http, const struct mcp_http_client *given,
+                                    struct http_client *holder);
+// The client of the holder for the workspace that the request names. False: refused.
+bool http_client_choose(struct http_client *holder, const struct http_request *request,
+                        struct http_client **ret_client, struct refusal *refusal);
 
 // --- http_connection.c: TCP connections ----------------------------------------------------------
 

@@ -118,7 +118,7 @@ static struct http_client *find_holder(struct mcp_http *http, struct span token)
     unsigned char hash[crypto_hash_sha256_BYTES];
     struct http_client *found = NULL;
     crypto_hash_sha256(hash, (const unsigned char *)token.data, token.length);
-    for (size_t i = 0; i < http->client_count; i++)
+    for (size_t i = 0; i < http->holder_count; i++)
         if (sodium_memcmp(hash, http->clients[i].token_hash, sizeof(hash)) == 0 &&
             http->clients[i].has_token)
             found = &http->clients[i];
@@ -127,7 +127,7 @@ static struct http_client *find_holder(struct mcp_http *http, struct span token)
 
 static struct http_client *find_open(struct mcp_http *http)
 {
-    for (size_t i = 0; i < http->client_count; i++)
+    for (size_t i = 0; i < http->holder_count; i++)
         if (!http->clients[i].has_token)
             return &http->clients[i];
     return NULL;
@@ -143,7 +143,7 @@ static bool check_token(struct mcp_http *http, const struct http_request *reques
     const char *field = http_request_field(request, "Authorization", &count);
     struct http_client *client = NULL, *open = find_open(http);
     struct span in_query = token_in_query(request->query, &text);
-    bool has_named = http->client_count > (open != NULL);
+    bool has_named = http->holder_count > (open != NULL);
     if (count == 1 && strncasecmp(field, "Bearer ", 7) == 0)
         client = find_holder(http, span_from(field + 7 + strspn(field + 7, " ")));
     else if (count == 0 && in_query.length > 0)
@@ -151,10 +151,8 @@ static bool check_token(struct mcp_http *http, const struct http_request *reques
     bool gives_none = (count == 0 && in_query.length == 0) || !has_named;
     if (!client && gives_none)
         client = open;
-    if (client) {
-        *ret_client = client;
-        return true;
-    }
+    if (client)
+        return http_client_choose(client, request, ret_client, refusal);
     *refusal = (struct refusal){401, "Unauthorized: a bearer token is required", "WWW-Authenticate",
                                 "Bearer"};
     return false;

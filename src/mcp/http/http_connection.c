@@ -23,7 +23,7 @@ static void count_busy(struct http_connection *connection, int step)
         return;
     connection->http->busy_count += (size_t)step;
     if (connection->client)
-        connection->client->busy_count += (size_t)step;
+        connection->client->holder->busy_count += (size_t)step;
 }
 
 static void http_connection_free(struct http_connection *connection)

@@ -224,8 +224,8 @@ static bool is_idle(const struct http_session *session)
 // Of the client with more sessions; then one that was opened and never used; then the oldest.
 static bool goes_first(const struct http_session *a, const struct http_session *b)
 {
-    if (a->client->session_count != b->client->session_count)
-        return a->client->session_count > b->client->session_count;
+    if (a->client->holder->session_count != b->client->holder->session_count)
+        return a->client->holder->session_count > b->client->holder->session_count;
     return a->is_used != b->is_used ? b->is_used : a->used_ms < b->used_ms;
 }
 
@@ -236,8 +236,8 @@ static bool make_room(struct mcp_http *http, const struct http_client *client)
         return true;
     struct http_session *session, *first = NULL;
     TAILQ_FOREACH (session, &http->sessions, link) {
-        bool may_go =
-            session->client == client || session->client->session_count > client->session_count;
+        bool may_go = session->client->holder == client->holder ||
+                      session->client->holder->session_count > client->holder->session_count;
         if (may_go && is_idle(session) && (!first || goes_first(session, first)))
             first = session;
     }
@@ -259,7 +259,7 @@ struct http_session *http_session_new(struct http_client *client)
     session->used_ms = clock_now_ms();
     session->client = client;
     session->flow = ++http->last_flow;
-    client->session_count++;
+    client->holder->session_count++;
     peer_init(&session->peer, client->server, peer_send);
     TAILQ_INIT(&session->streams);
     TAILQ_INSERT_TAIL(&http->sessions, session, link);
@@ -289,7 +289,7 @@ void http_session_free(struct http_session *session)
     peer_release(&session->peer);
     TAILQ_REMOVE(&http->sessions, session, link);
     http->session_count--;
-    session->client->session_count--;
+    session->client->holder->session_count--;
     memory_free(session);
 }
 

@@ -97,6 +97,13 @@ const char *sandbox_mode_name(enum sandbox_mode mode)
     return mode_names[mode];
 }
 
+enum sandbox_mode sandbox_mode_narrower(enum sandbox_mode a, enum sandbox_mode b)
+{
+    if (a == SANDBOX_STRICT || b == SANDBOX_STRICT)
+        return SANDBOX_STRICT;
+    return a == SANDBOX_OFF ? b : a;
+}
+
 bool sandbox_mode_parse(const char *name, enum sandbox_mode *ret_mode)
 {
     for (size_t i = 0; i < COUNT_OF(mode_names); i++)

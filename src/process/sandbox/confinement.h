@@ -15,6 +15,8 @@ enum sandbox_mode {
 };
 
 const char *sandbox_mode_name(enum sandbox_mode mode);
+// The one that allows less.
+enum sandbox_mode sandbox_mode_narrower(enum sandbox_mode a, enum sandbox_mode b);
 bool sandbox_mode_parse(const char *name, enum sandbox_mode *ret_mode);
 
 // What a kernel may lack, as bits: what then does not hold.

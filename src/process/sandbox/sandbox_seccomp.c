@@ -73,9 +73,10 @@ static int allow_memory(scmp_filter_ctx filter)
     if (failed == 0)
         failed = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1,
                                   SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-    return failed < 0 ? failed
-                      : seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2,
-                                         SCMP_A2(SCMP_CMP_EQ, all), SCMP_A3(SCMP_CMP_EQ, own));
+    return failed < 0
+               ? failed
+               : seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2,
+                                  SCMP_A2(SCMP_CMP_EQ, all, 0), SCMP_A3(SCMP_CMP_EQ, own, 0));
 }
 
 // Threads yes, processes no: clone must share the memory and belong to this process. clone3 takes

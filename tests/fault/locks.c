@@ -48,13 +48,17 @@ static void expect_all_works(struct driver *driver, const char *when, long round
           answer.values);
 }
 
-static void run_beside(struct driver *driver, const struct crowd *crowd, long rounds)
+// The number of rounds whose effect is there at the end. On a busy machine a snapshot may not be made
+// in its time; then the rollback says that it has cost the evaluations before it, too.
+static long run_beside(struct driver *driver, const struct crowd *crowd, long rounds)
 {
     struct answer answer;
     char code[1024];
+    long kept = 0;
+    unsigned failed_before = failed;
     snprintf(code, sizeof(code), "(dotimes (i 3) (sb-thread:make-thread (lambda () %s)))",
              crowd->code);
-    for (long round = 0; round < rounds && failed == 0; round++) {
+    for (long round = 0; round < rounds && failed == failed_before; round++) {
         driver_eval(driver, code, 20, &answer);
         check(answer.ok, "%s, round %ld: %s %s", crowd->name, round, answer.type, answer.message);
         driver_eval(driver, "(setf *round* (1+ *round*))", 20, &answer);
@@ -63,8 +67,10 @@ static void run_beside(struct driver *driver, const struct crowd *crowd, long ro
         driver_eval(driver, "(sb-ext:exit :abort t)", 20, &answer);
         check(answer.rollback[0] && answer.lost_threads[0], "%s, round %ld: no rollback: %s %s",
               crowd->name, round, answer.type, answer.notices);
+        kept += answer.lost[0] == '\0';
         expect_all_works(driver, crowd->name, round);
     }
+    return kept;
 }
 
 void run_locks(long rounds, const char *only)
@@ -77,10 +83,10 @@ void run_locks(long rounds, const char *only)
         struct answer answer;
         driver_open(&driver, &(struct session_config){0});
         driver_eval(&driver, "(defvar *round* 0)", 20, &answer);
-        run_beside(&driver, &crowds[i], rounds);
+        long kept = run_beside(&driver, &crowds[i], rounds);
         driver_eval(&driver, "*round*", 20, &answer);
-        check(atol(answer.values) == rounds, "%s: *round* is %s after %ld", crowds[i].name,
-              answer.values, rounds);
+        check(kept > 0 && atol(answer.values) == kept, "%s: *round* is %s after %ld of %ld rounds",
+              crowds[i].name, answer.values, kept, rounds);
         driver_close(&driver);
     }
     check_no_children();

@@ -17,8 +17,9 @@
 ;;; --- locks of SBCL ------------------------------------------------------------------------------
 
 (defglobal *system-mutexes* (vector))   ; all that are in the image when the core is built,
-(defglobal *system-tables* (vector))    ; and variables with hash tables: a table may be made anew
-(declaim (type simple-vector *system-mutexes* *system-tables*)) ; when the core starts
+(defglobal *system-variables* (vector)) ; and variables with mutexes and hash tables: what is in
+(declaim (type simple-vector *system-mutexes* *system-variables*)) ; them may be made anew when the
+                                                                   ; core starts
 
 (defun mutexes-of-image ()
   "All mutexes there are. A thread is a mutex too, and is not meant."
@@ -28,11 +29,12 @@
                                         (and (typep object 'sb-thread:mutex)
                                              (not (typep object 'sb-thread:thread))))))
 
-(defun table-variables ()
-  "Variables of SBCL whose global values are hash tables."
+(defun lock-variables ()
+  "Variables of SBCL whose global values are mutexes or hash tables."
   (let ((variables '()))
     (do-all-symbols (symbol (remove-duplicates variables))
-      (when (and (hash-table-p (ignore-errors (sb-ext:symbol-global-value symbol)))
+      (when (and (typep (ignore-errors (sb-ext:symbol-global-value symbol))
+                        '(or hash-table (and sb-thread:mutex (not sb-thread:thread))))
                  (symbol-package symbol)
                  (system-package-p (package-name (symbol-package symbol))))
         (push symbol variables)))))
@@ -40,22 +42,24 @@
 (defun record-system-mutexes ()
   "Find SBCL's mutexes; once, when the core is built."
   (setf *system-mutexes* (coerce (mutexes-of-image) 'simple-vector)
-        *system-tables* (coerce (table-variables) 'simple-vector)))
+        *system-variables* (coerce (lock-variables) 'simple-vector)))
 
 (defun held-elsewhere-p (mutex)
   "True when a thread other than this one holds MUTEX."
   (and (mutex-locked-p mutex) (not (sb-thread:holding-mutex-p mutex))))
 
-(defun table-mutex (variable)
-  "The mutex of the hash table that is the value of VARIABLE, or NIL."
-  (let ((table (sb-ext:symbol-global-value variable)))
-    (and (hash-table-p table) (hash-table-mutex table))))
+(defun variable-mutex (variable)
+  "The mutex that is the value of VARIABLE, or that of the hash table there, or NIL."
+  (let ((value (sb-ext:symbol-global-value variable)))
+    (typecase value
+      (sb-thread:mutex value)
+      (hash-table (hash-table-mutex value)))))
 
 (defun find-held-mutex ()
   "A mutex of SBCL that another thread holds, or NIL."
   (or (find-if #'held-elsewhere-p *system-mutexes*)
-      (loop for variable across *system-tables*
-              thereis (let ((mutex (table-mutex variable)))
+      (loop for variable across *system-variables*
+              thereis (let ((mutex (variable-mutex variable)))
                         (and mutex (held-elsewhere-p mutex) mutex)))))
 
 (defun release-lost-mutexes ()

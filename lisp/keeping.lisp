@@ -1,8 +1,8 @@
 ;;;; Keeping the session: a copy of a snapshot saves itself as a core, from which the session starts
 ;;;; again in another process (docs/session-protocol.md 4).
 ;;;;
-;;;; Threads, open files and connections do not come back. The streams on them are closed in the core,
-;;;; so that nothing that is opened later under their numbers is taken for theirs.
+;;;; Threads, open files and connections do not come back. The streams on them are closed in the
+;;;; core, so that nothing that is opened later under their numbers is taken for theirs.
 
 (in-package "CADRE-AGENT")
 

@@ -1,9 +1,73 @@
-// list-program-tools: what programs may call.
+// list-program-tools: what programs may call; all of it, that of one server, or what fits a query.
+#include <inttypes.h>
 #include <string.h>
 
+#include "tools/program/tool_search.h"
 #include "tools/result/result_structured.h"
 #include "tools/tool_call.h"
 #include "tools/tools.h"
+
+enum { LIMIT_DEFAULT = 50, LIMIT_MAX = 5000 };
+
+static void append_line(struct buffer *text, const char *before, struct span line)
+{
+    if (line.length)
+        buffer_append_format(text, "%s%.*s", before, (int)line.length, line.data);
+}
+
+static void render_tool(struct buffer *text, struct span name, value record)
+{
+    buffer_append_text(text, text->length ? "\n" : "");
+    append_line(text, memchr(name.data, '/', name.length) ? "" : "tool/", name);
+    append_line(text, " ", map_get_string(record, "signature"));
+    append_line(text, "\n    ", map_get_string(record, "description"));
+    append_line(text, "\n    [problem] ", map_get_string(record, "problem"));
+}
+
+static value describe_tool(struct region *region, value name, value record)
+{
+    value entry = map_put_text(region, map_new(region), "name", value_retain(name));
+    entry = structured_member(region, entry, record, "signature");
+    entry = structured_member(region, entry, record, "description");
+    return structured_member(region, entry, record, "problem");
+}
+
+// The names to show: of one server, and by the query or as they are.
+static value choose(struct mcp_call *call, value tools, size_t *ret_more)
+{
+    struct region *region = mcp_call_region(call);
+    value server = mcp_call_argument(call, "server"), query = mcp_call_argument(call, "query");
+    struct span prefix = value_is_string(server) ? value_text(server) : (struct span){0};
+    value of_server = map_new(region), name, record;
+    struct map_cursor cursor = map_iterate(tools);
+    while (map_next(&cursor, &name, &record)) {
+        struct span text = value_text(name);
+        bool fits =
+            prefix.length == 0 || (text.length > prefix.length && span_starts_with(text, prefix) &&
+                                   text.data[prefix.length] == '/');
+        if (fits)
+            of_server = map_put(region, of_server, value_retain(name), value_retain(record));
+    }
+    value wanted = mcp_call_argument(call, "limit");
+    size_t limit = wanted.tag == VALUE_INTEGER ? (size_t)wanted.integer : LIMIT_DEFAULT;
+    if (value_is_string(query))
+        return tool_search(region, of_server, value_text(query), limit);
+    value names = vector_new(region, 0);
+    cursor = map_iterate(of_server);
+    while (map_next(&cursor, &name, &record) && vector_count(names) < limit)
+        names = vector_push(region, names, value_retain(name));
+    *ret_more = map_count(of_server) - vector_count(names);
+    return names;
+}
+
+static void render_nothing(struct buffer *text, value tools)
+{
+    buffer_append_text(text,
+                       map_count(tools)
+                           ? "No tool fits."
+                           : "No tools. `cadre serve --mcp-config FILE` gives programs those of "
+                             "MCP servers, `--program-tools FILE` others.");
+}
 
 static void on_listed(void *data, value tools)
 {
@@ -11,34 +75,20 @@ static void on_listed(void *data, value tools)
     struct region *region = mcp_call_region(call);
     struct tool_result result = {0};
     buffer_init(&result.text, BUFFER_DEFAULT_LIMIT);
-    value listed = vector_new(region, 0), name, record;
-    struct map_cursor cursor = map_iterate(tools);
-    while (map_next(&cursor, &name, &record)) {
-        struct span signature = map_get_string(record, "signature"),
-                    description = map_get_string(record, "description");
-        value entry = map_put_text(region, map_new(region), "name", value_retain(name));
-        entry = structured_member(region, entry, record, "signature");
-        entry = structured_member(region, entry, record, "description");
-        entry = structured_member(region, entry, record, "problem");
-        listed = vector_push(region, listed, entry);
-        buffer_append_text(&result.text, result.text.length ? "\n" : "");
-        bool is_qualified = memchr(value_text(name).data, '/', value_text(name).length);
-        buffer_append_format(&result.text, "%s%.*s", is_qualified ? "" : "tool/",
-                             (int)value_text(name).length, value_text(name).data);
-        if (signature.length)
-            buffer_append_format(&result.text, " %.*s", (int)signature.length, signature.data);
-        if (description.length)
-            buffer_append_format(&result.text, "\n    %.*s", (int)description.length,
-                                 description.data);
-        struct span problem = map_get_string(record, "problem");
-        if (problem.length)
-            buffer_append_format(&result.text, "\n    [problem] %.*s", (int)problem.length,
-                                 problem.data);
+    size_t more = 0;
+    value names = choose(call, tools, &more), listed = vector_new(region, 0), record;
+    for (size_t i = 0; i < vector_count(names); i++) {
+        value name = vector_at(names, i);
+        if (!map_find(tools, name, &record))
+            continue;
+        render_tool(&result.text, value_text(name), record);
+        listed = vector_push(region, listed, describe_tool(region, name, record));
     }
     if (result.text.length == 0)
-        buffer_append_text(&result.text,
-                           "No tools. `cadre serve --mcp-config FILE` gives programs those of MCP "
-                           "servers, `--program-tools FILE` others.");
+        render_nothing(&result.text, tools);
+    if (more > 0)
+        buffer_append_format(&result.text, "\n... %zu more; `query` finds them, `limit` shows them",
+                             more);
     result.structured = map_put_text(region, map_new(region), "ok", value_boolean(true));
     result.structured = map_put_text(region, result.structured, "tools", listed);
     tool_reply(call, &result);
@@ -48,6 +98,12 @@ static void handle_list(struct mcp_call *call, void *data)
 {
     struct tools *tools = data;
     struct toolbox_query query = {.with_problems = true};
+    value limit = mcp_call_argument(call, "limit");
+    if (limit.tag == VALUE_INTEGER && (limit.integer < 1 || limit.integer > LIMIT_MAX)) {
+        tool_refuse(call, "invalid-argument", "Value must be between 1 and %d: limit = %" PRId64,
+                    LIMIT_MAX, limit.integer);
+        return;
+    }
     toolbox_resolve_start(tools->toolbox, tools->sessions, mcp_call_region(call), &query, on_listed,
                           call);
 }

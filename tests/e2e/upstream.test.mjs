@@ -106,6 +106,22 @@ describe('servers from npm', () => {
     assert.match(text, /^files\/read-text-file \(path :string/m);
     assert.match(text, /^mcp-memory\/create-entities/m);
   });
+  const found = async (args) => {
+    const { structured } = await server.call('list-program-tools', args);
+    return structured.tools.map(({ name }) => name);
+  };
+  test('and finds them by words, server and number', async () => {
+    assert.equal((await found({ query: 'read the text of a file' }))[0], 'files/read-text-file');
+    assert.equal((await found({ query: 'add numbers: sum' }))[0], 'everything/get-sum');
+    assert.equal((await found({ query: 'entities', server: 'files' })).length, 0);
+    const some = await found({ server: 'everything', limit: 3 });
+    assert.equal(some.length, 3);
+    assert.ok(some.every((name) => name.startsWith('everything/')));
+    const { text } = await server.call('list-program-tools', { limit: 1 });
+    assert.match(text, /\n\.\.\. \d+ more; `query` finds them/);
+    const refused = await server.call('list-program-tools', { limit: 0 });
+    assert.match(refused.text, /between 1 and 5000/);
+  });
 });
 
 describe('servers that misbehave', () => {
@@ -171,6 +187,8 @@ describe('servers that misbehave', () => {
     );
     assert.ok(tools.every((tool) => (tool.description ?? '').length <= 4096));
     assert.ok(structured.tools.some((tool) => tool.name === 'bomb/bomb'));
+    const missing = structured.tools.find((tool) => tool.name === 'missing/*');
+    assert.match(missing.problem, /cannot run \/nonexistent\/server/);
   });
   test('a server of 2026-07-28', async () => {
     assert.deepEqual((await run(server, '(stateless/add {:a 2 :b 3})')).value, [5]);

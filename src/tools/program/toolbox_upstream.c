@@ -153,6 +153,8 @@ static value add_all(struct region *region, value tools, const struct upstream_s
                      struct span namespace, value allowed)
 {
     const struct upstream_catalog *catalog = upstream_catalog(server);
+    if (!upstream_is_ready(server))
+        return tools;
     for (size_t i = 0; i < catalog->count; i++) {
         const char *tool = catalog->tools[i].program_name;
         value name =
@@ -161,6 +163,18 @@ static value add_all(struct region *region, value tools, const struct upstream_s
             tools = map_put(region, tools, name, tool_record(region, server, span_from(tool)));
     }
     return tools;
+}
+
+// A line for a server whose tools nobody knows.
+static value add_problem(struct region *region, value tools, const struct upstream_server *server,
+                         struct span namespace)
+{
+    const char *why = upstream_failure(server);
+    value record = map_put_text(region, map_new(region), "problem",
+                                value_string_text(region, why ? why : "it does not answer"));
+    return map_put(region, tools,
+                   value_string_format(region, "%.*s/*", (int)namespace.length, namespace.data),
+                   record);
 }
 
 value toolbox_upstream_add(struct region *region, value tools, const struct upstream_server *server,
@@ -172,5 +186,7 @@ value toolbox_upstream_add(struct region *region, value tools, const struct upst
         tools = add_named(region, tools, server, namespace, query->texts[i], query->allowed);
     if (query->text_count == 0)
         tools = add_all(region, tools, server, namespace, query->allowed);
+    if (query->with_problems && !upstream_is_ready(server))
+        tools = add_problem(region, tools, server, namespace);
     return tools;
 }

@@ -9,7 +9,6 @@
 ;;;; fail the build by interning a name that is missing into a locked package.
 ;;;;
 ;;;; Variables and functions of SBCL's C runtime are here too.
-;;;;
 ;;;; Everything here runs on SBCL 2.2.9, 2.5.2 and 2.6.4; where versions differ a docstring says so.
 
 (in-package "CADRE-AGENT")

@@ -49,6 +49,7 @@
                (:file "conditions")
                (:file "stop")
                (:file "threads")
+               (:file "thread-errors")
                (:file "health")
                (:file "operations")
                (:file "show")

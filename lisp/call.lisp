@@ -139,6 +139,7 @@ leave before waiting threads can delay it; the effects are rolled back anyway."
   (install-input call)
   (install-heap-limit)
   (limit-address-space)
+  (when (and (user-threads) (null *trial*)) (ensure-thread-channel))
   (setf *place-values* :ask
         (call-threads call) (user-threads)
         (call-clocks call) (read-clocks)))

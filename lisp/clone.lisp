@@ -236,7 +236,26 @@ due may end the process, which must not be taken for a snapshot that cannot be w
   (when (string= kind "postmortem")
     (c-call "usleep" int (unsigned-int 2000))))
 
+(sb-ext:define-load-time-global *clone-lock* (sb-thread:make-mutex :name "clone")
+  "Held while a clone is made: the functions that look at descriptors have one buffer.")
+
+(defun begin-parking (kind channel parked)
+  "In a fresh clone: let go of the parent and park. Returns in a clone of it that has been woken."
+  (drop-thread-channel)
+  (die-with-supervisor)
+  (leave-process-group)
+  (register-process)
+  (yield-to-reply kind)
+  (leave-link channel (parked-aliases parked))
+  (send-message +parked+ 0 (object))
+  (when *decommit-works* (release-free-pages))
+  (park parked))
+
 (defun freeze (kind number channel)
+  "FREEZE-UNLOCKED, while no other thread makes a clone."
+  (sb-thread:with-recursive-lock (*clone-lock*) (freeze-unlocked kind number channel)))
+
+(defun freeze-unlocked (kind number channel)
   "Leave a parked clone of this process behind, which has CHANNEL. Returns its pid; or :WOKEN in a
 clone of it that has been woken; or NIL and the reason why there is none."
   (join-ended-threads)
@@ -246,10 +265,10 @@ clone of it that has been woken; or NIL and the reason why there is none."
                               (output-aliases descriptors)
                               (mapcar #'thread-label threads))))
     (unless channel
-      (return-from freeze (values nil "no channel could be made for the snapshot")))
+      (return-from freeze-unlocked (values nil "no channel could be made for the snapshot")))
     (when (and threads (not *thread-recipe-works*))
       (close-received)
-      (return-from freeze (values nil "threads are running")))
+      (return-from freeze-unlocked (values nil "threads are running")))
     (record-connections (remove channel descriptors))
     (when (head-p) (note-listeners threads))
     (let* ((pid (if threads (clone-with-threads) (clone-process)))
@@ -260,12 +279,5 @@ clone of it that has been woken; or NIL and the reason why there is none."
              (values nil "threads hold locks of the C library"))
             ((minusp pid) (values nil (sb-int:strerror reason)))
             (t
-             (die-with-supervisor)
-             (leave-process-group)
-             (register-process)
-             (yield-to-reply kind)
-             (leave-link channel (parked-aliases parked))
-             (send-message +parked+ 0 (object))
-             (when *decommit-works* (release-free-pages))
-             (park parked)
+             (begin-parking kind channel parked)
              :woken)))))

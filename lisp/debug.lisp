@@ -341,6 +341,8 @@ terminal for. Places beyond the values stay as they are. Once, when the core is 
 
 (defun restart-and-values (call request)
   "Name of the restart that REQUEST names, and a function of no arguments that invokes it."
+  (unless (situation-call (current-situation))
+    (fail "no-such-restart" "A thread that has ended by an error cannot go on."))
   (if (member-of request "frame")
       (frame-restart call request)
       (let* ((restart (find-frozen-restart (required-string request "restart")))

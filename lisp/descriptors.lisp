@@ -13,7 +13,8 @@
 
 (defun agent-descriptor-p (fd)
   "True for a descriptor of the agent's own."
-  (<= +channel+ fd +spare-error+))
+  (or (<= +channel+ fd +spare-error+)
+      (eql fd (first (agent-thread-channel *agent*)))))
 
 (defun open-descriptors ()
   "Descriptors of this process above the standard ones and outside the agent's own."

@@ -22,11 +22,11 @@
                       (= (u32-at *incoming* 8) number))
              (return (received-descriptor 0)))))
 
-(defun request-channel ()
-  "Ask for the channel of a clone; its descriptor, or NIL."
+(defun request-channel (&optional kept)
+  "Ask for the channel of a clone; its descriptor, or NIL. KEPT: it is for later, \"thread\"."
   (let ((number (setf (agent-wanted *agent*) (ldb (byte 32 0) (1+ (agent-wanted *agent*))))))
     (c-call "close" int (int +reserve+))
-    (send-message +wanted+ number (object))
+    (send-message +wanted+ number (object "for" kept))
     (prog1 (receive-offer number)
       (unless (file-identity +reserve+)
         (duplicate-privately +spare-null+ +reserve+)))))

@@ -107,6 +107,7 @@ thread, which runs the evaluations; threads of the user get less."
   (sb-int:encapsulate 'sb-thread:make-thread 'cadre
                       (lambda (original &rest arguments)
                         (limit-address-space)
+                        (when (evaluating-p) (without-interrupts (ensure-thread-channel)))
                         (apply original arguments)))
   (sb-int:encapsulate 'sb-ext:run-program 'cadre
                       (lambda (original &rest arguments)

@@ -23,16 +23,6 @@
     (append (condition-error condition frames depth '() nil)
             (list "thread" name "kind" kind "phase" "evaluate"))))
 
-(declaim (notinline abort-thread-after))
-(defun abort-thread-after (condition)
-  "Record CONDITION and end the thread of the user in which it is unhandled, and nothing else."
-  (handler-case
-      (add-thread-error (thread-error-object condition "thread"
-                                             (thread-label sb-thread:*current-thread*)
-                                             'abort-thread-after))
-    (serious-condition () nil))
-  (sb-thread:abort-thread))
-
 (defun end-threads-of (call)
   "End the threads a timed-out call has started. One that does not end makes the state of the
 image unknown: then the session is rolled back."

@@ -168,8 +168,9 @@ static void touch_last_error(struct session *session, const struct job *job, int
 {
     if (job->internal || job->cancelled)
         return;
+    // The error of a thread that this call reports is the last one when it has none itself.
     if (job->kind == SESSION_EVALUATE || (job->kind == SESSION_RESTART && job->adopted))
-        session->history.last_error = id;
+        session->history.last_error = id ? id : session->pending.thread_error;
     else if (job->kind == SESSION_ROLLBACK)
         session->history.last_error = 0;
 }
@@ -197,10 +198,19 @@ static void add_late_error(struct buffer *lines, value error, int64_t id)
 
 void session_record_thread_error(struct session *session, struct region *region, value error)
 {
-    error =
-        complete_error(session, region, error_history_import(region, error),
-                       error_history_next_id(&session->history), session->lineage.current, false);
+    pid_t pid = message_pid(error, "postmortem");
+    struct worker *frozen =
+        pid > 0 && session->head ? worker_add_frozen_thread(session->head, pid) : NULL;
+    error = complete_error(session, region, error_history_import(region, error),
+                           error_history_next_id(&session->history), session->lineage.current,
+                           frozen != NULL);
     int64_t id = error_history_add(&session->history, error);
+    if (frozen) {
+        frozen->error = id;
+        frozen->adoptable = false;
+    }
+    if (text_is(map_get(error, "kind"), "thread"))
+        session->pending.thread_error = id;
     add_late_error(&session->pending.late_errors, error, id);
 }
 
@@ -460,6 +470,7 @@ void job_finish(struct session *session, struct job *job)
         job->undone = vector_new(region, 0);
     if (!value_is_vector(job->lost))
         job->lost = vector_new(region, 0);
+    session->pending.thread_error = 0;
     if (value_is_map(job->result))
         session_record_thread_errors(session, region, job->result);
     if (job->internal || job->cancelled) {

@@ -69,13 +69,18 @@ static void on_closed(struct worker *worker)
 
 // The process asks for the channel of a clone that it is about to make. What was offered before is
 // not used any more.
-static void on_wanted(struct session *session, struct worker *worker, uint32_t number)
+static void on_wanted(struct session *session, struct worker *worker,
+                      const struct channel_message *message)
 {
+    value content;
+    bool for_thread = session_read_scratch(session, message, &content) &&
+                      span_equal_text(map_get_string(content, "for"), "thread");
     if (++worker->offers > SESSION_OFFERS_MAX) {
         session_break_protocol(session, worker);
         return;
     }
-    if (worker_offer(worker, CHANNEL_OFFER, number, SPAN("{}")) < 0)
+    if ((for_thread ? worker_offer_spare(worker, message->number)
+                    : worker_offer(worker, CHANNEL_OFFER, message->number, SPAN("{}"))) < 0)
         log_debug("session %s: no channel for a clone", session->name);
 }
 
@@ -100,7 +105,7 @@ void session_on_message(void *data, struct channel *channel, const struct channe
     }
     switch (message->type) {
     case CHANNEL_GARBAGE: session_break_protocol(session, worker); return;
-    case CHANNEL_WANTED: on_wanted(session, worker, message->number); return;
+    case CHANNEL_WANTED: on_wanted(session, worker, message); return;
     case CHANNEL_PARKED: worker_parked(link, message->sender); return;
     default: break;
     }

@@ -192,6 +192,7 @@ struct session {
         size_t notice_count;
         struct buffer earlier_output;  // what threads and children wrote between two requests
         struct buffer late_errors;     // lines about threads and finalizers, for [stderr]
+        int64_t thread_error;          // newest error of a thread in the reply being made, or 0
         char *lost_threads;  // names lost by the last rollback, for the notice after a timeout
     } pending;               // for the next reply
 

@@ -40,6 +40,7 @@ void worker_release(struct worker *worker)
     if (worker->link)
         link_retire(worker->link);
     link_free(worker->offered);
+    link_free(worker->spare);
     process_close(&worker->process);
     memory_free(worker->code);
     memory_free(worker);
@@ -165,18 +166,30 @@ bool worker_is_parked(const struct worker *worker)
     return worker->role == ROLE_SNAPSHOT || worker->role == ROLE_POSTMORTEM;
 }
 
-int worker_offer(struct worker *worker, uint32_t type, uint32_t number, struct span payload)
+// Sends a new link with a message; *ret_link is freed before, and NULL on failure.
+static int offer_new(struct worker *worker, uint32_t type, uint32_t number, struct span payload,
+                     struct link **ret_link)
 {
-    link_free(worker->offered);
-    worker->offered = link_new(worker->session, false);
-    if (!worker->offered)
+    link_free(*ret_link);
+    *ret_link = link_new(worker->session, false);
+    if (!*ret_link)
         return -errno;
-    int result = link_offer(worker->link, type, number, payload, worker->offered);
+    int result = link_offer(worker->link, type, number, payload, *ret_link);
     if (result < 0) {
-        link_free(worker->offered);
-        worker->offered = NULL;
+        link_free(*ret_link);
+        *ret_link = NULL;
     }
     return result;
+}
+
+int worker_offer(struct worker *worker, uint32_t type, uint32_t number, struct span payload)
+{
+    return offer_new(worker, type, number, payload, &worker->offered);
+}
+
+int worker_offer_spare(struct worker *worker, uint32_t number)
+{
+    return offer_new(worker, CHANNEL_OFFER, number, SPAN("{}"), &worker->spare);
 }
 
 static void await_answers(struct session_manager *manager)
@@ -186,21 +199,33 @@ static void await_answers(struct session_manager *manager)
         evtimer_add(manager->void_timer, &time);
 }
 
-struct worker *worker_add_parked(struct worker *parent, pid_t pid, enum worker_role role)
+// The clone that has the worker's end of *link, which is its own then.
+static struct worker *add_clone(struct worker *parent, pid_t pid, enum worker_role role,
+                                struct link **offered)
 {
-    struct link *link = parent->offered;
+    struct link *link = *offered;
     if (!link || (link->parked && link->parked != pid))
         return NULL;
     struct worker *worker = worker_add_announced(parent->session, pid, role);
     if (!worker)
         return NULL;
-    parent->offered = NULL;
+    *offered = NULL;
     worker->link = link;
     worker->answered = link->parked == pid;
     link->worker = worker;
     if (!worker->answered)
         await_answers(parent->session->manager);
     return worker;
+}
+
+struct worker *worker_add_parked(struct worker *parent, pid_t pid, enum worker_role role)
+{
+    return add_clone(parent, pid, role, &parent->offered);
+}
+
+struct worker *worker_add_frozen_thread(struct worker *parent, pid_t pid)
+{
+    return add_clone(parent, pid, ROLE_POSTMORTEM, &parent->spare);
 }
 
 struct worker *worker_add_woken(struct session *session, pid_t pid, enum worker_role role)

@@ -38,6 +38,7 @@ struct worker {
     bool mute;          // SNAPSHOT: did not answer when it was to wake
     struct link *link;
     struct link *offered;  // channel of a clone that it may make
+    struct link *spare;    // the same, kept for the error of a thread
     unsigned offers;       // since its last request
     int64_t added_ms;
     int64_t time;     // unix seconds
@@ -57,10 +58,14 @@ struct worker *worker_add_started(struct session *session, pid_t pid, enum worke
 struct worker *worker_add_announced(struct session *session, pid_t pid, enum worker_role role);
 // The same for a parked clone of `parent`, which must have been offered a channel for it.
 struct worker *worker_add_parked(struct worker *parent, pid_t pid, enum worker_role role);
+// The same for the post-mortem of a thread of `parent`, which has used the spare channel.
+struct worker *worker_add_frozen_thread(struct worker *parent, pid_t pid);
 // A clone that says on the awaited link that it is awake.
 struct worker *worker_add_woken(struct session *session, pid_t pid, enum worker_role role);
 // Offers the channel of a clone, in place of one that was offered before. 0 or negative errno.
 int worker_offer(struct worker *worker, uint32_t type, uint32_t number, struct span payload);
+// The same for the spare channel.
+int worker_offer_spare(struct worker *worker, uint32_t number);
 // A process says on `link` that it is parked.
 void worker_parked(struct link *link, pid_t pid);
 bool worker_is_parked(const struct worker *worker);

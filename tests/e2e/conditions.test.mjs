@@ -730,19 +730,13 @@ describe('other threads', () => {
       /\[stderr\]\n; thread "worker-7" ended by SIMPLE-ERROR: boom \(error \d+\)\n\n=> :DEAD/,
     );
   });
-  test('it is in the history, not the last error', async () => {
+  test('it is in the history, the last error, and frozen', async () => {
     const list = await server.call('list-errors');
-    assert.match(list.text, /SIMPLE-ERROR - boom \(evaluation \d+, thread "worker-7"\)/);
+    assert.match(list.text, /SIMPLE-ERROR - boom \(evaluation \d+, thread "worker-7", frozen\)/);
     expectResult(await server.call('describe-last-error'), {
-      has: 'No error information available.',
+      match: /\n {2}At: evaluation 1, thread "worker-7"; .*; error 1, frozen\n/,
     });
-    expectResult(await server.call('describe-last-error', { error: 1 }), {
-      match: /\n {2}At: evaluation 1, thread "worker-7"; /,
-    });
-    expectResult(await server.call('inspect', { error: 1 }), {
-      code: 'not-frozen',
-      message: 'Error 1 was not frozen; get-backtrace shows the frames it had.',
-    });
+    expectResult(await server.call('inspect', { error: 1 }), { match: /^Frame 0: \(ERROR "boom"\)/ });
   });
   test('joining it signals as usual', async () => {
     expectResult(

@@ -1,7 +1,7 @@
-// Debugging as SBCL's own debugger allows it: restarts of frames, on frozen errors.
+// Debugging as SBCL's own debugger allows it: restarts of frames, errors of threads, folded frames.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { expectResult, useServer } from './support.mjs';
+import { eventually, expectResult, useServer } from './support.mjs';
 
 describe('restarts of frames', () => {
   const server = useServer();
@@ -97,5 +97,67 @@ describe('restarts of frames', () => {
       type: 'NO-SUCH-RESTART',
       match: /^Frame 0, PARSE-INTEGER, cannot be restarted or returned from: [\s\S]*Frames that can: none\.$/m,
     });
+  });
+});
+
+describe('errors of threads are frozen', () => {
+  const server = useServer();
+
+  test('of one that the call waits for', async () => {
+    await server.value(
+      '(defun in-thread (x) (let ((y (* 2 x))) (list (car y) x))) (format t "printed before")',
+    );
+    await server.value(
+      `(format t "not flushed")
+       (sb-thread:join-thread (sb-thread:make-thread (lambda () (in-thread 21)) :name "worker") :default 1)`,
+    );
+    expectResult(await server.call('describe-last-error'), {
+      has: ['thread "worker"', 'frozen', '0: (IN-THREAD 21)'],
+    });
+    const { text } = await server.call('inspect', { frame: 0 });
+    assert.match(text, /^Frame 0: \(IN-THREAD 21\)\n[\s\S]*\n {2}X = 21\n {2}Y = 42/);
+    const inFrame = (code) => server.call('eval-in-frame', { frame: 0, code });
+    expectResult(await inFrame('(list x y)'), '=> (21 42)');
+    expectResult(await inFrame('(sb-ext:gc :full t) (length (make-list 100000))'), '=> 100000');
+    expectResult(await inFrame('(error "again")'), { type: 'SIMPLE-ERROR', message: 'again' });
+    expectResult(await inFrame('(sb-thread:thread-name sb-thread:*current-thread*)'), '=> "worker"');
+  });
+
+  test('a thread does not go on', async () => {
+    expectResult(await server.call('invoke-restart', { frame: 0, values: ['1'] }), {
+      code: 'no-such-restart',
+      message: 'A thread that has ended by an error cannot go on.',
+    });
+    expectResult(await server.call('invoke-restart', { restart: 'ABORT', adopt: true }), {
+      code: 'not-adoptable',
+      message: 'Error 1 is of a thread, which cannot become the session.',
+    });
+  });
+
+  test('a call without one is a success again', async () => {
+    await server.value('1');
+    expectResult(await server.call('describe-last-error'), { has: 'No error information' });
+    expectResult(await server.call('inspect', { error: 1 }), { has: 'Frame 0: (IN-THREAD 21)' });
+  });
+
+  test('of one that fails between calls', async () => {
+    await server.value(
+      `(defvar *gate* (sb-thread:make-semaphore))
+       (sb-thread:make-thread (lambda () (sb-thread:wait-on-semaphore *gate*) (in-thread 4)) :name "late")
+       (sb-ext:schedule-timer (sb-ext:make-timer (lambda () (sb-thread:signal-semaphore *gate*))) 0.1)`,
+    );
+    let seen = '';
+    await eventually(async () => {
+      seen = await server.value('2');
+      return seen.includes('(error ');
+    }, 20);
+    assert.match(seen, /; thread "late" ended by/);
+    expectResult(await server.call('inspect', { frame: 0 }), { has: ['(IN-THREAD 4)', 'Y = 8'] });
+  });
+
+  test('the session goes on after it', async () => {
+    await server.value('(defvar *kept* 7)');
+    expectResult(await server.evaluate('(exit)'), { ok: false, has: '[Rollback]' });
+    assert.equal(await server.value('*kept*'), '=> 7');
   });
 });

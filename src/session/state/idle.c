@@ -80,6 +80,9 @@ static struct worker *find_postmortem(struct session *session, struct job *job)
         refuse_unknown_error(session, job, id);
     else if (!source)
         refuse_not_frozen(session, job, record);
+    else if (job->adopt && !source->adoptable && value_is_string(map_get(record->error, "thread")))
+        job_refuse(manager, job, "not-adoptable",
+                   "Error %lld is of a thread, which cannot become the session.", (long long)id);
     else if (job->adopt && !source->adoptable)
         job_refuse(manager, job, "not-adoptable",
                    "Error %lld is a memory fault; its process may be corrupt and cannot be "

@@ -22,6 +22,9 @@ int command_run(int argc, char **argv);
 // --- context.c: the context store ----------------------------------------------------------------
 int command_context(int argc, char **argv);
 
+// --- kept/sessions.c: kept sessions --------------------------------------------------------------
+int command_sessions(int argc, char **argv);
+
 // --- setup.c: configures MCP clients -------------------------------------------------------------
 int command_setup(int argc, char **argv);
 

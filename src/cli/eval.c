@@ -1,4 +1,4 @@
-// `cadre eval`: evaluates code in a session of its own. Output appears as it comes, the values after
+// `cadre eval`: evaluates code in a session of its own, or in a kept one (eval_kept.h). Output appears as it comes, the values after
 // it on standard output, errors on standard error.
 #include <errno.h>
 #include <stdio.h>
@@ -9,6 +9,7 @@
 
 #include "base/utf8.h"
 #include "cli/commands.h"
+#include "cli/kept/eval_kept.h"
 #include "cli/options.h"
 #include "cli/sandbox_options.h"
 #include "cli/session_loop.h"
@@ -22,7 +23,7 @@ enum { CODE_LIMIT = 4 << 20 };
 
 struct eval_options {
     const char *package;
-    const char *session;
+    const char *session;  // a kept one; NULL: one of its own, which ends with the command
     const char *sbcl;
     int64_t timeout;
     bool compile_only;
@@ -105,7 +106,7 @@ static const char *find_code(const struct option_reader *reader, struct eval_opt
 // 0 = continue, otherwise the exit status + 1.
 static int parse_options(int argc, char **argv, struct eval_options *options)
 {
-    *options = (struct eval_options){.timeout = -1, .session = "main"};
+    *options = (struct eval_options){.timeout = -1};
     struct option_reader reader;
     option_reader_init(&reader, COMMAND_EVAL, split_arguments(argc, argv, options), argv);
     int option;
@@ -128,8 +129,16 @@ static int parse_options(int argc, char **argv, struct eval_options *options)
     const char *code = find_code(&reader, options);
     if (!code)
         return EXIT_USAGE + 1;
-    if (!session_name_valid(span_from(options->session))) {
+    if (options->session && !session_name_valid(span_from(options->session))) {
         fprintf(stderr, "cadre eval: %s\n", SESSION_NAME_RULE);
+        return EXIT_USAGE + 1;
+    }
+    if (options->session &&
+        (options->compile_only || options->time || options->json || options->argument_count > 0)) {
+        fputs(
+            "cadre eval: --session takes neither --compile-only, --time, --json nor arguments for "
+            "the code\n",
+            stderr);
         return EXIT_USAGE + 1;
     }
     options->name = names_file(code) ? code : "cadre";
@@ -286,7 +295,7 @@ static bool evaluate(struct session_loop *loop, struct line_input *input,
 {
     struct region *region = region_new(SIZE_MAX);
     struct session_request request = {
-        .session = options->session,
+        .session = "main",
         .kind = options->compile_only ? SESSION_COPY : SESSION_EVALUATE,
         .create = true,
         .op = options->compile_only ? "compile" : "evaluate",
@@ -325,13 +334,23 @@ static int run(const struct eval_options *options)
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+static int run_kept(const struct eval_options *options)
+{
+    return eval_kept(&(struct eval_kept){.session = options->session,
+                                         .package = options->package,
+                                         .code = buffer_span(&options->code),
+                                         .timeout = options->timeout,
+                                         .sbcl = options->sbcl,
+                                         .sandbox = &options->sandbox});
+}
+
 int command_eval(int argc, char **argv)
 {
     struct eval_options options;
     int status = parse_options(argc, argv, &options);
     if (status)
         return status - 1;
-    status = run(&options);
+    status = options.session ? run_kept(&options) : run(&options);
     buffer_release(&options.code);
     return status;
 }

@@ -61,6 +61,20 @@ struct job *job_new(struct session_manager *manager, const struct session_reques
     return job;
 }
 
+struct job *job_new_code(const char *label, struct span code)
+{
+    struct job *job = memory_alloc_zero(sizeof(*job));
+    job->kind = SESSION_EVALUATE;
+    job->internal = true;
+    job->op = memory_copy_string("evaluate");
+    job->label = memory_copy_string(label);
+    job->timeout = -1;
+    buffer_init(&job->request, SESSION_REQUEST_MAX);
+    buffer_append_text(&job->request, "{\"op\":\"evaluate\",\"code\":");
+    json_write_string(&job->request, code);
+    return job;
+}
+
 struct job *job_new_system(const char *name, const char *directories)
 {
     struct job *job = memory_alloc_zero(sizeof(*job));

@@ -27,7 +27,7 @@ struct job {
     uint64_t ticket;
     struct session *session;  // NULL: refused before it had one
     enum session_request_kind kind;
-    bool internal;  // loads a system again after a reset: no callbacks, no number of its own
+    bool internal;  // loads a system or definitions again: no callbacks, no number of its own
     bool cancelled;
     bool reset_done;           // RESET: the fresh image is there
     bool waited_for_snapshot;  // COPY
@@ -79,6 +79,8 @@ struct job {
 
 // --- job.c ---------------------------------------------------------------------------------------
 struct job *job_new(struct session_manager *manager, const struct session_request *request);
+// Code that the supervisor lets a session evaluate before all else; no callbacks, no number.
+struct job *job_new_code(const char *label, struct span code);
 struct job *job_new_system(const char *name, const char *directories);
 void job_free(struct session_manager *manager, struct job *job);
 struct region *job_region(struct session_manager *manager, struct job *job);

@@ -379,6 +379,20 @@ void session_save_all(struct session_manager *manager)
             saving_hurry(session);
 }
 
+const char *session_store_path(struct session_manager *manager, const char *name)
+{
+    const struct session *session = find(manager, name);
+    return session ? session->store : NULL;
+}
+
+bool session_save(struct session_manager *manager, const char *name)
+{
+    struct session *session = find(manager, name);
+    if (session && saving_is_due(session) && session->saving.state == SAVE_NONE)
+        saving_hurry(session);
+    return session && !saving_is_due(session) && session->saving.state == SAVE_NONE;
+}
+
 bool session_is_saving(const struct session_manager *manager)
 {
     for (const struct session *session = manager->sessions; session; session = session->next)

@@ -388,7 +388,9 @@ static void finish_silently(struct session *session, struct job *job)
         worker_kill(job->postmortem);
     if (job->internal && !value_is_nil(job_error(job))) {
         struct span message = value_text(map_get(job_error(job), "message"));
-        session_notice(session, "the system \"%s\" could not be loaded again: %.*s", job->label,
+        bool is_system = strcmp(job->op, "load-system") == 0;
+        session_notice(session, "%s%s%s could not be loaded again: %.*s",
+                       is_system ? "the system \"" : "", job->label, is_system ? "\"" : "",
                        (int)message.length, message.data);
     }
     if (job->cancelled) {

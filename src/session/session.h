@@ -128,6 +128,11 @@ void session_unknown_text(struct session_manager *manager, const char *name, str
 void session_save_all(struct session_manager *manager);
 bool session_is_saving(const struct session_manager *manager);
 
+// Where the session is kept; NULL: it is not, or there is none of this name.
+const char *session_store_path(struct session_manager *manager, const char *name);
+// Saves the session as soon as it can be; true when its current state is saved.
+bool session_save(struct session_manager *manager, const char *name);
+
 // Ends all processes of the session and forgets everything; running and queued requests are refused
 // with "session-closed". -ENOENT: no such session.
 int session_close(struct session_manager *manager, const char *name);

@@ -146,6 +146,7 @@ bool tools_register(struct tools *tools, struct error *error)
     tools_register_errors(tools);
     tools_register_debug(tools);
     tools_register_session(tools);
+    tools_register_kept_session(tools);
     tools_register_introspect(tools);
     tools_register_load(tools);
     tools_register_syntax(tools);

@@ -113,6 +113,10 @@ void tools_register_debug(struct tools *tools);
 
 void tools_register_session(struct tools *tools);
 
+// --- kept_session.c: what is kept of sessions ----------------------------------------------------
+
+void tools_register_kept_session(struct tools *tools);
+
 // --- introspect.c: symbols and classes -----------------------------------------------------------
 
 void tools_register_introspect(struct tools *tools);

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, readdirSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
-import { describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { CADRE, Server, temporaryDirectory, titleOf } from './support.mjs';
 
@@ -38,6 +38,8 @@ function newShell() {
     HOME: directory,
     PATH: `${bin}:${process.env.PATH}`,
     CADRE_CONTEXT_DB: path.join(directory, 'context.db'),
+    XDG_STATE_HOME: path.join(directory, 'state'),
+    XDG_RUNTIME_DIR: directory,
   };
   return (command) =>
     spawnSync('sh', ['-c', `{ ${command}\n} 2>&1`], {
@@ -57,6 +59,7 @@ for (const document of [README, ...documents]) {
   if (examples.length === 0) continue;
   describe(path.relative(path.dirname(DOCS), document), () => {
     const shell = newShell();
+    after(() => shell('cadre daemon stop'));
     for (const { command, expected } of examples) {
       test(titleOf(command), () => {
         const { stdout } = shell(command);

@@ -83,9 +83,9 @@ describe('README.md', () => {
     assert.ok(README.indexOf('make run') < README.indexOf('## Install'));
     assert.ok(README.indexOf('make test') < README.indexOf('## Install'));
   });
-  test('has five examples, which documents.test.mjs runs', () => {
-    const [, section] = README.match(/^## Five examples\n([\s\S]*?)^## /m);
-    assert.equal([...section.matchAll(/^```console$/gm)].length, 5);
+  test('has six examples, which documents.test.mjs runs', () => {
+    const [, section] = README.match(/^## Six examples\n([\s\S]*?)^## /m);
+    assert.equal([...section.matchAll(/^```console$/gm)].length, 6);
   });
   test('its pictures are there', () => {
     const pictures = [...README.matchAll(/!\[[^\]]*\]\(([^)]+)\)/g)].map((match) => match[1]);

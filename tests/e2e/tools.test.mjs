@@ -709,6 +709,7 @@ describe('tools/list', () => {
     'invoke-restart': 'f t f t',
     'list-definitions': 't f t f',
     'session-info': 't f t f',
+    'export-session': 't f t f',
     'describe-last-error': 't f t f',
     'get-backtrace': 't f t f',
     'list-errors': 't f t f',

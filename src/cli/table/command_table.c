@@ -27,7 +27,7 @@ static const struct option_row eval_options[] = {
     {.id = OPTION_SESSION,
      .name = "session",
      .argument = "NAME",
-     .summary = "name of the session, used in messages"},
+     .summary = "evaluate in this kept session of the workspace, which remembers"},
     SBCL_OPTION,
     SANDBOX_OPTIONS,
     HELP_OPTION,
@@ -301,6 +301,7 @@ const struct command_row command_table[COMMAND_COUNT] = {
          .operand = {.taken = true, .type = OPTION_PATH},
          .notes = "Exit status: 0 success, 1 the evaluation failed, 2 wrong usage.",
          .examples = "cadre eval '(+ 1 2)'\n"
+                     "cadre eval --session main '(defun f (x) (* x 2))'\n"
                      "cadre eval --timeout 5 script.lisp -- first second\n"
                      "echo '(princ \"hello\")' | cadre eval -\n"},
     [COMMAND_REPL] =
@@ -343,6 +344,17 @@ const struct command_row command_table[COMMAND_COUNT] = {
          .notes = "Exit status: 0 success, 1 the store refused, 2 wrong usage.",
          .examples = "cadre context add --file src/main.lisp:10-40\n"
                      "cadre context render --max-chars 8000\n"},
+    [COMMAND_SESSIONS] =
+        {.name = "sessions",
+         .summary = "kept sessions: list, show, watch, save, rm, export",
+         .usage = "[SUBCOMMAND] [NAME] [OPTION...]",
+         .description = "Sessions that cadre serve has kept, of all workspaces. NAME is main where "
+                        "none is given.",
+         .subcommands = sessions_subcommands,
+         .options = sessions_options,
+         .examples = "cadre sessions\n"
+                     "cadre sessions export > project.lisp\n"
+                     "cadre sessions watch\n"},
     [COMMAND_SETUP] =
         {.name = "setup",
          .summary = "connect an MCP client to this server",

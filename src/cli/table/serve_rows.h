@@ -190,3 +190,33 @@ static const struct option_row daemon_options[] = {
     HELP_OPTION,
     {0},
 };
+
+static const struct subcommand_row sessions_subcommands[] = {
+    {"list", "", "all workspaces and their sessions (the default)"},
+    {"show", "[NAME]", "what was evaluated, as Markdown"},
+    {"watch", "[NAME]", "what is evaluated, as it happens"},
+    {"save", "[NAME]", "save it now, and wait for it"},
+    {"rm", "[NAME]", "end it and remove all that is kept of it"},
+    {"export", "[NAME]", "its definitions as a Lisp file, or --format transcript"},
+    {0},
+};
+
+static const struct option_row sessions_options[] = {
+    {.id = OPTION_WORKSPACE,
+     .name = "workspace",
+     .argument = "DIR",
+     .type = OPTION_DIRECTORY,
+     .summary =
+         "the workspace whose sessions are meant (default: found from the working directory)"},
+    {.id = OPTION_FORMAT,
+     .name = "format",
+     .argument = "FORMAT",
+     .type = OPTION_CHOICE,
+     .choices = "lisp transcript",
+     .summary = "lisp (default), or transcript",
+     .fallback = "lisp",
+     .subcommands = "export"},
+    {.id = OPTION_JSON, .name = "json", .summary = "print JSON", .subcommands = "list"},
+    HELP_OPTION,
+    {0},
+};

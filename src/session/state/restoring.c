@@ -2,7 +2,7 @@
 // process starts from it (STARTING).
 //
 // An image that is damaged, or does not start, is passed over for the one before. Where none can be
-// used, the session starts afresh and says so; its journal lists what it was.
+// used, the session starts afresh, with the definitions of its journal, and says so.
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "session/core.h"
 #include "session/image/image_file.h"
+#include "session/journal/journal_export.h"
 #include "session/session_internal.h"
 #include "session/spawn.h"
 #include "session/state/actions.h"
@@ -28,14 +29,33 @@ static void forget(struct session *session)
     session->restore.active = false;
 }
 
+// The definitions of the journal are evaluated in the fresh session, before all requests.
+static void define_again(struct session *session)
+{
+    CLEANUP_BUFFER struct buffer code;
+    buffer_init(&code, SESSION_REQUEST_MAX / 2);
+    struct region *region = region_new(SIZE_MAX);
+    size_t count = 0, skipped = 0;
+    if (session->store)
+        export_definitions(&code, journal_read(region, session->store, JOURNAL_MAX), &count,
+                           &skipped);
+    region_free(region);
+    bool has_code = count > 0 && !code.failed;
+    session_notice(session,
+                   "the saved state of the session cannot be used: it starts afresh. %zu "
+                   "definitions of its journal were evaluated again; %zu evaluations that did more "
+                   "were not (export-session, format transcript, lists them)",
+                   has_code ? count : 0, skipped);
+    if (has_code)
+        job_requeue(session, job_new_code("a definition of the journal", buffer_span(&code)));
+}
+
 static enum session_state give_up(struct session *session)
 {
     forget(session);
     session->restore.exhausted = true;
-    session_notice(session,
-                   "the saved state of the session cannot be used: it starts afresh. Its journal "
-                   "lists what was evaluated (export-session)");
     session->lineage.current = 0;
+    define_again(session);
     session->start.tries = 0;
     return starting_begin(session);
 }

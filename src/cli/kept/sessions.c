@@ -1,0 +1,389 @@
+// `cadre sessions`: the kept sessions of all workspaces. What is on disk is read here; what lives is
+// asked of the daemon.
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "cli/commands.h"
+#include "cli/sandbox_options.h"
+#include "cli/table/option_reader.h"
+#include "daemon/daemon_request.h"
+#include "session/image/image_file.h"
+#include "session/journal/journal.h"
+#include "session/workspace/home.h"
+#include "session/workspace/workspace.h"
+#include "session/journal/journal_export.h"
+#include "value/text/json.h"
+
+enum { WATCH_STEP_MS = 300, SAVE_WAIT_MS = 120000, SAVE_STEP_MS = 50 };
+
+struct sessions_options {
+    const char *workspace;  // NULL: found from the working directory
+    const char *format;     // of export
+    bool json;
+    struct session_sandbox sandbox;
+    struct sandbox_options sandbox_options;
+};
+
+static int fail(const char *message)
+{
+    fprintf(stderr, "cadre sessions: %s\n", message);
+    return EXIT_FAILURE;
+}
+
+// --- places --------------------------------------------------------------------------------------
+
+// The home of the workspace that is meant.
+static char *find_home(const struct sessions_options *options)
+{
+    struct workspace workspace;
+    struct error error;
+    if (!workspace_resolve(options->sandbox.workspace, NULL, &workspace, &error)) {
+        fail(error.message);
+        return NULL;
+    }
+    char *home = workspace_home_path(workspace.path);
+    workspace_release(&workspace);
+    if (!home)
+        fail("no state directory: set HOME or XDG_STATE_HOME");
+    return home;
+}
+
+// The directory of a session that is kept; NULL after a message.
+static char *find_session(const struct sessions_options *options, const char *name)
+{
+    CLEANUP_FREE char *home = find_home(options);
+    if (!home)
+        return NULL;
+    if (!session_name_valid(span_from(name))) {
+        fail(SESSION_NAME_RULE);
+        return NULL;
+    }
+    char *place = memory_format("%s/sessions/%s", home, name);
+    if (access(place, F_OK) == 0)
+        return place;
+    fprintf(stderr, "cadre sessions: no session \"%s\" is kept for this workspace\n", name);
+    memory_free(place);
+    return NULL;
+}
+
+// --- list ----------------------------------------------------------------------------------------
+
+static value read_json(struct region *region, const char *path)
+{
+    CLEANUP_BUFFER struct buffer text;
+    struct error error;
+    value map;
+    buffer_init(&text, 1 << 20);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return map_new(region);
+    int failed = buffer_append_descriptor(&text, fileno(file));
+    fclose(file);
+    bool ok = failed == 0 && json_read(region, buffer_span(&text), NULL, &map, &error);
+    return ok && value_is_map(map) ? map : map_new(region);
+}
+
+// "idle", "running", … of a session that lives, or NULL.
+static struct span live_state(value status, struct span workspace, const char *name)
+{
+    value workspaces = map_get(status, "workspaces");
+    for (size_t i = 0; value_is_vector(workspaces) && i < vector_count(workspaces); i++) {
+        value each = vector_at(workspaces, i);
+        value sessions = map_get(each, "sessions");
+        if (!span_equal(map_get_string(each, "path"), workspace))
+            continue;
+        for (size_t k = 0; value_is_vector(sessions) && k < vector_count(sessions); k++)
+            if (span_equal_text(map_get_string(vector_at(sessions, k), "name"), name))
+                return map_get_string(vector_at(sessions, k), "state");
+    }
+    return (struct span){"", 0};
+}
+
+static value describe(struct region *region, const char *place, const char *name, value status,
+                      struct span workspace)
+{
+    CLEANUP_FREE char *image = memory_format("%s/" IMAGE_FILE, place);
+    struct stat file;
+    value description;
+    struct span state = live_state(status, workspace, name);
+    bool is_down = state.length == 0 || span_equal_text(state, "down");
+    value map = map_put_text(region, map_new(region), "name", value_string_text(region, name));
+    map = map_put_text(region, map, "state",
+                       is_down ? value_string_text(region, "hibernated")
+                               : value_string(region, state));
+    map = map_put_text(region, map, "evaluations", value_integer(journal_last_evaluation(place)));
+    if (stat(image, &file) < 0 || !image_describe(region, image, &description))
+        return map;
+    map = map_put_text(region, map, "saved_evaluation",
+                       value_integer(map_get_integer(description, "evaluation", 0)));
+    map =
+        map_put_text(region, map, "saved", value_integer(map_get_integer(description, "saved", 0)));
+    return map_put_text(region, map, "bytes", value_integer(file.st_size));
+}
+
+static value list_home(struct region *region, const char *home, value status)
+{
+    CLEANUP_FREE char *file = memory_format("%s/workspace.json", home);
+    CLEANUP_FREE char *store = memory_format("%s/sessions", home);
+    struct span path = map_get_string(read_json(region, file), "path");
+    value sessions = vector_new(region, 0);
+    DIR *entries = opendir(store);
+    struct dirent *entry;
+    while (entries && (entry = readdir(entries))) {
+        CLEANUP_FREE char *place = memory_format("%s/%s", store, entry->d_name);
+        if (session_name_valid(span_from(entry->d_name)))
+            sessions =
+                vector_push(region, sessions, describe(region, place, entry->d_name, status, path));
+    }
+    if (entries)
+        closedir(entries);
+    value map = map_put_text(region, map_new(region), "workspace", value_string(region, path));
+    map = map_put_text(region, map, "home", value_string_format(region, "%s", home));
+    return map_put_text(region, map, "sessions", sessions);
+}
+
+static value ask_status(struct region *region)
+{
+    struct error error;
+    value answer;
+    value request =
+        map_put_text(region, map_new(region), "op", value_string_text(region, "status"));
+    return daemon_request(region, request, &answer, &error) == DAEMON_ANSWERED ? answer
+                                                                               : map_new(region);
+}
+
+static value list_all(struct region *region)
+{
+    CLEANUP_FREE char *root = path_in_state("workspaces");
+    value status = ask_status(region), all = vector_new(region, 0);
+    DIR *entries = root ? opendir(root) : NULL;
+    struct dirent *entry;
+    while (entries && (entry = readdir(entries))) {
+        CLEANUP_FREE char *home = memory_format("%s/%s", root, entry->d_name);
+        if (entry->d_name[0] != '.')
+            all = vector_push(region, all, list_home(region, home, status));
+    }
+    if (entries)
+        closedir(entries);
+    return all;
+}
+
+static void print_session(value session)
+{
+    struct span name = map_get_string(session, "name"), state = map_get_string(session, "state");
+    printf("  %-20.*s %-12.*s %6lld evaluations", (int)name.length, name.data, (int)state.length,
+           state.data, (long long)map_get_integer(session, "evaluations", 0));
+    int64_t saved = map_get_integer(session, "saved", 0);
+    if (saved > 0) {
+        char time[CLOCK_ISO_SIZE];
+        clock_format_iso(saved, time);
+        printf(", saved %s after %lld, %.1f MB", time,
+               (long long)map_get_integer(session, "saved_evaluation", 0),
+               (double)map_get_integer(session, "bytes", 0) / 1e6);
+    }
+    putchar('\n');
+}
+
+static int list(const struct sessions_options *options)
+{
+    struct region *region = region_new(SIZE_MAX);
+    value all = list_all(region);
+    if (options->json) {
+        CLEANUP_BUFFER struct buffer text;
+        buffer_init(&text, BUFFER_DEFAULT_LIMIT);
+        json_write(&text, all, JSON_PRETTY, NULL);
+        puts(buffer_text(&text));
+    }
+    for (size_t i = 0; !options->json && i < vector_count(all); i++) {
+        value sessions = map_get(vector_at(all, i), "sessions");
+        struct span path = map_get_string(vector_at(all, i), "workspace");
+        printf("%.*s\n", (int)path.length, path.data);
+        for (size_t k = 0; k < vector_count(sessions); k++)
+            print_session(vector_at(sessions, k));
+    }
+    region_free(region);
+    return EXIT_SUCCESS;
+}
+
+// --- export, show, watch -------------------------------------------------------------------------
+
+static int export(const struct sessions_options *options, const char *name, const char *format)
+{
+    CLEANUP_FREE char *place = find_session(options, name);
+    if (!place)
+        return EXIT_FAILURE;
+    CLEANUP_BUFFER struct buffer text;
+    buffer_init(&text, SIZE_MAX / 2);
+    struct region *region = region_new(SIZE_MAX);
+    value entries = journal_read(region, place, SIZE_MAX / 4);
+    if (strcmp(format, "lisp") == 0)
+        export_lisp(&text, name, entries);
+    else
+        export_transcript(&text, name, entries);
+    region_free(region);
+    fwrite(buffer_text(&text), 1, text.length, stdout);
+    return EXIT_SUCCESS;
+}
+
+static void print_entry(value entry)
+{
+    struct span event = map_get_string(entry, "event");
+    value request = map_get(entry, "request");
+    struct span text = map_get_string(entry, "outcome"), client = map_get_string(entry, "client");
+    if (span_equal_text(event, "started"))
+        text = map_get_string(request, map_get_string(request, "code").length ? "code" : "op");
+    printf("%lld %.*s%s%.*s\n%.*s\n", (long long)map_get_integer(entry, "evaluation", 0),
+           (int)event.length, event.data, client.length ? " by " : "", (int)client.length,
+           client.data, (int)text.length, text.data);
+    fflush(stdout);
+}
+
+// As it grows, until Ctrl-C.
+static int watch(const struct sessions_options *options, const char *name)
+{
+    CLEANUP_FREE char *place = find_session(options, name);
+    size_t shown = 0;
+    bool is_first = true;
+    while (place && !ferror(stdout)) {
+        struct region *region = region_new(SIZE_MAX);
+        value entries = journal_read(region, place, JOURNAL_TAIL);
+        size_t count = vector_count(entries);
+        if (count < shown)
+            shown = 0;
+        for (size_t i = is_first ? count : shown; i < count; i++)
+            print_entry(vector_at(entries, i));
+        shown = count;
+        is_first = false;
+        region_free(region);
+        poll(NULL, 0, WATCH_STEP_MS);
+    }
+    return EXIT_FAILURE;
+}
+
+// --- requests to the daemon ----------------------------------------------------------------------
+
+// A request about one session of the workspace; false after a message, or when no daemon runs.
+static enum daemon_answer ask(const struct sessions_options *options, const char *op,
+                              const char *name, struct region *region, value *ret_answer)
+{
+    struct workspace workspace;
+    struct error error;
+    if (!workspace_resolve(options->sandbox.workspace, NULL, &workspace, &error)) {
+        fail(error.message);
+        return DAEMON_FAILED;
+    }
+    value request = map_put_text(region, map_new(region), "op", value_string_text(region, op));
+    request = map_put_text(region, request, "workspace",
+                           value_string_format(region, "%s", workspace.path));
+    request = map_put_text(region, request, "session", value_string_format(region, "%s", name));
+    workspace_release(&workspace);
+    enum daemon_answer answer = daemon_request(region, request, ret_answer, &error);
+    if (answer == DAEMON_FAILED)
+        fail(error.message);
+    return answer;
+}
+
+static int save(const struct sessions_options *options, const char *name)
+{
+    struct region *region = region_new(SIZE_MAX);
+    value answer;
+    int64_t until = clock_now_ms() + SAVE_WAIT_MS;
+    int status = EXIT_FAILURE;
+    for (;;) {
+        enum daemon_answer got = ask(options, "save", name, region, &answer);
+        if (got == DAEMON_ABSENT)
+            fail("no daemon runs: nothing has changed since the last save");
+        bool is_saved = got == DAEMON_ANSWERED && map_get_boolean(answer, "saved");
+        status = is_saved ? EXIT_SUCCESS : EXIT_FAILURE;
+        if (is_saved || got != DAEMON_ANSWERED)
+            break;
+        if (clock_now_ms() >= until) {
+            fail("it is not saved yet");
+            break;
+        }
+        poll(NULL, 0, SAVE_STEP_MS);
+    }
+    region_free(region);
+    return status;
+}
+
+static void remove_files(const char *place)
+{
+    DIR *entries = opendir(place);
+    struct dirent *entry;
+    while (entries && (entry = readdir(entries))) {
+        CLEANUP_FREE char *file = memory_format("%s/%s", place, entry->d_name);
+        if (entry->d_name[0] != '.')
+            unlink(file);
+    }
+    if (entries)
+        closedir(entries);
+    rmdir(place);
+}
+
+static int remove_session(const struct sessions_options *options, const char *name)
+{
+    struct region *region = region_new(SIZE_MAX);
+    value answer;
+    CLEANUP_FREE char *place = find_session(options, name);
+    enum daemon_answer got = place ? ask(options, "remove", name, region, &answer) : DAEMON_FAILED;
+    region_free(region);
+    if (got == DAEMON_FAILED)
+        return EXIT_FAILURE;
+    remove_files(place);
+    return EXIT_SUCCESS;
+}
+
+// --- the command ---------------------------------------------------------------------------------
+
+static int dispatch(const struct sessions_options *options, const char *verb, const char *name)
+{
+    if (strcmp(verb, "list") == 0)
+        return list(options);
+    if (strcmp(verb, "show") == 0)
+        return export(options, name, "transcript");
+    if (strcmp(verb, "export") == 0)
+        return export(options, name, options->format);
+    if (strcmp(verb, "watch") == 0)
+        return watch(options, name);
+    if (strcmp(verb, "save") == 0)
+        return save(options, name);
+    if (strcmp(verb, "rm") == 0)
+        return remove_session(options, name);
+    fprintf(stderr, "cadre sessions: unknown subcommand '%s'; see cadre sessions --help\n", verb);
+    return EXIT_USAGE;
+}
+
+int command_sessions(int argc, char **argv)
+{
+    struct sessions_options options = {.format = "lisp"};
+    struct option_reader reader;
+    option_reader_init(&reader, COMMAND_SESSIONS, argc, argv);
+    int option;
+    while ((option = option_reader_next(&reader)) > 0)
+        switch (option) {
+        case OPTION_FORMAT: options.format = reader.argument; break;
+        case OPTION_JSON: options.json = true; break;
+        default:
+            if (sandbox_option_take(&options.sandbox_options, &options.sandbox, &reader) !=
+                SANDBOX_OPTION_TAKEN)
+                return EXIT_USAGE;
+        }
+    if (option != OPTIONS_END)
+        return option_reader_status(option);
+    if (reader.word_count > 2) {
+        fputs("cadre sessions: a subcommand and a session, no more\n", stderr);
+        return EXIT_USAGE;
+    }
+    return dispatch(&options, reader.word_count > 0 ? reader.words[0] : "list",
+                    reader.word_count > 1 ? reader.words[1] : "main");
+}

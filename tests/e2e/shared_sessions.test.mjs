@@ -1,0 +1,100 @@
+// Kept sessions from the command line: cadre eval --session, cadre sessions; and export-session.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, describe, it } from 'node:test';
+import { Machine } from './daemon_support.mjs';
+
+describe('sessions on the command line', { concurrency: false }, () => {
+  const machine = new Machine();
+  after(() => machine.stop());
+  const evaluate = (code, ...options) =>
+    machine.run(['eval', '--session', 'work', ...options, code]);
+
+  it('evaluates in a session that remembers', () => {
+    const first = evaluate('(defun twice (x) (* 2 x))');
+    assert.deepEqual([first.status, first.stdout], [0, '=> TWICE\n']);
+    const second = evaluate('(progn (format t "hello~%") (twice 21))');
+    assert.deepEqual(
+      [second.status, second.stdout, second.stderr],
+      [0, 'hello\n=> 42\n', ''],
+    );
+    const failed = evaluate('(error "no")');
+    assert.deepEqual([failed.status, failed.stdout], [1, '']);
+    assert.match(failed.stderr, /^\[ERROR\] SIMPLE-ERROR\nno\n/);
+  });
+
+  it('shares the session with MCP clients', async () => {
+    const client = await machine.client();
+    assert.equal(await client.evaluate('(twice 4)', { session: 'work' }), '=> 8');
+    evaluate('(defvar *y* 5)');
+    assert.match(
+      await client.evaluate('*y*', { session: 'work' }),
+      /^\[Notice\]\nsince your last call: evaluation \d+ by eval \(pid \d+\)\n\n=> 5$/,
+    );
+    await client.close();
+  });
+
+  it('lists and saves sessions', () => {
+    assert.equal(machine.run(['sessions', 'save', 'work']).status, 0);
+    const [workspace] = JSON.parse(machine.run(['sessions', '--json']).stdout);
+    assert.equal(workspace.workspace, machine.workspace);
+    const [session] = workspace.sessions.filter(({ name }) => name === 'work');
+    assert.equal(session.saved_evaluation, session.evaluations);
+    assert.ok(session.bytes > 1e6 && session.bytes < 12e6, `${session.bytes} bytes`);
+    assert.match(machine.run(['sessions']).stdout, /^ {2}work +idle +\d+ evaluations, saved /m);
+  });
+
+  it('exports the definitions as a file that plain SBCL loads', async () => {
+    evaluate('(defpackage :geo (:use :cl) (:export #:area))');
+    evaluate('(in-package :geo)');
+    evaluate('(defclass square () ((side :initarg :side :reader side)))');
+    evaluate('(defgeneric area (shape))');
+    evaluate('(defmethod area ((shape square)) 0)');
+    evaluate('(defmethod area ((shape square)) (expt (side shape) 2)) ; ) not a parenthesis');
+    evaluate('(defun twice (x) "a string with (" (+ x x))');
+    const { stdout } = machine.run(['sessions', 'export', 'work']);
+    assert.equal(stdout.match(/defmethod area/g).length, 1);
+    const file = path.join(machine.home, 'export.lisp');
+    writeFileSync(file, stdout);
+    const sbcl = spawnSync('sbcl', ['--script'], {
+      input: `(load ${JSON.stringify(file)})
+        (print (list (geo:area (make-instance 'geo::square :side 3)) (geo::twice 4) (cl-user::twice 5)))`,
+      encoding: 'utf8',
+    });
+    if (!sbcl.error) assert.match(sbcl.stdout, /\(9 8 10\)/, sbcl.stderr);
+    const client = await machine.client({ args: ['--tools', 'full'] });
+    assert.equal(await client.tool('export-session', { session: 'work' }), stdout);
+    const transcript = await client.tool('export-session', {
+      session: 'work',
+      format: 'transcript',
+    });
+    assert.match(transcript, /^# Session work\n\n## 1: \S+Z, eval \(pid \d+\)\n\n```lisp\n\(defun twice/);
+    await client.close();
+  });
+
+  it('leaves out what was rolled back', async () => {
+    const client = await machine.client();
+    await client.evaluate('(defun kept () 1)', { session: 'roll' });
+    await client.evaluate('(defun undone () 2)', { session: 'roll' });
+    await client.tool('rollback-session', { session: 'roll', steps: 1 });
+    await client.evaluate('(defun after () 3)', { session: 'roll' });
+    const { stdout } = machine.run(['sessions', 'export', 'roll']);
+    assert.match(stdout, /defun kept[^]*defun after/);
+    assert.doesNotMatch(stdout, /undone/);
+    await client.close();
+  });
+
+  it('removes a session', () => {
+    const place = machine.sessionPlace('roll');
+    assert.ok(existsSync(place));
+    assert.equal(machine.run(['sessions', 'rm', 'roll']).status, 0);
+    assert.ok(!existsSync(place));
+    const { status, stderr } = machine.run(['sessions', 'show', 'roll']);
+    assert.deepEqual(
+      [status, stderr],
+      [1, 'cadre sessions: no session "roll" is kept for this workspace\n'],
+    );
+  });
+});

@@ -2,15 +2,18 @@
 // arguments of one operation of the store and prints its result.
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "base/buffer.h"
 #include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/context_file.h"
 #include "cli/context_options.h"
+#include "cli/kept/context_place.h"
 #include "cli/options.h"
 #include "context/operation.h"
 #include "value/text/json.h"
@@ -448,6 +451,21 @@ static const struct {
     {"set", command_set, 0, 2},       {"search", command_search, 1, 1},
 };
 
+static int run_on_store(struct command_call *call, int (*run)(struct command_call *call))
+{
+    struct error error;
+    CLEANUP_FREE char *place =
+        context_place(call->options->store, call->options->workspace, &error);
+    if (!place) {
+        fprintf(stderr, "cadre context: %s\n", error.message);
+        return EXIT_FAILURE;
+    }
+    call->store = context_store_new(place);
+    int status = run(call);
+    context_store_free(call->store);
+    return status;
+}
+
 static int run_command(struct command_call *call)
 {
     struct context_options *options = call->options;
@@ -464,10 +482,7 @@ static int run_command(struct command_call *call)
         const char *stray = context_options_stray(options, name);
         if (stray)
             return context_usage("%s has no option --%s", name, stray);
-        call->store = context_store_new(options->store);
-        int status = commands[i].run(call);
-        context_store_free(call->store);
-        return status;
+        return run_on_store(call, commands[i].run);
     }
     return context_unknown_command(name);
 }

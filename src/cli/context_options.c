@@ -89,6 +89,7 @@ static int parse_option(struct region *region, struct context_options *options,
     options->given[option] = true;
     switch (option) {
     case OPTION_CONTEXT_DB: options->store = argument; return 0;
+    case OPTION_WORKSPACE: options->workspace = argument; return 0;
     case OPTION_JSON: options->json = true; return 0;
     case OPTION_TYPE: options->type = argument; return 0;
     case OPTION_META: return parse_meta(region, options, argument);

@@ -11,6 +11,7 @@ struct context_options {
     bool given[OPTION_COUNT];
     bool help;  // was printed
     const char *store;
+    const char *workspace;
     bool json;
     const char *type;
     struct buffer metadata;  // members of a JSON object, without its braces

@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/private.h"
 #include "cli/commands.h"
+#include "cli/kept/context_place.h"
 #include "session/workspace/home.h"
 
 static int start_sessions(struct tenant *tenant, const struct tenant_setup *setup,
@@ -42,12 +44,25 @@ static char *choose_home(const struct tenant *tenant, bool is_other)
     return path_in_state(name);
 }
 
-static void choose_files(struct tenant *tenant, bool is_other, const char *context_db)
+// The items of the user are those of the workspace. Sessions do not need them: where there is no
+// place for them, who asks is told.
+static char *choose_own_items(const struct tenant_setup *setup)
 {
+    struct error error;
+    char *place = context_place(setup->context_db, setup->sessions->sandbox.workspace, &error);
+    if (place)
+        return place;
+    log_warning("%s", error.message);
+    return memory_copy_string("");
+}
+
+static void choose_files(struct tenant *tenant, bool is_other, const struct tenant_setup *setup)
+{
+    const char *context_db = setup->context_db;
     bool in_memory = context_db && strcmp(context_db, ":memory:") == 0;
     if (!*tenant->name && !is_other) {
         tenant->memories = path_in_state("programs");
-        tenant->context_db = memory_copy_string(context_db);
+        tenant->context_db = choose_own_items(setup);
         return;
     }
     CLEANUP_FREE char *home = choose_home(tenant, is_other);
@@ -87,7 +102,7 @@ int tenant_open(struct tenant *tenant, const struct tenant_setup *setup,
     int status = start_sessions(tenant, setup, identity->sandbox, error);
     if (status)
         return status;
-    choose_files(tenant, identity->is_other, setup->context_db);
+    choose_files(tenant, identity->is_other, setup);
     const struct service_setup service = {
         .base = setup->base,
         .sessions = tenant->sessions,

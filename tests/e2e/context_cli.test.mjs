@@ -6,6 +6,7 @@ import {
   existsSync,
   mkdirSync,
   openSync,
+  readdirSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -362,7 +363,9 @@ test('where the store is', () => {
   const { directory, run } = newStore();
   const state = path.join(directory, 'state');
   good(run(['add', 'x'], { env: { CADRE_CONTEXT_DB: '', XDG_STATE_HOME: state } }));
-  assert.equal(statSync(path.join(state, 'cadre/context.db')).mode & 0o777, 0o600);
+  const workspaces = path.join(state, 'cadre/workspaces');
+  const [home] = readdirSync(workspaces);
+  assert.equal(statSync(path.join(workspaces, home, 'context.db')).mode & 0o777, 0o600);
   assert.equal(statSync(path.join(state, 'cadre')).mode & 0o777, 0o700);
   good(run(['add', '--context-db', path.join(directory, 'other.db'), 'x']));
   statSync(path.join(directory, 'other.db'));

@@ -19,7 +19,10 @@ test('directories are made for the user alone', () => {
   });
   assert.equal(status, 0, stderr);
   assert.equal(statSync(path.join(place, 'state/cadre')).mode & 0o777, 0o700);
-  assert.equal(statSync(path.join(place, 'state/cadre/context.db')).mode & 0o777, 0o600);
+  const workspaces = path.join(place, 'state/cadre/workspaces');
+  const [home] = readdirSync(workspaces);
+  assert.equal(statSync(path.join(workspaces, home)).mode & 0o777, 0o700);
+  assert.equal(statSync(path.join(workspaces, home, 'context.db')).mode & 0o777, 0o600);
 });
 
 test('a state directory that is a link is refused, and nothing is written through it', () => {

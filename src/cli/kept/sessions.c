@@ -18,9 +18,9 @@
 #include "daemon/daemon_request.h"
 #include "session/image/image_file.h"
 #include "session/journal/journal.h"
+#include "session/journal/journal_export.h"
 #include "session/workspace/home.h"
 #include "session/workspace/workspace.h"
-#include "session/journal/journal_export.h"
 #include "value/text/json.h"
 
 enum { WATCH_STEP_MS = 300, SAVE_WAIT_MS = 120000, SAVE_STEP_MS = 50 };

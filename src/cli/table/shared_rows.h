@@ -6,7 +6,7 @@
 #define CONTEXT_DB_OPTION                                                                       \
     {                                                                                           \
         .id = OPTION_CONTEXT_DB, .name = "context-db", .argument = "FILE", .type = OPTION_PATH, \
-        .summary = "store of context items (default $XDG_STATE_HOME/cadre/context.db); "        \
+        .summary = "store of context items (default: that of the workspace); "                  \
                    ":memory: keeps nothing",                                                    \
         .source = FROM_USER                                                                     \
     }

@@ -75,13 +75,11 @@ bool workspace_home_open(const char *workspace, char **ret_home, struct error *e
     if (!home)
         return error_set(error, ERROR_SYSTEM,
                          "no directory for the state of a workspace: set HOME or XDG_STATE_HOME");
-    bool is_new = access(home, F_OK) < 0;
     if (!private_make_directory(home, error) || !write_description(home, workspace, error)) {
         memory_free(home);
         return false;
     }
-    if (is_new)
-        move_old_files(home);
+    move_old_files(home);
     *ret_home = home;
     return true;
 }

@@ -16,5 +16,5 @@ char *workspace_label(const char *workspace);
 // Where the home is, whether it exists or not; NULL when the environment names no state directory.
 char *workspace_home_path(const char *workspace);
 // Makes it where it is missing. What version 0.1 kept for the user (context items, named memories)
-// moves into the first home that is made.
+// moves into the first home that is asked for.
 bool workspace_home_open(const char *workspace, char **ret_home, struct error *error);

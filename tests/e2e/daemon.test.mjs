@@ -155,7 +155,7 @@ describe('relay and daemon', { concurrency: false }, () => {
     assert.equal((await ask('99.0.0')).ok, true);
     const isReplaced = () => (machine.lockFile().pid ?? pid) !== pid;
     assert.ok(await eventually(isReplaced, 60)); // the relay starts the next one
-    assert.equal(await client.evaluate('(+ 2 3)'), '=> 5');
+    assert.match(await client.evaluate('(+ 2 3)'), /^=> 5$/m); // the session may be a restored one
     await client.close();
   });
 

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
-import { CADRE, processesWith, temporaryDirectory } from './support.mjs';
+import { CADRE, processesWith, readProc, temporaryDirectory } from './support.mjs';
 
 const ANSWER_MS = 120_000;
 
@@ -53,7 +53,7 @@ export class Machine {
   // The pids of the daemons of this machine.
   daemons() {
     return processesWith(this.marker).filter((pid) =>
-      readFileSync(`/proc/${pid}/cmdline`, 'utf8').endsWith('cadre\0daemon\0'),
+      readProc(pid, 'cmdline').endsWith('cadre\0daemon\0'),
     );
   }
 

@@ -40,7 +40,8 @@ export async function eventually(condition, seconds = 2) {
 
 // --- processes ---------------------------------------------------------------------------------
 
-function readProc(pid, name) {
+// A file of a process; empty when it has ended.
+export function readProc(pid, name) {
   try {
     return readFileSync(`/proc/${pid}/${name}`, 'latin1');
   } catch {
@@ -235,7 +236,8 @@ export class Server {
   }
 
   checked(tool, result, seconds) {
-    const shown = result.structuredContent?.shown?.filter(({ kind }) => kind !== 'refused') ?? [];
+    const { shown: given } = result.structuredContent ?? {};
+    const shown = Array.isArray(given) ? given.filter(({ kind }) => kind !== 'refused') : [];
     assert.equal(result.content?.length, 1 + shown.length, `${tool}: content blocks`);
     assert.equal(result.content[0].type, 'text');
     assert.ok(result.structuredContent, `${tool}: structuredContent is missing`);

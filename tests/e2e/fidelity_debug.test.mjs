@@ -92,10 +92,12 @@ describe('restarts of frames', () => {
     ];
     for (const [parameters, code, message] of refusals)
       expectResult(await restart(parameters), { code, message });
-    await server.evaluate("(parse-integer 'x)");
+    await server.evaluate(
+      '(defun fast (x) (declare (optimize speed (debug 0))) (the fixnum (1+ (the fixnum x)))) (fast 1.5)',
+    );
     expectResult(await restart({ frame: 0 }), {
       type: 'NO-SUCH-RESTART',
-      match: /^Frame 0, PARSE-INTEGER, cannot be restarted or returned from: [\s\S]*Frames that can: none\.$/m,
+      match: /^Frame 0, FAST, cannot be restarted or returned from: [\s\S]*Frames that can: none\.$/m,
     });
   });
 });

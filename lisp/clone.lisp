@@ -206,7 +206,8 @@ due may end the process, which must not be taken for a snapshot that cannot be w
     (register-process)
     (take-link (parked-aliases parked))
     (setf (agent-copy-p *agent*) (equal (member-of how "as") "copy"))
-    (restore-offsets (parked-offsets parked))
+    ;; Beside a head that works its files are where it has them.
+    (unless (true-p (member-of how "beside")) (restore-offsets (parked-offsets parked)))
     (unless (agent-copy-p *agent*) (setf remarks (close-lost-listeners)))
     (when (equal discard "finalizers") (discard-pending-finalizers))
     (when (equal discard "timers") (setf unscheduled (discard-timers)))

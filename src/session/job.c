@@ -40,6 +40,7 @@ struct job *job_new(struct session_manager *manager, const struct session_reques
     job->ticket = ++manager->last_ticket;
     job->kind = request->kind;
     job->adopt = request->adopt;
+    job->beside = request->beside;
     job->name = memory_copy_string(request->session ? request->session : "main");
     job->client = memory_copy_string(request->client.name);
     job->client_id = request->client.id;
@@ -149,6 +150,22 @@ struct job *job_dequeue(struct session *session)
     return unlink_queued(session, &session->queue.first);
 }
 
+bool job_queued_beside(const struct session *session)
+{
+    const struct job *job = session->queue.first;
+    while (job && !job->beside)
+        job = job->next;
+    return job;
+}
+
+struct job *job_dequeue_beside(struct session *session)
+{
+    struct job **link = &session->queue.first;
+    while (!(*link)->beside)
+        link = &(*link)->next;
+    return unlink_queued(session, link);
+}
+
 bool job_remove_queued(struct session *session, uint64_t ticket)
 {
     for (struct job **link = &session->queue.first; *link; link = &(*link)->next) {
@@ -242,7 +259,7 @@ static void write_limits(struct buffer *text, const struct job *job)
     buffer_append_text(text, "}}");
 }
 
-void job_send(struct job *job, struct worker *worker)
+void job_send_request(struct job *job, struct worker *worker)
 {
     enum { LIMITS_BYTES = 4096 };
     struct session *session = job->session;
@@ -257,8 +274,13 @@ void job_send(struct job *job, struct worker *worker)
     job->message_number =
         session_send(session, &worker->link->channel, CHANNEL_REQUEST, buffer_span(&job->request));
     buffer_truncate(&job->request, length);  // it may have to be sent again
+}
+
+void job_send(struct job *job, struct worker *worker)
+{
+    job_send_request(job, worker);
     job->deadline_ns = job->timeout > 0 ? clock_now_ns() + job->timeout * 1000000000 : 0;
-    session_set_timer(session, job->timeout > 0 ? job->timeout * 1000 : -1);
+    session_set_timer(job->session, job->timeout > 0 ? job->timeout * 1000 : -1);
 }
 
 bool job_retry(struct job *job)

@@ -32,6 +32,7 @@ struct job {
     bool reset_done;           // RESET: the fresh image is there
     bool waited_for_snapshot;  // COPY
     bool adopt;
+    bool beside;  // may be answered by a copy of a snapshot while the head works
     char *name;
     char *client;  // who asks, or NULL
     uint64_t client_id;
@@ -87,9 +88,12 @@ struct region *job_region(struct session_manager *manager, struct job *job);
 void job_enqueue(struct session *session, struct job *job);
 void job_requeue(struct session *session, struct job *job);  // as the first
 struct job *job_dequeue(struct session *session);
+bool job_queued_beside(const struct session *session);  // is there one that needs no head?
+struct job *job_dequeue_beside(struct session *session);
 bool job_remove_queued(struct session *session, uint64_t ticket);
 void job_begin(struct job *job);
 void job_send(struct job *job, struct worker *worker);  // and starts its time
+void job_send_request(struct job *job, struct worker *worker);
 int64_t job_elapsed_ms(const struct job *job);
 // Puts a request that no head has read back into the queue; false: it has been tried often enough.
 bool job_retry(struct job *job);
@@ -118,6 +122,7 @@ void job_refuse(struct session_manager *manager, struct job *job, const char *co
                 const char *format, ...) __attribute__((format(printf, 4, 5)));
 void job_refuse_queued(struct session *session, const char *code, const char *message);
 void job_finish(struct session *session, struct job *job);
+void job_finish_beside(struct session *session, struct job *job);  // without output and records
 void manager_answer_refused(struct session_manager *manager);
 void session_record_thread_errors(struct session *session, struct region *region, value result);
 void session_record_thread_error(struct session *session, struct region *region, value error);

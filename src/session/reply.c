@@ -460,6 +460,24 @@ static void send_reply(struct session *session, struct job *job)
     texts_release(&texts);
 }
 
+void job_finish_beside(struct session *session, struct job *job)
+{
+    struct region *region = job_region(session->manager, job);
+    job->lost_threads = vector_new(region, 0);
+    job->undone = vector_new(region, 0);
+    struct session_reply reply = start_reply(session, job);
+    reply.region = region;
+    reply.earlier_output = reply.standard_output.text = reply.standard_error.text = SPAN("");
+    reply.error = job_error(job);
+    if (!value_is_nil(reply.error))
+        reply.error = complete_error(session, region, reply.error, 0, 0, false);
+    reply.ok = value_is_nil(reply.error);
+    reply.notices = vector_new(region, 0);
+    reply.beside = session->job ? session->job->number : 0;
+    job->reply(job->data, &reply);
+    job_free(session->manager, job);
+}
+
 void job_finish(struct session *session, struct job *job)
 {
     CHECK(job != session->job);

@@ -76,6 +76,7 @@ uint64_t session_submit(struct session_manager *manager, const struct session_re
         return ticket;
     }
     job_enqueue(session, job);
+    beside_consider(session);
     if (!session->handling)
         session_handle(session, &(struct session_event){.kind = EVENT_REQUEST});
     return ticket;
@@ -103,7 +104,7 @@ void session_cancel(struct session_manager *manager, uint64_t ticket)
             stop_running(session, STOP_CANCEL);
             return;
         }
-        if (job_remove_queued(session, ticket))
+        if (beside_cancel(session, ticket) || job_remove_queued(session, ticket))
             return;
     }
 }
@@ -145,6 +146,8 @@ bool session_progress(struct session_manager *manager, uint64_t ticket,
 {
     for (struct session *session = manager->sessions; session; session = session->next) {
         struct job *job = session->job;
+        if (session->beside.job && session->beside.job->ticket == ticket)
+            job = session->beside.job;
         if (!job || job->ticket != ticket) {
             job = session->queue.first;
             while (job && job->ticket != ticket)

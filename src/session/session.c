@@ -90,6 +90,8 @@ void session_on_message(void *data, struct channel *channel, const struct channe
     struct link *link = data;
     struct session *session = link->session;
     struct worker *worker = link->worker;
+    if (beside_on_message(link, message))
+        return;
     if (message->type == CHANNEL_CLOSED) {
         on_closed(worker);
         return;
@@ -150,6 +152,7 @@ struct session *session_new(struct session_manager *manager, const char *name)
     session->used_ms = clock_now_ms();
     saving_init(session);
     keeping_open(session);
+    beside_init(session);
     return session;
 }
 
@@ -178,6 +181,7 @@ void session_free(struct session *session)
     saving_release(session);
     while (session->links)
         link_free(session->links);
+    beside_release(session);
     capture_release(&session->output);
     capture_release(&session->errors);
     for (size_t i = 0; i < SESSION_LABELS; i++)

@@ -187,6 +187,7 @@ struct session_request {
     int64_t timeout;      // seconds for this call, 0 = none, negative = the session's limit
     int64_t error;        // DEBUG, RESTART: number of the error, 0 = the last error
     bool adopt;           // RESTART
+    bool beside;          // QUERY, COPY: while an evaluation runs, the state before it will do
     int64_t rollback_to;  // ROLLBACK: snapshot number; negative: use rollback_steps
     int64_t rollback_steps;  // ROLLBACK: ≥ 1
     session_reply_fn *reply;
@@ -278,6 +279,7 @@ struct session_reply {
     struct session_advice advice;
     unsigned heap_mb;
     int64_t elapsed_us;  // from the start of the run to the reply
+    int64_t beside;  // the evaluation that runs, when this is about the state before it; 0 = none
 };
 
 // --- info.c: what the supervisor knows; never waits ----------------------------------------------

@@ -149,6 +149,15 @@ struct session {
         char *notice;    // why, for the notice when it is done
     } wake;              // WAKING
     enum copy_phase copy_phase;
+    struct {
+        struct job *job;        // a question; NULL: none
+        struct worker *source;  // the snapshot that was asked for a copy
+        struct link *awaited;   // of the copy
+        struct worker *copy;    // once it is there
+        struct event *timer;
+        struct capture output;  // of the copy, which nobody sees
+        struct capture errors;
+    } beside;  // RUNNING, and for a moment later
 
     char *store;  // its directory; NULL: nothing is kept
     struct journal journal;
@@ -300,6 +309,17 @@ void session_wake_notice(struct session *session, const char *format, ...)
 // The same: the head did `what` ("died while idle"), with its status and what its runtime said.
 void session_notice_death(struct session *session, const char *what,
                           const struct process_exit *exit);
+
+// --- beside.c: questions while the head works -----------------------------------------------------
+void beside_init(struct session *session);
+void beside_release(struct session *session);
+// A request was queued, or a question is answered: is there one to be answered beside the head?
+void beside_consider(struct session *session);
+bool beside_on_message(struct link *link, const struct channel_message *message);  // false: not its
+void beside_forget(struct worker *worker);                     // it is gone, or being killed
+void beside_on_exit(struct session *session);                  // the copy ended without an answer
+bool beside_cancel(struct session *session, uint64_t ticket);  // false: not its
+void beside_close(struct session *session, const char *code, const char *message);
 
 // --- systems.c: ASDF systems, loaded again after a reset -----------------------------------------
 void systems_remember(struct session *session, const struct job *job);  // its result was ok

@@ -22,6 +22,7 @@ static void worker_retire(struct worker *worker)
         session->copy = NULL;
     if (session->source == worker)
         session->source = NULL;
+    beside_forget(worker);
 }
 
 static void worker_remove(struct worker *worker)
@@ -76,7 +77,7 @@ static void on_exit_event(evutil_socket_t fd, short what, void *data)
     (void)what;
     struct worker *worker = data;
     struct session *session = worker->session;
-    if (worker->role == ROLE_HEAD || worker->role == ROLE_COPY)
+    if (worker->role == ROLE_HEAD || worker->role == ROLE_COPY || worker->role == ROLE_BESIDE)
         drain(worker);
     struct process_exit exit;
     if (!process_reap(&worker->process, &exit)) {
@@ -92,9 +93,12 @@ static void on_exit_event(evutil_socket_t fd, short what, void *data)
                                   .unread = has_unread_request(worker),
                                   .channel_lost = worker->channel_lost};
     saving_on_exit(session, worker, &exit);
+    bool of_beside = session->beside.copy == worker;
     worker_remove(worker);
     if (of_head || of_copy)
         session_handle(session, &event);
+    else if (of_beside)
+        beside_on_exit(session);
     if (session->state == STATE_CLOSING && !session->workers)
         session_set_timer(session, 0);
 }

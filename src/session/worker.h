@@ -19,6 +19,7 @@ enum worker_role {
     ROLE_BUILDER,  // makes a core, or unpacks one
     ROLE_SAVER,    // a copy that saves itself
     ROLE_PACKER,   // makes an image of what it saved
+    ROLE_BESIDE,   // answers a question while the head works
     ROLE_KILLED,   // killed, to be reaped
 };
 

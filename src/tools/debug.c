@@ -151,9 +151,12 @@ static void handle_inspect(struct mcp_call *call, void *data)
         tool_refuse(call, "invalid-argument", "Give value, or frame and error, not both.");
         return;
     }
-    struct session_request request = {.kind = SESSION_COPY,
-                                      .op = "inspect-value",
-                                      .params = session_call_parameters(call, of_value)};
+    struct session_request request = {
+        .kind = SESSION_COPY,
+        .op = "inspect-value",
+        .params = session_call_parameters(call, of_value),
+        .beside = *tool_text(call, "value") == '$',  // a form may use files of the evaluation
+    };
     session_call_submit(data, call, &request, render_value);
 }
 

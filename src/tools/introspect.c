@@ -233,7 +233,11 @@ static void query(struct tools *tools, struct mcp_call *call, const char *op,
                   const char *const *names, tool_render_fn *render)
 {
     struct session_request request = {
-        .kind = SESSION_QUERY, .op = op, .params = session_call_parameters(call, names)};
+        .kind = SESSION_QUERY,
+        .op = op,
+        .params = session_call_parameters(call, names),
+        .beside = true,
+    };
     session_call_submit(tools, call, &request, render);
 }
 

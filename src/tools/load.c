@@ -226,6 +226,7 @@ static void handle_list_systems(struct mcp_call *call, void *data)
     static const char *const names[] = {"system", NULL};
     struct session_request all = {.kind = SESSION_QUERY,
                                   .op = "list-systems",
+                                  .beside = true,
                                   .params = session_call_parameters(call, names)};
     struct session_request one = {.kind = SESSION_COPY,
                                   .op = "describe-system",

@@ -83,6 +83,7 @@ static void handle_definitions(struct mcp_call *call, void *data)
     static const char *const names[] = {"type", "package", "page", NULL};
     struct session_request request = {.kind = SESSION_QUERY,
                                       .op = "list-definitions",
+                                      .beside = true,
                                       .params = session_call_parameters(call, names)};
     session_call_submit(data, call, &request, render_definitions);
 }

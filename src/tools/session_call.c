@@ -226,6 +226,17 @@ static void on_output(void *data, enum session_stream stream, struct span text)
     kept_output_add(((struct session_call *)data)->output, text);
 }
 
+// The answer is from a snapshot.
+static void note_beside(struct session_call *run, int64_t evaluation)
+{
+    struct region *region = mcp_call_region(run->call);
+    value notice = value_string_format(region, "evaluation %lld runs; this is the state before it",
+                                       (long long)evaluation);
+    value notices = vector_push(region, vector_new(region, 0), notice);
+    render_notices(&run->result.text, notices);
+    run->result.structured = map_put_text(region, run->result.structured, "notices", notices);
+}
+
 static void on_reply(void *data, const struct session_reply *reply)
 {
     struct session_call *run = data;
@@ -237,6 +248,8 @@ static void on_reply(void *data, const struct session_reply *reply)
     buffer_init(&run->result.text, TOOL_TEXT_LIMIT);
     run->render(run, reply, &run->result);
     shown_add(run, reply);
+    if (reply->beside)
+        note_beside(run, reply->beside);
     keep_output(run, reply);
     if (run->auto_context && reply->ran)
         auto_context_store(run, reply, finish);

@@ -2,7 +2,7 @@
 // interrupted. No test depends on how long something takes: what must go on waits for a file, and
 // what must be over is waited for.
 import assert from 'node:assert/strict';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { expectResult, temporaryDirectory, useServer } from './support.mjs';
@@ -151,15 +151,104 @@ describe('while an evaluation runs', () => {
     assert.equal(await other(), '=> 3');
   });
 
-  test('what the server knows is answered at once, a question is refused in time', async () => {
+  test('what the server knows is answered at once, a form to inspect is refused in time', async () => {
     const gate = newGate();
-    const { evaluation } = (await start(`(defun f () 1) ${gate.wait}`)).structured;
+    const { evaluation } = (await start(gate.wait)).structured;
     expectResult(await server.call('session-info'), { has: 'State: running' });
-    const refused = await server.call('describe-symbol', { name: 'car' });
+    const refused = await server.call('inspect', { value: '(list 1)' });
     expectResult(refused, { ok: false, code: 'busy', has: 'is busy with an evaluation' });
     gate.open();
     await wait({ evaluation });
-    expectResult(await server.call('describe-symbol', { name: 'f' }), { has: 'F [FUNCTION]' });
+    expectResult(await server.call('inspect', { value: '(list 1)' }), { has: '= (1)' });
+  });
+});
+
+describe('questions while an evaluation runs', () => {
+  const server = useServer();
+  const start = (code, more = {}) => server.evaluate(code, { yield: 1, timeout: 600, ...more });
+  const wait = (more) => server.call('wait', { timeout: 600, ...more });
+  const ask = (tool, parameters) => server.call(tool, parameters);
+
+  test('are answered from the newest snapshot, and say so', async () => {
+    const gate = newGate();
+    const before = (await server.evaluate('(defun old () "before" 1)')).structured.evaluation;
+    const { evaluation } = (await start(`(defun old () "after" 2) ${gate.wait} :end`)).structured;
+    const notice = `\n\n[Notice]\nevaluation ${evaluation} runs; this is the state before it`;
+    const [symbol, value, definitions, found] = await Promise.all([
+      ask('describe-symbol', { name: 'old' }),
+      ask('inspect', { value: `$${before}` }),
+      ask('list-definitions', {}),
+      ask('describe-symbol', { pattern: 'old', type: 'function', package: 'cl-user' }),
+    ]);
+    expectResult(symbol, { has: ['before', notice], lacks: 'after' });
+    assert.deepEqual(symbol.structured.notices, [
+      `evaluation ${evaluation} runs; this is the state before it`,
+    ]);
+    expectResult(value, { has: [' = OLD', notice] });
+    expectResult(definitions, { has: ['OLD ()', notice] });
+    expectResult(found, { has: ['OLD', notice] });
+    expectResult(await ask('describe-symbol', { name: 'no-such-name' }), { has: 'not found' });
+    const behind = start(':behind');
+    expectResult(await ask('describe-symbol', { name: 'old' }), { has: 'before' });
+    gate.open();
+    expectResult(await wait({ evaluation }), { has: '=> :END' });
+    const last = await behind; // early, or within its second
+    const given = last.structured.state ? await wait({ evaluation: evaluation + 1 }) : last;
+    expectResult(given, { has: '=> :BEHIND' });
+    expectResult(await ask('describe-symbol', { name: 'old' }), { has: 'after', lacks: notice });
+  });
+
+  test('do not move the files of the evaluation', async () => {
+    const gate = newGate();
+    const file = path.join(directory, 'written');
+    const session = 'files';
+    await server.value(
+      `(defvar *s* (open ${JSON.stringify(file)} :direction :output :if-exists :supersede))
+       (format *s* "one~%") (finish-output *s*)`,
+      { session },
+    );
+    const { evaluation } = (
+      await start(
+        `(format *s* "two~%") (finish-output *s*) ${gate.touch} ${gate.wait}
+         (format *s* "three~%") (close *s*) :written`,
+        { session },
+      )
+    ).structured;
+    await gate.reached();
+    for (let i = 0; i < 3; i++)
+      expectResult(await ask('describe-symbol', { name: '*s*', session }), { has: 'VARIABLE' });
+    gate.open();
+    expectResult(await wait({ session, evaluation }), { has: '=> :WRITTEN' });
+    assert.equal(readFileSync(file, 'utf8'), 'one\ntwo\nthree\n');
+  });
+
+  test('one whose copy dies is refused, and the evaluation goes on', async () => {
+    const gate = newGate();
+    const session = 'dies';
+    const code = `(defclass trap () ()) (defmethod print-object ((o trap) s)
+                    (declare (ignore s)) (sb-ext:exit :code 3 :abort t))
+                  (defvar *trap* (make-instance 'trap)) 1`;
+    await server.value(code, { session });
+    const { evaluation } = (await start(`${gate.wait} :alive`, { session })).structured;
+    expectResult(await ask('describe-symbol', { name: '*trap*', session }), {
+      ok: false,
+      code: 'copy-ended',
+    });
+    expectResult(await ask('describe-symbol', { name: 'trap', session }), { has: 'TRAP' });
+    gate.open();
+    expectResult(await wait({ session, evaluation }), { has: '=> :ALIVE' });
+  });
+
+  test('a session that is closed meanwhile answers nothing more', async () => {
+    const session = 'closed';
+    await server.value('(defvar *slow* 1)', { session });
+    await start('(loop (sleep 1))', { session });
+    const asked = Promise.all(
+      [1, 2, 3].map(() => ask('describe-symbol', { name: 'car', session })),
+    );
+    await server.call('close-session', { session });
+    for (const result of await asked)
+      assert.ok(!result.isError || /closed|nknown/.test(result.text), result.text);
   });
 });
 

@@ -11,6 +11,7 @@ static void refuse_jobs(struct session *session)
     session->job = NULL;
     if (job)
         job_refuse(session->manager, job, code, "%s", message);
+    beside_close(session, code, message);
     job_refuse_queued(session, code, message);
 }
 

@@ -1,7 +1,7 @@
 // Kept sessions from the command line: cadre eval --session, cadre sessions; and export-session.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
 import { Machine } from './daemon_support.mjs';
@@ -84,6 +84,22 @@ describe('sessions on the command line', { concurrency: false }, () => {
     assert.match(stdout, /defun kept[^]*defun after/);
     assert.doesNotMatch(stdout, /undone/);
     await client.close();
+  });
+
+  it('prunes images above a quota, and sessions of workspaces that are gone', () => {
+    const other = path.join(machine.home, 'gone');
+    mkdirSync(path.join(other, '.git'), { recursive: true });
+    machine.run(['eval', '--session', 'main', '1'], { cwd: other });
+    machine.run(['daemon', 'stop']);
+    assert.equal(machine.run(['sessions', 'prune']).stdout, '');
+    rmSync(other, { recursive: true });
+    assert.match(
+      machine.run(['sessions', 'prune']).stdout,
+      /^removed: the sessions of gone-[0-9a-f]{8}, whose directory is gone\n$/,
+    );
+    assert.ok(existsSync(path.join(machine.sessionPlace('work'), 'image.zst')));
+    assert.match(machine.run(['sessions', 'prune', '--quota', '0']).stdout, /removed: .*image.zst\n/);
+    assert.ok(!existsSync(path.join(machine.sessionPlace('work'), 'image.zst')));
   });
 
   it('removes a session', () => {

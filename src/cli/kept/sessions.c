@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "cli/commands.h"
+#include "cli/kept/prune.h"
 #include "cli/sandbox_options.h"
 #include "cli/table/option_reader.h"
 #include "daemon/daemon_request.h"
@@ -29,6 +30,7 @@ struct sessions_options {
     const char *workspace;  // NULL: found from the working directory
     const char *format;     // of export
     bool json;
+    int64_t quota_mb;  // of prune
     struct session_sandbox sandbox;
     struct sandbox_options sandbox_options;
 };
@@ -357,6 +359,8 @@ static int dispatch(const struct sessions_options *options, const char *verb, co
         return watch(options, name);
     if (strcmp(verb, "save") == 0)
         return save(options, name);
+    if (strcmp(verb, "prune") == 0)
+        return sessions_prune(options->quota_mb);
     if (strcmp(verb, "rm") == 0)
         return remove_session(options, name);
     fprintf(stderr, "cadre sessions: unknown subcommand '%s'; see cadre sessions --help\n", verb);
@@ -365,7 +369,7 @@ static int dispatch(const struct sessions_options *options, const char *verb, co
 
 int command_sessions(int argc, char **argv)
 {
-    struct sessions_options options = {.format = "lisp"};
+    struct sessions_options options = {.format = "lisp", .quota_mb = 5000};
     struct option_reader reader;
     option_reader_init(&reader, COMMAND_SESSIONS, argc, argv);
     int option;
@@ -373,6 +377,7 @@ int command_sessions(int argc, char **argv)
         switch (option) {
         case OPTION_FORMAT: options.format = reader.argument; break;
         case OPTION_JSON: options.json = true; break;
+        case OPTION_QUOTA: options.quota_mb = reader.number; break;
         default:
             if (sandbox_option_take(&options.sandbox_options, &options.sandbox, &reader) !=
                 SANDBOX_OPTION_TAKEN)

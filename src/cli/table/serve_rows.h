@@ -197,6 +197,7 @@ static const struct subcommand_row sessions_subcommands[] = {
     {"watch", "[NAME]", "what is evaluated, as it happens"},
     {"save", "[NAME]", "save it now, and wait for it"},
     {"rm", "[NAME]", "end it and remove all that is kept of it"},
+    {"prune", "", "remove sessions of directories that are gone, and images above --quota"},
     {"export", "[NAME]", "its definitions as a Lisp file, or --format transcript"},
     {0},
 };
@@ -217,6 +218,15 @@ static const struct option_row sessions_options[] = {
      .fallback = "lisp",
      .subcommands = "export"},
     {.id = OPTION_JSON, .name = "json", .summary = "print JSON", .subcommands = "list"},
+    {.id = OPTION_QUOTA,
+     .name = "quota",
+     .argument = "MB",
+     .type = OPTION_NUMBER,
+     .high = 1 << 30,
+     .summary = "size of all images together, oldest go first (default 5000)",
+     .fallback = "5000",
+     .subcommands = "prune",
+     .source = FROM_USER},
     HELP_OPTION,
     {0},
 };

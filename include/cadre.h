@@ -108,6 +108,11 @@ CADRE_API bool cadre_host_add_tool(cadre_host *host, const char *name, cadre_too
                                    void *user, const char *signature, const char *description,
                                    unsigned flags);
 CADRE_API const char *cadre_host_error(const cadre_host *host);
+/* The tools as text for a model's prompt: name, signature, description, one tool a paragraph. Belongs to
+ * the host and lives until the next call. NULL when memory is short. */
+CADRE_API const char *cadre_host_describe(cadre_host *host);
+/* The language on one page, for a model's prompt. */
+CADRE_API const char *cadre_guide(void);
 
 CADRE_API cadre_value cadre_call_arguments(cadre_call *call); /* a map with string keys */
 CADRE_API const char *cadre_call_arguments_json(cadre_call *call, size_t *ret_length);
@@ -118,6 +123,10 @@ CADRE_API bool cadre_call_return_integer(cadre_call *call, int64_t number);
 CADRE_API bool cadre_call_return_number(cadre_call *call, double number);
 CADRE_API bool cadre_call_return_boolean(cadre_call *call, bool truth);
 CADRE_API bool cadre_call_return_nil(cadre_call *call);
+/* A value of this call (its arguments or a part of them), or of a step, which is copied. */
+CADRE_API bool cadre_call_return_value(cadre_call *call, cadre_value value);
+/* What cadre_inputs_set_user gave for this run; NULL without. */
+CADRE_API void *cadre_call_user(cadre_call *call);
 CADRE_API bool cadre_call_fail(cadre_call *call, const char *text); /* always false */
 
 /* --- inputs ----------------------------------------------------------------------------------- */
@@ -127,6 +136,18 @@ CADRE_API void cadre_inputs_free(cadre_inputs *inputs);
 /* JSON objects; false when the text is not one. The text is copied. */
 CADRE_API bool cadre_inputs_set_context(cadre_inputs *inputs, const char *json, size_t length);
 CADRE_API bool cadre_inputs_set_memory(cadre_inputs *inputs, const char *json, size_t length);
+/* The context as one EDN map: {:user {:id 7} "tags" #{:a}}. */
+CADRE_API bool cadre_inputs_set_context_edn(cadre_inputs *inputs, const char *edn, size_t length);
+/* A pointer for the tools of runs with these inputs: see cadre_call_user. */
+CADRE_API void cadre_inputs_set_user(cadre_inputs *inputs, void *user);
+/* The result of an earlier run: it is *1 from now on, what was *1 is *2. False for a result that has a
+ * function or a regex in it. */
+CADRE_API bool cadre_inputs_add_history(cadre_inputs *inputs, cadre_value result);
+/* Ends the runs with these inputs, which fail with reason `timeout` within milliseconds of their own work;
+ * the one function that another thread may call while they run. A tool that waits should look at
+ * cadre_call_milliseconds_left, which is 0 then. Holds for later runs, too, until it is called with
+ * false. */
+CADRE_API void cadre_cancel(cadre_inputs *inputs, bool is_cancelled);
 /* The memory after an earlier run, whole: keywords stay keywords, sets sets, functions functions. The
  * functions are seen by programs that are compiled with these inputs. */
 CADRE_API bool cadre_inputs_set_memory_from(cadre_inputs *inputs, const cadre_step *step);

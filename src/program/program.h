@@ -82,6 +82,8 @@ struct program_inputs {
     const struct signature *parsed_signature;  // of that text, or NULL
     enum signature_mode validation;
     struct run_options options;
+    void *user;                // for the tools
+    const bool *is_cancelled;  // set atomically by another thread, or NULL
     // for program_compile_and_run() only
     struct span source;
     size_t definition_bytes;  // at the start of the source: functions kept in memory

@@ -32,17 +32,30 @@ static void read_language(struct mcp_call *call, void *data)
     mcp_call_reply_text(call, "text/markdown", span_from(program_guide));
 }
 
+static void get_language(struct mcp_call *call, void *data)
+{
+    (void)data;
+    mcp_call_add_text(call, span_from(program_guide));
+    mcp_call_reply_prompt(call);
+}
+
 static void register_language(struct tools *tools)
 {
     mcp_server_add_resource(tools->server, &(struct mcp_resource){
-                                               .uri = "cadre://language",
-                                               .name = "language",
+                                               .uri = "cadre://guide/programs",
+                                               .name = "program-guide",
                                                .title = "The language of programs",
                                                .description = "What run-program runs, in one page",
                                                .mime_type = "text/markdown",
                                                .size = (int64_t)strlen(program_guide),
                                                .handler = read_language,
                                            });
+    mcp_server_add_prompt(tools->server, &(struct mcp_prompt){
+                                             .name = "program-guide",
+                                             .title = "The language of programs",
+                                             .description = "The language guide as a message",
+                                             .handler = get_language,
+                                         });
 }
 
 void tools_register_guide(struct tools *tools)

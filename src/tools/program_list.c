@@ -1,7 +1,9 @@
-// list-program-tools: what programs may call; all of it, that of one server, or what fits a query.
+// list-program-tools: what programs may call; all of it, that of one server, or what fits a query; or the
+// guide to their language.
 #include <inttypes.h>
 #include <string.h>
 
+#include "program/api/guide.h"
 #include "tools/program/tool_search.h"
 #include "tools/result/result_structured.h"
 #include "tools/tool_call.h"
@@ -94,9 +96,23 @@ static void on_listed(void *data, value tools)
     tool_reply(call, &result);
 }
 
+static void reply_guide(struct mcp_call *call)
+{
+    struct region *region = mcp_call_region(call);
+    struct tool_result result = {0};
+    buffer_init(&result.text, BUFFER_DEFAULT_LIMIT);
+    buffer_append_text(&result.text, program_guide);
+    result.structured = map_put_text(region, map_new(region), "ok", value_boolean(true));
+    tool_reply(call, &result);
+}
+
 static void handle_list(struct mcp_call *call, void *data)
 {
     struct tools *tools = data;
+    if (map_get_boolean(mcp_call_arguments(call), "guide")) {
+        reply_guide(call);
+        return;
+    }
     struct toolbox_query query = {.with_problems = true};
     value limit = mcp_call_argument(call, "limit");
     if (limit.tag == VALUE_INTEGER && (limit.integer < 1 || limit.integer > LIMIT_MAX)) {

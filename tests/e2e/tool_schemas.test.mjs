@@ -111,7 +111,7 @@ describe('texts name only tools that are there', () => {
       for (const name of there.filter((each) => ['evaluate-lisp', 'run-program'].includes(each)))
         assert.ok(instructions.includes(name), name);
       const uris = resources.map((resource) => resource.uri);
-      assert.equal(uris.includes('cadre://language'), there.includes('run-program'));
+      assert.equal(uris.includes('cadre://guide/programs'), there.includes('run-program'));
       const size = resources.find((resource) => resource.uri === 'cadre://guide').size;
       assert.equal(size, Buffer.byteLength(texts[1]));
     });
@@ -120,7 +120,7 @@ describe('texts name only tools that are there', () => {
 test('the language of programs is a resource', () => {
   const [, read] = askStdio([
     initialize('2025-11-25'),
-    request2024(1, 'resources/read', { uri: 'cadre://language' }),
+    request2024(1, 'resources/read', { uri: 'cadre://guide/programs' }),
   ]);
   assert.match(read.result.contents[0].text, /PTC-Lisp/);
 });

@@ -310,3 +310,97 @@ Test(cadre_tools, a_tool_that_calls_back)
     check_printed(host, "(+ 1 2)", NULL, "3");
     cadre_host_free(host);
 }
+
+// --- the run and its tools -----------------------------------------------------------------------
+
+static bool name_of_run(void *user, cadre_call *call)
+{
+    (void)user;
+    const char *name = cadre_call_user(call);
+    return cadre_call_return_string(call, name, strlen(name));
+}
+
+static bool echo(void *user, cadre_call *call)
+{
+    (void)user;
+    return cadre_call_return_value(call, cadre_call_arguments(call));
+}
+
+Test(cadre_tools, each_run_has_its_own_pointer)
+{
+    cadre_host *host = cadre_host_new();
+    cr_assert(cadre_host_add_tool(host, "who", name_of_run, NULL, NULL, NULL, CADRE_TOOL_SKIP));
+    for (int i = 0; i < 2; i++) {
+        char name[] = "run 0";
+        name[4] = (char)('0' + i);
+        cadre_inputs *inputs = cadre_inputs_new();
+        cadre_inputs_set_user(inputs, name);
+        cadre_step *step = cadre_eval(host, "(tool/who)", 10, inputs);
+        cr_assert_eq(strncmp(cadre_value_text(cadre_step_return(step), NULL), name, 5), 0);
+        cadre_step_free(step);
+        cadre_inputs_free(inputs);
+    }
+    cadre_host_free(host);
+}
+
+Test(cadre_tools, a_value_is_returned_as_it_is)
+{
+    cadre_host *host = cadre_host_new();
+    cr_assert(
+        cadre_host_add_tool(host, "echo", echo, NULL, "(a :int) -> :map", "Says it again.", 0));
+    cr_assert_str_eq(cadre_host_describe(host), "tool/echo (a :int) -> :map\n    Says it again.");
+    const char source[] = "(tool/echo {:a 5})";
+    cadre_step *step = cadre_eval(host, source, strlen(source), NULL);
+    cr_assert_str_eq(cadre_step_printed(step, NULL), "{\"a\" 5}");
+    cadre_step_free(step);
+    cadre_host_free(host);
+    cr_assert_not_null(strstr(cadre_guide(), "PTC-Lisp"));
+}
+
+static void *cancel_later(void *data)
+{
+    cadre_cancel(data, true);
+    return NULL;
+}
+
+Test(cadre_tools, another_thread_ends_a_run)
+{
+    cadre_inputs *inputs = cadre_inputs_new();
+    cr_assert(cadre_inputs_set_option(inputs, "timeout", 3600000));
+    pthread_t thread;
+    cr_assert_eq(pthread_create(&thread, NULL, cancel_later, inputs), 0);
+    const char source[] = "(loop [] (recur))";
+    cadre_step *step = cadre_eval(NULL, source, strlen(source), inputs);
+    pthread_join(thread, NULL);
+    cr_assert_str_eq(cadre_step_reason(step), "timeout");
+    cr_assert_str_eq(cadre_step_message(step), "cancelled by the host");
+    cadre_step_free(step);
+    cadre_cancel(inputs, false);
+    step = cadre_eval(NULL, "1", 1, inputs);
+    cr_assert(cadre_step_ok(step));
+    cadre_step_free(step);
+    cadre_inputs_free(inputs);
+}
+
+Test(cadre_tools, history_and_edn_context)
+{
+    cadre_inputs *inputs = cadre_inputs_new();
+    const char edn[] = "{:user {:id 7} \"tags\" #{:a}}";
+    cr_assert(cadre_inputs_set_context_edn(inputs, edn, strlen(edn)));
+    cr_assert_not(cadre_inputs_set_context_edn(inputs, "[1", 2));
+    for (int i = 1; i <= 4; i++) {
+        char source[32];
+        snprintf(source, sizeof(source), "{:n %d :s #{:k}}", i);
+        cadre_step *step = cadre_eval(NULL, source, strlen(source), NULL);
+        cr_assert(cadre_inputs_add_history(inputs, cadre_step_return(step)));
+        cadre_step_free(step);
+    }
+    const char source[] = "[(:n *1) (:n *2) (:n *3) (:s *1) (:id ctx/user) ctx/tags]";
+    cadre_step *step = cadre_eval(NULL, source, strlen(source), inputs);
+    cr_assert_str_eq(cadre_step_printed(step, NULL), "[4 3 2 #{:k} 7 #{:a}]");
+    cadre_step_free(step);
+    step = cadre_eval(NULL, "inc", 3, NULL);
+    cr_assert_not(cadre_inputs_add_history(inputs, cadre_step_return(step)));
+    cadre_step_free(step);
+    cadre_inputs_free(inputs);
+}

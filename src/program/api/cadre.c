@@ -47,7 +47,7 @@ struct cadre_program {
 struct cadre_step {
     struct step step;
     cadre_host *host;
-    struct input_map *context, *memory;  // values of the step may lie in them
+    struct input_map *context, *memory, *history;  // values of the step may lie in them
     struct input_signature *signature;
     struct buffer json, memory_json, saved_memory, printed, kind, message;
 };
@@ -61,6 +61,7 @@ static cadre_step *step_new(const cadre_program *program, const cadre_inputs *in
     if (inputs) {
         step->context = input_map_retain(inputs->context);
         step->memory = input_map_retain(inputs->memory);
+        step->history = input_map_retain(inputs->history);
         step->signature = input_signature_retain(inputs->signature);
     }
     buffer_init(&step->json, SIZE_MAX / 2);
@@ -86,6 +87,7 @@ void cadre_step_free(cadre_step *step)
     cadre_host_free(step->host);
     input_map_release(step->context);
     input_map_release(step->memory);
+    input_map_release(step->history);
     input_signature_release(step->signature);
     memory_free(step);
 }
@@ -170,7 +172,9 @@ cadre_step *cadre_run(const cadre_program *program, const cadre_inputs *inputs)
         .region = region_new(SIZE_MAX / 2),
         .context = step->context ? step->context->map : value_nil(),
         .memory = step->memory ? step->memory->map : value_nil(),
-        .history = value_nil(),
+        .history = step->history ? step->history->map : value_nil(),
+        .user = inputs ? inputs->user : NULL,
+        .is_cancelled = inputs ? &inputs->is_cancelled : NULL,
         .signature = step->signature ? span_from(step->signature->text) : (struct span){0},
         .parsed_signature = step->signature ? step->signature->signature : NULL,
         .validation = inputs ? inputs->validation : SIGNATURE_ENABLED,

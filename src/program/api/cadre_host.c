@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/utf8.h"
 #include "program/api/cadre_internal.h"
+#include "program/api/guide.h"
 #include "value/text/json.h"
 
 struct host_tool {
@@ -25,6 +26,7 @@ cadre_host *cadre_host_new(void)
     if (host) {
         host->references = 1;
         tool_table_init(&host->tools);
+        buffer_init(&host->description, CADRE_INPUT_BYTES);
     }
     return host;
 }
@@ -41,6 +43,7 @@ void cadre_host_free(cadre_host *host)
     if (!host || __atomic_sub_fetch(&host->references, 1, __ATOMIC_ACQ_REL) > 0)
         return;
     tool_table_release(&host->tools);
+    buffer_release(&host->description);
     while (host->functions) {
         struct host_tool *next = host->functions->next;
         memory_free(host->functions);
@@ -104,6 +107,32 @@ const char *cadre_host_error(const cadre_host *host)
     return host ? host->error : "";
 }
 
+const char *cadre_host_describe(cadre_host *host)
+{
+    if (!host)
+        return NULL;
+    buffer_clear(&host->description);
+    for (size_t i = 0; i < host->tools.count; i++) {
+        const struct tool *tool = &host->tools.tools[i];
+        buffer_append_format(&host->description, "%stool/%s", i ? "\n" : "", tool->name);
+        if (tool->signature_text)
+            buffer_append_format(&host->description, " %s", tool->signature_text);
+        if (tool->description)
+            buffer_append_format(&host->description, "\n    %s", tool->description);
+    }
+    return host->description.failed ? NULL : buffer_text(&host->description);
+}
+
+const char *cadre_guide(void)
+{
+    return program_guide;
+}
+
+void *cadre_call_user(cadre_call *call)
+{
+    return call ? call->call->user : NULL;
+}
+
 cadre_value cadre_call_arguments(cadre_call *call)
 {
     return cadre_value_of(call ? call->call->arguments : value_nil());
@@ -124,7 +153,9 @@ const char *cadre_call_arguments_json(cadre_call *call, size_t *ret_length)
 
 int64_t cadre_call_milliseconds_left(cadre_call *call)
 {
-    int64_t left = call ? (call->call->deadline_ns - clock_now_ns()) / 1000000 : 0;
+    if (!call || tool_call_is_cancelled(call->call))
+        return 0;
+    int64_t left = (call->call->deadline_ns - clock_now_ns()) / 1000000;
     return left > 0 ? left : 0;
 }
 
@@ -199,4 +230,25 @@ bool cadre_call_return_boolean(cadre_call *call, bool truth)
 bool cadre_call_return_nil(cadre_call *call)
 {
     return call_return(call, value_nil());
+}
+
+struct value_result {
+    cadre_call *call;
+    value result;
+};
+
+static bool copy_value(void *data, struct tool_call *call)
+{
+    struct value_result *given = data;
+    return call_return(given->call, value_copy(call->region, given->result));
+}
+
+bool cadre_call_return_value(cadre_call *call, cadre_value public)
+{
+    if (!call)
+        return false;
+    struct value_result given = {call, cadre_value_inside(public)};
+    bool ok = tool_call_run(copy_value, &given, call->call);
+    region_on_exhausted(call->call->region, NULL, NULL);
+    return ok;
 }

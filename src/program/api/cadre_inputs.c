@@ -5,7 +5,9 @@
 #include "base/memory.h"
 #include "program/api/cadre_internal.h"
 #include "program/run/saved_memory.h"
+#include "value/text/edn.h"
 #include "value/text/json.h"
+#include "value/text/print.h"
 
 void input_map_release(struct input_map *map)
 {
@@ -56,6 +58,7 @@ void cadre_inputs_free(cadre_inputs *inputs)
         return;
     input_map_release(inputs->context);
     input_map_release(inputs->memory);
+    input_map_release(inputs->history);
     input_signature_release(inputs->signature);
     memory_free(inputs);
 }
@@ -112,6 +115,73 @@ bool cadre_inputs_set_context(cadre_inputs *inputs, const char *json, size_t len
 bool cadre_inputs_set_memory(cadre_inputs *inputs, const char *json, size_t length)
 {
     return inputs && set_map(inputs, &inputs->memory, json, length);
+}
+
+bool cadre_inputs_set_context_edn(cadre_inputs *inputs, const char *edn, size_t length)
+{
+    if (!inputs || !edn)
+        return inputs_fail(inputs, "no text");
+    struct input_map *map = input_map_new(cadre_copy_text(SPAN("")));
+    if (!map)
+        return inputs_fail(inputs, "no memory");
+    struct error error = {0};
+    bool ok = edn_read(map->region, (struct span){edn, length}, NULL, &map->map, &error);
+    if (ok && map->map.tag == VALUE_MAP) {
+        value_make_immortal(map->map);
+        return put_map(&inputs->context, map);
+    }
+    input_map_release(map);
+    return inputs_fail(inputs, ok ? "the text must be an EDN map" : error.message);
+}
+
+void cadre_inputs_set_user(cadre_inputs *inputs, void *user)
+{
+    if (inputs)
+        inputs->user = user;
+}
+
+void cadre_cancel(cadre_inputs *inputs, bool is_cancelled)
+{
+    if (inputs)
+        __atomic_store_n(&inputs->is_cancelled, is_cancelled, __ATOMIC_RELEASE);
+}
+
+// --- history -------------------------------------------------------------------------------------
+
+enum { HISTORY = 3 };  // *1 *2 *3
+
+// Adds the copy of a value that is data. By way of its text, because a function belongs to its run.
+static bool add_copy(struct input_map *map, value v, struct error *error)
+{
+    CLEANUP_BUFFER struct buffer text;
+    buffer_init(&text, CADRE_INPUT_BYTES);
+    value_print(&text, v);
+    struct edn_options options = {.max_depth = SIZE_MAX, .any_integer = true};
+    value copy;
+    if (text.failed || !edn_read(map->region, buffer_span(&text), &options, &copy, error))
+        return false;
+    map->map = vector_push(map->region, map->map, copy);
+    return true;
+}
+
+bool cadre_inputs_add_history(cadre_inputs *inputs, cadre_value result)
+{
+    struct input_map *map = inputs ? input_map_new(cadre_copy_text(SPAN(""))) : NULL;
+    if (!map)
+        return inputs_fail(inputs, "no memory");
+    map->map = vector_new(map->region, HISTORY);
+    size_t known = inputs->history ? vector_count(inputs->history->map) : 0;
+    struct error error = {0};
+    bool ok = true;
+    for (size_t i = known < HISTORY ? 0 : known - HISTORY + 1; ok && i < known; i++)
+        ok = add_copy(map, vector_at(inputs->history->map, i), &error);
+    ok = ok && add_copy(map, cadre_value_inside(result), &error);
+    if (ok) {
+        value_make_immortal(map->map);
+        return put_map(&inputs->history, map);
+    }
+    input_map_release(map);
+    return inputs_fail(inputs, "a result with a function or a regex cannot be kept");
 }
 
 // --- saved memory --------------------------------------------------------------------------------

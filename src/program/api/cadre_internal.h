@@ -11,6 +11,7 @@ struct cadre_host {
     struct tool_table tools;
     struct host_tool *functions;
     bool is_compiled_for;  // set atomically: no tool is added any more
+    struct buffer description;
     char error[CADRE_MESSAGE_SIZE];
 };
 
@@ -33,7 +34,10 @@ struct input_signature {
 struct cadre_inputs {
     struct input_map *context;
     struct input_map *memory;
+    struct input_map *history;  // its map is a vector, the oldest result first; NULL: none
     struct input_signature *signature;
+    void *user;
+    bool is_cancelled;  // read and written atomically
     enum signature_mode validation;
     struct run_options options;
     char error[CADRE_MESSAGE_SIZE];
@@ -45,6 +49,7 @@ char *cadre_copy_text(struct span text);
 
 // --- cadre_value.c: values -----------------------------------------------------------------------
 cadre_value cadre_value_of(value v);
+value cadre_value_inside(cadre_value public);
 
 // --- cadre_host.c: hosts -------------------------------------------------------------------------
 cadre_host *cadre_host_retain(cadre_host *host);

@@ -7,7 +7,7 @@
 
 _Static_assert(sizeof(cadre_value) == sizeof(value), "a public value is a value");
 
-static value inside(cadre_value public)
+value cadre_value_inside(cadre_value public)
 {
     value v;
     memcpy(&v, &public, sizeof(v));
@@ -32,18 +32,18 @@ cadre_type cadre_value_type(cadre_value public)
         [VALUE_FUNCTION] = CADRE_FUNCTION, [VALUE_REGEX] = CADRE_OTHER,
         [VALUE_SYMBOL] = CADRE_OTHER,      [VALUE_VAR] = CADRE_OTHER,
     };
-    value v = inside(public);
+    value v = cadre_value_inside(public);
     return v.tag < VALUE_TAG_COUNT ? types[v.tag] : CADRE_NIL;
 }
 
 bool cadre_value_boolean(cadre_value public)
 {
-    return value_is_true(inside(public));
+    return value_is_true(cadre_value_inside(public));
 }
 
 bool cadre_value_integer(cadre_value public, int64_t *ret_number)
 {
-    value v = inside(public);
+    value v = cadre_value_inside(public);
     if (v.tag != VALUE_INTEGER)
         return false;
     if (ret_number)
@@ -53,7 +53,7 @@ bool cadre_value_integer(cadre_value public, int64_t *ret_number)
 
 bool cadre_value_number(cadre_value public, double *ret_number)
 {
-    value v = inside(public);
+    value v = cadre_value_inside(public);
     if (v.tag != VALUE_FLOAT && v.tag != VALUE_INTEGER && v.tag != VALUE_BIGNUM)
         return false;
     if (ret_number)
@@ -63,7 +63,7 @@ bool cadre_value_number(cadre_value public, double *ret_number)
 
 const char *cadre_value_text(cadre_value public, size_t *ret_length)
 {
-    value v = inside(public);
+    value v = cadre_value_inside(public);
     if (v.tag != VALUE_STRING && v.tag != VALUE_KEYWORD)
         return NULL;
     struct span text = value_text(v);
@@ -74,7 +74,7 @@ const char *cadre_value_text(cadre_value public, size_t *ret_length)
 
 size_t cadre_value_count(cadre_value public)
 {
-    value v = inside(public);
+    value v = cadre_value_inside(public);
     switch (v.tag) {
     case VALUE_VECTOR: return vector_count(v);
     case VALUE_MAP: return map_count(v);
@@ -85,7 +85,7 @@ size_t cadre_value_count(cadre_value public)
 
 cadre_value cadre_value_at(cadre_value public, size_t index)
 {
-    value v = inside(public);
+    value v = cadre_value_inside(public);
     if (v.tag != VALUE_VECTOR || index >= vector_count(v))
         return cadre_value_of(value_nil());
     return cadre_value_of(vector_at(v, index));
@@ -93,7 +93,7 @@ cadre_value cadre_value_at(cadre_value public, size_t index)
 
 bool cadre_value_get(cadre_value public, const char *name, cadre_value *ret_value)
 {
-    value v = inside(public);
+    value v = cadre_value_inside(public);
     value item;
     if (v.tag != VALUE_MAP || !name ||
         !map_find_flexible(v, value_string_borrow(NULL, span_from(name)), &item))
@@ -105,7 +105,7 @@ bool cadre_value_get(cadre_value public, const char *name, cadre_value *ret_valu
 
 void cadre_value_each(cadre_value public, cadre_entry_fn *function, void *user)
 {
-    value v = function ? inside(public) : value_nil();
+    value v = function ? cadre_value_inside(public) : value_nil();
     value key, item;
     if (v.tag == VALUE_MAP) {
         struct map_cursor cursor = map_iterate(v);

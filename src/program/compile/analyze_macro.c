@@ -349,6 +349,7 @@ struct expression *analyze_macro(struct analysis *analysis, const struct form *f
     case SPECIAL_NEW: rewritten = rewrite_new(analysis, form); break;
     case SPECIAL_LAZY_SEQ: rewritten = call_thunk(analysis, "core/lazy*", form); break;
     case SPECIAL_LAZY_CAT: rewritten = rewrite_lazy_cat(analysis, form); break;
+    case SPECIAL_WITH_OUT_STR: rewritten = call_thunk(analysis, "core/with-out-str*", form); break;
     case SPECIAL_DELAY: rewritten = call_thunk(analysis, "core/delay*", form); break;
     default: rewritten = call_with(analysis, "do", form, 1); break;  // time, locking
     }

@@ -427,6 +427,7 @@ struct expression *analyze_special(struct analysis *analysis, const struct form 
         [SPECIAL_LAZY_SEQ] = analyze_macro,
         [SPECIAL_LAZY_CAT] = analyze_macro,
         [SPECIAL_DELAY] = analyze_macro,
+        [SPECIAL_WITH_OUT_STR] = analyze_macro,
         [SPECIAL_TIME] = analyze_macro,
     };
     return analyzers[form_special(form)](analysis, form, tail);

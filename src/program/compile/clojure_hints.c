@@ -29,7 +29,6 @@ static const struct {
     {"eval", "code is not data; use a function"},
     {"future", NO_THREADS},
     {"hash", "any value can be a key"},
-    {"identical?", "use ="},
     {"iterate", "sequences are never lazy; use loop and recur"},
     {"lazy-seq", NO_LAZINESS},
     {"meta", NO_METADATA},

@@ -199,9 +199,13 @@ static void check_time(struct run *run)
     struct run_state *state = run->state;
     bool out_of_steps =
         run->limits.max_steps >= 0 && units_spent(run) > (uint64_t)run->limits.max_steps;
-    if (!out_of_steps && clock_now_ns() < state->deadline_ns)
+    bool is_cancelled =
+        state->is_cancelled && __atomic_load_n(state->is_cancelled, __ATOMIC_ACQUIRE);
+    if (!out_of_steps && !is_cancelled && clock_now_ns() < state->deadline_ns)
         return;
     run->site = NULL;
+    if (is_cancelled)
+        run_raise(run, TIMEOUT, NULL, "cancelled by the host");
     char message[80];
     snprintf(message, sizeof(message), "evaluation exceeded %lld ms",
              (long long)run->limits.timeout_ms);
@@ -423,6 +427,8 @@ static void start_execution(struct execution *execution, struct program *program
     };
     state->program = program;
     state->explicit_memory = inputs->options.explicit_memory;
+    state->user = inputs->user;
+    state->is_cancelled = inputs->is_cancelled;
     run_random_start(&state->branch.random, inputs->options.seed);
     state->validation = inputs->validation;
     state->stack.caller_end = (char *)__builtin_frame_address(0) - STACK_CALLER_BUDGET;

@@ -94,6 +94,8 @@ struct run_state {
     struct stack stack;
 
     enum signature_mode validation;
+    void *user;                // for the tools
+    const bool *is_cancelled;  // or NULL
     struct tool_call *open_calls;
     int64_t tool_calls;
     size_t ledger_text;           // bytes of the arguments and results that the ledger keeps

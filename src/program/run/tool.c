@@ -252,6 +252,8 @@ static struct tool_call *call_open(struct run *run, value arguments)
     *call = (struct tool_call){
         .region = region_new(SIZE_MAX),
         .result = value_nil(),
+        .user = run->state->user,
+        .is_cancelled = run->state->is_cancelled,
         .deadline_ns = run->state->deadline_ns,
         .next = run->state->open_calls,
     };

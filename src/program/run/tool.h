@@ -18,15 +18,22 @@ struct tool_call {
     value arguments;        // map with string keys
     value result;
     struct buffer error;
-    int64_t deadline_ns;     // monotonic clock; the run is over then
-    void *exit[5];           // where an exhausted region jumps to
-    bool is_exhausted;       // and that it did
-    bool is_late;            // failed because the run is over: that is the run's failure
-    struct tool_call *next;  // in the run's list of open calls
+    void *user;                // of the run
+    const bool *is_cancelled;  // or NULL
+    int64_t deadline_ns;       // monotonic clock; the run is over then
+    void *exit[5];             // where an exhausted region jumps to
+    bool is_exhausted;         // and that it did
+    bool is_late;              // failed because the run is over: that is the run's failure
+    struct tool_call *next;    // in the run's list of open calls
 };
 
 // The call's region has a handler that jumps back to tool_call_run(), which then fails.
 bool tool_call_run(tool_fn *function, void *data, struct tool_call *call);
+// The run was cancelled by another thread.
+static inline bool tool_call_is_cancelled(const struct tool_call *call)
+{
+    return call->is_cancelled && __atomic_load_n(call->is_cancelled, __ATOMIC_ACQUIRE);
+}
 // Sets the reason of the failure, replacing an earlier one. Always false.
 bool tool_call_fail(struct tool_call *call, struct span text);
 

@@ -4,6 +4,7 @@
 #include "program/builtin/builtins.h"
 #include "program/builtin/numeric.h"
 #include "program/builtin/support.h"
+#include "program/builtin/transducer.h"
 
 // --- sums ----------------------------------------------------------------------------------------
 
@@ -323,7 +324,9 @@ value builtin_frequencies(struct run *run, const struct builtin *self, value *ar
 
 value builtin_distinct(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
-    (void)count;
+    value answer;
+    if (transducer_answer(run, TRANSDUCER_DISTINCT, arguments, count, 0, &answer))
+        return answer;
     argument_seqable(run, self, arguments, 0);
     value item;
     bool is_new;

@@ -462,3 +462,19 @@ builtin_fn builtin_swap_values;
 builtin_fn builtin_throw;
 builtin_fn builtin_trampoline;
 builtin_fn builtin_volatile;
+
+// --- generators.c, transducer.c ------------------------------------------------------------------
+builtin_fn builtin_cat;
+builtin_fn builtin_completing;
+builtin_fn builtin_cycle;
+builtin_fn builtin_ensure_reduced;
+builtin_fn builtin_is_reduced;
+builtin_fn builtin_iterate;
+builtin_fn builtin_iteration;
+builtin_fn builtin_lazy;
+builtin_fn builtin_reduced;
+builtin_fn builtin_repeat;
+builtin_fn builtin_repeatedly;
+builtin_fn builtin_sequence;
+builtin_fn builtin_transduce;
+builtin_fn builtin_unreduced;

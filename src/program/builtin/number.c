@@ -6,6 +6,8 @@
 #include "program/builtin/builtins.h"
 #include "program/builtin/numeric.h"
 #include "program/builtin/support.h"
+#include "program/eval/generator.h"
+#include "program/run/run_state.h"
 
 static void argument_numbers(struct run *run, const struct builtin *self, const value *arguments,
                              size_t count)
@@ -450,8 +452,26 @@ value builtin_bit_test(struct run *run, const struct builtin *self, value *argum
 
 // --- comparison and logic ------------------------------------------------------------------------
 
+// The same when the arguments may be generators.
+static bool all_equal_realized(struct run *run, const value *arguments, size_t count)
+{
+    bool equal = true;
+    value first = run_realize(run, value_retain(arguments[0]));
+    for (size_t i = 1; equal && i < count; i++) {
+        value other = run_realize(run, value_retain(arguments[i]));
+        equal = value_equal(first, other);
+        if (!equal)
+            run_warn_comparison(run, first, other);
+        value_release(run->region, other);
+    }
+    value_release(run->region, first);
+    return equal;
+}
+
 static bool all_equal(struct run *run, const value *arguments, size_t count)
 {
+    if (run->state->has_generators)
+        return all_equal_realized(run, arguments, count);
     for (size_t i = 1; i < count; i++) {
         if (value_equal(arguments[0], arguments[i]))
             continue;

@@ -4,6 +4,7 @@
 #include "program/builtin/builtins.h"
 #include "program/builtin/numeric.h"
 #include "program/builtin/support.h"
+#include "program/eval/generator.h"
 
 static bool is_nan(value v)
 {
@@ -57,11 +58,12 @@ PREDICATE(string, v.tag == VALUE_STRING)
 PREDICATE(char, is_character(v))
 PREDICATE(keyword, v.tag == VALUE_KEYWORD)
 PREDICATE(vector, v.tag == VALUE_VECTOR && !value_is_seq(v))
-PREDICATE(sequential, v.tag == VALUE_VECTOR)
-PREDICATE(seq, value_is_seq(v))
+PREDICATE(sequential, v.tag == VALUE_VECTOR || value_is_generator(v))
+PREDICATE(seq, value_is_seq(v) || value_is_generator(v))
 PREDICATE(map, v.tag == VALUE_MAP)
 PREDICATE(set, v.tag == VALUE_SET)
-PREDICATE(collection, v.tag == VALUE_VECTOR || v.tag == VALUE_MAP || v.tag == VALUE_SET)
+PREDICATE(collection, value_is_generator(v) || v.tag == VALUE_VECTOR || v.tag == VALUE_MAP ||
+                          v.tag == VALUE_SET)
 PREDICATE(associative, v.tag == VALUE_VECTOR || v.tag == VALUE_MAP)
 PREDICATE(counted, value_is_seqable(v) && v.tag != VALUE_NIL)
 PREDICATE(indexed, v.tag == VALUE_VECTOR || v.tag == VALUE_STRING)

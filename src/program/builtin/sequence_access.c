@@ -1,13 +1,31 @@
 // Sequences: parts and single items (docs/reference/language.md 8.4).
 #include "program/builtin/builtins.h"
 #include "program/builtin/support.h"
+#include "program/builtin/transducer.h"
+#include "program/eval/generator.h"
 
 // --- cutting by count ----------------------------------------------------------------------------
+
+// The same of a generator: only as many items as are needed.
+static value cut_generator(struct run *run, const struct builtin *self, value v, size_t start,
+                           size_t end)
+{
+    if (end == SIZE_MAX) {
+        value rest;
+        value_release(run->region, generator_take(run, self, v, start, &rest));
+        return value_is_generator(rest) ? rest : vector_as_seq(sequence_vector(run, self, 1, rest));
+    }
+    value items = generator_take(run, self, v, end, NULL);
+    size_t count = vector_count(items);
+    return vector_as_seq(vector_slice(run->region, items, start < count ? start : count, count));
+}
 
 // The items start … end (clamped to the count) of a seqable value as a vector; consumes it.
 static value cut_items(struct run *run, const struct builtin *self, unsigned place, value v,
                        size_t start, size_t end)
 {
+    if (value_is_generator(v))
+        return cut_generator(run, self, v, start, end);
     if (v.tag == VALUE_STRING && !string_is_simple(v)) {
         // Only as many characters as are needed, so that (take 1 long-text) is cheap.
         struct sequence items;
@@ -35,14 +53,18 @@ static value cut_items(struct run *run, const struct builtin *self, unsigned pla
     return vector_as_seq(vector_slice(run->region, items, start < end ? start : end, end));
 }
 
-static value nil_when_empty(value vector)
+static value nil_when_empty(struct run *run, const struct builtin *self, value v)
 {
-    return vector_count(vector) == 0 ? value_nil() : vector;
+    if (value_is_generator(v))
+        return generator_seq(run, self, v);
+    return vector_count(v) == 0 ? value_nil() : v;
 }
 
 value builtin_take(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
-    (void)count;
+    value answer;
+    if (count == 1 && transducer_answer(run, TRANSDUCER_TAKE, arguments, count, 1, &answer))
+        return answer;
     size_t n = argument_count(run, self, arguments, 0);
     argument_seqable(run, self, arguments, 1);
     return cut_items(run, self, 1, arguments[1], 0, n);
@@ -50,7 +72,9 @@ value builtin_take(struct run *run, const struct builtin *self, value *arguments
 
 value builtin_drop(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
-    (void)count;
+    value answer;
+    if (transducer_answer(run, TRANSDUCER_DROP, arguments, count, 1, &answer))
+        return answer;
     size_t n = argument_count(run, self, arguments, 0);
     argument_seqable(run, self, arguments, 1);
     return cut_items(run, self, 1, arguments[1], n, SIZE_MAX);
@@ -63,6 +87,7 @@ value builtin_take_last(struct run *run, const struct builtin *self, value *argu
     argument_seqable(run, self, arguments, 1);
     size_t items = sequence_count(run, arguments[1]);
     return nil_when_empty(
+        run, self,
         cut_items(run, self, 1, arguments[1], n < items ? items - n : 0, n == 0 ? 0 : items));
 }
 
@@ -100,7 +125,7 @@ value builtin_nthnext(struct run *run, const struct builtin *self, value *argume
 {
     (void)count;
     size_t n = argument_count(run, self, arguments, 1);
-    return nil_when_empty(cut_items(run, self, 0, arguments[0], n, SIZE_MAX));
+    return nil_when_empty(run, self, cut_items(run, self, 0, arguments[0], n, SIZE_MAX));
 }
 
 // --- single items --------------------------------------------------------------------------------
@@ -118,9 +143,32 @@ static value entry_at(struct run *run, value v, size_t index)
     return item;
 }
 
+// An item of a generator, which is borrowed; false and nil when there is none.
+static bool generator_item(struct run *run, value v, size_t index, value *ret_item)
+{
+    static const struct builtin self = {.name = "nth"};
+    value iterator = iterator_new(run, &self, 1, value_retain(v));
+    bool found = false;
+    *ret_item = value_nil();
+    for (size_t i = 0; !found && iterator_next(run, iterator, ret_item); i++) {
+        found = i == index;
+        if (found)
+            break;
+        value_release(run->region, *ret_item);
+        *ret_item = value_nil();
+    }
+    value_release(run->region, iterator);
+    return found;
+}
+
 // An owned item of a seqable value, which is borrowed; nil when there is none.
 static value item_at(struct run *run, value v, size_t index)
 {
+    value found;
+    if (value_is_generator(v)) {
+        generator_item(run, v, index, &found);
+        return found;
+    }
     if (v.tag == VALUE_MAP || v.tag == VALUE_SET)
         return entry_at(run, v, index);
     if (v.tag == VALUE_VECTOR)
@@ -166,7 +214,7 @@ value builtin_rest(struct run *run, const struct builtin *self, value *arguments
 
 value builtin_next(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
-    return nil_when_empty(builtin_rest(run, self, arguments, count));
+    return nil_when_empty(run, self, builtin_rest(run, self, arguments, count));
 }
 
 value builtin_butlast(struct run *run, const struct builtin *self, value *arguments, size_t count)
@@ -174,7 +222,8 @@ value builtin_butlast(struct run *run, const struct builtin *self, value *argume
     (void)count;
     argument_seqable(run, self, arguments, 0);
     size_t items = sequence_count(run, arguments[0]);
-    return nil_when_empty(cut_items(run, self, 0, arguments[0], 0, items == 0 ? 0 : items - 1));
+    return nil_when_empty(run, self,
+                          cut_items(run, self, 0, arguments[0], 0, items == 0 ? 0 : items - 1));
 }
 
 // The first item of the argument, checked to be seqable itself; owned.
@@ -199,14 +248,14 @@ value builtin_nfirst(struct run *run, const struct builtin *self, value *argumen
 {
     (void)count;
     value inner = first_seqable(run, self, arguments);
-    return nil_when_empty(cut_items(run, self, 0, inner, 1, SIZE_MAX));
+    return nil_when_empty(run, self, cut_items(run, self, 0, inner, 1, SIZE_MAX));
 }
 
 value builtin_nnext(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
     argument_seqable(run, self, arguments, 0);
-    return nil_when_empty(cut_items(run, self, 0, arguments[0], 2, SIZE_MAX));
+    return nil_when_empty(run, self, cut_items(run, self, 0, arguments[0], 2, SIZE_MAX));
 }
 
 // Is there an item at an index? Finds out about a string without counting all of it.
@@ -214,6 +263,8 @@ static bool has_index(struct run *run, value v, int64_t index, value *ret_item)
 {
     if (index < 0)
         return false;
+    if (value_is_generator(v))
+        return generator_item(run, v, (size_t)index, ret_item);
     if (v.tag != VALUE_STRING && (size_t)index >= sequence_count(run, v))
         return false;
     *ret_item = item_at(run, v, (size_t)index);

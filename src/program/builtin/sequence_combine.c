@@ -2,6 +2,8 @@
 #include "program/builtin/builtins.h"
 #include "program/builtin/numeric.h"
 #include "program/builtin/support.h"
+#include "program/builtin/transducer.h"
+#include "program/eval/generator.h"
 #include "value/collection/key_lookup.h"
 
 // --- adding --------------------------------------------------------------------------------------
@@ -26,6 +28,11 @@ value builtin_concat(struct run *run, const struct builtin *self, value *argumen
     }
     if (count == 0)
         return vector_as_seq(vector_new(run->region, 0));
+    for (size_t i = 0; i < count; i++) {
+        if (value_is_generator(arguments[i]))
+            return generator_new(run, GENERATOR_CONCAT, vector_from(run->region, arguments, count),
+                                 value_nil());
+    }
     value result = sequence_vector(run, self, 1, arguments[0]);
     for (size_t i = 1; i < count; i++)
         add_items(run, self, (unsigned)i, &result, arguments[i]);
@@ -35,6 +42,8 @@ value builtin_concat(struct run *run, const struct builtin *self, value *argumen
 value builtin_cons(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
+    if (value_is_generator(arguments[1]))
+        return generator_new(run, GENERATOR_CONS, arguments[0], arguments[1]);
     value items = sequence_vector(run, self, 2, arguments[1]);
     run_spend(run, 1);
     return vector_as_seq(vector_push_front(run->region, items, arguments[0]));
@@ -73,7 +82,9 @@ value builtin_conj(struct run *run, const struct builtin *self, value *arguments
         result = vector_as_seq(vector_new(run->region, 0));
     for (size_t i = 1; i < count; i++) {
         run_spend(run, 1);
-        if (value_is_seq(result))
+        if (value_is_generator(result))
+            result = generator_new(run, GENERATOR_CONS, arguments[i], result);
+        else if (value_is_seq(result))
             result = vector_as_seq(vector_push_front(run->region, result, arguments[i]));
         else if (value_is_queue(result))
             result = vector_as_queue(vector_push(run->region, result, arguments[i]));
@@ -87,7 +98,7 @@ value builtin_conj(struct run *run, const struct builtin *self, value *arguments
             break;
     }
     if (result.tag != VALUE_VECTOR && result.tag != VALUE_SET && result.tag != VALUE_MAP &&
-        result.tag != VALUE_NIL)
+        result.tag != VALUE_NIL && !value_is_generator(result))
         run_type_error(run, self, 1, "a vector, set or map", result, NULL);
     return result;
 }
@@ -132,9 +143,13 @@ static value into_seq(struct run *run, const struct builtin *self, value list, v
     return vector_as_seq(list);
 }
 
+// (into to coll), (into to xform coll)
 value builtin_into(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
-    (void)count;
+    if (count < 2)
+        return count == 1 ? arguments[0] : vector_new(run->region, 0);
+    if (count == 3)
+        arguments[1] = transduce_vector(run, self, arguments[1], arguments[2]);
     value to = arguments[0];
     switch (to.tag) {
     case VALUE_NIL:
@@ -183,6 +198,8 @@ value builtin_vec(struct run *run, const struct builtin *self, value *arguments,
 value builtin_seq(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
+    if (value_is_generator(arguments[0]))
+        return generator_seq(run, self, arguments[0]);
     value items = sequence_vector(run, self, 1, arguments[0]);
     if (vector_count(items) > 0)
         return vector_as_seq(items);
@@ -226,6 +243,11 @@ static bool has_items(struct run *run, const struct builtin *self, value v)
         run_type_error(run, self, 1, "a collection or string", v, NULL);
     if (v.tag == VALUE_STRING)
         return value_text(v).length > 0;
+    if (value_is_generator(v)) {
+        value seq = generator_seq(run, self, value_retain(v));
+        value_release(run->region, seq);
+        return !value_is_nil(seq);
+    }
     return sequence_count(run, v) > 0;
 }
 
@@ -271,7 +293,9 @@ value builtin_reverse(struct run *run, const struct builtin *self, value *argume
 
 value builtin_dedupe(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
-    (void)count;
+    value answer;
+    if (transducer_answer(run, TRANSDUCER_DEDUPE, arguments, count, 0, &answer))
+        return answer;
     struct sequence items;
     value item, result = vector_new(run->region, 0);
     sequence_start(run, self, 1, &items, arguments[0]);
@@ -289,6 +313,15 @@ value builtin_dedupe(struct run *run, const struct builtin *self, value *argumen
 value builtin_interleave(struct run *run, const struct builtin *self, value *arguments,
                          size_t count)
 {
+    for (size_t i = 0; i < count; i++) {
+        if (!value_is_generator(arguments[i]))
+            continue;
+        value rows =
+            generator_new(run, GENERATOR_MAP, function_from_builtin(builtin_find(SPAN("vector"))),
+                          vector_from(run->region, arguments, count));
+        return generator_new(run, GENERATOR_TRANSFORM,
+                             function_from_builtin(builtin_find(SPAN("cat"))), rows);
+    }
     size_t shortest = count == 0 ? 0 : SIZE_MAX;
     for (size_t i = 0; i < count; i++) {
         argument_seqable(run, self, arguments, (unsigned)i);
@@ -330,7 +363,9 @@ value builtin_zip(struct run *run, const struct builtin *self, value *arguments,
 
 value builtin_interpose(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
-    (void)count;
+    value answer;
+    if (transducer_answer(run, TRANSDUCER_INTERPOSE, arguments, count, 1, &answer))
+        return answer;
     argument_seqable(run, self, arguments, 1);
     struct sequence items;
     value item, result = vector_new(run->region, 0);
@@ -370,6 +405,9 @@ static value padded_group(struct run *run, value items, size_t start, size_t n, 
 
 value builtin_partition(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
+    value answer;
+    if (count == 2 && transducer_answer(run, TRANSDUCER_PARTITION, arguments, count, 1, &answer))
+        return answer;
     size_t n = argument_size(run, self, arguments, 0);
     size_t step = count >= 3 ? argument_size(run, self, arguments, 1) : n;
     value pad = vector_new(run->region, 0);
@@ -400,6 +438,9 @@ value builtin_partition(struct run *run, const struct builtin *self, value *argu
 value builtin_partition_all(struct run *run, const struct builtin *self, value *arguments,
                             size_t count)
 {
+    value answer;
+    if (transducer_answer(run, TRANSDUCER_PARTITION_ALL, arguments, count, 1, &answer))
+        return answer;
     size_t n = argument_size(run, self, arguments, 0);
     size_t step = count == 3 ? argument_size(run, self, arguments, 1) : n;
     value items = sequence_vector(run, self, (unsigned)count, arguments[count - 1]);
@@ -420,7 +461,9 @@ value builtin_partition_all(struct run *run, const struct builtin *self, value *
 value builtin_partition_by(struct run *run, const struct builtin *self, value *arguments,
                            size_t count)
 {
-    (void)count;
+    value answer;
+    if (transducer_answer(run, TRANSDUCER_PARTITION_BY, arguments, count, 1, &answer))
+        return answer;
     value f = arguments[0], key = value_nil();
     run_check_callable(run, self, 1, f);
     value items = sequence_vector(run, self, 2, arguments[1]);

@@ -1,6 +1,8 @@
 // Sequences: a function over every item (docs/reference/language.md 8.4).
 #include "program/builtin/builtins.h"
 #include "program/builtin/support.h"
+#include "program/builtin/transducer.h"
+#include "program/eval/generator.h"
 
 // --- filter, remove ------------------------------------------------------------------------------
 
@@ -48,7 +50,9 @@ static value filter_items(struct run *run, const struct builtin *self, value *ar
 
 value builtin_filter(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
-    (void)count;
+    value answer;
+    if (transducer_answer(run, TRANSDUCER_FILTER, arguments, count, 1, &answer))
+        return answer;
     return vector_as_seq(filter_items(run, self, arguments, true));
 }
 
@@ -60,7 +64,9 @@ value builtin_filterv(struct run *run, const struct builtin *self, value *argume
 
 value builtin_remove(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
-    (void)count;
+    value answer;
+    if (transducer_answer(run, TRANSDUCER_REMOVE, arguments, count, 1, &answer))
+        return answer;
     return vector_as_seq(filter_items(run, self, arguments, false));
 }
 
@@ -154,8 +160,29 @@ static value map_all(struct run *run, const struct builtin *self, value *argumen
     return result;
 }
 
+// Several collections, one of them a generator without end.
+static bool map_lazily(struct run *run, const struct builtin *self, value *arguments, size_t count,
+                       value *ret_result)
+{
+    bool is_lazy = false;
+    for (size_t i = 1; i < count; i++)
+        is_lazy = is_lazy || (value_is_generator(arguments[i]) && count > 2);
+    if (!is_lazy)
+        return false;
+    run_check_callable(run, self, 1, arguments[0]);
+    value sources = vector_from(run->region, arguments + 1, count - 1);
+    value made = generator_new(run, GENERATOR_MAP, arguments[0], sources);
+    *ret_result =
+        generator_is_endless(made) ? made : vector_as_seq(sequence_vector(run, self, 2, made));
+    return true;
+}
+
 value builtin_map(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
+    value answer;
+    if (transducer_answer(run, TRANSDUCER_MAP, arguments, count, 1, &answer) ||
+        map_lazily(run, self, arguments, count, &answer))
+        return answer;
     return vector_as_seq(map_all(run, self, arguments, count));
 }
 
@@ -185,6 +212,9 @@ static void splice(struct run *run, const struct builtin *self, value f, value *
 
 value builtin_mapcat(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
+    value answer;
+    if (transducer_answer(run, TRANSDUCER_MAPCAT, arguments, count, 1, &answer))
+        return answer;
     value f = arguments[0], item;
     run_check_callable(run, self, 1, f);
     value result = vector_new(run->region, 0);
@@ -227,27 +257,33 @@ static value map_with_index(struct run *run, const struct builtin *self, value *
 value builtin_map_indexed(struct run *run, const struct builtin *self, value *arguments,
                           size_t count)
 {
-    (void)count;
+    value answer;
+    if (transducer_answer(run, TRANSDUCER_MAP_INDEXED, arguments, count, 1, &answer))
+        return answer;
     return map_with_index(run, self, arguments, false);
 }
 
 value builtin_keep_indexed(struct run *run, const struct builtin *self, value *arguments,
                            size_t count)
 {
-    (void)count;
+    value answer;
+    if (transducer_answer(run, TRANSDUCER_KEEP_INDEXED, arguments, count, 1, &answer))
+        return answer;
     return map_with_index(run, self, arguments, true);
 }
 
 value builtin_keep(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
-    (void)count;
+    value answer;
+    if (transducer_answer(run, TRANSDUCER_KEEP, arguments, count, 1, &answer))
+        return answer;
     value f = arguments[0], item;
     run_check_callable(run, self, 1, f);
     struct sequence items;
     sequence_start(run, self, 2, &items, arguments[1]);
     value result = vector_new(run->region, 0);
     while (sequence_step(&items, &item)) {
-        value answer = run_call1(run, f, item);
+        answer = run_call1(run, f, item);
         if (!value_is_nil(answer))
             vector_add(run, &result, answer);
     }
@@ -278,8 +314,12 @@ value builtin_reduce(struct run *run, const struct builtin *self, value *argumen
         accumulator = reduce_nothing(run, f);
     struct caller caller;
     caller_start(&caller, run, f, 2);
-    while (sequence_step(&items, &item))
+    while (sequence_step(&items, &item)) {
         accumulator = caller_call2(&caller, accumulator, item);
+        if (__builtin_expect(accumulator.tag == VALUE_FUNCTION, 0) && value_is_reduced(accumulator))
+            break;
+    }
+    accumulator = unreduced(run, accumulator);
     sequence_end(&items);
     value_release(run->region, f);
     return accumulator;
@@ -362,7 +402,9 @@ static value measure_prefix(struct run *run, const struct builtin *self, value *
 value builtin_take_while(struct run *run, const struct builtin *self, value *arguments,
                          size_t count)
 {
-    (void)count;
+    value answer;
+    if (transducer_answer(run, TRANSDUCER_TAKE_WHILE, arguments, count, 1, &answer))
+        return answer;
     size_t length;
     value items = measure_prefix(run, self, arguments, &length);
     return vector_as_seq(vector_slice(run->region, items, 0, length));
@@ -371,7 +413,9 @@ value builtin_take_while(struct run *run, const struct builtin *self, value *arg
 value builtin_drop_while(struct run *run, const struct builtin *self, value *arguments,
                          size_t count)
 {
-    (void)count;
+    value answer;
+    if (transducer_answer(run, TRANSDUCER_DROP_WHILE, arguments, count, 1, &answer))
+        return answer;
     size_t length;
     value items = measure_prefix(run, self, arguments, &length);
     return vector_as_seq(vector_slice(run->region, items, length, vector_count(items)));

@@ -1,5 +1,6 @@
 #include "program/builtin/support.h"
 
+#include "program/eval/generator.h"
 #include "value/collection/key_lookup.h"
 
 #include <string.h>
@@ -122,10 +123,12 @@ value text_of_all(struct run *run, const value *values, size_t count, bool with_
         size_t before = sink.length;
         if (i > 0)
             sink_byte(&sink, ' ');
-        if (values[i].tag == VALUE_STRING && !with_quotes)
-            sink_span(&sink, value_text(values[i]));
+        value v = run_realize(run, value_retain(values[i]));
+        if (v.tag == VALUE_STRING && !with_quotes)
+            sink_span(&sink, value_text(v));
         else
-            value_print_to(&sink, values[i]);
+            value_print_to(&sink, v);
+        value_release(run->region, v);
         run_spend(run, 1 + (sink.length - before) / 256);
     }
     return sink_string(&sink);

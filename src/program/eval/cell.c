@@ -19,7 +19,11 @@ static value *cell_children(struct object *object, size_t *ret_count)
 static void cell_print(struct sink *sink, const struct object *object)
 {
     static const char *const texts[] = {
-        [CELL_ATOM] = "#<atom>", [CELL_VOLATILE] = "#<volatile>", [CELL_DELAY] = "#<delay>"};
+        [CELL_ATOM] = "#<atom>",
+        [CELL_VOLATILE] = "#<volatile>",
+        [CELL_DELAY] = "#<delay>",
+        [CELL_REDUCED] = "#<reduced>",
+    };
     sink_text(sink, texts[((const struct cell *)object)->kind]);
 }
 
@@ -59,7 +63,8 @@ struct cell *argument_cell(struct run *run, const struct builtin *self, const va
     struct cell *cell = value_cell(arguments[place]);
     if (!cell)
         run_type_error(run, self, place + 1, "an atom, volatile or delay", arguments[place], NULL);
-    if (cell_is_foreign(run, cell) && (cell->kind != CELL_DELAY || cell->is_pending))
+    if (cell_is_foreign(run, cell) &&
+        (cell->kind == CELL_ATOM || cell->kind == CELL_VOLATILE || cell->is_pending))
         builtin_fail(run, self, RUNTIME_ERROR,
                      "an atom belongs to the branch of pmap or pcalls that made it; return values "
                      "from the branches and combine them afterwards");

@@ -4,7 +4,7 @@
 
 #include "program/run/run.h"
 
-enum cell_kind { CELL_ATOM, CELL_VOLATILE, CELL_DELAY };
+enum cell_kind { CELL_ATOM, CELL_VOLATILE, CELL_DELAY, CELL_REDUCED };
 
 struct cell {
     struct foreign foreign;

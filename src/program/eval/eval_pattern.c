@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "program/eval/eval.h"
+#include "program/eval/generator.h"
 #include "value/collection/key_lookup.h"
 
 // The place of a failure is that of the pattern; the call evaluated last may be anywhere.
@@ -50,12 +51,40 @@ void pattern_bind_rest(struct run *run, struct frame *frame, const struct patter
     pattern_bind_inline(run, frame, pattern, rest);
 }
 
+// A vector pattern takes as many items of a generator as it names.
+static void bind_generator(struct run *run, struct frame *frame, const struct pattern *pattern,
+                           value v)
+{
+    static const struct builtin self = {.name = "let"};
+    value rest;
+    if (pattern->whole)
+        pattern_bind_inline(run, frame, pattern->whole, value_retain(v));
+    value items = generator_take(run, &self, v, pattern->count, &rest);
+    for (size_t i = 0; i < pattern->count; i++)
+        pattern_bind_inline(run, frame, pattern->items[i],
+                            i < vector_count(items) ? value_retain(vector_at(items, i))
+                                                    : value_nil());
+    value_release(run->region, items);
+    if (value_is_generator(rest) && pattern->rest)
+        rest = generator_seq(run, &self, rest);
+    if (rest.tag == VALUE_VECTOR && vector_count(rest) == 0)
+        rest = value_nil();
+    if (pattern->rest)
+        pattern_bind_rest(run, frame, pattern->rest, rest);
+    else
+        value_release(run->region, rest);
+}
+
 static void bind_vector(struct run *run, struct frame *frame, const struct pattern *pattern,
                         value v)
 {
+    static const struct builtin self = {.name = "let"};
+    if (value_is_generator(v)) {
+        bind_generator(run, frame, pattern, v);
+        return;
+    }
     if (v.tag != VALUE_NIL && v.tag != VALUE_VECTOR && v.tag != VALUE_STRING)
         fail_kind(run, pattern, v);
-    static const struct builtin self = {.name = "let"};
     if (pattern->whole)
         pattern_bind_inline(run, frame, pattern->whole, value_retain(v));
     value items = sequence_vector(run, &self, 1, v);

@@ -3,6 +3,7 @@
 #include "program/builtin/builtins.h"
 #include "program/builtin/numeric.h"
 #include "program/builtin/support.h"
+#include "program/eval/generator.h"
 
 static value range_vector(struct run *run, int64_t start, int64_t step, uint64_t count)
 {
@@ -120,10 +121,14 @@ static value make_range(struct run *run, const struct builtin *self, value *argu
 
 value builtin_range(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
+    if (count == 0)
+        return generator_new(run, GENERATOR_COUNT, value_integer(0), value_integer(1));
     return make_range(run, self, arguments, count, false);
 }
 
 value range_lazy(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
+    if (count == 0)
+        return builtin_range(run, self, arguments, count);
     return make_range(run, self, arguments, count, true);
 }

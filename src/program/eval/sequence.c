@@ -5,6 +5,7 @@
 
 #include "base/utf8.h"
 #include "program/builtin/support.h"
+#include "program/eval/generator.h"
 #include "program/eval/range.h"
 #include "program/run/comparator.h"
 #include "value/fuel.h"
@@ -14,7 +15,7 @@
 bool value_is_seqable(value v)
 {
     return v.tag == VALUE_NIL || v.tag == VALUE_VECTOR || v.tag == VALUE_STRING ||
-           v.tag == VALUE_MAP || v.tag == VALUE_SET;
+           v.tag == VALUE_MAP || v.tag == VALUE_SET || value_is_generator(v);
 }
 
 static void start(struct run *run, const struct builtin *self, unsigned argument,
@@ -47,7 +48,12 @@ static void start(struct run *run, const struct builtin *self, unsigned argument
         sequence->step = range->step;
         break;
     }
-    default: run_type_error(run, self, argument, "a collection", v, NULL);
+    default:
+        if (!value_is_generator(v))
+            run_type_error(run, self, argument, "a collection", v, NULL);
+        sequence->source = iterator_new(run, self, argument, is_borrowed ? value_retain(v) : v);
+        sequence->count = SIZE_MAX;
+        sequence->is_borrowed = false;
     }
 }
 
@@ -86,6 +92,8 @@ bool sequence_next(struct sequence *sequence, value *ret_item)
     if (sequence->source.tag == VALUE_RANGE)
         return sequence_step(sequence, ret_item);
     run_spend(sequence->run, 1);
+    if (sequence->source.tag == VALUE_FUNCTION)
+        return iterator_next(sequence->run, sequence->source, ret_item);
     if (sequence->source.tag == VALUE_STRING)
         return next_character(sequence, ret_item);
     if (sequence->position >= sequence->count)
@@ -117,6 +125,8 @@ value sequence_vector(struct run *run, const struct builtin *self, unsigned argu
 {
     if (v.tag == VALUE_VECTOR)
         return v;
+    if (value_is_generator(v) && generator_is_endless(v))
+        fail_endless(run, self);
     struct sequence items;
     sequence_start(run, self, argument, &items, v);
     value vector = vector_new(run->region, items.count == SIZE_MAX ? 0 : items.count);
@@ -129,14 +139,21 @@ value sequence_vector(struct run *run, const struct builtin *self, unsigned argu
 
 size_t sequence_count(struct run *run, value v)
 {
-    (void)run;
     switch (v.tag) {
     case VALUE_VECTOR: return vector_count(v);
     case VALUE_STRING: return string_count(v);
     case VALUE_MAP: return map_count(v);
     case VALUE_SET: return set_count(v);
-    default: return 0;
+    default: break;
     }
+    size_t count = 0;
+    if (value_is_generator(v)) {
+        static const struct builtin self = {.name = "count"};
+        value items = sequence_vector(run, &self, 1, value_retain(v));
+        count = vector_count(items);
+        value_release(run->region, items);
+    }
+    return count;
 }
 
 // --- errors --------------------------------------------------------------------------------------
@@ -159,6 +176,10 @@ static const char *kind_word(value v)
 
 const char *value_describe(value v, char text[DESCRIBE_SIZE])
 {
+    if (v.tag >= VALUE_TAG_COUNT) {  // a range that is iterated
+        snprintf(text, DESCRIBE_SIZE, "vector");
+        return text;
+    }
     const char *word = kind_word(v);
     if (v.tag == VALUE_NIL || v.tag == VALUE_VECTOR || v.tag == VALUE_MAP || v.tag == VALUE_SET ||
         v.tag == VALUE_FUNCTION || v.tag == VALUE_BIGNUM) {

@@ -10,6 +10,7 @@
 #include "program/builtin/regex/regex.h"
 #include "program/compile/literals.h"
 #include "program/eval/eval.h"
+#include "program/eval/generator.h"
 #include "program/eval/stack.h"
 #include "program/run/output_limit.h"
 #include "program/run/parallel/parallel.h"
@@ -395,6 +396,7 @@ static void finish(struct execution *execution)
     struct run_state *state = &execution->state;
     const struct program_inputs *inputs = execution->inputs;
     run->site = NULL;
+    state->result = run_realize(run, state->result);
     state->result = run_memory_finish(run, state->result);
     if (inputs->options.float_precision >= 0)
         state->result =

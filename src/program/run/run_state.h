@@ -80,6 +80,7 @@ struct run_state {
     value input_memory;  // map or nil
     value history[3];    // newest first
     bool explicit_memory;
+    bool has_generators;  // a generator was made, so that values may have to be realized
 
     int64_t started_ns;
     int64_t deadline_ns;

@@ -2,6 +2,7 @@
 // (docs/reference/language.md 8.4).
 #include "program/builtin/builtins.h"
 #include "program/builtin/support.h"
+#include "program/builtin/transducer.h"
 #include "program/run/comparator.h"
 
 value builtin_reductions(struct run *run, const struct builtin *self, value *arguments,
@@ -29,7 +30,9 @@ value builtin_reductions(struct run *run, const struct builtin *self, value *arg
 
 value builtin_take_nth(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
-    (void)count;
+    value answer;
+    if (transducer_answer(run, TRANSDUCER_TAKE_NTH, arguments, count, 1, &answer))
+        return answer;
     int64_t step = argument_integer(run, self, arguments, 0);
     if (step <= 0)
         builtin_fail(run, self, RUNTIME_ERROR, "the step must be positive, got %lld",

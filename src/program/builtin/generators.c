@@ -1,0 +1,82 @@
+// Sequences without end, and lazy ones (docs/reference/language.md 8.14).
+#include "program/builtin/builtins.h"
+#include "program/builtin/support.h"
+#include "program/eval/generator.h"
+
+value builtin_iterate(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    run_check_callable(run, self, 1, arguments[0]);
+    return generator_new(run, GENERATOR_ITERATE, arguments[0], arguments[1]);
+}
+
+value builtin_cycle(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    value items = sequence_vector(run, self, 1, arguments[0]);
+    if (vector_count(items) == 0)
+        return vector_as_seq(items);
+    return generator_new(run, GENERATOR_CYCLE, items, value_nil());
+}
+
+value builtin_repeat(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    if (count == 1)
+        return generator_new(run, GENERATOR_REPEAT, arguments[0], value_nil());
+    size_t n = argument_count(run, self, arguments, 0);
+    value result = vector_new(run->region, n);
+    for (size_t i = 0; i < n; i++) {
+        run_spend(run, 1);
+        vector_add(run, &result, value_retain(arguments[1]));
+    }
+    value_release(run->region, arguments[1]);
+    return vector_as_seq(result);
+}
+
+value builtin_repeatedly(struct run *run, const struct builtin *self, value *arguments,
+                         size_t count)
+{
+    value f = arguments[count - 1];
+    run_check_callable(run, self, (unsigned)count, f);
+    if (count == 1)
+        return generator_new(run, GENERATOR_REPEATEDLY, f, value_nil());
+    size_t n = argument_count(run, self, arguments, 0);
+    value result = vector_new(run->region, 0);
+    for (size_t i = 0; i < n; i++) {
+        run_spend(run, 1);
+        vector_add(run, &result, run_call(run, f, NULL, 0));
+    }
+    value_release(run->region, f);
+    return vector_as_seq(result);
+}
+
+value builtin_lazy(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)self;
+    (void)count;
+    return generator_new(run, GENERATOR_LAZY, arguments[0], value_nil());
+}
+
+// (iteration step :somef f :vf f :kf f :initk k)
+value builtin_iteration(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    static const char *const names[] = {"somef", "vf", "kf", "initk"};
+    const struct builtin *some = builtin_find(SPAN("some?"));
+    const struct builtin *identity = builtin_find(SPAN("identity"));
+    value options[] = {function_from_builtin(some), function_from_builtin(identity),
+                       function_from_builtin(identity), value_nil()};
+    run_check_callable(run, self, 1, arguments[0]);
+    for (size_t i = 1; i + 1 < count; i += 2) {
+        size_t option = 0;
+        while (option < 4 && !(arguments[i].tag == VALUE_KEYWORD &&
+                               span_equal_text(value_text(arguments[i]), names[option])))
+            option++;
+        if (option == 4)
+            run_type_error(run, self, (unsigned)i + 1, ":somef, :vf, :kf or :initk", arguments[i],
+                           NULL);
+        value_release(run->region, options[option]);
+        options[option] = arguments[i + 1];
+    }
+    return generator_new(run, GENERATOR_ITERATION, arguments[0],
+                         vector_from(run->region, options, 4));
+}

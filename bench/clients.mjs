@@ -63,12 +63,12 @@ const INITIALIZE = {
 };
 const INITIALIZED = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
 
-// `cadre serve` over standard input and output.
+// `cadre serve` over standard input and output; with `shared` through the daemon.
 export class StdioServer extends LineProcess {
   #id = 0;
 
-  constructor(cadre, args = [], options = {}) {
-    super(cadre, ['serve', '--private', ...args], options);
+  constructor(cadre, args = [], { shared = false, ...options } = {}) {
+    super(cadre, ['serve', ...(shared ? [] : ['--private']), ...args], options);
   }
 
   // The whole of it, for a test of the raw text.

@@ -27,8 +27,8 @@ const evaluate = async (server, code, expected) =>
   expect(await server.call('evaluate-lisp', { code }), expected);
 
 async function withServer(bench, machine, isPrivate, work) {
-  const options = { cwd: machine.cwd, env: machine.env };
-  const server = new StdioServer(bench.cadre, [`--private=${isPrivate}`], options);
+  const options = { cwd: machine.cwd, env: machine.env, shared: !isPrivate };
+  const server = new StdioServer(bench.cadre, [], options);
   try {
     await server.initialize();
     return await work(server);

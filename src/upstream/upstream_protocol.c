@@ -157,7 +157,9 @@ static void on_listed(struct upstream_server *server, value result, value failur
     }
     if (value_is_map(result))
         upstream_catalog_add(&server->listing, map_get(result, "tools"));
-    struct span cursor = has_none ? (struct span){0} : map_get_string(result, "nextCursor");
+    struct span cursor = {0};
+    if (!has_none)
+        cursor = map_get_string(result, "nextCursor");
     if (cursor.length && ++server->pages < PAGES_MAX) {
         upstream_list_tools(server, cursor);
         return;

@@ -9,7 +9,8 @@ uint64_t hash_name(enum value_tag tag, struct span name);
 // Is it a whole number of 64 bits? A float hashes and compares as the integer that it equals.
 static inline bool float_is_whole(double number, int64_t *ret_integer)
 {
-    if (!(number >= -0x1p63 && number < 0x1p63) || (double)(int64_t)number != number)
+    if (!(number >= -9223372036854775808.0 && number < 9223372036854775808.0) ||
+        (double)(int64_t)number != number)
         return false;
     *ret_integer = (int64_t)number;
     return true;

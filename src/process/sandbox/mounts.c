@@ -89,6 +89,8 @@ static int protect(const char *path)
 // Copies of the trees keep what may be written in them when all else becomes read-only.
 static int copy_trees(const char *const *paths, int trees[TREES_MAX])
 {
+    for (size_t i = 0; i < TREES_MAX; i++)
+        trees[i] = -1;
     for (size_t i = 0; i < TREES_MAX && paths && paths[i]; i++) {
         trees[i] =
             (int)syscall(SYS_open_tree, AT_FDCWD, paths[i], OPEN_CLONE | RECURSIVE | O_CLOEXEC);

@@ -265,7 +265,7 @@ static value to_integer(struct run *run, const struct builtin *self, value v, un
                      value_describe(v, (char[DESCRIBE_SIZE]){0}));
     if (v.tag == VALUE_FLOAT)
         v = integer_from_double(run->region, trunc(v.number));
-    if (bits > 0 && (v.tag != VALUE_INTEGER || v.integer >> (bits - 1) != v.integer >> 63))
+    if (bits > 0 && (v.tag != VALUE_INTEGER || v.integer >> (bits - 1) != (v.integer < 0 ? -1 : 0)))
         builtin_fail(run, self, ARITHMETIC_ERROR, "%s does not fit %u bits",
                      value_describe(v, (char[DESCRIBE_SIZE]){0}), bits);
     return v;

@@ -127,10 +127,9 @@ static struct code *analyze_arity(struct analysis *analysis, struct function_fra
                                   const struct form *form, struct form **parts, size_t count,
                                   const char *op)
 {
-    const struct form *vector = count > 0 ? parts[0] : NULL;
-    if (!vector || vector->kind != FORM_VECTOR)
-        analysis_fail(analysis, INVALID_FORM, vector ? vector : form, op,
-                      "%s: parameters must be a vector", op);
+    const struct form *vector = count > 0 ? parts[0] : form;
+    if (count == 0 || vector->kind != FORM_VECTOR)
+        analysis_fail(analysis, INVALID_FORM, vector, op, "%s: parameters must be a vector", op);
     struct code *code = code_new(analysis, form);
     code->source = parameter_source(analysis, vector);
     analyze_parameters(analysis, frame, code, vector);

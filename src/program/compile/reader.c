@@ -136,6 +136,7 @@ static struct form *read_ratio(struct reader *reader, struct span digits)
         reader_fail(reader, start, "a ratio takes integers of 64 bits; use (/ a b)");
     if (below->integer == 0)
         reader_fail(reader, start, "division by zero");
+    // cppcheck-suppress zerodivcond  // that failed
     bool divides = above->integer % below->integer == 0;
     struct form *form = new_form(reader, divides ? FORM_INTEGER : FORM_FLOAT, start);
     if (divides)

@@ -44,7 +44,9 @@ value builtin_rand_int(struct run *run, const struct builtin *self, value *argum
     int64_t bound = argument_integer(run, self, arguments, 0);
     if (bound == 0)
         return value_integer(0);
-    uint64_t size = bound < 0 ? 0 - (uint64_t)bound : (uint64_t)bound;
+    uint64_t size = (uint64_t)bound;
+    if (bound < 0)
+        size = 0 - size;
     int64_t drawn = (int64_t)random_below(run, size);
     return value_integer(bound < 0 ? -drawn : drawn);
 }

@@ -9,7 +9,9 @@ import { startModel } from './fake_model.mjs';
 
 const [cadre, folder] = process.argv.slice(2);
 const scratch = mkdtempSync(path.join(tmpdir(), 'cadre-clients-'));
-process.on('exit', () => rmSync(scratch, { recursive: true, force: true }));
+// A client may still be writing when it has been told to end.
+const removal = { recursive: true, force: true, maxRetries: 10, retryDelay: 300 };
+process.on('exit', () => rmSync(scratch, removal));
 
 const GIF = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64');
 

@@ -95,12 +95,21 @@ static void print_bash_options(FILE *out, const struct command_row *command,
             fprintf(out, " %s%s", dashes(row), row->name);
 }
 
+// Options of all subcommands may stand before them.
+static void print_bash_shared_options(FILE *out, const struct command_row *command)
+{
+    for (const struct option_row *row = command->options; row->name; row++)
+        if (!row->subcommands)
+            fprintf(out, " %s%s", dashes(row), row->name);
+}
+
 static void print_bash_subcommands(FILE *out, const struct command_row *command)
 {
     fprintf(out, "    '%s '*)\n        case $subcommand in\n        '') choices='", command->name);
     for (const struct subcommand_row *each = command->subcommands; each->name; each++)
         fprintf(out, "%s ", each->name);
-    fputs("--help' ;;\n", out);
+    print_bash_shared_options(out, command);
+    fputs("' ;;\n", out);
     for (const struct subcommand_row *each = command->subcommands; each->name; each++) {
         fprintf(out, "        %s) choices='", each->name);
         print_bash_options(out, command, each);

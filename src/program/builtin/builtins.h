@@ -239,8 +239,6 @@ builtin_fn builtin_lower_case;
 builtin_fn builtin_parse_long;
 builtin_fn builtin_parse_double;
 builtin_fn builtin_parse_boolean;
-builtin_fn builtin_name;
-builtin_fn builtin_keyword;
 builtin_fn builtin_split;
 builtin_fn builtin_split_lines;
 builtin_fn builtin_starts_with;
@@ -417,6 +415,12 @@ builtin_fn builtin_quote_replacement;
 
 // --- text/edn_builtins.c: EDN --------------------------------------------------------------------
 builtin_fn builtin_edn_read;
+
+// --- text/names.c: names of keywords and symbols ---------------------------------------------------
+builtin_fn builtin_name;
+builtin_fn builtin_namespace;
+builtin_fn builtin_keyword;
+builtin_fn builtin_symbol;
 
 // --- text/printing.c: printing -------------------------------------------------------------------
 builtin_fn builtin_print;

@@ -5,7 +5,6 @@
 #include "program/builtin/support.h"
 #include "program/builtin/text_case.h"
 #include "program/builtin/text_search.h"
-#include "value/text/literal.h"
 #include "value/text/print.h"
 #include "value/text/sink.h"
 
@@ -222,35 +221,6 @@ value builtin_parse_boolean(struct run *run, const struct builtin *self, value *
     if (span_equal_text(text, "true"))
         return value_boolean(true);
     return span_equal_text(text, "false") ? value_boolean(false) : value_nil();
-}
-
-value builtin_name(struct run *run, const struct builtin *self, value *arguments, size_t count)
-{
-    (void)count;
-    value v = arguments[0];
-    if (v.tag == VALUE_STRING)
-        return v;
-    if (v.tag != VALUE_KEYWORD)
-        run_type_error(run, self, 1, "a keyword or string", v, NULL);
-    value name = value_string(run->region, value_text(v));
-    value_release(run->region, v);
-    return name;
-}
-
-value builtin_keyword(struct run *run, const struct builtin *self, value *arguments, size_t count)
-{
-    (void)count;
-    value v = arguments[0];
-    if (v.tag == VALUE_NIL || v.tag == VALUE_KEYWORD)
-        return v;
-    if (v.tag != VALUE_STRING)
-        run_type_error(run, self, 1, "a string, keyword or nil", v, NULL);
-    if (!literal_is_keyword_name(value_text(v)))
-        builtin_fail(run, self, RUNTIME_ERROR, "%s is not the name of a keyword",
-                     value_describe(v, (char[DESCRIBE_SIZE]){0}));
-    value keyword = value_keyword(run->region, value_text(v));
-    value_release(run->region, v);
-    return keyword;
 }
 
 static void argument_two_strings(struct run *run, const struct builtin *self,

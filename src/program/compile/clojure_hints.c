@@ -25,7 +25,6 @@ static const struct {
     {"future", NO_THREADS},
     {"hash", "any value can be a key"},
     {"meta", NO_METADATA},
-    {"namespace", "keywords have no namespace"},
     {"promise", NO_THREADS},
     {"re-groups", "use re-find, which gives the groups"},
     {"re-matcher", "use re-seq"},

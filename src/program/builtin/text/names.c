@@ -1,0 +1,85 @@
+// Names: name, namespace, keyword, symbol (docs/reference/language.md 8.9). A keyword or symbol may have a
+// namespace in front of a slash. All arguments are borrowed.
+#include <string.h>
+
+#include "program/builtin/builtins.h"
+#include "program/builtin/support.h"
+#include "value/text/literal.h"
+
+static bool is_named(value v)
+{
+    return v.tag == VALUE_KEYWORD || v.tag == VALUE_SYMBOL;
+}
+
+// The bytes of the namespace; 0: there is none. The name / has none.
+static size_t namespace_length(struct span text)
+{
+    const char *slash = text.length > 1 ? memchr(text.data, '/', text.length) : NULL;
+    return slash ? (size_t)(slash - text.data) : 0;
+}
+
+value builtin_name(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    value v = arguments[0];
+    if (v.tag == VALUE_STRING)
+        return value_retain(v);
+    if (!is_named(v))
+        run_type_error(run, self, 1, "a keyword, symbol or string", v, NULL);
+    struct span text = value_text(v);
+    size_t start = namespace_length(text);
+    start += start > 0;
+    return value_string(run->region, (struct span){text.data + start, text.length - start});
+}
+
+value builtin_namespace(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    (void)count;
+    if (!is_named(arguments[0]))
+        run_type_error(run, self, 1, "a keyword or symbol", arguments[0], NULL);
+    struct span text = value_text(arguments[0]);
+    size_t length = namespace_length(text);
+    return length ? value_string(run->region, (struct span){text.data, length}) : value_nil();
+}
+
+// The text of (keyword "a") or of (keyword "ns" "a"), where the namespace may be nil. Owned.
+static value joined_name(struct run *run, const struct builtin *self, const value *arguments,
+                         size_t count)
+{
+    if (count == 1)
+        return value_string(run->region, value_text(arguments[0]));
+    argument_string(run, self, arguments, 1);
+    if (value_is_nil(arguments[0]))
+        return value_retain(arguments[1]);
+    argument_string(run, self, arguments, 0);
+    struct span space = value_text(arguments[0]), name = value_text(arguments[1]);
+    return value_string_format(run->region, "%.*s/%.*s", (int)space.length, space.data,
+                               (int)name.length, name.data);
+}
+
+value builtin_keyword(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    value v = arguments[0];
+    if (count == 1 && (v.tag == VALUE_NIL || v.tag == VALUE_KEYWORD))
+        return value_retain(v);
+    if (count == 1 && v.tag != VALUE_STRING && v.tag != VALUE_SYMBOL)
+        run_type_error(run, self, 1, "a string, keyword, symbol or nil", v, NULL);
+    if (count == 1 && v.tag == VALUE_STRING && !literal_is_keyword_name(value_text(v)))
+        builtin_fail(run, self, RUNTIME_ERROR, "%s is not the name of a keyword",
+                     value_describe(v, (char[DESCRIBE_SIZE]){0}));
+    value text = joined_name(run, self, arguments, count);
+    value keyword = value_keyword(run->region, value_text(text));
+    value_release(run->region, text);
+    return keyword;
+}
+
+value builtin_symbol(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    value v = arguments[0];
+    if (count == 1 && v.tag != VALUE_STRING && !is_named(v))
+        run_type_error(run, self, 1, "a string, keyword or symbol", v, NULL);
+    value text = joined_name(run, self, arguments, count);
+    value symbol = value_symbol(run->region, value_text(text));
+    value_release(run->region, text);
+    return symbol;
+}

@@ -61,7 +61,8 @@ static void choose_files(struct tenant *tenant, bool is_other, const struct tena
     const char *context_db = setup->context_db;
     bool in_memory = context_db && strcmp(context_db, ":memory:") == 0;
     if (!*tenant->name && !is_other) {
-        tenant->memories = path_in_state("programs");
+        struct error ignored;  // who asks for a memory is told
+        tenant->memories = memories_place(setup->sessions->sandbox.workspace, &ignored);
         tenant->context_db = choose_own_items(setup);
         return;
     }

@@ -18,6 +18,12 @@ import {
   useServer,
 } from './support.mjs';
 
+// Where the only workspace of a state directory has its named memories.
+function memoriesIn(state) {
+  const workspaces = path.join(state, 'cadre/workspaces');
+  return path.join(workspaces, readdirSync(workspaces)[0], 'memories');
+}
+
 const EXAMPLES = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../examples');
 const directory = temporaryDirectory();
 const shell = (script, more = {}) => ({ command: { argv: ['sh', '-c', script], ...more } });
@@ -339,7 +345,7 @@ describe('run-program', () => {
 
   test('a memory that cannot be read refuses each run, and nothing else suffers', async () => {
     await run('(def n 1)', { memory: 'broken' });
-    writeFileSync(path.join(directory, 'cadre/programs/broken.json'), '{oops');
+    writeFileSync(path.join(memoriesIn(directory), 'broken.json'), '{oops');
     const calls = Array.from({ length: 5 }, () => run('n', { memory: 'broken' }));
     for (const { structured, text } of await Promise.all(calls)) {
       assert.equal(structured.error.code, 'memory-unavailable');
@@ -602,7 +608,7 @@ describe('runs that wait', () => {
 
 describe('while a memory waits for its file', () => {
   const { server, run, value, place } = useTools({});
-  const fileOf = (name) => path.join(place, 'cadre/programs', name);
+  const fileOf = (name) => path.join(memoriesIn(place), name);
   const expectService = async () => {
     for (let i = 0; i < 10; i++) {
       await server.client.ping();

@@ -17,6 +17,7 @@
 //   CADRE        the binary under test: build/debug (ASan, UBSan), or build/release for RELEASE_SUITES
 //   CADRE_BUILD  the build directory of that binary
 //   CADRE_LONG   1 with --long, else unset
+//   CADRE_PRIVATE true: servers have their sessions to themselves; tests of the daemon unset it
 //   TMPDIR       a directory of its own, removed afterwards
 //
 // A test that prints no count, runs over its time, dies, or in any of whose processes a sanitizer
@@ -213,6 +214,7 @@ function run(test, { long, leaks }) {
     TMPDIR: scratch,
     CADRE: path.join(build, 'src/cli/cadre'),
     CADRE_BUILD: build,
+    CADRE_PRIVATE: 'true',
     ...test.environment,
   };
   delete environment.CADRE_LONG;

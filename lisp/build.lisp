@@ -28,6 +28,11 @@ definition is read as data: ASDF is part of the core for the user, and stays as 
   (sb-ext:parse-native-namestring
    (or (sb-posix:getenv name) (error "~A is not set; use scripts/build-core" name))))
 
+(defun fasl-file (name scratch-directory)
+  "Where the file NAME is compiled to. The folders of the sources are made there too."
+  (ensure-directories-exist
+   (merge-pathnames (make-pathname :type "fasl" :defaults name) scratch-directory)))
+
 (defun compile-agent (source-directory scratch-directory)
   "Compile and load every file; a warning of the compiler fails the build."
   (let ((*default-pathname-defaults* source-directory)
@@ -36,9 +41,7 @@ definition is read as data: ASDF is part of the core for the user, and stays as 
     (with-compilation-unit ()
       (dolist (name (agent-files source-directory))
         (multiple-value-bind (fasl warnings failure)
-            (compile-file name
-                          :output-file (merge-pathnames (make-pathname :type "fasl" :defaults name)
-                                                        scratch-directory))
+            (compile-file name :output-file (fasl-file name scratch-directory))
           (declare (ignore warnings))
           (when failure (setf failed name))
           (load fasl))))

@@ -10,10 +10,16 @@
           while line collect (cons number line))))
 
 (defun source-files ()
-  (directory (merge-pathnames "*.lisp" (asdf:system-source-directory "cadre-agent"))))
+  (directory (merge-pathnames "**/*.lisp" (asdf:system-source-directory "cadre-agent"))))
+
+(defun component-name-of (file)
+  "FILE as cadre-agent.asd names it: FOLDER/NAME."
+  (namestring (make-pathname :type nil
+                             :defaults (enough-namestring
+                                        file (asdf:system-source-directory "cadre-agent")))))
 
 (define-test "sources: every file is part of the system"
-  (check (sort (remove "build" (mapcar #'pathname-name (source-files)) :test #'string=) #'string<)
+  (check (sort (remove "build" (mapcar #'component-name-of (source-files)) :test #'string=) #'string<)
          (sort (mapcar #'asdf:component-name
                        (asdf:component-children (asdf:find-system "cadre-agent")))
                #'string<)))

@@ -1,4 +1,4 @@
-// What code has shown by (cadre:show x), lisp/show.lisp: images, SVG, Markdown. It comes from a process
+// What code has shown by (cadre:show x), lisp/evaluate/show.lisp: images, SVG, Markdown. It comes from a process
 // that user code may have corrupted, so all of it is checked here.
 #pragma once
 

@@ -146,6 +146,7 @@ static bool open_service(struct connection *connection, struct error *error)
         .context_db =
             settings->context_db ? settings->context_db : connection->workspace->context_db,
         .memories = connection->workspace->memories,
+        .outputs = connection->workspace->outputs,
         .selection = settings->selection,
         .auto_context = settings->auto_context,
         .structured_results = settings->structured_results,

@@ -5,8 +5,12 @@
 #include "base/memory.h"
 #include "config.h"
 #include "daemon/daemon_internal.h"
+#include "tools/kept_output.h"
 
-enum { REPLACE_GRACE_MS = 30000 };
+enum {
+    REPLACE_GRACE_MS = 30000,
+    OUTPUT_PAGE_BYTES = 1 << 20,  // a longer line is cut
+};
 
 static value list_sessions(struct region *region, struct session_manager *manager)
 {
@@ -54,13 +58,13 @@ static value answer_text(struct region *region, bool ok, const char *text)
 }
 
 // Of the workspace that the request names; NULL: no client has asked for it.
-static struct session_manager *find_sessions(const struct connection *connection)
+static struct daemon_workspace *find_workspace(const struct connection *connection)
 {
     struct span path = map_get_string(connection->greeting.request, "workspace");
     struct daemon_workspace *workspace;
     TAILQ_FOREACH (workspace, &connection->daemon->workspaces, link)
         if (span_equal_text(path, workspace->path))
-            return workspace->sessions;
+            return workspace;
     return NULL;
 }
 
@@ -68,15 +72,49 @@ static struct session_manager *find_sessions(const struct connection *connection
 static value answer_session(const struct connection *connection, bool is_save)
 {
     struct region *region = connection->region;
-    struct session_manager *manager = find_sessions(connection);
+    struct daemon_workspace *workspace = find_workspace(connection);
+    struct session_manager *manager = workspace ? workspace->sessions : NULL;
     struct span given = map_get_string(connection->greeting.request, "session");
     CLEANUP_FREE char *name = memory_copy_text(given.data, given.length);
     bool is_there = manager && session_store_path(manager, name);
     bool saved = !is_there || (is_save && session_save(manager, name));
-    if (is_there && !is_save)
+    if (is_there && !is_save) {
         session_close(manager, name);
+        output_store_forget(workspace->outputs, name);
+    }
     value map = map_put_text(region, map_new(region), "ok", value_boolean(true));
     return map_put_text(region, map, "saved", value_boolean(saved));
+}
+
+// A page of kept output: {text, next}, without `next` when it is the last one.
+static value answer_output(const struct connection *connection)
+{
+    struct region *region = connection->region;
+    value request = connection->greeting.request;
+    struct daemon_workspace *workspace = find_workspace(connection);
+    struct span given = map_get_string(request, "session"),
+                pattern = map_get_string(request, "match");
+    CLEANUP_FREE char *name = memory_copy_text(given.data, given.length);
+    CLEANUP_FREE char *match = memory_copy_text(pattern.data, pattern.length);
+    int64_t from = map_get_integer(request, "from", 1),
+            lines = map_get_integer(request, "lines", 1);
+    CLEANUP_BUFFER struct buffer text;
+    buffer_init(&text, BUFFER_DEFAULT_LIMIT);
+    struct output_page page = {.match = *match ? match : NULL,
+                               .from = from > 0 ? (size_t)from : 1,
+                               .lines = lines > 0 ? (size_t)lines : 1,
+                               .room = OUTPUT_PAGE_BYTES,
+                               .text = &text};
+    if (!workspace || !*name ||
+        !output_store_read(workspace->outputs, name, map_get_integer(request, "output", 0), &page))
+        return answer_text(region, false, "no output is kept under this number");
+    value map = map_put_text(region, map_new(region), "ok", value_boolean(true));
+    map = map_put_text(region, map, "text", value_string(region, buffer_span(&text)));
+    map = map_put_text(region, map, "shown", value_integer((int64_t)page.shown));
+    map = map_put_text(region, map, "output", value_integer(page.evaluation));
+    if (page.next)
+        map = map_put_text(region, map, "next", value_integer((int64_t)page.next));
+    return map;
 }
 
 void control_handle(struct connection *connection)
@@ -87,6 +125,8 @@ void control_handle(struct connection *connection)
         connection_answer(connection, answer_status(connection));
     } else if (span_equal_text(op, "save") || span_equal_text(op, "remove")) {
         connection_answer(connection, answer_session(connection, span_equal_text(op, "save")));
+    } else if (span_equal_text(op, "output")) {
+        connection_answer(connection, answer_output(connection));
     } else if (span_equal_text(op, "stop")) {
         connection_answer(connection, answer_text(region, true, "the daemon ends"));
         daemon_end(connection->daemon, REPLACE_GRACE_MS);

@@ -20,6 +20,7 @@ struct daemon_workspace {
     char *fixed;            // the settings that all its clients must have
     struct region *region;  // of its configuration
     struct session_manager *sessions;
+    struct output_store *outputs;  // of the sessions
     size_t clients;
 };
 

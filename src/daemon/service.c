@@ -35,6 +35,7 @@ bool service_open(struct service *service, const struct service_setup *setup, st
         .auto_context = setup->auto_context,
         .yield = setup->yield,
         .memories = setup->memories,
+        .outputs = setup->outputs,
         .client = setup->client,
     };
     toolbox_allow_files(setup->toolbox, setup->sessions);

@@ -13,8 +13,9 @@ struct service_setup {
     struct session_manager *sessions;
     struct program_pool *programs;
     const struct toolbox *toolbox;
-    const char *context_db;  // NULL: the usual place
-    const char *memories;    // directory of named memories, or NULL
+    const char *context_db;        // NULL: the usual place
+    struct output_store *outputs;  // of the sessions; NULL: the service has its own
+    const char *memories;          // directory of named memories, or NULL
     const char *selection;
     const char *auto_context;
     bool structured_results;

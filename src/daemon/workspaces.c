@@ -5,10 +5,12 @@
 #include "daemon/daemon_internal.h"
 #include "session/workspace/home.h"
 #include "session/workspace/workspace.h"
+#include "tools/kept_output.h"
 
 static void free_workspace(struct daemon_workspace *workspace)
 {
     session_manager_free(workspace->sessions);
+    output_store_free(workspace->outputs);
     memory_free(workspace->path);
     memory_free(workspace->home);
     memory_free(workspace->store);
@@ -60,6 +62,7 @@ static struct daemon_workspace *open_workspace(struct daemon *daemon,
     struct daemon_workspace *workspace = memory_alloc_zero(sizeof(*workspace));
     workspace->path = memory_copy_string(greeting->workspace);
     workspace->fixed = fixed;
+    workspace->outputs = output_store_new();
     if (!workspace_home_open(workspace->path, &workspace->home, error) ||
         !(workspace->store = memory_format("%s/sessions", workspace->home)) ||
         !start_sessions(daemon, workspace, greeting, error)) {

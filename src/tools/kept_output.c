@@ -27,6 +27,10 @@ enum {
     SEARCHED_BYTES = 16 << 20,              // by one call: the loop serves others, too
 };
 
+struct output_store {
+    TAILQ_HEAD(kept_output_list, kept_output) outputs;  // oldest first
+};
+
 struct kept_output {
     TAILQ_ENTRY(kept_output) link;
     char *session;
@@ -141,19 +145,47 @@ void kept_output_add(struct kept_output *output, struct span text)
 
 // --- kept ----------------------------------------------------------------------------------------
 
-static void make_room(struct tools *tools, const char *session, size_t needed)
+static void drop(struct output_store *store, struct kept_output *output)
+{
+    TAILQ_REMOVE(&store->outputs, output, link);
+    kept_output_free(output);
+}
+
+struct output_store *output_store_new(void)
+{
+    struct output_store *store = memory_alloc_zero(sizeof(*store));
+    TAILQ_INIT(&store->outputs);
+    return store;
+}
+
+void output_store_free(struct output_store *store)
+{
+    while (!TAILQ_EMPTY(&store->outputs))
+        drop(store, TAILQ_FIRST(&store->outputs));
+    memory_free(store);
+}
+
+void output_store_forget(struct output_store *store, const char *session)
+{
+    struct kept_output *output, *next;
+    for (output = TAILQ_FIRST(&store->outputs); output; output = next) {
+        next = TAILQ_NEXT(output, link);
+        if (strcmp(output->session, session) == 0)
+            drop(store, output);
+    }
+}
+
+static void make_room(struct output_store *store, const char *session, size_t needed)
 {
     size_t used = needed, count = 1;
     struct kept_output *output, *next;
-    for (output = TAILQ_LAST(&tools->outputs, kept_output_list); output; output = next) {
+    for (output = TAILQ_LAST(&store->outputs, kept_output_list); output; output = next) {
         next = TAILQ_PREV(output, kept_output_list, link);
         if (strcmp(output->session, session) != 0)
             continue;
         used += total_bytes(output);
-        if (used > SESSION_BYTES_MAX || ++count > SESSION_OUTPUTS_MAX) {
-            TAILQ_REMOVE(&tools->outputs, output, link);
-            kept_output_free(output);
-        }
+        if (used > SESSION_BYTES_MAX || ++count > SESSION_OUTPUTS_MAX)
+            drop(store, output);
     }
 }
 
@@ -211,14 +243,21 @@ static void append_call(struct buffer *text, const struct kept_output *output, s
                          output->evaluation, from);
 }
 
+// Sessions belong to all clients of the workspace, programs to the one that runs them.
+static struct output_store *store_of(const struct tools *tools, const char *session)
+{
+    return *session ? tools->outputs : tools->own_outputs;
+}
+
 void kept_output_store(struct tools *tools, struct kept_output *output, const char *session,
                        int64_t evaluation, struct span shown, struct buffer *text)
 {
     size_t next;
-    make_room(tools, session, total_bytes(output));
+    struct output_store *store = store_of(tools, session);
+    make_room(store, session, total_bytes(output));
     output->session = memory_copy_string(session);
     output->evaluation = evaluation;
-    TAILQ_INSERT_TAIL(&tools->outputs, output, link);
+    TAILQ_INSERT_TAIL(&store->outputs, output, link);
     if (!text)
         return;
     render_gap(text);
@@ -228,15 +267,6 @@ void kept_output_store(struct tools *tools, struct kept_output *output, const ch
     append_shown(text, output, shown, &next);
     buffer_append_text(text, "; ");
     append_call(text, output, next);
-}
-
-void kept_output_free_all(struct tools *tools)
-{
-    struct kept_output *output;
-    while ((output = TAILQ_FIRST(&tools->outputs))) {
-        TAILQ_REMOVE(&tools->outputs, output, link);
-        kept_output_free(output);
-    }
 }
 
 // --- read-output ---------------------------------------------------------------------------------
@@ -254,93 +284,118 @@ static size_t read_at(const struct kept_output *output, size_t offset, char *byt
     return length > 0 ? (size_t)length : 0;
 }
 
-struct page {
+// One reading of it.
+struct reading {
     const struct kept_output *output;
-    const char *match;  // only lines that contain it; NULL: all
-    size_t from, lines;
-    struct buffer *text;
+    struct output_page *page;
     struct buffer line;
     size_t number;  // of the line that is read
-    size_t shown;   // lines
-    size_t next;    // the first line that is not shown; 0: there is none
 };
 
 // False: the page is full, and the line belongs to the next one.
-static bool page_add_line(struct page *page)
+static bool page_add_line(struct output_page *page, size_t number, struct span line)
 {
-    if (page->match &&
-        !memmem(page->line.data, page->line.length, page->match, strlen(page->match)))
+    if (page->match && !memmem(line.data, line.length, page->match, strlen(page->match)))
         return true;
-    bool is_full = page->shown > 0 && page->text->length + page->line.length > PAGE_CHARACTERS;
+    bool is_full = page->shown > 0 && page->text->length + line.length > page->room;
     if (page->shown == page->lines || is_full)
         return false;
     if (page->shown > 0)
         buffer_append_byte(page->text, '\n');
     if (page->match)
-        buffer_append_format(page->text, "%zu: ", page->number);
-    size_t room = PAGE_CHARACTERS;
-    size_t length = page->line.length > room ? utf8_cut(page->line.data, room) : page->line.length;
-    buffer_append(page->text, page->line.data, length);
-    if (length < page->line.length)
-        buffer_append_format(page->text, "[truncated: a line of %zu bytes]", page->line.length);
+        buffer_append_format(page->text, "%zu: ", number);
+    size_t length = line.length > page->room ? utf8_cut(line.data, page->room) : line.length;
+    buffer_append(page->text, line.data, length);
+    if (length < line.length)
+        buffer_append_format(page->text, "[truncated: a line of %zu bytes]", line.length);
     page->shown++;
     return true;
 }
 
+// The line that was read. False: it belongs to the next page.
+static bool reading_end_line(struct reading *reading)
+{
+    struct output_page *page = reading->page;
+    if (reading->number >= page->from &&
+        !page_add_line(page, reading->number, buffer_span(&reading->line))) {
+        page->next = reading->number;
+        return false;
+    }
+    buffer_clear(&reading->line);
+    reading->number++;
+    return true;
+}
+
 // Adds bytes to the line that is read. False: enough is read.
-static bool page_read(struct page *page, struct span bytes)
+static bool reading_take(struct reading *reading, struct span bytes)
 {
     while (bytes.length > 0) {
         const char *newline = memchr(bytes.data, '\n', bytes.length);
         size_t length = newline ? (size_t)(newline - bytes.data) : bytes.length;
-        if (page->number >= page->from)
-            buffer_append(&page->line, bytes.data, length);
+        if (reading->number >= reading->page->from)
+            buffer_append(&reading->line, bytes.data, length);
         if (!newline)
             return true;
-        if (page->number >= page->from && !page_add_line(page)) {
-            page->next = page->number;
+        if (!reading_end_line(reading))
             return false;
-        }
-        buffer_clear(&page->line);
-        page->number++;
         bytes = (struct span){newline + 1, bytes.length - length - 1};
     }
     return true;
 }
 
-static void page_fill(struct page *page)
+static void reading_run(struct reading *reading)
 {
-    const struct kept_output *output = page->output;
-    size_t entry = (page->from - 1) / INDEX_LINES;
+    const struct kept_output *output = reading->output;
+    size_t entry = (reading->page->from - 1) / INDEX_LINES;
     if (entry >= output->index_count)
         return;
-    page->number = entry * INDEX_LINES + 1;
+    reading->number = entry * INDEX_LINES + 1;
     size_t offset = output->index[entry], end = total_bytes(output), start = offset;
     char bytes[READ_BYTES];
     while (offset < end && offset - start < SEARCHED_BYTES) {
         size_t length = read_at(output, offset, bytes, sizeof(bytes));
-        if (length == 0 || !page_read(page, (struct span){bytes, length}))
+        if (length == 0 || !reading_take(reading, (struct span){bytes, length}))
             return;
         offset += length;
     }
     if (offset < end)
-        page->next = page->number;
-    else if (page->line.length > 0 && page->number >= page->from && !page_add_line(page))
-        page->next = page->number;
+        reading->page->next = reading->number;
+    else if (reading->line.length > 0)
+        reading_end_line(reading);
 }
 
-static struct kept_output *find_output(struct tools *tools, const char *session, int64_t evaluation)
+static void read_page(const struct kept_output *output, struct output_page *page)
+{
+    struct reading reading = {.output = output, .page = page};
+    page->evaluation = output->evaluation;
+    page->total = line_count(output);
+    buffer_init(&reading.line, SESSION_BYTES_MAX);
+    reading_run(&reading);
+    buffer_release(&reading.line);
+}
+
+static struct kept_output *find_output(struct output_store *store, const char *session,
+                                       int64_t evaluation)
 {
     struct kept_output *output;
-    TAILQ_FOREACH_REVERSE(output, &tools->outputs, kept_output_list, link)
+    TAILQ_FOREACH_REVERSE(output, &store->outputs, kept_output_list, link)
     if (strcmp(output->session, session) == 0 &&
         (evaluation == 0 || output->evaluation == evaluation))
         return output;
     return NULL;
 }
 
-static void reply_page(struct mcp_call *call, const struct kept_output *output, struct page *page,
-                       struct tool_result *result)
+bool output_store_read(struct output_store *store, const char *session, int64_t evaluation,
+                       struct output_page *page)
+{
+    const struct kept_output *output = find_output(store, session, evaluation);
+    if (output)
+        read_page(output, page);
+    return output;
+}
+
+static void reply_page(struct mcp_call *call, const struct kept_output *output,
+                       const struct output_page *page, struct tool_result *result)
 {
     struct region *region = mcp_call_region(call);
     if (page->shown == 0)
@@ -389,21 +444,20 @@ static void handle_read(struct mcp_call *call, void *data)
         !tool_integer(call, "lines", PAGE_LINES, 1, PAGE_LINES_MAX, &lines))
         return;
     const char *session = program ? "" : tool_session_name(call);
-    const struct kept_output *output = find_output(tools, session, program ? program : evaluation);
+    const struct kept_output *output =
+        find_output(store_of(tools, session), session, program ? program : evaluation);
     if (!output) {
         refuse_unknown(call, session);
         return;
     }
     struct tool_result result = {0};
     buffer_init(&result.text, TOOL_TEXT_LIMIT);
-    struct page page = {.output = output,
-                        .match = tool_text(call, "match"),
-                        .from = (size_t)from,
-                        .lines = (size_t)lines,
-                        .text = &result.text};
-    buffer_init(&page.line, SESSION_BYTES_MAX);
-    page_fill(&page);
-    buffer_release(&page.line);
+    struct output_page page = {.match = tool_text(call, "match"),
+                               .from = (size_t)from,
+                               .lines = (size_t)lines,
+                               .room = PAGE_CHARACTERS,
+                               .text = &result.text};
+    read_page(output, &page);
     reply_page(call, output, &page, &result);
 }
 
@@ -412,11 +466,12 @@ static void handle_read(struct mcp_call *call, void *data)
 // As much of it as one answer holds; read-output has the rest.
 static void handle_resource(struct mcp_call *call, void *data)
 {
+    const struct tools *tools = data;
     const char *session = tool_session_name(call), *number = tool_text(call, "number");
     char *end = NULL;
     long long evaluation = number ? strtoll(number, &end, 10) : 0;
     const struct kept_output *output =
-        evaluation > 0 && *end == '\0' ? find_output(data, session, evaluation) : NULL;
+        evaluation > 0 && *end == '\0' ? find_output(tools->outputs, session, evaluation) : NULL;
     if (!output) {
         mcp_call_reply_not_found(call);
         return;
@@ -453,7 +508,9 @@ static const struct tool output_tools[] = {
 
 void tools_register_output(struct tools *tools)
 {
-    TAILQ_INIT(&tools->outputs);
+    tools->own_outputs = output_store_new();
+    if (!tools->outputs)
+        tools->outputs = tools->own_outputs;
     TOOLS_ADD_ALL(tools, output_tools);
     struct mcp_resource template = output_template;
     template.data = tools;

@@ -167,7 +167,7 @@ bool tools_register(struct tools *tools, struct error *error)
 void tools_release(struct tools *tools)
 {
     running_free_all(tools);
-    kept_output_free_all(tools);
+    output_store_free(tools->own_outputs);
     shown_free_all(tools);
     if (tools->context_queue)
         context_queue_leave_background(tools->context_queue);

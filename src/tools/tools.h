@@ -27,6 +27,7 @@ struct tool_metrics {
 struct background;
 struct context_queue;
 struct context_tools;
+struct output_store;
 
 // What the handlers work with. The first members are filled by the caller, who owns what they
 // point to; all of it must outlive the server.
@@ -47,7 +48,8 @@ struct tools {
     struct background *background;  // for work on files
     struct context_queue *context_queue;
     struct context_tools *context;
-    TAILQ_HEAD(kept_output_list, kept_output) outputs;      // that were too long for their answers
+    struct output_store *outputs;      // of sessions; may be shared. NULL before registration: own
+    struct output_store *own_outputs;  // of programs
     TAILQ_HEAD(shown_document_list, shown_document) shown;  // SVG that code has shown
     size_t shown_bytes;
     int64_t shown_count;                        // ever

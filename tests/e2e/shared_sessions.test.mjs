@@ -36,6 +36,41 @@ describe('sessions on the command line', { concurrency: false }, () => {
     await client.close();
   });
 
+  it('prints output that was too long for its answer', async () => {
+    const client = await machine.client();
+    const output = (...args) => machine.run(['sessions', 'output', ...args]);
+    const answer = await client.evaluate('(dotimes (i 30000) (format t "line ~a~%" i))', {
+      session: 'work',
+    });
+    const number = /\[output (\d+): /.exec(answer)[1];
+    const lines = Array.from({ length: 30000 }, (_, i) => `line ${i}\n`);
+    assert.equal(output('work', number).stdout, lines.join(''));
+    assert.equal(output('work').stdout, lines.join(''));
+    assert.equal(
+      output('work', number, '--from', '201', '--lines', '2').stdout,
+      'line 200\nline 201\n',
+    );
+    assert.equal(
+      output('work', number, '--match', '19999', '--from', '2').stdout,
+      '20000: line 19999\n',
+    );
+    assert.equal(output('work', number, '--from', '40000').stdout, '');
+    const absent = output('work', '99999');
+    assert.deepEqual(
+      [absent.status, absent.stdout, absent.stderr],
+      [1, '', 'cadre sessions output: no output is kept under this number\n'],
+    );
+    assert.equal(output('work', 'x').status, 2);
+    // Other clients of the workspace read it, too.
+    const other = await machine.client();
+    await client.close();
+    assert.match(
+      await other.tool('read-output', { session: 'work', output: Number(number), lines: 1 }),
+      /^line 0\n\n\[output /,
+    );
+    await other.close();
+  });
+
   it('lists and saves sessions', () => {
     assert.equal(machine.run(['sessions', 'save', 'work']).status, 0);
     const [workspace] = JSON.parse(machine.run(['sessions', '--json']).stdout);

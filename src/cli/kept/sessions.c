@@ -14,6 +14,7 @@
 #include "base/path.h"
 #include "cli/commands.h"
 #include "cli/kept/prune.h"
+#include "cli/kept/session_output.h"
 #include "cli/sandbox_options.h"
 #include "cli/table/option_reader.h"
 #include "daemon/daemon_request.h"
@@ -31,6 +32,7 @@ struct sessions_options {
     const char *format;     // of export
     bool json;
     int64_t quota_mb;  // of prune
+    struct session_output_query output;
     struct session_sandbox sandbox;
     struct sandbox_options sandbox_options;
 };
@@ -345,9 +347,36 @@ static int remove_session(const struct sessions_options *options, const char *na
     return EXIT_SUCCESS;
 }
 
+// --- output --------------------------------------------------------------------------------------
+
+static int print_output(const struct sessions_options *options, const char *name,
+                        const char *number)
+{
+    struct session_output_query query = options->output;
+    struct workspace workspace;
+    struct error error;
+    char *end = NULL;
+    if (!session_name_valid(span_from(name)))
+        return fail(SESSION_NAME_RULE);
+    errno = 0;
+    query.number = number ? strtoll(number, &end, 10) : 0;
+    if (number && (query.number <= 0 || *end != '\0' || errno)) {
+        fprintf(stderr, "cadre sessions: NUMBER is that of an evaluation, not '%s'\n", number);
+        return EXIT_USAGE;
+    }
+    if (!workspace_resolve(options->sandbox.workspace, NULL, &workspace, &error))
+        return fail(error.message);
+    query.workspace = workspace.path;
+    query.session = name;
+    int status = session_output_print(&query);
+    workspace_release(&workspace);
+    return status;
+}
+
 // --- the command ---------------------------------------------------------------------------------
 
-static int dispatch(const struct sessions_options *options, const char *verb, const char *name)
+static int dispatch(const struct sessions_options *options, const char *verb, const char *name,
+                    const char *number)
 {
     if (strcmp(verb, "list") == 0)
         return list(options);
@@ -357,6 +386,8 @@ static int dispatch(const struct sessions_options *options, const char *verb, co
         return export(options, name, options->format);
     if (strcmp(verb, "watch") == 0)
         return watch(options, name);
+    if (strcmp(verb, "output") == 0)
+        return print_output(options, name, number);
     if (strcmp(verb, "save") == 0)
         return save(options, name);
     if (strcmp(verb, "prune") == 0)
@@ -369,7 +400,7 @@ static int dispatch(const struct sessions_options *options, const char *verb, co
 
 int command_sessions(int argc, char **argv)
 {
-    struct sessions_options options = {.format = "lisp", .quota_mb = 5000};
+    struct sessions_options options = {.format = "lisp", .quota_mb = 5000, .output = {.from = 1}};
     struct option_reader reader;
     option_reader_init(&reader, COMMAND_SESSIONS, argc, argv);
     int option;
@@ -377,6 +408,9 @@ int command_sessions(int argc, char **argv)
         switch (option) {
         case OPTION_FORMAT: options.format = reader.argument; break;
         case OPTION_JSON: options.json = true; break;
+        case OPTION_FROM: options.output.from = reader.number; break;
+        case OPTION_LINES: options.output.lines = reader.number; break;
+        case OPTION_MATCH: options.output.match = reader.argument; break;
         case OPTION_QUOTA: options.quota_mb = reader.number; break;
         default:
             if (sandbox_option_take(&options.sandbox_options, &options.sandbox, &reader) !=
@@ -385,10 +419,12 @@ int command_sessions(int argc, char **argv)
         }
     if (option != OPTIONS_END)
         return option_reader_status(option);
-    if (reader.word_count > 2) {
-        fputs("cadre sessions: a subcommand and a session, no more\n", stderr);
+    const char *verb = reader.word_count > 0 ? reader.words[0] : "list";
+    bool is_output = strcmp(verb, "output") == 0;
+    if (reader.word_count > (is_output ? 3 : 2)) {
+        fputs("cadre sessions: too many words; see cadre sessions --help\n", stderr);
         return EXIT_USAGE;
     }
-    return dispatch(&options, reader.word_count > 0 ? reader.words[0] : "list",
-                    reader.word_count > 1 ? reader.words[1] : "main");
+    return dispatch(&options, verb, reader.word_count > 1 ? reader.words[1] : "main",
+                    reader.word_count > 2 ? reader.words[2] : NULL);
 }

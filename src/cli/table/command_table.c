@@ -351,8 +351,8 @@ const struct command_row command_table[COMMAND_COUNT] = {
                      "cadre context render --max-chars 8000\n"},
     [COMMAND_SESSIONS] =
         {.name = "sessions",
-         .summary = "kept sessions: list, show, watch, save, rm, prune, export",
-         .usage = "[SUBCOMMAND] [NAME] [OPTION...]",
+         .summary = "kept sessions: list, show, watch, output, save, rm, prune, export",
+         .usage = "[SUBCOMMAND] [NAME] [NUMBER] [OPTION...]",
          .description = "Sessions that cadre serve has kept, of all workspaces. NAME is main where "
                         "none is given.",
          .subcommands = sessions_subcommands,

@@ -4,6 +4,8 @@
 // One generator per run (SplitMix64), seeded by the option `seed` or by the system; the seed is in
 // the Step when numbers were drawn, so that the run can be repeated. Each branch of pmap has a
 // generator of its own, seeded by its number: what is drawn does not depend on which branch is first.
+#include <math.h>
+
 #include "program/builtin/builtins.h"
 #include "program/builtin/numeric.h"
 #include "program/builtin/support.h"
@@ -39,8 +41,14 @@ value builtin_rand(struct run *run, const struct builtin *self, value *arguments
 value builtin_rand_int(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
-    if (arguments[0].tag == VALUE_FLOAT)
-        return value_integer((int64_t)(arguments[0].number * random_unit(run)));
+    if (arguments[0].tag == VALUE_FLOAT) {
+        double drawn = arguments[0].number * random_unit(run);
+        if (!(fabs(drawn) < 0x1p63))  // not a number, too
+            builtin_fail(run, self, ARITHMETIC_ERROR,
+                         "a random number below %s is no integer of 64 bits",
+                         value_describe(arguments[0], (char[DESCRIBE_SIZE]){0}));
+        return value_integer((int64_t)drawn);
+    }
     int64_t bound = argument_integer(run, self, arguments, 0);
     if (bound == 0)
         return value_integer(0);

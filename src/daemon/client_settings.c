@@ -92,7 +92,7 @@ void settings_write_fixed(struct buffer *text, const struct settings *settings)
 
 // --- reading -------------------------------------------------------------------------------------
 
-static const char *copy_text(struct region *region, value item)
+char *settings_text(struct region *region, value item)
 {
     if (!value_is_string(item))
         return NULL;
@@ -105,7 +105,7 @@ static const char *copy_text(struct region *region, value item)
 
 static const char *read_text(struct region *region, value map, const char *name)
 {
-    return copy_text(region, map_get(map, name));
+    return settings_text(region, map_get(map, name));
 }
 
 static void read_list(struct region *region, value map, const char *name, const char **list)
@@ -113,7 +113,7 @@ static void read_list(struct region *region, value map, const char *name, const 
     value items = map_get(map, name);
     size_t count = value_is_vector(items) ? vector_count(items) : 0, kept = 0;
     for (size_t i = 0; i < count && kept < SETTINGS_NAMES_MAX; i++) {
-        list[kept] = copy_text(region, vector_at(items, i));
+        list[kept] = settings_text(region, vector_at(items, i));
         kept += list[kept] != NULL;
     }
 }

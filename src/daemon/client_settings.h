@@ -29,5 +29,7 @@ value settings_write(struct region *region, const struct settings *settings);
 // The strings are in `region`. False: not such a map.
 bool settings_read(struct region *region, value map, struct settings *ret_settings,
                    struct error *error);
+// A string as text in `region`; NULL: it is none.
+char *settings_text(struct region *region, value item);
 // What must be the same for all clients of a workspace, as text.
 void settings_write_fixed(struct buffer *text, const struct settings *settings);

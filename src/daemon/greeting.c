@@ -78,17 +78,6 @@ void greeting_write_control(struct buffer *line, value request)
 
 // --- reading -------------------------------------------------------------------------------------
 
-static char *read_text(struct region *region, value item)
-{
-    if (!value_is_string(item))
-        return NULL;
-    struct span text = value_text(item);
-    char *copy = region_alloc(region, text.length + 1);
-    memcpy(copy, text.data, text.length);
-    copy[text.length] = '\0';
-    return copy;
-}
-
 static char **read_environment(struct region *region, value list)
 {
     size_t count = value_is_vector(list) ? vector_count(list) : 0, kept = 0;
@@ -96,7 +85,7 @@ static char **read_environment(struct region *region, value list)
         count = ENVIRONMENT_MAX;
     char **environment = region_alloc(region, (count + 1) * sizeof(*environment));
     for (size_t i = 0; i < count; i++) {
-        environment[kept] = read_text(region, vector_at(list, i));
+        environment[kept] = settings_text(region, vector_at(list, i));
         kept += environment[kept] && strchr(environment[kept], '=');
     }
     environment[kept] = NULL;
@@ -117,9 +106,9 @@ static bool read_kind(value map, enum greeting_kind *ret_kind)
 static bool read_work(struct region *region, value map, struct greeting *greeting,
                       struct error *error)
 {
-    greeting->directory = read_text(region, map_get(map, "cwd"));
-    greeting->workspace = read_text(region, map_get(map, "workspace"));
-    greeting->refused = read_text(region, map_get(map, "refused"));
+    greeting->directory = settings_text(region, map_get(map, "cwd"));
+    greeting->workspace = settings_text(region, map_get(map, "workspace"));
+    greeting->refused = settings_text(region, map_get(map, "refused"));
     greeting->environment = read_environment(region, map_get(map, "environment"));
     if (!greeting->directory || !greeting->workspace || *greeting->workspace != '/')
         return error_set(error, ERROR_INVALID, "the greeting names no workspace");
@@ -142,8 +131,8 @@ bool greeting_read(struct region *region, struct span line, struct greeting *ret
         return error_set(error, ERROR_INVALID, "this is no greeting");
     if (!read_kind(map, &ret_greeting->kind))
         return error_set(error, ERROR_INVALID, "this daemon does not know the kind of connection");
-    ret_greeting->client = read_text(region, map_get(map, "client"));
-    ret_greeting->version = read_text(region, map_get(map, "version"));
+    ret_greeting->client = settings_text(region, map_get(map, "client"));
+    ret_greeting->version = settings_text(region, map_get(map, "version"));
     if (!ret_greeting->client || !ret_greeting->version)
         return error_set(error, ERROR_INVALID, "the greeting does not say who the client is");
     ret_greeting->request = map_get(map, "request");

@@ -48,9 +48,12 @@ outside of the heap: all streams are made anew."
 (defun save-session-core (number fd)
   "Report to the supervisor, as the answer to NUMBER, what is not going to be saved; then save this
 process as a core into FD, and end."
-  (handler-bind ((serious-condition (lambda (condition)
-                                      (declare (ignore condition))
-                                      (exit-now 1))))
+  (handler-bind ((serious-condition
+                   (lambda (condition)
+                     (ignore-errors
+                      (send-message +saving+ number
+                                    (object "failed" (condition-message condition))))
+                     (exit-now 1))))
     (let ((streams (descriptor-streams)))
       (send-message +saving+ number
                     (object "files" (count-if #'user-stream-p streams)

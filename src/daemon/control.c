@@ -68,22 +68,40 @@ static struct daemon_workspace *find_workspace(const struct connection *connecti
     return NULL;
 }
 
-// What is not there need not be saved, or removed.
-static value answer_session(const struct connection *connection, bool is_save)
+// The session that the request names; NULL: it has no live process here.
+static struct session_manager *find_session(const struct connection *connection, char **ret_name)
+{
+    struct daemon_workspace *workspace = find_workspace(connection);
+    struct span given = map_get_string(connection->greeting.request, "session");
+    *ret_name = memory_copy_text(given.data, given.length);
+    struct session_manager *manager = workspace ? workspace->sessions : NULL;
+    return manager && session_store_path(manager, *ret_name) ? manager : NULL;
+}
+
+// `again`: how the save goes that was asked for before. What is not there need not be saved.
+static value answer_save(const struct connection *connection, bool again)
 {
     struct region *region = connection->region;
-    struct daemon_workspace *workspace = find_workspace(connection);
-    struct session_manager *manager = workspace ? workspace->sessions : NULL;
-    struct span given = map_get_string(connection->greeting.request, "session");
-    CLEANUP_FREE char *name = memory_copy_text(given.data, given.length);
-    bool is_there = manager && session_store_path(manager, name);
-    bool saved = !is_there || (is_save && session_save(manager, name));
-    if (is_there && !is_save) {
-        session_close(manager, name);
-        output_store_forget(workspace->outputs, name);
-    }
+    CLEANUP_FREE char *name = NULL;
+    const char *reason = NULL;
+    struct session_manager *manager = find_session(connection, &name);
+    enum save_outcome outcome = manager ? session_save(manager, name, again, &reason) : SAVE_DONE;
     value map = map_put_text(region, map_new(region), "ok", value_boolean(true));
-    return map_put_text(region, map, "saved", value_boolean(saved));
+    if (outcome == SAVE_FAILED)
+        map = map_put_text(region, map, "failed", value_string_format(region, "%s", reason));
+    return map_put_text(region, map, "saved", value_boolean(outcome == SAVE_DONE));
+}
+
+static value answer_remove(const struct connection *connection)
+{
+    struct region *region = connection->region;
+    CLEANUP_FREE char *name = NULL;
+    struct session_manager *manager = find_session(connection, &name);
+    if (manager) {
+        session_close(manager, name);
+        output_store_forget(find_workspace(connection)->outputs, name);
+    }
+    return map_put_text(region, map_new(region), "ok", value_boolean(true));
 }
 
 // A page of kept output: {text, next}, without `next` when it is the last one.
@@ -123,8 +141,10 @@ void control_handle(struct connection *connection)
     struct span op = map_get_string(connection->greeting.request, "op");
     if (span_equal_text(op, "status")) {
         connection_answer(connection, answer_status(connection));
-    } else if (span_equal_text(op, "save") || span_equal_text(op, "remove")) {
-        connection_answer(connection, answer_session(connection, span_equal_text(op, "save")));
+    } else if (span_equal_text(op, "save") || span_equal_text(op, "saved")) {
+        connection_answer(connection, answer_save(connection, span_equal_text(op, "saved")));
+    } else if (span_equal_text(op, "remove")) {
+        connection_answer(connection, answer_remove(connection));
     } else if (span_equal_text(op, "output")) {
         connection_answer(connection, answer_output(connection));
     } else if (span_equal_text(op, "stop")) {

@@ -385,12 +385,11 @@ const char *session_store_path(struct session_manager *manager, const char *name
     return session ? session->store : NULL;
 }
 
-bool session_save(struct session_manager *manager, const char *name)
+enum save_outcome session_save(struct session_manager *manager, const char *name, bool again,
+                               const char **ret_reason)
 {
     struct session *session = find(manager, name);
-    if (session && saving_is_due(session) && session->saving.state == SAVE_NONE)
-        saving_hurry(session);
-    return session && !saving_is_due(session) && session->saving.state == SAVE_NONE;
+    return session ? saving_request(session, again, ret_reason) : SAVE_DONE;
 }
 
 bool session_is_saving(const struct session_manager *manager)

@@ -130,8 +130,12 @@ bool session_is_saving(const struct session_manager *manager);
 
 // Where the session is kept; NULL: it is not, or there is none of this name.
 const char *session_store_path(struct session_manager *manager, const char *name);
-// Saves the session as soon as it can be; true when its current state is saved.
-bool session_save(struct session_manager *manager, const char *name);
+enum save_outcome { SAVE_PENDING, SAVE_DONE, SAVE_FAILED };
+
+// Saves the session as soon as it can be; to be asked again until that is done or has failed
+// (saving_request() in image/saving.h). One that does not exist is saved.
+enum save_outcome session_save(struct session_manager *manager, const char *name, bool again,
+                               const char **ret_reason);
 
 // Ends all processes of the session and forgets everything; running and queued requests are refused
 // with "session-closed". -ENOENT: no such session.

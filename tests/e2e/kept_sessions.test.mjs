@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import {
   existsSync,
+  mkdirSync,
   readFileSync,
   readdirSync,
   rmSync,
@@ -219,6 +220,24 @@ describe('hibernation', { concurrency: false }, () => {
 describe('a bad disk', { concurrency: false }, () => {
   const machine = new Machine();
   after(() => machine.stop());
+
+  it('makes a save fail, which is said, and the next one works', async () => {
+    const client = await machine.client();
+    await client.evaluate('(defvar *x* 1)');
+    // Where the image is written before it takes its place.
+    const obstacle = path.join(machine.sessionPlace('main'), 'image.new');
+    rmSync(obstacle, { force: true });
+    mkdirSync(obstacle);
+    writeFileSync(path.join(obstacle, 'file'), '');
+    const failed = machine.run(['sessions', 'save']);
+    assert.equal(failed.status, 1);
+    assert.match(failed.stderr, /could not be saved: the image could not be written/);
+    assert.equal(machine.run(['sessions', 'save']).status, 1, 'it is tried again, and fails again');
+    rmSync(obstacle, { recursive: true });
+    const saved = machine.run(['sessions', 'save']);
+    assert.equal(saved.status, 0, saved.stderr);
+    await client.close();
+  });
 
   it('does not stop evaluations, and is told once', async () => {
     const client = await machine.client();

@@ -296,25 +296,35 @@ static enum daemon_answer ask(const struct sessions_options *options, const char
     return answer;
 }
 
+// What the daemon says of a save: done, not yet, or why it failed.
+static bool is_settled(enum daemon_answer got, value answer, int *status)
+{
+    bool is_saved = got == DAEMON_ANSWERED && map_get_boolean(answer, "saved");
+    struct span reason =
+        got == DAEMON_ANSWERED ? map_get_string(answer, "failed") : (struct span){0};
+    if (got == DAEMON_ABSENT)
+        fail("no daemon runs: nothing has changed since the last save");
+    if (reason.length > 0)
+        fprintf(stderr, "cadre sessions: it could not be saved: %.*s\n", (int)reason.length,
+                reason.data);
+    *status = is_saved ? EXIT_SUCCESS : EXIT_FAILURE;
+    return is_saved || reason.length > 0 || got != DAEMON_ANSWERED;
+}
+
 static int save(const struct sessions_options *options, const char *name)
 {
     struct region *region = region_new(SIZE_MAX);
     value answer;
     int64_t until = clock_now_ms() + SAVE_WAIT_MS;
     int status = EXIT_FAILURE;
-    for (;;) {
-        enum daemon_answer got = ask(options, "save", name, region, &answer);
-        if (got == DAEMON_ABSENT)
-            fail("no daemon runs: nothing has changed since the last save");
-        bool is_saved = got == DAEMON_ANSWERED && map_get_boolean(answer, "saved");
-        status = is_saved ? EXIT_SUCCESS : EXIT_FAILURE;
-        if (is_saved || got != DAEMON_ANSWERED)
-            break;
+    enum daemon_answer got = ask(options, "save", name, region, &answer);
+    while (!is_settled(got, answer, &status)) {
         if (clock_now_ms() >= until) {
             fail("it is not saved yet");
             break;
         }
         poll(NULL, 0, SAVE_STEP_MS);
+        got = ask(options, "saved", name, region, &answer);
     }
     region_free(region);
     return status;

@@ -21,6 +21,7 @@ enum {
     PACK_MS = 300000,
     PAUSE_FACTOR = 20,  // between two saves, times what the last one took
     RETRY_MS = 60000,   // after a failure
+    REASON_MAX = 300,   // bytes of what the copy says of it
 };
 
 static void on_timer(evutil_socket_t fd, short what, void *data);
@@ -45,15 +46,24 @@ static void drop(struct saving *saving)
     if (saving->core_fd >= 0)
         close(saving->core_fd);
     memory_free(saving->description);
+    memory_free(saving->reason);
     saving->awaited = NULL;
     saving->source = saving->process = NULL;
     saving->core_fd = -1;
-    saving->description = NULL;
+    saving->description = saving->reason = NULL;
+}
+
+static void set_failure(struct saving *saving, const char *why)
+{
+    char *copy = why ? memory_copy_text(why, strlen(why)) : NULL;
+    memory_free(saving->failure);
+    saving->failure = copy;
 }
 
 void saving_release(struct session *session)
 {
     drop(&session->saving);
+    set_failure(&session->saving, NULL);
     event_free(session->saving.timer);
 }
 
@@ -87,6 +97,23 @@ void saving_hurry(struct session *session)
     saving_note(session);
 }
 
+enum save_outcome saving_request(struct session *session, bool again, const char **ret_reason)
+{
+    struct saving *saving = &session->saving;
+    if (!again)
+        set_failure(saving, NULL);
+    bool is_saved = !can_save(session) || session->lineage.current <= 0 ||
+                    saving->saved == session->lineage.current;
+    if (is_saved && saving->state == SAVE_NONE)
+        return SAVE_DONE;
+    if (saving->failure && saving->state == SAVE_NONE) {
+        *ret_reason = saving->failure;
+        return SAVE_FAILED;
+    }
+    saving_hurry(session);
+    return SAVE_PENDING;
+}
+
 static void finish(struct session *session, bool ok)
 {
     struct saving *saving = &session->saving;
@@ -100,6 +127,7 @@ static void finish(struct session *session, bool ok)
         saving->saved_threads = saving->has_threads;
         saving->saved_listening = saving->listening;
         saving->told = false;
+        set_failure(saving, NULL);
     }
     evtimer_del(saving->timer);
     if (saving->saved == session->lineage.current)
@@ -116,6 +144,7 @@ static void fail(struct session *session, const char *why)
     if (!saving->told)
         session_notice(session, "the state after evaluation %lld could not be saved: %s",
                        (long long)saving->number, why);
+    set_failure(saving, why);
     saving->told = true;
     saving->at_once = false;
     if (saving->process)
@@ -181,12 +210,25 @@ static void waking_on_woke(struct session *session, struct link *link,
 
 // --- WRITING -------------------------------------------------------------------------------------
 
+static size_t first_line_length(struct span text)
+{
+    const char *newline = memchr(text.data, '\n', text.length);
+    size_t length = newline ? (size_t)(newline - text.data) : text.length;
+    return length < REASON_MAX ? length : REASON_MAX;
+}
+
 static void writing_on_report(struct session *session, const struct channel_message *message)
 {
     struct saving *saving = &session->saving;
     value content;
     if (!session_read_scratch(session, message, &content))
         return;
+    struct span reason = map_get_string(content, "failed");
+    if (reason.length > 0) {
+        memory_free(saving->reason);
+        saving->reason = memory_copy_text(reason.data, first_line_length(reason));
+        return;
+    }
     int64_t files = map_get_integer(content, "files", 0);
     saving->listening = (unsigned)map_get_integer(content, "listening", 0);
     char *given = saving->description;
@@ -202,7 +244,7 @@ static void writing_on_exit(struct session *session, const struct process_exit *
     struct saving *saving = &session->saving;
     saving->process = NULL;
     if (!exit->known || exit->signaled || exit->code != 0) {
-        fail(session, "its process ended");
+        fail(session, saving->reason ? saving->reason : "its process ended");
         return;
     }
     if (!saving->description) {

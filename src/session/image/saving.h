@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "session/channel.h"
+#include "session/session.h"
 
 struct link;
 struct process_exit;
@@ -38,6 +39,8 @@ struct saving {
     bool has_threads;       // WRITING: what is not saved
     unsigned listening;
     char *description;  // JSON of the image that is made now
+    char *reason;       // WRITING: why the copy cannot save itself, in its own words; or NULL
+    char *failure;      // why the last save failed; NULL: it did not, or another one was asked for
     // Of the newest image:
     bool saved_threads;
     unsigned saved_listening;
@@ -50,6 +53,9 @@ void saving_release(struct session *session);
 void saving_note(struct session *session);
 // Saves the current state as soon as it can be, if it is not saved.
 void saving_hurry(struct session *session);
+// Somebody wants the current state saved and asks until it is done or has failed; `again`: not for
+// the first time. *ret_reason is set when it has failed, and lives until the next save.
+enum save_outcome saving_request(struct session *session, bool again, const char **ret_reason);
 // Whether the current state is not saved yet and can be.
 bool saving_is_due(const struct session *session);
 

@@ -46,7 +46,7 @@ static enum value_order compare_scalars(value a, value b)
         return number_compare(a, b);
     if (a.tag != b.tag)
         return VALUE_INCOMPARABLE;
-    if (a.tag == VALUE_STRING || a.tag == VALUE_KEYWORD)
+    if (a.tag == VALUE_STRING || a.tag == VALUE_KEYWORD || a.tag == VALUE_SYMBOL)
         return (enum value_order)compare_text(a, b);
     if (a.tag == VALUE_BOOLEAN)
         return (enum value_order)(a.boolean - b.boolean);

@@ -238,10 +238,10 @@ size_t float_digits(double number, char digits[FLOAT_DIGITS_MAX], int *ret_expon
     UNREACHABLE();
 }
 
-static size_t write_exponent(char *text, int exponent)
+static size_t write_exponent(char *text, char letter, int exponent)
 {
     size_t length = 0;
-    text[length++] = 'e';
+    text[length++] = letter;
     if (exponent < 0) {
         text[length++] = '-';
         exponent = -exponent;
@@ -275,7 +275,13 @@ static size_t write_digits(char *text, const char *digits, size_t count, int poi
     return length;
 }
 
-size_t float_write(double number, char text[FLOAT_TEXT_SIZE])
+struct float_style {
+    double least, end;  // written without an exponent
+    char exponent;
+};
+
+static size_t write_styled(double number, const struct float_style *style,
+                           char text[FLOAT_TEXT_SIZE])
 {
     size_t length = 0;
     if (signbit(number)) {
@@ -287,8 +293,18 @@ size_t float_write(double number, char text[FLOAT_TEXT_SIZE])
     char digits[FLOAT_DIGITS_MAX];
     int exponent;
     size_t count = float_digits(number, digits, &exponent);
-    if (number >= 1e-4 && number < 1e16)
+    if (number >= style->least && number < style->end)
         return length + write_digits(text + length, digits, count, exponent);
     length += write_digits(text + length, digits, count, 1);
-    return length + write_exponent(text + length, exponent - 1);
+    return length + write_exponent(text + length, style->exponent, exponent - 1);
+}
+
+size_t float_write(double number, char text[FLOAT_TEXT_SIZE])
+{
+    return write_styled(number, &(struct float_style){1e-4, 1e16, 'e'}, text);
+}
+
+size_t float_write_java(double number, char text[FLOAT_TEXT_SIZE])
+{
+    return write_styled(number, &(struct float_style){1e-3, 1e7, 'E'}, text);
 }

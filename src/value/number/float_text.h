@@ -16,6 +16,8 @@ size_t float_digits(double number, char digits[FLOAT_DIGITS_MAX], int *ret_expon
 // Canonical text of a finite float (docs/reference/language.md 10), also its JSON form. Returns the
 // length, no final NUL.
 size_t float_write(double number, char text[FLOAT_TEXT_SIZE]);
+// As Java writes it: 1.0E10 from 10^7 on, 1.0E-4 below 10^-3.
+size_t float_write_java(double number, char text[FLOAT_TEXT_SIZE]);
 
 // The nearest double to digits / 10^decimals, when that is a single operation on exact operands;
 // false: use float_read().

@@ -209,18 +209,18 @@ static size_t read_digits(struct span text, size_t at, unsigned base, size_t mos
 // \uXXXX, or two of them that are one character beyond 16 bits.
 static size_t escaped_unicode(struct span text, uint32_t *ret_code_point)
 {
-    enum { ESCAPE = 6 };
+    enum { ESCAPE = 6, PAIR = 2 * ESCAPE };
     uint32_t low;
     if (read_digits(text, 2, 16, 4, ret_code_point) != 4)
         return 0;
     if (*ret_code_point < 0xD800 || *ret_code_point > 0xDFFF)
         return ESCAPE;
-    if (*ret_code_point > 0xDBFF || text.length < 2 * ESCAPE || text.data[ESCAPE] != '\\' ||
+    if (*ret_code_point > 0xDBFF || text.length < PAIR || text.data[ESCAPE] != '\\' ||
         text.data[ESCAPE + 1] != 'u' || read_digits(text, ESCAPE + 2, 16, 4, &low) != 4 ||
         low < 0xDC00 || low > 0xDFFF)
         return 0;
     *ret_code_point = 0x10000 + ((*ret_code_point - 0xD800) << 10) + (low - 0xDC00);
-    return 2 * ESCAPE;
+    return PAIR;
 }
 
 size_t literal_escape(struct span text, char *ret_text, size_t *ret_length)

@@ -54,7 +54,9 @@ static void print_float(struct sink *sink, double number)
         sink_text(sink, number > 0 ? "##Inf" : "##-Inf");
     } else {
         char text[FLOAT_TEXT_SIZE];
-        sink_span(sink, (struct span){text, float_write(number, text)});
+        size_t length =
+            sink->as_clojure ? float_write_java(number, text) : float_write(number, text);
+        sink_span(sink, (struct span){text, length});
     }
 }
 
@@ -90,13 +92,19 @@ static void print_scalar(struct sink *sink, value v)
     case VALUE_INTEGER:
     case VALUE_FLOAT:
     case VALUE_BIGNUM: print_number(sink, v); break;
-    case VALUE_STRING: print_string(sink, value_text(v)); break;
+    case VALUE_STRING:
+        if (sink->without_quotes)
+            sink_span(sink, value_text(v));
+        else
+            print_string(sink, value_text(v));
+        break;
     case VALUE_KEYWORD:
         sink_byte(sink, ':');
         sink_span(sink, value_text(v));
         break;
     case VALUE_SYMBOL:
-        sink_byte(sink, '\'');
+        if (!sink->as_clojure)
+            sink_byte(sink, '\'');
         sink_span(sink, value_text(v));
         break;
     case VALUE_VAR:
@@ -146,8 +154,9 @@ static bool next_inside(struct frame *frame, struct sink *sink, value *ret_value
     bool first = entries->index == 0;
     if (!sorted_entries_next(entries))
         return false;
+    bool has_comma = sink->as_clojure && entries->v.tag == VALUE_MAP;
     if (!first)
-        sink_byte(sink, ' ');
+        sink_text(sink, has_comma ? ", " : " ");
     frame->item = entries->v.tag == VALUE_MAP;
     *ret_value = entries->key;
     return true;

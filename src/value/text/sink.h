@@ -19,6 +19,8 @@ struct sink {
     struct buffer *buffer;
     struct region *region;
     struct string *string;
+    bool without_quotes;  // strings inside of collections are written as they are, as println does
+    bool as_clojure;  // values are written as Clojure prints them: commas in maps, floats as Java's
 };
 
 void sink_to_buffer(struct sink *sink, struct buffer *buffer);

@@ -111,6 +111,7 @@ static bool read_inputs(value record, struct program_inputs *inputs, const struc
     if (source.tag != VALUE_STRING)
         return refuse(diagnostic, "missing or not a string", SPAN("program"));
     inputs->source = utf8_without_mark(value_text(source));
+    inputs->clock = map_get(record, "clock");
     value definitions = map_get(record, "definition_bytes");
     if (definitions.tag == VALUE_INTEGER)
         inputs->definition_bytes = (size_t)definitions.integer;

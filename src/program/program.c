@@ -12,13 +12,15 @@
 
 // --- compiling -----------------------------------------------------------------------------------
 
+// With a list the problems go there as well, and the program is not fit to run.
 static bool compile_into(struct program *program, const struct compile_options *options,
-                         struct diagnostic *diagnostic)
+                         struct diagnostic *diagnostic, struct problem_list *problems)
 {
     struct compilation compilation = {
         .arena = &program->arena,
         .limits = options->limits,
         .diagnostic = diagnostic,
+        .problems = problems,
     };
     if (__builtin_setjmp(compilation.exit)) {
         region_free(compilation.scratch);
@@ -38,23 +40,53 @@ static bool compile_into(struct program *program, const struct compile_options *
     return true;
 }
 
-struct program *program_compile(const struct compile_options *options,
-                                struct diagnostic *ret_diagnostic)
+static struct program *program_new(const struct compile_options *options)
 {
     struct arena arena;
     // The tree of a program is at most a few hundred times its text.
     arena_init(&arena, (size_t)1 << 32);
     struct program *program = arena_alloc_zero(&arena, sizeof(*program));
+    if (program)
+        *program = (struct program){.references = 1, .arena = arena, .tools = options->tools};
+    return program;
+}
+
+static void add_unbound_names(const struct program *program, value memory,
+                              struct problem_list *problems);
+
+// Compiles once more, for all the problems. A single one is in the diagnostic already.
+static void collect_problems(const struct compile_options *options, struct diagnostic *diagnostic)
+{
+    struct problem_list *problems = &diagnostic->problems;
+    struct diagnostic last = {0};
+    struct program *program = program_new(options);
+    if (!program)
+        return;
+    bool ended = compile_into(program, options, &last, problems);
+    if (ended && options->memory)
+        add_unbound_names(program, *options->memory, problems);
+    else if (!ended && !last.limit_option)
+        problem_list_add(problems, program->source, last.kind, last.offset, last.message);
+    program_release(program);
+    if (problems->count == 1)
+        problems->count = 0;
+}
+
+struct program *program_compile(const struct compile_options *options,
+                                struct diagnostic *ret_diagnostic)
+{
+    struct program *program = program_new(options);
     *ret_diagnostic = (struct diagnostic){0};
     if (!program) {
         ret_diagnostic->kind = MEMORY_EXCEEDED;
         strcpy(ret_diagnostic->message, "memory_exceeded: the system has no memory");
         return NULL;
     }
-    *program = (struct program){.references = 1, .arena = arena, .tools = options->tools};
-    if (compile_into(program, options, ret_diagnostic))
+    if (compile_into(program, options, ret_diagnostic, NULL))
         return program;
     program_release(program);
+    if (!ret_diagnostic->limit_option)
+        collect_problems(options, ret_diagnostic);
     return NULL;
 }
 
@@ -127,6 +159,21 @@ static const char *hint_for(const struct program *program, const struct global *
     return advice ? advice : suggest_text(diagnostic, suggest_name(program, global), text);
 }
 
+static void add_unbound_names(const struct program *program, value memory,
+                              struct problem_list *problems)
+{
+    for (const struct global *global = next_unbound(program, memory, NULL);
+         global && problems->count < PROBLEM_LIST_SIZE;
+         global = next_unbound(program, memory, global)) {
+        char text[SUGGESTION_TEXT], message[PROBLEM_MESSAGE_SIZE];
+        struct diagnostic unused = {0};
+        const char *hint = hint_for(program, global, &unused, text);
+        snprintf(message, sizeof(message), "undefined variable%s%s", hint ? "; " : "",
+                 hint ? hint : "");
+        problem_list_add(problems, program->source, UNBOUND_VAR, global->offset, message);
+    }
+}
+
 bool program_check_names(const struct program *program, value memory,
                          struct diagnostic *ret_diagnostic)
 {
@@ -151,6 +198,8 @@ bool program_check_names(const struct program *program, value memory,
     names.count = count;
     snprintf(ret_diagnostic->message, sizeof(ret_diagnostic->message), "undefined variable%s: %s",
              count == 1 ? "" : "s", name_list_text(&names));
+    if (count > 1)
+        add_unbound_names(program, memory, &ret_diagnostic->problems);
     return false;
 }
 
@@ -212,6 +261,7 @@ void program_compile_and_run(const struct program_inputs *inputs, struct arena *
         .limits = &inputs->options.limits,
         .tools = inputs->tools,
         .unoptimised = inputs->options.unoptimised,
+        .memory = &inputs->memory,
     };
     options.functions = memory_functions(inputs->region, inputs->memory, &options.function_count);
     struct diagnostic diagnostic;

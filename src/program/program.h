@@ -58,7 +58,8 @@ struct compile_options {
     const struct tool_table *tools;
     const struct span *functions;  // names of functions in memory: they shadow builtins
     size_t function_count;
-    bool unoptimised;  // no moves, no specialised functions; for tests
+    bool unoptimised;     // no moves, no specialised functions; for tests
+    const value *memory;  // that it will run with, or NULL: not known
 };
 
 // Parses and analyses. NULL and a diagnostic when the program is wrong.
@@ -78,6 +79,7 @@ struct program_inputs {
     value context;                             // map or nil
     value memory;                              // map or nil
     value history;                             // vector, oldest first, or nil
+    value clock;                               // of the run that is resumed (replay.h), or nil
     struct span signature;                     // text; data NULL: none
     const struct signature *parsed_signature;  // of that text, or NULL
     enum signature_mode validation;

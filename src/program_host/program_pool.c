@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/queue.h>
@@ -30,6 +31,7 @@ struct program_call {
     TAILQ_ENTRY(program_call) link;
     struct program_run *run;  // NULL: the run is over
     int64_t number;
+    uint64_t key;
     void *data;
     void (*ended)(void *data);
 };
@@ -44,6 +46,7 @@ struct program_run {
     bool is_chosen;  // queued, and next to get a worker
     program_done_fn *done;
     program_tool_fn *tool;
+    program_replied_fn *replied;
     void *data;
     struct program_worker *worker;  // NULL: queued
     TAILQ_HEAD(, program_call) calls;
@@ -268,6 +271,14 @@ static void on_watchdog(evutil_socket_t fd, short what, void *data)
     worker_fail(worker, worker->ready ? "timeout" : "the worker did not start");
 }
 
+static uint64_t read_key(struct span digits)
+{
+    char text[17] = {0};
+    memcpy(text, digits.data ? digits.data : "",
+           digits.length < sizeof(text) ? digits.length : sizeof(text) - 1);
+    return strtoull(text, NULL, 16);
+}
+
 static void handle_call(struct program_worker *worker, struct span payload)
 {
     struct region *region = region_new(SIZE_MAX);
@@ -284,6 +295,7 @@ static void handle_call(struct program_worker *worker, struct span payload)
     value number = map_get(message, "call"), name = map_get(message, "name");
     call->run = worker->run;
     call->number = number.tag == VALUE_INTEGER ? number.integer : 0;
+    call->key = read_key(map_get_string(message, "key"));
     TAILQ_INSERT_TAIL(&worker->run->calls, call, link);
     CLEANUP_BUFFER struct buffer arguments;
     buffer_init(&arguments, PROGRAM_MESSAGE_MAX);
@@ -466,6 +478,7 @@ uint64_t program_submit(struct program_pool *pool, const struct program_request 
         .flow = request->flow,
         .done = request->done,
         .tool = request->tool,
+        .replied = request->replied,
         .data = request->data,
     };
     TAILQ_INIT(&run->calls);
@@ -501,6 +514,8 @@ void program_call_reply(struct program_call *call, bool ok, struct span text)
 {
     if (call->run) {
         struct program_worker *worker = call->run->worker;
+        if (call->run->replied)
+            call->run->replied(call->run->data, call->key, ok, text);
         CLEANUP_BUFFER struct buffer payload;
         buffer_init(&payload, PROGRAM_MESSAGE_MAX);
         buffer_append_format(&payload, "{\"call\":%" PRId64 ",\"%s\":", call->number,
@@ -520,6 +535,23 @@ void program_call_reply(struct program_call *call, bool ok, struct span text)
         send_message(worker, PROGRAM_RESULT, buffer_span(&payload));
     }
     memory_free(call);
+}
+
+void program_call_pause(struct program_call *call)
+{
+    if (call->run) {
+        char payload[64];
+        int length = snprintf(payload, sizeof(payload), "{\"call\":%" PRId64 ",\"pending\":true}",
+                              call->number);
+        TAILQ_REMOVE(&call->run->calls, call, link);
+        send_message(call->run->worker, PROGRAM_RESULT, (struct span){payload, (size_t)length});
+    }
+    memory_free(call);
+}
+
+uint64_t program_call_key(const struct program_call *call)
+{
+    return call->key;
 }
 
 void program_call_set_data(struct program_call *call, void *data)

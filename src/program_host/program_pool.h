@@ -38,8 +38,10 @@ enum program_message {
     PROGRAM_RUN = 2,
     PROGRAM_STEP =
         3,  // worker: {"step":{…}}, and with "keep" {"memory":{"data","definitions","lost"}}
-    PROGRAM_CALL = 4,    // worker: {"call":7,"name":"search","arguments":{…}}
-    PROGRAM_RESULT = 5,  // server: {"call":7,"value":…} or {"call":7,"error":"…"}
+    // worker: {"call":7,"key":"HEX","name":"search","arguments":{…}}; the key is that of run/replay.h
+    PROGRAM_CALL = 4,
+    PROGRAM_RESULT =
+        5,  // server: {"call":7,"value":…}, {"call":7,"error":"…"} or {"call":7,"pending":true}
 };
 
 struct program_pool;
@@ -53,6 +55,9 @@ typedef void program_done_fn(void *data, struct span answer, const char *failure
 typedef void program_tool_fn(void *data, struct program_call *call, struct span name,
                              struct span arguments);
 
+// A call was replied to, before the run was over.
+typedef void program_replied_fn(void *data, uint64_t key, bool ok, struct span text);
+
 struct program_request {
     struct span record;  // JSON; copied
     int64_t timeout_ms;  // of the evaluation; the watchdog's base
@@ -60,6 +65,7 @@ struct program_request {
     uint64_t flow;       // which of the client's sessions or connections it came from
     program_done_fn *done;
     program_tool_fn *tool;
+    program_replied_fn *replied;  // or NULL
     void *data;
 };
 
@@ -75,6 +81,10 @@ void program_cancel(struct program_pool *pool, uint64_t ticket);
 
 // `text` is the JSON of the result, or the text of the error.
 void program_call_reply(struct program_call *call, bool ok, struct span text);
+// There is no answer yet: the run pauses. Instead of a reply.
+void program_call_pause(struct program_call *call);
+// The same in every run of the program that goes the same way.
+uint64_t program_call_key(const struct program_call *call);
 // Free for the tool's use.
 void program_call_set_data(struct program_call *call, void *data);
 void *program_call_data(const struct program_call *call);

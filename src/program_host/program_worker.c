@@ -205,7 +205,7 @@ static void forget_call(struct worker *worker, struct waiting_call *call)
 }
 
 // Sends the call and waits; false: no answer came in time.
-static bool exchange(struct worker *worker, struct span name, value arguments, int64_t deadline_ns,
+static bool exchange(struct worker *worker, struct span name, const struct tool_call *tool_call,
                      struct waiting_call *call)
 {
     CLEANUP_BUFFER struct buffer payload;
@@ -213,21 +213,22 @@ static bool exchange(struct worker *worker, struct span name, value arguments, i
     buffer_append_text(&payload, "\"name\":");
     json_write_string(&payload, name);
     buffer_append_text(&payload, ",\"arguments\":");
-    json_write(&payload, arguments, 0, NULL);
+    json_write(&payload, tool_call->arguments, 0, NULL);
     pthread_mutex_lock(&worker->lock);
     call->number = ++worker->last_number;
     call->next = worker->waiting;
     worker->waiting = call;
     CLEANUP_BUFFER struct buffer message;
     buffer_init(&message, PROGRAM_MESSAGE_MAX);
-    buffer_append_format(&message, "{\"call\":%" PRId64 ",", call->number);
+    buffer_append_format(&message, "{\"call\":%" PRId64 ",\"key\":\"%016" PRIx64 "\",",
+                         call->number, tool_call->key);
     buffer_append_span(&message, buffer_span(&payload));
     buffer_append_byte(&message, '}');
     if (message.failed || payload.failed ||
         !send_message(worker, PROGRAM_CALL, buffer_span(&message)))
         worker->closed = worker->closed || !(message.failed || payload.failed);
     else
-        wait_for_answer(worker, call, deadline_ns);
+        wait_for_answer(worker, call, tool_call->deadline_ns);
     forget_call(worker, call);
     bool answered = call->answered;
     pthread_mutex_unlock(&worker->lock);
@@ -245,6 +246,8 @@ static bool read_result(struct tool_call *call, struct span payload)
         call->result = value_retain(v);
         return true;
     }
+    if (map_get_boolean(message, "pending"))
+        return tool_call_pause(call);
     v = map_get(message, "error");
     return tool_call_fail(call, value_is_string(v) ? value_text(v) : SPAN("no result"));
 }
@@ -254,7 +257,7 @@ static bool call_remote(void *data, struct span name, struct tool_call *call)
     struct worker *worker = data;
     struct waiting_call waiting = {0};
     buffer_init(&waiting.answer, PROGRAM_MESSAGE_MAX);
-    bool answered = exchange(worker, name, call->arguments, call->deadline_ns, &waiting);
+    bool answered = exchange(worker, name, call, &waiting);
     bool ok = answered && read_result(call, buffer_span(&waiting.answer));
     if (!answered)
         tool_call_fail(call, SPAN(TOOL_LATE));

@@ -76,7 +76,7 @@ function problem(record, step) {
       if (key in expected && !oneOf(expected[key], got))
         return `${key} ${brief(got)} instead of ${brief(expected[key])} (${fail.message})`;
     }
-    for (const key of ['errors', 'suggestions', 'limit', 'value', 'phase']) {
+    for (const key of ['errors', 'suggestions', 'problems', 'limit', 'value', 'phase']) {
       if (key in expected && !same(expected[key], fail.details[key]))
         return `${key} ${brief(fail.details[key])} instead of ${brief(expected[key])}`;
     }

@@ -8,6 +8,7 @@ const struct builtin builtin_table[] = {
 #define BUILTIN(name, function, least, highest, flags, signature, doc) \
     {name, function, least, highest, flags, signature, doc},
 #include "program/builtin/builtins.def"
+#include "program/builtin/java/java.def"
 #undef BUILTIN
 };
 

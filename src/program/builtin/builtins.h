@@ -26,8 +26,10 @@ builtin_fn builtin_int;
 builtin_fn builtin_long;
 builtin_fn builtin_short;
 builtin_fn builtin_byte;
+builtin_fn builtin_bigdec;
 builtin_fn builtin_bigint;
 builtin_fn builtin_number_itself;
+builtin_fn builtin_rationalize;
 builtin_fn builtin_float;
 builtin_fn builtin_square_root;
 builtin_fn builtin_power;
@@ -85,6 +87,7 @@ builtin_fn builtin_is_collection;
 builtin_fn builtin_is_associative;
 builtin_fn builtin_is_counted;
 builtin_fn builtin_is_indexed;
+builtin_fn builtin_is_reversible;
 builtin_fn builtin_is_seqable;
 builtin_fn builtin_is_function;
 builtin_fn builtin_is_callable;
@@ -254,6 +257,8 @@ builtin_fn builtin_format;
 // --- regex/regex_builtins.c: regular expressions -------------------------------------------------
 builtin_fn builtin_re_pattern;
 builtin_fn builtin_re_find;
+builtin_fn builtin_re_groups;
+builtin_fn builtin_re_matcher;
 builtin_fn builtin_re_matches;
 builtin_fn builtin_re_seq;
 builtin_fn builtin_re_split;
@@ -285,17 +290,6 @@ builtin_fn builtin_not_a_number;
 builtin_fn builtin_double_parse;
 builtin_fn builtin_boolean_parse;
 builtin_fn builtin_current_time;
-builtin_fn builtin_date_parse;
-builtin_fn builtin_instant_parse;
-builtin_fn builtin_duration_between;
-builtin_fn builtin_plus_days;
-builtin_fn builtin_minus_days;
-builtin_fn builtin_to_epoch_day;
-builtin_fn builtin_to_epoch_milli;
-builtin_fn builtin_is_before;
-builtin_fn builtin_is_after;
-builtin_fn builtin_to_millis;
-builtin_fn builtin_to_days;
 builtin_fn builtin_method_index_of;
 builtin_fn builtin_method_last_index_of;
 builtin_fn builtin_method_length;
@@ -337,6 +331,32 @@ builtin_fn builtin_rand_nth;
 builtin_fn builtin_shuffle;
 builtin_fn builtin_random_sample;
 builtin_fn builtin_random_uuid;
+
+// --- java/dates.c: dates, instants, durations -----------------------------------------------------
+builtin_fn builtin_date_parse;
+builtin_fn builtin_instant_parse;
+builtin_fn builtin_duration_between;
+builtin_fn builtin_plus_days;
+builtin_fn builtin_minus_days;
+builtin_fn builtin_to_epoch_day;
+builtin_fn builtin_to_epoch_milli;
+builtin_fn builtin_is_before;
+builtin_fn builtin_is_after;
+builtin_fn builtin_to_millis;
+builtin_fn builtin_to_days;
+builtin_fn builtin_date_of;
+builtin_fn builtin_date_of_epoch_day;
+builtin_fn builtin_date_year;
+builtin_fn builtin_date_month;
+builtin_fn builtin_date_day;
+builtin_fn builtin_date_day_of_year;
+builtin_fn builtin_date_day_of_week;
+builtin_fn builtin_date_month_length;
+builtin_fn builtin_date_is_leap_year;
+builtin_fn builtin_date_plus;
+builtin_fn builtin_chrono_unit;
+builtin_fn builtin_unit_between;
+builtin_fn builtin_date_until;
 
 // --- java/math.c: Math ---------------------------------------------------------------------------
 builtin_fn builtin_math_sine;
@@ -435,6 +455,11 @@ builtin_fn builtin_println_str;
 builtin_fn builtin_prn_str;
 builtin_fn builtin_with_out_str;
 
+// --- inspect/tools.c: finding, describing and calling tools by name ------------------------------
+builtin_fn builtin_tool_search;
+builtin_fn builtin_tool_describe;
+builtin_fn builtin_tool_call;
+
 // --- inspect/documentation.c: apropos, doc, source -----------------------------------------------
 builtin_fn builtin_apropos;
 builtin_fn builtin_doc;
@@ -466,6 +491,15 @@ builtin_fn builtin_swap_values;
 builtin_fn builtin_throw;
 builtin_fn builtin_trampoline;
 builtin_fn builtin_volatile;
+
+// --- collection/transient.c ----------------------------------------------------------------------
+builtin_fn builtin_transient;
+builtin_fn builtin_persistent;
+builtin_fn builtin_conj_in_place;
+builtin_fn builtin_assoc_in_place;
+builtin_fn builtin_dissoc_in_place;
+builtin_fn builtin_disj_in_place;
+builtin_fn builtin_pop_in_place;
 
 // --- generators.c, transducer.c ------------------------------------------------------------------
 builtin_fn builtin_cat;

@@ -4,14 +4,8 @@
 
 enum { MIN_YEAR = 1, MAX_YEAR = 9999, DAY_SECONDS = 86400 };
 
-struct calendar {
-    int year;
-    int month;
-    int day;
-};
-
 // Days since 1970-01-01. Years are counted from March so that the leap day comes last.
-static int64_t calendar_to_epoch_day(struct calendar date)
+int64_t date_from_calendar(struct calendar date)
 {
     int64_t year = date.month <= 2 ? date.year - 1 : date.year;
     int64_t era = (year >= 0 ? year : year - 399) / 400;
@@ -22,7 +16,7 @@ static int64_t calendar_to_epoch_day(struct calendar date)
     return era * 146097 + day_of_era - 719468;
 }
 
-static struct calendar calendar_from_epoch_day(int64_t epoch_day)
+struct calendar date_calendar(int64_t epoch_day)
 {
     int64_t shifted = epoch_day + 719468;
     int64_t era = (shifted >= 0 ? shifted : shifted - 146096) / 146097;
@@ -41,11 +35,43 @@ static struct calendar calendar_from_epoch_day(int64_t epoch_day)
     return date;
 }
 
-static int month_length(int year, int month)
+int date_month_length(int year, int month)
 {
     static const int lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     return month == 2 && leap ? 29 : lengths[month - 1];
+}
+
+// Months since year 0, and back.
+static int64_t month_number(struct calendar date)
+{
+    return (int64_t)date.year * 12 + date.month - 1;
+}
+
+enum date_result date_add_months(int64_t epoch_day, int64_t months, int64_t *ret_epoch_day)
+{
+    struct calendar date = date_calendar(epoch_day);
+    int64_t number = month_number(date) + months;
+    if (number < month_number((struct calendar){MIN_YEAR, 1, 1}) ||
+        number > month_number((struct calendar){MAX_YEAR, 12, 31}))
+        return DATE_OUT_OF_RANGE;
+    date.year = (int)(number / 12);
+    date.month = (int)(number % 12) + 1;
+    int length = date_month_length(date.year, date.month);
+    date.day = date.day > length ? length : date.day;
+    *ret_epoch_day = date_from_calendar(date);
+    return DATE_OK;
+}
+
+int64_t date_months_between(int64_t from, int64_t to)
+{
+    struct calendar a = date_calendar(from), b = date_calendar(to);
+    int64_t months = month_number(b) - month_number(a);
+    if (months > 0 && b.day < a.day)
+        months--;
+    else if (months < 0 && b.day > a.day)
+        months++;
+    return months;
 }
 
 // --- reading -------------------------------------------------------------------------------------
@@ -84,9 +110,9 @@ static bool read_date(struct span *text, int64_t *ret_epoch_day)
         !read_digits(text, 2, &date.day))
         return false;
     if (date.year < MIN_YEAR || date.month < 1 || date.month > 12 || date.day < 1 ||
-        date.day > month_length(date.year, date.month))
+        date.day > date_month_length(date.year, date.month))
         return false;
-    *ret_epoch_day = calendar_to_epoch_day(date);
+    *ret_epoch_day = date_from_calendar(date);
     return true;
 }
 
@@ -142,8 +168,8 @@ static bool read_offset(struct span *text, int64_t *ret_seconds)
 
 static bool epoch_day_in_range(int64_t epoch_day)
 {
-    return epoch_day >= calendar_to_epoch_day((struct calendar){MIN_YEAR, 1, 1}) &&
-           epoch_day <= calendar_to_epoch_day((struct calendar){MAX_YEAR, 12, 31});
+    return epoch_day >= date_from_calendar((struct calendar){MIN_YEAR, 1, 1}) &&
+           epoch_day <= date_from_calendar((struct calendar){MAX_YEAR, 12, 31});
 }
 
 static int64_t divide_down(int64_t dividend, int64_t divisor)
@@ -174,7 +200,7 @@ enum date_result date_add(int64_t epoch_day, int64_t days, int64_t *ret_epoch_da
 
 void date_write(int64_t epoch_day, char text[DATE_TEXT_SIZE])
 {
-    struct calendar date = calendar_from_epoch_day(epoch_day);
+    struct calendar date = date_calendar(epoch_day);
     snprintf(text, DATE_TEXT_SIZE, "%04u-%02u-%02u", (unsigned)date.year % 10000u,
              (unsigned)date.month % 100u, (unsigned)date.day % 100u);
 }

@@ -18,6 +18,12 @@ enum date_result {
     DATE_OUT_OF_RANGE,  // outside the years 0001 to 9999
 };
 
+struct calendar {
+    int year;
+    int month;
+    int day;
+};
+
 struct instant {
     int64_t seconds;  // since 1970-01-01T00:00:00Z
     int32_t nanos;    // 0 … 999,999,999
@@ -25,6 +31,13 @@ struct instant {
 
 enum date_result date_parse(struct span text, int64_t *ret_epoch_day);
 enum date_result date_add(int64_t epoch_day, int64_t days, int64_t *ret_epoch_day);
+int64_t date_from_calendar(struct calendar date);  // a real date
+struct calendar date_calendar(int64_t epoch_day);
+int date_month_length(int year, int month);
+enum { DATE_FARTHEST = 1000000 };  // days, weeks or months that a date may be moved at once
+// The day of the month, or its last one.
+enum date_result date_add_months(int64_t epoch_day, int64_t months, int64_t *ret_epoch_day);
+int64_t date_months_between(int64_t from, int64_t to);  // whole ones, truncated toward zero
 void date_write(int64_t epoch_day, char text[DATE_TEXT_SIZE]);
 
 // Date, `T`, `hh:mm[:ss[.digits]]`, then `Z` or an offset `±hh[:mm]`.

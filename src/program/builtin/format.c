@@ -170,6 +170,7 @@ static value unquoted_text(struct formatter *formatter, value v)
 {
     struct sink sink;
     sink_to_region(&sink, formatter->run->region);
+    sink.as_clojure = true;
     value_print_unquoted(&sink, v);
     return sink_string(&sink);
 }

@@ -47,8 +47,11 @@ static bool find_item(struct run *run, value v, value key, value *ret_item)
 value builtin_get(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     value v = arguments[0], item;
-    if (v.tag != VALUE_MAP && !value_is_seqable(v))
+    if (v.tag != VALUE_MAP && !value_is_seqable(v)) {
+        if (value_is_transient(v))
+            return transient_ask(run, self, arguments, count, builtin_get);
         run_type_error(run, self, 1, "a map, set, vector, string or nil", v, NULL);
+    }
     if (find_item(run, v, arguments[1], &item))
         return item;
     return count == 3 ? value_retain(arguments[2]) : value_nil();
@@ -117,8 +120,9 @@ value builtin_find_entry(struct run *run, const struct builtin *self, value *arg
 
 value builtin_contains(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
-    (void)count;
     value v = arguments[0], key = arguments[1], item;
+    if (value_is_transient(v))
+        return transient_ask(run, self, arguments, count, builtin_contains);
     switch (v.tag) {
     case VALUE_NIL: return value_boolean(false);
     case VALUE_MAP: return value_boolean(map_find_flexible(v, key, &item));
@@ -314,7 +318,7 @@ value builtin_merge(struct run *run, const struct builtin *self, value *argument
             continue;
         result = value_is_nil(result) ? arguments[i] : map_put_all(run, result, arguments[i]);
     }
-    return value_is_nil(result) ? map_new(run->region) : result;
+    return result;
 }
 
 // Puts the entries of a map, in key order, into another one; consumes the map.
@@ -380,12 +384,23 @@ value builtin_select_keys(struct run *run, const struct builtin *self, value *ar
     return result;
 }
 
+// Nothing has no keys, whatever it is; consumes it then.
+static bool is_empty_collection(struct run *run, value v)
+{
+    bool is_empty = value_is_nil(v) || (v.tag == VALUE_VECTOR && vector_count(v) == 0) ||
+                    (v.tag == VALUE_SET && set_count(v) == 0) ||
+                    (v.tag == VALUE_STRING && value_text(v).length == 0);
+    if (is_empty)
+        value_release(run->region, v);
+    return is_empty;
+}
+
 value builtin_keys(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
-    argument_map(run, self, arguments, 0, true);
-    if (value_is_nil(arguments[0]))
+    if (is_empty_collection(run, arguments[0]))
         return value_nil();
+    argument_map(run, self, arguments, 0, true);
     value keys = map_keys_in_order(run, arguments[0]);
     value_release(run->region, arguments[0]);
     return vector_count(keys) == 0 ? value_nil() : vector_as_seq(keys);
@@ -394,10 +409,10 @@ value builtin_keys(struct run *run, const struct builtin *self, value *arguments
 value builtin_vals(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
-    argument_map(run, self, arguments, 0, true);
     value map = arguments[0];
-    if (value_is_nil(map))
+    if (is_empty_collection(run, map))
         return value_nil();
+    argument_map(run, self, arguments, 0, true);
     value keys = map_keys_in_order(run, map);
     value result = vector_new(run->region, vector_count(keys));
     for (size_t i = 0; i < vector_count(keys); i++) {

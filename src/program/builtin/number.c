@@ -95,7 +95,7 @@ static bool division_of_floats(struct run *run, const struct builtin *self, valu
     argument_numbers(run, self, arguments, 2);
     value y = arguments[1];
     if (y.tag == VALUE_FLOAT ? y.number == 0.0 : integer_sign(y) == 0)
-        builtin_fail(run, self, ARITHMETIC_ERROR, "division by zero");
+        fail_division(run, self);
     if (arguments[0].tag != VALUE_FLOAT && y.tag != VALUE_FLOAT)
         return false;
     *ret_x = numeric_to_double(run, self, arguments[0]);
@@ -289,9 +289,18 @@ value builtin_byte(struct run *run, const struct builtin *self, value *arguments
     return to_integer(run, self, arguments[0], 8);
 }
 
+value builtin_bigdec(struct run *run, const struct builtin *self, value *arguments, size_t count)
+{
+    if (arguments[0].tag == VALUE_STRING)
+        arguments[0] = numeric_from_text(run, self, arguments[0], true);
+    return builtin_float(run, self, arguments, count);
+}
+
 value builtin_bigint(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
+    if (arguments[0].tag == VALUE_STRING)
+        arguments[0] = numeric_from_text(run, self, arguments[0], false);
     return to_integer(run, self, arguments[0], 0);
 }
 
@@ -300,6 +309,15 @@ value builtin_number_itself(struct run *run, const struct builtin *self, value *
 {
     argument_numbers(run, self, arguments, count);
     return arguments[0];
+}
+
+value builtin_rationalize(struct run *run, const struct builtin *self, value *arguments,
+                          size_t count)
+{
+    argument_numbers(run, self, arguments, count);
+    value v = arguments[0];
+    bool is_whole = v.tag == VALUE_FLOAT && isfinite(v.number) && v.number == trunc(v.number);
+    return is_whole ? integer_from_double(run->region, v.number) : v;
 }
 
 value builtin_float(struct run *run, const struct builtin *self, value *arguments, size_t count)

@@ -2,6 +2,10 @@
 
 #include <math.h>
 
+#include "base/ascii.h"
+#include "program/builtin/interop.h"
+#include "program/builtin/text_search.h"
+
 int numeric_sign(value number)
 {
     if (number.tag == VALUE_FLOAT)
@@ -100,10 +104,15 @@ static value divide_integers(struct run *run, const struct builtin *self, value 
     return value_float(result);
 }
 
+_Noreturn void fail_division(struct run *run, const struct builtin *self)
+{
+    run_raise(run, ARITHMETIC_ERROR, self->name, "Divide by zero");
+}
+
 value numeric_divide(struct run *run, const struct builtin *self, value a, value b)
 {
     if (b.tag != VALUE_FLOAT && integer_sign(b) == 0)
-        builtin_fail(run, self, ARITHMETIC_ERROR, "division by zero");
+        fail_division(run, self);
     if (are_integers(a, b))
         return divide_integers(run, self, a, b);
     double left, right;
@@ -114,4 +123,28 @@ value numeric_divide(struct run *run, const struct builtin *self, value a, value
         return value_float(left > 0 ? (double)INFINITY : -(double)INFINITY);
     }
     return checked_float(run, self, left / right, left, right);
+}
+
+static bool is_integer_text(struct span text)
+{
+    size_t i = text.length && (text.data[0] == '-' || text.data[0] == '+');
+    if (i == text.length)
+        return false;
+    while (i < text.length && ascii_is_digit(text.data[i]))
+        i++;
+    return i == text.length;
+}
+
+value numeric_from_text(struct run *run, const struct builtin *self, value text, bool is_float)
+{
+    struct span digits = value_text(text);
+    double number;
+    bool is_integer = is_integer_text(digits);
+    if (!is_integer && (!is_float || !text_read_float(digits, &number)))
+        fail_number_format(run, self, text);
+    if (is_integer && digits.data[0] == '+')
+        digits = (struct span){digits.data + 1, digits.length - 1};
+    value result = is_integer ? value_integer_from_text(run->region, digits) : value_float(number);
+    value_release(run->region, text);
+    return result;
 }

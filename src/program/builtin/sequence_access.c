@@ -277,6 +277,8 @@ value builtin_nth(struct run *run, const struct builtin *self, value *arguments,
     value v = arguments[0], item;
     if (v.tag == VALUE_MAP || v.tag == VALUE_SET)
         run_type_error(run, self, 1, "a vector or string", v, "use get");
+    if (value_is_transient(v))
+        return transient_ask(run, self, arguments, count, builtin_nth);
     argument_seqable(run, self, arguments, 0);
     int64_t index = argument_integer(run, self, arguments, 1);
     if (has_index(run, v, index, &item))

@@ -231,7 +231,8 @@ value builtin_empty(struct run *run, const struct builtin *self, value *argument
 value builtin_count_items(struct run *run, const struct builtin *self, value *arguments,
                           size_t count)
 {
-    (void)count;
+    if (value_is_transient(arguments[0]))
+        return transient_ask(run, self, arguments, count, builtin_count_items);
     if (!value_is_seqable(arguments[0]))
         run_type_error(run, self, 1, "a collection or string", arguments[0], NULL);
     return value_integer((int64_t)sequence_count(run, arguments[0]));

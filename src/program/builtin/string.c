@@ -1,5 +1,7 @@
 // Strings: making, cutting, converting, searching, splitting, replacing
 // (docs/reference/language.md 8.9).
+#include <string.h>
+
 #include "program/builtin/builtins.h"
 #include "program/builtin/regex/regex_builtins.h"
 #include "program/builtin/support.h"
@@ -44,6 +46,7 @@ static value append_texts(struct run *run, value *arguments, size_t count)
         if (part.tag != VALUE_STRING) {
             struct sink sink;
             sink_to_region(&sink, run->region);
+            sink.as_clojure = true;
             write_unquoted(run, &sink, part);
             value_release(run->region, part);
             part = sink_string(&sink);
@@ -71,6 +74,7 @@ value builtin_str(struct run *run, const struct builtin *self, value *arguments,
         return append_texts(run, arguments, count);
     struct sink sink;
     sink_to_region(&sink, run->region);
+    sink.as_clojure = true;
     for (size_t i = 0; i < count; i++) {
         write_unquoted(run, &sink, arguments[i]);
         value_release(run->region, arguments[i]);
@@ -94,6 +98,7 @@ value builtin_join(struct run *run, const struct builtin *self, value *arguments
     struct sink sink;
     sequence_start(run, self, (unsigned)count, &items, arguments[count - 1]);
     sink_to_region(&sink, run->region);
+    sink.as_clojure = true;
     for (bool first = true; sequence_step(&items, &item); first = false) {
         if (!first)
             write_text(run, &sink, between);
@@ -174,20 +179,31 @@ value builtin_is_blank(struct run *run, const struct builtin *self, value *argum
 
 // --- converting ----------------------------------------------------------------------------------
 
+// The text of a string, a keyword or a symbol. Owned.
+static value argument_named(struct run *run, const struct builtin *self, const value *arguments)
+{
+    if (arguments[0].tag == VALUE_KEYWORD || arguments[0].tag == VALUE_SYMBOL)
+        return builtin_str(run, self, (value[]){value_retain(arguments[0])}, 1);
+    argument_string(run, self, arguments, 0);
+    return value_retain(arguments[0]);
+}
+
 value builtin_upper_case(struct run *run, const struct builtin *self, value *arguments,
                          size_t count)
 {
     (void)count;
-    argument_string(run, self, arguments, 0);
-    return string_upper(run, arguments[0]);
+    value text = argument_named(run, self, arguments);
+    value_release(run->region, arguments[0]);
+    return string_upper(run, text);
 }
 
 value builtin_lower_case(struct run *run, const struct builtin *self, value *arguments,
                          size_t count)
 {
     (void)count;
-    argument_string(run, self, arguments, 0);
-    return string_lower(run, arguments[0]);
+    value text = argument_named(run, self, arguments);
+    value_release(run->region, arguments[0]);
+    return string_lower(run, text);
 }
 
 value builtin_parse_long(struct run *run, const struct builtin *self, value *arguments,
@@ -242,19 +258,23 @@ value builtin_starts_with(struct run *run, const struct builtin *self, value *ar
                           size_t count)
 {
     (void)count;
-    argument_two_strings(run, self, arguments);
-    return value_boolean(span_starts_with(value_text(arguments[0]), value_text(arguments[1])));
+    argument_string(run, self, arguments, 1);
+    value text = argument_named(run, self, arguments);
+    bool starts = span_starts_with(value_text(text), value_text(arguments[1]));
+    value_release(run->region, text);
+    return value_boolean(starts);
 }
 
 value builtin_ends_with(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
-    argument_two_strings(run, self, arguments);
-    struct span text = value_text(arguments[0]), part = value_text(arguments[1]);
-    if (part.length > text.length)
-        return value_boolean(false);
-    struct span end = {text.data + text.length - part.length, part.length};
-    return value_boolean(span_equal(end, part));
+    argument_string(run, self, arguments, 1);
+    value owned = argument_named(run, self, arguments);
+    struct span text = value_text(owned), part = value_text(arguments[1]);
+    bool ends = part.length <= text.length &&
+                memcmp(text.data + text.length - part.length, part.data, part.length) == 0;
+    value_release(run->region, owned);
+    return value_boolean(ends);
 }
 
 value builtin_includes(struct run *run, const struct builtin *self, value *arguments, size_t count)

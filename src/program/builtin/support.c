@@ -119,15 +119,14 @@ value text_of_all(struct run *run, const value *values, size_t count, bool with_
 {
     struct sink sink;
     sink_to_region(&sink, run->region);
+    sink.as_clojure = true;
+    sink.without_quotes = !with_quotes;
     for (size_t i = 0; i < count; i++) {
         size_t before = sink.length;
         if (i > 0)
             sink_byte(&sink, ' ');
         value v = run_realize(run, value_retain(values[i]));
-        if (v.tag == VALUE_STRING && !with_quotes)
-            sink_span(&sink, value_text(v));
-        else
-            value_print_to(&sink, v);
+        value_print_to(&sink, v);
         value_release(run->region, v);
         run_spend(run, 1 + (sink.length - before) / 256);
     }

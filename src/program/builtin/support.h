@@ -136,3 +136,9 @@ value text_of_all(struct run *run, const value *values, size_t count, bool with_
 // borrows f.
 value run_call_joined(struct run *run, value f, const value *first, size_t first_count,
                       const value *second, size_t second_count);
+
+// --- collection/transient.c ---
+bool value_is_transient(value v);
+// What the function, which borrows its arguments, says of the collection of a transient.
+value transient_ask(struct run *run, const struct builtin *self, const value *arguments,
+                    size_t count, builtin_fn *function);

@@ -10,6 +10,7 @@ struct binding {
     struct function_scope *function;
     enum { BINDING_SLOT, BINDING_CAPTURE, BINDING_SELF } kind;
     uint32_t index;
+    size_t number;  // bindings are counted, so that those of a part that failed can be undone
 };
 
 struct function_scope {
@@ -44,6 +45,7 @@ struct analysis {
     struct pointer_list lookups;  // of struct span
     struct pointer_list globals;
     unsigned hinted;  // globals that may be misspelt locals
+    size_t bound;     // bindings made so far
 };
 
 #define analysis_fail(analysis, kind, form, ...) \

@@ -113,6 +113,19 @@ static struct expression *analyze_keyword_call(struct analysis *analysis, const 
     return &call->base;
 }
 
+// (.name x) and (.-name x) of a field of a record are (:name x).
+static struct expression *analyze_field(struct analysis *analysis, const struct form *form)
+{
+    struct span name = form->items[0]->symbol->name;
+    size_t skipped = name.data[1] == '-' ? 2 : 1;
+    struct form key = {.kind = FORM_KEYWORD,
+                       .offset = form->offset,
+                       .text = {name.data + skipped, name.length - skipped}};
+    struct form *items[] = {&key, form->items[1]};
+    struct form call = {.kind = FORM_LIST, .offset = form->offset, .items = items, .count = 2};
+    return analyze_keyword_call(analysis, &call);
+}
+
 static struct expression *analyze_builtin_call(struct analysis *analysis, const struct form *form,
                                                const struct builtin *builtin)
 {
@@ -170,6 +183,8 @@ static struct expression *analyze_call(struct analysis *analysis, const struct f
         struct span tool = tool_member(analysis, symbol);
         if (tool.length)
             return analyze_tool_call(analysis, form, tool);
+        if (symbol->is_field && form->count == 2)
+            return analyze_field(analysis, form);
         if (span_equal_text(symbol->name, "memory/put"))
             return analyze_memory_call(analysis, form, true);
         if (span_equal_text(symbol->name, "memory/get"))
@@ -189,7 +204,8 @@ static struct expression *analyze_call(struct analysis *analysis, const struct f
     return &call->base;
 }
 
-struct expression *analyze(struct analysis *analysis, const struct form *form, bool tail)
+static struct expression *analyze_form(struct analysis *analysis, const struct form *form,
+                                       bool tail)
 {
     switch (form->kind) {
     case FORM_NIL: return immediate_new(analysis, value_nil(), form);
@@ -212,6 +228,54 @@ struct expression *analyze(struct analysis *analysis, const struct form *form, b
     case FORM_LIST: return analyze_call(analysis, form, tail);
     }
     __builtin_unreachable();
+}
+
+// --- collecting problems -------------------------------------------------------------------------
+
+struct analysis_part {
+    struct analysis *analysis;
+    const struct form *form;
+    bool tail;
+    struct expression *result;
+};
+
+static void analyze_part(void *data)
+{
+    struct analysis_part *part = data;
+    part->result = analyze_form(part->analysis, part->form, part->tail);
+}
+
+// What a part that failed has bound.
+static void undo_bindings(struct analysis *analysis, size_t first)
+{
+    const struct symbol_table *symbols = &analysis->compilation->symbols;
+    for (size_t i = 0; i < symbols->capacity; i++) {
+        struct symbol *symbol = symbols->slots[i];
+        while (symbol && symbol->binding && symbol->binding->number >= first)
+            symbol->binding = symbol->binding->shadowed;
+    }
+}
+
+// The form, or nil in its place when it is wrong.
+static struct expression *analyze_or_note(struct analysis *analysis, const struct form *form,
+                                          bool tail)
+{
+    struct analysis before = *analysis;
+    struct analysis_part part = {analysis, form, tail, NULL};
+    if (compilation_try(analysis->compilation, analyze_part, &part))
+        return part.result;
+    undo_bindings(analysis, before.bound);
+    analysis->function = before.function;
+    analysis->target = before.target;
+    analysis->in_short_fn = before.in_short_fn;
+    analysis->for_depth = before.for_depth;
+    return immediate_new(analysis, value_nil(), form);
+}
+
+struct expression *analyze(struct analysis *analysis, const struct form *form, bool tail)
+{
+    return analysis->compilation->problems ? analyze_or_note(analysis, form, tail)
+                                           : analyze_form(analysis, form, tail);
 }
 
 // --- the whole program ---------------------------------------------------------------------------
@@ -283,6 +347,8 @@ void analyze_program(struct compilation *compilation, struct program *program,
     code->program = program;
     program->code = code;
     finish_tables(&analysis);
+    if (compilation->problems)
+        return;
     if (!options->unoptimised)
         liveness_mark(code);
     specialize(code, options->unoptimised);

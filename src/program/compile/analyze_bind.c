@@ -1,6 +1,8 @@
 // Bindings: slots, scopes, destructuring patterns (docs/reference/language.md 5), let, loop, recur,
 // for, doseq.
-#include "program/compile/analysis.h"
+#include <string.h>
+
+#include "program/compile/forms.h"
 
 uint32_t slot_new(struct analysis *analysis)
 {
@@ -20,6 +22,7 @@ struct binding *bind_local(struct analysis *analysis, struct symbol *symbol, uin
         .function = analysis->function,
         .kind = BINDING_SLOT,
         .index = slot,
+        .number = analysis->bound++,
     };
     symbol->binding = binding;
     return binding;
@@ -129,33 +132,70 @@ static void add_entry(struct analysis *analysis, struct map_pattern_parts *parts
     entry->pattern = analyze_pattern(analysis, parts->scope, target);
 }
 
-// :keys [a :b] and :strs [c]
-static void add_names(struct analysis *analysis, struct map_pattern_parts *parts,
-                      const struct form *names, bool strings)
+// Bytes of the namespace of a name, with its slash; 0: none.
+static size_t namespace_length(struct span name)
 {
+    const char *slash = name.length > 1 ? memchr(name.data, '/', name.length - 1) : NULL;
+    return slash && slash > name.data ? (size_t)(slash - name.data) + 1 : 0;
+}
+
+// The name that the key has: that of the list comes before its own, as user in :user/keys [name].
+static struct span key_name(struct analysis *analysis, struct span space, struct span name)
+{
+    if (space.length == 0 || namespace_length(name))
+        return name;
+    char *text = analysis_alloc(analysis, space.length + name.length);
+    memcpy(text, space.data, space.length);
+    memcpy(text + space.length, name.data, name.length);
+    return (struct span){text, space.length + name.length};
+}
+
+static struct constant key_constant(struct analysis *analysis, const struct form *form,
+                                    struct span list, struct span name)
+{
+    if (span_equal_text(list, "keys"))
+        return (struct constant){.kind = CONSTANT_KEYWORD, .name = name};
+    struct form *key = analysis_alloc(analysis, sizeof(*key));
+    *key = (struct form){.kind = FORM_STRING, .offset = form->offset, .text = name};
+    if (span_equal_text(list, "strs"))
+        return (struct constant){.kind = CONSTANT_FORM, .form = key};
+    struct form *symbol =
+        form_of_symbol(analysis, symbol_intern(analysis->compilation, name, form->offset), form);
+    return (struct constant){.kind = CONSTANT_FORM,
+                             .form = form_items(analysis, FORM_QUOTE, form, 1, symbol)};
+}
+
+// :keys [a :b user/c], :user/keys [d], :strs [e], :syms [f]
+static void add_names(struct analysis *analysis, struct map_pattern_parts *parts,
+                      const struct form *key, const struct form *names)
+{
+    struct span space = {key->text.data, namespace_length(key->text)};
+    struct span list = {key->text.data + space.length, key->text.length - space.length};
     if (names->kind != FORM_VECTOR)
-        analysis_fail(analysis, INVALID_FORM, names, NULL, "%s must be followed by a vector",
-                      strings ? ":strs" : ":keys");
+        analysis_fail(analysis, INVALID_FORM, names, NULL, ":%.*s must be followed by a vector",
+                      (int)list.length, list.data);
     for (size_t i = 0; i < names->count; i++) {
-        const struct form *name = names->items[i];
-        if (name->kind != FORM_SYMBOL && name->kind != FORM_KEYWORD)
-            analysis_fail(analysis, INVALID_FORM, name, NULL, "%s takes symbols or keywords",
-                          strings ? ":strs" : ":keys");
-        struct form *symbol = analysis_alloc(analysis, sizeof(*symbol));
-        *symbol = *name;
-        if (name->kind == FORM_KEYWORD) {
-            symbol->kind = FORM_SYMBOL;
-            symbol->symbol = symbol_intern(analysis->compilation, name->text, name->offset);
-        }
-        struct constant key = {.kind = CONSTANT_KEYWORD, .name = symbol->symbol->name};
-        if (strings) {
-            struct form *text = analysis_alloc(analysis, sizeof(*text));
-            *text = (struct form){
-                .kind = FORM_STRING, .offset = name->offset, .text = symbol->symbol->name};
-            key = (struct constant){.kind = CONSTANT_FORM, .form = text};
-        }
-        add_entry(analysis, parts, key, symbol);
+        const struct form *form = names->items[i];
+        if (form->kind != FORM_SYMBOL && form->kind != FORM_KEYWORD)
+            analysis_fail(analysis, INVALID_FORM, form, NULL, ":%.*s takes symbols or keywords",
+                          (int)list.length, list.data);
+        struct span name = form->kind == FORM_SYMBOL ? form->symbol->name : form->text;
+        size_t skipped = namespace_length(name);
+        struct span local = {name.data + skipped, name.length - skipped};
+        struct symbol *symbol = symbol_intern(analysis->compilation, local, form->offset);
+        add_entry(analysis, parts,
+                  key_constant(analysis, form, list, key_name(analysis, space, name)),
+                  form_of_symbol(analysis, symbol, form));
     }
+}
+
+// Is it :keys, :strs or :syms, perhaps with a namespace?
+static bool is_name_list(const struct form *key)
+{
+    size_t skipped = namespace_length(key->text);
+    struct span list = {key->text.data + skipped, key->text.length - skipped};
+    return span_equal_text(list, "keys") || span_equal_text(list, "strs") ||
+           span_equal_text(list, "syms");
 }
 
 // The values of :or are noted in their symbols while the pattern is analysed. Returns what was noted
@@ -194,8 +234,8 @@ static void add_map_part(struct analysis *analysis, struct map_pattern_parts *pa
                          const struct form *key, const struct form *target)
 {
     if (key->kind == FORM_KEYWORD) {
-        if (form_is_keyword(key, "keys") || form_is_keyword(key, "strs"))
-            add_names(analysis, parts, target, form_is_keyword(key, "strs"));
+        if (is_name_list(key))
+            add_names(analysis, parts, key, target);
         else if (form_is_keyword(key, "as"))
             parts->pattern->whole = as_pattern(analysis, parts->scope, target);
         else if (!form_is_keyword(key, "or"))
@@ -207,11 +247,11 @@ static void add_map_part(struct analysis *analysis, struct map_pattern_parts *pa
     if (target->kind == FORM_KEYWORD)
         add_entry(analysis, parts,
                   (struct constant){.kind = CONSTANT_KEYWORD, .name = target->text}, key);
-    else if (target->kind == FORM_STRING)
+    else if (form_is_constant(target) || target->kind < FORM_SYMBOL || target->kind == FORM_QUOTE)
         add_entry(analysis, parts, (struct constant){.kind = CONSTANT_FORM, .form = target}, key);
     else
         analysis_fail(analysis, INVALID_FORM, target, NULL,
-                      "a map pattern takes its values from keyword or string keys");
+                      "a map pattern takes its values from constant keys; use (get m key)");
 }
 
 static struct pattern *map_pattern(struct analysis *analysis, struct scope *scope,

@@ -183,11 +183,12 @@ static struct form *rewrite_defmethod(struct analysis *analysis, const struct fo
 static struct symbol *prefixed_symbol(struct analysis *analysis, const char *prefix,
                                       const struct form *name)
 {
-    size_t before = strlen(prefix), length = name->symbol->name.length;
-    char *text = analysis_alloc(analysis, before + length + 1);
-    memcpy(text, prefix, before);
-    memcpy(text + before, name->symbol->name.data, length);
-    return symbol_intern(analysis->compilation, (struct span){text, before + length}, name->offset);
+    struct span before = span_from(prefix), rest = name->symbol->name;
+    char *text = analysis_alloc(analysis, before.length + rest.length);
+    memcpy(text, before.data, before.length);
+    memcpy(text + before.length, rest.data, rest.length);
+    return symbol_intern(analysis->compilation, (struct span){text, before.length + rest.length},
+                         name->offset);
 }
 
 static bool is_record(const struct form *form)
@@ -202,6 +203,13 @@ void mark_record(struct analysis *analysis, const struct form *form)
         return;
     prefixed_symbol(analysis, "->", form->items[1])->is_defined = true;
     prefixed_symbol(analysis, "map->", form->items[1])->is_defined = true;
+    const struct form *fields = form->items[2];
+    for (size_t i = 0; i < fields->count; i++) {
+        if (fields->items[i]->kind != FORM_SYMBOL)
+            continue;
+        prefixed_symbol(analysis, ".", fields->items[i])->is_field = true;
+        prefixed_symbol(analysis, ".-", fields->items[i])->is_field = true;
+    }
 }
 
 // (do (defn ->Name [a b] {:a a :b b}) (defn map->Name [m] (merge {:a nil :b nil} m)))

@@ -39,6 +39,7 @@ static struct binding *capture(struct analysis *analysis, struct function_scope 
         .function = function,
         .kind = BINDING_CAPTURE,
         .index = (uint32_t)function->captures.count,
+        .number = analysis->bound++,
     };
     binding->symbol->binding = inner;
     pointer_list_push(analysis->compilation, &function->captures, captured);
@@ -185,9 +186,9 @@ static const struct builtin *find_in_class(const char *class, struct span member
 // A name without the package of its class, and by the class that has the builtins.
 static struct span without_package(struct span name)
 {
-    static const struct span packages[] = {SPAN("java.time."), SPAN("java.lang."),
-                                           SPAN("clojure.data."), SPAN("clojure.lang."),
-                                           SPAN("clojure.")};
+    static const struct span packages[] = {SPAN("java.time.temporal."), SPAN("java.time."),
+                                           SPAN("java.lang."),          SPAN("clojure.data."),
+                                           SPAN("clojure.lang."),       SPAN("clojure.")};
     for (size_t i = 0; i < COUNT_OF(packages); i++) {
         if (span_starts_with(name, packages[i]))
             return (struct span){name.data + packages[i].length, name.length - packages[i].length};
@@ -196,9 +197,9 @@ static struct span without_package(struct span name)
 }
 
 static const char *const classes[] = {
-    "json",      "edn",     "Math",     "StrictMath",      "Double",    "Float",
-    "Integer",   "Long",    "String",   "Boolean",         "Character", "System",
-    "LocalDate", "Instant", "Duration", "PersistentQueue", "UUID"};
+    "json",      "edn",     "Math",     "StrictMath", "Double",          "Float",
+    "Integer",   "Long",    "String",   "Boolean",    "Character",       "System",
+    "LocalDate", "Instant", "Duration", "ChronoUnit", "PersistentQueue", "UUID"};
 
 bool program_has_namespace(struct span name)
 {
@@ -262,12 +263,16 @@ static struct expression *constant_reference(struct analysis *analysis, const st
     return indexed(analysis, EXPRESSION_CONSTANT, constant_add(analysis, constant), form);
 }
 
-// tool/x is the tool x; a server's tool is called by its qualified name.
+// tool/x is the tool x, or a builtin about tools where no tool has its name; a server's tool is called
+// by its qualified name.
 struct span tool_member(const struct analysis *analysis, const struct symbol *symbol)
 {
+    const struct tool_table *tools = analysis->program->tools;
     struct span member = symbol_member(symbol, "tool");
-    if (!member.length && tool_table_find(analysis->program->tools, symbol->name) >= 0)
+    if (!member.length && tool_table_find(tools, symbol->name) >= 0)
         return symbol->name;
+    if (member.length && builtin_find(symbol->name) && tool_table_find(tools, member) < 0)
+        return (struct span){0};
     return member;
 }
 
@@ -306,6 +311,8 @@ static struct expression *analyze_qualified(struct analysis *analysis, const str
     member = tool_member(analysis, symbol);
     if (member.length)
         return tool_value(analysis, form, member);
+    if (symbol_member(symbol, "tool").length)
+        return builtin_value(analysis, builtin_find(symbol->name), form);
     for (size_t i = 0; i < COUNT_OF(namespaces); i++) {
         member = symbol_member(symbol, namespaces[i].name);
         if (!member.length)

@@ -36,13 +36,13 @@ static const char *namespace_of(struct span library)
 static struct symbol *member_symbol(struct analysis *analysis, const char *namespace,
                                     struct span member, uint32_t offset)
 {
-    size_t before = strlen(namespace);
-    char *text = analysis_alloc(analysis, before + member.length + 2);
-    memcpy(text, namespace, before);
-    text[before] = '/';
-    memcpy(text + before + 1, member.data, member.length);
-    return symbol_intern(analysis->compilation, (struct span){text, before + 1 + member.length},
-                         offset);
+    struct span prefix = span_from(namespace);
+    size_t length = prefix.length + 1 + member.length;
+    char *text = analysis_alloc(analysis, length);
+    memcpy(text, prefix.data, prefix.length);
+    text[prefix.length] = '/';
+    memcpy(text + prefix.length + 1, member.data, member.length);
+    return symbol_intern(analysis->compilation, (struct span){text, length}, offset);
 }
 
 // [library :as alias :refer [name …]]
@@ -103,10 +103,10 @@ struct symbol *symbol_resolve_alias(struct analysis *analysis, const struct form
         return NULL;
     struct span prefix = {name.data, (size_t)(slash - name.data)};
     struct span member = {slash + 1, name.length - prefix.length - 1};
-    const char *namespace = namespace_of(prefix);
-    if (!namespace)
-    namespace = symbol_intern(analysis->compilation, prefix, form->offset)->namespace;
-    if (!namespace || span_equal_text(prefix, namespace))
+    const char *target = namespace_of(prefix);
+    if (!target)
+        target = symbol_intern(analysis->compilation, prefix, form->offset)->namespace;
+    if (!target || span_equal_text(prefix, target))
         return NULL;
-    return member_symbol(analysis, namespace, member, form->offset);
+    return member_symbol(analysis, target, member, form->offset);
 }

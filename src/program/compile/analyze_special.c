@@ -189,19 +189,23 @@ static struct expression *analyze_condp(struct analysis *analysis, const struct 
         expression_new(analysis, EXPRESSION_CONDP, sizeof(*condp), form);
     condp->predicate = analyze(analysis, form->items[1], false);
     condp->subject = analyze(analysis, form->items[2], false);
-    size_t count = form->count - 3;
-    for (size_t i = 3; i < form->count; i++) {
-        if (form_is_keyword(form->items[i], ">>"))
-            analysis_fail(analysis, INVALID_FORM, form->items[i], "condp",
-                          "condp: :>> is not supported");
+    size_t next = 3;
+    condp->items = analysis_alloc(analysis, form->count * sizeof(void *));
+    condp->receives = analysis_alloc(analysis, form->count * sizeof(bool));
+    while (next + 1 < form->count) {
+        bool receives = form_is_keyword(form->items[next + 1], ">>");
+        size_t result = next + 1 + receives;
+        if (result >= form->count)
+            analysis_fail(analysis, INVALID_FORM, form->items[next + 1], "condp",
+                          "condp: :>> must be followed by a function of what the test gives");
+        condp->receives[condp->count / 2] = receives;
+        condp->items[condp->count++] = analyze(analysis, form->items[next], false);
+        condp->items[condp->count++] = analyze(analysis, form->items[result], tail && !receives);
+        next = result + 1;
     }
-    condp->count = (uint32_t)(count - count % 2);
-    condp->items = analysis_alloc(analysis, (count + 1) * sizeof(void *));
-    for (size_t i = 0; i < condp->count; i++)
-        condp->items[i] = analyze(analysis, form->items[3 + i], tail && i % 2);
-    condp->base.flag = count % 2 != 0;
+    condp->base.flag = next < form->count;
     condp->otherwise =
-        count % 2 ? analyze(analysis, form->items[form->count - 1], tail) : nil_new(analysis, form);
+        next < form->count ? analyze(analysis, form->items[next], tail) : nil_new(analysis, form);
     return &condp->base;
 }
 
@@ -355,12 +359,12 @@ static struct expression *analyze_where(struct analysis *analysis, const struct 
         constant_add(analysis, (struct constant){.kind = CONSTANT_PATH, .form = form->items[1]});
     if (count == 1)
         return &where->base;
-    const struct form *operator= form->items[2];
-    int found = operator->kind == FORM_SYMBOL ? where_operator_find(operator->symbol->name) : - 1;
+    const struct form *operation = form->items[2];
+    int found = operation->kind == FORM_SYMBOL ? where_operator_find(operation->symbol->name) : -1;
     if (found < 0)
-        analysis_fail(analysis, INVALID_WHERE_OPERATOR, operator, "where",
+        analysis_fail(analysis, INVALID_WHERE_OPERATOR, operation, "where",
                       "where: the operator must be one of = not= > < >= <= includes in");
-    where->operator=(uint8_t) found;
+    where->operation = (uint8_t)found;
     where->value = analyze(analysis, form->items[3], false);
     return &where->base;
 }

@@ -77,7 +77,7 @@ struct expression *analyze_binding(struct analysis *analysis, const struct form 
     binding->count = (uint32_t)pairs->count / 2;
     binding->globals = analysis_alloc(analysis, (binding->count + 1) * sizeof(uint32_t));
     binding->values = analysis_alloc(analysis, (binding->count + 1) * sizeof(void *));
-    for (uint32_t i = 0; i < binding->count; i++) {
+    for (size_t i = 0; i < binding->count; i++) {
         const struct form *name = pairs->items[2 * i];
         if (name->kind != FORM_SYMBOL || name->symbol->binding || !name->symbol->is_defined)
             analysis_fail(analysis, INVALID_FORM, name, "binding",

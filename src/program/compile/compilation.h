@@ -4,10 +4,12 @@
 
 #include "base/arena.h"
 #include "program/compile/form.h"
+#include "program/compile/problem_list.h"
 #include "program/run/failure_kind.h"
 #include "program/run/run.h"
 
 enum { DIAGNOSTIC_MESSAGE_SIZE = 512, DIAGNOSTIC_OP_SIZE = 96, DIAGNOSTIC_SUGGESTIONS = 4 };
+enum { COMPILATION_EXIT_SIZE = 5 };
 
 struct diagnostic {
     enum failure_kind kind;
@@ -18,6 +20,7 @@ struct diagnostic {
     unsigned suggestion_count;
     const char *limit_option;  // NULL unless a limit was reached
     int64_t limit_value;
+    struct problem_list problems;  // all of them, when there are several
 };
 
 struct symbol_table {
@@ -35,7 +38,8 @@ struct compilation {
     bool has_defs;           // a def, defn or defonce may be in the program
     struct region *scratch;  // for values needed while compiling; NULL until needed
     struct diagnostic *diagnostic;
-    void *exit[5];  // __builtin_setjmp buffer
+    struct problem_list *problems;      // of a collecting compilation, or NULL
+    void *exit[COMPILATION_EXIT_SIZE];  // __builtin_setjmp buffer
 };
 
 // --- compilation.c: positions, failures, memory, symbols -----------------------------------------

@@ -31,6 +31,7 @@ struct symbol {
     const struct builtin *builtin;  // of this name, or NULL
     enum special special;
     bool is_defined;              // by a def, defn or defonce of this program
+    bool is_field;                // .name or .-name of a field of a record
     int32_t global;               // index in the program's list of global names, or -1
     struct binding *binding;      // innermost local binding while the program is analysed
     const char *namespace;        // that it is an alias of, or NULL

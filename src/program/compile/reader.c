@@ -2,45 +2,21 @@
 // source, which max_nesting bounds.
 #include <math.h>
 #include <string.h>
-#include <utf8proc.h>
 
 #include "base/array.h"
 #include "base/ascii.h"
 #include "base/utf8.h"
-#include "program/compile/compilation.h"
+#include "program/compile/reader.h"
 #include "value/number/float_text.h"
 #include "value/text/literal.h"
 
-enum { MAX_INTEGER_DIGITS = 100, SHOWN_CHARACTERS = 40 };
-
-struct reader {
-    struct compilation *compilation;
-    const char *start;
-    const char *next;
-    const char *end;
-    size_t depth;
-    struct pointer_list pending;  // items of the collections that are open
-};
+enum { MAX_INTEGER_DIGITS = 100 };
 
 static struct form *read_form(struct reader *reader);
-
-static uint32_t offset_of(const struct reader *reader, const char *position)
-{
-    return (uint32_t)(position - reader->start);
-}
-
-#define reader_fail(reader, position, ...)                                                      \
-    compilation_fail((reader)->compilation, PARSE_ERROR, offset_of((reader), (position)), NULL, \
-                     __VA_ARGS__)
 
 static bool is_symbol_start(char c)
 {
     return ascii_is_letter(c) || (unsigned char)c >= 0x80 || (c && strchr("+*/<>=?!_%.&$-", c));
-}
-
-static char peek(const struct reader *reader, size_t ahead)
-{
-    return (size_t)(reader->end - reader->next) > ahead ? reader->next[ahead] : '\0';
 }
 
 static void skip_form(struct reader *reader, size_t prefix);
@@ -50,7 +26,7 @@ static void skip_blank(struct reader *reader)
 {
     while (reader->next < reader->end) {
         char c = *reader->next;
-        if (c == '#' && (peek(reader, 1) == '_' || peek(reader, 1) == '^')) {
+        if (c == '#' && (reader_peek(reader, 1) == '_' || reader_peek(reader, 1) == '^')) {
             skip_form(reader, 2);
         } else if (c == '^') {
             skip_form(reader, 1);
@@ -65,7 +41,7 @@ static void skip_blank(struct reader *reader)
     }
 }
 
-static struct form *new_form(struct reader *reader, enum form_kind kind, const char *position)
+struct form *reader_form(struct reader *reader, enum form_kind kind, const char *position)
 {
     struct form *form = compilation_alloc(reader->compilation, sizeof(*form));
     form->kind = kind;
@@ -73,11 +49,10 @@ static struct form *new_form(struct reader *reader, enum form_kind kind, const c
     return form;
 }
 
-// A number, keyword or character must not run into a symbol.
-static void check_separated(struct reader *reader, const char *start, const char *what,
+void reader_check_separated(struct reader *reader, const char *start, const char *what,
                             const char *advice)
 {
-    char c = peek(reader, 0);
+    char c = reader_peek(reader, 0);
     if (reader->next < reader->end && literal_is_symbol_character(c)) {
         const char *end = reader->next;
         while (end < reader->end && literal_is_symbol_character(*end))
@@ -94,7 +69,7 @@ static struct form *read_float(struct reader *reader, struct span text)
     double number = float_read(text);
     if (isinf(number))
         reader_fail(reader, text.data, "float literal out of range");
-    struct form *form = new_form(reader, FORM_FLOAT, text.data);
+    struct form *form = reader_form(reader, FORM_FLOAT, text.data);
     form->number = number;
     return form;
 }
@@ -113,7 +88,7 @@ static struct form *read_integer(struct reader *reader, struct span digits)
                !(sign ? __builtin_sub_overflow(number, digit, &number)
                       : __builtin_add_overflow(number, digit, &number));
     }
-    struct form *form = new_form(reader, fits ? FORM_INTEGER : FORM_BIG_INTEGER, start);
+    struct form *form = reader_form(reader, fits ? FORM_INTEGER : FORM_BIG_INTEGER, start);
     if (fits)
         form->integer = number;
     else
@@ -127,9 +102,9 @@ static struct form *read_ratio(struct reader *reader, struct span digits)
     const char *start = digits.data;
     struct form *above = read_integer(reader, digits);
     const char *second = ++reader->next;
-    while (ascii_is_digit(peek(reader, 0)))
+    while (ascii_is_digit(reader_peek(reader, 0)))
         reader->next++;
-    check_separated(reader, start, "number", "a ratio is two integers, like 1/2");
+    reader_check_separated(reader, start, "number", "a ratio is two integers, like 1/2");
     struct form *below =
         read_integer(reader, (struct span){second, (size_t)(reader->next - second)});
     if (above->kind != FORM_INTEGER || below->kind != FORM_INTEGER)
@@ -138,7 +113,7 @@ static struct form *read_ratio(struct reader *reader, struct span digits)
         reader_fail(reader, start, "division by zero");
     // cppcheck-suppress zerodivcond  // that failed
     bool divides = above->integer % below->integer == 0;
-    struct form *form = new_form(reader, divides ? FORM_INTEGER : FORM_FLOAT, start);
+    struct form *form = reader_form(reader, divides ? FORM_INTEGER : FORM_FLOAT, start);
     if (divides)
         form->integer = above->integer / below->integer;
     else
@@ -158,7 +133,7 @@ static struct form *read_radix(struct reader *reader)
         reader_fail(reader, start, "%s; 0xff, 017 and 2r101 are numbers in a radix",
                     literal.problem);
     reader->next += literal.length;
-    struct form *form = new_form(reader, FORM_INTEGER, start);
+    struct form *form = reader_form(reader, FORM_INTEGER, start);
     form->integer = number.integer;
     return form;
 }
@@ -172,177 +147,46 @@ static struct form *read_number(struct reader *reader)
     bool is_float = false;
     if (*reader->next == '-')
         reader->next++;
-    while (ascii_is_digit(peek(reader, 0)))
+    while (ascii_is_digit(reader_peek(reader, 0)))
         reader->next++;
-    if (peek(reader, 0) == '.' && ascii_is_digit(peek(reader, 1))) {
+    if (reader_peek(reader, 0) == '.' && ascii_is_digit(reader_peek(reader, 1))) {
         is_float = true;
         reader->next++;
-        while (ascii_is_digit(peek(reader, 0)))
+        while (ascii_is_digit(reader_peek(reader, 0)))
             reader->next++;
     }
-    if (peek(reader, 0) == 'e' || peek(reader, 0) == 'E') {
-        size_t sign = peek(reader, 1) == '+' || peek(reader, 1) == '-';
-        if (ascii_is_digit(peek(reader, 1 + sign))) {
+    if (reader_peek(reader, 0) == 'e' || reader_peek(reader, 0) == 'E') {
+        size_t sign = reader_peek(reader, 1) == '+' || reader_peek(reader, 1) == '-';
+        if (ascii_is_digit(reader_peek(reader, 1 + sign))) {
             is_float = true;
             reader->next += 1 + sign;
-            while (ascii_is_digit(peek(reader, 0)))
+            while (ascii_is_digit(reader_peek(reader, 0)))
                 reader->next++;
         }
     }
     struct span text = {start, (size_t)(reader->next - start)};
-    if (!is_float && peek(reader, 0) == '/' && ascii_is_digit(peek(reader, 1)))
+    if (!is_float && reader_peek(reader, 0) == '/' && ascii_is_digit(reader_peek(reader, 1)))
         return read_ratio(reader, text);
     // 1N is an integer as any other, 1.5M a float: there are no decimals.
-    char suffix = peek(reader, 0);
+    char suffix = reader_peek(reader, 0);
     reader->next += suffix == 'M' || (suffix == 'N' && !is_float);
-    check_separated(reader, start, "number",
-                    "write 42, -1.5, 1e3 or 0xff; for a ratio use (/ a b)");
+    reader_check_separated(reader, start, "number",
+                           "write 42, -1.5, 1e3 or 0xff; for a ratio use (/ a b)");
     return is_float || suffix == 'M' ? read_float(reader, text) : read_integer(reader, text);
-}
-
-// The end of a string or regex that begins at `start` with a quote: the position of the closing one.
-static const char *find_quote(struct reader *reader, const char *start, const char *what)
-{
-    for (const char *p = reader->next; p < reader->end; p++) {
-        if (*p == '"')
-            return p;
-        if (*p == '\\' && ++p == reader->end)
-            break;
-    }
-    reader_fail(reader, start, "unclosed %s", what);
-}
-
-static struct span decode_string(struct reader *reader, struct span raw)
-{
-    if (!memchr(raw.data, '\\', raw.length))
-        return raw;
-    char *text = compilation_alloc(reader->compilation, raw.length + 1);
-    size_t length = 0;
-    for (size_t i = 0; i < raw.length;) {
-        if (raw.data[i] != '\\') {
-            text[length++] = raw.data[i++];
-            continue;
-        }
-        size_t bytes;
-        struct span rest = {raw.data + i, raw.length - i};
-        size_t taken = literal_escape(rest, text + length, &bytes);
-        if (taken == 0)
-            reader_fail(reader, raw.data + i,
-                        "unknown escape %.*s in a string; \\\\ is a backslash, \\uXXXX a character",
-                        (int)utf8_offset(rest.data, rest.length, 2), rest.data);
-        i += taken;
-        length += bytes;
-    }
-    return (struct span){text, length};
-}
-
-static struct form *read_string(struct reader *reader)
-{
-    const char *start = reader->next++;
-    const char *quote = find_quote(reader, start, "string");
-    struct form *form = new_form(reader, FORM_STRING, start);
-    form->text = decode_string(reader, (struct span){reader->next, (size_t)(quote - reader->next)});
-    reader->next = quote + 1;
-    return form;
-}
-
-static struct form *read_regex(struct reader *reader)
-{
-    const char *start = reader->next;
-    reader->next += 2;
-    const char *quote = find_quote(reader, start, "regex");
-    struct form *form = new_form(reader, FORM_REGEX, start);
-    form->text = (struct span){reader->next, (size_t)(quote - reader->next)};
-    reader->next = quote + 1;
-    return form;
-}
-
-// Bytes of the first extended grapheme cluster.
-static size_t cluster_length(const char *text, size_t length)
-{
-    uint32_t previous;
-    size_t taken = utf8_decode(text, length, &previous);
-    utf8proc_int32_t state = 0;
-    while (taken < length) {
-        uint32_t code_point;
-        size_t bytes = utf8_decode(text + taken, length - taken, &code_point);
-        if (utf8proc_grapheme_break_stateful((utf8proc_int32_t)previous,
-                                             (utf8proc_int32_t)code_point, &state))
-            break;
-        previous = code_point;
-        taken += bytes;
-    }
-    return taken;
-}
-
-// \uXXXX and \oNNN as characters: the bytes after the backslash, or 0.
-static size_t read_code_point(struct reader *reader, char *ret_text, size_t *ret_length)
-{
-    char escape[8] = "\\";
-    size_t length = 1;
-    while (length < 6 && literal_is_symbol_character(peek(reader, length - 1))) {
-        escape[length] = peek(reader, length - 1);
-        length++;
-    }
-    bool octal = escape[1] == 'o' && length > 2;
-    if (!octal && !(escape[1] == 'u' && length == 6))
-        return 0;
-    if (octal)
-        memmove(escape + 1, escape + 2, length - 1);
-    struct span text = {escape, octal ? length - 1 : length};
-    size_t taken = literal_escape(text, ret_text, ret_length);
-    return taken == text.length ? length - 1 : 0;
-}
-
-static struct form *read_character(struct reader *reader)
-{
-    static const struct {
-        const char *name;
-        const char *text;
-    } named[] = {
-        {"newline", "\n"}, {"space", " "},      {"tab", "\t"},
-        {"return", "\r"},  {"backspace", "\b"}, {"formfeed", "\f"},
-    };
-    const char *start = reader->next++;
-    size_t left = (size_t)(reader->end - reader->next);
-    if (left == 0)
-        reader_fail(reader, start, "unfinished character literal");
-    struct form *form = new_form(reader, FORM_STRING, start);
-    for (size_t i = 0; i < COUNT_OF(named); i++) {
-        size_t length = strlen(named[i].name);
-        if (left >= length && memcmp(reader->next, named[i].name, length) == 0 &&
-            (left == length || !literal_is_symbol_character(reader->next[length]))) {
-            form->text = span_from(named[i].text);
-            reader->next += length;
-            return form;
-        }
-    }
-    char *escaped = compilation_alloc(reader->compilation, UTF8_MAX_BYTES);
-    size_t bytes, taken = read_code_point(reader, escaped, &bytes);
-    if (taken > 0) {
-        form->text = (struct span){escaped, bytes};
-        reader->next += taken;
-        return form;
-    }
-    size_t length = cluster_length(reader->next, left);
-    form->text = (struct span){reader->next, length};
-    reader->next += length;
-    check_separated(reader, start, "character literal", "use a string");
-    return form;
 }
 
 static struct form *read_keyword(struct reader *reader)
 {
     const char *start = reader->next++;
-    if (peek(reader, 0) == ':')
+    if (reader_peek(reader, 0) == ':')
         reader->next++;  // ::a is :a, because there is one namespace
     const char *name = reader->next;
-    while (literal_is_keyword_character(peek(reader, 0)))
+    while (literal_is_keyword_character(reader_peek(reader, 0)))
         reader->next++;
     if (reader->next == name)
         reader_fail(reader, start, "a keyword is one : and a name");
-    check_separated(reader, start, "keyword", "a string can be a key as well");
-    struct form *form = new_form(reader, FORM_KEYWORD, start);
+    reader_check_separated(reader, start, "keyword", "a string can be a key as well");
+    struct form *form = reader_form(reader, FORM_KEYWORD, start);
     form->text = (struct span){name, (size_t)(reader->next - name)};
     symbol_count_keyword(reader->compilation, form->text, form->offset);
     return form;
@@ -351,18 +195,18 @@ static struct form *read_keyword(struct reader *reader)
 static struct form *read_symbol(struct reader *reader)
 {
     const char *start = reader->next;
-    while (literal_is_symbol_character(peek(reader, 0)))
+    while (literal_is_symbol_character(reader_peek(reader, 0)))
         reader->next++;
     struct span name = {start, (size_t)(reader->next - start)};
     if (span_equal_text(name, "nil"))
-        return new_form(reader, FORM_NIL, start);
+        return reader_form(reader, FORM_NIL, start);
     bool is_true = span_equal_text(name, "true");
     if (is_true || span_equal_text(name, "false")) {
-        struct form *form = new_form(reader, FORM_BOOLEAN, start);
+        struct form *form = reader_form(reader, FORM_BOOLEAN, start);
         form->boolean = is_true;
         return form;
     }
-    struct form *form = new_form(reader, FORM_SYMBOL, start);
+    struct form *form = reader_form(reader, FORM_SYMBOL, start);
     form->symbol = symbol_intern(reader->compilation, name, form->offset);
     enum special special = form->symbol->special;
     if (special == SPECIAL_DEF || special == SPECIAL_DEFN || special == SPECIAL_DEFONCE ||
@@ -392,6 +236,17 @@ static void move_items(struct reader *reader, struct form *form, size_t first)
     reader->pending.count = first;
 }
 
+// Fails, or notes the problem and leaves the last item out.
+static void odd_map(struct reader *reader, struct form *form)
+{
+    static const char message[] = "a map literal needs an even number of forms";
+    if (!reader->compilation->problems)
+        compilation_fail(reader->compilation, PARSE_ERROR, form->offset, NULL, message);
+    problem_list_add(reader->compilation->problems, reader->compilation->source, PARSE_ERROR,
+                     form->offset, message);
+    form->count--;
+}
+
 static struct form *read_collection(struct reader *reader, enum form_kind kind, size_t opener,
                                     char closer)
 {
@@ -412,10 +267,10 @@ static struct form *read_collection(struct reader *reader, enum form_kind kind, 
         reader_fail(reader, reader->next, "unexpected %c, expected %c", *reader->next, closer);
     reader->next++;
     reader->depth--;
-    struct form *form = new_form(reader, kind, start);
+    struct form *form = reader_form(reader, kind, start);
     move_items(reader, form, first);
     if (kind == FORM_MAP && form->count % 2)
-        reader_fail(reader, start, "a map literal needs an even number of forms");
+        odd_map(reader, form);
     return form;
 }
 
@@ -432,7 +287,7 @@ static struct form *read_prefixed(struct reader *reader, enum form_kind kind, si
     reader->depth--;
     if (kind == FORM_VAR && inside->kind != FORM_SYMBOL)
         reader_fail(reader, start, "#' must be followed by a symbol");
-    struct form *form = new_form(reader, kind, start);
+    struct form *form = reader_form(reader, kind, start);
     form->items = compilation_alloc(reader->compilation, sizeof(void *));
     form->items[0] = inside;
     form->count = 1;
@@ -448,7 +303,7 @@ static void skip_form(struct reader *reader, size_t prefix)
 static struct form *read_deref(struct reader *reader)
 {
     struct form *form = read_prefixed(reader, FORM_LIST, 1);
-    struct form *deref = new_form(reader, FORM_SYMBOL, reader->start + form->offset);
+    struct form *deref = reader_form(reader, FORM_SYMBOL, reader->start + form->offset);
     deref->symbol = symbol_intern(reader->compilation, SPAN("clojure.core/deref"), form->offset);
     struct form **items = compilation_alloc(reader->compilation, 2 * sizeof(void *));
     items[0] = deref;
@@ -466,13 +321,13 @@ static struct form *read_special_float(struct reader *reader)
     } names[] = {{"##Inf", INFINITY}, {"##-Inf", -INFINITY}, {"##NaN", NAN}};
     const char *start = reader->next;
     reader->next += 2;
-    while (literal_is_symbol_character(peek(reader, 0)))
+    while (literal_is_symbol_character(reader_peek(reader, 0)))
         reader->next++;
     struct span text = {start, (size_t)(reader->next - start)};
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         if (!span_equal_text(text, names[i].text))
             continue;
-        struct form *form = new_form(reader, FORM_FLOAT, start);
+        struct form *form = reader_form(reader, FORM_FLOAT, start);
         form->number = names[i].number;
         return form;
     }
@@ -481,7 +336,7 @@ static struct form *read_special_float(struct reader *reader)
 
 static struct form *read_dispatch(struct reader *reader)
 {
-    switch (peek(reader, 1)) {
+    switch (reader_peek(reader, 1)) {
     case '{': return read_collection(reader, FORM_SET, 2, '}');
     case '(': return read_collection(reader, FORM_SHORT_FN, 2, ')');
     case '"': return read_regex(reader);
@@ -510,10 +365,10 @@ static _Noreturn void fail_unexpected(struct reader *reader)
                 hint ? hint : "");
 }
 
-static struct form *read_form(struct reader *reader)
+static struct form *read_any(struct reader *reader)
 {
     char c = *reader->next;
-    if (ascii_is_digit(c) || (c == '-' && ascii_is_digit(peek(reader, 1))))
+    if (ascii_is_digit(c) || (c == '-' && ascii_is_digit(reader_peek(reader, 1))))
         return read_number(reader);
     if (is_symbol_start(c))
         return read_symbol(reader);
@@ -529,6 +384,61 @@ static struct form *read_form(struct reader *reader)
     case '@': return read_deref(reader);
     default: fail_unexpected(reader);
     }
+}
+
+// --- collecting problems -------------------------------------------------------------------------
+
+struct reader_part {
+    struct reader *reader;
+    struct form *result;
+};
+
+static void read_part(void *data)
+{
+    struct reader_part *part = data;
+    part->result = read_any(part->reader);
+}
+
+// Behind a word or a text that cannot be read.
+static void skip_unreadable(struct reader *reader, const char *start)
+{
+    const char *quote = *start == '"' ? start : *start == '#' && start[1] == '"' ? start + 1 : NULL;
+    reader->next = quote ? quote + 1 : start + 1;
+    if (quote)
+        reader->next = reader_find_quote(reader, start, "string") + 1;
+    while (!quote && literal_is_symbol_character(reader_peek(reader, 0)))
+        reader->next++;
+}
+
+// Only words and texts are left out: where a bracket is missing, what follows means nothing.
+static bool has_inside(const struct reader *reader)
+{
+    bool is_dispatch = reader_peek(reader, 0) == '#';
+    return strchr(is_dispatch ? "({'" : "([{'@", reader_peek(reader, is_dispatch));
+}
+
+static struct form *read_or_note(struct reader *reader)
+{
+    const char *start = reader->next;
+    size_t depth = reader->depth, pending = reader->pending.count;
+    struct reader_part part = {reader, NULL};
+    if (has_inside(reader))
+        return read_any(reader);
+    if (compilation_try(reader->compilation, read_part, &part))
+        return part.result;
+    reader->depth = depth;
+    reader->pending.count = pending;
+    skip_unreadable(reader, start);
+    bool is_prefix = *start == '#' || *start == '`' || *start == '~';
+    skip_blank(reader);
+    if (is_prefix && reader->next < reader->end && !strchr(")]}", *reader->next))
+        return read_form(reader);
+    return reader_form(reader, FORM_NIL, start);
+}
+
+static struct form *read_form(struct reader *reader)
+{
+    return reader->compilation->problems ? read_or_note(reader) : read_any(reader);
 }
 
 struct form **program_read(struct compilation *compilation, size_t *ret_count)

@@ -19,10 +19,9 @@ static value *cell_children(struct object *object, size_t *ret_count)
 static void cell_print(struct sink *sink, const struct object *object)
 {
     static const char *const texts[] = {
-        [CELL_ATOM] = "#<atom>",
-        [CELL_VOLATILE] = "#<volatile>",
-        [CELL_DELAY] = "#<delay>",
-        [CELL_REDUCED] = "#<reduced>",
+        [CELL_ATOM] = "#<atom>",       [CELL_VOLATILE] = "#<volatile>",
+        [CELL_MATCHER] = "#<matcher>", [CELL_TRANSIENT] = "#<transient>",
+        [CELL_DELAY] = "#<delay>",     [CELL_REDUCED] = "#<reduced>",
     };
     sink_text(sink, texts[((const struct cell *)object)->kind]);
 }
@@ -57,17 +56,33 @@ bool cell_is_foreign(const struct run *run, const struct cell *cell)
     return cell->branch != run->state->branch.id;
 }
 
+static void check_branch(struct run *run, const struct builtin *self, const struct cell *cell)
+{
+    if (cell_is_foreign(run, cell) && (cell->kind < CELL_DELAY || cell->is_pending))
+        builtin_fail(run, self, RUNTIME_ERROR,
+                     "an atom belongs to the branch of pmap or pcalls that made it; return values "
+                     "from the branches and combine them afterwards");
+}
+
 struct cell *argument_cell(struct run *run, const struct builtin *self, const value *arguments,
                            unsigned place)
 {
     struct cell *cell = value_cell(arguments[place]);
-    if (!cell)
+    if (!cell || cell->kind == CELL_MATCHER || cell->kind == CELL_TRANSIENT)
         run_type_error(run, self, place + 1, "an atom, volatile or delay", arguments[place], NULL);
-    if (cell_is_foreign(run, cell) &&
-        (cell->kind == CELL_ATOM || cell->kind == CELL_VOLATILE || cell->is_pending))
-        builtin_fail(run, self, RUNTIME_ERROR,
-                     "an atom belongs to the branch of pmap or pcalls that made it; return values "
-                     "from the branches and combine them afterwards");
+    check_branch(run, self, cell);
+    return cell;
+}
+
+struct cell *argument_cell_of(struct run *run, const struct builtin *self, const value *arguments,
+                              enum cell_kind kind)
+{
+    bool is_matcher = kind == CELL_MATCHER;
+    struct cell *cell = value_cell(arguments[0]);
+    if (!cell || cell->kind != kind)
+        run_type_error(run, self, 1, is_matcher ? "a matcher" : "a transient", arguments[0],
+                       is_matcher ? "(re-matcher re s) makes one" : "(transient coll) makes one");
+    check_branch(run, self, cell);
     return cell;
 }
 

@@ -4,7 +4,7 @@
 
 #include "program/run/run.h"
 
-enum cell_kind { CELL_ATOM, CELL_VOLATILE, CELL_DELAY, CELL_REDUCED };
+enum cell_kind { CELL_ATOM, CELL_VOLATILE, CELL_MATCHER, CELL_TRANSIENT, CELL_DELAY, CELL_REDUCED };
 
 struct cell {
     struct foreign foreign;
@@ -21,5 +21,8 @@ struct cell *value_cell(value v);
 // The same as an argument of a builtin; raises unless it is a cell of this branch.
 struct cell *argument_cell(struct run *run, const struct builtin *self, const value *arguments,
                            unsigned place);
+// A matcher or a transient of this branch; raises for any other value.
+struct cell *argument_cell_of(struct run *run, const struct builtin *self, const value *arguments,
+                              enum cell_kind kind);
 bool cell_is_foreign(const struct run *run, const struct cell *cell);  // made by another branch
 value cell_exchange(struct cell *cell, value content);                 // the old content

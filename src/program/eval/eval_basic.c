@@ -1,4 +1,5 @@
 // Evaluating names, literals, branches and bindings.
+#include "program/builtin/support.h"
 #include "program/builtin/where.h"
 #include "program/eval/eval.h"
 #include "program/run/run_memory.h"
@@ -147,14 +148,17 @@ value eval_or(const struct expression *expression, struct frame *frame, struct r
     return evaluate(list->items[list->count - 1], frame, run);
 }
 
+enum { NO_CLAUSE_SHOWN = 200 };  // bytes
+
 // case or condp without a default, and no clause is the subject's.
 static _Noreturn void fail_no_clause(struct run *run, const struct expression *expression,
                                      const char *name, value subject)
 {
-    char text[DESCRIBE_SIZE];
     run->site = expression;
-    run_raise(run, RUNTIME_ERROR, name, "%s: no clause matches %s, and there is no default", name,
-              value_describe(subject, text));
+    value text = text_of_all(run, &subject, 1, false);
+    struct span shown = value_text(text);
+    run_raise(run, RUNTIME_ERROR, name, "No matching clause: %.*s",
+              shown.length > NO_CLAUSE_SHOWN ? NO_CLAUSE_SHOWN : (int)shown.length, shown.data);
 }
 
 // No constant matched, perhaps because the subject is a key of JSON data.
@@ -188,27 +192,44 @@ value eval_case(const struct expression *expression, struct frame *frame, struct
     return evaluate(result, frame, run);
 }
 
+// The function behind :>> gets what the test gave.
+static value call_receiver(const struct expression *function, struct frame *frame, struct run *run,
+                           value answer)
+{
+    value f = evaluate(function, frame, run);
+    run->site = function;
+    value result = run_call1(run, f, answer);
+    value_release(run->region, f);
+    return result;
+}
+
 value eval_condp(const struct expression *expression, struct frame *frame, struct run *run)
 {
     PART(condp, branch);
     value predicate = evaluate(branch->predicate, frame, run);
     value subject = evaluate(branch->subject, frame, run);
     const struct expression *result = branch->base.flag ? branch->otherwise : NULL;
+    value answer = value_nil();
+    bool receives = false;
     for (uint32_t i = 0; i < branch->count; i += 2) {
         value test = evaluate(branch->items[i], frame, run);
         run->site = expression;
-        value answer = run_call2(run, predicate, test, value_retain(subject));
-        bool yes = value_is_true(answer);
-        value_release(run->region, answer);
-        if (yes) {
+        answer = run_call2(run, predicate, test, value_retain(subject));
+        if (value_is_true(answer)) {
             result = branch->items[i + 1];
+            receives = branch->receives[i / 2];
             break;
         }
+        value_release(run->region, answer);
+        answer = value_nil();
     }
     if (!result)
         fail_no_clause(run, expression, "condp", subject);
     value_release(run->region, predicate);
     value_release(run->region, subject);
+    if (receives)
+        return call_receiver(result, frame, run, answer);
+    value_release(run->region, answer);
     return evaluate(result, frame, run);
 }
 
@@ -321,7 +342,7 @@ value eval_where(const struct expression *expression, struct frame *frame, struc
 {
     PART(where, where);
     value operand = where->value ? evaluate(where->value, frame, run) : value_nil();
-    return where_predicate(run, where->operator,
+    return where_predicate(run, where->operation,
                            value_retain(frame->instance->constants[where->field]), operand);
 }
 

@@ -102,15 +102,30 @@ static void bind_vector(struct run *run, struct frame *frame, const struct patte
                       start == count ? value_nil() : vector_as_seq(rest));
 }
 
+// What a key finds: an entry of a map, or by its index an item of a vector.
+static bool find_entry(struct run *run, const struct pattern *pattern, value v, value key,
+                       value *ret_item)
+{
+    if (v.tag == VALUE_MAP)
+        return map_find_flexible(v, key, ret_item);
+    if (v.tag == VALUE_NIL)
+        return false;
+    if (v.tag != VALUE_VECTOR || key.tag != VALUE_INTEGER)
+        fail_kind(run, pattern, v);
+    bool found = key.integer >= 0 && (uint64_t)key.integer < vector_count(v);
+    if (found)
+        *ret_item = vector_at(v, (size_t)key.integer);
+    return found;
+}
+
 static void bind_map(struct run *run, struct frame *frame, const struct pattern *pattern, value v)
 {
-    if (v.tag != VALUE_NIL && v.tag != VALUE_MAP)
+    if (v.tag != VALUE_NIL && v.tag != VALUE_MAP && (v.tag != VALUE_VECTOR || !pattern->count))
         fail_kind(run, pattern, v);
     for (uint32_t i = 0; i < pattern->count; i++) {
         const struct pattern_entry *entry = &pattern->entries[i];
         value item = value_nil();
-        bool found = v.tag == VALUE_MAP &&
-                     map_find_flexible(v, frame->instance->constants[entry->key], &item);
+        bool found = find_entry(run, pattern, v, frame->instance->constants[entry->key], &item);
         if (!found && entry->fallback)
             item = evaluate(entry->fallback, frame, run);
         else

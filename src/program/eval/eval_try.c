@@ -74,7 +74,7 @@ static _Noreturn __attribute__((noinline)) void leave_finally(const struct expre
 {
     struct run_state *state = run->state;
     bool is_limit = state->failure.limit_option || state->failure.kind == TIMEOUT ||
-                    state->failure.kind == MEMORY_EXCEEDED;
+                    state->failure.kind == MEMORY_EXCEEDED || state->failure.kind == PAUSED;
     if (finally && !is_limit) {
         struct failure failure = state->failure;
         bool returned = state->returned;

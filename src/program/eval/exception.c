@@ -179,7 +179,7 @@ bool failure_is_final(const struct run *run)
     const struct run_state *state = run->state;
     const struct failure *failure = &state->failure;
     return state->returned || failure->limit_option || failure->kind == FAIL ||
-           failure->kind == TIMEOUT || failure->kind == MEMORY_EXCEEDED;
+           failure->kind == TIMEOUT || failure->kind == MEMORY_EXCEEDED || failure->kind == PAUSED;
 }
 
 static value put(struct run *run, value map, const char *name, value item)

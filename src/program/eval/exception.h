@@ -20,7 +20,7 @@ value exception_part(value exception, enum exception_part part);  // borrowed
 // Is the exception of this class, or does the class take any (Exception, Throwable, :default)?
 bool exception_is(value exception, struct span class);
 
-_Noreturn void exception_throw(struct run *run, value exception);  // consumes
+_Noreturn void exception_throw(struct run *run, value v);  // consumes
 // What the failure of the run is as an exception; the run has none afterwards.
 value exception_from_failure(struct run *run);
 // Limits, return and fail end the run: nothing catches them.

@@ -196,7 +196,8 @@ struct expression_condp {  // flag: has a default
     struct expression *predicate;
     struct expression *subject;
     uint32_t count;
-    struct expression **items;     // test, result …
+    struct expression **items;  // test, result …
+    bool *receives;             // by clause: the result is a function of what the test gave (:>>)
     struct expression *otherwise;  // or NULL: no match is an error
 };
 
@@ -276,7 +277,7 @@ struct expression_thread {  // SOME: steps; COND: test, step …
 
 struct expression_where {
     struct expression base;
-    uint8_t operator;
+    uint8_t operation;
     uint32_t field;            // constant: vector, the path
     struct expression *value;  // NULL: (where field)
 };

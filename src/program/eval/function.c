@@ -157,7 +157,8 @@ bool value_is_function(value v)
 bool run_is_callable(value f)
 {
     return value_is_function(f) || f.tag == VALUE_KEYWORD || f.tag == VALUE_MAP ||
-           f.tag == VALUE_SET || (f.tag == VALUE_VECTOR && !value_is_seq(f));
+           f.tag == VALUE_SET || f.tag == VALUE_SYMBOL ||
+           (f.tag == VALUE_VECTOR && !value_is_seq(f));
 }
 
 void run_check_callable(struct run *run, const struct builtin *self, unsigned argument, value f)
@@ -335,13 +336,20 @@ static value call_lookup(struct run *run, value f, value *arguments, size_t coun
         return value_nil();
     }
     if (count != 1 && count != 2)
-        fail_lookup_arity(run, f.tag == VALUE_MAP ? "map" : "keyword", "one or two arguments",
-                          count);
+        fail_lookup_arity(run,
+                          f.tag == VALUE_MAP       ? "map"
+                          : f.tag == VALUE_KEYWORD ? "keyword"
+                                                   : "symbol",
+                          "one or two arguments", count);
     value otherwise = count == 2 ? arguments[1] : value_nil();
     if (f.tag == VALUE_KEYWORD)
         return keyword_apply(run, f, arguments[0], otherwise);
-    value item;
-    if (map_find_flexible(f, arguments[0], &item)) {
+    value item, map = f, key = arguments[0];
+    if (f.tag == VALUE_SYMBOL) {  // ('a m) is (m 'a)
+        map = arguments[0];
+        key = f;
+    }
+    if (map.tag == VALUE_MAP && map_find_flexible(map, key, &item)) {
         value_retain(item);
         value_release(run->region, otherwise);
     } else {
@@ -423,7 +431,7 @@ value run_call(struct run *run, value f, value *arguments, size_t count)
         run->site = site;
         return result;
     }
-    if (f.tag == VALUE_KEYWORD || f.tag == VALUE_MAP || f.tag == VALUE_SET)
+    if (f.tag == VALUE_KEYWORD || f.tag == VALUE_MAP || f.tag == VALUE_SET || f.tag == VALUE_SYMBOL)
         return call_lookup(run, f, arguments, count);
     if (f.tag == VALUE_VECTOR && !value_is_seq(f))
         return call_vector(run, f, arguments, count);

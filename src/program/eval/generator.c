@@ -66,6 +66,7 @@ static bool is_endless(enum generator_kind kind, value a, value b)
                 return true;
         }
         return false;
+    case GENERATOR_REDUCTIONS: return generator_is_endless(vector_at(b, 0));
     case GENERATOR_MAP:
         for (size_t i = 0; i < vector_count(b); i++) {
             value part = vector_at(b, i);
@@ -163,6 +164,10 @@ static void start_inner(struct run *run, const struct builtin *self, struct iter
         set_part(run, iterator, 2, inner);
         break;
     }
+    case GENERATOR_REDUCTIONS:
+        source = value_retain(vector_at(generator->parts[1], 0));
+        set_part(run, iterator, 2, iterator_new(run, self, 2, source));
+        break;
     case GENERATOR_CONS:
     case GENERATOR_LAZY: set_part(run, iterator, 1, value_retain(iterator->parts[0])); break;
     case GENERATOR_ITERATION:
@@ -243,6 +248,30 @@ static bool next_map(struct run *run, struct iterator *iterator, value *ret_item
         value_release(run->region, row[--filled]);
     region_return(run->region, row, (width + 1) * sizeof(value));
     return is_full;
+}
+
+static bool next_reduction(struct run *run, struct iterator *iterator, value *ret_item)
+{
+    const struct generator *generator = generator_of(iterator->parts[0]);
+    value f = generator->parts[0], given = generator->parts[1], item;
+    if (iterator->is_done)
+        return false;
+    if (!iterator->is_started && vector_count(given) == 2)
+        *ret_item = value_retain(vector_at(given, 1));
+    else if (iterator_next(run, iterator->parts[2], &item))
+        *ret_item =
+            iterator->is_started ? run_call2(run, f, value_retain(iterator->parts[1]), item) : item;
+    else if (iterator->is_started)
+        return false;
+    else
+        *ret_item = run_call(run, f, NULL, 0);
+    iterator->is_started = true;
+    if (value_is_reduced(*ret_item)) {
+        iterator->is_done = true;
+        *ret_item = unreduced(run, *ret_item);
+    }
+    set_part(run, iterator, 1, value_retain(*ret_item));
+    return true;
 }
 
 // Gives the next item of the source, or its end, to the transducer, which fills the buffer.
@@ -365,6 +394,7 @@ bool iterator_next(struct run *run, value v, value *ret_item)
     case GENERATOR_REPEATEDLY: *ret_item = run_call(run, generator->parts[0], NULL, 0); return true;
     case GENERATOR_CONCAT: return next_concat(run, iterator, ret_item);
     case GENERATOR_MAP: return next_map(run, iterator, ret_item);
+    case GENERATOR_REDUCTIONS: return next_reduction(run, iterator, ret_item);
     case GENERATOR_TRANSFORM: return next_transform(run, iterator, ret_item);
     case GENERATOR_ITERATION: return next_iteration(run, iterator, ret_item);
     case GENERATOR_CONS:

@@ -13,6 +13,7 @@ enum generator_kind {
     GENERATOR_COUNT,       // number, step
     GENERATOR_CONCAT,      // vector of collections
     GENERATOR_MAP,         // f, vector of collections
+    GENERATOR_REDUCTIONS,  // f, vector of collection and perhaps the first value
     GENERATOR_TRANSFORM,   // transducer, collection
     GENERATOR_ITERATION,   // step, vector of somef vf kf initk
     GENERATOR_CONS,        // item, collection
@@ -37,10 +38,10 @@ value iterator_new(struct run *run, const struct builtin *self, unsigned argumen
 bool iterator_next(struct run *run, value iterator, value *ret_item);  // the item is owned
 
 // The generator as a sequence: nil, a list, or a generator whose first item is there. Consumes it.
-value generator_seq(struct run *run, const struct builtin *self, value generator);
-value generator_rest(struct run *run, const struct builtin *self, value generator);
+value generator_seq(struct run *run, const struct builtin *self, value v);
+value generator_rest(struct run *run, const struct builtin *self, value v);
 // The first items, at most `count`, as a list; *ret_rest: what follows, owned; or NULL.
-value generator_take(struct run *run, const struct builtin *self, value generator, size_t count,
+value generator_take(struct run *run, const struct builtin *self, value v, size_t count,
                      value *ret_rest);
 
 // The value with each generator in it replaced by the list of its items; consumes it. Values nested

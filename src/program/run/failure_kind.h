@@ -38,7 +38,8 @@
     X(TIMEOUT, "timeout", "timeout")                                      \
     X(MEMORY_EXCEEDED, "memory_exceeded", "memory_exceeded")              \
     X(VALIDATION_ERROR, "validation_error", "validation_error")           \
-    X(TOOL_ERROR, "tool_error", "tool_error")
+    X(TOOL_ERROR, "tool_error", "tool_error")                             \
+    X(PAUSED, "paused", "paused")
 
 enum failure_kind {
     FAILURE_NONE,

@@ -205,6 +205,8 @@ static void check_time(struct run *run)
     if (!out_of_steps && !is_cancelled && clock_now_ns() < state->deadline_ns)
         return;
     run->site = NULL;
+    if (state->paused.is_set && !is_cancelled)
+        run_pause_too(run);
     if (is_cancelled)
         run_raise(run, TIMEOUT, NULL, "cancelled by the host");
     char message[80];
@@ -363,6 +365,8 @@ static void set_up(struct execution *execution)
         run_validate_inputs(run, inputs->parsed_signature, value_retain(inputs->context));
     state->input_memory = inputs->memory;
     load_history(state, inputs->history);
+    if (!clock_record_read(run, inputs->clock))
+        run_raise(run, INVALID_RECORD, NULL, "clock: not the record of a run");
     make_instance(run);
     run_memory_start(run, inputs->memory);
 }
@@ -432,6 +436,7 @@ static void start_execution(struct execution *execution, struct program *program
     state->user = inputs->user;
     state->is_cancelled = inputs->is_cancelled;
     run_random_start(&state->branch.random, inputs->options.seed);
+    state->branch.course = course_start();
     state->validation = inputs->validation;
     state->stack.caller_end = (char *)__builtin_frame_address(0) - STACK_CALLER_BUDGET;
     run->stack_end = state->stack.caller_end;
@@ -458,6 +463,8 @@ static void fill_step(struct execution *execution, bool ok, struct step *step)
     step->signature = inputs->signature;
     step->has_seed = state->branch.random.is_used;
     step->seed = state->branch.random.seed;
+    step->paused = state->paused;
+    step->clock = state->clock;
     step->has_usage = execution->evaluating;
     step->duration_ms = (execution->ended_ns - state->started_ns) / 1000000;
     step->memory_bytes = run->region->peak - execution->base;
@@ -485,6 +492,8 @@ void run_execute(struct program *program, const struct program_inputs *inputs,
         .region = inputs->region,
     };
     bool ok = execute(&execution);
+    if (ok)
+        execution.state.paused.is_set = false;
     execution.ended_ns = clock_now_ns();
     fuel = before;
     region_fail_nth(inputs->region, 0);

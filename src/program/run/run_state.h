@@ -7,6 +7,7 @@
 #include "program/eval/lookup.h"
 #include "program/program.h"
 #include "program/run/random.h"
+#include "program/run/replay.h"
 #include "program/run/run.h"
 #include "program/run/tool.h"
 
@@ -55,6 +56,7 @@ struct branch_state {
     struct run_random random;
     value comparisons;  // vector of [place, warning] (run_warn_comparison)
     struct ledger ledger;
+    struct course course;
 };
 
 // A branch of pmap or pcalls that runs in order: what is put back when it ends or is left.
@@ -98,6 +100,8 @@ struct run_state {
     void *user;                // for the tools
     const bool *is_cancelled;  // or NULL
     struct tool_call *open_calls;
+    struct clock_record clock;
+    struct paused_call paused;
     int64_t tool_calls;
     size_t ledger_text;           // bytes of the arguments and results that the ledger keeps
     size_t text_most;             // see output_limit.c; 0: not known yet

@@ -334,6 +334,7 @@ void saved_memory_hide_prefix(struct step *step, struct definitions_prefix prefi
     bool is_inside = step->line <= prefix.lines;
     step->line = is_inside ? 0 : step->line - prefix.lines;
     step->column = is_inside ? 0 : step->column;
+    problem_list_hide_lines(&step->problems, prefix.lines);
     if (step->delta.tag != VALUE_MAP)
         return;
     struct span definitions = {step->program->source.data, prefix.length};

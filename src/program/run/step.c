@@ -21,6 +21,7 @@ void step_fail(struct step *ret_step, struct region *region, value memory, struc
     failure->limit_value = diagnostic->limit_value;
     memcpy(ret_step->suggestions, diagnostic->suggestions, sizeof(ret_step->suggestions));
     ret_step->suggestion_count = diagnostic->suggestion_count;
+    ret_step->problems = diagnostic->problems;
     bool has_place = diagnostic->kind != INVALID_TOOL && diagnostic->kind != INVALID_SIGNATURE &&
                      diagnostic->kind != INVALID_RECORD;
     if (has_place)
@@ -110,6 +111,10 @@ static void write_details(const struct step *step, struct buffer *buffer)
     }
     if (step->suggestion_count)
         write_suggestions(step, buffer);
+    if (step->problems.count) {
+        write_key(buffer, "problems");
+        problem_list_write_json(&step->problems, buffer);
+    }
     if (failure->details.tag == VALUE_MAP) {
         struct map_cursor cursor = map_iterate(failure->details);
         value key, item;
@@ -126,7 +131,7 @@ static void write_details(const struct step *step, struct buffer *buffer)
 static void write_failure(const struct step *step, struct buffer *buffer)
 {
     const struct failure *failure = &step->failure;
-    if (failure->kind == FAILURE_NONE) {
+    if (failure->kind == FAILURE_NONE || failure->kind == PAUSED) {
         buffer_append_text(buffer, "null");
         return;
     }
@@ -235,6 +240,20 @@ static void write_usage(const struct step *step, struct buffer *buffer)
                          (unsigned long long)step->steps);
 }
 
+// The call it waits for, and what a run needs to come there again.
+static void write_paused(const struct step *step, struct buffer *buffer)
+{
+    write_key(buffer, "paused");
+    buffer_append_text(buffer, "{\"call\":{\"name\":");
+    write_text(buffer, step->tools->tools[step->paused.tool].name);
+    buffer_append_text(buffer, ",\"args\":");
+    json_write(buffer, step->paused.arguments, 0, NULL);
+    buffer_append_format(buffer, "},\"key\":\"%016" PRIx64 "\",\"seed\":%" PRIu64 ",\"clock\":",
+                         step->paused.key, step->seed);
+    clock_record_write(&step->clock, buffer);
+    buffer_append_byte(buffer, '}');
+}
+
 void step_write_json(const struct step *step, struct buffer *buffer, const value *id)
 {
     bool ok = step->failure.kind == FAILURE_NONE;
@@ -253,6 +272,8 @@ void step_write_json(const struct step *step, struct buffer *buffer, const value
         buffer_append_text(buffer, "null");
     write_key(buffer, "fail");
     write_failure(step, buffer);
+    if (step->failure.kind == PAUSED)
+        write_paused(step, buffer);
     write_key(buffer, "memory");
     if (step->memory.tag == VALUE_MAP)
         write_value(buffer, step->memory, &dropped);
@@ -340,4 +361,5 @@ void step_write_failure(const struct step *step, struct buffer *buffer)
                            : span_from(failure_kind_name(failure->kind));
     struct failure_text text = {step_message(step), kind, step->source, step->line, step->column};
     failure_write_text(&text, buffer);
+    problem_list_write_text(&step->problems, buffer);
 }

@@ -13,6 +13,7 @@ struct step {
     unsigned line, column;    // of the failure; 0: unknown
     char suggestions[DIAGNOSTIC_SUGGESTIONS][DIAGNOSTIC_OP_SIZE];
     unsigned suggestion_count;
+    struct problem_list problems;  // of the program, when there are several
     value result;
     value memory;
     value delta;  // map
@@ -21,6 +22,8 @@ struct step {
     struct span signature;  // text; empty: none
     const struct tool_table *tools;
     struct ledger ledger;
+    struct paused_call paused;  // when the failure is PAUSED
+    struct clock_record clock;
     bool has_seed;  // random numbers were drawn
     uint64_t seed;
     bool has_usage;

@@ -235,6 +235,12 @@ bool tool_call_fail(struct tool_call *call, struct span text)
     return false;
 }
 
+bool tool_call_pause(struct tool_call *call)
+{
+    call->is_pending = true;
+    return tool_call_fail(call, SPAN("there is no answer yet"));
+}
+
 void tool_call_free(struct tool_call *call)
 {
     buffer_release(&call->error);
@@ -329,14 +335,16 @@ static _Noreturn void fail_result_size(struct run *run, const struct tool *tool)
 }
 
 static _Noreturn void fail_tool(struct run *run, const struct tool *tool, struct tool_call *call,
-                                struct ledger_entry entry)
+                                struct ledger_entry entry, value arguments)
 {
+    if (call->is_pending)
+        run_pause(run, entry.tool, arguments, call->key);
     entry.failed = true;
     entry.error = error_text(run, call);
     ledger_add(run, &run->state->branch.ledger, entry);
     if (call->is_exhausted)
         fail_result_size(run, tool);
-    if (call->is_late)
+    if (call->is_late || run->state->paused.is_set)
         run_refill(run);
     call_unlist(run, call);
     tool_call_free(call);
@@ -346,16 +354,20 @@ static _Noreturn void fail_tool(struct run *run, const struct tool *tool, struct
     run_raise(run, TOOL_ERROR, tool->name, "tool '%s' failed", tool->name);
 }
 
-static value perform(struct run *run, uint32_t index, value arguments, struct ledger_entry *entry)
+static value perform(struct run *run, uint32_t index, value arguments, uint64_t key,
+                     struct ledger_entry *entry)
 {
     const struct tool *tool = &run->state->program->tools->tools[index];
+    if (run->state->paused.is_set)
+        run_pause_too(run);
     struct tool_call *call = call_open(run, arguments);
+    call->key = key;
     int64_t started = clock_now_ns();
     bool ok =
         run->state->scheduler ? scheduler_call_tool(run, tool, call) : call_here(run, tool, call);
     entry->duration_ms = (clock_now_ns() - started) / 1000000;
     if (!ok)
-        fail_tool(run, tool, call, *entry);
+        fail_tool(run, tool, call, *entry, arguments);
     value result = value_copy(run->region, call->result);
     call_unlist(run, call);
     tool_call_free(call);
@@ -400,9 +412,12 @@ value tool_apply(struct run *run, uint32_t index, value argument, size_t count)
         }
     }
     count_call(run, tool);
-    if (tool->flags & TOOL_CACHE)
+    bool is_shared = tool->flags & TOOL_CACHE;
+    if (is_shared)
         scheduler_key_started(run, key);
-    value result = perform(run, index, arguments, &entry);
+    uint64_t call_key =
+        is_shared ? course_shared_key(run, key) : course_next_key(&state->branch.course);
+    value result = perform(run, index, arguments, call_key, &entry);
     value_release(run->region, arguments);
     result = run_validate_tool_result(run, tool, result, &entry);
     ledger_set_result(run, &entry, result);

@@ -24,6 +24,8 @@ struct tool_call {
     void *exit[5];             // where an exhausted region jumps to
     bool is_exhausted;         // and that it did
     bool is_late;              // failed because the run is over: that is the run's failure
+    bool is_pending;           // failed because there is no answer yet: the run pauses
+    uint64_t key;              // the same in every run of the program that goes the same way
     struct tool_call *next;    // in the run's list of open calls
 };
 
@@ -34,6 +36,8 @@ static inline bool tool_call_is_cancelled(const struct tool_call *call)
 {
     return call->is_cancelled && __atomic_load_n(call->is_cancelled, __ATOMIC_ACQUIRE);
 }
+// The call cannot be answered now. Always false.
+bool tool_call_pause(struct tool_call *call);
 // Sets the reason of the failure, replacing an earlier one. Always false.
 bool tool_call_fail(struct tool_call *call, struct span text);
 

@@ -3,6 +3,7 @@
 #include "program/builtin/builtins.h"
 #include "program/builtin/support.h"
 #include "program/builtin/transducer.h"
+#include "program/eval/generator.h"
 #include "program/run/comparator.h"
 
 value builtin_reductions(struct run *run, const struct builtin *self, value *arguments,
@@ -10,16 +11,25 @@ value builtin_reductions(struct run *run, const struct builtin *self, value *arg
 {
     value f = arguments[0], item;
     run_check_callable(run, self, 1, f);
+    value source = arguments[count - 1];
+    if (value_is_generator(source) && generator_is_endless(source)) {
+        value given[] = {source, arguments[1]};
+        return generator_new(run, GENERATOR_REDUCTIONS, f,
+                             vector_from(run->region, given, count - 1));
+    }
     struct sequence items;
-    sequence_start(run, self, (unsigned)count, &items, arguments[count - 1]);
+    sequence_start(run, self, (unsigned)count, &items, source);
     value result = vector_new(run->region, 0), last;
     if (count == 3)
         last = arguments[1];
     else if (!sequence_step(&items, &last))
         last = run_call(run, f, NULL, 0);
     vector_add(run, &result, value_retain(last));
-    while (sequence_step(&items, &item)) {
+    bool ended = false;
+    while (!ended && sequence_step(&items, &item)) {
         last = run_call2(run, f, last, item);
+        ended = value_is_reduced(last);
+        last = unreduced(run, last);
         vector_add(run, &result, value_retain(last));
     }
     value_release(run->region, last);

@@ -72,10 +72,10 @@ value builtin_apropos(struct run *run, const struct builtin *self, value *argume
 
 static value tool_entry(struct run *run, const struct tool *tool)
 {
-    return value_string_format(run->region, "tool/%s%s%s\n  %s", tool->name,
-                               tool->signature_text ? " " : "",
-                               tool->signature_text ? tool->signature_text : "",
-                               tool->description ? tool->description : "A tool.");
+    return value_string_format(
+        run->region, "%s%s%s%s\n  %s", strchr(tool->name, '/') ? "" : "tool/", tool->name,
+        tool->signature_text ? " " : "", tool->signature_text ? tool->signature_text : "",
+        tool->description ? tool->description : "A tool.");
 }
 
 static value builtin_entry(struct run *run, const struct builtin *builtin)

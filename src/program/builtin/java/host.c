@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "program/builtin/builtins.h"
+#include "program/builtin/interop.h"
 #include "program/builtin/numeric.h"
 #include "program/builtin/regex/regex_builtins.h"
 #include "program/builtin/support.h"
@@ -59,8 +60,7 @@ static value parse_radix(struct run *run, const struct builtin *self, const valu
         argument_string(run, self, arguments, 0);
     if (value_is_nil(arguments[0]) || !read_in_radix(value_text(arguments[0]), radix, &number) ||
         number < least || number > most)
-        builtin_fail(run, self, RUNTIME_ERROR, "cannot read %s",
-                     value_describe(arguments[0], (char[DESCRIBE_SIZE]){0}));
+        fail_number_format(run, self, arguments[0]);
     return value_integer(number);
 }
 

@@ -123,7 +123,7 @@ static void argument_divisible(struct run *run, const struct builtin *self, cons
             run_type_error(run, self, i + 1, "an integer", arguments[i], NULL);
     }
     if (integer_sign(arguments[1]) == 0)
-        builtin_fail(run, self, ARITHMETIC_ERROR, "division by zero");
+        fail_division(run, self);
 }
 
 value builtin_math_floor_mod(struct run *run, const struct builtin *self, value *arguments,

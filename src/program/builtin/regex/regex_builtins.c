@@ -152,6 +152,7 @@ value regex_replace(struct run *run, const struct builtin *self, value pattern, 
     struct sink sink;
     regex_scan_start(run, self, pattern, string, &scan);
     sink_to_region(&sink, run->region);
+    sink.as_clojure = true;
     size_t done = 0;
     struct span text = scan.subject.text;
     while (regex_scan_next(&scan)) {
@@ -197,7 +198,8 @@ static void argument_regex_and_string(struct run *run, const struct builtin *sel
 
 value builtin_re_find(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
-    (void)count;
+    if (count == 1)
+        return matcher_find(run, self, arguments);
     argument_regex_and_string(run, self, arguments);
     struct regex_scan scan;
     regex_scan_start(run, self, arguments[0], arguments[1], &scan);

@@ -34,3 +34,7 @@ value regex_split(struct run *run, const struct builtin *self, value pattern, va
 // The replacement is a string with $0 … $9, or a function of the match.
 value regex_replace(struct run *run, const struct builtin *self, value pattern, value string,
                     value replacement, bool only_first);
+
+// --- matcher.c ---
+// The next match of the matcher that is the first argument, or nil.
+value matcher_find(struct run *run, const struct builtin *self, value *arguments);

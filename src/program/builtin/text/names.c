@@ -57,6 +57,16 @@ static value joined_name(struct run *run, const struct builtin *self, const valu
                                (int)name.length, name.data);
 }
 
+// What stands behind a colon in a program.
+static bool is_readable(struct span name)
+{
+    for (size_t i = 0; i < name.length; i++) {
+        if (!literal_is_keyword_character(name.data[i]))
+            return false;
+    }
+    return name.length > 0;
+}
+
 value builtin_keyword(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     value v = arguments[0];
@@ -64,7 +74,7 @@ value builtin_keyword(struct run *run, const struct builtin *self, value *argume
         return value_retain(v);
     if (count == 1 && v.tag != VALUE_STRING && v.tag != VALUE_SYMBOL)
         run_type_error(run, self, 1, "a string, keyword, symbol or nil", v, NULL);
-    if (count == 1 && v.tag == VALUE_STRING && !literal_is_keyword_name(value_text(v)))
+    if (count == 1 && v.tag == VALUE_STRING && !is_readable(value_text(v)))
         builtin_fail(run, self, RUNTIME_ERROR, "%s is not the name of a keyword",
                      value_describe(v, (char[DESCRIBE_SIZE]){0}));
     value text = joined_name(run, self, arguments, count);

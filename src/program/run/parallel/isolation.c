@@ -15,6 +15,7 @@ struct branch_state isolation_begin(struct run *run, size_t index)
         .prints = vector_new(run->region, 0),
         .random = run_random_branch(outer.random, index),
         .comparisons = vector_new(run->region, 0),
+        .course = course_branch(outer.course, index),
     };
     return outer;
 }

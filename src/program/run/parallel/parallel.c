@@ -92,6 +92,7 @@ static value run_in_order(struct run *run, const struct parallel_calls *calls)
     bool outermost = state->branch_depth == 0;
     value results = vector_new(run->region, calls->count);
     struct run_random random = state->branch.random;
+    state->branch.course.groups++;
     for (size_t i = 0; i < calls->count; i++) {
         struct in_order level;
         branch_enter(run, &level, i);

@@ -376,6 +376,7 @@ value scheduler_run(struct run *run, const struct parallel_calls *calls)
     };
     for (size_t i = 0; i < calls->count; i++)
         group.branches[i] = (struct branch){.group = &group, .index = i};
+    run->state->branch.course.groups++;
     bool outermost = !run->state->scheduler;
     if (outermost)
         run->state->scheduler = scheduler_new(run);

@@ -23,16 +23,22 @@ uint64_t mark_new_family(void)
     return (families / 2 + random % (families / 2)) << MARK_NUMBER_BITS;
 }
 
+// Downwards: a process can lower its limit, and so take the mark of a later number.
 uint64_t mark_of_number(uint64_t family, uint64_t number)
 {
     uint64_t numbers = (UINT64_C(1) << MARK_NUMBER_BITS) - 1;
-    return family ? family + 1 + (number - 1) % numbers : 0;
+    return family ? family + numbers - (number - 1) % numbers : 0;
 }
 
 void mark_set(uint64_t mark)
 {
     if (mark)
         setrlimit(RLIMIT_LOCKS, &(struct rlimit){mark, mark});
+}
+
+bool mark_give(pid_t pid, uint64_t mark)
+{
+    return !mark || prlimit(pid, RLIMIT_LOCKS, &(struct rlimit){mark, mark}, NULL) == 0;
 }
 
 uint64_t mark_read(pid_t pid)

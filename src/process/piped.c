@@ -62,7 +62,8 @@ void piped_end(struct piped *piped)
     if (!piped->entry)
         return;
     struct offspring offspring = {
-        .mark = piped->mark,
+        .marks = &piped->mark,
+        .mark_count = piped->mark ? 1 : 0,
         .entry = piped->entry,
         .kernel_sessions = &piped->group,
         .kernel_session_count = 1,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -92,6 +93,16 @@ int proc_memory_read(pid_t pid, struct proc_memory *ret_memory)
     }
     *ret_memory = memory;
     return 0;
+}
+
+bool proc_waits_in_recvmsg(pid_t pid, int fd)
+{
+    char text[256];
+    long number;
+    unsigned long first;  // argument
+    return read_file_of(pid, "syscall", text, sizeof(text)) > 0 &&
+           sscanf(text, "%ld 0x%lx", &number, &first) == 2 && number == SYS_recvmsg &&
+           first == (unsigned long)fd;
 }
 
 bool proc_environment_has(pid_t pid, const char *entry, bool prefix)

@@ -27,6 +27,10 @@ int proc_available_kb(uint64_t *ret_kb);
 // Does its environment hold exactly this "NAME=value", or one that begins so (prefix)?
 bool proc_environment_has(pid_t pid, const char *entry, bool prefix);
 
+// Does its main thread sleep in recvmsg() on its descriptor `fd`? False also when that is not to be
+// known.
+bool proc_waits_in_recvmsg(pid_t pid, int fd);
+
 enum proc_visit { PROC_VISIT_CONTINUE, PROC_VISIT_STOP };
 typedef enum proc_visit proc_visit_fn(void *data, pid_t pid);
 // Calls `visit` for each direct child of `pid` (all its threads).

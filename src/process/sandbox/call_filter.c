@@ -155,6 +155,12 @@ static void hand_over_signals(struct building *building)
     refuse_when(building, SCMP_SYS(ioctl), ARGUMENT(1, SIOCSPGRP));
 }
 
+// Whatever keeps a session's signals within it, "all processes" are its snapshots, too.
+static void spare_everything(struct building *building)
+{
+    refuse_when(building, SCMP_SYS(kill), ARGUMENT(0, -1));
+}
+
 // --- other processes -----------------------------------------------------------------------------
 
 // Limits and priorities of any process of the same user can be changed, those of the server and of
@@ -259,6 +265,8 @@ static int add_rules(scmp_filter_ctx filter, const struct call_filter_rules *rul
         refuse_truncation(&building);
     if (rules->signals)
         hand_over_signals(&building);
+    else
+        spare_everything(&building);
     return building.failed;
 }
 

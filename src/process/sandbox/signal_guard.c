@@ -16,7 +16,8 @@
 struct signal_guard {
     struct signal_guard *next;
     struct event_base *base;
-    uint64_t mark;
+    uint64_t *marks;  // of the processes with the filter
+    size_t mark_count;
     int fd;  // the socket the listener comes by, then the listener
     struct event *event;
 };
@@ -32,24 +33,32 @@ bool signal_guard_available(void)
 
 // --- may it --------------------------------------------------------------------------------------
 
+static bool has_mark(const struct signal_guard *guard, uint64_t mark)
+{
+    for (size_t i = 0; i < guard->mark_count; i++)
+        if (guard->marks[i] == mark)
+            return true;
+    return false;
+}
+
 struct group {
     pid_t id;
-    uint64_t mark;
+    const struct signal_guard *guard;
     bool has_others;
 };
 
 static enum proc_visit visit_member(void *data, pid_t pid)
 {
     struct group *group = data;
-    if (getpgid(pid) != group->id || mark_read(pid) == group->mark)
+    if (getpgid(pid) != group->id || has_mark(group->guard, mark_read(pid)))
         return PROC_VISIT_CONTINUE;
     group->has_others = true;
     return PROC_VISIT_STOP;
 }
 
-static bool is_own_group(pid_t id, uint64_t mark)
+static bool is_own_group(pid_t id, const struct signal_guard *guard)
 {
-    struct group group = {.id = id, .mark = mark};
+    struct group group = {.id = id, .guard = guard};
     return proc_all(visit_member, &group) == 0 && !group.has_others;
 }
 
@@ -60,11 +69,10 @@ static bool may_signal(const struct signal_guard *guard, const struct seccomp_da
     pid_t target = (pid_t)data->args[0];
     bool groups = data->nr == SYS_kill;
     if (target > 0)
-        return mark_read(target) == guard->mark;
+        return has_mark(guard, mark_read(target));
     if (!groups)
         return true;  // the kernel refuses it
-    return target == 0 ||
-           (target != -1 && target != INT32_MIN && is_own_group(-target, guard->mark));
+    return target == 0 || (target != -1 && target != INT32_MIN && is_own_group(-target, guard));
 }
 
 // --- notifications -------------------------------------------------------------------------------
@@ -169,6 +177,12 @@ int signal_guard_send(int sender, int listener)
 
 // --- life ----------------------------------------------------------------------------------------
 
+static void free_one(struct signal_guard *guard)
+{
+    memory_free(guard->marks);
+    memory_free(guard);
+}
+
 static void remove_ended(struct signal_guard **guards)
 {
     while (*guards) {
@@ -178,8 +192,29 @@ static void remove_ended(struct signal_guard **guards)
             continue;
         }
         *guards = guard->next;
-        memory_free(guard);
+        free_one(guard);
     }
+}
+
+static void add_mark(struct signal_guard *guard, uint64_t mark)
+{
+    guard->marks = memory_resize(guard->marks, (guard->mark_count + 1) * sizeof(*guard->marks));
+    guard->marks[guard->mark_count++] = mark;
+}
+
+void signal_guard_share(struct signal_guard *guards, uint64_t mark, uint64_t heir)
+{
+    for (struct signal_guard *guard = guards; guard; guard = guard->next)
+        if (has_mark(guard, mark) && !has_mark(guard, heir))
+            add_mark(guard, heir);
+}
+
+void signal_guard_forget(struct signal_guard *guards, uint64_t mark)
+{
+    for (struct signal_guard *guard = guards; guard; guard = guard->next)
+        for (size_t i = 0; i < guard->mark_count; i++)
+            if (guard->marks[i] == mark)
+                guard->marks[i--] = guard->marks[--guard->mark_count];
 }
 
 int signal_guard_add(struct signal_guard **guards, struct event_base *base, uint64_t mark)
@@ -189,7 +224,8 @@ int signal_guard_add(struct signal_guard **guards, struct event_base *base, uint
         return -errno;
     remove_ended(guards);
     struct signal_guard *guard = memory_alloc_zero(sizeof(*guard));
-    *guard = (struct signal_guard){.next = *guards, .base = base, .mark = mark};
+    *guard = (struct signal_guard){.next = *guards, .base = base};
+    add_mark(guard, mark);
     *guards = guard;
     listen_with(guard, pair[0], EV_READ, on_listener);
     return pair[1];
@@ -200,7 +236,7 @@ void signal_guard_free_all(struct signal_guard **guards)
     for (struct signal_guard *guard = *guards, *next; guard; guard = next) {
         next = guard->next;
         stop_listening(guard);
-        memory_free(guard);
+        free_one(guard);
     }
     *guards = NULL;
 }

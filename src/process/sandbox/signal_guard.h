@@ -17,6 +17,10 @@ bool signal_guard_available(void);
 // filter that notifies, and for all that come from it; the caller closes the descriptor when the
 // child has it. Those whose processes are gone are removed. Negative errno: none was added.
 int signal_guard_add(struct signal_guard **guards, struct event_base *base, uint64_t mark);
+// Processes that were cloned from those with `mark` have the same filter and the mark `heir`.
+void signal_guard_share(struct signal_guard *guards, uint64_t mark, uint64_t heir);
+// No process has the mark any more.
+void signal_guard_forget(struct signal_guard *guards, uint64_t mark);
 // From now on the signals of their processes fail.
 void signal_guard_free_all(struct signal_guard **guards);
 

@@ -106,6 +106,8 @@ SBCL."
     (invoke-restart 'sb-ext:step-continue)) ; there is no stepper: STEP just evaluates
   (call-debugger-hook 'sb-ext:*invoke-debugger-hook* condition)
   (call-debugger-hook '*debugger-hook* condition)
+  (let ((restart (and (in-test-p) (check-restart condition))))
+    (when restart (capture-failed-check condition restart)))
   (cond ((not (in-main-thread-p)) (abort-thread-after condition))
         ((and *in-timer* (not (typep condition 'sb-ext:timeout))) (abort-timer-after condition))
         ((and *call* (eq (call-stoppable *call*) t)) (capture-condition condition))

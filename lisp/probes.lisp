@@ -137,6 +137,35 @@ one that is cloned is a child too."
                    "evaluated forms have debug 3, files the user's policy"
                    "debug 3 for all code, files included")))
 
+(defun has-variable-p (function name)
+  "True when the debugger knows a variable NAME of FUNCTION."
+  (sb-di:do-debug-fun-vars (variable (sb-di:fun-debug-fun function))
+    (when (string= (sb-di:debug-var-symbol variable) name) (return t))))
+
+(defun temporaries-drop-p ()
+  "True when evaluated code works and has the variables that the user named, and no others; where
+the user asked for them it has all."
+  (unmark-debug-quality)
+  (encapsulate-evaluation-compiler 'evaluation-policy)
+  (drop-temporary-variables)
+  (let* ((*package* (find-package "COMMON-LISP-USER"))
+         (temporary (make-symbol "TEMPORARY"))
+         (source `(lambda (list)
+                    (let* ((,temporary (first list)) (named (1+ ,temporary)))
+                      (list named list))))
+         (evaluated (eval source))
+         (declared (eval `(locally (declare (optimize (debug 3))) ,source))))
+    (and (equal '(2 (1)) (funcall evaluated '(1)))
+         (has-variable-p evaluated "NAMED")
+         (not (has-variable-p evaluated "TEMPORARY"))
+         (has-variable-p declared "TEMPORARY"))))
+
+(defun probe-temporary-variables ()
+  "Can what macros bind for themselves be told from the user's variables?"
+  (add-probe "temporary-variables" (passes-in-child-p #'temporaries-drop-p)
+             "evaluated code keeps named variables only"
+             "evaluated code keeps the variables of macros too, and is slower"))
+
 (defun probe-file-compiler ()
   "Of two forms the second must know the macro that the first defines."
   (setf *file-compiler-works*

@@ -37,7 +37,9 @@
   (tool-files '())                      ; TOOL-FILEs that were loaded
   ;; debug.lisp, in a copy of a post-mortem
   (situation nil)                       ; the frozen error, until a restart is taken
-  (frozen-descriptors '()))             ; open when the error was frozen
+  (frozen-descriptors '())              ; open when the error was frozen
+  ;; fork.lisp
+  (fork nil))                           ; the FORK that this process is, if it runs tests
 
 (sb-ext:define-load-time-global *agent* (make-agent))
 (declaim (type agent *agent*))

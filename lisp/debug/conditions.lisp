@@ -163,7 +163,8 @@
   "Only failures of the session's own evaluations are kept for debugging."
   (and (call-freezing call)
        (member (call-operation call)
-               '("evaluate" "load-file" "load-system" "profile" "invoke-restart" "call-function")
+               '("evaluate" "load-file" "load-system" "profile" "trace" "invoke-restart"
+                 "call-function" "run-tests")
                :test #'string=)))
 
 (defun freeze-and-end-call (call error condition frames restarts)
@@ -171,7 +172,7 @@
 serves debugging requests instead, and returns only for a restart that means going on."
   (flush-streams)                       ; or every copy would print what is in the buffers again
   (let ((pid (and (freezing-p call)
-                  (without-interrupts (freeze "postmortem" nil (request-channel))))))
+                  (freeze-failure))))
     (cond ((eq pid :woken)
            (debug-loop call condition frames restarts))
           (t

@@ -45,6 +45,7 @@
   (notices '())                         ; sentences for the reply, newest first
   (restart nil)                         ; name, when resumed by invoke-restart
   (samples 0)                           ; taken by the profiler
+  (trace nil)                           ; TRACING of trace-calls
   (threads '())                         ; user threads before the call
   ;; clocks at its start
   (clocks nil))
@@ -102,6 +103,7 @@ leave before waiting threads can delay it; the effects are rolled back anyway."
   (let* ((announced (announced-exit-code))
          (code (or announced 1)))
     (when announced (run-exit-hooks))
+    (when (agent-fork *agent*) (announce-exit-of-test code))
     (flush-streams)
     (send-message +exiting+ 0
                   (object "exit_code" (logand code 255)

@@ -13,14 +13,24 @@ plain SBCL. A DEBUG quality that the user declares wins.")
 
 (defun evaluation-policy (policy)
   "The policy for a form that is evaluated where POLICY is in force."
-  (if (or (null *evaluation-qualities*) (debug-quality-given-p policy))
+  (if (or (null *evaluation-qualities*) (quality-given-p 'debug policy))
       policy
       (apply #'extended-policy policy *evaluation-qualities*)))
+
+(defun extended-for-evaluation-p (policy)
+  "True when POLICY is what EVALUATION-POLICY makes of the user's."
+  (quality-given-p 'sb-c:insert-step-conditions policy))
+
+(defun drop-temporary-variables ()
+  "Let evaluated forms keep the variables that the user has named, and no others."
+  (encapsulate-variable-preservation 'extended-for-evaluation-p)
+  (encapsulate-variable-placement 'extended-for-evaluation-p))
 
 (defun install-evaluation-policy ()
   "Give evaluated forms their policy; once, when the core is built."
   (when (probe-evaluation-policy)
-    (encapsulate-evaluation-compiler 'evaluation-policy)))
+    (encapsulate-evaluation-compiler 'evaluation-policy)
+    (when (probe-temporary-variables) (drop-temporary-variables))))
 
 ;;; --- one form -----------------------------------------------------------------------------------
 
@@ -128,7 +138,7 @@ PLIST says something already."
       (mark-compile-error call (compile-members call))
       (list* "values" #()
              "samples" (and (string= (call-operation call) "profile") (call-samples call))
-             (evaluation-members call))))
+             (append (trace-members call) (evaluation-members call)))))
 
 (defun find-package-or-fail (name)
   "The package NAME; ends the call when there is none."

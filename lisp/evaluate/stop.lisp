@@ -57,8 +57,11 @@ taking the next request, and only a hard stop ends it."
 ;;; --- signals ------------------------------------------------------------------------------------
 
 (defun sent-by-supervisor-p (information)
-  "INFORMATION is the siginfo_t; user code may signal its own process, which does not count."
-  (= (sap-ref-32 information 16) (agent-supervisor-pid *agent*)))
+  "INFORMATION is the siginfo_t; user code may signal its own process, which does not count. A fork
+that runs a test is stopped by the copy that runs the tests."
+  (let ((fork (agent-fork *agent*)))
+    (= (sap-ref-32 information 16)
+       (if fork (fork-runner fork) (agent-supervisor-pid *agent*)))))
 
 (defun interrupted-frame (context)
   "The innermost frame of what the signal interrupted."

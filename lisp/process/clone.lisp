@@ -28,16 +28,27 @@ pthread_kill of the main thread (and with it SBCL's stop-the-world) fails after 
   "True when clones can be children of the supervisor."
   (and *clone-parent-works* *tid-address-offset*))
 
+(defvar *clone-function* 'clone-as-sibling
+  "How CLONE-PROCESS makes a clone; tests run in forks, whose clones are made in other ways.")
+
 (defun clone-process ()
-  "Like fork, but the child's parent is our parent. Child: 0; parent: its pid; negative: failed."
+  "Clone this process. Child: 0; parent: its pid; negative: failed."
+  (funcall *clone-function*))
+
+(defun clone-as-child ()
+  "As fork does it."
+  (c-call "fork" int))
+
+(defun clone-as-sibling ()
+  "Like fork, but the child's parent is our parent."
   (if (clones-are-siblings-p)
       (let ((pid (clone-sibling)))
         (cond ((and (= pid -1) (= (errno) +einval+))
                ;; The first process of a pid namespace cannot have siblings.
                (setf *clone-parent-works* nil)
-               (clone-process))
+               (clone-as-sibling))
               (t pid)))
-      (c-call "fork" int)))
+      (clone-as-child)))
 
 (defun clone-sibling ()
   "The clone system call: the child has our parent, and its thread id where glibc keeps it."
@@ -199,12 +210,15 @@ due may end the process, which must not be taken for a snapshot that cannot be w
   (let* ((from (agent-registered-pid *agent*))
          (how (parse-payload *incoming* +header-size+ (u32-at *incoming* 12)))
          (discard (member-of how "discard"))
+         (fork (member-of how "fork"))
          (remarks '())
+         (connections 0)
          (unscheduled 0))
     (die-with-supervisor)
-    (leave-process-group)
+    (if fork (begin-own-session fork) (leave-process-group))
     (register-process)
     (take-link (parked-aliases parked))
+    (when fork (setf connections (own-descriptors (parked-aliases parked))))
     (setf (agent-copy-p *agent*) (equal (member-of how "as") "copy"))
     ;; Beside a head that works its files are where it has them.
     (unless (true-p (member-of how "beside")) (restore-offsets (parked-offsets parked)))
@@ -219,9 +233,10 @@ due may end the process, which must not be taken for a snapshot that cannot be w
                           "lost_threads" (name-lost-threads (parked-threads parked) remarks)
                           "finalizers" (pending-finalizer-count)
                           "unscheduled" unscheduled
+                          "connections" connections
                           "state" (session-state)))
     ;; A copy of a snapshot does one job beside the head, which runs the timers.
-    (unless (and (agent-copy-p *agent*) (string= (parked-kind parked) "snapshot"))
+    (when (or fork (not (agent-copy-p *agent*)) (string/= (parked-kind parked) "snapshot"))
       (rearm-timers))))
 
 (defun rearm-timers ()

@@ -28,7 +28,7 @@
     +stop-listening+ 9 +save+ 10
     +hello+ 16 +result+ 17 +snapped+ 18 +snap-failed+ 19 +woke+ 20 +exiting+ 21
     +frames+ 22 +adopted+ 23 +wake-failed+ 24 +input-wanted+ 25 +parked+ 26 +wanted+ 27
-    +saving+ 28))
+    +saving+ 28 +progress+ 29))
 
 (defglobal *outgoing* (make-writer))
 (defglobal *incoming* (make-octets (+ +header-size+ +payload-limit+)))

@@ -11,9 +11,9 @@
 
 (defconstant +offer-milliseconds+ 300)  ; less than it takes from the soft stop to the hard one
 
-(defun receive-offer (number)
+(defun receive-offer (number milliseconds)
   "The descriptor that the supervisor sends as the answer to NUMBER; NIL when it does not come."
-  (loop with end = (+ (monotonic-microseconds) (* 1000 +offer-milliseconds+))
+  (loop with end = (+ (monotonic-microseconds) (* 1000 milliseconds))
         for left = (ceiling (- end (monotonic-microseconds)) 1000)
         while (plusp left)
         do (when (and (wait-for-channel +poll-in+ left)
@@ -22,12 +22,13 @@
                       (= (u32-at *incoming* 8) number))
              (return (received-descriptor 0)))))
 
-(defun request-channel (&optional kept)
-  "Ask for the channel of a clone; its descriptor, or NIL. KEPT: it is for later, \"thread\"."
+(defun request-channel (&optional kept (milliseconds +offer-milliseconds+))
+  "Ask for the channel of a clone; its descriptor, or NIL. KEPT: it is for later, for the error of a
+\"thread\" or a \"test\"."
   (let ((number (setf (agent-wanted *agent*) (ldb (byte 32 0) (1+ (agent-wanted *agent*))))))
     (c-call "close" int (int +reserve+))
     (send-message +wanted+ number (object "for" kept))
-    (prog1 (receive-offer number)
+    (prog1 (receive-offer number milliseconds)
       (unless (file-identity +reserve+)
         (duplicate-privately +spare-null+ +reserve+)))))
 

@@ -221,6 +221,23 @@ bool channel_is_unread(const struct channel *channel, uint32_t number)
     return header[2] == number ? header[1] & CHANNEL_FLAG_FIRST : (int32_t)(header[2] - number) < 0;
 }
 
+static bool has_nothing_to_read(int fd)
+{
+    char byte;
+    return recv(fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+bool channel_is_drained(const struct channel *channel)
+{
+    return !channel->closed && channel->outgoing.length == 0 &&
+           has_nothing_to_read(channel->worker_fd);
+}
+
+bool channel_is_silent(const struct channel *channel)
+{
+    return !channel->closed && has_nothing_to_read(channel->fd);
+}
+
 // Drops the message under way.
 static void forget_incoming(struct channel *channel)
 {

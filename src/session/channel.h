@@ -46,6 +46,7 @@ enum channel_message_type {
     CHANNEL_PARKED = 26,
     CHANNEL_WANTED = 27,
     CHANNEL_SAVING = 28,
+    CHANNEL_PROGRESS = 29,
     CHANNEL_TYPE_END,
 };
 
@@ -99,3 +100,7 @@ void channel_close_worker_end(struct channel *channel);
 void channel_receive(struct channel *channel, unsigned max_frames);
 // Has the message with this number not been taken by any worker yet?
 bool channel_is_unread(const struct channel *channel, uint32_t number);
+// Everything sent has been taken by somebody.
+bool channel_is_drained(const struct channel *channel);
+// Nothing has arrived that is not handed over.
+bool channel_is_silent(const struct channel *channel);

@@ -80,6 +80,11 @@ static char *part_path_from(const char *directory, const char *name, const char 
     return memory_format("%s/%s", library, installed);
 }
 
+char *session_find_brought(const char *name)
+{
+    return part_path_from(CADRE_BUILDDIR, name, name);
+}
+
 // --- SBCL ----------------------------------------------------------------------------------------
 
 // The runtime that lies beside the core, unless another SBCL was asked for; NULL: there is none.

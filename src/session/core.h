@@ -25,5 +25,6 @@ struct core_build {
 int core_build_plan(const struct session_config *config, struct core_build *build);
 // After -EPERM: which file or directory is not used, and why.
 void core_explain_refusal(const struct session_config *config, struct error *error);
-char *session_find_sources(void);  // the agent's directory
+char *session_find_brought(const char *name);  // a file that the packages bring; it need not exist
+char *session_find_sources(void);              // the agent's directory
 void core_build_release(struct core_build *build);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "session/worker_data.h"
 
 enum {
@@ -62,6 +63,14 @@ int64_t error_history_next_id(const struct error_history *history)
     return history->last_id + 1;
 }
 
+static struct error_record make_record(struct error_history *history, value error)
+{
+    if (!history->region)
+        history->region = region_new(HISTORY_REGION_LIMIT);
+    return (struct error_record){.id = ++history->last_id,
+                                 .error = value_copy(history->region, error)};
+}
+
 int64_t error_history_add(struct error_history *history, value error)
 {
     if (history->count == SESSION_ERROR_HISTORY) {
@@ -70,18 +79,42 @@ int64_t error_history_add(struct error_history *history, value error)
                 (SESSION_ERROR_HISTORY - 1) * sizeof(history->records[0]));
         history->count--;
     }
-    if (!history->region)
-        history->region = region_new(HISTORY_REGION_LIMIT);
-    history->records[history->count++] = (struct error_record){
-        .id = ++history->last_id, .error = value_copy(history->region, error)};
+    history->records[history->count++] = make_record(history, error);
     return history->last_id;
 }
+
+// --- of tests ------------------------------------------------------------------------------------
+
+bool error_history_tests_are_full(const struct error_history *history)
+{
+    return history->test_count == SESSION_TEST_ERRORS;
+}
+
+int64_t error_history_add_test(struct error_history *history, value error)
+{
+    CHECK(!error_history_tests_are_full(history));
+    history->tests[history->test_count++] = make_record(history, error);
+    return history->last_id;
+}
+
+void error_history_forget_tests(struct error_history *history)
+{
+    for (size_t i = 0; i < history->test_count; i++)
+        value_release(history->region, history->tests[i].error);
+    history->test_count = 0;
+}
+
+// --- finding -------------------------------------------------------------------------------------
 
 const struct error_record *error_history_find(const struct error_history *history, int64_t id)
 {
     for (size_t i = 0; i < history->count; i++) {
         if (history->records[i].id == id)
             return &history->records[i];
+    }
+    for (size_t i = 0; i < history->test_count; i++) {
+        if (history->tests[i].id == id)
+            return &history->tests[i];
     }
     return NULL;
 }

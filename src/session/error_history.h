@@ -20,6 +20,8 @@ struct error_history {
     struct region *region;  // of the error maps; NULL while there are none
     struct error_record records[SESSION_ERROR_HISTORY];  // oldest first
     size_t count;
+    struct error_record tests[SESSION_TEST_ERRORS];  // of the last run of tests
+    size_t test_count;
     int64_t last_id;     // the number given last
     int64_t last_error;  // number of the last error, 0 = none
 };
@@ -31,5 +33,9 @@ value error_history_import(struct region *region, value error);
 // number.
 int64_t error_history_next_id(const struct error_history *history);
 int64_t error_history_add(struct error_history *history, value error);
+// The same for a failed test; not when they are full.
+int64_t error_history_add_test(struct error_history *history, value error);
+bool error_history_tests_are_full(const struct error_history *history);
+void error_history_forget_tests(struct error_history *history);
 const struct error_record *error_history_find(const struct error_history *history, int64_t id);
 void error_history_clear(struct error_history *history);  // as after a reset: numbers start again

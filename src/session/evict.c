@@ -4,7 +4,7 @@
 #include "process/proc.h"
 #include "session/session_internal.h"
 
-enum { MEASURE_EVERY_MS = 100, MEASURE_AT_ONCE = 4, BUDGET_FLOOR_MB = 256 };
+enum { MEASURE_EVERY_MS = 100, MEASURE_AT_ONCE = 4, MEASURE_MS = 1, BUDGET_FLOOR_MB = 256 };
 
 // A frozen error is oversized with more than this part of the budget.
 enum { OVERSIZED_SHARE = 4 };
@@ -42,6 +42,15 @@ static struct worker *next_postmortem(struct worker *worker)
     return worker;
 }
 
+// A frozen error of an evaluation: those of tests are bounded by themselves.
+static size_t count_of_errors(const struct session *session)
+{
+    size_t count = 0;
+    for (const struct worker *worker = session->workers; worker; worker = worker->next)
+        count += worker->role == ROLE_POSTMORTEM && !worker->test;
+    return count;
+}
+
 static bool is_error(const struct worker *postmortem, int64_t error)
 {
     return error > 0 && postmortem->error == error;
@@ -50,13 +59,15 @@ static bool is_error(const struct worker *postmortem, int64_t error)
 // The frozen error that is missed least, NULL when there is none, as for the others of this
 // section. The last error stays; and when there is a newest, which its reply has just named, that
 // one and the one it was a try at. Of the others those of tries go first, the oldest first.
-static struct worker *dispensable_postmortem(struct session *session, const struct worker *newest)
+static struct worker *dispensable_postmortem(struct session *session, const struct worker *newest,
+                                             bool with_tests)
 {
     struct worker *victim = NULL;
     // The list is in order of arrival, newest first.
     for (struct worker *worker = next_postmortem(session->workers); worker;
          worker = next_postmortem(worker->next)) {
-        if (worker == newest || is_error(worker, session->history.last_error) ||
+        if ((worker->test && !with_tests) || worker == newest ||
+            is_error(worker, session->history.last_error) ||
             (newest && is_error(worker, newest->tried_at)))
             continue;
         if (!victim || worker->tried_at || !victim->tried_at)
@@ -123,7 +134,7 @@ static struct worker *next_for_memory(struct session *session)
 {
     struct worker *victim = oversized_postmortem(session);
     if (!victim)
-        victim = dispensable_postmortem(session, NULL);
+        victim = dispensable_postmortem(session, NULL, true);
     if (!victim && count_of(session, ROLE_SNAPSHOT) <= (size_t)session->limits.snapshots / 2)
         victim = densest_snapshot(session);
     return victim ? victim : oldest_snapshot(session);
@@ -131,11 +142,12 @@ static struct worker *next_for_memory(struct session *session)
 
 // --- memory --------------------------------------------------------------------------------------
 
-// Reading the memory of a process takes about 0.1 ms: only some at a time, in turn; those never
-// measured first.
+// Reading the memory of a process takes about 0.1 ms, of a large heap 36 ms: only some at a time, and
+// none after a slow one, in turn; those never measured first.
 static void measure(struct session *session)
 {
-    for (int i = 0; i < MEASURE_AT_ONCE; i++) {
+    int64_t until_ms = clock_now_ms() + MEASURE_MS;
+    for (int i = 0; i < MEASURE_AT_ONCE && clock_now_ms() <= until_ms; i++) {
         struct worker *due = NULL;
         for (struct worker *worker = session->workers; worker; worker = worker->next) {
             if (is_parked(worker) && (!due || worker->measured_ms <= due->measured_ms))
@@ -192,7 +204,7 @@ void postmortem_evict(struct session *session)
 {
     const struct worker *newest = next_postmortem(session->workers);
     struct worker *victim;
-    while (count_of(session, ROLE_POSTMORTEM) > SESSION_POSTMORTEMS &&
-           (victim = dispensable_postmortem(session, newest)))
+    while (count_of_errors(session) > SESSION_POSTMORTEMS &&
+           (victim = dispensable_postmortem(session, newest, false)))
         worker_kill(victim);
 }

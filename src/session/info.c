@@ -83,6 +83,9 @@ static value parked_vectors(struct session *session, bool measure, struct region
             frozen_memory =
                 vector_push(region, frozen_memory, put_memory(region, memory, worker->process.pid));
     }
+    for (size_t i = 0; i < session->history.test_count; i++)
+        if (worker_find_postmortem(session, session->history.tests[i].id))
+            frozen = vector_push(region, frozen, value_integer(session->history.tests[i].id));
     map = put(region, map, "snapshots", snapshots);
     map = put(region, map, "frozen", frozen);
     return measure ? put(region, map, "frozen_memory", frozen_memory) : map;

@@ -54,6 +54,8 @@ struct job *job_new(struct session_manager *manager, const struct session_reques
     job->error = request->error;
     job->rollback_to = request->rollback_to;
     job->rollback_steps = request->rollback_steps;
+    job->as = memory_copy_string(request->as);
+    job->hidden = request->hidden;
     job->reply = request->reply;
     job->progress = request->progress;
     job->data = request->data;
@@ -101,6 +103,7 @@ void job_free(struct session_manager *manager, struct job *job)
     memory_free(job->name);
     memory_free(job->op);
     memory_free(job->label);
+    memory_free(job->as);
     memory_free(job->package_before);
     memory_free(job->refusal_message);
     memory_free(job);
@@ -166,15 +169,13 @@ struct job *job_dequeue_beside(struct session *session)
     return unlink_queued(session, link);
 }
 
-bool job_remove_queued(struct session *session, uint64_t ticket)
+struct job *job_take_queued(struct session *session, uint64_t ticket)
 {
     for (struct job **link = &session->queue.first; *link; link = &(*link)->next) {
-        if ((*link)->ticket == ticket) {
-            job_free(session->manager, unlink_queued(session, link));
-            return true;
-        }
+        if ((*link)->ticket == ticket)
+            return unlink_queued(session, link);
     }
-    return false;
+    return NULL;
 }
 
 // --- running -------------------------------------------------------------------------------------
@@ -203,6 +204,11 @@ void job_progress(const struct session *session, const struct job *job,
     if (queued)
         return;
     ret_progress->elapsed_ms = (clock_now_ns() - job->started_ns) / 1000000;
+    ret_progress->tests = job->tests;
+    if (job->tests.total > 0) {
+        ret_progress->line = span_from(job->test_name);
+        return;
+    }
     ret_progress->line = capture_newest_line(&session->output, LINE_BYTES);
     if (ret_progress->line.length == 0)
         ret_progress->line = capture_newest_line(&session->errors, LINE_BYTES);
@@ -271,6 +277,7 @@ void job_send_request(struct job *job, struct worker *worker)
     struct span package = map_get_string(session->agent.state, "package_label");
     job->package_before = memory_copy_text(package.data, package.length);
     worker->offers = 0;
+    job->heard = false;
     job->message_number =
         session_send(session, &worker->link->channel, CHANNEL_REQUEST, buffer_span(&job->request));
     buffer_truncate(&job->request, length);  // it may have to be sent again

@@ -43,6 +43,10 @@ struct job {
     int64_t error;
     int64_t rollback_to;
     int64_t rollback_steps;
+    char *as;             // FORK, ADOPT: the session that gets the state
+    bool hidden;          // FORK
+    uint64_t fork_from;   // its turn in the session whose state it is has come: the id of that one
+    int64_t fork_number;  // the snapshot, then
     session_reply_fn *reply;
     session_progress_fn *progress;
     session_output_fn *output;
@@ -53,6 +57,7 @@ struct job {
     int64_t started_ns;  // 0 = queued
     uint32_t message_number;
     int64_t deadline_ns;                                 // 0 = none
+    bool heard;                                          // its head has sent something about it
     bool waits_for_input;                                // its time stands still
     int64_t input_left_ns;                               // of its time, then
     struct output_filter filters[SESSION_STREAM_COUNT];  // of what `output` gets
@@ -67,6 +72,8 @@ struct job {
     struct process_failure failure;
     struct exit_notice exit_notice;
     struct worker *postmortem;  // announced by its result
+    struct session_test_progress tests;
+    char test_name[128];  // of the last one
     bool adopted;
     bool rolled_back;
     int64_t snapshot;  // RESET: state before
@@ -90,7 +97,7 @@ void job_requeue(struct session *session, struct job *job);  // as the first
 struct job *job_dequeue(struct session *session);
 bool job_queued_beside(const struct session *session);  // is there one that needs no head?
 struct job *job_dequeue_beside(struct session *session);
-bool job_remove_queued(struct session *session, uint64_t ticket);
+struct job *job_take_queued(struct session *session, uint64_t ticket);  // NULL: it is not
 void job_begin(struct job *job);
 void job_send(struct job *job, struct worker *worker);  // and starts its time
 void job_send_request(struct job *job, struct worker *worker);
@@ -124,5 +131,8 @@ void job_refuse_queued(struct session *session, const char *code, const char *me
 void job_finish(struct session *session, struct job *job);
 void job_finish_beside(struct session *session, struct job *job);  // without output and records
 void manager_answer_refused(struct session_manager *manager);
+// An error map with its number (0: none), the evaluation that it belongs to, time and `frozen`.
+value session_complete_error(struct session *session, struct region *region, value error,
+                             int64_t id, int64_t evaluation, bool frozen);
 void session_record_thread_errors(struct session *session, struct region *region, value result);
 void session_record_thread_error(struct session *session, struct region *region, value error);

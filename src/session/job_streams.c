@@ -32,6 +32,7 @@ static void hand_on(struct job *job, enum session_stream stream, struct span tex
     if (text.length == 0 || job->cancelled)
         return;
     job->filters[stream].in_line = text.data[text.length - 1] != '\n';
+    observer_output(job, stream, text);
     job->output(job->data, stream, text);
 }
 

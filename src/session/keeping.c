@@ -16,6 +16,7 @@
 #include "base/utf8.h"
 #include "process/background.h"
 #include "session/image/image_file.h"
+#include "session/journal/journal_export.h"
 #include "session/session_internal.h"
 #include "session/state/actions.h"
 #include "value/text/json.h"
@@ -148,6 +149,44 @@ void keeping_moved(struct session *session, const char *event)
 {
     if (is_kept(session))
         told_once(session, journal_moved(&session->journal, event, session->lineage.current));
+}
+
+// The definitions are one entry, as if they had been evaluated: the numbers of the other journal
+// mean something else here.
+static void adopt_definitions(struct session *session, const struct session *from,
+                              const struct job *job)
+{
+    CLEANUP_BUFFER struct buffer code, request;
+    size_t count, skipped;
+    buffer_init(&code, SESSION_REQUEST_MAX / 2);
+    buffer_init(&request, SESSION_REQUEST_MAX);
+    struct region *region = region_new(SIZE_MAX);
+    export_definitions(&code, journal_read(region, from->store, JOURNAL_MAX), job->fork_number,
+                       false, &count, &skipped);
+    region_free(region);
+    buffer_append_format(&request,
+                         "{\"op\":\"adopt-session\",\"from\":\"%s\",\"code\":", from->name);
+    json_write_string(&request, code.failed ? SPAN("") : buffer_span(&code));
+    buffer_append_byte(&request, '}');
+    const struct journal_entry entry = {
+        .evaluation = job->number,
+        .client = job->client,
+        .package = SPAN("COMMON-LISP-USER"),
+        .request = buffer_span(&request),
+    };
+    told_once(session, journal_started(&session->journal, &entry));
+}
+
+void keeping_became(struct session *session, const struct session *from, const struct job *job)
+{
+    if (!is_kept(session) || !from->store)
+        return;
+    if (job->kind == SESSION_ADOPT) {
+        adopt_definitions(session, from, job);
+        return;
+    }
+    told_once(session, journal_begin_as_copy(&session->journal, from->store, job->fork_number));
+    keeping_moved(session, "forked");
 }
 
 static void append_code(struct buffer *text, value entry)
@@ -330,12 +369,36 @@ static bool is_live(const struct session *session)
     return session->state == STATE_IDLE && !session->job && !session->queue.first;
 }
 
-static uint64_t measure(const struct session_manager *manager, struct session **ret_oldest)
+// The one whose memory was read longest ago.
+static struct worker *next_to_measure(const struct session_manager *manager)
+{
+    struct worker *next = NULL;
+    for (struct session *session = manager->sessions; session; session = session->next)
+        for (struct worker *worker = session->workers; worker; worker = worker->next)
+            if (!next || worker->measured_ms < next->measured_ms)
+                next = worker;
+    return next;
+}
+
+// In turn, because reading the memory of a large heap keeps the loop for 36 ms.
+static void measure_some(const struct session_manager *manager, int64_t now)
+{
+    enum { TURN_MS = 1 };
+    struct worker *worker;
+    while ((worker = next_to_measure(manager)) && worker->measured_ms < now &&
+           clock_now_ms() <= now + TURN_MS) {
+        worker->measured_ms = now;
+        worker->pss_kb = worker_memory_kb(worker);
+    }
+}
+
+// As measured last.
+static uint64_t sum_memory(const struct session_manager *manager, struct session **ret_oldest)
 {
     uint64_t total_kb = 0;
     for (struct session *session = manager->sessions; session; session = session->next) {
         for (const struct worker *worker = session->workers; worker; worker = worker->next)
-            total_kb += worker_memory_kb(worker);
+            total_kb += worker->pss_kb;
         if (is_live(session) && !session->wants_rest &&
             (!*ret_oldest || session->used_ms < (*ret_oldest)->used_ms))
             *ret_oldest = session;
@@ -345,7 +408,7 @@ static uint64_t measure(const struct session_manager *manager, struct session **
 
 void keeping_tick(struct session_manager *manager)
 {
-    enum { MEASURE_EVERY = 10 };
+    enum { SUM_EVERY = 10 };
     int64_t now = clock_now_ms();
     struct session *oldest = NULL;
     for (struct session *session = manager->sessions; session; session = session->next) {
@@ -356,7 +419,9 @@ void keeping_tick(struct session_manager *manager)
             hibernate(session);
     }
     uint64_t budget_kb = (uint64_t)manager->config.memory_budget_mb * 1024;
-    if (budget_kb > 0 && manager->ticks++ % MEASURE_EVERY == 0 &&
-        measure(manager, &oldest) > budget_kb && oldest)
+    if (budget_kb == 0)
+        return;
+    measure_some(manager, now);
+    if (manager->ticks++ % SUM_EVERY == 0 && sum_memory(manager, &oldest) > budget_kb && oldest)
         hibernate(oldest);
 }

@@ -27,6 +27,8 @@ void keeping_remove(const struct session *session);
 void keeping_started(struct session *session, const struct job *job);
 void keeping_completed(struct session *session, const struct job *job, bool ok, value error);
 void keeping_moved(struct session *session, const char *event);
+// The session has the state of `from`: its journal says what that is made of.
+void keeping_became(struct session *session, const struct session *from, const struct job *job);
 // Appends which evaluations came after the state `number`, from the journal.
 void keeping_append_later(struct session *session, int64_t number, struct buffer *text);
 

@@ -15,9 +15,11 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "process/background.h"
+#include "process/cgroup.h"
 #include "process/guardian.h"
 #include "process/mark.h"
 #include "process/offspring.h"
+#include "process/sandbox/signal_guard.h"
 #include "session/core.h"
 #include "session/session_internal.h"
 #include "session/state/actions.h"
@@ -224,6 +226,8 @@ void session_manager_free(struct session_manager *manager)
     while (manager->guardian && offspring_kill_descendants() > 0 && clock_now_ms() < until)
         usleep(1000);
     guardian_free(manager->guardian);
+    cgroup_tree_free(manager->cgroups);
+    signal_guard_free_all(&manager->signal_guards);
     if (manager->child_event)
         event_free(manager->child_event);
     if (manager->refused_event)
@@ -355,7 +359,7 @@ value session_names(struct session_manager *manager, struct region *region)
 {
     value names = vector_push(region, vector_new(region, 1), value_string_text(region, "main"));
     for (struct session *session = manager->sessions; session; session = session->next) {
-        if (strcmp(session->name, "main") != 0)
+        if (strcmp(session->name, "main") != 0 && !session->is_hidden)
             names = vector_push(region, names, value_string_text(region, session->name));
     }
     return names;
@@ -365,7 +369,7 @@ void session_unknown_text(struct session_manager *manager, const char *name, str
 {
     buffer_append_format(text, "Unknown session \"%s\". Known sessions: main", name);
     for (struct session *session = manager->sessions; session; session = session->next) {
-        if (strcmp(session->name, "main") != 0)
+        if (strcmp(session->name, "main") != 0 && !session->is_hidden)
             buffer_append_format(text, ", %s", session->name);
     }
 }

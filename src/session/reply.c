@@ -144,15 +144,15 @@ static bool error_is_recorded(const struct job *job)
 {
     if (job->internal || job->cancelled)
         return false;
-    if (job->kind == SESSION_EVALUATE)
+    if (job->kind == SESSION_EVALUATE || job->kind == SESSION_TESTS)
         return true;
     // A restart that was not even invoked did not fail.
     value invoked = map_get(job->result, "invoked");
     return job->kind == SESSION_RESTART && !(invoked.tag == VALUE_BOOLEAN && !invoked.boolean);
 }
 
-static value complete_error(struct session *session, struct region *region, value error, int64_t id,
-                            int64_t evaluation, bool frozen)
+value session_complete_error(struct session *session, struct region *region, value error,
+                             int64_t id, int64_t evaluation, bool frozen)
 {
     char time[CLOCK_ISO_SIZE];
     clock_format_iso(clock_unix_seconds(), time);
@@ -169,7 +169,10 @@ static void touch_last_error(struct session *session, const struct job *job, int
     if (job->internal || job->cancelled)
         return;
     // The error of a thread that this call reports is the last one when it has none itself.
-    if (job->kind == SESSION_EVALUATE || (job->kind == SESSION_RESTART && job->adopted))
+    if (job->kind == SESSION_TESTS && id == 0)
+        return;
+    if (job->kind == SESSION_EVALUATE || job->kind == SESSION_TESTS ||
+        (job->kind == SESSION_RESTART && job->adopted))
         session->history.last_error = id ? id : session->pending.thread_error;
     else if (job->kind == SESSION_ROLLBACK)
         session->history.last_error = 0;
@@ -201,9 +204,9 @@ void session_record_thread_error(struct session *session, struct region *region,
     pid_t pid = message_pid(error, "postmortem");
     struct worker *frozen =
         pid > 0 && session->head ? worker_add_frozen_thread(session->head, pid) : NULL;
-    error = complete_error(session, region, error_history_import(region, error),
-                           error_history_next_id(&session->history), session->lineage.current,
-                           frozen != NULL);
+    error = session_complete_error(session, region, error_history_import(region, error),
+                                   error_history_next_id(&session->history),
+                                   session->lineage.current, frozen != NULL);
     int64_t id = error_history_add(&session->history, error);
     if (frozen) {
         frozen->error = id;
@@ -272,7 +275,8 @@ static void move_output(struct session *session, struct reply_texts *texts, bool
 static void move_earlier_output(struct session *session, const struct job *job,
                                 struct reply_texts *texts, struct session_reply *reply)
 {
-    if (job->kind == SESSION_EVALUATE || job->kind == SESSION_RESTART) {
+    if (job->kind == SESSION_EVALUATE || job->kind == SESSION_RESTART ||
+        job->kind == SESSION_TESTS) {
         buffer_append_span(&texts->earlier, buffer_span(&session->pending.earlier_output));
         buffer_clear(&session->pending.earlier_output);
     }
@@ -362,8 +366,8 @@ static void job_record(struct session *session, struct job *job, struct session_
         bool recorded = error_is_recorded(job);
         int64_t id = recorded ? error_history_next_id(&session->history) : 0;
         reply->frozen = recorded && job->postmortem;
-        reply->error =
-            complete_error(session, job->region, reply->error, id, job->number, reply->frozen);
+        reply->error = session_complete_error(session, job->region, reply->error, id, job->number,
+                                              reply->frozen);
         if (recorded) {
             error_history_add(&session->history, reply->error);
             if (job->postmortem) {
@@ -401,6 +405,7 @@ static void finish_silently(struct session *session, struct job *job)
         texts_release(&texts);
         keeping_completed(session, job, false, value_nil());
         note_cancelled(session, job);
+        observer_ended(session, job, NULL);
     }
     job_free(session->manager, job);
 }
@@ -457,6 +462,7 @@ static void send_reply(struct session *session, struct job *job)
     if (job->rolled_back)
         reply.rollback = rollback_map(session, job);
     job->reply(job->data, &reply);
+    observer_ended(session, job, &reply);
     texts_release(&texts);
 }
 
@@ -470,7 +476,7 @@ void job_finish_beside(struct session *session, struct job *job)
     reply.earlier_output = reply.standard_output.text = reply.standard_error.text = SPAN("");
     reply.error = job_error(job);
     if (!value_is_nil(reply.error))
-        reply.error = complete_error(session, region, reply.error, 0, 0, false);
+        reply.error = session_complete_error(session, region, reply.error, 0, 0, false);
     reply.ok = value_is_nil(reply.error);
     reply.notices = vector_new(region, 0);
     reply.beside = session->job ? session->job->number : 0;
@@ -493,6 +499,8 @@ void job_finish(struct session *session, struct job *job)
     session->pending.thread_error = 0;
     if (value_is_map(job->result))
         session_record_thread_errors(session, region, job->result);
+    if (job->kind == SESSION_TESTS)
+        tests_finish(session, job);
     if (job->internal || job->cancelled) {
         finish_silently(session, job);
         return;

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "process/proc.h"
 #include "session/session_internal.h"
+#include "session/state/actions.h"
 
 static void refuse_unknown(struct session_manager *manager, struct job *job)
 {
@@ -13,7 +14,7 @@ static void refuse_unknown(struct session_manager *manager, struct job *job)
 
 // Sessions are limited by their number only where the user wants that; else by the memory of the
 // machine. The first one is always made.
-static bool refuse_one_more(struct session_manager *manager, struct job *job)
+bool manager_refuses_one_more(struct session_manager *manager, struct job *job)
 {
     unsigned count = manager->session_count, max = manager->config.max_sessions;
     uint64_t available_kb;
@@ -33,22 +34,28 @@ static bool refuse_one_more(struct session_manager *manager, struct job *job)
     return true;
 }
 
+static bool refuse_name(struct session_manager *manager, struct job *job, const char *name)
+{
+    if (session_name_valid(span_from(name)))
+        return false;
+    job_refuse(manager, job, "invalid-argument",
+               "Invalid session name \"%.100s\". " SESSION_NAME_RULE ".", name);
+    return true;
+}
+
 // The session of a request, made when it may be; NULL: the request was refused.
 static struct session *session_for(struct session_manager *manager, struct job *job, bool create)
 {
-    if (!session_name_valid(span_from(job->name))) {
-        job_refuse(manager, job, "invalid-argument",
-                   "Invalid session name \"%.100s\". " SESSION_NAME_RULE ".", job->name);
-        return NULL;
-    }
     struct session *session = manager_find(manager, job->name);
     if (session)
         return session;
+    if (refuse_name(manager, job, job->name))
+        return NULL;
     if (!create) {
         refuse_unknown(manager, job);
         return NULL;
     }
-    if (refuse_one_more(manager, job))
+    if (manager_refuses_one_more(manager, job))
         return NULL;
     session = manager_add(manager, job->name);
     session_notice(session, "session \"%s\" was started", session->name);
@@ -64,6 +71,8 @@ uint64_t session_submit(struct session_manager *manager, const struct session_re
                    SESSION_REQUEST_MAX >> 20);
         return ticket;
     }
+    if (job->as && !job->hidden && refuse_name(manager, job, job->as))
+        return ticket;
     struct session *session = session_for(manager, job, request->create);
     if (!session)
         return ticket;
@@ -75,6 +84,8 @@ uint64_t session_submit(struct session_manager *manager, const struct session_re
                    manager->config.max_queue, session->name);
         return ticket;
     }
+    if (fork_at_once(session, job))
+        return ticket;
     job_enqueue(session, job);
     beside_consider(session);
     if (!session->handling)
@@ -104,9 +115,24 @@ void session_cancel(struct session_manager *manager, uint64_t ticket)
             stop_running(session, STOP_CANCEL);
             return;
         }
-        if (beside_cancel(session, ticket) || job_remove_queued(session, ticket))
+        struct job *queued = job_take_queued(session, ticket);
+        if (queued)
+            job_free(manager, queued);
+        if (queued || beside_cancel(session, ticket))
             return;
     }
+}
+
+// A request that does not run in the head or a copy of its own: it waits, or is answered beside.
+static void refuse_waiting(struct session *session, uint64_t ticket)
+{
+    struct job *job = job_take_queued(session, ticket);
+    if (job)
+        job_refuse(session->manager, job, "interrupted", "It was interrupted before it began.");
+    if (!session->beside.job || session->beside.job->ticket != ticket)
+        return;
+    beside_close(session, "interrupted", "The question was interrupted.");
+    beside_consider(session);
 }
 
 void session_interrupt(struct session_manager *manager, uint64_t ticket)
@@ -114,12 +140,24 @@ void session_interrupt(struct session_manager *manager, uint64_t ticket)
     for (struct session *session = manager->sessions; session; session = session->next) {
         if (session->job && session->job->ticket == ticket)
             stop_running(session, STOP_INTERRUPT);
+        else
+            refuse_waiting(session, ticket);
     }
+}
+
+bool session_interrupt_evaluation(struct session_manager *manager, const char *name, int64_t number)
+{
+    struct session *session = manager_find(manager, name);
+    if (!session || !session->job || session->job->number != number || number == 0)
+        return false;
+    stop_running(session, STOP_INTERRUPT);
+    return true;
 }
 
 static void give_number(struct session *session, struct job *job)
 {
-    if (job->kind == SESSION_EVALUATE && !job->internal && job->number == 0)
+    bool numbered = job->kind == SESSION_EVALUATE || job->kind == SESSION_TESTS;
+    if (numbered && !job->internal && job->number == 0)
         job->number = ++session->lineage.evaluations;
 }
 

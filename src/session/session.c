@@ -3,14 +3,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "process/cgroup.h"
 #include "process/mark.h"
 #include "process/proc.h"
 #include "process/sandbox/signal_guard.h"
 #include "session/session_internal.h"
+#include "session/state/actions.h"
 #include "session/worker_data.h"
 #include "value/text/json.h"
 
@@ -73,14 +76,20 @@ static void on_wanted(struct session *session, struct worker *worker,
                       const struct channel_message *message)
 {
     value content;
-    bool for_thread = session_read_scratch(session, message, &content) &&
-                      span_equal_text(map_get_string(content, "for"), "thread");
-    if (++worker->offers > SESSION_OFFERS_MAX) {
+    struct span purpose = {"", 0};
+    if (session_read_scratch(session, message, &content))
+        purpose = map_get_string(content, "for");
+    bool for_test = span_equal_text(purpose, "test") && worker == session->copy && session->job &&
+                    session->job->kind == SESSION_TESTS;
+    if (!for_test && ++worker->offers > SESSION_OFFERS_MAX) {
         session_break_protocol(session, worker);
         return;
     }
-    if ((for_thread ? worker_offer_spare(worker, message->number)
-                    : worker_offer(worker, CHANNEL_OFFER, message->number, SPAN("{}"))) < 0)
+    int result = for_test ? tests_offer_channel(worker, message->number)
+                 : span_equal_text(purpose, "thread")
+                     ? worker_offer_link(worker, message->number, &worker->spare)
+                     : worker_offer(worker, CHANNEL_OFFER, message->number, SPAN("{}"));
+    if (result < 0)
         log_debug("session %s: no channel for a clone", session->name);
 }
 
@@ -100,6 +109,10 @@ void session_on_message(void *data, struct channel *channel, const struct channe
         saving_on_message(session, link, message);
         return;
     }
+    if (message->type == CHANNEL_WAKE_FAILED && worker && is_from(worker, message->sender) &&
+        worker != session->source &&
+        (fork_on_wake_failed(worker, message) || saving_on_wake_failed(session, worker)))
+        return;
     if (!message_is_expected(link, message)) {
         log_debug("session %s: dropped message %u from process %d", session->name, message->type,
                   (int)message->sender);
@@ -130,10 +143,11 @@ struct session *session_new(struct session_manager *manager, const char *name)
 {
     struct session *session = memory_alloc_zero(sizeof(*session));
     session->manager = manager;
+    session->id = ++manager->last_session;
     snprintf(session->name, sizeof(session->name), "%s", name);
-    session->environment_entry = memory_format("CADRE_SESSION=%s-%llu", manager->id,
-                                               (unsigned long long)++manager->last_session);
-    session->mark = mark_of_number(manager->mark_family, manager->last_session);
+    session->environment_entry =
+        memory_format("CADRE_SESSION=%s-%llu", manager->id, (unsigned long long)session->id);
+    session_take_mark(session);
     session->limits = manager->config.limits;
     session->state = STATE_DOWN;
     session->queue.end = &session->queue.first;
@@ -154,6 +168,21 @@ struct session *session_new(struct session_manager *manager, const char *name)
     keeping_open(session);
     beside_init(session);
     return session;
+}
+
+void session_take_mark(struct session *session)
+{
+    struct session_manager *manager = session->manager;
+    uint64_t mark = mark_of_number(manager->mark_family, ++manager->last_mark);
+    if (!mark)
+        return;
+    if (session->marks.count == COUNT_OF(session->marks.values)) {
+        signal_guard_forget(manager->signal_guards, session->marks.values[0]);
+        memmove(&session->marks.values[0], &session->marks.values[1],
+                (session->marks.count - 1) * sizeof(mark));
+        session->marks.count--;
+    }
+    session->marks.values[session->marks.count++] = mark;
 }
 
 void session_take_environment(struct session *session, char *const *environment)
@@ -179,6 +208,7 @@ void session_free(struct session *session)
 {
     CHECK(!session->workers && !session->job && !session->queue.first);
     saving_release(session);
+    cgroup_free(session->cgroup);
     while (session->links)
         link_free(session->links);
     beside_release(session);
@@ -210,7 +240,8 @@ void session_free(struct session *session)
     memory_free(session->pending.lost_threads);
     memory_free(session->wake.notice);
     memory_free(session->snap.code);
-    signal_guard_free_all(&session->signal_guards);
+    for (size_t i = 0; i < session->marks.count; i++)
+        signal_guard_forget(session->manager->signal_guards, session->marks.values[i]);
     reach_forget(session);
     memory_free(session->environment_entry);
     free_environment(session);

@@ -36,6 +36,7 @@ enum {
     SESSION_NAME_MAX = 32,
     SESSION_ERROR_HISTORY = 20,
     SESSION_POSTMORTEMS = 4,
+    SESSION_TEST_ERRORS = 16,        // frozen, of the last run of tests
     SESSION_REQUEST_MAX = 8 << 20,   // bytes of a request as JSON (4 MiB of code, escaped)
     SESSION_MESSAGE_MAX = 64 << 20,  // bytes of an answer as JSON
 };
@@ -145,12 +146,15 @@ int session_close(struct session_manager *manager, const char *name);
 
 enum session_request_kind {
     // In the head. Numbered, followed by a snapshot; a failure gets an error record and becomes the
-    // last error, a success clears the last error. (evaluate, load-file, load-system, profile)
+    // last error, a success clears the last error. (evaluate, load-file, load-system, profile, trace)
     SESSION_EVALUATE,
     // In the head, read-only, under the same guard; not numbered, no snapshot, no error record.
     SESSION_QUERY,
     // In a throw-away copy of the current snapshot. (compile, macroexpand, describe-system)
     SESSION_COPY,
+    // In a throw-away copy of the current snapshot; numbered. Failures of tests that were frozen are
+    // recorded, and replace those of the last run. (run-tests)
+    SESSION_TESTS,
     // In a throw-away copy of a frozen error; nothing is recorded. (inspect-frame, eval-in-frame,
     // …)
     SESSION_DEBUG,
@@ -162,6 +166,11 @@ enum session_request_kind {
     // The state after another evaluation becomes current: `rollback_to`, or `rollback_steps` back
     // along the lineage when `rollback_to` is negative. `op` and `params` unused.
     SESSION_ROLLBACK,
+    // A new session, `as`, with the state of this one: the current one, or after evaluation
+    // `rollback_to`; while an evaluation runs, the state before it. `op` and `params` unused.
+    SESSION_FORK,
+    // The same state becomes that of the session `as`, as an evaluation of it.
+    SESSION_ADOPT,
     SESSION_REQUEST_KIND_COUNT,
 };
 
@@ -192,8 +201,10 @@ struct session_request {
     int64_t error;        // DEBUG, RESTART: number of the error, 0 = the last error
     bool adopt;           // RESTART
     bool beside;          // QUERY, COPY: while an evaluation runs, the state before it will do
-    int64_t rollback_to;  // ROLLBACK: snapshot number; negative: use rollback_steps
+    int64_t rollback_to;  // ROLLBACK, FORK, ADOPT: snapshot number; negative: none
     int64_t rollback_steps;  // ROLLBACK: ≥ 1
+    const char *as;          // FORK, ADOPT
+    bool hidden;             // FORK: in no list, not kept, named by the manager; `as` is NULL
     session_reply_fn *reply;
     session_progress_fn *progress;  // may be NULL; first after 1 s, then every 500 ms while it runs
     // May be NULL. Gets what the reply has as output, as it comes and without the limit max_output;
@@ -205,11 +216,20 @@ struct session_request {
     void *data;
 };
 
+// How far a run of tests is.
+struct session_test_progress {
+    int64_t total;  // 0: it has not begun
+    int64_t done;
+    int64_t failed;
+};
+
 struct session_progress {
     int64_t elapsed_ms;  // since the request began to run; 0 while it is queued
     bool queued;
     struct span
-        line;  // newest complete or partial line of its output, at most 200 bytes; may be empty
+        line;  // newest complete or partial line of its output, at most 200 bytes; may be empty. Of
+               // a run of tests: the name of the last one
+    struct session_test_progress tests;
 };
 
 // Copies all it needs; the strings and params may be dropped afterwards. Never fails: a refusal is
@@ -220,6 +240,9 @@ uint64_t session_submit(struct session_manager *manager, const struct session_re
 void session_cancel(struct session_manager *manager, uint64_t ticket);
 // As the deadline, but now: the reply comes with the error code "interrupted". For Ctrl-C.
 void session_interrupt(struct session_manager *manager, uint64_t ticket);
+// The same for an evaluation that runs, whoever asked for it. False: it does not run.
+bool session_interrupt_evaluation(struct session_manager *manager, const char *name,
+                                  int64_t number);
 // What is known of a running or queued request; false for an unknown ticket.
 bool session_progress(struct session_manager *manager, uint64_t ticket,
                       struct session_progress *ret_progress);
@@ -251,7 +274,7 @@ struct session_output {
 //
 // Refusals (`ran` false): the request changed nothing and `error` has only `code` and `message`:
 // unknown-session, too-many-sessions, invalid-argument, busy, sbcl-missing, core-missing,
-// start-failed, session-closed, no-such-snapshot, no-error, no-such-error, not-frozen,
+// start-failed, session-closed, session-exists, no-such-snapshot, no-error, no-such-error, not-frozen,
 // not-adoptable, request-too-large, wake-failed.
 struct session_reply {
     uint64_t ticket;
@@ -320,6 +343,39 @@ value session_errors(struct session_manager *manager, const char *name, struct r
 // One error by number, 0 = the last error; nil when there is none. A copy.
 value session_error(struct session_manager *manager, const char *name, int64_t id,
                     struct region *region);
+
+// --- journal/observer.c: what happens, as it happens ------------------------------------------------------
+
+enum session_news_kind {
+    SESSION_NEWS_STARTED,  // an evaluation
+    SESSION_NEWS_OUTPUT,   // of one that runs
+    SESSION_NEWS_ENDED,    // an evaluation, an adopted restart, a rollback or a reset
+    SESSION_NEWS_STATE,
+    SESSION_NEWS_CLOSED,
+};
+
+// What does not belong to the kind is zero. Valid until the observer returns.
+struct session_news {
+    enum session_news_kind kind;
+    const char *session;
+    int64_t current;      // the evaluation whose state the session has
+    int64_t evaluation;   // 0: a rollback or reset
+    int64_t parent;       // whose state it began with; -1: not known
+    const char *client;   // who asked, or NULL
+    const char *label;    // the beginning of its code, or NULL
+    struct span request;  // JSON of an object without its last brace
+    const char *op;
+    const struct session_reply *reply;  // ENDED; NULL: it was cancelled
+    enum session_stream stream;
+    struct span text;
+    const char *state;
+};
+
+// Called from within the manager: it must not call this interface, but for session_info() and the
+// other functions that never wait.
+typedef void session_observer_fn(void *data, const struct session_news *news);
+// One observer; NULL: none.
+void session_observe(struct session_manager *manager, session_observer_fn *observer, void *data);
 
 // --- lineage.c -----------------------------------------------------------------------------------
 

@@ -12,10 +12,12 @@
 #include "session/image/saving.h"
 #include "session/job.h"
 #include "session/journal/journal.h"
+#include "session/journal/observer.h"
 #include "session/keeping.h"
 #include "session/link.h"
 #include "session/session.h"
 #include "session/state/state.h"
+#include "session/testing/testing.h"
 #include "session/worker.h"
 #include "session/workspace/reach.h"
 
@@ -81,17 +83,25 @@ struct evaluator {
 struct session {
     struct session *next;
     struct session_manager *manager;
+    uint64_t id;  // never used again
     char name[SESSION_NAME_MAX + 1];
-    char *environment_entry;             // "CADRE_SESSION=…"
-    char **environment;                  // of the client that made it; NULL: this process's
-    uint64_t mark;                       // of all its processes (process/mark.h)
-    struct signal_guard *signal_guards;  // where Landlock has no scopes
+    char *environment_entry;  // "CADRE_SESSION=…"
+    char **environment;       // of the client that made it; NULL: this process's
+    struct cgroup *cgroup;    // of all its processes, or NULL
+    struct {                  // of its processes (process/mark.h), the present one last
+        uint64_t values[SESSION_KERNEL_SESSIONS];
+        size_t count;
+    } marks;
+    bool lent_temporary;  // other sessions use its temporary directory
+    bool is_hidden;       // known to who made it, and to nobody else; not kept
+    bool is_forked;       // until it has its state: without it, it ends
     struct session_limits limits;
 
     enum session_state state;
-    bool handling;         // inside session_handle()
-    bool close_requested;  // by a callback
-    struct event *timer;   // of the state
+    enum session_state told_state;  // to the observer
+    bool handling;                  // inside session_handle()
+    bool close_requested;           // by a callback
+    struct event *timer;            // of the state
 
     struct link *links;     // of all processes
     struct capture output;  // of all of them
@@ -170,7 +180,6 @@ struct session {
         bool active;     // a Lisp process starts from `core`
         bool exhausted;  // no image can be used
         unsigned tried;
-        int64_t number;  // of the state that was restored last
         int64_t began_ms;
         char *core;
         char *runtime;  // NULL: the present one
@@ -183,6 +192,7 @@ struct session {
     struct {
         int64_t evaluations;           // counter
         int64_t current;               // the evaluation whose state the head has
+        int64_t first;                 // the state it began with: restored, or of another session
         int64_t before_reset;          // snapshot kept by the last reset, -1 = none
         struct buffer parents;         // int64_t parent of each evaluation, by number
         char *labels[SESSION_LABELS];  // code of the newest evaluations, by number modulo
@@ -233,6 +243,7 @@ struct session_manager {
     unsigned session_count;
     uint64_t last_ticket;
     uint64_t last_session;
+    uint64_t last_mark;
     struct job *refused;  // to be answered from the loop
     struct event *refused_event;
     struct event *reap_timer;
@@ -240,9 +251,14 @@ struct session_manager {
     struct event *void_timer;   // while a parked process has not said that it is
     struct region *shapes;      // of the messages (shapes_share)
     struct region *spare_region;
-    uint64_t mark_family;       // of everything that sessions start (process/mark.h)
-    struct guardian *guardian;  // from the first session on
+    struct cgroup_tree *cgroups;  // NULL: none can be made
+    unsigned last_cgroup;
+    uint64_t mark_family;                // of everything that sessions start (process/mark.h)
+    struct signal_guard *signal_guards;  // where Landlock has no scopes
+    struct guardian *guardian;           // from the first session on
     struct event *child_event;
+    session_observer_fn *observer;  // NULL: nobody looks
+    void *observer_data;
 };
 
 // --- manager.c: sessions by name, shared regions -------------------------------------------------
@@ -274,6 +290,17 @@ void session_break_protocol(struct session *session, struct worker *worker);
 
 // Members of messages, which may be missing or of any type.
 pid_t message_pid(value message, const char *name);  // 0 = none
+
+// Its processes have a mark of their own from now on; a mark that is smaller than all before.
+void session_take_mark(struct session *session);
+static inline uint64_t session_mark(const struct session *session)
+{
+    return session->marks.count > 0 ? session->marks.values[session->marks.count - 1] : 0;
+}
+
+// --- request.c: requests -------------------------------------------------------------------------
+// True: there are too many sessions, and the request was refused.
+bool manager_refuses_one_more(struct session_manager *manager, struct job *job);
 
 // --- lineage.c: which evaluations a state is made of ---------------------------------------------
 void lineage_set_parent(struct session *session, int64_t number, int64_t parent);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "process/cgroup.h"
 #include "process/mark.h"
 #include "process/process.h"
 #include "process/sandbox/environment.h"
@@ -87,6 +88,17 @@ static void child_limit_core(void)
         return;
     limit.rlim_cur = 0;
     setrlimit(RLIMIT_CORE, &limit);
+}
+
+// Of an ordinary user in a namespace of the session the kernel counts those of the session alone; of
+// root it counts none.
+static void child_limit_tasks(rlim_t tasks)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NPROC, &limit) < 0 || limit.rlim_max <= tasks)
+        return;
+    limit.rlim_cur = limit.rlim_max = tasks;
+    setrlimit(RLIMIT_NPROC, &limit);
 }
 
 enum { KEPT_MAX = 2 };
@@ -181,12 +193,14 @@ int spawn_worker(const struct spawn_worker *worker, pid_t *ret_pid)
         return (int)pid;
     if (pid == 0) {
         int ruleset, guard;
+        cgroup_enter(worker->cgroup);
         child_descriptors(worker, &ruleset, &guard);
         child_die_with(parent);
         child_prefer_as_victim();
         child_limit_core();
         mark_set(worker->mark);
         child_confine(worker, ruleset, guard);
+        child_limit_tasks(worker->tasks);
         execve(worker->sbcl, (char *const *)(uintptr_t)argv, worker->plan->environment);
         child_fail(worker->sbcl);
     }

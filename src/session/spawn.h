@@ -26,7 +26,9 @@ struct spawn_worker {
     const struct reach *reach;      // where it starts and what holds it there
     const struct reach_plan *plan;  // its environment and paths
     uint64_t mark;                  // process/mark.h
-    int guard_fd;                   // of its signal guard, negative: none
+    const struct cgroup *cgroup;    // NULL: none
+    unsigned tasks;  // processes and threads that it may start, where it has no cgroup
+    int guard_fd;    // of its signal guard, negative: none
     int channel_fd;
     int output_fd;
     int error_fd;

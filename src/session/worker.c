@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/assert.h"
@@ -16,6 +17,7 @@
 static void worker_retire(struct worker *worker)
 {
     struct session *session = worker->session;
+    fork_forget_source(worker);
     if (session->head == worker)
         session->head = NULL;
     if (session->copy == worker)
@@ -42,6 +44,7 @@ void worker_release(struct worker *worker)
         link_retire(worker->link);
     link_free(worker->offered);
     link_free(worker->spare);
+    tests_release_channels(worker);
     process_close(&worker->process);
     memory_free(worker->code);
     memory_free(worker);
@@ -68,7 +71,7 @@ static bool has_unread_request(const struct worker *worker)
 {
     const struct job *job = worker->session->job;
     return worker == worker->session->head && worker->link && job &&
-           channel_is_unread(&worker->link->channel, job->message_number);
+           (worker->robbed || channel_is_unread(&worker->link->channel, job->message_number));
 }
 
 static void on_exit_event(evutil_socket_t fd, short what, void *data)
@@ -91,7 +94,8 @@ static void on_exit_event(evutil_socket_t fd, short what, void *data)
     struct session_event event = {.kind = of_head ? EVENT_HEAD_EXIT : EVENT_COPY_EXIT,
                                   .exit = &exit,
                                   .unread = has_unread_request(worker),
-                                  .channel_lost = worker->channel_lost};
+                                  .channel_lost = worker->channel_lost,
+                                  .robbed = worker->robbed};
     saving_on_exit(session, worker, &exit);
     bool of_beside = session->beside.copy == worker;
     worker_remove(worker);
@@ -137,6 +141,16 @@ struct worker *worker_add_started(struct session *session, pid_t pid, enum worke
     worker->link = link;
     link->worker = worker;
     return worker;
+}
+
+void session_remember_kernel_session(struct session *session, pid_t id)
+{
+    if (session->kernel_sessions.count == SESSION_KERNEL_SESSIONS) {
+        memmove(&session->kernel_sessions.ids[0], &session->kernel_sessions.ids[1],
+                (SESSION_KERNEL_SESSIONS - 1) * sizeof(id));
+        session->kernel_sessions.count--;
+    }
+    session->kernel_sessions.ids[session->kernel_sessions.count++] = id;
 }
 
 static bool session_has_kernel_session(const struct session *session, pid_t id)
@@ -191,9 +205,9 @@ int worker_offer(struct worker *worker, uint32_t type, uint32_t number, struct s
     return offer_new(worker, type, number, payload, &worker->offered);
 }
 
-int worker_offer_spare(struct worker *worker, uint32_t number)
+int worker_offer_link(struct worker *worker, uint32_t number, struct link **ret_link)
 {
-    return offer_new(worker, CHANNEL_OFFER, number, SPAN("{}"), &worker->spare);
+    return offer_new(worker, CHANNEL_OFFER, number, SPAN("{}"), ret_link);
 }
 
 static void await_answers(struct session_manager *manager)
@@ -230,6 +244,11 @@ struct worker *worker_add_parked(struct worker *parent, pid_t pid, enum worker_r
 struct worker *worker_add_frozen_thread(struct worker *parent, pid_t pid)
 {
     return add_clone(parent, pid, ROLE_POSTMORTEM, &parent->spare);
+}
+
+struct worker *worker_add_tested(struct worker *copy, pid_t pid, struct link **offered)
+{
+    return add_clone(copy, pid, ROLE_POSTMORTEM, offered);
 }
 
 struct worker *worker_add_woken(struct session *session, pid_t pid, enum worker_role role)
@@ -327,22 +346,29 @@ struct worker *worker_find_postmortem(struct session *session, int64_t error)
 
 // --- what user code left behind ------------------------------------------------------------------
 
-static unsigned visit_since(const struct session *session, uint64_t tick,
-                            offspring_kill_fn *kill_one)
+static struct offspring offspring_since(const struct session *session, uint64_t tick)
 {
-    struct offspring offspring = {
-        .mark = session->mark,
+    return (struct offspring){
+        .cgroup = session->cgroup,
+        .marks = session->marks.values,
+        .mark_count = session->marks.count,
         .entry = session->environment_entry,
         .kernel_sessions = session->kernel_sessions.ids,
         .kernel_session_count = session->kernel_sessions.count,
         .since_tick = tick,
     };
-    return offspring_kill(&offspring, kill_one, NULL);
 }
 
 static unsigned kill_since(const struct session *session, uint64_t tick)
 {
-    return visit_since(session, tick, NULL);
+    struct offspring offspring = offspring_since(session, tick);
+    return offspring_kill(&offspring, NULL, NULL);
+}
+
+static unsigned count_since(const struct session *session, uint64_t tick)
+{
+    struct offspring offspring = offspring_since(session, tick);
+    return offspring_count(&offspring);
 }
 
 unsigned session_kill_leftovers(struct session *session)
@@ -359,19 +385,13 @@ unsigned session_kill_all(struct session *session)
 
 // --- how much it may be --------------------------------------------------------------------------
 
-static void spare(void *data, pid_t pid)
-{
-    (void)data;
-    (void)pid;
-}
-
 // The evaluation that runs is ended when at least half of them are its own; else it was an earlier
 // one, which is over, and they alone are killed.
 static void end_crowd(struct session *session)
 {
     unsigned max = session->manager->config.max_processes;
     struct worker *working = session->state == STATE_COPY ? session->copy : session->head;
-    if (session->job && working && visit_since(session, session->unit_tick, spare) > max / 2) {
+    if (session->job && working && count_since(session, session->unit_tick) > max / 2) {
         session->crowded = true;
         process_signal(&working->process, SIGKILL);
         kill_since(session, session->unit_tick);
@@ -388,7 +408,9 @@ static bool limit_processes(struct session *session)
 {
     if (session->kernel_sessions.count == 0 || session->state == STATE_WAKING)
         return session->job;
-    unsigned count = visit_since(session, 0, spare);
+    running_end_robbed(session);
+    struct offspring offspring = offspring_since(session, 0);
+    unsigned count = offspring_estimate(&offspring);
     if (count > session->manager->config.max_processes)
         end_crowd(session);
     return session->job || count > 0;
@@ -396,7 +418,7 @@ static bool limit_processes(struct session *session)
 
 unsigned session_count_children(const struct session *session)
 {
-    return session->kernel_sessions.count > 0 ? visit_since(session, 0, spare) : 0;
+    return session->kernel_sessions.count > 0 ? count_since(session, 0) : 0;
 }
 
 uint64_t worker_memory_kb(const struct worker *worker)

@@ -6,6 +6,7 @@
 
 #include "base/span.h"
 #include "process/process.h"
+#include "session/session.h"
 
 struct link;
 struct session;
@@ -23,6 +24,12 @@ enum worker_role {
     ROLE_KILLED,   // killed, to be reaped
 };
 
+// The channel of a test's post-mortem, and the number of the message that asked for it.
+struct offered_test {
+    int64_t number;
+    struct link *link;
+};
+
 // A process of a session.
 struct worker {
     struct worker *next;
@@ -35,12 +42,16 @@ struct worker {
     bool adoptable;     // POSTMORTEM
     bool broken;        // sent garbage and was killed for it: nothing it says counts any more
     bool channel_lost;  // its channel was shut down, and it was killed for it
+    bool robbed;        // another process took its request, and it was killed for it
     bool answered;      // SNAPSHOT, POSTMORTEM: it said on its channel that it is parked
     bool mute;          // SNAPSHOT: did not answer when it was to wake
     struct link *link;
-    struct link *offered;  // channel of a clone that it may make
-    struct link *spare;    // the same, kept for the error of a thread
-    unsigned offers;       // since its last request
+    struct link *offered;                            // channel of a clone that it may make
+    struct link *spare;                              // the same, kept for the error of a thread
+    struct offered_test tests[SESSION_TEST_ERRORS];  // COPY that runs tests
+    size_t test_count;
+    int64_t test;     // POSTMORTEM: of a test: not 0
+    unsigned offers;  // since its last request
     int64_t added_ms;
     int64_t time;     // unix seconds
     uint64_t pss_kb;  // when last measured
@@ -61,12 +72,16 @@ struct worker *worker_add_announced(struct session *session, pid_t pid, enum wor
 struct worker *worker_add_parked(struct worker *parent, pid_t pid, enum worker_role role);
 // The same for the post-mortem of a thread of `parent`, which has used the spare channel.
 struct worker *worker_add_frozen_thread(struct worker *parent, pid_t pid);
+// The same for the post-mortem of a test that `copy` has run, which has the other end of *offered.
+struct worker *worker_add_tested(struct worker *copy, pid_t pid, struct link **offered);
+// The kernel session of a worker that was started, or of a clone that began one of its own.
+void session_remember_kernel_session(struct session *session, pid_t id);
 // A clone that says on the awaited link that it is awake.
 struct worker *worker_add_woken(struct session *session, pid_t pid, enum worker_role role);
 // Offers the channel of a clone, in place of one that was offered before. 0 or negative errno.
 int worker_offer(struct worker *worker, uint32_t type, uint32_t number, struct span payload);
-// The same for the spare channel.
-int worker_offer_spare(struct worker *worker, uint32_t number);
+// The same for a channel kept for later.
+int worker_offer_link(struct worker *worker, uint32_t number, struct link **ret_link);
 // A process says on `link` that it is parked.
 void worker_parked(struct link *link, pid_t pid);
 bool worker_is_parked(const struct worker *worker);

@@ -33,6 +33,7 @@ static const struct rule rules[] = {
     {"call", TEXT, TEXT},
     {"callers", OBJECTS, OBJECTS},
     {"callers_total", INTEGER, INTEGER},
+    {"calls", OBJECTS, OBJECTS},
     {"category", TEXT, TEXT},
     {"cause", TEXT, TEXT},
     {"class", OBJECT, OBJECT},
@@ -126,6 +127,7 @@ static const struct rule rules[] = {
     {"restarts", OBJECTS, OBJECTS},
     {"result_lisp_type", TEXT, TEXT},
     {"result_type", TEXT, TEXT},
+    {"returned", BOOLEAN, BOOLEAN},
     {"rollback", OBJECT, OBJECT},
     {"run", INTEGER, INTEGER},
     {"run_us", INTEGER, INTEGER},
@@ -227,9 +229,13 @@ static bool object_fits(value object, unsigned depth)
     return true;
 }
 
+// One that does not say whether it succeeded, or why it failed, was not written by the agent.
 bool result_is_well_formed(value result)
 {
-    return object_fits(result, 0);
+    if (!object_fits(result, 0))
+        return false;
+    value ok = map_get(result, "ok");
+    return ok.tag == VALUE_BOOLEAN && (ok.boolean || value_is_map(map_get(result, "error")));
 }
 
 // --- importing -----------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ static const char *const redefinitions[] = {
     REDEFINE("guarded", "nil"),
     REDEFINE("take-snapshot", "nil"),
     REDEFINE("receive-message", "nil"),
+    REDEFINE("write-json", "nil"),
 };
 
 // At most one call may pay for it with its time limit.

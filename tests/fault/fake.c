@@ -344,6 +344,9 @@ static void inject(struct fake *fake, enum session_event_kind event)
         session->saving.saved = session->lineage.current;
         session_handle(session, &(struct session_event){.kind = EVENT_REST});
         break;
+    case EVENT_SNAPSHOT:
+        session_handle(session, &(struct session_event){.kind = EVENT_SNAPSHOT});
+        break;
     case EVENT_COUNT: UNREACHABLE();
     }
 }

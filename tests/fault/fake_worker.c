@@ -11,7 +11,8 @@
 //   garbage N    sends garbage of kind N       print N    prints N characters first
 //   error        fails, with a post-mortem     rollback   asks for a rollback
 //   snap WORD    how the next SNAP is answered: fail silent die dieafter twice foreign garbage mute
-//   wake WORD    how the next wake is answered: fail failN (N times) silent die twice
+//   wake WORD    how the next wake is answered: fail failN (N times) silent die twice, inside (as a
+//                fork, without a kernel session of its own)
 //   shut N       shuts its channel down       thief      a child reads its channel from now on
 // Start words: good, silent, exit, garbage, slow.
 #include <errno.h>
@@ -218,6 +219,8 @@ static void park(const char *kind, long number, const char *how)
             close_received();
             continue;
         }
+        if (strstr(frame + 16, "\"fork\":") && !is(next_wake, "inside"))
+            setsid();
         if (is(next_wake, "silent"))
             for (;;)
                 pause();

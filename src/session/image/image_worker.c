@@ -108,8 +108,11 @@ static bool copy_file(const char *from, const char *to, mode_t mode)
 static bool keep_file(const char *from, const char *to, mode_t mode)
 {
     struct error error;
-    if (access(to, F_OK) == 0)
+    struct stat kept;
+    if (stat(to, &kept) == 0) {
+        (void)!chmod(to, kept.st_mode & 07777);  // what has changed lately is not pruned
         return true;
+    }
     if (!private_make_parent(to, &error))
         return false;
     return link(from, to) == 0 || copy_file(from, to, mode);
@@ -217,6 +220,33 @@ static int write_image(const char *directory, const struct mapping *core,
     return IMAGE_FAILED;
 }
 
+// A session that comes back soon does not wait for its core to be unpacked: the one that was saved is
+// there, in the place of the one before. Not synced, and not needed.
+static void cache_core(const char *directory, const struct mapping *core)
+{
+    CLEANUP_FREE char *image = memory_format("%s/" IMAGE_FILE, directory);
+    CLEANUP_FREE char *previous = memory_format("%s/" IMAGE_PREVIOUS, directory);
+    struct region *region = region_new(SIZE_MAX);
+    value description;
+    CLEANUP_FREE char *path = image_describe(region, image, &description)
+                                  ? image_core_path(map_get_string(description, "id"))
+                                  : NULL;
+    CLEANUP_FREE char *older = image_describe(region, previous, &description)
+                                   ? image_core_path(map_get_string(description, "id"))
+                                   : NULL;
+    region_free(region);
+    CLEANUP_FREE char *temporary = path ? memory_format("%s.%d", path, (int)getpid()) : NULL;
+    struct error error;
+    int fd = temporary && private_make_parent(path, &error)
+                 ? open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600)
+                 : -1;
+    bool ok = fd >= 0 && write_all(fd, core->data, core->size);
+    if (fd >= 0 && (close(fd) < 0 || !ok || rename(temporary, path) < 0))
+        unlink(temporary);
+    if (older)
+        unlink(older);
+}
+
 static int pack(const char *directory, const char *base, const char *runtime, const char *given)
 {
     char base_hash[2 * HASH_BYTES + 1], runtime_hash[2 * HASH_BYTES + 1];
@@ -237,7 +267,10 @@ static int pack(const char *directory, const char *base, const char *runtime, co
         return fail("cannot keep", runtime);
     if (!complete_description(given, base_hash, runtime_hash, core.size, &description))
         return IMAGE_FAILED;
-    return write_image(directory, &core, &base_core, &description);
+    int status = write_image(directory, &core, &base_core, &description);
+    if (status == IMAGE_DONE)
+        cache_core(directory, &core);
+    return status;
 }
 
 // --- unpacking -----------------------------------------------------------------------------------
@@ -298,7 +331,8 @@ static int unpack(const char *path, const char *runtime, const char *core)
     CLEANUP_FREE char *kept_base = image_base_path(map_get_string(description, "base"));
     if (!kept_base || !map_file(kept_base, &base))
         return IMAGE_DAMAGED;
-    int status = access(core, R_OK) == 0 ? IMAGE_DONE : write_core(core, &image, &base);
+    bool is_cached = utimensat(AT_FDCWD, core, NULL, 0) == 0;  // and so is not pruned now
+    int status = is_cached ? IMAGE_DONE : write_core(core, &image, &base);
     if (status == IMAGE_DONE && (!hash_file(runtime, hash) ||
                                  !span_equal_text(map_get_string(description, "runtime"), hash)))
         status = IMAGE_OTHER_RUNTIME;

@@ -13,10 +13,15 @@
 #include "session/image/image_file.h"
 #include "session/session_internal.h"
 #include "session/spawn.h"
+#include "session/state/state.h"
 
 enum {
     QUIET_MS = 2000,  // without an evaluation, before a state is saved
-    WAKE_MS = 10000,  // a time for each step
+    WAKE_MS = 1000,   // then the snapshot is signalled again
+    WAKE_TRIES = 10,
+    REFUSED_WAIT_MS = 200,   // until a snapshot that could not clone itself is asked again
+    SNAPSHOT_TRIES = 3,      // of a state that has none
+    SNAPSHOT_WAIT_MS = 500,  // between them
     WRITE_MS = 120000,
     PACK_MS = 300000,
     PAUSE_FACTOR = 20,  // between two saves, times what the last one took
@@ -50,6 +55,8 @@ static void drop(struct saving *saving)
     saving->awaited = NULL;
     saving->source = saving->process = NULL;
     saving->core_fd = -1;
+    saving->tries = 0;
+    saving->is_refused = false;
     saving->description = saving->reason = NULL;
 }
 
@@ -154,28 +161,73 @@ static void fail(struct session *session, const char *why)
 
 // --- WAKING --------------------------------------------------------------------------------------
 
+static void ask(struct session *session, struct worker *source)
+{
+    struct saving *saving = &session->saving;
+    link_free(saving->awaited);
+    saving->awaited = link_new(session, true);
+    int result =
+        saving->awaited ? worker_wake(source, SPAN("{\"as\":\"copy\"}"), saving->awaited) : -errno;
+    if (result < 0)
+        fail(session, strerror(-result));
+    else
+        set_timer(saving, WAKE_MS);
+}
+
+// No snapshot could be made when the evaluation was over, as where a thread held a lock of the C
+// library. It is tried again while the session is idle.
+static void want_snapshot(struct session *session)
+{
+    struct saving *saving = &session->saving;
+    if (session->state != STATE_IDLE || session->finalizer.running) {
+        set_timer(saving, SNAPSHOT_WAIT_MS);
+        return;
+    }
+    if (++saving->tries > SNAPSHOT_TRIES) {
+        saving->number = session->lineage.current;
+        saving->tries = 0;
+        fail(session, "no snapshot of the state could be made");
+        return;
+    }
+    set_timer(saving, SNAPSHOT_WAIT_MS);
+    session_handle(session, &(struct session_event){.kind = EVENT_SNAPSHOT});
+}
+
 static void begin(struct session *session)
 {
     struct saving *saving = &session->saving;
     struct worker *source = worker_find_snapshot(session, session->lineage.current);
-    if (!source || !can_save(session))
+    if (!can_save(session) || (!source && !session->head))
         return;
+    if (!source) {
+        want_snapshot(session);
+        return;
+    }
+    saving->tries = 0;
     saving->number = source->number;
     saving->started_ms = clock_now_ms();
-    saving->awaited = link_new(session, true);
     saving->core_fd = memfd_create("cadre-image", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     saving->state = SAVE_WAKING;
-    if (!saving->awaited || saving->core_fd < 0) {
-        fail(session, strerror(errno));
-        return;
-    }
-    int result = worker_wake(source, SPAN("{\"as\":\"copy\"}"), saving->awaited);
-    if (result < 0) {
-        fail(session, strerror(-result));
-        return;
-    }
     saving->source = source;
-    set_timer(saving, WAKE_MS);
+    if (saving->core_fd < 0)
+        fail(session, strerror(errno));
+    else
+        ask(session, source);
+}
+
+// It could not clone itself, or does not answer.
+static void waking_on_timer(struct session *session)
+{
+    struct saving *saving = &session->saving;
+    if (++saving->tries > WAKE_TRIES) {
+        fail(session, "its snapshot could not be copied");
+    } else if (saving->is_refused) {
+        saving->is_refused = false;
+        ask(session, saving->source);
+    } else {
+        process_wake(&saving->source->process);
+        set_timer(saving, WAKE_MS);
+    }
 }
 
 static void waking_on_woke(struct session *session, struct link *link,
@@ -194,6 +246,7 @@ static void waking_on_woke(struct session *session, struct link *link,
     link_close_pipes(link);
     saving->awaited = NULL;
     saving->source = NULL;
+    saving->tries = 0;
     saving->process = worker;
     saving->has_threads = vector_count(map_get(content, "lost_threads")) > 0;
     saving->description = keeping_describe(session, content);
@@ -255,7 +308,7 @@ static void writing_on_exit(struct session *session, const struct process_exit *
         "/proc/self/exe", "image-worker",      "pack", session->store, session->base,
         session->runtime, saving->description, NULL};
     struct link *link = link_new(session, true);
-    pid_t pid;
+    pid_t pid = 0;
     int result =
         link ? spawn_image_worker(argv, saving->core_fd, link->errors.worker_fd, &pid) : -errno;
     if (result < 0) {
@@ -293,8 +346,20 @@ static void on_timer(evutil_socket_t fd, short what, void *data)
     struct session *session = data;
     if (session->saving.state == SAVE_NONE)
         begin(session);
+    else if (session->saving.state == SAVE_WAKING)
+        waking_on_timer(session);
     else
         fail(session, "it took too long");
+}
+
+bool saving_on_wake_failed(struct session *session, const struct worker *source)
+{
+    struct saving *saving = &session->saving;
+    if (saving->state != SAVE_WAKING || saving->source != source)
+        return false;
+    saving->is_refused = true;
+    set_timer(saving, REFUSED_WAIT_MS);
+    return true;
 }
 
 bool saving_owns(const struct session *session, const struct link *link)

@@ -36,6 +36,8 @@ struct saving {
     int64_t not_before_ms;  // of the next one
     bool at_once;           // the next one does not wait
     bool told;              // of a failure
+    unsigned tries;         // NONE: of a snapshot; WAKING: of waking it
+    bool is_refused;        // WAKING: the snapshot could not clone itself
     bool has_threads;       // WRITING: what is not saved
     unsigned listening;
     char *description;  // JSON of the image that is made now
@@ -64,4 +66,6 @@ void saving_on_message(struct session *session, struct link *link,
                        const struct channel_message *message);
 void saving_on_exit(struct session *session, const struct worker *worker,
                     const struct process_exit *exit);
+// A snapshot could not clone itself. True: it was asked for the copy that saves itself.
+bool saving_on_wake_failed(struct session *session, const struct worker *source);
 bool saving_owns(const struct session *session, const struct link *link);

@@ -7,6 +7,7 @@
 //   {"evaluation":12,"event":"completed","ok":true,"outcome":"=> 42","us":1234}
 //   {"evaluation":7,"event":"rollback"}        the state after evaluation 7 is current
 //   {"evaluation":0,"event":"reset"}
+//   {"evaluation":7,"event":"forked"}          what stands before it was copied from another session
 //
 // It holds the code that people typed: its files are 0600. A line that was torn by a crash is skipped
 // by readers. When it cannot be written, evaluations go on.
@@ -46,6 +47,12 @@ bool journal_completed(struct journal *journal, int64_t evaluation, bool ok, str
 bool journal_moved(struct journal *journal, const char *event, int64_t evaluation);
 // A descriptor for fdatasync() in another thread, to be closed there; -1: nothing to do.
 int journal_take_sync(struct journal *journal);
+
+// --- journal_copy.c ------------------------------------------------------------------------------
+
+// A journal that has no entry yet begins with those of the journal in `directory` up to the evaluation
+// `last`. False with errno.
+bool journal_begin_as_copy(const struct journal *journal, const char *directory, int64_t last);
 
 // --- journal_read.c ------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/ascii.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "session/journal/journal_forms.h"
@@ -37,11 +38,10 @@ static int64_t find_current(value entries)
     return current;
 }
 
-// The entries of the evaluations that the current state is made of, oldest first.
-static value collect_lineage(struct region *region, value entries)
+// The entries of the evaluations that the state after evaluation `at` is made of, oldest first.
+static value collect_lineage(struct region *region, value entries, int64_t at)
 {
     value newest_first = vector_new(region, 0), result = vector_new(region, 0);
-    int64_t at = find_current(entries);
     for (size_t i = 0; at > 0 && i < vector_count(entries); i++) {
         value entry = find_started(entries, at);
         if (!value_is_map(entry))
@@ -91,20 +91,70 @@ static void add(struct definitions *all, value *order, const char *package, stru
     all->by_key = map_put_text(region, all->by_key, name, item);
 }
 
+// What stands between the operator of a form and its end.
+static struct span body_of(struct span form)
+{
+    struct span head = export_operator(form);
+    size_t start = (size_t)(head.data + head.length - form.data);
+    return (struct span){form.data + start, form.length > start ? form.length - start - 1 : 0};
+}
+
+// The package that an in-package form names: a symbol, keyword or string.
+static char *named_package(struct span form)
+{
+    struct span rest = body_of(form), name;
+    if (!export_next_form(&rest, &name))
+        return NULL;
+    bool is_string = name.length >= 2 && name.data[0] == '"';
+    if (is_string)
+        name = (struct span){name.data + 1, name.length - 2};
+    while (!is_string && name.length > 0 && (name.data[0] == '#' || name.data[0] == ':'))
+        name = (struct span){name.data + 1, name.length - 1};
+    char *text = memory_copy_text(name.data, name.length);
+    for (char *c = text; *c && !is_string; c++)
+        *c = ascii_to_upper(*c);
+    return text;
+}
+
+static void change_package(char **current, struct span form)
+{
+    char *named = named_package(form);
+    if (!named)
+        return;
+    memory_free(*current);
+    *current = named;
+}
+
+// `*next` is the package of what is read after the form.
+static void add_form(struct definitions *all, const char *package, struct span form, char **next)
+{
+    struct span key;
+    if (names_operator(form, "in-package")) {
+        change_package(next, form);
+    } else if (names_operator(form, "progn")) {
+        // It is read as a whole: its forms are in the package before it.
+        struct span body = body_of(form), inner;
+        while (export_next_form(&body, &inner))
+            add_form(all, package, inner, next);
+    } else if (names_operator(form, "defpackage")) {
+        add(all, &all->packages, "", form, form);
+    } else if (names_operator(form, "require") || names_operator(form, "load-system") ||
+               names_operator(form, "quickload")) {
+        add(all, &all->systems, "", form, form);
+    } else if (export_definition_key(form, &key)) {
+        add(all, &all->order, package, key, form);
+    } else {
+        all->is_other = true;
+    }
+}
+
 static void add_code(struct definitions *all, struct span package, struct span code)
 {
     CLEANUP_FREE char *current = memory_copy_text(package.data, package.length);
-    struct span form, key;
+    struct span form;
     while (export_next_form(&code, &form)) {
-        if (names_operator(form, "defpackage"))
-            add(all, &all->packages, "", form, form);
-        else if (names_operator(form, "require") || names_operator(form, "load-system") ||
-                 names_operator(form, "quickload"))
-            add(all, &all->systems, "", form, form);
-        else if (export_definition_key(form, &key))
-            add(all, &all->order, current, key, form);
-        else
-            all->is_other = all->is_other || !names_operator(form, "in-package");
+        CLEANUP_FREE char *before = memory_copy_string(current);
+        add_form(all, before, form, &current);
     }
 }
 
@@ -145,14 +195,14 @@ static void write_forms(struct buffer *text, const struct definitions *all, valu
     }
 }
 
-static struct definitions collect(struct region *region, value entries)
+static struct definitions collect(struct region *region, value entries, int64_t state)
 {
     struct definitions all = {.region = region,
                               .order = vector_new(region, 0),
                               .by_key = map_new(region),
                               .packages = vector_new(region, 0),
                               .systems = vector_new(region, 0)};
-    value lineage = collect_lineage(region, entries);
+    value lineage = collect_lineage(region, entries, state);
     for (size_t i = 0; i < vector_count(lineage); i++) {
         all.is_other = false;
         add_entry(&all, vector_at(lineage, i));
@@ -161,13 +211,14 @@ static struct definitions collect(struct region *region, value entries)
     return all;
 }
 
-void export_definitions(struct buffer *text, value entries, size_t *ret_count, size_t *ret_skipped)
+void export_definitions(struct buffer *text, value entries, int64_t state, bool guarded,
+                        size_t *ret_count, size_t *ret_skipped)
 {
     struct region *region = region_new(SIZE_MAX);
-    struct definitions all = collect(region, entries);
-    write_forms(text, &all, all.packages, false, true);
-    write_forms(text, &all, all.systems, false, true);
-    write_forms(text, &all, all.order, true, true);
+    struct definitions all = collect(region, entries, state < 0 ? find_current(entries) : state);
+    write_forms(text, &all, all.packages, false, guarded);
+    write_forms(text, &all, all.systems, false, guarded);
+    write_forms(text, &all, all.order, true, guarded);
     *ret_count = vector_count(all.packages) + vector_count(all.systems) + vector_count(all.order);
     *ret_skipped = all.skipped;
     region_free(region);
@@ -176,7 +227,7 @@ void export_definitions(struct buffer *text, value entries, size_t *ret_count, s
 void export_lisp(struct buffer *text, const char *session, value entries)
 {
     struct region *region = region_new(SIZE_MAX);
-    struct definitions all = collect(region, entries);
+    struct definitions all = collect(region, entries, find_current(entries));
     buffer_append_format(text, ";;;; The definitions of the Cadre session %s.\n", session);
     if (vector_count(all.systems) > 0)
         buffer_append_text(text, "\n(require :asdf)\n");
@@ -230,6 +281,8 @@ void export_transcript(struct buffer *text, const char *session, value entries)
         else if (is_event(entry, "rollback"))
             buffer_append_format(text, "\nRolled back to the state after evaluation %lld.\n",
                                  (long long)map_get_integer(entry, "evaluation", 0));
+        else if (is_event(entry, "forked"))
+            buffer_append_format(text, "\nForked: the above is of the session it came from.\n");
         else if (is_event(entry, "reset"))
             buffer_append_text(text, "\nReset.\n");
     }

@@ -11,6 +11,7 @@
 #include "session/state/state.h"
 #include "value/value.h"
 
+struct channel_message;
 struct job;
 struct link;
 struct process_exit;
@@ -38,10 +39,17 @@ session_action_fn idle_on_rest, resting_on_timer;
 
 // --- starting.c ----------------------------------------------------------------------------------
 session_action_fn starting_on_message, starting_on_head_exit, starting_on_timer;
+// The control group of the session, where it can have one and has none.
+void session_make_cgroup(struct session *session);
 enum session_state starting_begin(struct session *session);  // DOWN when it fails at once
 
 // --- idle.c --------------------------------------------------------------------------------------
-session_action_fn idle_on_request, idle_on_message, idle_on_head_exit, idle_on_timer;
+session_action_fn idle_on_request, idle_on_message, idle_on_head_exit, idle_on_timer,
+    idle_on_snapshot;
+// The snapshot is not there; names those that are.
+void job_refuse_snapshot(struct session *session, struct job *job, int64_t number);
+// The session gets the state of another one, or gives its own.
+enum session_state idle_begin_fork(struct session *session, struct job *job);
 void idle_begin_finalizers(struct session *session);
 // The head died between two requests.
 void idle_notice_death(struct session *session, const struct process_exit *exit);
@@ -52,6 +60,8 @@ session_action_fn running_on_message, running_on_head_exit, running_on_timer, ru
 enum session_state running_fail(struct session *session, const struct session_event *event,
                                 bool killed_by_us);
 // The head has answered, and nothing that the request started is in the way any more: replies.
+// Ends a head from whose channel somebody else took the request; it is repeated on the next one.
+bool running_end_robbed(struct session *session);
 enum session_state running_finish(struct session *session);
 
 // --- clearing.c ----------------------------------------------------------------------------------
@@ -87,10 +97,33 @@ enum session_state waking_begin(struct session *session, int64_t number);
 enum session_state waking_begin_fresh(struct session *session);
 void waking_kill_head(struct session *session);  // its end leads on
 
+// --- fork.c: a session gets the state of another one ----------------------------------------------
+// A request that was submitted for the session whose state is wanted: it is handed to the session
+// that gets it. That one does not exist yet, or has its own turn first.
+enum session_state fork_begin(struct session *session, struct job *job);
+// True when that needs no turn, because the snapshot is there; the request is consumed.
+bool fork_at_once(struct session *session, struct job *job);
+// In the session that gets the state. NULL: the request was refused.
+struct worker *fork_source(struct session *session, struct job *job);
+// What the clone of `source` is told that will be the session's head; the caller frees it.
+char *fork_describe(const struct session *session);
+// The process says that it is awake: may it be entered?
+bool fork_accepts(struct session *session, const struct channel_message *message);
+// It is the head: the session has its state.
+void fork_finish(struct session *session, struct job *job);
+// There is no clone: a session that was made for it ends, another one is in `state`.
+enum session_state fork_abandon(struct session *session, enum session_state state);
+// A snapshot cannot wake. True: it was asked by another session than its own.
+bool fork_on_wake_failed(const struct worker *source, const struct channel_message *message);
+// The worker is gone or is being killed.
+void fork_forget_source(const struct worker *worker);
+
 // --- copy.c --------------------------------------------------------------------------------------
 session_action_fn copy_on_message, copy_on_head_exit, copy_on_timer, copy_on_cancel,
     copy_on_copy_exit;
 enum session_state copy_begin(struct session *session, struct worker *source);
+// The copy is of a snapshot of another session, and becomes the head of this one.
+enum session_state copy_begin_fork(struct session *session, struct worker *source);
 
 // --- closing.c -----------------------------------------------------------------------------------
 session_action_fn closing_on_timer;

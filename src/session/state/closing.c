@@ -21,6 +21,7 @@ void closing_begin(struct session *session)
     if (session->progress_timer)
         event_del(session->progress_timer);
     session->state = STATE_CLOSING;
+    observer_closed(session);
     session_kill_all(session);
     // The session is freed when the last process is gone, from the loop.
     session_set_timer(session, session->workers ? CLOSE_AGAIN_MS : 0);

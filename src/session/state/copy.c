@@ -5,10 +5,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "session/session_internal.h"
 #include "session/state/actions.h"
+#include "session/worker_data.h"
 
-enum { WAKE_SIGNALS = 5 };
+enum { WAKE_SIGNALS = 5, LOST_THREADS_MAX = 256 };
+
+// It had none before, or it has died.
+static enum session_state leave_without_head(struct session *session)
+{
+    bool had_state = value_is_map(session->agent.state);
+    return had_state ? waking_begin(session, session->lineage.current) : STATE_DOWN;
+}
 
 // The copy is gone. If the head has died, too, its snapshot is woken.
 static enum session_state leave(struct session *session)
@@ -18,7 +27,7 @@ static enum session_state leave(struct session *session)
     session->awaited = NULL;
     session->source = NULL;
     if (!session->head)
-        return waking_begin(session, session->lineage.current);
+        return session->is_forked ? fork_abandon(session, STATE_DOWN) : leave_without_head(session);
     session_send(session, &session->head->link->channel, CHANNEL_OFFSETS, SPAN("{}"));
     return STATE_IDLE;
 }
@@ -32,7 +41,7 @@ static enum session_state refuse_copy(struct session *session, const char *reaso
     return leave(session);
 }
 
-enum session_state copy_begin(struct session *session, struct worker *source)
+static enum session_state begin(struct session *session, struct worker *source, struct span how)
 {
     session->source = source;
     session->copy_phase = COPY_WAKING;
@@ -40,11 +49,22 @@ enum session_state copy_begin(struct session *session, struct worker *source)
     session->awaited = link_new(session, true);
     if (!session->awaited)
         return refuse_copy(session, strerror(errno));
-    int result = worker_wake(source, SPAN("{\"as\":\"copy\"}"), session->awaited);
+    int result = worker_wake(source, how, session->awaited);
     if (result < 0 && result != -ESRCH && result != -EPIPE)
         return refuse_copy(session, strerror(-result));
     session_set_timer(session, TIME_WAKE_MS);
     return STATE_COPY;
+}
+
+enum session_state copy_begin(struct session *session, struct worker *source)
+{
+    return begin(session, source, SPAN("{\"as\":\"copy\"}"));
+}
+
+enum session_state copy_begin_fork(struct session *session, struct worker *source)
+{
+    CLEANUP_FREE char *how = fork_describe(session);
+    return begin(session, source, span_from(how));
 }
 
 static enum session_state end_copy(struct session *session)
@@ -88,34 +108,64 @@ static enum session_state replace_head(struct session *session)
     return STATE_COPY;
 }
 
-static enum session_state adopted(struct session *session, const struct channel_message *message)
+static bool is_fork(const struct job *job)
 {
-    struct job *job = session->job;
+    return job->kind == SESSION_FORK || job->kind == SESSION_ADOPT;
+}
+
+// It began where the failed evaluation had stopped.
+static void adopt_try(struct session *session, struct job *job)
+{
     const struct error_record *record = error_history_find(&session->history, job->error);
-    value content = value_nil();
-    bool has_state = session_read_scratch(session, message, &content);
-    bool has_remarks = map_get_count(content, "lost_threads") > 0;
-    job->lost_threads =
-        value_copy(job_region(session->manager, job),
-                   session_collect_lost_threads(session, has_remarks ? content : value_nil()));
-    if (has_state)
-        session_keep_state(session, content);
-    session->copy->role = ROLE_HEAD;
-    session->head = session->copy;
-    session->copy = NULL;
     job->adopted = true;
     job->number = ++session->lineage.evaluations;
-    // It began where the failed evaluation had stopped.
     int64_t parent = record ? map_get_integer(record->error, "evaluation", -1) : -1;
     lineage_set_parent(session, job->number, parent < job->number ? parent : -1);
     job->undone = lineage_undone(session, job_region(session->manager, job),
                                  session->lineage.current, job->number);
     session->lineage.current = job->number;
+}
+
+static enum session_state adopted(struct session *session, const struct channel_message *message)
+{
+    struct job *job = session->job;
+    value content = value_nil();
+    bool has_state = session_read_scratch(session, message, &content);
+    bool has_remarks = map_get_count(content, "lost_threads") > 0;
+    if (!is_fork(job))  // whose WOKE has named them
+        job->lost_threads =
+            value_copy(job_region(session->manager, job),
+                       session_collect_lost_threads(session, has_remarks ? content : value_nil()));
+    if (has_state)
+        session_keep_state(session, content);
+    session->copy->role = ROLE_HEAD;
+    session->head = session->copy;
+    session->copy = NULL;
+    if (is_fork(job))
+        fork_finish(session, job);
+    else
+        adopt_try(session, job);
+    CLEANUP_FREE char *label =
+        is_fork(job) ? memory_copy_string(lineage_label(session, session->lineage.current))
+                     : memory_copy_string("(invoke-restart)");
     finish_job(session);
-    return snapshotting_begin(session, session->lineage.current, "(invoke-restart)");
+    return snapshotting_begin(session, session->lineage.current, label);
 }
 
 // --- messages ------------------------------------------------------------------------------------
+
+// What the clone says of itself is kept for the reply.
+static enum session_state take_fork(struct session *session, value woke)
+{
+    static const struct import_member members[] = {{.name = "connections", .kind = IMPORT_INTEGER},
+                                                   {0}};
+    struct job *job = session->job;
+    struct region *region = job_region(session->manager, job);
+    job->result =
+        map_put_text(region, import_object(region, woke, members), "ok", value_boolean(true));
+    job->lost_threads = import_texts(region, map_get(woke, "lost_threads"), LOST_THREADS_MAX);
+    return replace_head(session);
+}
 
 static enum session_state copy_woke(struct session *session, const struct channel_message *message)
 {
@@ -124,16 +174,21 @@ static enum session_state copy_woke(struct session *session, const struct channe
         message_pid(content, "pid") != message->sender ||
         message_pid(content, "from") != session->source->process.pid)
         return STATE_COPY;
+    struct job *job = session->job;
+    if (is_fork(job) && !fork_accepts(session, message))
+        return refuse_copy(session, "it did not leave the session it came from");
     session->copy = worker_add_woken(session, message->sender, ROLE_COPY);
     if (!session->copy)
         return STATE_COPY;  // dead again: the timer ends the wait
     session->source = NULL;
-    if (session->job->cancelled) {
+    if (job->cancelled) {
         finish_job(session);
         return end_copy(session);
     }
+    if (is_fork(job))
+        return take_fork(session, content);
     session->copy_phase = COPY_WORKING;
-    job_send(session->job, session->copy);
+    job_send(job, session->copy);
     return STATE_COPY;
 }
 
@@ -170,7 +225,9 @@ static enum session_state copy_result(struct session *session,
     }
     if (wants_adoption(job))
         return replace_head(session);
-    if (job->stop != STOP_NONE)
+    if (job->kind == SESSION_TESTS)
+        tests_keep_postmortems(job, session->copy);  // before anything takes them for leftovers
+    if (job->stop != STOP_NONE || job->kind == SESSION_TESTS)
         end_leftovers(session);
     finish_job(session);
     return end_copy(session);
@@ -196,6 +253,8 @@ enum session_state copy_on_message(struct session *session, const struct session
         job_read_exit_notice(job, message);
     else if (message->type == CHANNEL_FRAMES)
         job_read_frames(job, message);
+    else if (message->type == CHANNEL_PROGRESS && job->kind == SESSION_TESTS)
+        tests_read_progress(job, message);
     else if (message->type == CHANNEL_INPUT_WANTED && message->number == job->message_number &&
              session->copy_phase == COPY_WORKING)
         job_want_input(session, job);
@@ -222,10 +281,11 @@ enum session_state copy_on_cancel(struct session *session, const struct session_
 // its channel closed and ends.
 static enum session_state signal_again(struct session *session)
 {
+    if (!session->source)
+        return refuse_copy(session, "its snapshot has ended");
     if (++session->wake.tries == WAKE_SIGNALS)
         return refuse_copy(session, "it does not answer");
-    if (session->source)
-        process_wake(&session->source->process);
+    process_wake(&session->source->process);
     session_set_timer(session, TIME_WAKE_MS);
     return STATE_COPY;
 }
@@ -265,7 +325,7 @@ enum session_state copy_on_copy_exit(struct session *session, const struct sessi
         end_leftovers(session);
         finish_job(session);
     }
-    if (phase == COPY_REPLACING_HEAD || phase == COPY_ADOPTING)
+    if ((phase == COPY_REPLACING_HEAD || phase == COPY_ADOPTING) && !session->is_forked)
         return waking_begin(session, session->lineage.current);
     return leave(session);
 }

@@ -26,6 +26,9 @@ enum session_state down_on_request(struct session *session, const struct session
         return waking_begin(session, session->lineage.current);
     if (restoring_is_possible(session))
         return restoring_begin(session);
+    enum session_request_kind kind = session->queue.first->kind;
+    if ((kind == SESSION_FORK || kind == SESSION_ADOPT) && session->queue.first->fork_from)
+        return idle_begin_fork(session, job_dequeue(session));
     refuse_without_state(session);
     if (!session->queue.first)
         return STATE_DOWN;

@@ -20,8 +20,20 @@ static enum session_state begin_in_head(struct session *session, struct job *job
     if (job->number > 0)
         lineage_set_label(session, job->number, job->label);
     keeping_started(session, job);
+    observer_started(session, job);
     job_send(job, session->head);
     return STATE_RUNNING;
+}
+
+// A run of tests is an evaluation that leaves no state.
+static void number_tests(struct session *session, struct job *job)
+{
+    if (job->kind != SESSION_TESTS)
+        return;
+    if (job->number == 0)
+        job->number = ++session->lineage.evaluations;
+    lineage_set_parent(session, job->number, session->lineage.current);
+    lineage_set_label(session, job->number, job->label);
 }
 
 // Copies are made of the snapshot of the current state. One that could not be made before is tried
@@ -31,6 +43,7 @@ static enum session_state begin_in_copy(struct session *session, struct job *job
     struct worker *source = worker_find_snapshot(session, session->lineage.current);
     if (source) {
         job_begin(job);
+        number_tests(session, job);
         return copy_begin(session, source);
     }
     if (!job->waited_for_snapshot) {
@@ -80,6 +93,10 @@ static struct worker *find_postmortem(struct session *session, struct job *job)
         refuse_unknown_error(session, job, id);
     else if (!source)
         refuse_not_frozen(session, job, record);
+    else if (job->adopt && source->test)
+        job_refuse(manager, job, "not-adoptable",
+                   "Error %lld is of a run of tests, which does not become the session.",
+                   (long long)id);
     else if (job->adopt && !source->adoptable && value_is_string(map_get(record->error, "thread")))
         job_refuse(manager, job, "not-adoptable",
                    "Error %lld is of a thread, which cannot become the session.", (long long)id);
@@ -101,6 +118,17 @@ static enum session_state begin_in_postmortem(struct session *session, struct jo
     job->error = source->error;
     job_begin(job);
     return copy_begin(session, source);
+}
+
+enum session_state idle_begin_fork(struct session *session, struct job *job)
+{
+    if (!job->fork_from)
+        return fork_begin(session, job);
+    struct worker *source = fork_source(session, job);
+    if (!source)
+        return fork_abandon(session, session->state);
+    job_begin(job);
+    return copy_begin_fork(session, source);
 }
 
 static enum session_state begin_reset(struct session *session, struct job *job)
@@ -136,7 +164,7 @@ static enum session_state begin_reset(struct session *session, struct job *job)
     return waking_begin_fresh(session);
 }
 
-static void refuse_rollback(struct session *session, struct job *job, int64_t number)
+void job_refuse_snapshot(struct session *session, struct job *job, int64_t number)
 {
     struct buffer known;
     buffer_init(&known, 4096);
@@ -145,8 +173,8 @@ static void refuse_rollback(struct session *session, struct job *job, int64_t nu
         buffer_append_format(&known, "%s%lld", known.length ? ", " : "", (long long)worker->number);
     job_refuse(session->manager, job, "no-such-snapshot",
                "Snapshot %lld does not exist (any more)%s. Snapshots: %s", (long long)number,
-               number < session->restore.number
-                   ? "; snapshots before the state that was restored are gone"
+               number < session->lineage.first
+                   ? "; snapshots before the state that was restored or forked are gone"
                    : "",
                known.length ? buffer_text(&known) : "none");
     buffer_release(&known);
@@ -167,7 +195,7 @@ static enum session_state begin_rollback(struct session *session, struct job *jo
         }
     }
     if (!worker_find_snapshot(session, target)) {
-        refuse_rollback(session, job, target);
+        job_refuse_snapshot(session, job, target);
         return STATE_IDLE;
     }
     job_begin(job);
@@ -187,11 +215,14 @@ enum session_state idle_on_request(struct session *session, const struct session
     switch (job->kind) {
     case SESSION_EVALUATE:
     case SESSION_QUERY: return begin_in_head(session, job);
-    case SESSION_COPY: return begin_in_copy(session, job);
+    case SESSION_COPY:
+    case SESSION_TESTS: return begin_in_copy(session, job);
     case SESSION_DEBUG:
     case SESSION_RESTART: return begin_in_postmortem(session, job);
     case SESSION_RESET: return begin_reset(session, job);
     case SESSION_ROLLBACK: return begin_rollback(session, job);
+    case SESSION_FORK:
+    case SESSION_ADOPT: return idle_begin_fork(session, job);
     case SESSION_REQUEST_KIND_COUNT: break;
     }
     UNREACHABLE();
@@ -261,6 +292,15 @@ void idle_notice_death(struct session *session, const struct process_exit *exit)
     session->died_idle = true;
     session_notice_death(
         session, session->finalizer.running ? "was ended by a finalizer" : "died while idle", exit);
+}
+
+enum session_state idle_on_snapshot(struct session *session, const struct session_event *event)
+{
+    (void)event;
+    if (session->finalizer.running)
+        return STATE_IDLE;
+    return snapshotting_begin(session, session->lineage.current,
+                              lineage_label(session, session->lineage.current));
 }
 
 enum session_state idle_on_head_exit(struct session *session, const struct session_event *event)

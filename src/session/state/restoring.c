@@ -37,8 +37,8 @@ static void define_again(struct session *session)
     struct region *region = region_new(SIZE_MAX);
     size_t count = 0, skipped = 0;
     if (session->store)
-        export_definitions(&code, journal_read(region, session->store, JOURNAL_MAX), &count,
-                           &skipped);
+        export_definitions(&code, journal_read(region, session->store, JOURNAL_MAX), -1, true,
+                           &count, &skipped);
     region_free(region);
     bool has_code = count > 0 && !code.failed;
     session_notice(session,
@@ -219,7 +219,7 @@ void restoring_done(struct session *session)
 {
     int64_t number = map_get_integer(session->restore.description, "evaluation", 0);
     tell(session);
-    session->lineage.current = session->restore.number = number;
+    session->lineage.current = session->lineage.first = number;
     if (session->lineage.evaluations < number)
         session->lineage.evaluations = number;
     session->saving.saved = number;

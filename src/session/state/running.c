@@ -1,10 +1,31 @@
 // RUNNING: the head works on a request. When its time is over it is stopped in three stages: SIGINT
 // (INTERRUPTING: the evaluation ends, the process lives), SIGUSR1 and SIGKILL (STOPPING).
+#include <signal.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "process/proc.h"
 #include "session/session_internal.h"
+#include "session/spawn.h"
 #include "session/state/actions.h"
+
+// --- a request that somebody else took -----------------------------------------------------------
+
+// A child that user code forked has the head's channel, too, and can read it. The order matters: the
+// request has been taken, then the head waits for the next one, then there is still no answer. So the
+// head has not taken it. A new head has a channel that the thief does not have.
+bool running_end_robbed(struct session *session)
+{
+    struct worker *head = session->head;
+    if (session->state != STATE_RUNNING || !head || head->robbed || session->job->heard ||
+        !channel_is_drained(&head->link->channel) ||
+        !proc_waits_in_recvmsg(head->process.pid, SPAWN_FIRST_CHANNEL) ||
+        !channel_is_silent(&head->link->channel))
+        return false;
+    head->robbed = head->channel_lost = true;
+    process_signal(&head->process, SIGKILL);
+    return true;
+}
 
 // --- the answer ----------------------------------------------------------------------------------
 
@@ -35,6 +56,7 @@ enum session_state running_on_message(struct session *session, const struct sess
 {
     const struct channel_message *message = event->message;
     struct job *job = session->job;
+    job->heard = true;
     if (message->type == CHANNEL_EXITING)
         job_read_exit_notice(job, message);
     else if (message->type == CHANNEL_FRAMES)
@@ -75,6 +97,8 @@ enum session_state running_on_timer(struct session *session, const struct sessio
     (void)event;
     if (channel_is_unread(&session->head->link->channel, session->job->message_number))
         return stop_stalled(session);
+    if (running_end_robbed(session))
+        return STATE_RUNNING;
     session->job->stop = STOP_TIMEOUT;
     return interrupting_begin(session);
 }
@@ -103,7 +127,11 @@ enum session_state running_on_head_exit(struct session *session, const struct se
     struct job *job = session->job;
     session->wake.discard_timers = false;
     if (event->unread && job_retry(job)) {
-        idle_notice_death(session, event->exit);
+        if (event->robbed)
+            session_wake_notice(session, "another process or thread of the session read its "
+                                         "channel and took a request, which is repeated");
+        else
+            idle_notice_death(session, event->exit);
         return waking_begin(session, session->lineage.current);
     }
     return running_fail(session, event, false);

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "process/cgroup.h"
 #include "process/proc.h"
 #include "process/sandbox/signal_guard.h"
 #include "session/core.h"
@@ -47,16 +48,6 @@ static enum session_state fail_with_output(struct session *session, const char *
     return fail_start(session, code, message);
 }
 
-static void remember_kernel_session(struct session *session, pid_t id)
-{
-    if (session->kernel_sessions.count == SESSION_KERNEL_SESSIONS) {
-        memmove(&session->kernel_sessions.ids[0], &session->kernel_sessions.ids[1],
-                (SESSION_KERNEL_SESSIONS - 1) * sizeof(id));
-        session->kernel_sessions.count--;
-    }
-    session->kernel_sessions.ids[session->kernel_sessions.count++] = id;
-}
-
 // A descriptor, or -1 where signals need no guard. False with errno.
 static bool guard_signals(struct session *session, int *ret_fd)
 {
@@ -64,10 +55,27 @@ static bool guard_signals(struct session *session, int *ret_fd)
     *ret_fd = -1;
     if (!confinement_guards(&manager->reach.confinement))
         return true;
-    int fd = signal_guard_add(&session->signal_guards, manager->base, session->mark);
+    int fd = signal_guard_add(&manager->signal_guards, manager->base, session_mark(session));
     *ret_fd = fd;
     errno = fd < 0 ? -fd : 0;
     return fd >= 0;
+}
+
+// What the kernel lets a session have: its children, and its threads and parked processes.
+static unsigned session_tasks(const struct session *session)
+{
+    enum { THREADS = 1024 };
+    return session->manager->config.max_processes + THREADS;
+}
+
+void session_make_cgroup(struct session *session)
+{
+    struct session_manager *manager = session->manager;
+    if (session->cgroup)
+        return;
+    if (manager->last_cgroup++ == 0)
+        manager->cgroups = cgroup_tree_new();
+    session->cgroup = cgroup_new(manager->cgroups, manager->last_cgroup, session_tasks(session));
 }
 
 static int start_worker(struct session *session, const char *sbcl, const char *core)
@@ -76,6 +84,7 @@ static int start_worker(struct session *session, const char *sbcl, const char *c
     int result = reach_plan(session, sbcl, core, &plan);
     if (result < 0)
         return result;
+    session_make_cgroup(session);
     int guard_fd;
     struct link *link = link_new(session, true);
     if (!link || !guard_signals(session, &guard_fd)) {
@@ -91,7 +100,9 @@ static int start_worker(struct session *session, const char *sbcl, const char *c
         .heap_mb = session->manager->config.heap_mb,
         .reach = &session->manager->reach,
         .plan = &plan,
-        .mark = session->mark,
+        .mark = session_mark(session),
+        .cgroup = session->cgroup,
+        .tasks = session_tasks(session),
         .guard_fd = guard_fd,
         .channel_fd = link->channel.worker_fd,
         .output_fd = link->output.worker_fd,
@@ -103,7 +114,7 @@ static int start_worker(struct session *session, const char *sbcl, const char *c
     if (guard_fd >= 0)
         close(guard_fd);
     if (result == 0) {
-        remember_kernel_session(session, pid);
+        session_remember_kernel_session(session, pid);
         session->head = worker_add_started(session, pid, ROLE_HEAD, link);
         result = session->head ? 0 : -ENOMEM;
     } else {
@@ -145,10 +156,10 @@ static int start_builder(struct session *session)
     struct link *link = result == 0 ? link_new(session, true) : NULL;
     if (result == 0 && !link)
         result = -errno;
-    if (result == 0) {
+    if (link) {
         log_progress("building the Lisp core for %s with a heap of %s MB; this is done once",
                      build.sbcl, build.heap);
-        result = spawn_program(build.argv, session->environment_entry, session->mark,
+        result = spawn_program(build.argv, session->environment_entry, session_mark(session),
                                link->errors.worker_fd, &pid);
     }
     core_build_release(&build);
@@ -156,7 +167,7 @@ static int start_builder(struct session *session)
         link_free(link);
         return result;
     }
-    remember_kernel_session(session, pid);
+    session_remember_kernel_session(session, pid);
     if (!worker_add_started(session, pid, ROLE_BUILDER, link))
         return -ENOMEM;
     session->unit_tick = proc_tick_now();

@@ -23,7 +23,7 @@ static const char *const state_names[STATE_COUNT] = {
 static const char *const event_names[EVENT_COUNT] = {
     [EVENT_REQUEST] = "request",     [EVENT_MESSAGE] = "message", [EVENT_SNAPPED] = "snapped",
     [EVENT_HEAD_EXIT] = "head exit", [EVENT_TIMER] = "timer",     [EVENT_CANCEL] = "cancel",
-    [EVENT_COPY_EXIT] = "copy exit", [EVENT_REST] = "rest",
+    [EVENT_COPY_EXIT] = "copy exit", [EVENT_REST] = "rest",       [EVENT_SNAPSHOT] = "snapshot",
 };
 
 // <state>_on_<event> is in <state>.c, all other actions are in shared.c.
@@ -38,6 +38,7 @@ static session_action_fn *const table[STATE_COUNT][EVENT_COUNT] = {
         [EVENT_CANCEL]    = ignore_event,
         [EVENT_COPY_EXIT] = ignore_event,
         [EVENT_REST]      = ignore_event,
+        [EVENT_SNAPSHOT]  = ignore_event,
     },
     [STATE_RESTORING] = {
         [EVENT_REQUEST]   = ignore_event,
@@ -48,6 +49,7 @@ static session_action_fn *const table[STATE_COUNT][EVENT_COUNT] = {
         [EVENT_CANCEL]    = ignore_event,
         [EVENT_COPY_EXIT] = ignore_event,
         [EVENT_REST]      = ignore_event,
+        [EVENT_SNAPSHOT]  = ignore_event,
     },
     [STATE_STARTING] = {
         [EVENT_REQUEST]   = ignore_event,
@@ -58,6 +60,7 @@ static session_action_fn *const table[STATE_COUNT][EVENT_COUNT] = {
         [EVENT_CANCEL]    = ignore_event,
         [EVENT_COPY_EXIT] = ignore_event,
         [EVENT_REST]      = ignore_event,
+        [EVENT_SNAPSHOT]  = ignore_event,
     },
     [STATE_IDLE] = {
         [EVENT_REQUEST]   = idle_on_request,
@@ -68,6 +71,7 @@ static session_action_fn *const table[STATE_COUNT][EVENT_COUNT] = {
         [EVENT_CANCEL]    = ignore_event,
         [EVENT_COPY_EXIT] = ignore_event,
         [EVENT_REST]      = idle_on_rest,
+        [EVENT_SNAPSHOT]  = idle_on_snapshot,
     },
     [STATE_RUNNING] = {
         [EVENT_REQUEST]   = ignore_event,
@@ -78,6 +82,7 @@ static session_action_fn *const table[STATE_COUNT][EVENT_COUNT] = {
         [EVENT_CANCEL]    = running_on_cancel,
         [EVENT_COPY_EXIT] = ignore_event,
         [EVENT_REST]      = ignore_event,
+        [EVENT_SNAPSHOT]  = ignore_event,
     },
     [STATE_INTERRUPTING] = {
         [EVENT_REQUEST]   = ignore_event,
@@ -88,6 +93,7 @@ static session_action_fn *const table[STATE_COUNT][EVENT_COUNT] = {
         [EVENT_CANCEL]    = ignore_event,
         [EVENT_COPY_EXIT] = ignore_event,
         [EVENT_REST]      = ignore_event,
+        [EVENT_SNAPSHOT]  = ignore_event,
     },
     [STATE_STOPPING] = {
         [EVENT_REQUEST]   = ignore_event,
@@ -98,6 +104,7 @@ static session_action_fn *const table[STATE_COUNT][EVENT_COUNT] = {
         [EVENT_CANCEL]    = ignore_event,
         [EVENT_COPY_EXIT] = ignore_event,
         [EVENT_REST]      = ignore_event,
+        [EVENT_SNAPSHOT]  = ignore_event,
     },
     [STATE_CLEARING] = {
         [EVENT_REQUEST]   = ignore_event,
@@ -108,6 +115,7 @@ static session_action_fn *const table[STATE_COUNT][EVENT_COUNT] = {
         [EVENT_CANCEL]    = ignore_event,
         [EVENT_COPY_EXIT] = ignore_event,
         [EVENT_REST]      = ignore_event,
+        [EVENT_SNAPSHOT]  = ignore_event,
     },
     [STATE_SNAPSHOTTING] = {
         [EVENT_REQUEST]   = ignore_event,
@@ -118,6 +126,7 @@ static session_action_fn *const table[STATE_COUNT][EVENT_COUNT] = {
         [EVENT_CANCEL]    = ignore_event,
         [EVENT_COPY_EXIT] = ignore_event,
         [EVENT_REST]      = ignore_event,
+        [EVENT_SNAPSHOT]  = ignore_event,
     },
     [STATE_WAKING] = {
         [EVENT_REQUEST]   = ignore_event,
@@ -128,6 +137,7 @@ static session_action_fn *const table[STATE_COUNT][EVENT_COUNT] = {
         [EVENT_CANCEL]    = ignore_event,
         [EVENT_COPY_EXIT] = ignore_event,
         [EVENT_REST]      = ignore_event,
+        [EVENT_SNAPSHOT]  = ignore_event,
     },
     [STATE_COPY] = {
         [EVENT_REQUEST]   = ignore_event,
@@ -138,6 +148,7 @@ static session_action_fn *const table[STATE_COUNT][EVENT_COUNT] = {
         [EVENT_CANCEL]    = copy_on_cancel,
         [EVENT_COPY_EXIT] = copy_on_copy_exit,
         [EVENT_REST]      = ignore_event,
+        [EVENT_SNAPSHOT]  = ignore_event,
     },
     [STATE_RESTING] = {
         [EVENT_REQUEST]   = ignore_event,
@@ -148,6 +159,7 @@ static session_action_fn *const table[STATE_COUNT][EVENT_COUNT] = {
         [EVENT_CANCEL]    = ignore_event,
         [EVENT_COPY_EXIT] = ignore_event,
         [EVENT_REST]      = ignore_event,
+        [EVENT_SNAPSHOT]  = ignore_event,
     },
     [STATE_CLOSING] = {
         [EVENT_REQUEST]   = ignore_event,
@@ -158,6 +170,7 @@ static session_action_fn *const table[STATE_COUNT][EVENT_COUNT] = {
         [EVENT_CANCEL]    = ignore_event,
         [EVENT_COPY_EXIT] = ignore_event,
         [EVENT_REST]      = ignore_event,
+        [EVENT_SNAPSHOT]  = ignore_event,
     },
 };
 // clang-format on
@@ -198,6 +211,7 @@ void session_handle(struct session *session, const struct session_event *event)
     while (accepts_request(session))
         session_apply(session, &(struct session_event){.kind = EVENT_REQUEST});
     session->handling = false;
+    observer_state(session);
     if (session->close_requested)
         closing_begin(session);
 }

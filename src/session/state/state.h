@@ -30,7 +30,8 @@ enum session_event_kind {
     EVENT_TIMER,
     EVENT_CANCEL,  // the running request is to be stopped
     EVENT_COPY_EXIT,
-    EVENT_REST,  // the session is to give up its processes
+    EVENT_REST,      // the session is to give up its processes
+    EVENT_SNAPSHOT,  // the current state is to be saved and has no snapshot
     EVENT_COUNT,
 };
 
@@ -44,6 +45,7 @@ struct session_event {
     const struct process_exit *exit;        // HEAD_EXIT, COPY_EXIT
     bool unread;                            // HEAD_EXIT: it had not read the running request
     bool channel_lost;  // HEAD_EXIT, COPY_EXIT: it was ended because its channel was shut down
+    bool robbed;        // HEAD_EXIT: it was ended because another process took its request
 };
 
 typedef enum session_state session_action_fn(struct session *session,

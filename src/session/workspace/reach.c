@@ -123,7 +123,7 @@ char *reach_temporary(const struct session *session)
 void reach_forget(const struct session *session)
 {
     const struct reach *reach = &session->manager->reach;
-    if (!reach->temporary.path || reach->ending)
+    if (!reach->temporary.path || reach->ending || session->lent_temporary)
         return;
     CLEANUP_FREE char *path =
         memory_format("%s/%s", reach->temporary.path, strrchr(session->environment_entry, '-') + 1);

@@ -12,8 +12,8 @@
 
 enum {
     UPSTREAM_START_MS = 30000,       // from start to the list of its tools
+    UPSTREAM_LISTING_MS = 5000,      // how long somebody who lists all tools waits for a server
     UPSTREAM_STARTS_PER_MINUTE = 5,  // after which its calls fail for a while
-    UPSTREAM_RESULT_MAX = 8 << 20,   // bytes of a result
     UPSTREAM_WAITING_MAX = 1024,     // calls of one server that wait
 };
 
@@ -23,8 +23,8 @@ struct upstream_server;
 
 // --- upstream_server.c: the servers --------------------------------------------------------------
 
-// Takes the configuration over. Servers work in the directory `root` and are told so; NULL: in that of
-// this process, and they are told nothing.
+// Takes the configuration over. Servers work in the directory `root` (NULL: that of this process) and
+// are told so, unless it is a home or a system directory, which nobody meant as a workspace.
 struct upstreams *upstreams_new(struct reaper *reaper, struct upstream_config *config,
                                 const char *root);
 void upstreams_free(struct upstreams *upstreams);  // pending calls get no answer
@@ -50,11 +50,13 @@ struct upstream_outcome {
 };
 typedef void upstream_done_fn(void *data, const struct upstream_outcome *outcome);
 
-// Starts the server if it does not run and lists its tools. The text of the outcome is empty, or says
-// what failed. `done` is called now or later, unless cancelled.
+void upstream_begin(struct upstream_server *server);  // starts it if it is down
+// Starts the server if it does not run and lists its tools, within limit_ms (0: as long as it has to
+// start). The text of the outcome is empty, or says what failed. `done` is called now or later,
+// unless cancelled.
 struct upstream_task;
-struct upstream_task *upstream_prepare(struct upstream_server *server, upstream_done_fn *done,
-                                       void *data);
+struct upstream_task *upstream_prepare(struct upstream_server *server, int64_t limit_ms,
+                                       upstream_done_fn *done, void *data);
 // Calls a tool by the server's own name for it; the arguments are a JSON object. timeout_ms 0: that of
 // the entry. NULL: `done` was called already.
 struct upstream_task *upstream_call(struct upstream_server *server, struct span tool,

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/ascii.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/utf8.h"
 #include "signature/signature.h"
@@ -18,6 +19,7 @@ void upstream_catalog_init(struct upstream_catalog *catalog)
 void upstream_catalog_release(struct upstream_catalog *catalog)
 {
     memory_free(catalog->tools);
+    memory_free(catalog->index);
     region_free(catalog->region);
     *catalog = (struct upstream_catalog){0};
 }
@@ -59,6 +61,15 @@ static const char *make_program_name(struct upstream_catalog *catalog, struct sp
     return keep(catalog, (struct span){text, length});
 }
 
+static size_t hash_name(struct span name)
+{
+    char bytes[UPSTREAM_TOOL_NAME_MAX + 2];
+    size_t length = name.length < sizeof(bytes) ? name.length : sizeof(bytes);
+    for (size_t i = 0; i < length; i++)
+        bytes[i] = name_byte(name.data[i]);
+    return (size_t)hash_bytes(bytes, length, hash_seed());
+}
+
 static bool same_name(struct span a, const char *b)
 {
     for (size_t i = 0; i < a.length; i++)
@@ -70,13 +81,41 @@ static bool same_name(struct span a, const char *b)
 const struct upstream_tool *upstream_catalog_find(const struct upstream_catalog *catalog,
                                                   struct span name)
 {
-    for (size_t i = 0; i < catalog->count; i++)
-        if (span_equal(name, catalog->tools[i].name))
-            return &catalog->tools[i];
-    for (size_t i = 0; i < catalog->count; i++)
-        if (same_name(name, catalog->tools[i].program_name))
-            return &catalog->tools[i];
+    for (size_t at = hash_name(name); catalog->slots; at++) {
+        uint32_t number = catalog->index[at & (catalog->slots - 1)];
+        if (number == 0)
+            break;
+        const struct upstream_tool *tool = &catalog->tools[number - 1];
+        if (same_name(name, tool->name.data) || same_name(name, tool->program_name))
+            return tool;
+    }
     return NULL;
+}
+
+static void index_name(struct upstream_catalog *catalog, struct span name, size_t number)
+{
+    size_t at = hash_name(name) & (catalog->slots - 1);
+    while (catalog->index[at])
+        at = (at + 1) & (catalog->slots - 1);
+    catalog->index[at] = (uint32_t)number + 1;
+}
+
+// A tool has two names at most; the table is never more than half full.
+static void index_tool(struct upstream_catalog *catalog, size_t number)
+{
+    const struct upstream_tool *tool = &catalog->tools[number];
+    index_name(catalog, tool->name, number);
+    if (!same_name(tool->name, tool->program_name))
+        index_name(catalog, span_from(tool->program_name), number);
+}
+
+static void grow_index(struct upstream_catalog *catalog)
+{
+    catalog->slots = 4 * catalog->capacity;
+    memory_free(catalog->index);
+    catalog->index = memory_alloc_zero(catalog->slots * sizeof(*catalog->index));
+    for (size_t i = 0; i < catalog->count; i++)
+        index_tool(catalog, i);
 }
 
 // --- descriptions --------------------------------------------------------------------------------
@@ -125,20 +164,22 @@ static const char *make_signature(struct upstream_catalog *catalog, value tool)
 
 // --- pages ---------------------------------------------------------------------------------------
 
-static struct upstream_tool *add_tool(struct upstream_catalog *catalog)
+static void add_tool(struct upstream_catalog *catalog, const struct upstream_tool *tool)
 {
     if (catalog->count == catalog->capacity) {
         catalog->capacity = catalog->capacity ? 2 * catalog->capacity : 32;
         catalog->tools = memory_resize(catalog->tools, catalog->capacity * sizeof(*catalog->tools));
+        grow_index(catalog);
     }
-    return &catalog->tools[catalog->count++];
+    catalog->tools[catalog->count] = *tool;
+    index_tool(catalog, catalog->count++);
 }
 
 void upstream_catalog_add(struct upstream_catalog *catalog, value tools)
 {
     for (size_t i = 0; value_is_vector(tools) && i < vector_count(tools); i++) {
         value tool = vector_at(tools, i);
-        struct span name = value_is_map(tool) ? map_get_string(tool, "name") : (struct span){0};
+        struct span name = value_is_map(tool) ? map_get_string(tool, "name") : SPAN("");
         if (!name_is_valid(name) || catalog->count == UPSTREAM_TOOLS_MAX ||
             upstream_catalog_find(catalog, name)) {
             catalog->refused++;
@@ -146,13 +187,15 @@ void upstream_catalog_add(struct upstream_catalog *catalog, value tools)
         }
         value hints = map_get(tool, "annotations");
         struct span kept = {keep(catalog, name), name.length};
-        *add_tool(catalog) = (struct upstream_tool){
+        struct upstream_tool added = {
             .name = kept,
             .program_name = make_program_name(catalog, name),
             .description = make_description(catalog, map_get(tool, "description")),
             .signature = make_signature(catalog, tool),
             .read_only = value_is_map(hints) && map_get_boolean(hints, "readOnlyHint"),
         };
+        upstream_parameters_read(catalog, &added, map_get(tool, "inputSchema"));
+        add_tool(catalog, &added);
     }
 }
 

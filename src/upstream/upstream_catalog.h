@@ -3,15 +3,25 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/buffer.h"
 #include "base/region.h"
 #include "value/value.h"
 
 enum {
-    UPSTREAM_TOOLS_MAX = 4096,       // of one server
-    UPSTREAM_TOOL_NAME_MAX = 128,    // bytes
-    UPSTREAM_DESCRIPTION_MAX = 4096  // bytes that are kept
+    UPSTREAM_TOOLS_MAX = 4096,        // of one server
+    UPSTREAM_TOOL_NAME_MAX = 128,     // bytes
+    UPSTREAM_DESCRIPTION_MAX = 4096,  // bytes that are kept
+    UPSTREAM_PARAMETERS_MAX = 16,     // of one tool that go into headers
+    UPSTREAM_PARAMETER_DEPTH = 4,
+};
+
+// An argument that goes into a header, too.
+struct upstream_parameter {
+    const char *header;  // behind "Mcp-Param-"
+    const char *path[UPSTREAM_PARAMETER_DEPTH];
+    size_t depth;
 };
 
 struct upstream_tool {
@@ -20,6 +30,8 @@ struct upstream_tool {
     const char *description;   // "" when it has none
     const char *signature;     // NULL: its schema cannot be expressed
     bool read_only;            // the server says so (readOnlyHint)
+    struct upstream_parameter *parameters;
+    size_t parameter_count;
 };
 
 struct upstream_catalog {
@@ -27,7 +39,9 @@ struct upstream_catalog {
     struct upstream_tool *tools;
     size_t count;
     size_t capacity;
-    size_t refused;  // tools that were left out: names that are none, duplicates, too many
+    uint32_t *index;  // by name, open addressing: a tool's number + 1; 0: free
+    size_t slots;     // a power of two, or 0
+    size_t refused;   // tools that were left out: names that are none, duplicates, too many
 };
 
 void upstream_catalog_init(struct upstream_catalog *catalog);
@@ -38,3 +52,10 @@ bool upstream_catalog_equal(const struct upstream_catalog *a, const struct upstr
 // By the server's name or the program's, `-` and `_` alike. NULL: there is none.
 const struct upstream_tool *upstream_catalog_find(const struct upstream_catalog *catalog,
                                                   struct span name);
+
+// --- upstream_parameters.c: arguments in headers -------------------------------------------------
+void upstream_parameters_read(struct upstream_catalog *catalog, struct upstream_tool *tool,
+                              value schema);
+// Appends a line per header. `arguments` is a JSON object.
+void upstream_parameters_write(struct buffer *lines, const struct upstream_tool *tool,
+                               struct span arguments);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/ascii.h"
 #include "value/text/json.h"
 
@@ -30,7 +31,8 @@ void upstream_config_release(struct upstream_config *config)
 struct reading {
     struct upstream_config *config;
     const char *path;
-    struct span server;  // the entry at hand
+    struct span server;       // the entry at hand
+    struct buffer *left_out;  // where entries that cannot be used are named; or NULL
     struct error *error;
 };
 
@@ -68,19 +70,39 @@ static size_t reference_end(struct span text, size_t at)
     return brace ? (size_t)(brace - text.data) + 1 : 0;
 }
 
-static const char *find_variable(const struct upstream_config *config, const char *name)
+const char *upstream_variable(char *const *environment, const char *name)
 {
-    if (!config->environment)
+    if (!environment)
         return getenv(name);
     size_t length = strlen(name);
-    for (char *const *entry = config->environment; *entry; entry++)
+    for (char *const *entry = environment; *entry; entry++)
         if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=')
             return *entry + length + 1;
     return NULL;
 }
 
+// What the editors know beside variables.
+static const char *find_place(struct reading *reading, struct span inside)
+{
+    if (span_equal_text(inside, "userHome"))
+        return upstream_variable(reading->config->environment, "HOME");
+    if (!span_equal_text(inside, "workspaceFolder"))
+        return NULL;
+    return reading->config->workspace ? reading->config->workspace : ".";
+}
+
 static bool expand_reference(struct reading *reading, struct span inside, struct buffer *out)
 {
+    const char *place = find_place(reading, inside);
+    if (place) {
+        buffer_append_text(out, place);
+        return true;
+    }
+    if (span_starts_with(inside, SPAN("input:")))
+        return refuse(reading, "${%.*s} asks the user, which only the editor does",
+                      (int)inside.length, inside.data);
+    if (span_starts_with(inside, SPAN("env:")))
+        inside = (struct span){inside.data + 4, inside.length - 4};
     const char *mark = memmem(inside.data, inside.length, ":-", 2);
     struct span name = {inside.data, mark ? (size_t)(mark - inside.data) : inside.length};
     char variable[256];
@@ -88,7 +110,7 @@ static bool expand_reference(struct reading *reading, struct span inside, struct
         return refuse(reading, "${%.*s} names no variable", (int)name.length, name.data);
     memcpy(variable, name.data, name.length);
     variable[name.length] = '\0';
-    const char *found = find_variable(reading->config, variable);
+    const char *found = upstream_variable(reading->config->environment, variable);
     if (found) {
         buffer_append_text(out, found);
         return true;
@@ -208,6 +230,43 @@ static bool read_number(struct reading *reading, value entry, const char *member
     return refuse(reading, "%s is a whole number from 1 to %lld", member, (long long)high);
 }
 
+static bool read_retry_causes(struct reading *reading, value on, unsigned *ret_on)
+{
+    static const struct {
+        const char *name;
+        enum upstream_end end;
+    } causes[] = {{"error", UPSTREAM_ERROR},
+                  {"timeout", UPSTREAM_TIMEOUT},
+                  {"connection", UPSTREAM_CONNECTION}};
+    *ret_on = value_is_nil(on) ? UPSTREAM_TIMEOUT | UPSTREAM_CONNECTION : 0;
+    bool ok = value_is_nil(on) || value_is_vector(on);
+    for (size_t i = 0; value_is_vector(on) && i < vector_count(on); i++) {
+        unsigned found = 0;
+        for (size_t j = 0; j < COUNT_OF(causes) && value_is_string(vector_at(on, i)); j++)
+            if (span_equal_text(value_text(vector_at(on, i)), causes[j].name))
+                found = causes[j].end;
+        ok = ok && found;
+        *ret_on |= found;
+    }
+    return ok || refuse(reading, "retry.on is an array of \"timeout\", \"connection\", \"error\"");
+}
+
+static bool read_retry(struct reading *reading, value entry, struct upstream_retry *retry)
+{
+    value record = map_get(entry, "retry");
+    int64_t times;
+    if (value_is_nil(record))
+        return true;
+    if (!value_is_map(record))
+        return refuse(reading, "retry is an object {times, backoff_ms, on}");
+    if (!read_number(reading, record, "times", 1, UPSTREAM_RETRIES_MAX, &times) ||
+        !read_number(reading, record, "backoff_ms", UPSTREAM_BACKOFF_MS, UPSTREAM_BACKOFF_MAX_MS,
+                     &retry->backoff_ms))
+        return false;
+    retry->times = (unsigned)times;
+    return read_retry_causes(reading, map_get(record, "on"), &retry->on);
+}
+
 static bool read_place(struct reading *reading, value entry, struct upstream_entry *into)
 {
     bool has_command = !value_is_nil(map_get(entry, "command"));
@@ -218,6 +277,8 @@ static bool read_place(struct reading *reading, value entry, struct upstream_ent
     if (span_equal_text(type, "sse"))
         return refuse(reading, "the SSE transport of 2024-11-05 is not supported; "
                                "use the server's Streamable HTTP address");
+    if (!value_is_nil(map_get(entry, "envFile")))
+        return refuse(reading, "envFile is not read; name its variables in env");
     if (has_command)
         return read_argv(reading, entry, into) &&
                read_pairs(reading, entry, "env", "=", &into->environment);
@@ -245,6 +306,28 @@ static bool is_known(const struct upstream_config *config, struct span name)
     return false;
 }
 
+static bool has_part(value text, const char *part)
+{
+    return value_is_string(text) && value_text(text).length >= strlen(part) &&
+           memmem(value_text(text).data, value_text(text).length, part, strlen(part));
+}
+
+// By its program, or by the package that npx gets.
+static bool is_cadre(value entry)
+{
+    value command = map_get(entry, "command"), args = map_get(entry, "args");
+    if (!value_is_string(command))
+        return false;
+    struct span text = value_text(command);
+    const char *slash = text.length ? memrchr(text.data, '/', text.length) : NULL;
+    if (slash)
+        text = (struct span){slash + 1, text.length - (size_t)(slash + 1 - text.data)};
+    bool is = span_equal_text(text, "cadre") || span_equal_text(text, "cadre-mcp");
+    for (size_t i = 0; value_is_vector(args) && i < vector_count(args); i++)
+        is = is || has_part(vector_at(args, i), "cadre-mcp");
+    return is;
+}
+
 static bool read_entry(struct reading *reading, value entry)
 {
     struct upstream_config *config = reading->config;
@@ -252,6 +335,9 @@ static bool read_entry(struct reading *reading, value entry)
         return refuse(reading, "must be an object");
     if (map_get_boolean(entry, "disabled") || is_known(config, reading->server))
         return true;
+    bool is_named_cadre = reading->left_out && span_equal_text(reading->server, "cadre");
+    if (is_named_cadre || is_cadre(entry))
+        return reading->left_out ? refuse(reading, "is Cadre itself") : true;
     if (!name_is_valid(reading->server))
         return refuse(reading, "a name has letters, digits, '_', '-' and '.', begins with a letter "
                                "and has at most 64 characters");
@@ -260,13 +346,17 @@ static bool read_entry(struct reading *reading, value entry)
     struct upstream_entry *into = &config->entries[config->count];
     *into = (struct upstream_entry){.name = keep(reading, reading->server),
                                     .source = keep(reading, span_from(reading->path))};
-    int64_t parallel;
+    int64_t parallel, result;
     if (!read_place(reading, entry, into) ||
         !read_number(reading, entry, "timeout_ms", UPSTREAM_TIMEOUT_MS, UPSTREAM_TIMEOUT_MAX_MS,
                      &into->timeout_ms) ||
         !read_number(reading, entry, "max_parallel", UPSTREAM_PARALLEL, UPSTREAM_PARALLEL,
-                     &parallel))
+                     &parallel) ||
+        !read_number(reading, entry, "max_result", UPSTREAM_RESULT_BYTES, UPSTREAM_RESULT_MAX_BYTES,
+                     &result) ||
+        !read_retry(reading, entry, &into->retry))
         return false;
+    into->max_result = (size_t)result;
     into->max_parallel = (unsigned)parallel;
     config->count++;
     return true;
@@ -274,10 +364,26 @@ static bool read_entry(struct reading *reading, value entry)
 
 // --- files ---------------------------------------------------------------------------------------
 
+bool upstream_config_add_entries(struct upstream_config *config, const char *source, value entries,
+                                 struct buffer *left_out, struct error *error)
+{
+    value name, entry;
+    struct map_cursor cursor = map_iterate(entries);
+    while (map_next(&cursor, &name, &entry)) {
+        struct reading reading = {config, source, value_text(name), left_out, error};
+        if (read_entry(&reading, entry))
+            continue;
+        if (!left_out)
+            return false;
+        buffer_append_format(left_out, "left out: %s\n", error->message);
+    }
+    return true;
+}
+
 static bool read_servers(struct upstream_config *config, const char *path, struct span text,
                          struct error *error)
 {
-    value file, name, entry;
+    value file;
     struct error inner;
     struct json_options options = {.reject_duplicate_names = true};
     if (!json_read(config->region, text, &options, &file, &inner))
@@ -288,13 +394,7 @@ static bool read_servers(struct upstream_config *config, const char *path, struc
         servers = map_get(file, "servers");
     if (!value_is_map(servers))
         return error_set(error, ERROR_INVALID, "%s: has no object mcpServers (or servers)", path);
-    struct map_cursor cursor = map_iterate(servers);
-    while (map_next(&cursor, &name, &entry)) {
-        struct reading reading = {config, path, value_text(name), error};
-        if (!read_entry(&reading, entry))
-            return false;
-    }
-    return true;
+    return upstream_config_add_entries(config, path, servers, NULL, error);
 }
 
 bool upstream_config_add_file(struct upstream_config *config, const char *path, struct error *error)
@@ -324,19 +424,39 @@ static void redact(struct buffer *text, struct span secret)
         memset(at, '*', secret.length);
 }
 
+// The whole, and the parts of it between separators.
+static void redact_words(struct buffer *text, struct span words, const char *separators)
+{
+    redact(text, words);
+    for (size_t at = 0; at < words.length;) {
+        size_t length = 0;
+        while (at + length < words.length && !strchr(separators, words.data[at + length]))
+            length++;
+        redact(text, (struct span){words.data + at, length});
+        at += length + 1;
+    }
+}
+
 // Also the parts of a value between blanks: "Bearer TOKEN".
 static void redact_parts(struct buffer *text, const char *pair, const char *joint)
 {
     const char *at = strstr(pair, joint);
     if (!at)
         return;
-    at += strlen(joint);
-    redact(text, span_from(at));
-    while (*at) {
-        size_t length = strcspn(at, " ");
-        redact(text, (struct span){at, length});
-        at += length + strspn(at + length, " ");
-    }
+    redact_words(text, span_from(at + strlen(joint)), " ");
+}
+
+// What is secret in an address: user and password, and what is asked for. Not the host and the path.
+static void redact_address(struct buffer *text, const char *url)
+{
+    const char *host = strstr(url, "://");
+    const char *end = host ? host + 3 + strcspn(host + 3, "/?#") : NULL;
+    const char *at = host ? memrchr(host, '@', (size_t)(end - host)) : NULL;
+    if (at)
+        redact_words(text, (struct span){host + 3, (size_t)(at - host) - 3}, ":");
+    const char *query = strchr(url, '?');
+    if (query)
+        redact_words(text, span_from(query + 1), "&=");
 }
 
 void upstream_entry_redact(const struct upstream_entry *entry, struct buffer *text)
@@ -347,4 +467,6 @@ void upstream_entry_redact(const struct upstream_entry *entry, struct buffer *te
         redact_parts(text, entry->environment[i], "=");
     for (size_t i = 0; entry->headers && entry->headers[i]; i++)
         redact_parts(text, entry->headers[i], ": ");
+    if (entry->url)
+        redact_address(text, entry->url);
 }

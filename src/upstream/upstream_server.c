@@ -1,13 +1,16 @@
 // The life of a server: down, greeting, listing its tools, ready; and down again when it ends.
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "process/reaper.h"
+#include "session/workspace/workspace.h"
 #include "upstream/upstream_internal.h"
 
 enum { MINUTE_MS = 60000 };
@@ -18,7 +21,12 @@ static void disconnect(struct upstream_server *server)
 {
     if (server->stdio)
         upstream_stdio_stop(server->stdio);
+    if (server->http)
+        upstream_http_stop(server->http);
     server->stdio = NULL;
+    server->http = NULL;
+    server->listening = 0;
+    server->is_doubtful = false;
     evtimer_del(server->start_limit);
     server->state = UPSTREAM_DOWN;
     server->own_id = 0;
@@ -83,38 +91,73 @@ static bool may_start(struct upstream_server *server)
     fail(server, memory_format("the server %s failed: %s; it was started %d times within a minute "
                                "and is not started again for %lld s",
                                server->entry->name, server->reason ? server->reason : "it ended",
-                               UPSTREAM_STARTS_PER_MINUTE, (long long)(delay_ms / 1000 + 1)));
+                               UPSTREAM_STARTS_PER_MINUTE, (long long)delay_ms / 1000 + 1));
     return false;
 }
 
-void upstream_start(struct upstream_server *server)
+static bool connect_to(struct upstream_server *server, struct error *error)
 {
-    if (server->state != UPSTREAM_DOWN || !may_start(server))
-        return;
+    struct upstreams *all = server->all;
+    struct upstream_listener listener = {on_message, on_closed, upstream_awaits,
+                                         upstream_on_unanswered, server};
+    struct upstream_place place = {all->config.environment, all->root};
+    if (server->entry->url)
+        return upstream_http_start(reaper_base(all->reaper), &all->connections, server->entry,
+                                   &place, &listener, &server->http, error);
+    int failed = upstream_stdio_start(all->reaper, &all->transports, server->entry, &place,
+                                      &listener, &server->stdio);
+    return failed == 0 || error_set(error, ERROR_SYSTEM, "%s", strerror(-failed));
+}
+
+static void begin_greeting(struct upstream_server *server)
+{
     server->starts_ms[server->start_count++ % UPSTREAM_STARTS_PER_MINUTE] = clock_now_ms();
-    struct upstream_listener listener = {on_message, on_closed, server};
-    struct upstream_place place = {server->all->config.environment, server->all->root};
-    int failed = upstream_stdio_start(server->all->reaper, &server->all->transports, server->entry,
-                                      &place, &listener, &server->stdio);
-    if (failed < 0) {
-        upstream_down(server, strerror(-failed));
-        return;
-    }
     struct timeval limit = timeval_from_ms(UPSTREAM_START_MS);
     evtimer_add(server->start_limit, &limit);
     server->state = UPSTREAM_GREETING;
-    server->is_stateless = false;
+    server->is_stateless = server->is_doubtful = server->is_stale = false;
+    server->listening = 0;
     upstream_greet(server);
 }
 
-void upstream_send(struct upstream_server *server, const struct buffer *message)
+// A server that could not be reached is greeted anew: it may have forgotten the session.
+void upstream_start(struct upstream_server *server)
 {
-    if (message->failed || !upstream_stdio_send(server->stdio, buffer_span(message)))
+    if (server->is_doubtful)
+        upstream_greet_again(server);
+    if (server->state != UPSTREAM_DOWN || !may_start(server))
+        return;
+    struct error error;
+    if (connect_to(server, &error))
+        begin_greeting(server);
+    else
+        upstream_down(server, error.message);
+}
+
+void upstream_greet_again(struct upstream_server *server)
+{
+    if (server->state != UPSTREAM_READY || !may_start(server))
+        return;
+    upstream_http_reset(server->http);
+    begin_greeting(server);
+}
+
+void upstream_send(struct upstream_server *server, const struct buffer *message,
+                   const struct upstream_outgoing *about)
+{
+    struct upstream_outgoing outgoing = *about;
+    outgoing.text = buffer_span(message);
+    if (message->failed)
+        upstream_down(server, "a message to it is larger than 64 MiB");
+    else if (server->http)
+        upstream_http_send(server->http, &outgoing);
+    else if (!upstream_stdio_send(server->stdio, outgoing.text))
         upstream_down(server, "it does not read what it is sent");
 }
 
 void upstream_set_catalog(struct upstream_server *server)
 {
+    bool is_new = server->state != UPSTREAM_READY;
     bool changed = !upstream_catalog_equal(&server->catalog, &server->listing);
     upstream_catalog_release(&server->catalog);
     server->catalog = server->listing;
@@ -123,6 +166,8 @@ void upstream_set_catalog(struct upstream_server *server)
     server->state = UPSTREAM_READY;
     memory_free(server->failure);
     server->failure = NULL;
+    if (is_new)
+        upstream_listen(server);
     if (changed && server->all->changed)
         server->all->changed(server->all->changed_data);
     upstream_task_send_waiting(server);
@@ -130,13 +175,20 @@ void upstream_set_catalog(struct upstream_server *server)
 
 // --- all servers ---------------------------------------------------------------------------------
 
+static char *working_directory(void)
+{
+    char path[PATH_MAX];
+    return memory_copy_string(getcwd(path, sizeof(path)));
+}
+
 struct upstreams *upstreams_new(struct reaper *reaper, struct upstream_config *config,
                                 const char *root)
 {
     struct upstreams *upstreams = memory_alloc_zero(sizeof(*upstreams));
     upstreams->reaper = reaper;
     upstreams->config = *config;
-    upstreams->root = memory_copy_string(root);
+    upstreams->root = root ? memory_copy_string(root) : working_directory();
+    upstreams->is_workspace = upstreams->root && !workspace_is_forbidden(upstreams->root);
     *config = (struct upstream_config){0};
     for (size_t i = 0; i < upstreams->config.count; i++) {
         struct upstream_server *server = &upstreams->servers[i];
@@ -171,6 +223,8 @@ void upstreams_free(struct upstreams *upstreams)
         release_server(&upstreams->servers[i]);
     while (!LIST_EMPTY(&upstreams->transports))
         upstream_stdio_free(LIST_FIRST(&upstreams->transports));
+    while (!LIST_EMPTY(&upstreams->connections))
+        upstream_http_free(LIST_FIRST(&upstreams->connections));
     upstream_config_release(&upstreams->config);
     memory_free(upstreams->root);
     memory_free(upstreams);

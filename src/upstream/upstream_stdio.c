@@ -13,7 +13,15 @@
 #include "process/reaper.h"
 #include "upstream/upstream_transport.h"
 
-enum { STOP_GRACE_MS = 1000, ERROR_KEPT = 512, BLOCK = 65536 };
+enum {
+    STOP_GRACE_MS = 1000,
+    ERROR_KEPT = 512,
+    BLOCK = 65536,
+    ALLOWANCE_MAX = UPSTREAM_MESSAGE_MAX,
+    ALLOWANCE_PER_MESSAGE = 16 << 20,  // that we send
+    UNASKED_RATE = 2 << 20,            // bytes a second
+    FLOOD_PAUSE_MS = 100,
+};
 
 struct upstream_stdio {
     LIST_ENTRY(upstream_stdio) link;
@@ -22,7 +30,10 @@ struct upstream_stdio {
     struct upstream_listener listener;  // `message` is NULL once stopped or closed
     struct piped piped;
     struct event *events[PIPED_STREAMS];
-    struct event *end;  // kills and frees it
+    struct event *end;    // kills and frees it
+    struct event *again;  // reads on, after a flood
+    int64_t allowance;    // bytes that are read without a pause
+    int64_t allowed_ms;   // up to when they are counted
     struct buffer input;
     struct buffer output;  // not yet written
     struct buffer error;   // the last bytes of standard error
@@ -49,6 +60,8 @@ void upstream_stdio_free(struct upstream_stdio *stdio)
         close_stream(stdio, stream);
     if (stdio->end)
         event_free(stdio->end);
+    if (stdio->again)
+        event_free(stdio->again);
     piped_release(&stdio->piped);
     buffer_release(&stdio->input);
     buffer_release(&stdio->output);
@@ -118,6 +131,36 @@ static void keep_error(struct upstream_stdio *stdio, const char *block, size_t l
         buffer_consume(&stdio->error, stdio->error.length - ERROR_KEPT);
 }
 
+static void on_again(evutil_socket_t fd, short what, void *data)
+{
+    (void)fd;
+    (void)what;
+    struct upstream_stdio *stdio = data;
+    if (stdio->events[STDOUT_FILENO])
+        event_add(stdio->events[STDOUT_FILENO], NULL);
+}
+
+static void allow(struct upstream_stdio *stdio, int64_t bytes)
+{
+    stdio->allowance += bytes;
+    if (stdio->allowance > ALLOWANCE_MAX)
+        stdio->allowance = ALLOWANCE_MAX;
+}
+
+// A flood must not fill our time: what was not asked for is read slowly.
+static void slow_down(struct upstream_stdio *stdio, size_t length)
+{
+    int64_t now = clock_now_ms();
+    allow(stdio, (now - stdio->allowed_ms) * (UNASKED_RATE / 1000));
+    stdio->allowed_ms = now;
+    stdio->allowance -= (int64_t)length;
+    if (stdio->allowance > 0 || !stdio->events[STDOUT_FILENO])
+        return;
+    event_del(stdio->events[STDOUT_FILENO]);
+    struct timeval pause = timeval_from_ms(FLOOD_PAUSE_MS);
+    evtimer_add(stdio->again, &pause);
+}
+
 static void on_output(evutil_socket_t fd, short what, void *data)
 {
     (void)what;
@@ -135,6 +178,7 @@ static void on_output(evutil_socket_t fd, short what, void *data)
         keep_error(stdio, block, (size_t)length);
         return;
     }
+    slow_down(stdio, (size_t)length);
     buffer_append(&stdio->input, block, (size_t)length);
     if (stdio->input.failed)
         finish(stdio, "it sent a message of more than 64 MiB");
@@ -190,6 +234,7 @@ bool upstream_stdio_send(struct upstream_stdio *stdio, struct span message)
         return true;  // it is about to end
     if (stdio->output.length + message.length + 1 > UPSTREAM_MESSAGE_MAX)
         return false;
+    allow(stdio, ALLOWANCE_PER_MESSAGE);
     buffer_append_span(&stdio->output, message);
     buffer_append_byte(&stdio->output, '\n');
     on_input(stdio->piped.fds[STDIN_FILENO], EV_WRITE, stdio);
@@ -228,7 +273,8 @@ int upstream_stdio_start(struct reaper *reaper, struct upstream_stdio_list *list
     piped_init(&stdio->piped, reaper);
     LIST_INSERT_HEAD(list, stdio, link);
     stdio->end = evtimer_new(reaper_base(reaper), on_end, stdio);
-    CHECK(stdio->end);
+    stdio->again = evtimer_new(reaper_base(reaper), on_again, stdio);
+    CHECK(stdio->end && stdio->again);
     struct piped_request request = {.argv = entry->argv,
                                     .set = entry->environment,
                                     .environment = place->environment,

@@ -118,3 +118,55 @@ Test(upstream_config, hides_credentials)
     upstream_entry_redact(&config.entries[1], &text);
     cr_expect_str_eq(buffer_text(&text), "1: bad key ************, ************, ********");
 }
+
+Test(upstream_config, retries)
+{
+    struct error error;
+    cr_assert(add("{\"mcpServers\": {\"a\": {\"command\": \"x\", \"max_result\": 1000,"
+                  "\"retry\": {\"times\": 3, \"backoff_ms\": 20, \"on\": [\"error\"]}},"
+                  "\"b\": {\"command\": \"x\", \"retry\": {}}, \"c\": {\"command\": \"x\"}}}",
+                  &error));
+    const struct upstream_entry *entries = config.entries;
+    cr_assert_eq(entries[0].retry.times, 3);
+    cr_assert_eq(entries[0].retry.backoff_ms, 20);
+    cr_assert_eq(entries[0].retry.on, UPSTREAM_ERROR);
+    cr_assert_eq(entries[0].max_result, 1000);
+    cr_assert_eq(entries[1].retry.times, 1);
+    cr_assert_eq(entries[1].retry.on, UPSTREAM_TIMEOUT | UPSTREAM_CONNECTION);
+    cr_assert_eq(entries[2].retry.times, 0);
+    expect_refused("{\"mcpServers\": {\"d\": {\"command\": \"x\", \"retry\": {\"times\": 11}}}}",
+                   "times is a whole number from 1 to 10");
+    expect_refused("{\"mcpServers\": {\"d\": {\"command\": \"x\", \"retry\": {\"on\": [\"x\"]}}}}",
+                   "retry.on is an array of");
+}
+
+Test(upstream_config, cadre_itself_is_left_out)
+{
+    struct error error;
+    cr_assert(add(
+        "{\"mcpServers\": {\"a\": {\"command\": \"/usr/local/bin/cadre\", \"args\": [\"serve\"]},"
+        "\"b\": {\"command\": \"npx\", \"args\": [\"-y\", \"cadre-mcp@0.2.0\", \"serve\"]},"
+        "\"c\": {\"command\": \"cadre-like\"}}}",
+        &error));
+    cr_assert_eq(config.count, 1);
+    cr_assert_str_eq(config.entries[0].name, "c");
+}
+
+// What is secret in texts of failures, and what is not.
+Test(upstream_config, redacting)
+{
+    struct error error;
+    cr_assert(
+        add("{\"mcpServers\": {\"a\": {\"url\":"
+            "\"https://someone:hidden-word@example.com/path-is-shown?key=secret-key&b=other-key\","
+            "\"headers\": {\"Authorization\": \"Bearer the-token-of-it\"}}}}",
+            &error));
+    struct buffer text;
+    buffer_init(&text, 1000);
+    buffer_append_text(&text, "hidden-word secret-key other-key the-token-of-it "
+                              "example.com path-is-shown");
+    upstream_entry_redact(&config.entries[0], &text);
+    cr_assert_str_eq(buffer_text(&text), "*********** ********** ********* *************** "
+                                         "example.com path-is-shown");
+    buffer_release(&text);
+}

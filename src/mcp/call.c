@@ -166,6 +166,16 @@ uint64_t mcp_call_flow(const struct mcp_call *call)
     return call->flow;
 }
 
+const char *mcp_call_client_name(struct mcp_call *call)
+{
+    char text[sizeof(call->peer->name)];
+    if (call->peer)
+        snprintf(text, sizeof(text), "%s", call->peer->name);
+    else
+        client_name_read(map_get(call->meta, META_PREFIX "clientInfo"), text, sizeof(text));
+    return text[0] ? call_copy_text(call, span_from(text)) : NULL;
+}
+
 value mcp_call_argument(const struct mcp_call *call, const char *name)
 {
     return map_get(call->arguments, name);

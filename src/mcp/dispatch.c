@@ -212,6 +212,7 @@ static void start_2024_call(struct mcp_server *server, struct exchange *exchange
     call->version = peer->version;
     call->client_can = peer->client_can;
     call->structured = peer->structured;
+    call->all_tools = peer->all_tools;
     call->log_level = (int)peer->log_level;
     call->method = method_find(server, message->method, METHOD_2024);
     bool before = call->method &&

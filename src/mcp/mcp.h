@@ -84,6 +84,8 @@ enum mcp_tool_flags {
     MCP_TOOL_NAMES_ONLY = 16,
     // Progress is sent as the handler emits it, not first after 1 s and at most twice a second.
     MCP_TOOL_PROGRESS_AT_ONCE = 32,
+    // Only for clients that write "cadre/tools": "full" into _meta of initialize.
+    MCP_TOOL_UNLISTED = 64,
 };
 
 struct mcp_tool {
@@ -105,6 +107,11 @@ struct mcp_tool {
 // Order of registration is order of the list. A name twice or a broken schema is a programming
 // error.
 void mcp_server_add_tool(struct mcp_server *server, const struct mcp_tool *tool);
+// Appends to the description of a tool whenever it is listed: what may change after start-up. Without
+// effect when there is no such tool.
+typedef void mcp_describe_fn(struct buffer *out, void *data);
+void mcp_server_extend_description(struct mcp_server *server, const char *name,
+                                   mcp_describe_fn *describe, void *data);
 // For `--tools a,b`: true if registered.
 // What the refusal of a call to a tool that is not there says besides: a sentence without full stop.
 void mcp_server_add_tool_hint(struct mcp_server *server, const char *name, const char *hint);
@@ -162,6 +169,8 @@ void mcp_server_add_completer(struct mcp_server *server, const struct mcp_comple
 
 // --- subscription.c: change notifications to clients that asked for them -------------------------
 
+enum mcp_list { MCP_LIST_TOOLS, MCP_LIST_RESOURCES, MCP_LIST_PROMPTS, MCP_LIST_COUNT };
+void mcp_notify_list_changed(struct mcp_server *server, enum mcp_list list);
 void mcp_notify_resource_updated(struct mcp_server *server, const char *uri);
 // Visits every URI that a client is subscribed to, once per subscription, so that a source without
 // events is polled only for these.
@@ -178,6 +187,9 @@ value mcp_call_arguments(const struct mcp_call *call);
 value mcp_call_argument(const struct mcp_call *call, const char *name);  // nil when absent
 // "elicitation", "sampling", "roots", or "tasks" for the tasks extension.
 bool mcp_call_client_can(const struct mcp_call *call, const char *capability);
+
+// As the client calls itself, of at most 63 bytes; NULL: it does not. Lives as long as the call.
+const char *mcp_call_client_name(struct mcp_call *call);
 
 // Tells apart the sessions and connections of clients that share a server, for fair turns.
 uint64_t mcp_call_flow(const struct mcp_call *call);
@@ -206,6 +218,10 @@ bool mcp_call_need(struct mcp_call *call, const char *key, const char *method, v
 bool mcp_call_need_form(struct mcp_call *call, const char *key, const char *message,
                         const char *schema, value *ret_answer);
 void mcp_call_ask(struct mcp_call *call);
+// A value for the next run of the same handler: sent to the client, signed and bound to this
+// request (2026), or kept here (2024).
+void mcp_call_set_state(struct mcp_call *call, value state);
+value mcp_call_state(const struct mcp_call *call);  // nil in the first run
 
 // --- task.c: tasks -------------------------------------------------------------------------------
 
@@ -308,6 +324,13 @@ struct mcp_http_client {
 typedef bool mcp_http_workspace_fn(void *data, const char *name, const char *workspace,
                                    struct mcp_http_client *ret_client, struct error *error);
 
+// A file for a browser, which anybody who passes the checks of Host and Origin may have.
+struct mcp_http_page {
+    const char *path;  // "/style.css"; NULL ends the table
+    const char *content_type;
+    const char *text;
+};
+
 struct mcp_http_options {
     const char *address;  // "127.0.0.1"; any other than 127.0.0.0/8 and ::1 needs a token
     uint16_t port;        // 0 = any free one
@@ -317,11 +340,12 @@ struct mcp_http_options {
     size_t client_count;                    // 0: one client without a token
     mcp_http_workspace_fn *open_workspace;  // NULL: there are no others
     void *open_data;
-    const char *const *allow_hosts;    // NULL-terminated list, or NULL
-    const char *const *allow_origins;  // NULL-terminated list, or NULL
-    size_t max_connections;            // 0 = 256, or a quarter of the descriptors
-    size_t max_sessions;               // 0 = 256
-    unsigned session_idle_s;           // 0 = 1800
+    const char *const *allow_hosts;     // NULL-terminated list, or NULL
+    const char *const *allow_origins;   // NULL-terminated list, or NULL
+    const struct mcp_http_page *pages;  // NULL: none
+    size_t max_connections;             // 0 = 256, or a quarter of the descriptors
+    size_t max_sessions;                // 0 = 256
+    unsigned session_idle_s;            // 0 = 1800
 };
 
 struct mcp_http;
@@ -333,6 +357,19 @@ void mcp_http_free(struct mcp_http *http);
 const char *mcp_http_url(const struct mcp_http *http);  // "http://127.0.0.1:7433/mcp", "unix:PATH"
 // Reads a token file: regular, not readable by group or others, one line of 16 … 4096 characters.
 bool mcp_token_read(const char *path, char **ret_token, struct error *error);
+
+// --- http/http_feed.c: a stream of events beside the protocol ------------------------------------
+
+// Each reader of GET /events with the token of this server. One that does not read what it is sent,
+// 1 MiB of it, is closed.
+struct mcp_feed_reader;
+struct mcp_feed {
+    void (*open)(void *data, struct mcp_feed_reader *reader, const char *last_event_id);
+    void (*close)(void *data, struct mcp_feed_reader *reader);  // it is gone afterwards
+    void *data;
+};
+void mcp_server_set_feed(struct mcp_server *server, const struct mcp_feed *feed);
+void mcp_feed_send(struct mcp_feed_reader *reader, const char *id, struct span event);
 
 // What follows is used by the fixtures of tests/conformance only; no tool of Cadre calls it.
 
@@ -365,15 +402,3 @@ void mcp_call_add_resource(struct mcp_call *call, const char *uri, const char *m
 void mcp_call_reply_blob(struct mcp_call *call, const char *mime_type, struct span bytes);
 // Error -32021 in the 2026 protocol, an error result in the 2024 protocol.
 void mcp_call_reply_missing_capability(struct mcp_call *call, const char *capability);
-
-// --- elicitation.c: for the conformance fixtures only --------------------------------------------
-
-// A value for the next run of the same handler: sent to the client, signed and bound to this
-// request (2026), or kept here (2024).
-void mcp_call_set_state(struct mcp_call *call, value state);
-value mcp_call_state(const struct mcp_call *call);  // nil in the first run
-
-// --- subscription.c: for the conformance fixtures only -------------------------------------------
-
-enum mcp_list { MCP_LIST_TOOLS, MCP_LIST_RESOURCES, MCP_LIST_PROMPTS, MCP_LIST_COUNT };
-void mcp_notify_list_changed(struct mcp_server *server, enum mcp_list list);

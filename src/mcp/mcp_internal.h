@@ -79,6 +79,8 @@ struct tool_entry {
     const struct schema *input_schema;
     const struct schema *output_schema;  // NULL when there is none
     SLIST_HEAD(tool_header_head, tool_header) headers;
+    mcp_describe_fn *describe;  // or NULL
+    void *describe_data;
 };
 
 struct tool_hint {  // for a tool that is not there
@@ -158,6 +160,7 @@ struct mcp_server {
     struct region *spare[MCP_SPARE_REGIONS];
     size_t spare_count;
     bool stopping;
+    struct mcp_feed feed;  // open is NULL: there is none
 };
 
 // Removing the last one cancels all running calls.
@@ -220,6 +223,8 @@ struct peer {
     enum version version;
     unsigned client_can;
     bool structured;  // results carry structuredContent
+    bool all_tools;   // also those that are not listed to others
+    char name[64];    // as the client calls itself
     enum mcp_log_level log_level;
     char *subscriptions[MCP_SUBSCRIPTIONS_MAX];
     size_t subscription_count;
@@ -257,6 +262,7 @@ struct mcp_call {
     enum version version;
     unsigned client_can;
     bool structured;  // the result carries structuredContent
+    bool all_tools;   // as the peer's
     const struct method *method;
     uint64_t flow;
     const char *id;  // JSON text
@@ -406,6 +412,8 @@ void method_subscribe(struct mcp_call *call);
 void method_unsubscribe(struct mcp_call *call);
 // The client_capability bits of a capabilities object, of both protocols.
 unsigned client_capabilities_read(value capabilities, enum version version);
+// The name in a clientInfo, cut to `size`; "" when there is none.
+void client_name_read(value info, char *text, size_t size);
 void protocol_2024_ask(struct mcp_call *call);
 void protocol_2024_cancel_questions(struct mcp_call *call);
 void protocol_2024_handle_response(struct peer *peer, const struct message *message);

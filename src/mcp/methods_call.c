@@ -35,6 +35,8 @@ void method_tools_call(struct mcp_call *call)
 {
     struct span name = call_param_text(call, "name");
     const struct tool_entry *entry = name.data ? registry_find_tool(call->server, name) : NULL;
+    if (entry && (entry->tool.flags & MCP_TOOL_UNLISTED) && !call->all_tools)
+        entry = NULL;
     const char *hint = name.data && !entry ? registry_find_hint(call->server, name) : NULL;
     if (!entry) {
         if (hint)

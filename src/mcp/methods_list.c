@@ -123,6 +123,16 @@ static void write_annotations(struct buffer *out, unsigned flags, bool all)
     buffer_append_byte(out, '}');
 }
 
+static void write_description(struct buffer *out, const struct tool_entry *entry)
+{
+    CLEANUP_BUFFER struct buffer text;
+    buffer_init(&text, BUFFER_DEFAULT_LIMIT);
+    buffer_append_text(&text, entry->tool.description);
+    if (entry->describe)
+        entry->describe(&text, entry->describe_data);
+    json_put_text(out, "description", buffer_text(&text));
+}
+
 // A model pays for every byte of the list, so that of text results is short.
 static void write_tool(struct buffer *out, const struct tool_entry *entry, bool structured)
 {
@@ -130,7 +140,7 @@ static void write_tool(struct buffer *out, const struct tool_entry *entry, bool 
     json_put_text(out, "name", tool->name);
     if (structured)
         json_put_text(out, "title", tool->title);
-    json_put_text(out, "description", tool->description);
+    write_description(out, entry);
     json_put_raw(out, "inputSchema",
                  span_from(structured ? tool->input_schema : entry->short_schema));
     if (structured && tool->output_schema)
@@ -148,7 +158,7 @@ void method_tools_list(struct mcp_call *call)
         return;
     const struct tool_entry *entry;
     STAILQ_FOREACH (entry, &call->server->tools, link)
-        if (page_entry(&page))
+        if ((call->all_tools || !(entry->tool.flags & MCP_TOOL_UNLISTED)) && page_entry(&page))
             write_tool(&page.members, entry, call->structured);
     page_end(call, &page);
 }

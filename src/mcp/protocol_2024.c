@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "base/utf8.h"
 #include "mcp/mcp_internal.h"
 
 enum { CLIENT_ANSWER_MS = 60000 };
@@ -27,6 +28,17 @@ unsigned client_capabilities_read(value capabilities, enum version version)
     return bits;
 }
 
+void client_name_read(value info, char *text, size_t size)
+{
+    struct span name = map_get_string(info, "name");
+    size_t length = name.length < size ? name.length : utf8_cut(name.data, size - 1);
+    memcpy(text, name.data, length);
+    text[length] = '\0';
+    for (char *at = text; *at; at++)
+        if ((unsigned char)*at < ' ' || *at == 0x7f)
+            *at = ' ';
+}
+
 void method_initialize(struct mcp_call *call)
 {
     struct peer *peer = call->peer;
@@ -45,6 +57,8 @@ void method_initialize(struct mcp_call *call)
     if (!call_read_results(call))
         return;
     peer->structured = call->structured;
+    peer->all_tools = span_equal_text(map_get_string(call->meta, "cadre/tools"), "full");
+    client_name_read(map_get(call->params, "clientInfo"), peer->name, sizeof(peer->name));
     peer->version = VERSION_LAST_OF_2024;
     version_find_2024(value_text(version), &peer->version);
     peer->client_can = client_capabilities_read(capabilities, peer->version);

@@ -4,6 +4,8 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "base/utf8.h"
+#include <string.h>
+
 #include "mcp/mcp_internal.h"
 #include "mcp/schema/schema.h"
 #include "value/text/json.h"
@@ -140,6 +142,17 @@ const struct tool_entry *registry_find_tool(const struct mcp_server *server, str
         if (span_equal_text(name, entry->tool.name))
             return entry;
     return NULL;
+}
+
+void mcp_server_extend_description(struct mcp_server *server, const char *name,
+                                   mcp_describe_fn *describe, void *data)
+{
+    struct tool_entry *entry;
+    STAILQ_FOREACH (entry, &server->tools, link)
+        if (strcmp(name, entry->tool.name) == 0) {
+            entry->describe = describe;
+            entry->describe_data = data;
+        }
 }
 
 void mcp_server_add_tool_hint(struct mcp_server *server, const char *name, const char *hint)

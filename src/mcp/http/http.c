@@ -83,11 +83,15 @@ void http_handle_request(struct mcp_http *http, struct http_reply *reply)
         http_reply_send(reply, http->ending ? 503 : 200, "text/plain", &SPAN("ok\n"), 1);
     } else if (strcmp(request->path, "/metrics") == 0) {
         send_metrics(http, reply);
+    } else if (http_page_find(http, request->path)) {
+        http_page_send(reply, http_page_find(http, request->path));
     } else if (http->ending || is_over_limit(http, reply->client)) {
         const char *reason = http->ending ? "The server is stopping" : "Too many connections";
         http_reply_refuse(reply, &(struct refusal){503, reason, "Retry-After", "1"});
     } else if (request->method == HTTP_DELETE) {
         handle_delete(reply);
+    } else if (strcmp(request->path, "/events") == 0) {
+        http_feed_open(reply);
     } else if (request->method == HTTP_GET) {
         handle_get(reply);
     } else if (!access_check_content(request, &refusal)) {
@@ -161,6 +165,7 @@ void http_shutdown(struct transport *transport, unsigned grace_ms)
                 session->get_stream->reply = NULL;
                 http_reply_end(reply);
             }
+        http_feed_close_all(http);
     }
     event_active(http->sweep_timer, EV_TIMEOUT, 0);
 }
@@ -367,6 +372,8 @@ static struct mcp_http *http_new(struct mcp_server *server, const struct mcp_htt
     TAILQ_INIT(&http->replies);
     TAILQ_INIT(&http->exchanges);
     TAILQ_INIT(&http->sessions);
+    TAILQ_INIT(&http->feed_readers);
+    http->pages = options->pages;
     return http;
 }
 

@@ -36,6 +36,7 @@ enum {
     STREAM_BYTES = 1 << 20,
     STREAM_KEEP_MS = 60000,
     STREAMS_PER_SESSION = 64,
+    HTTP_FEED_READERS = 16,  // of a holder
 };
 
 // --- http.c: the transport -----------------------------------------------------------------------
@@ -53,7 +54,7 @@ struct http_client {
     char *workspace;  // real path, or NULL: the holder's usual one
     bool has_token;
     unsigned char token_hash[32];
-    size_t session_count, busy_count;  // of a holder, with all its workspaces
+    size_t session_count, busy_count, reader_count;  // of a holder, with all its workspaces
 };
 
 struct mcp_http {
@@ -76,6 +77,8 @@ struct mcp_http {
     int64_t accept_warned_ms;  // when the log last said that a connection could not be accepted
     TAILQ_HEAD(http_reply_head, http_reply) replies;
     TAILQ_HEAD(http_exchange_head, http_exchange) exchanges;
+    TAILQ_HEAD(mcp_feed_reader_head, mcp_feed_reader) feed_readers;
+    const struct mcp_http_page *pages;  // NULL: none
     struct http_session_list sessions;
     size_t session_count;
     struct event *sweep_timer;
@@ -227,6 +230,13 @@ struct stream *stream_new(struct http_session *session, struct http_reply *reply
 void stream_send(struct stream *stream, struct span message);
 void stream_finish(struct stream *stream);  // the stream may be gone afterwards
 void stream_detach(struct stream *stream);  // its connection is closed; it may be resumed
+
+// --- http_feed.c: events and the page, beside the protocol ---------------------------------------
+
+void http_feed_open(struct http_reply *reply);
+void http_feed_close_all(struct mcp_http *http);
+const struct mcp_http_page *http_page_find(const struct mcp_http *http, const char *path);
+void http_page_send(struct http_reply *reply, const struct mcp_http_page *page);
 
 // --- http_post.c: exchanges opened by POST -------------------------------------------------------
 

@@ -142,7 +142,8 @@ static bool check_token(struct mcp_http *http, const struct http_request *reques
     size_t count;
     const char *field = http_request_field(request, "Authorization", &count);
     struct http_client *client = NULL, *open = find_open(http);
-    struct span in_query = token_in_query(request->query, &text);
+    bool is_feed = strcmp(request->path, "/events") == 0;  // which no client finds configured
+    struct span in_query = is_feed ? SPAN("") : token_in_query(request->query, &text);
     bool has_named = http->holder_count > (open != NULL);
     if (count == 1 && strncasecmp(field, "Bearer ", 7) == 0)
         client = find_holder(http, span_from(field + 7 + strspn(field + 7, " ")));
@@ -164,12 +165,15 @@ bool access_check(struct mcp_http *http, const struct http_request *request,
     if (!check_names(http, request, refusal))
         return false;
     const char *path = request->path;
+    enum http_method method = request->method;
     bool is_endpoint = strcmp(path, "/mcp") == 0;
-    if (!is_endpoint && strcmp(path, "/healthz") != 0 && strcmp(path, "/metrics") != 0)
+    if (http_page_find(http, path))
+        return method == HTTP_GET || method == HTTP_HEAD || refuse_method(refusal, "GET, HEAD");
+    if (!is_endpoint && strcmp(path, "/healthz") != 0 && strcmp(path, "/metrics") != 0 &&
+        strcmp(path, "/events") != 0)
         return refuse(refusal, 404, "Not found: the endpoint is /mcp");
     if (!check_token(http, request, ret_client, refusal))
         return false;
-    enum http_method method = request->method;
     if (is_endpoint)
         return method == HTTP_POST || method == HTTP_GET || method == HTTP_DELETE ||
                refuse_method(refusal, "POST, GET, DELETE");

@@ -10,6 +10,9 @@ static void render_evaluate(const struct session_call *run, const struct session
     struct region *region = mcp_call_region(run->call);
     struct render_evaluation style = {.timing = tool_flag(run->call, "capture-time")};
     render_evaluation(&result->text, reply, &style);
+    const char *code = tool_text(run->call, "code");
+    if (code && span_equal_text(map_get_string(reply->error, "phase"), "read"))
+        render_repair(&result->text, span_from(code));
     result->structured = structured_evaluation(region, reply);
     if (style.timing)
         result->structured = structured_member(region, result->structured, reply->result, "timing");

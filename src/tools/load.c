@@ -1,7 +1,6 @@
 // load-file, load-system, list-systems, profile-code, memory-report.
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -51,45 +50,15 @@ static char *fasl_path(struct session_manager *sessions, const char *session, co
                          hash_bytes(source, strlen(source), 0));
 }
 
-// The file a path names: ~/x is in the home directory, x where the session was started. NULL: there
-// is no such place.
-static char *absolute_path(struct session_manager *sessions, const char *given, struct error *error)
-{
-    CLEANUP_FREE char *directory = NULL;
-    const char *home = getenv("HOME");
-    if (*given == '/')
-        return memory_copy_string(given);
-    if (given[0] == '~' && given[1] == '/' && home && *home == '/')
-        return memory_format("%s%s", home, given + 1);
-    if (!session_directory(sessions, &directory, error))
-        return NULL;
-    return memory_format("%s/%s", directory, given);
-}
-
 static void handle_load_file(struct mcp_call *call, void *data)
 {
     struct region *region = mcp_call_region(call);
     static const char *const names[] = {"package", "compile", NULL};
-    const char *given = tool_text(call, "path");
-    if (!given || !*given) {
-        tool_refuse(call, "invalid-argument", "path is empty");
-        return;
-    }
-    if (strlen(given) < value_text(mcp_call_argument(call, "path")).length) {
-        tool_refuse(call, "invalid-argument", "path contains a NUL character");
-        return;
-    }
     struct session_manager *sessions = ((struct tools *)data)->sessions;
     struct error error;
-    CLEANUP_FREE char *absolute = absolute_path(sessions, given, &error);
-    if (!absolute) {
-        tool_refuse(call, "invalid-argument", "%s", error.message);
+    CLEANUP_FREE char *absolute = session_call_path(data, call);
+    if (!absolute)
         return;
-    }
-    if (strlen(absolute) >= PATH_MAX) {
-        tool_refuse(call, "invalid-argument", "path is longer than %d bytes", PATH_MAX);
-        return;
-    }
     value params = session_call_parameters(call, names);
     params = map_put_text(region, params, "path", value_string_format(region, "%s", absolute));
     if (tool_flag(call, "compile")) {
@@ -104,7 +73,7 @@ static void handle_load_file(struct mcp_call *call, void *data)
                                       .create = true,
                                       .op = "load-file",
                                       .params = params,
-                                      .label = given};
+                                      .label = tool_text(call, "path")};
     session_call_submit(data, call, &request, render_loaded);
 }
 

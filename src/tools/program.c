@@ -12,10 +12,10 @@
 #include "tools/program/program_answer.h"
 #include "tools/program/program_step.h"
 #include "tools/program/toolbox_upstream.h"
+#include "tools/program_task.h"
 #include "tools/result/result_structured.h"
 #include "tools/result/result_text.h"
 #include "tools/running.h"
-#include "tools/session_call.h"
 #include "value/text/json.h"
 
 enum {
@@ -26,31 +26,6 @@ enum {
     YIELD_MAX_S = 86400,
     PROGRESS_MS = 1000,
     STEP_MAX = MCP_OUTPUT_LIMIT,  // more could not be sent on
-};
-
-// One call of run-program, from its arguments to its reply: it waits for its memory, then for the
-// descriptions of its tools, then for a worker's answer, then until its memory is saved.
-struct program_task {
-    TAILQ_ENTRY(program_task) link;  // in tools->memory_users, when it names a memory
-    struct tools *tools;
-    struct mcp_call *call;  // NULL: cancelled while the memory was being opened
-    value record;
-    value step;  // to be sent when the memory is saved
-    int64_t timeout_ms;
-    char *memory_name;                      // NULL: none
-    struct named_memory *memory;            // NULL: none, or not its turn yet
-    bool is_opening;                        // the memory
-    struct toolbox_resolution *resolution;  // NULL: not begun, or done
-    struct event *deadline;                 // of the resolution
-    uint64_t ticket;
-    int64_t number;  // for wait and read-output
-    int64_t started_ms;
-    struct running *running;       // once its call was answered early
-    struct event *yield_timer;     // NULL: it is not answered early
-    struct event *progress_timer;  // from its first tool call on
-    size_t tool_calls;             // begun
-    char tool[64];                 // the name in the last of them
-    bool is_saving;                // its memory: the answer cannot be stopped any more
 };
 
 static void task_begin(struct program_task *task);
@@ -75,11 +50,12 @@ static void stop_timers(struct program_task *task)
     }
 }
 
-static void task_free(struct program_task *task)
+void program_task_free(struct program_task *task)
 {
     if (task->resolution)
         toolbox_resolve_cancel(task->resolution);
     stop_timers(task);
+    program_news_ended(task, value_nil());
     struct program_task *next = NULL;
     named_memory_close(task->memory);
     if (task->memory_name) {
@@ -87,6 +63,7 @@ static void task_free(struct program_task *task)
         TAILQ_REMOVE(&task->tools->memory_users, task, link);
         next = had_its_turn ? next_user(task->tools, task->memory_name) : NULL;
     }
+    toolbox_run_release(&task->run);
     memory_free(task->memory_name);
     memory_free(task);
     if (next)
@@ -95,14 +72,7 @@ static void task_free(struct program_task *task)
 
 // --- the end of a run ----------------------------------------------------------------------------
 
-static value error_of(struct region *region, value fail)
-{
-    value map = map_put_text(region, map_new(region), "code",
-                             value_copy(region, map_get(map_get(fail, "details"), "kind")));
-    return map_put_text(region, map, "message", value_copy(region, map_get(fail, "message")));
-}
-
-// Functions without a source of their own end with the run; a warning says so.
+// Functions without a source of their own end with the run.
 static value warn_of_losses(struct region *region, value step, value memory)
 {
     value warnings = value_retain(map_get(step, "warnings"));
@@ -116,7 +86,7 @@ static value warn_of_losses(struct region *region, value step, value memory)
     return map_put_text(region, step, "warnings", warnings);
 }
 
-static void reply_step(struct program_task *task, value step)
+void program_task_reply(struct program_task *task, value step)
 {
     struct region *region = mcp_call_region(task->call);
     struct tool_result result = {0};
@@ -126,8 +96,9 @@ static void reply_step(struct program_task *task, value step)
     value fail = map_get(step, "fail");
     result.is_error = value_is_map(fail);
     if (result.is_error)
-        step = map_put_text(region, step, "error", error_of(region, fail));
+        step = map_put_text(region, step, "error", program_step_error(region, fail));
     result.structured = map_put_text(region, step, "ok", value_boolean(!result.is_error));
+    program_news_ended(task, result.structured);
     if (!task->running)
         running_append_notices(task->tools, "", &result.text);
     tool_reply(task->call, &result);
@@ -136,14 +107,15 @@ static void reply_step(struct program_task *task, value step)
 static void reply_timeout(struct program_task *task, bool started, const char *what)
 {
     struct region *region = mcp_call_region(task->call);
-    value memory = mcp_call_argument(task->call, "memory");
+    value memory = map_get(task->record, "memory");
     struct timed_out_step timed_out = {
         .what = what,
         .timeout_ms = task->timeout_ms,
         .duration_ms = started ? task->timeout_ms + PROGRAM_GRACE_MS : -1,
         .memory = value_is_map(memory) ? value_retain(memory) : map_new(region),
     };
-    reply_step(task, program_step_timed_out(region, &timed_out));
+    program_task_reply(task, toolbox_run_add_writes(&task->run, region,
+                                                    program_step_timed_out(region, &timed_out)));
 }
 
 static void refuse_memory(struct program_task *task, const struct error *failure)
@@ -151,7 +123,7 @@ static void refuse_memory(struct program_task *task, const struct error *failure
     mcp_call_on_cancel(task->call, NULL, NULL);
     tool_refuse(task->call, failure->code == ERROR_BUSY ? "memory-busy" : "memory-unavailable",
                 "%s", failure->message);
-    task_free(task);
+    program_task_free(task);
 }
 
 static void on_saved(void *data, const struct error *failure)
@@ -161,16 +133,21 @@ static void on_saved(void *data, const struct error *failure)
         refuse_memory(task, failure);
         return;
     }
-    reply_step(task, task->step);
-    task_free(task);
+    program_task_reply(task, task->step);
+    program_task_free(task);
 }
 
 // A named memory is saved after success, and before the reply. A run cannot be cancelled any more.
 static void finish(struct program_task *task, value step, value memory)
 {
+    if (value_is_map(map_get(step, "paused"))) {
+        program_pause(task, step);
+        return;
+    }
+    step = toolbox_run_add_writes(&task->run, mcp_call_region(task->call), value_retain(step));
     if (!task->memory || !value_is_nil(map_get(step, "fail"))) {
-        reply_step(task, step);
-        task_free(task);
+        program_task_reply(task, step);
+        program_task_free(task);
         return;
     }
     struct error error;
@@ -203,7 +180,7 @@ static void on_answer(void *data, struct span answer, const char *failure)
         finish(task, map_get(message, "step"), map_get(message, "memory"));
         return;
     }
-    task_free(task);
+    program_task_free(task);
 }
 
 // Ends the run without an answer of its own; its call is for the caller to reply to.
@@ -211,11 +188,11 @@ static void task_stop(struct program_task *task)
 {
     if (task->ticket)
         program_cancel(task->tools->programs, task->ticket);
-    if (task->is_opening) {
+    if (task->is_waiting) {
         stop_timers(task);
         task->call = NULL;
     } else {
-        task_free(task);
+        program_task_free(task);
     }
 }
 
@@ -301,11 +278,19 @@ static void on_tool(void *data, struct program_call *call, struct span name, str
     struct program_task *task = data;
     struct tools *tools = task->tools;
     note_tool(task, name);
-    toolbox_call(tools->toolbox, tools->sessions, program_pool_reaper(tools->programs), call, name,
-                 arguments);
+    program_news_call(task, program_call_key(call), name, arguments);
+    toolbox_call(tools->toolbox, &task->run, tools->sessions, program_pool_reaper(tools->programs),
+                 call, name, arguments);
 }
 
-static bool read_yield(struct program_task *task)
+static void on_replied(void *data, uint64_t key, bool ok, struct span text)
+{
+    struct program_task *task = data;
+    call_log_finish(task->run.log, key, ok, text);
+    program_news_answered(task, key, ok, text);
+}
+
+bool program_task_read_yield(struct program_task *task)
 {
     int64_t yield;
     if (!tool_integer(task->call, "yield", task->tools->yield, 0, YIELD_MAX_S, &yield))
@@ -321,16 +306,10 @@ static bool read_yield(struct program_task *task)
 
 // --- starting ------------------------------------------------------------------------------------
 
-static void on_resolved(void *data, value tools)
+static void submit(struct program_task *task)
 {
-    struct program_task *task = data;
-    struct region *region = mcp_call_region(task->call);
-    task->resolution = NULL;
-    if (task->deadline)
-        evtimer_del(task->deadline);
     CLEANUP_BUFFER struct buffer text;
     buffer_init(&text, PROGRAM_MESSAGE_MAX);
-    task->record = map_put_text(region, task->record, "tools", tools);
     json_write(&text, task->record, 0, NULL);
     struct program_request request = {
         .record = buffer_span(&text),
@@ -339,6 +318,7 @@ static void on_resolved(void *data, value tools)
         .flow = mcp_call_flow(task->call),
         .done = on_answer,
         .tool = on_tool,
+        .replied = on_replied,
         .data = task,
     };
     task->ticket = text.failed ? 0 : program_submit(task->tools->programs, &request);
@@ -349,7 +329,21 @@ static void on_resolved(void *data, value tools)
         tool_refuse(task->call, "request-too-large", "the inputs are larger than 64 MiB");
     else
         tool_refuse(task->call, "busy", "%d programs are waiting already", PROGRAM_QUEUE_MAX);
-    task_free(task);
+    program_task_free(task);
+}
+
+static void on_resolved(void *data, value tools)
+{
+    struct program_task *task = data;
+    struct region *region = mcp_call_region(task->call);
+    task->resolution = NULL;
+    if (task->deadline)
+        evtimer_del(task->deadline);
+    if (task->run.is_dry)
+        tools = toolbox_run_loosen(region, tools);
+    if (!task->is_resumed)  // it sees the tools as they were
+        task->record = map_put_text(region, task->record, "tools", tools);
+    submit(task);
 }
 
 static void on_deadline(evutil_socket_t fd, short what, void *data)
@@ -359,7 +353,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *data)
     struct program_task *task = data;
     mcp_call_on_cancel(task->call, NULL, NULL);
     reply_timeout(task, false, "a session did not describe its tools within");
-    task_free(task);
+    program_task_free(task);
 }
 
 // Only tools that the program or a function kept in its memory can name need a description; strict
@@ -369,7 +363,8 @@ static void resolve_tools(struct program_task *task)
     struct tools *tools = task->tools;
     struct toolbox_query query = {.allowed = mcp_call_argument(task->call, "tools"),
                                   .wait_for_busy = true};
-    if (!span_equal_text(map_get_string(task->record, "validation"), "strict")) {
+    if (!span_equal_text(map_get_string(task->record, "validation"), "strict") &&
+        !toolbox_is_searched(map_get_string(task->record, "program"))) {
         query.texts[0] = map_get_string(task->record, "program");
         query.texts[1] = map_get_string(task->record, "definitions");
         query.text_count = 2;
@@ -389,7 +384,6 @@ static void resolve_tools(struct program_task *task)
 // keeps.
 static bool read_memory(struct program_task *task)
 {
-    struct tools *tools = task->tools;
     value memory = mcp_call_argument(task->call, "memory");
     value name = mcp_call_argument(task->call, "memory_name");
     if (!value_is_nil(memory) && !value_is_nil(name)) {
@@ -400,9 +394,13 @@ static bool read_memory(struct program_task *task)
     if (value_is_map(memory))
         task->record =
             map_put_text(mcp_call_region(task->call), task->record, "memory", value_retain(memory));
-    if (!value_is_string(memory))
-        return true;
-    if (!session_name_valid(value_text(memory))) {
+    return !value_is_string(memory) || program_task_use_memory(task, value_text(memory));
+}
+
+bool program_task_use_memory(struct program_task *task, struct span name)
+{
+    struct tools *tools = task->tools;
+    if (!session_name_valid(name)) {
         tool_refuse(task->call, "invalid-argument",
                     "A memory is named like a session: a-z, 0-9, '.', '_', '-'");
         return false;
@@ -416,19 +414,46 @@ static bool read_memory(struct program_task *task)
                     PROGRAM_QUEUE_MAX);
         return false;
     }
-    task->memory_name = memory_copy_text(value_text(memory).data, value_text(memory).length);
+    task->memory_name = memory_copy_text(name.data, name.length);
     TAILQ_INSERT_TAIL(&tools->memory_users, task, link);
     return true;
+}
+
+bool program_task_is_wanted(struct program_task *task)
+{
+    bool wanted = task->call != NULL;
+    task->is_waiting = false;
+    if (!wanted)
+        program_task_free(task);
+    return wanted;
+}
+
+static bool same_text(value a, value b)
+{
+    struct span left = value_is_string(a) ? value_text(a) : SPAN("{}");
+    struct span right = value_is_string(b) ? value_text(b) : SPAN("{}");
+    return span_equal(left, right) || left.length + right.length <= 2;
+}
+
+static bool check_same_memory(struct program_task *task, value content)
+{
+    bool same = same_text(map_get(task->record, "memory_data"), map_get(content, "data")) &&
+                same_text(map_get(task->record, "definitions"), map_get(content, "definitions"));
+    if (same)
+        return true;
+    mcp_call_on_cancel(task->call, NULL, NULL);
+    tool_refuse(task->call, "memory-conflict",
+                "the memory \"%s\" was changed while the run was paused; run the program again",
+                task->memory_name);
+    program_task_free(task);
+    return false;
 }
 
 static void on_opened(void *data, const struct error *failure)
 {
     struct program_task *task = data;
-    task->is_opening = false;
-    if (!task->call) {
-        task_free(task);
+    if (!program_task_is_wanted(task))
         return;
-    }
     struct region *region = mcp_call_region(task->call);
     value content;
     struct error error;
@@ -438,6 +463,8 @@ static void on_opened(void *data, const struct error *failure)
         refuse_memory(task, failure);
         return;
     }
+    if (task->is_resumed && !check_same_memory(task, content))
+        return;
     task->record = map_put_text(region, task->record, "keep", value_boolean(true));
     if (value_is_map(content)) {
         task->record = map_put_text(region, task->record, "memory_data",
@@ -457,12 +484,12 @@ static void task_begin(struct program_task *task)
     struct error error;
     task->memory = named_memory_open(task->tools->background, task->tools->memories,
                                      task->memory_name, on_opened, task, &error);
-    task->is_opening = task->memory != NULL;
+    task->is_waiting = task->memory != NULL;
     if (!task->memory)
         refuse_memory(task, &error);
 }
 
-// Servers may have to start, and their answers take as long as they take.
+// Servers may have to start.
 static value add_default_timeout(struct program_task *task, value options)
 {
     struct region *region = mcp_call_region(task->call);
@@ -514,28 +541,51 @@ static bool check_allowed(struct program_task *task, value allowed)
     return true;
 }
 
+struct program_task *program_task_new(struct tools *tools, struct mcp_call *call)
+{
+    struct program_task *task = memory_alloc_zero(sizeof(*task));
+    *task = (struct program_task){.tools = tools, .call = call, .record = value_nil()};
+    task->number = ++tools->program_count;
+    task->started_ms = clock_now_ms();
+    toolbox_run_init(&task->run, mcp_call_region(call));
+    bool refuses = tool_policies_refuse(toolbox_policies(tools->toolbox));
+    task->run.may_pause = tools->memories && (!refuses || mcp_call_client_can(call, "elicitation"));
+    return task;
+}
+
+void program_task_watch(struct program_task *task)
+{
+    mcp_call_on_cancel(task->call, on_cancel, task);
+}
+
+void program_task_start(struct program_task *task)
+{
+    program_news_started(task);
+    if (!task->memory_name || next_user(task->tools, task->memory_name) == task)
+        task_begin(task);
+}
+
 static void handle_run(struct mcp_call *call, void *data)
 {
     static const char *const passed[] = {"context", "signature", "validation", NULL};
     struct tools *tools = data;
     struct region *region = mcp_call_region(call);
-    struct program_task *task = memory_alloc_zero(sizeof(*task));
-    *task = (struct program_task){
-        .tools = tools, .call = call, .record = session_call_parameters(call, passed)};
+    if (program_pause_continue(tools, call))
+        return;
+    struct program_task *task = program_task_new(tools, call);
+    task->run.is_dry = tool_flag(call, "dry_run");
+    task->record = session_call_parameters(call, passed);
     task->record = map_put_text(region, task->record, "program",
                                 value_retain(mcp_call_argument(call, "source")));
     value allowed = mcp_call_argument(call, "tools");
     task->record = map_put_text(region, task->record, "max_step_bytes", value_integer(STEP_MAX));
-    task->number = ++tools->program_count;
-    task->started_ms = clock_now_ms();
-    if (!read_options(task) || !check_allowed(task, allowed) || !read_memory(task) ||
-        !read_yield(task)) {
-        task_free(task);
-        return;
+    if (read_options(task) && check_allowed(task, allowed) && read_memory(task) &&
+        program_task_read_yield(task)) {
+        program_task_watch(task);
+        program_task_start(task);
+    } else {
+        program_task_free(task);
     }
-    mcp_call_on_cancel(call, on_cancel, task);
-    if (!task->memory_name || next_user(tools, task->memory_name) == task)
-        task_begin(task);
 }
 
 static const struct tool program_tools[] = {

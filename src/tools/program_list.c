@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "program/api/guide.h"
-#include "tools/program/tool_search.h"
+#include "program/run/tool_search.h"
+#include "tools/program/catalogue.h"
 #include "tools/result/result_structured.h"
 #include "tools/tool_call.h"
 #include "tools/tools.h"
@@ -34,6 +35,24 @@ static value describe_tool(struct region *region, value name, value record)
     return structured_member(region, entry, record, "problem");
 }
 
+static value search(struct region *region, value tools, struct span query, size_t limit)
+{
+    size_t count = map_count(tools), size = count * sizeof(struct tool_text), i = 0;
+    struct tool_text *texts = region_alloc(region, size + 1);
+    value *names = region_alloc(region, count * sizeof(*names) + 1), name, record;
+    size_t *found = region_alloc(region, count * sizeof(*found) + 1);
+    for (struct map_cursor cursor = map_iterate(tools); map_next(&cursor, &name, &record); i++) {
+        names[i] = name;
+        texts[i] = (struct tool_text){value_text(name), map_get_string(record, "signature"),
+                                      map_get_string(record, "description")};
+    }
+    count = tool_search(region, texts, count, query, limit, found);
+    value chosen = vector_new(region, count);
+    for (i = 0; i < count; i++)
+        chosen = vector_push(region, chosen, value_retain(names[found[i]]));
+    return chosen;
+}
+
 // The names to show: of one server, and by the query or as they are.
 static value choose(struct mcp_call *call, value tools, size_t *ret_more)
 {
@@ -53,7 +72,7 @@ static value choose(struct mcp_call *call, value tools, size_t *ret_more)
     value wanted = mcp_call_argument(call, "limit");
     size_t limit = wanted.tag == VALUE_INTEGER ? (size_t)wanted.integer : LIMIT_DEFAULT;
     if (value_is_string(query))
-        return tool_search(region, of_server, value_text(query), limit);
+        return search(region, of_server, value_text(query), limit);
     value names = vector_new(region, 0);
     cursor = map_iterate(of_server);
     while (map_next(&cursor, &name, &record) && vector_count(names) < limit)
@@ -124,6 +143,20 @@ static void handle_list(struct mcp_call *call, void *data)
                           call);
 }
 
+// What programs may call comes with the description, so servers start when it is first listed.
+static void describe_tools(struct buffer *out, void *data)
+{
+    struct tools *tools = data;
+    toolbox_start_servers(tools->toolbox);
+    catalogue_append(out, tools->toolbox);
+}
+
+static void on_tools_changed(void *data)
+{
+    struct tools *tools = data;
+    mcp_notify_list_changed(tools->server, MCP_LIST_TOOLS);
+}
+
 static const struct tool list_tools[] = {
     {"list-program-tools", MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_list},
 };
@@ -131,4 +164,6 @@ static const struct tool list_tools[] = {
 void tools_register_program_list(struct tools *tools)
 {
     TOOLS_ADD_ALL(tools, list_tools);
+    mcp_server_extend_description(tools->server, "run-program", describe_tools, tools);
+    toolbox_listen(tools->toolbox, &tools->toolbox_listener, on_tools_changed, tools);
 }

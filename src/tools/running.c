@@ -2,11 +2,14 @@
 
 #include <event2/event.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "tools/result/result_structured.h"
 
 enum {
     FINISHED_MAX = 16,    // results kept for a `wait`; then the oldest is dropped
@@ -202,12 +205,35 @@ void running_free_all(struct tools *tools)
 
 // --- wait ----------------------------------------------------------------------------------------
 
-// The work of this number, or of number 0 the newest of the session; NULL: unknown.
-static struct running *find_running(struct tools *tools, const char *session, int64_t number)
+// What a call of `wait` names: work by its number, or the newest of a session.
+struct target {
+    const char *session;  // "": a program
+    const char *noun;
+    int64_t number;  // 0: the newest
+};
+
+static bool read_target(struct mcp_call *call, struct target *ret_target)
+{
+    static const char *const nouns[] = {"program", "job", "evaluation"};
+    *ret_target = (struct target){.session = tool_session_name(call)};
+    for (size_t i = 0; i < COUNT_OF(nouns) && ret_target->number == 0; i++) {
+        ret_target->noun = nouns[i];
+        if (!tool_integer(call, nouns[i], 0, 1, INT64_MAX, &ret_target->number))
+            return false;
+    }
+    if (strcmp(ret_target->noun, "program") == 0)
+        ret_target->session = "";
+    return true;
+}
+
+// NULL: unknown.
+static struct running *find_running(struct tools *tools, const struct target *target)
 {
     struct running *running;
     TAILQ_FOREACH_REVERSE(running, &tools->running, running_list, link)
-    if (strcmp(running->session, session) == 0 && (number == 0 || running->number == number))
+    if (strcmp(running->session, target->session) == 0 &&
+        (target->number == 0 ||
+         (running->number == target->number && strcmp(running->kind->noun, target->noun) == 0)))
         return running;
     return NULL;
 }
@@ -240,18 +266,20 @@ static void add_waiter(struct running *running, struct mcp_call *call, int64_t s
     mcp_call_on_cancel(call, on_cancel, waiter);
 }
 
-static void refuse_unknown(struct mcp_call *call, const char *session, int64_t number)
+static void refuse_unknown(struct mcp_call *call, const struct target *target)
 {
-    if (!*session)
-        tool_refuse(call, "no-such-program",
-                    "Program %" PRId64 " does not run, or its result has been given.", number);
-    else if (number)
-        tool_refuse(call, "no-such-evaluation",
-                    "Evaluation %" PRId64 " of session \"%s\" does not run, or its result has been "
-                    "given.",
-                    number, session);
+    char code[32];
+    snprintf(code, sizeof(code), "no-such-%s", target->noun);
+    if (!*target->session)
+        tool_refuse(call, code, "Program %" PRId64 " does not run, or its result has been given.",
+                    target->number);
+    else if (target->number)
+        tool_refuse(call, code,
+                    "%c%s %" PRId64
+                    " of session \"%s\" does not run, or its result has been given.",
+                    target->noun[0] - 'a' + 'A', target->noun + 1, target->number, target->session);
     else
-        tool_refuse(call, "no-such-evaluation", "No evaluation of session \"%s\" runs.", session);
+        tool_refuse(call, code, "No evaluation of session \"%s\" runs.", target->session);
 }
 
 static void wait_for(struct running *running, struct mcp_call *call, int64_t seconds)
@@ -266,20 +294,38 @@ static void wait_for(struct running *running, struct mcp_call *call, int64_t sec
         answer_so_far(TAILQ_LAST(&running->waiters, waiter_list));
 }
 
+// An evaluation whose call has not been answered, of this client or another: the call gets its end.
+static void interrupt_elsewhere(struct tools *tools, struct mcp_call *call,
+                                const struct target *target)
+{
+    struct region *region = mcp_call_region(call);
+    bool is_evaluation = *target->session && strcmp(target->noun, "evaluation") == 0;
+    if (!is_evaluation || !tool_flag(call, "interrupt") ||
+        !session_interrupt_evaluation(tools->sessions, target->session, target->number)) {
+        refuse_unknown(call, target);
+        return;
+    }
+    struct tool_result result = {.structured = structured_start(region, target->session)};
+    buffer_init(&result.text, TOOL_TEXT_LIMIT);
+    buffer_append_format(&result.text,
+                         "[Interrupted] evaluation %" PRId64 "; the call that made it is told",
+                         target->number);
+    result.structured =
+        map_put_text(region, result.structured, "evaluation", value_integer(target->number));
+    tool_reply(call, &result);
+}
+
 static void handle_wait(struct mcp_call *call, void *data)
 {
     struct tools *tools = data;
-    int64_t evaluation, program, seconds;
-    int64_t by_default = tools->yield > 0 ? tools->yield : WAIT_DEFAULT_S;
-    if (!tool_integer(call, "evaluation", 0, 1, INT64_MAX, &evaluation) ||
-        !tool_integer(call, "program", 0, 1, INT64_MAX, &program) ||
+    struct target target;
+    int64_t seconds, by_default = tools->yield > 0 ? tools->yield : WAIT_DEFAULT_S;
+    if (!read_target(call, &target) ||
         !tool_integer(call, "timeout", by_default, 0, WAIT_MAX_S, &seconds))
         return;
-    const char *session = program ? "" : tool_session_name(call);
-    int64_t number = program ? program : evaluation;
-    struct running *running = find_running(tools, session, number);
+    struct running *running = find_running(tools, &target);
     if (!running) {
-        refuse_unknown(call, session, number);
+        interrupt_elsewhere(tools, call, &target);
     } else if (!running->work) {
         answer_result(call, buffer_span(&running->text), running->content, running->structured,
                       running->is_error);

@@ -1,5 +1,5 @@
 // Work that goes on after its call was answered. Clients give up after a minute, some after half of
-// one; so an evaluation or a program that takes longer than `yield` answers with what there is so
+// one; so a call of a session or a program that takes longer than `yield` answers with what there is so
 // far, and the tool `wait` gives the rest, lets the code read input, or interrupts it.
 #pragma once
 
@@ -7,14 +7,14 @@
 
 struct running;
 
-// What evaluations and programs do differently.
+// What evaluations, other calls of sessions and programs do differently.
 struct running_kind {
     const char *noun;  // "evaluation"; also the argument of `wait`
     // What has happened so far, as the result of a call.
     void (*render)(void *work, const struct running *running, struct mcp_call *call,
                    struct tool_result *result);
     void (*interrupt)(void *work);
-    // The argument `input` of a `wait`. False: the call was refused.
+    // The argument `input` of a `wait`. False: the call was refused. NULL: it reads nothing.
     bool (*accept_input)(void *work, struct mcp_call *call);
     bool (*waits_for_input)(const void *work);
 };
@@ -36,9 +36,9 @@ void running_append_wait(struct buffer *text, const struct running *running, con
 void running_append_notices(struct tools *tools, const char *session, struct buffer *text);
 void running_free_all(struct tools *tools);
 
-// --- running_evaluation.c: evaluations -----------------------------------------------------------
+// --- running_evaluation.c: calls of sessions -----------------------------------------------------
 
-// The call of the evaluation is answered now: with its output so far, and with what it does.
+// The call is answered now: with its output so far, and with what it does.
 void running_yield(struct session_call *run);
 // The code reads and there is no input left.
 void running_on_input(struct session_call *run);

@@ -1,4 +1,5 @@
-// Evaluations whose call was answered early: what they do, and the input that they read.
+// Calls of sessions that were answered early: what they do, and the input that their code reads. An
+// evaluation has a number of its own; other calls get one when they are answered early.
 #include <inttypes.h>
 #include <string.h>
 
@@ -17,21 +18,46 @@ static const char *state_of(const struct session_call *run)
     return progress.queued ? "queued" : "running";
 }
 
-static void append_state(struct buffer *text, const struct session_call *run,
-                         const struct running *running, int64_t evaluation)
+static const char *noun_of(const struct session_call *run)
 {
+    return run->is_evaluation ? "evaluation" : "job";
+}
+
+// 0: it has been answered.
+static int64_t number_of(const struct session_call *run)
+{
+    return run->is_evaluation ? session_evaluation_number(run->tools->sessions, run->ticket)
+                              : run->number;
+}
+
+static void append_state(struct buffer *text, const struct session_call *run,
+                         const struct running *running)
+{
+    static const struct {
+        const char *state, *heading, *does;
+    } states[] = {{"input", "Waiting for input", "reads"},
+                  {"queued", "Queued", "waits for its turn"},
+                  {"running", "Running", "goes on"}};
     const char *state = state_of(run);
     bool waits = strcmp(state, "input") == 0;
-    buffer_append_text(text, text->length ? "\n\n" : "");
-    if (waits)
-        buffer_append_format(text,
-                             "[Waiting for input] evaluation %" PRId64 " reads: ", evaluation);
-    else if (strcmp(state, "queued") == 0)
-        buffer_append_format(text,
-                             "[Queued] evaluation %" PRId64 " waits for its turn: ", evaluation);
-    else
-        buffer_append_format(text, "[Running] evaluation %" PRId64 " goes on: ", evaluation);
+    size_t i = 0;
+    while (strcmp(states[i].state, state) != 0)
+        i++;
+    buffer_append_format(text, "%s[%s] %s %" PRId64 " %s: ", text->length ? "\n\n" : "",
+                         states[i].heading, noun_of(run), number_of(run), states[i].does);
     running_append_wait(text, running, waits ? ", \"input\": \"…\\n\"" : "");
+}
+
+// How far a run of tests is.
+static void append_tests(struct buffer *text, const struct session_call *run)
+{
+    struct session_progress progress = {.queued = true};
+    session_progress(run->tools->sessions, run->ticket, &progress);
+    if (progress.queued || progress.tests.total == 0)
+        return;
+    render_gap(text);
+    buffer_append_format(text, "%" PRId64 " of %" PRId64 " tests run, %" PRId64 " failed",
+                         progress.tests.done, progress.tests.total, progress.tests.failed);
 }
 
 static void render_so_far(void *work, const struct running *running, struct mcp_call *call,
@@ -40,13 +66,12 @@ static void render_so_far(void *work, const struct running *running, struct mcp_
     static const char *const headings[SESSION_STREAM_COUNT] = {"stdout", "stderr"};
     struct session_call *run = work;
     struct region *region = mcp_call_region(call);
-    int64_t evaluation = session_evaluation_number(run->tools->sessions, run->ticket);
     struct buffer texts[SESSION_STREAM_COUNT];
     for (size_t i = 0; i < COUNT_OF(texts); i++)
         buffer_init(&texts[i], BUFFER_DEFAULT_LIMIT);
     session_move_output(run->tools->sessions, run->ticket, texts);
     value map = structured_start(region, tool_session_name(run->call));
-    map = map_put_text(region, map, "evaluation", value_integer(evaluation));
+    map = map_put_text(region, map, noun_of(run), value_integer(number_of(run)));
     map = map_put_text(region, map, "state", value_string_text(region, state_of(run)));
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
         render_section(&result->text, headings[i], buffer_span(&texts[i]));
@@ -55,7 +80,8 @@ static void render_so_far(void *work, const struct running *running, struct mcp_
                                value_string(region, buffer_span(&texts[i])));
         buffer_release(&texts[i]);
     }
-    append_state(&result->text, run, running, evaluation);
+    append_tests(&result->text, run);
+    append_state(&result->text, run, running);
     result->structured = map;
     session_call_truncate(call, result);
 }
@@ -95,13 +121,23 @@ static const struct running_kind evaluations = {
     .waits_for_input = waits_for_input,
 };
 
+static const struct running_kind other_jobs = {
+    .noun = "job",
+    .render = render_so_far,
+    .interrupt = interrupt,
+};
+
 void running_yield(struct session_call *run)
 {
-    int64_t evaluation = session_evaluation_number(run->tools->sessions, run->ticket);
-    if (run->running || mcp_call_is_task(run->call) || evaluation == 0)
+    struct tools *tools = run->tools;
+    if (run->running || mcp_call_is_task(run->call))
         return;
-    run->running = running_begin(run->tools, run->call, &evaluations, tool_session_name(run->call),
-                                 evaluation, run);
+    if (!run->is_evaluation)
+        run->number = ++tools->call_count;
+    if (number_of(run) == 0)
+        return;
+    run->running = running_begin(tools, run->call, run->is_evaluation ? &evaluations : &other_jobs,
+                                 tool_session_name(run->call), number_of(run), run);
 }
 
 void running_give_input(struct session_call *run)

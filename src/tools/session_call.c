@@ -1,7 +1,9 @@
 #include "tools/session_call.h"
 
 #include <event2/event.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -9,6 +11,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/utf8.h"
+#include "session/workspace/reach.h"
 #include "tools/auto_context.h"
 #include "tools/kept_output.h"
 #include "tools/result/result_structured.h"
@@ -66,6 +69,45 @@ bool session_call_render_failure(struct mcp_call *call, const struct session_rep
     if (!reply->ok)
         render_evaluation(&result->text, reply, &(struct render_evaluation){0});
     return !reply->ok;
+}
+
+// --- paths ---------------------------------------------------------------------------------------
+
+// NULL: there is no such place.
+static char *absolute_path(struct session_manager *sessions, const char *given, struct error *error)
+{
+    CLEANUP_FREE char *directory = NULL;
+    const char *home = getenv("HOME");
+    if (*given == '/')
+        return memory_copy_string(given);
+    if (given[0] == '~' && given[1] == '/' && home && *home == '/')
+        return memory_format("%s%s", home, given + 1);
+    if (!session_directory(sessions, &directory, error))
+        return NULL;
+    return memory_format("%s/%s", directory, given);
+}
+
+static char *refuse_path(struct mcp_call *call, const char *why)
+{
+    tool_refuse(call, "invalid-argument", "%s", why);
+    return NULL;
+}
+
+char *session_call_path(struct tools *tools, struct mcp_call *call)
+{
+    const char *given = tool_text(call, "path");
+    struct error error;
+    if (!given || !*given)
+        return refuse_path(call, "path is empty");
+    if (strlen(given) < value_text(mcp_call_argument(call, "path")).length)
+        return refuse_path(call, "path contains a NUL character");
+    char *absolute = absolute_path(tools->sessions, given, &error);
+    if (!absolute)
+        return refuse_path(call, error.message);
+    if (strlen(absolute) < PATH_MAX)
+        return absolute;
+    memory_free(absolute);
+    return refuse_path(call, "path is longer than 4095 bytes");
 }
 
 // --- truncation ----------------------------------------------------------------------------------
@@ -162,6 +204,7 @@ static void free_run(struct session_call *run)
     if (run->output)
         kept_output_free(run->output);
     buffer_release(&run->input);
+    buffer_release(&run->first_text);
     memory_free(run);
 }
 
@@ -237,9 +280,13 @@ static void note_beside(struct session_call *run, int64_t evaluation)
     run->result.structured = map_put_text(region, run->result.structured, "notices", notices);
 }
 
+static bool go_on(struct session_call *run, const struct session_reply *reply);
+
 static void on_reply(void *data, const struct session_reply *reply)
 {
     struct session_call *run = data;
+    if (reply->ok && run->next && go_on(run, reply))
+        return;
     if (run->yield_timer)
         event_del(run->yield_timer);
     mcp_call_on_cancel(run->call, NULL, NULL);
@@ -265,6 +312,11 @@ static void on_progress(void *data, const struct session_progress *progress)
     char message[256];
     if (progress->queued)
         snprintf(message, sizeof(message), "waiting for the session");
+    else if (progress->tests.total > 0)
+        snprintf(message, sizeof(message), "%lld of %lld tests, %lld failed: %.*s",
+                 (long long)progress->tests.done, (long long)progress->tests.total,
+                 (long long)progress->tests.failed, (int)progress->line.length,
+                 progress->line.data);
     else if (progress->line.length)
         snprintf(message, sizeof(message), "%.*s", (int)progress->line.length, progress->line.data);
     else
@@ -277,33 +329,11 @@ static void on_progress(void *data, const struct session_progress *progress)
         mcp_call_progress(run->call, seconds, MCP_NO_TOTAL, message);
 }
 
-// A question that still waits for its turn is given up: it is asked again when the session is free.
-static void refuse_queued(struct session_call *run)
-{
-    struct mcp_call *call = run->call;
-    struct session_progress progress = {.queued = true};
-    session_progress(run->tools->sessions, run->ticket, &progress);
-    if (!progress.queued || mcp_call_is_task(call))
-        return;
-    session_cancel(run->tools->sessions, run->ticket);
-    free_run(run);
-    mcp_call_on_cancel(call, NULL, NULL);
-    tool_refuse(
-        call, "busy",
-        "Session \"%s\" is busy with an evaluation; `wait` waits for it, another session is "
-        "free.",
-        tool_session_name(call));
-}
-
 static void on_yield(evutil_socket_t fd, short what, void *data)
 {
     (void)fd;
     (void)what;
-    struct session_call *run = data;
-    if (run->is_evaluation)
-        running_yield(run);
-    else
-        refuse_queued(run);
+    running_yield(data);
 }
 
 static void on_input(void *data, uint64_t ticket)
@@ -330,8 +360,8 @@ static bool read_streams(struct session_call *run, struct session_request *reque
     run->interactive = tool_flag(call, "interactive");
     if (run->interactive || value_is_string(input))
         request->input = on_input;
-    run->is_evaluation = request->kind == SESSION_EVALUATE;
-    if (run->is_evaluation) {
+    run->is_evaluation = request->kind == SESSION_EVALUATE || request->kind == SESSION_TESTS;
+    if (run->is_evaluation || request->kind == SESSION_DEBUG || request->kind == SESSION_RESTART) {
         run->output = kept_output_new();
         request->output = on_output;
     }
@@ -353,9 +383,34 @@ static void on_cancel(struct mcp_call *call, void *data)
     mcp_call_reply_failure(call, "cancelled", "The call was cancelled.");
 }
 
+static void send_request(struct session_call *run, struct session_request *request)
+{
+    if (!request->session)
+        request->session = tool_session_name(run->call);
+    request->reply = on_reply;
+    request->progress = on_progress;
+    request->data = run;
+    request->client = run->tools->client;
+    if (!request->client.name)
+        request->client.name = mcp_call_client_name(run->call);
+    mcp_call_on_cancel(run->call, on_cancel, run);
+    run->ticket = session_submit(run->tools->sessions, request);
+}
+
+static bool go_on(struct session_call *run, const struct session_reply *reply)
+{
+    struct session_request request = {.timeout = -1};
+    if (!run->next(run, reply, &request))
+        return false;
+    run->next = NULL;
+    send_request(run, &request);
+    return true;
+}
+
 // NULL: the call was refused.
 static struct session_call *submit(struct tools *tools, struct mcp_call *call,
-                                   struct session_request *request, tool_render_fn *render)
+                                   struct session_request *request, tool_next_fn *next,
+                                   tool_render_fn *render)
 {
     int64_t timeout;
     value code = mcp_call_argument(call, "code");
@@ -366,32 +421,33 @@ static struct session_call *submit(struct tools *tools, struct mcp_call *call,
     if (!tool_integer(call, "timeout", -1, 0, 86400, &timeout))
         return NULL;
     struct session_call *run = memory_alloc_zero(sizeof(*run));
-    *run = (struct session_call){.tools = tools, .call = call, .render = render};
+    *run = (struct session_call){.tools = tools, .call = call, .render = render, .next = next};
     if (!read_streams(run, request)) {
         free_run(run);
         return NULL;
     }
-    request->session = tool_session_name(call);
-    request->timeout = timeout;
-    request->reply = on_reply;
-    request->progress = on_progress;
-    request->data = run;
-    request->client = tools->client;
-    mcp_call_on_cancel(call, on_cancel, run);
-    run->ticket = session_submit(tools->sessions, request);
+    request->timeout = request->kind == SESSION_TESTS ? 0 : timeout;  // the other is that of a test
+    send_request(run, request);
     return run;
 }
 
 void session_call_submit(struct tools *tools, struct mcp_call *call,
                          struct session_request *request, tool_render_fn *render)
 {
-    submit(tools, call, request, render);
+    submit(tools, call, request, NULL, render);
+}
+
+void session_call_submit_first(struct tools *tools, struct mcp_call *call,
+                               struct session_request *request, tool_next_fn *next,
+                               tool_render_fn *render)
+{
+    submit(tools, call, request, next, render);
 }
 
 void session_call_submit_recorded(struct tools *tools, struct mcp_call *call,
                                   struct session_request *request, tool_render_fn *render)
 {
-    struct session_call *run = submit(tools, call, request, render);
+    struct session_call *run = submit(tools, call, request, NULL, render);
     // After submission: the session works while the setting is read from the store. The reply
     // comes from the loop, so the run is still there.
     if (run)

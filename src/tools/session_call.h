@@ -15,6 +15,13 @@ struct session_call;
 typedef void tool_render_fn(const struct session_call *run, const struct session_reply *reply,
                             struct tool_result *result);
 
+struct session_call;
+
+// After a reply that is ok: fills in a second request, whose reply is rendered instead. False: there is
+// none, this one is rendered.
+typedef bool tool_next_fn(struct session_call *run, const struct session_reply *reply,
+                          struct session_request *request);
+
 struct auto_context;
 
 // A call whose request a session works on. Render functions use its first two members.
@@ -22,6 +29,7 @@ struct session_call {
     struct tools *tools;
     struct mcp_call *call;
     tool_render_fn *render;
+    tool_next_fn *next;  // NULL: one request is all
     uint64_t ticket;
     struct auto_context *auto_context;  // NULL: the evaluation does not become a context item
     struct running *running;            // once its call was answered early
@@ -29,7 +37,9 @@ struct session_call {
     int64_t yield_ms;                   // when it is
     struct kept_output *output;         // all of it; NULL: none is kept
     struct buffer input;                // for the code to read
+    struct buffer first_text;           // what `next` keeps of the first reply
     bool is_evaluation;
+    int64_t number;    // of a call that is none, once it was answered early
     bool interactive;  // when it is read, the code waits for more
     bool waits_for_input;
     struct tool_result result;
@@ -39,13 +49,21 @@ struct session_call {
 // written as '_'.
 value session_call_parameters(struct mcp_call *call, const char *const *names);
 
-// Submits the request, whose session and timeout are taken from the call's arguments; the reply is
-// rendered and sent.
+// Submits the request, whose timeout, and session where it has none, are taken from the call's
+// arguments; the reply is rendered and sent.
 void session_call_submit(struct tools *tools, struct mcp_call *call,
                          struct session_request *request, tool_render_fn *render);
+// The same, with a second request after the first one.
+void session_call_submit_first(struct tools *tools, struct mcp_call *call,
+                               struct session_request *request, tool_next_fn *next,
+                               tool_render_fn *render);
 // The same for an evaluation that becomes a context item where the user asked for it.
 void session_call_submit_recorded(struct tools *tools, struct mcp_call *call,
                                   struct session_request *request, tool_render_fn *render);
+
+// The file that the argument `path` names: ~/x is in the home directory, x where sessions are started.
+// Owned by the caller; NULL: the call was refused.
+char *session_call_path(struct tools *tools, struct mcp_call *call);
 
 // Cuts what does not fit into one answer, in the text and the structured form.
 void session_call_truncate(struct mcp_call *call, struct tool_result *result);

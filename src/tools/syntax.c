@@ -54,6 +54,7 @@ static void check_whole(struct mcp_call *call)
             "✗ Syntax invalid\n\nError: %s (line %u, column %u)\nUnclosed parentheses: %zu\n"
             "Approximate location: line %u",
             problem, report.at.line, report.at.column, report.open_parentheses, near->line);
+        render_repair(&result.text, value_text(mcp_call_argument(call, "code")));
         map = map_put_text(region, map, "problem", value_string_text(region, problem));
         map =
             map_put_text(region, map, "unclosed", value_integer((int64_t)report.open_parentheses));

@@ -10,7 +10,7 @@
 // --- arguments -----------------------------------------------------------------------------------
 
 // The call's region outlives every use of the text.
-static const char *copy_text(struct mcp_call *call, struct span text)
+const char *tool_copy_text(struct mcp_call *call, struct span text)
 {
     char *copy = region_alloc(mcp_call_region(call), text.length + 1);
     memcpy(copy, text.data, text.length);
@@ -21,7 +21,7 @@ static const char *copy_text(struct mcp_call *call, struct span text)
 const char *tool_text(struct mcp_call *call, const char *name)
 {
     value v = mcp_call_argument(call, name);
-    return value_is_string(v) ? copy_text(call, value_text(v)) : NULL;
+    return value_is_string(v) ? tool_copy_text(call, value_text(v)) : NULL;
 }
 
 const char *tool_session_name(struct mcp_call *call)
@@ -31,7 +31,7 @@ const char *tool_session_name(struct mcp_call *call)
         return "main";
     // A name with a NUL inside must not pass as the name before it: "" is no valid name.
     struct span name = value_text(v);
-    return memchr(name.data, '\0', name.length) ? "" : copy_text(call, name);
+    return memchr(name.data, '\0', name.length) ? "" : tool_copy_text(call, name);
 }
 
 bool tool_flag(struct mcp_call *call, const char *name)

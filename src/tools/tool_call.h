@@ -6,7 +6,8 @@
 #include "mcp/mcp.h"
 
 // Arguments with a default. A value out of range is refused in the call and false returned.
-const char *tool_text(struct mcp_call *call, const char *name);  // NULL when absent
+const char *tool_text(struct mcp_call *call, const char *name);       // NULL when absent
+const char *tool_copy_text(struct mcp_call *call, struct span text);  // in the call's region
 const char *tool_session_name(struct mcp_call *call);  // "main" by default; in the call's region
 bool tool_flag(struct mcp_call *call, const char *name);
 bool tool_integer(struct mcp_call *call, const char *name, int64_t fallback, int64_t low,

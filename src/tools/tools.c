@@ -90,24 +90,37 @@ static void add_hints(struct tools *tools)
     }
 }
 
-void tools_add(struct tools *tools, const struct tool *tool, void *data)
+static void add(struct tools *tools, const struct tool *tool, void *data, bool is_needed)
 {
     const struct tool_schema *schema = find_schema(span_from(tool->name));
     CHECK(schema);
-    if (!is_selected(tools->selection, schema))
+    bool is_set = set_rank(tools->selection) < COUNT_OF(sets);
+    bool is_listed = is_selected(tools->selection, schema) || (is_set && is_needed);
+    if (!is_listed && !(is_set && tools->has_inspector))
         return;
-    mcp_server_add_tool(tools->server, &(struct mcp_tool){
-                                           .name = tool->name,
-                                           .title = schema->title,
-                                           .description = schema->description,
-                                           .input_schema = schema->input,
-                                           .accepted_schema = schema->accepted,
-                                           .meta = set_rank(schema->set) == 0 ? always_load : NULL,
-                                           .output_schema = schema->output,
-                                           .flags = tool->flags,
-                                           .handler = tool->handler,
-                                           .data = data,
-                                       });
+    mcp_server_add_tool(tools->server,
+                        &(struct mcp_tool){
+                            .name = tool->name,
+                            .title = schema->title,
+                            .description = schema->description,
+                            .input_schema = schema->input,
+                            .accepted_schema = schema->accepted,
+                            .meta = set_rank(schema->set) == 0 ? always_load : NULL,
+                            .output_schema = schema->output,
+                            .flags = tool->flags | (is_listed ? 0 : MCP_TOOL_UNLISTED),
+                            .handler = tool->handler,
+                            .data = data,
+                        });
+}
+
+void tools_add(struct tools *tools, const struct tool *tool, void *data)
+{
+    add(tools, tool, data, false);
+}
+
+void tools_add_to_all_sets(struct tools *tools, const struct tool *tool, void *data)
+{
+    add(tools, tool, data, true);
 }
 
 void tools_add_all(struct tools *tools, const struct tool *table, size_t count)
@@ -147,10 +160,16 @@ bool tools_register(struct tools *tools, struct error *error)
     tools_register_debug(tools);
     tools_register_session(tools);
     tools_register_kept_session(tools);
+    tools_register_fork(tools);
+    tools_register_alternatives(tools);
     tools_register_introspect(tools);
+    tools_register_edit(tools);
     tools_register_load(tools);
+    tools_register_watch(tools);
     tools_register_syntax(tools);
+    tools_register_tests(tools);
     tools_register_program(tools);
+    tools_register_program_pause(tools);
     tools_register_program_list(tools);
     tools_register_guide(tools);
     add_hints(tools);
@@ -166,6 +185,7 @@ bool tools_register(struct tools *tools, struct error *error)
 
 void tools_release(struct tools *tools)
 {
+    toolbox_unlisten(&tools->toolbox_listener);
     running_free_all(tools);
     output_store_free(tools->own_outputs);
     shown_free_all(tools);

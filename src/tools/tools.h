@@ -4,6 +4,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/queue.h>
 
 #include "base/array.h"
@@ -39,11 +40,13 @@ struct tools {
     struct program_pool *programs;
     const struct toolbox *toolbox;  // what programs may call
     const char *selection;          // "core", "default", "full", or names with commas between
-    int64_t yield;                  // seconds until a call is answered early, 0 = never
-    const char *auto_context;       // mode; NULL: as the store's setting says
-    const char *memories;           // directory of named memories; NULL: there is none
-    struct session_client client;   // who calls
-    bool client_left;               // nobody reads the answers any more
+    bool has_inspector;             // whose page may call what a set leaves out
+    const struct tools_observer *observer;  // NULL: nobody looks
+    int64_t yield;                          // seconds until a call is answered early, 0 = never
+    const char *auto_context;               // mode; NULL: as the store's setting says
+    const char *memories;                   // directory of named memories; NULL: there is none
+    struct session_client client;           // who calls
+    bool client_left;                       // nobody reads the answers any more
     struct tool_metrics metrics;
     struct background *background;  // for work on files
     struct context_queue *context_queue;
@@ -53,9 +56,36 @@ struct tools {
     TAILQ_HEAD(shown_document_list, shown_document) shown;  // SVG that code has shown
     size_t shown_bytes;
     int64_t shown_count;                        // ever
-    TAILQ_HEAD(running_list, running) running;  // evaluations whose call was answered early
+    TAILQ_HEAD(running_list, running) running;  // work whose call was answered early
     int64_t program_count;                      // ever run
+    int64_t call_count;                         // answered early that are no evaluations
     TAILQ_HEAD(program_task_list, program_task) memory_users;  // runs that use named memories
+    struct toolbox_listener toolbox_listener;
+};
+
+// What programs do, as it happens. What does not belong to the kind is zero; valid until the observer
+// returns.
+struct program_news {
+    enum {
+        PROGRAM_NEWS_STARTED,
+        PROGRAM_NEWS_CALL,      // of a tool
+        PROGRAM_NEWS_ANSWERED,  // a call
+        PROGRAM_NEWS_ENDED,
+    } kind;
+    const void *run;     // tells it from others while it lasts
+    int64_t number;      // for read-output, of this server
+    const char *client;  // who asked, or NULL
+    struct span source;
+    uint64_t call;  // its key: tells it from others of the run
+    struct span name;
+    struct span text;  // JSON of the arguments; ANSWERED: of the result, or the text of the error
+    bool ok;
+    value step;  // ENDED; nil: it was cancelled, or there is none
+};
+
+struct tools_observer {
+    void (*on_program)(void *data, const struct program_news *news);
+    void *data;
 };
 
 // Registers all families. False: the selection or the mode of auto-context is unknown.
@@ -72,6 +102,8 @@ struct tool {
 
 // Registers one tool if the selection has it.
 void tools_add(struct tools *tools, const struct tool *tool, void *data);
+// The same, but every set has it.
+void tools_add_to_all_sets(struct tools *tools, const struct tool *tool, void *data);
 // A table of tools whose data is `tools`.
 void tools_add_all(struct tools *tools, const struct tool *table, size_t count);
 #define TOOLS_ADD_ALL(tools, table) tools_add_all(tools, table, COUNT_OF(table))
@@ -119,9 +151,25 @@ void tools_register_session(struct tools *tools);
 
 void tools_register_kept_session(struct tools *tools);
 
+// --- fork.c: the state of one session for another -------------------------------------------------
+
+void tools_register_fork(struct tools *tools);
+
+// --- alternatives.c: several codes in copies of a session -----------------------------------------
+
+void tools_register_alternatives(struct tools *tools);
+
 // --- introspect.c: symbols and classes -----------------------------------------------------------
 
 void tools_register_introspect(struct tools *tools);
+
+// --- workbench/edit.c: files by their forms ------------------------------------------------------
+
+void tools_register_edit(struct tools *tools);
+
+// --- workbench/watch.c: code that is watched while it runs ---------------------------------------
+
+void tools_register_watch(struct tools *tools);
 
 // --- load.c: files, systems, profiles, memory ----------------------------------------------------
 
@@ -131,9 +179,17 @@ void tools_register_load(struct tools *tools);
 
 void tools_register_syntax(struct tools *tools);
 
+// --- testing/tests.c: the tests of a system --------------------------------------------------------
+
+void tools_register_tests(struct tools *tools);
+
 // --- program.c: sandboxed programs ---------------------------------------------------------------
 
 void tools_register_program(struct tools *tools);
+
+// --- program_pause.c: programs that wait for an answer --------------------------------------------
+
+void tools_register_program_pause(struct tools *tools);
 
 // --- program_list.c: the tools of programs -------------------------------------------------------
 

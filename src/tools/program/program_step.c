@@ -3,6 +3,8 @@
 #include <inttypes.h>
 
 #include "base/array.h"
+#include "base/utf8.h"
+#include "program/compile/problem_list.h"
 #include "tools/result/result_text.h"
 #include "value/text/json.h"
 
@@ -77,6 +79,54 @@ static void render_failure(struct buffer *text, value fail)
         buffer_append_format(text, "\n(line %" PRId64 ", column %" PRId64 ")",
                              map_get_integer(details, "line", 0),
                              map_get_integer(details, "column", 0));
+    if (!value_is_nil(map_get(details, "problems"))) {
+        buffer_append_byte(text, '\n');
+        problems_write_text(map_get(details, "problems"), text);
+    }
+}
+
+static void render_call(struct buffer *text, value call)
+{
+    enum { SHOWN = 400 };
+    CLEANUP_BUFFER struct buffer arguments;
+    buffer_init(&arguments, BUFFER_DEFAULT_LIMIT);
+    json_write(&arguments, map_get(call, "args"), 0, NULL);
+    buffer_append_span(text, map_get_string(call, "name"));
+    buffer_append_byte(text, ' ');
+    size_t shown = utf8_offset(arguments.data, arguments.length, SHOWN);
+    buffer_append(text, arguments.data, shown);
+    buffer_append_text(text, shown < arguments.length ? "…" : "");
+}
+
+static void render_writes(struct buffer *text, value step)
+{
+    size_t count = map_get_count(step, "writes");
+    if (count == 0)
+        return;
+    render_gap(text);
+    buffer_append_text(text, map_get_boolean(step, "dry_run") ? "[not made: dry run]"
+                                                              : "[made before the failure]");
+    for (size_t i = 0; i < count; i++) {
+        value write = map_get_item(step, "writes", i);
+        buffer_append_byte(text, '\n');
+        render_call(text, write);
+        if (map_get_boolean(write, "unfinished"))
+            buffer_append_text(text, " (begun; its end is not known)");
+    }
+}
+
+static void render_paused(struct buffer *text, value step)
+{
+    value paused = map_get(step, "paused"), call = map_get(paused, "call");
+    struct span token = map_get_string(paused, "token");
+    render_gap(text);
+    buffer_append_text(text, "[Paused] ");
+    render_call(text, call);
+    buffer_append_text(text, map_get_string(call, "state").length
+                                 ? "\nIt is not known whether this call was made."
+                                 : "\nThe run waits until this call is approved or answered.");
+    buffer_append_format(text, "\nresume-program {\"run\": \"%.*s\", \"approve\": \"yes\"}",
+                         (int)token.length, token.data);
 }
 
 void program_step_render(struct buffer *text, value step, int64_t number)
@@ -85,8 +135,9 @@ void program_step_render(struct buffer *text, value step, int64_t number)
     render_lines(text, step, "prints");
     render_calls(text, step, number);
     render_lines(text, step, "warnings");
-    if (value_is_map(fail)) {
-        render_failure(text, fail);
+    render_writes(text, step);
+    if (value_is_map(fail) || value_is_map(map_get(step, "paused"))) {
+        value_is_map(fail) ? render_failure(text, fail) : render_paused(text, step);
         return;
     }
     render_gap(text);
@@ -162,4 +213,11 @@ value program_step_timed_out(struct region *region, const struct timed_out_step 
         step = map_put_text(region, step, absent[i], value_nil());
     step = map_put_text(region, step, "memory", timed_out->memory);
     return map_put_text(region, step, "usage", timeout_usage(region, timed_out));
+}
+
+value program_step_error(struct region *region, value fail)
+{
+    value map = map_put_text(region, map_new(region), "code",
+                             value_copy(region, map_get(map_get(fail, "details"), "kind")));
+    return map_put_text(region, map, "message", value_copy(region, map_get(fail, "message")));
 }

@@ -12,6 +12,9 @@ void program_step_render(struct buffer *text, value step, int64_t number);
 bool program_step_has_more(value step);
 void program_step_render_more(struct buffer *text, value step);
 
+// The failure of a Step as tools report errors: {code, message}.
+value program_step_error(struct region *region, value fail);
+
 struct timed_out_step {
     const char *what;  // "evaluation exceeded"; the limit follows
     int64_t timeout_ms;

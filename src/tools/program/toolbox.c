@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "session/workspace/reach.h"
 #include "upstream/upstream.h"
@@ -19,6 +20,8 @@ enum {
     OUTPUT_MAX = 64 << 20
 };
 
+LIST_HEAD(toolbox_listeners, toolbox_listener);
+
 struct toolbox {
     struct region *region;
     const char *directory;  // of relative files; while reading
@@ -26,6 +29,8 @@ struct toolbox {
     size_t count;
     struct upstream_config servers;  // until they are open
     struct upstreams *upstreams;
+    struct toolbox_listeners *listeners;
+    struct tool_policies *policies;
 };
 
 struct toolbox *toolbox_new(void)
@@ -33,6 +38,8 @@ struct toolbox *toolbox_new(void)
     struct toolbox *toolbox = memory_alloc_zero(sizeof(*toolbox));
     toolbox->region = region_new(SIZE_MAX);
     upstream_config_init(&toolbox->servers);
+    toolbox->policies = tool_policies_new();
+    toolbox->listeners = region_alloc_zero(toolbox->region, sizeof(*toolbox->listeners));
     return toolbox;
 }
 
@@ -51,6 +58,7 @@ void toolbox_free(struct toolbox *toolbox)
         if (toolbox->tools[i].cache)
             toolbox_cache_release(toolbox->tools[i].cache);
     upstream_config_release(&toolbox->servers);
+    tool_policies_free(toolbox->policies);
     region_free(toolbox->region);
     memory_free(toolbox);
 }
@@ -81,19 +89,111 @@ bool toolbox_needs_host(const struct toolbox *toolbox)
     return toolbox->upstreams || toolbox->servers.count > 0;
 }
 
+// --- files ---------------------------------------------------------------------------------------
+
+static bool read_file(const char *path, struct buffer *content, struct error *error)
+{
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return error_set(error, ERROR_SYSTEM, "cannot open %s: %s", path, strerror(errno));
+    int failed = buffer_append_descriptor(content, descriptor);
+    close(descriptor);
+    if (failed < 0)
+        return error_set(error, ERROR_SYSTEM, "cannot read %s: %s", path, strerror(-failed));
+    if (content->failed)
+        return error_set(error, ERROR_LIMIT, "%s is larger than %d bytes", path, TOOLBOX_FILE_MAX);
+    return true;
+}
+
 // --- servers -------------------------------------------------------------------------------------
 
-bool toolbox_add_servers(struct toolbox *toolbox, const char *path, char *const *environment,
+// The rules that stand beside the servers of a file.
+static bool read_policies(struct toolbox *toolbox, const char *path, struct error *error)
+{
+    CLEANUP_BUFFER struct buffer content;
+    buffer_init(&content, TOOLBOX_FILE_MAX);
+    if (!read_file(path, &content, error))
+        return false;
+    struct region *region = region_new(SIZE_MAX);
+    value file;
+    struct error inner;
+    bool ok = json_read(region, buffer_span(&content), NULL, &file, &inner) &&
+              (!value_is_map(file) || tool_policies_read(toolbox->policies, file, &inner));
+    region_free(region);
+    return ok || error_set(error, inner.code, "%s: %s", path, inner.message);
+}
+
+static void log_lines(struct span text)
+{
+    while (text.length) {
+        const char *end = memchr(text.data, '\n', text.length);
+        size_t length = end ? (size_t)(end - text.data) : text.length;
+        log_info("%.*s", (int)length, text.data);
+        length += end != NULL;
+        text = (struct span){text.data + length, text.length - length};
+    }
+}
+
+bool toolbox_add_servers(struct toolbox *toolbox, const char *const *files,
+                         const char *const *imports, const struct toolbox_place *place,
                          struct error *error)
 {
-    toolbox->servers.environment = environment;
-    return upstream_config_add_file(&toolbox->servers, path, error);
+    toolbox->servers.environment = place->environment;
+    toolbox->servers.workspace = place->workspace;
+    for (; *files; files++)
+        if (!upstream_config_add_file(&toolbox->servers, *files, error) ||
+            !read_policies(toolbox, *files, error))
+            return false;
+    CLEANUP_BUFFER struct buffer report;
+    buffer_init(&report, BUFFER_DEFAULT_LIMIT);
+    for (; *imports; imports++)
+        upstream_config_import(&toolbox->servers, *imports, &report);
+    log_lines(buffer_span(&report));
+    return true;
+}
+
+struct tool_policies *toolbox_policies(const struct toolbox *toolbox)
+{
+    return toolbox->policies;
+}
+
+static void on_servers_changed(void *data)
+{
+    const struct toolbox *toolbox = data;
+    struct toolbox_listener *listener;
+    LIST_FOREACH (listener, toolbox->listeners, link)
+        listener->changed(listener->data);
+}
+
+void toolbox_listen(const struct toolbox *toolbox, struct toolbox_listener *listener,
+                    void (*changed)(void *data), void *data)
+{
+    *listener = (struct toolbox_listener){.changed = changed, .data = data};
+    LIST_INSERT_HEAD(toolbox->listeners, listener, link);
+}
+
+void toolbox_unlisten(struct toolbox_listener *listener)
+{
+    if (listener->changed)
+        LIST_REMOVE(listener, link);
+    listener->changed = NULL;
 }
 
 void toolbox_open_servers(struct toolbox *toolbox, struct reaper *reaper, const char *root)
 {
-    if (toolbox->servers.count > 0)
-        toolbox->upstreams = upstreams_new(reaper, &toolbox->servers, root);
+    if (toolbox->servers.count == 0)
+        return;
+    toolbox->upstreams = upstreams_new(reaper, &toolbox->servers, root);
+    upstreams_on_change(toolbox->upstreams, on_servers_changed, toolbox);
+}
+
+void toolbox_start_servers(const struct toolbox *toolbox)
+{
+    for (size_t i = 0; i < upstreams_count(toolbox->upstreams); i++) {
+        struct upstream_server *server = upstreams_at(toolbox->upstreams, i);
+        if (!upstream_is_ready(server) && !upstream_failure(server))
+            upstream_begin(server);
+    }
 }
 
 void toolbox_close_servers(struct toolbox *toolbox)
@@ -238,6 +338,8 @@ static bool read_tool(struct toolbox *toolbox, value name, value record, struct 
         return false;
     if (!value_is_nil(command) && !read_command(toolbox, tool, command, error))
         return false;
+    if (!tool_policies_read_tool(toolbox->policies, value_text(name), record, error))
+        return false;
     toolbox->count++;
     return true;
 }
@@ -281,17 +383,10 @@ bool toolbox_read(struct span text, const char *directory, struct toolbox **ret_
 
 bool toolbox_load(const char *path, struct toolbox **ret_toolbox, struct error *error)
 {
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0)
-        return error_set(error, ERROR_SYSTEM, "cannot open %s: %s", path, strerror(errno));
     CLEANUP_BUFFER struct buffer content;
     buffer_init(&content, TOOLBOX_FILE_MAX);
-    int failed = buffer_append_descriptor(&content, descriptor);
-    close(descriptor);
-    if (failed < 0)
-        return error_set(error, ERROR_SYSTEM, "cannot read %s: %s", path, strerror(-failed));
-    if (content.failed)
-        return error_set(error, ERROR_LIMIT, "%s is larger than %d bytes", path, TOOLBOX_FILE_MAX);
+    if (!read_file(path, &content, error))
+        return false;
     struct error inner;
     CLEANUP_FREE char *resolved = realpath(path, NULL);  // foreign: allocated by the C library
     char *slash = resolved ? strrchr(resolved, '/') : NULL;

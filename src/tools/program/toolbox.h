@@ -13,11 +13,13 @@
 #pragma once
 
 #include <stdbool.h>
+#include <sys/queue.h>
 
 #include "base/buffer.h"
 #include "base/error.h"
 #include "program_host/program_pool.h"
 #include "session/session.h"
+#include "tools/program/policy.h"
 #include "value/value.h"
 
 enum toolbox_kind { TOOLBOX_LOCAL, TOOLBOX_LISP, TOOLBOX_COMMAND };
@@ -70,13 +72,32 @@ bool toolbox_needs_host(const struct toolbox *toolbox);  // some tool is not loc
 
 // The user's MCP servers, whose tools programs may call too: from files (upstream_config.h), ready to
 // start between open and close. `environment` is whose variables they have and name, and outlives
-// the toolbox; NULL: that of this process.
+// the toolbox; NULL: that of this process. So does `workspace`; NULL: the working directory.
 struct upstreams;
-bool toolbox_add_servers(struct toolbox *toolbox, const char *path, char *const *environment,
+struct toolbox_place {
+    char *const *environment;
+    const char *workspace;
+};
+// `files` end in NULL. Then those that the clients of the names in `imports` have, which cannot fail: what
+// was taken and what was not goes to the log.
+bool toolbox_add_servers(struct toolbox *toolbox, const char *const *files,
+                         const char *const *imports, const struct toolbox_place *place,
                          struct error *error);
 void toolbox_open_servers(struct toolbox *toolbox, struct reaper *reaper, const char *root);
 void toolbox_close_servers(struct toolbox *toolbox);
+void toolbox_start_servers(const struct toolbox *toolbox);           // those that never ran
 struct upstreams *toolbox_upstreams(const struct toolbox *toolbox);  // NULL: none
+struct tool_policies *toolbox_policies(const struct toolbox *toolbox);
+
+// Who wants to know when the tools of servers have changed.
+struct toolbox_listener {
+    LIST_ENTRY(toolbox_listener) link;
+    void (*changed)(void *data);
+    void *data;
+};
+void toolbox_listen(const struct toolbox *toolbox, struct toolbox_listener *listener,
+                    void (*changed)(void *data), void *data);
+void toolbox_unlisten(struct toolbox_listener *listener);  // also one that never listened
 
 // --- toolbox_resolve.c: what a program is told about its tools -----------------------------------
 
@@ -89,6 +110,8 @@ struct toolbox_query {
     bool with_problems;    // ask for all functions, also those that the file describes
 };
 
+// Does a program look tools up by words or by names that it computes?
+bool toolbox_is_searched(struct span source);
 // The `tools` member of a batch record for the allowed tools: local ones as they are, the others as
 // {"remote":true} with signature and description, and "problem" when there is no such function.
 // Lisp functions are asked for theirs, so `done` is called now or later, from the loop.
@@ -107,8 +130,9 @@ value toolbox_function_params(struct region *region, const struct toolbox_tool *
 // --- toolbox_call.c: calls of tools --------------------------------------------------------------
 
 // Answers a program's call of a tool that is not local.
-void toolbox_call(const struct toolbox *toolbox, struct session_manager *sessions,
-                  struct reaper *reaper, struct program_call *call, struct span name,
-                  struct span arguments);
+struct toolbox_run;
+void toolbox_call(const struct toolbox *toolbox, struct toolbox_run *run,
+                  struct session_manager *sessions, struct reaper *reaper,
+                  struct program_call *call, struct span name, struct span arguments);
 // Appends why there is no such function, from the agent's answer.
 void toolbox_describe_missing(struct buffer *text, const struct toolbox_tool *tool, value answer);

@@ -8,6 +8,7 @@
 #include "process/command.h"
 #include "program/run/tool.h"
 #include "tools/program/toolbox.h"
+#include "tools/program/toolbox_run.h"
 #include "tools/program/toolbox_upstream.h"
 #include "value/text/json.h"
 
@@ -220,10 +221,97 @@ static void call_upstream(const struct toolbox *toolbox, struct program_call *ca
         pending->upstream = task;  // otherwise it is answered, and gone
 }
 
-void toolbox_call(const struct toolbox *toolbox, struct session_manager *sessions,
-                  struct reaper *reaper, struct program_call *call, struct span name,
-                  struct span arguments)
+// --- admission -----------------------------------------------------------------------------------
+
+// A call of an earlier run of the same program, up to its pause, is answered as it was then. True: it is
+// answered.
+static bool answer_from_log(struct toolbox_run *run, struct program_call *call, struct span name,
+                            struct span arguments)
 {
+    const struct logged_call *logged = call_log_find(run->log, program_call_key(call));
+    if (!logged)
+        return false;
+    if (!span_equal(logged->name, name) || !span_equal(logged->arguments, arguments)) {
+        fail(call, "the program goes another way than before it paused");
+        return true;
+    }
+    if (logged->is_finished)
+        program_call_reply(call, logged->ok, logged->text);
+    return logged->is_finished;
+}
+
+static void refuse(struct program_call *call, const struct tool_verdict *verdict)
+{
+    char reason[256];
+    if (verdict->permission == PERMISSION_DENY)
+        snprintf(reason, sizeof(reason), "the policy %.100s denies it",
+                 verdict->rule ? verdict->rule : "");
+    else
+        snprintf(reason, sizeof(reason),
+                 "it needs the approval of a person, and nobody can be asked here; a policy in the "
+                 "configuration can allow it");
+    fail(call, reason);
+}
+
+static void add_dry_write(struct toolbox_run *run, struct span name, struct span arguments)
+{
+    value args, write = map_put_text(run->region, map_new(run->region), "name",
+                                     value_string(run->region, name));
+    struct error error;
+    struct json_options options = {.max_depth = TOOL_RESULT_DEPTH};
+    if (json_read(run->region, arguments, &options, &args, &error))
+        write = map_put_text(run->region, write, "args", args);
+    run->dry_writes = vector_push(run->region, run->dry_writes, write);
+}
+
+// The one place where calls are let through. False: it is answered, or the run pauses.
+static bool admit(const struct toolbox *toolbox, struct toolbox_run *run, struct program_call *call,
+                  struct span name, struct span arguments)
+{
+    uint64_t key = program_call_key(call);
+    struct tool_facts facts = toolbox_upstream_facts(toolbox_upstreams(toolbox), name);
+    char local[UPSTREAM_TOOL_NAME_MAX + 8];
+    if (facts.is_local) {
+        int length = snprintf(local, sizeof(local), "tool/%.*s", (int)name.length, name.data);
+        facts.name = (struct span){local, (size_t)length < sizeof(local) ? (size_t)length
+                                                                         : sizeof(local) - 1};
+    }
+    struct tool_policies *policies = toolbox_policies(toolbox);
+    struct tool_verdict verdict = tool_policies_judge(policies, &facts);
+    bool is_write = verdict.effect == EFFECT_WRITE;
+    bool unfinished = is_write && call_log_find(run->log, key);
+    bool is_approved = unfinished ? toolbox_run_has_approved_call(run, key)
+                                  : toolbox_run_has_approved(run, name, key);
+    if (verdict.permission == PERMISSION_DENY) {
+        refuse(call, &verdict);
+        return false;
+    }
+    if (run->is_dry && is_write) {
+        add_dry_write(run, name, arguments);
+        program_call_reply(call, true, SPAN("null"));
+        return false;
+    }
+    if ((verdict.permission == PERMISSION_ASK || unfinished) && !is_approved) {
+        if (run->may_pause && !call_log_is_full(run->log))
+            program_call_pause(call);
+        else
+            refuse(call, &verdict);
+        return false;
+    }
+    if (is_approved) {
+        tool_policies_approve(policies, &facts);
+        toolbox_run_use_approval(run, key);
+    }
+    call_log_start(run->log, key, name, arguments, is_write);
+    return true;
+}
+
+void toolbox_call(const struct toolbox *toolbox, struct toolbox_run *run,
+                  struct session_manager *sessions, struct reaper *reaper,
+                  struct program_call *call, struct span name, struct span arguments)
+{
+    if (answer_from_log(run, call, name, arguments) || !admit(toolbox, run, call, name, arguments))
+        return;
     const struct toolbox_tool *tool = toolbox_find(toolbox, name);
     if (tool && tool->kind == TOOLBOX_LISP)
         call_lisp(tool, sessions, call, arguments);

@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/ascii.h"
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "tools/program/toolbox.h"
 #include "tools/program/toolbox_upstream.h"
@@ -18,6 +19,7 @@ struct toolbox_resolution {
     value tools;
     size_t next;
     size_t next_server;
+    int64_t servers_until_ms;         // they are waited for, by those who list all
     uint64_t ticket;                  // what we wait for
     struct upstream_task *preparing;  // the same, when it is a server
     bool asking;                      // a server, right now
@@ -296,6 +298,16 @@ static bool is_named(const struct toolbox_query *query, const char *name)
     return query->text_count == 0;
 }
 
+bool toolbox_is_searched(struct span source)
+{
+    static const char *const names[] = {"tool/search", "tool/describe", "tool/call", "(doc ",
+                                        "(apropos "};
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (memmem(source.data, source.length, names[i], strlen(names[i])))
+            return true;
+    return false;
+}
+
 // A function is asked when its answer is wanted and may have changed; one whose session is
 // evaluating only if nothing is known and the query waits for busy sessions.
 static bool must_ask(const struct toolbox_resolution *resolution, const struct toolbox_tool *tool)
@@ -340,13 +352,34 @@ static void on_prepared(void *data, const struct upstream_outcome *outcome)
     resolve_next(resolution);
 }
 
+// Programs wait as long as the server they name takes to start. A list of all is not kept waiting by a
+// server that hangs.
+static int64_t waiting_time_ms(const struct toolbox_resolution *resolution)
+{
+    if (!resolution->query.with_problems)
+        return 0;
+    int64_t left = resolution->servers_until_ms - clock_now_ms();
+    return left > 0 ? left : 1;
+}
+
+// All at once, then one is waited for after the other.
+static void begin_servers(struct toolbox_resolution *resolution)
+{
+    struct upstreams *upstreams = toolbox_upstreams(resolution->toolbox);
+    resolution->servers_until_ms = clock_now_ms() + UPSTREAM_LISTING_MS;
+    for (size_t i = 0; i < upstreams_count(upstreams); i++)
+        if (toolbox_upstream_is_wanted(upstreams_at(upstreams, i), &resolution->query))
+            upstream_begin(upstreams_at(upstreams, i));
+}
+
 // False: it has to start first.
 static bool resolve_server(struct toolbox_resolution *resolution)
 {
     struct upstream_server *server = current_server(resolution);
     if (!upstream_is_ready(server)) {
         resolution->asking = true;
-        resolution->preparing = upstream_prepare(server, on_prepared, resolution);
+        resolution->preparing =
+            upstream_prepare(server, waiting_time_ms(resolution), on_prepared, resolution);
         resolution->asking = false;
         if (resolution->preparing)
             return false;
@@ -358,6 +391,8 @@ static bool resolve_server(struct toolbox_resolution *resolution)
 static bool resolve_servers(struct toolbox_resolution *resolution)
 {
     struct upstreams *upstreams = toolbox_upstreams(resolution->toolbox);
+    if (resolution->next_server == 0)
+        begin_servers(resolution);
     while (resolution->next_server < upstreams_count(upstreams)) {
         struct upstream_server *server = upstreams_at(upstreams, resolution->next_server++);
         if (toolbox_upstream_is_wanted(server, &resolution->query) && !resolve_server(resolution))

@@ -2,16 +2,16 @@
 
 #include <string.h>
 
+#include "base/hash.h"
 #include "program/compile/analysis.h"
 #include "program/compile/suggest.h"
 #include "program/run/tool_table.h"
 
-enum { NAMESPACE_SIZE = UPSTREAM_NAME_MAX + 8 };
-
-static struct span namespace_of(const struct upstream_server *server, char text[NAMESPACE_SIZE])
+struct span toolbox_upstream_namespace(const struct upstream_server *server,
+                                       char text[TOOLBOX_NAMESPACE_SIZE])
 {
     const char *name = upstream_entry(server)->name;
-    int length = snprintf(text, NAMESPACE_SIZE, "%s%s",
+    int length = snprintf(text, TOOLBOX_NAMESPACE_SIZE, "%s%s",
                           program_has_namespace(span_from(name)) ? "mcp-" : "", name);
     return (struct span){text, (size_t)length};
 }
@@ -48,9 +48,9 @@ static struct span next_name(struct span text, struct span namespace, size_t *at
 
 static bool text_names(const struct upstream_server *server, struct span text)
 {
-    char buffer[NAMESPACE_SIZE];
+    char buffer[TOOLBOX_NAMESPACE_SIZE];
     size_t at = 0;
-    return next_name(text, namespace_of(server, buffer), &at).length > 0;
+    return next_name(text, toolbox_upstream_namespace(server, buffer), &at).length > 0;
 }
 
 bool toolbox_upstream_is_used(const struct upstreams *upstreams, struct span text)
@@ -76,15 +76,33 @@ struct upstream_server *toolbox_upstream_find(const struct upstreams *upstreams,
     const char *slash = memchr(name.data, '/', name.length);
     struct span namespace = {name.data, slash ? (size_t)(slash - name.data) : name.length};
     for (size_t i = 0; i < upstreams_count(upstreams); i++) {
-        char buffer[NAMESPACE_SIZE];
+        char buffer[TOOLBOX_NAMESPACE_SIZE];
         struct upstream_server *server = upstreams_at(upstreams, i);
-        if (!span_equal(namespace, namespace_of(server, buffer)))
+        if (!span_equal(namespace, toolbox_upstream_namespace(server, buffer)))
             continue;
         *ret_tool =
             slash ? (struct span){slash + 1, name.length - namespace.length - 1} : (struct span){0};
         return server;
     }
     return NULL;
+}
+
+struct tool_facts toolbox_upstream_facts(const struct upstreams *upstreams, struct span name)
+{
+    struct tool_facts facts = {.name = name};
+    struct span rest;
+    struct upstream_server *server = toolbox_upstream_find(upstreams, name, &rest);
+    const struct upstream_tool *tool =
+        server ? upstream_catalog_find(upstream_catalog(server), rest) : NULL;
+    facts.is_local = !server;
+    if (!tool)
+        return facts;
+    facts.hints_read = tool->read_only;
+    uint64_t mark = hash_bytes(tool->description, strlen(tool->description), 1);
+    if (tool->signature)
+        mark = hash_bytes(tool->signature, strlen(tool->signature), mark);
+    facts.fingerprint = hash_combine(mark, tool->read_only) | 1;
+    return facts;
 }
 
 // --- records -------------------------------------------------------------------------------------
@@ -180,8 +198,8 @@ static value add_problem(struct region *region, value tools, const struct upstre
 value toolbox_upstream_add(struct region *region, value tools, const struct upstream_server *server,
                            const struct toolbox_query *query)
 {
-    char buffer[NAMESPACE_SIZE];
-    struct span namespace = namespace_of(server, buffer);
+    char buffer[TOOLBOX_NAMESPACE_SIZE];
+    struct span namespace = toolbox_upstream_namespace(server, buffer);
     for (size_t i = 0; i < query->text_count; i++)
         tools = add_named(region, tools, server, namespace, query->texts[i], query->allowed);
     if (query->text_count == 0)

@@ -6,7 +6,14 @@
 #include "upstream/upstream.h"
 
 // The time limit of programs that call servers, where none is given.
-enum { TOOLBOX_SERVERS_TIMEOUT_MS = 60000 };
+enum {
+    TOOLBOX_SERVERS_TIMEOUT_MS = 60000,
+    TOOLBOX_NAMESPACE_SIZE = UPSTREAM_NAME_MAX + 8,
+};
+
+// The namespace in which programs find the server's tools.
+struct span toolbox_upstream_namespace(const struct upstream_server *server,
+                                       char text[TOOLBOX_NAMESPACE_SIZE]);
 
 // Does the query ask for tools of this server?
 bool toolbox_upstream_is_wanted(const struct upstream_server *server,
@@ -20,3 +27,5 @@ value toolbox_upstream_add(struct region *region, value tools, const struct upst
 // The server of a name "namespace/tool", and the rest of the name; NULL: there is none.
 struct upstream_server *toolbox_upstream_find(const struct upstreams *upstreams, struct span name,
                                               struct span *ret_tool);
+// What is known of a tool by the name that programs write: github/list-issues, wc.
+struct tool_facts toolbox_upstream_facts(const struct upstreams *upstreams, struct span name);

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "tools/result/image_pixels.h"
+
 // A place in the bytes; a read beyond their end sets `failed` and gives zeros.
 struct reader {
     const unsigned char *data;
@@ -61,30 +63,58 @@ static uint32_t png_crc(const unsigned char *bytes, size_t count)
     return ~crc;
 }
 
+struct png_chunk {
+    const unsigned char *type, *content;
+    size_t length;
+};
+
+static bool is_chunk(const struct png_chunk *chunk, const char *type)
+{
+    return memcmp(chunk->type, type, 4) == 0;
+}
+
+static bool take_chunk(struct reader *reader, struct png_chunk *ret_chunk)
+{
+    size_t length = take_big(reader, 4);
+    const unsigned char *type = take(reader, 4);
+    if (!type || length > reader->length - reader->at)
+        return false;
+    *ret_chunk = (struct png_chunk){type, take(reader, length), length};
+    return take_big(reader, 4) == png_crc(type, length + 4) && !reader->failed;
+}
+
+// To the end of the file. False: it is cut off or damaged.
+static bool read_png(struct reader *reader, struct image *image, struct png_pixels **pixels)
+{
+    struct png_chunk chunk;
+    if (!take_chunk(reader, &chunk) || !is_chunk(&chunk, "IHDR") ||
+        chunk.length != PNG_HEADER_BYTES || !(*pixels = png_pixels_new(chunk.content)))
+        return false;
+    struct reader header = {chunk.content, PNG_HEADER_BYTES, 0, false};
+    image->width = take_big(&header, 4);
+    image->height = take_big(&header, 4);
+    if (image->width > IMAGE_SIDE_MAX || image->height > IMAGE_SIDE_MAX)
+        return true;  // refused without a look at its pixels
+    bool needs_palette = chunk.content[9] == 3;
+    while (take_chunk(reader, &chunk) && !is_chunk(&chunk, "IHDR")) {
+        if (is_chunk(&chunk, "PLTE"))
+            needs_palette = false;
+        if (is_chunk(&chunk, "IDAT") &&
+            (needs_palette || !png_pixels_feed(*pixels, chunk.content, chunk.length)))
+            return false;
+        if (is_chunk(&chunk, "IEND"))
+            return png_pixels_complete(*pixels);
+    }
+    return false;
+}
+
 static bool check_png(struct reader *reader, struct image *image, struct error *error)
 {
-    bool has_data = false;
+    struct png_pixels *pixels = NULL;
     take(reader, 8);
-    for (bool is_first = true;; is_first = false) {
-        size_t length = take_big(reader, 4), start = reader->at;
-        const unsigned char *type = take(reader, 4);
-        if (!type || length > reader->length - reader->at)
-            return truncated(error, "PNG");
-        take(reader, length);
-        if (take_big(reader, 4) != png_crc(type, length + 4) || reader->failed)
-            return truncated(error, "PNG");
-        bool is_header = memcmp(type, "IHDR", 4) == 0;
-        if (is_header != is_first || (is_header && length != 13))
-            return truncated(error, "PNG");
-        if (is_header) {
-            struct reader header = {reader->data, start + 12, start + 4, false};
-            image->width = take_big(&header, 4);
-            image->height = take_big(&header, 4);
-        }
-        has_data = has_data || (memcmp(type, "IDAT", 4) == 0 && length > 0);
-        if (memcmp(type, "IEND", 4) == 0)
-            return has_data || truncated(error, "PNG");
-    }
+    bool is_whole = read_png(reader, image, &pixels);
+    png_pixels_free(pixels);
+    return is_whole || truncated(error, "PNG");
 }
 
 // --- JPEG ----------------------------------------------------------------------------------------
@@ -156,6 +186,23 @@ static void skip_colours(struct reader *reader, uint32_t flags)
         take(reader, (size_t)3 << ((flags & 7) + 1));
 }
 
+// A picture of the file. False: it is cut off or damaged.
+static bool check_picture(struct reader *reader)
+{
+    struct gif_pixels pixels;
+    take(reader, 4);
+    uint64_t width = take_little(reader, 2), height = take_little(reader, 2);
+    skip_colours(reader, take_big(reader, 1));
+    gif_pixels_begin(&pixels, take_big(reader, 1), width * height);
+    uint32_t length;
+    while ((length = take_big(reader, 1)) > 0) {
+        const unsigned char *block = take(reader, length);
+        if (block)
+            gif_pixels_feed(&pixels, block, length);
+    }
+    return gif_pixels_complete(&pixels);
+}
+
 static bool check_gif(struct reader *reader, struct image *image, struct error *error)
 {
     bool has_picture = false;
@@ -169,15 +216,14 @@ static bool check_gif(struct reader *reader, struct image *image, struct error *
         uint32_t kind = take_big(reader, 1);
         if (kind == 0x3B && has_picture)
             return true;
-        if (kind == 0x2C) {
-            take(reader, 8);
-            skip_colours(reader, take_big(reader, 1));
+        if (kind == 0x2C && check_picture(reader)) {
             has_picture = true;
-        } else if (kind != 0x21) {
+        } else if (kind == 0x21) {
+            take(reader, 1);  // the kind of an extension
+            skip_blocks(reader);
+        } else {
             break;
         }
-        take(reader, 1);  // the size of codes, or the kind of an extension
-        skip_blocks(reader);
     }
     return truncated(error, "GIF");
 }

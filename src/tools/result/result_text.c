@@ -470,6 +470,16 @@ static bool has_full_warning(value result)
     return false;
 }
 
+void render_compile_warnings(struct buffer *text, value result)
+{
+    render_diagnostics(text, result, "warnings", "Warnings", warning_label);
+}
+
+void render_compile_notes(struct buffer *text, value result)
+{
+    render_diagnostics(text, result, "notes", "Compiler notes", no_label);
+}
+
 void render_compilation(struct buffer *text, const struct session_reply *reply)
 {
     value result = reply->result;
@@ -495,8 +505,8 @@ void render_compilation(struct buffer *text, const struct session_reply *reply)
         0)
         buffer_append_text(text, "\nNo warnings or notes.");
     render_diagnostics(text, result, "errors", "Errors", no_label);
-    render_diagnostics(text, result, "warnings", "Warnings", warning_label);
-    render_diagnostics(text, result, "notes", "Compiler notes", no_label);
+    render_compile_warnings(text, result);
+    render_compile_notes(text, result);
 }
 
 void render_limits(struct buffer *text, const struct session_limits *limits)

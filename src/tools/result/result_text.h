@@ -40,6 +40,11 @@ size_t render_frames(struct buffer *text, value frames, int64_t offset, int64_t 
 // The frames of the reply's error, recursion and machinery folded.
 void render_backtrace(struct buffer *text, const struct session_reply *reply);
 
+// --- result_repair.c: the section [Repair] -------------------------------------------------------
+
+// Code that is not balanced, but would be as it is indented: the lines that would change.
+void render_repair(struct buffer *text, struct span code);
+
 // --- result_text.c: evaluations ------------------------------------------------------------------
 
 struct render_evaluation {
@@ -57,6 +62,9 @@ void render_lost_threads(struct buffer *text, value names);
 void render_time_execution(struct buffer *text, const struct session_reply *reply);
 // compile-form: the verdict and the lists of diagnostics.
 void render_compilation(struct buffer *text, const struct session_reply *reply);
+// Its warnings alone, and its notes.
+void render_compile_warnings(struct buffer *text, value result);
+void render_compile_notes(struct buffer *text, value result);
 // configure-limits: the five lines.
 void render_limits(struct buffer *text, const struct session_limits *limits);
 // describe-last-error; a nil error gives the "No error" text.

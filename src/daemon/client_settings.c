@@ -79,6 +79,7 @@ value settings_write(struct region *region, const struct settings *settings)
     map = put_path(region, map, "context-db", settings->context_db, !in_memory);
     map = put_path(region, map, "program-tools", settings->program_tools, true);
     map = put_list(region, map, "mcp-config", settings->servers, true);
+    map = put_list(region, map, "import", settings->imports, false);
     map = put(region, map, "max-sessions", value_integer(settings->sessions.max_sessions));
     return put_limits(region, map, &settings->sessions.limits);
 }
@@ -145,6 +146,7 @@ bool settings_read(struct region *region, value map, struct settings *ret_settin
     settings->context_db = read_text(region, map, "context-db");
     settings->program_tools = read_text(region, map, "program-tools");
     read_list(region, map, "mcp-config", settings->servers);
+    read_list(region, map, "import", settings->imports);
     sessions->sbcl = read_text(region, map, "sbcl");
     sessions->heap_mb = (unsigned)map_get_integer(map, "heap", 0);
     sessions->max_sessions = (unsigned)map_get_integer(map, "max-sessions", 0);

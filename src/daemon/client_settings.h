@@ -17,6 +17,7 @@ struct settings {
     const char *context_db;                       // NULL: that of the workspace
     const char *program_tools;                    // NULL: none
     const char *servers[SETTINGS_NAMES_MAX + 1];  // files of MCP servers
+    const char *imports[SETTINGS_NAMES_MAX + 1];  // clients whose MCP servers are taken
     // Of the sessions. The lists of its sandbox are those below.
     struct session_config sessions;
     const char *allow_read[SETTINGS_NAMES_MAX + 1];

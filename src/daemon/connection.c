@@ -120,9 +120,10 @@ static bool open_toolbox(struct connection *connection, struct error *error)
         connection->toolbox = toolbox_new();
     else if (!toolbox_load(file, &connection->toolbox, error))
         return false;
-    for (const char *const *servers = greeting->settings.servers; *servers; servers++)
-        if (!toolbox_add_servers(connection->toolbox, *servers, greeting->environment, error))
-            return false;
+    struct toolbox_place place = {greeting->environment, greeting->workspace};
+    if (!toolbox_add_servers(connection->toolbox, greeting->settings.servers,
+                             greeting->settings.imports, &place, error))
+        return false;
     toolbox_open_servers(connection->toolbox, program_pool_reaper(connection->daemon->programs),
                          greeting->workspace);
     return true;

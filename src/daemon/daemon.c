@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/assert.h"
@@ -15,9 +17,11 @@
 #include "daemon/daemon_internal.h"
 #include "daemon/rendezvous.h"
 #include "process/loop.h"
+#include "process/process.h"
 
 enum {
     TICK_MS = 1000,
+    PRUNE_FIRST_MS = 20000,
     END_STEP_MS = 20,
     TERM_GRACE_MS = 30000,
     CLIENTS_MAX = 512,
@@ -123,6 +127,37 @@ static void listen_again(struct daemon *daemon)
     }
 }
 
+// --- the quota -----------------------------------------------------------------------------------
+
+// Another process looks through the files, and is not waited for.
+static void prune(const struct daemon *daemon)
+{
+    char quota[24];
+    snprintf(quota, sizeof(quota), "%lld", (long long)daemon->options.quota_mb);
+    const char *const argv[] = {"cadre", "sessions", "prune", "--quota", quota, NULL};
+    pid_t pid = fork();
+    if (pid < 0)
+        log_warning("what is kept is not looked through: %s", strerror(errno));
+    if (pid != 0)
+        return;
+    process_reset_signals();
+    setsid();
+    setpriority(PRIO_PROCESS, 0, 19);
+    dup2(STDERR_FILENO, STDOUT_FILENO);  // it names what it removes
+    syscall(SYS_close_range, 3, ~0U, 0);
+    execv("/proc/self/exe", (char *const *)(uintptr_t)argv);
+    _exit(EXIT_FAILURE);
+}
+
+static void prune_now_and_then(struct daemon *daemon, int64_t now)
+{
+    enum { PRUNE_EVERY_MS = 3600 * 1000 };
+    if (now < daemon->prune_ms)
+        return;
+    daemon->prune_ms = now + PRUNE_EVERY_MS;
+    prune(daemon);
+}
+
 // --- life ----------------------------------------------------------------------------------------
 
 static void on_tick(evutil_socket_t fd, short what, void *data)
@@ -143,6 +178,7 @@ static void on_tick(evutil_socket_t fd, short what, void *data)
     set_tick(daemon, TICK_MS);
     listen_again(daemon);
     connection_free_idle(daemon);
+    prune_now_and_then(daemon, now);
     if (daemon->connection_count > 0 || workspaces_have_processes(daemon))
         daemon->needed_ms = now;
     else if (now - daemon->needed_ms >= daemon->options.linger_s * 1000)
@@ -164,6 +200,7 @@ static bool start(struct daemon *daemon, struct error *error)
         event_add(daemon->signals[i], NULL);
     }
     daemon->needed_ms = clock_now_ms();
+    daemon->prune_ms = daemon->needed_ms + PRUNE_FIRST_MS;
     daemon->started = clock_unix_seconds();
     set_tick(daemon, TICK_MS);
     return listen_for_clients(daemon, error);

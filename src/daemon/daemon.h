@@ -13,6 +13,7 @@ struct daemon_options {
     int64_t hibernate_s;        // how long an idle session keeps its processes
     unsigned memory_budget_mb;  // of all sessions of a workspace
     bool no_journal;
+    int64_t quota_mb;  // of all that is kept on disk
 };
 
 // The exit status, after a message on standard error where it is not 0. Returns when it has ended.

@@ -57,6 +57,7 @@ struct daemon {
     size_t connection_count;
     uint64_t last_connection;
     int64_t started;    // unix seconds
+    int64_t prune_ms;   // when what is kept is looked through next
     int64_t needed_ms;  // when a client or a live session was last there
     bool ending;
     int64_t end_ms;  // when it ends in any case

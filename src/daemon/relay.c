@@ -333,7 +333,7 @@ static void wait_for_work(const struct relay *relay, struct pollfd *polled)
     // Signals arrive here and nowhere else, so that none is missed.
     sigset_t none;
     sigemptyset(&none);
-    struct timespec soon = {.tv_nsec = 50 * 1000000};
+    struct timespec soon = {.tv_nsec = 50 * 1000000L};
     if (ppoll(polled, POLL_COUNT, relay->up.ended ? &soon : NULL, &none) < 0)
         for (size_t i = 0; i < POLL_COUNT; i++)
             polled[i].revents = 0;

@@ -14,6 +14,7 @@ static struct mcp_server *new_server(const struct service_setup *setup)
         .version = CADRE_VERSION,
         .instructions = buffer_text(&instructions),
         .text_results = !setup->structured_results,
+        .tools_change = toolbox_upstreams(setup->toolbox) != NULL,
         .subscribe = true,
         .tasks = true,
     };
@@ -37,7 +38,11 @@ bool service_open(struct service *service, const struct service_setup *setup, st
         .memories = setup->memories,
         .outputs = setup->outputs,
         .client = setup->client,
+        .observer = setup->inspector ? inspector_observer(setup->inspector) : NULL,
+        .has_inspector = setup->has_page,
     };
+    if (setup->has_page)
+        inspector_register(setup->inspector, service->mcp);
     toolbox_allow_files(setup->toolbox, setup->sessions);
     return tools_register(&service->tools, error);
 }

@@ -2,6 +2,7 @@
 // store of its workspace.
 #pragma once
 
+#include "inspector/inspector.h"
 #include "mcp/mcp.h"
 #include "program_host/program_pool.h"
 #include "session/session.h"
@@ -20,6 +21,8 @@ struct service_setup {
     const char *auto_context;
     bool structured_results;
     int64_t yield;
+    struct inspector *inspector;  // of the sessions, which sees what the service does; NULL: none
+    bool has_page;                // the service has the resources and tools of the inspector's page
     struct session_client client;
 };
 

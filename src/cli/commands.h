@@ -19,7 +19,7 @@ int command_repl(int argc, char **argv);
 // --- run.c: runs PTC-Lisp programs ---------------------------------------------------------------
 int command_run(int argc, char **argv);
 
-// --- context.c: the context store ----------------------------------------------------------------
+// --- context/context.c: the context store --------------------------------------------------------
 int command_context(int argc, char **argv);
 
 // --- kept/sessions.c: kept sessions --------------------------------------------------------------
@@ -31,8 +31,20 @@ int command_setup(int argc, char **argv);
 // --- config.c: shows the settings ----------------------------------------------------------------
 int command_config(int argc, char **argv);
 
+// --- fix/fix.c: parentheses ----------------------------------------------------------------------
+int command_fix(int argc, char **argv);
+
+// --- fix/hook.c: files that an editor has written ------------------------------------------------
+int command_hook(int argc, char **argv);
+
+// --- test/test.c: runs the tests of a system ------------------------------------------------------
+int command_test(int argc, char **argv);
+
 // --- trust.c: what workspaces may decide ---------------------------------------------------------
 int command_trust(int argc, char **argv);
+
+// --- ui.c: opens the page of the inspector -------------------------------------------------------
+int command_ui(int argc, char **argv);
 
 // --- upstream_tools.c: the tools of the user's MCP servers ---------------------------------------
 int command_tools(int argc, char **argv);

@@ -62,8 +62,10 @@ static unsigned half_of_memory_mb(void)
 
 int command_daemon(int argc, char **argv)
 {
-    struct daemon_options options = {
-        .linger_s = 600, .hibernate_s = 900, .memory_budget_mb = half_of_memory_mb()};
+    struct daemon_options options = {.linger_s = 600,
+                                     .hibernate_s = 900,
+                                     .memory_budget_mb = half_of_memory_mb(),
+                                     .quota_mb = 5000};
     struct option_reader reader;
     enum log_level level;
     option_reader_init(&reader, COMMAND_DAEMON, argc, argv);
@@ -73,6 +75,7 @@ int command_daemon(int argc, char **argv)
         case OPTION_LINGER: options.linger_s = reader.number; break;
         case OPTION_HIBERNATE: options.hibernate_s = reader.number; break;
         case OPTION_MEMORY_BUDGET: options.memory_budget_mb = (unsigned)reader.number; break;
+        case OPTION_QUOTA: options.quota_mb = reader.number; break;
         case OPTION_NO_JOURNAL: options.no_journal = true; break;
         case OPTION_LOG_LEVEL:
             if (log_parse_level(reader.argument, &level))

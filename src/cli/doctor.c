@@ -19,6 +19,7 @@
 #include "cli/session_loop.h"
 #include "cli/table/option_reader.h"
 #include "config.h"
+#include "process/cgroup.h"
 #include "process/loop.h"
 #include "process/sandbox/landlock.h"
 #include "program_host/program_pool.h"
@@ -62,6 +63,22 @@ static void read_huge_pages(char *mode, size_t size)
              start ? start + 1 : "unknown");
 }
 
+static void check_cgroups(struct findings *findings)
+{
+    struct cgroup_tree *tree = cgroup_tree_new();
+    bool counts = cgroup_tree_counts(tree), freezes = cgroup_tree_freezes(tree);
+    cgroup_tree_free(tree);
+    if (counts && freezes)
+        report(findings, FINE, "cgroups", "bound and stop the processes of a session");
+    else
+        report(findings, REMARK, "cgroups",
+               "the kernel does not %s the processes of a session here (no cgroup version 2 is "
+               "delegated); the server counts and searches them itself",
+               counts    ? "stop"
+               : freezes ? "bound"
+                         : "bound or stop");
+}
+
 static void check_kernel(struct findings *findings)
 {
     struct utsname name;
@@ -82,6 +99,7 @@ static void check_kernel(struct findings *findings)
         report(findings, PROBLEM, "seccomp", "not available; run-program needs it");
     else
         report(findings, FINE, "seccomp", "available");
+    check_cgroups(findings);
     char mode[32];
     read_huge_pages(mode, sizeof(mode));
     bool huge = strcmp(mode, "never") != 0;

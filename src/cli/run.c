@@ -34,11 +34,11 @@ struct run_arguments {
     struct program_inputs inputs;
     struct tool_table tools;
     struct data_tool *scripts;
-    value tool_records;       // --tools as read
-    struct toolbox *toolbox;  // tools that need a host, or NULL
-    const char *servers[SERVER_FILES_MAX];
-    unsigned server_count;
-    value options;  // the options given, for the worker of such a run
+    value tool_records;                         // --tools as read
+    struct toolbox *toolbox;                    // tools that need a host, or NULL
+    const char *servers[SERVER_FILES_MAX + 1];  // files of MCP servers
+    const char *imports[SERVER_FILES_MAX + 1];  // clients whose MCP servers are taken
+    value options;                              // the options given, for the worker of such a run
     struct buffer source;
     struct buffer files[3];  // texts that values may borrow from
     unsigned file_count;
@@ -181,28 +181,31 @@ static void print_builtins(void)
                builtin_table[i].doc);
 }
 
-static bool add_servers(struct run_arguments *arguments, const char *path)
+static bool add_servers(const char **list, const struct option_reader *reader)
 {
-    if (arguments->server_count == SERVER_FILES_MAX) {
-        fprintf(stderr, "cadre run: at most %d times --mcp-config\n", SERVER_FILES_MAX);
-        return false;
-    }
-    arguments->servers[arguments->server_count++] = path;
-    return true;
+    for (size_t i = 0; i < SERVER_FILES_MAX; i++)
+        if (!list[i]) {
+            list[i] = reader->argument;
+            return true;
+        }
+    fprintf(stderr, "cadre run: at most %d times --mcp-config and --import\n", SERVER_FILES_MAX);
+    return false;
 }
 
 // Programs that call servers run in a worker, with what other tools there are.
 static bool open_servers(struct run_arguments *arguments)
 {
     struct error error;
-    if (arguments->server_count > 0 && !arguments->toolbox)
+    struct toolbox_place place = {.workspace = arguments->sandbox.workspace};
+    if (!arguments->servers[0] && !arguments->imports[0])
+        return true;
+    if (!arguments->toolbox)
         arguments->toolbox = toolbox_new();
-    for (unsigned i = 0; i < arguments->server_count; i++)
-        if (!toolbox_add_servers(arguments->toolbox, arguments->servers[i], NULL, &error)) {
-            fprintf(stderr, "cadre run: --mcp-config: %s\n", error.message);
-            return false;
-        }
-    return true;
+    if (toolbox_add_servers(arguments->toolbox, arguments->servers, arguments->imports, &place,
+                            &error))
+        return true;
+    fprintf(stderr, "cadre run: --mcp-config: %s\n", error.message);
+    return false;
 }
 
 enum parsed { PARSED_RUN, PARSED_DONE, PARSED_WRONG };
@@ -222,7 +225,8 @@ static bool parse_option(struct run_arguments *arguments, const struct option_re
     case OPTION_CONTEXT: return read_context(arguments, argument);
     case OPTION_MEMORY: return read_object(arguments, argument, &inputs->memory);
     case OPTION_TOOLS: return read_tools(arguments, argument);
-    case OPTION_MCP_CONFIG: return add_servers(arguments, argument);
+    case OPTION_MCP_CONFIG: return add_servers(arguments->servers, reader);
+    case OPTION_IMPORT: return add_servers(arguments->imports, reader);
     case OPTION_SIGNATURE: inputs->signature = span_from(argument); return true;
     case OPTION_VALIDATION: return set_validation(arguments, argument);
     case OPTION_TIMEOUT: return set_option(arguments, SPAN("timeout"), argument);
@@ -278,8 +282,10 @@ static enum parsed parse_arguments(struct run_arguments *arguments, int argc, ch
 
 static void check_program(const struct program_inputs *inputs, struct step *ret_step)
 {
-    struct compile_options options = {
-        .source = inputs->source, .limits = &inputs->options.limits, .tools = inputs->tools};
+    struct compile_options options = {.source = inputs->source,
+                                      .limits = &inputs->options.limits,
+                                      .tools = inputs->tools,
+                                      .memory = &inputs->memory};
     struct diagnostic diagnostic;
     struct program *program = program_compile(&options, &diagnostic);
     if (program)

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "cli/session_loop.h"
 #include "tools/program/program_step.h"
+#include "tools/program/toolbox_run.h"
 #include "tools/program/toolbox_upstream.h"
 #include "value/text/json.h"
 
@@ -23,6 +24,7 @@ struct run_worker {
     value memory;  // before it
     int64_t timeout_ms;
     value step;
+    struct toolbox_run run;
     bool done;
 };
 
@@ -62,8 +64,14 @@ static void on_answer(void *data, struct span answer, const char *failure)
 static void on_tool(void *data, struct program_call *call, struct span name, struct span arguments)
 {
     struct run_worker *run = data;
-    toolbox_call(run->toolbox, run->loop.sessions, program_pool_reaper(run->pool), call, name,
-                 arguments);
+    toolbox_call(run->toolbox, &run->run, run->loop.sessions, program_pool_reaper(run->pool), call,
+                 name, arguments);
+}
+
+static void on_replied(void *data, uint64_t key, bool ok, struct span text)
+{
+    struct run_worker *run = data;
+    call_log_finish(run->run.log, key, ok, text);
 }
 
 // The tools of the toolbox, and those of the record in their place.
@@ -90,6 +98,7 @@ static void on_resolved(void *data, value tools)
         .timeout_ms = run->timeout_ms,
         .done = on_answer,
         .tool = on_tool,
+        .replied = on_replied,
         .data = run,
     };
     if (text.failed || !program_submit(run->pool, &request))
@@ -123,12 +132,17 @@ bool run_worker_execute(struct run_worker *worker, struct region *region, value 
         query.texts[query.text_count++] = program;
     if (toolbox_upstream_is_used(toolbox_upstreams(worker->toolbox), program))
         extend_time(worker);
+    toolbox_run_init(&worker->run, region);
     toolbox_resolve_start(worker->toolbox, worker->loop.sessions, region, &query, on_resolved,
                           worker);
     while (!worker->done && event_base_dispatch(worker->loop.base) == 0)
         continue;
+    bool has_step = value_is_map(worker->step);
+    if (has_step)
+        worker->step = toolbox_run_add_writes(&worker->run, region, worker->step);
+    toolbox_run_release(&worker->run);
     *ret_step = worker->step;
-    return value_is_map(worker->step);
+    return has_step;
 }
 
 struct run_worker *run_worker_new(struct toolbox *toolbox, const struct session_sandbox *sandbox)

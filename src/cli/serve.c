@@ -37,6 +37,7 @@ struct serve_options {
     const char *context_db;
     const char *program_tools;
     const char *servers[NAMES_MAX + 1];  // files of MCP servers
+    const char *imports[NAMES_MAX + 1];  // clients whose MCP servers are taken
     const char *auto_context;
     int64_t yield;
     struct session_config sessions;
@@ -66,7 +67,7 @@ static bool add_name(const char **names, const char *name)
             names[i] = name;
             return true;
         }
-    fprintf(stderr, "cadre serve: at most %d hosts and %d origins\n", NAMES_MAX, NAMES_MAX);
+    fprintf(stderr, "cadre serve: an option is given more than %d times\n", NAMES_MAX);
     return false;
 }
 
@@ -120,6 +121,7 @@ static bool parse_option(struct serve_options *options, const struct option_read
     case OPTION_CONTEXT_DB: options->context_db = argument; return true;
     case OPTION_PROGRAM_TOOLS: options->program_tools = argument; return true;
     case OPTION_MCP_CONFIG: return add_name(options->servers, argument);
+    case OPTION_IMPORT: return add_name(options->imports, argument);
     case OPTION_AUTO_CONTEXT: options->auto_context = argument; return true;
     case OPTION_YIELD: options->yield = reader->number; return true;
     case OPTION_TIMEOUT: options->sessions.limits.timeout = reader->number; return true;
@@ -232,6 +234,7 @@ static int start_http(struct server *server, const struct serve_options *options
                                     .clients = clients,
                                     .client_count = server->tenant_count,
                                     .open_workspace = open_workspace,
+                                    .pages = inspector_pages,
                                     .open_data = server};
     struct error error;
     if (!http.socket_path &&
@@ -278,6 +281,7 @@ static int open_tenant(struct server *server, const struct tenant_identity *iden
         .context_db = options->context_db,
         .structured_results = options->structured_results,
         .yield = options->yield,
+        .has_inspector = options->http != NULL,
     };
     return tenant_open(&server->tenants[server->tenant_count++], &setup, identity, error);
 }
@@ -305,12 +309,11 @@ static int open_tenants(struct server *server, bool has_tokens)
 static bool read_servers(struct server *server, const struct serve_options *options)
 {
     struct error error;
-    for (size_t i = 0; options->servers[i]; i++)
-        if (!toolbox_add_servers(server->toolbox, options->servers[i], NULL, &error)) {
-            fprintf(stderr, "cadre serve: --mcp-config: %s\n", error.message);
-            return false;
-        }
-    return true;
+    struct toolbox_place place = {.workspace = options->sessions.sandbox.workspace};
+    if (toolbox_add_servers(server->toolbox, options->servers, options->imports, &place, &error))
+        return true;
+    fprintf(stderr, "cadre serve: --mcp-config: %s\n", error.message);
+    return false;
 }
 
 static bool open_workspace(void *data, const char *name, const char *workspace,
@@ -410,6 +413,7 @@ static int serve_by_relay(const struct serve_options *options)
         .sessions = options->sessions,
     };
     memcpy(settings.servers, options->servers, sizeof(options->servers));
+    memcpy(settings.imports, options->imports, sizeof(options->imports));
     struct error error;
     CLEANUP_BUFFER struct buffer greeting;
     buffer_init(&greeting, GREETING_MAX);

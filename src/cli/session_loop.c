@@ -53,6 +53,12 @@ static void on_output(void *data, enum session_stream stream, struct span text)
     call->console->output(call->console->data, stream, text);
 }
 
+static void on_progress(void *data, const struct session_progress *progress)
+{
+    struct pending_call *call = data;
+    call->console->progress(call->console->data, progress);
+}
+
 // False: there is no line yet.
 static bool give_line(struct pending_call *call)
 {
@@ -105,11 +111,12 @@ void session_loop_call(struct session_loop *loop, const struct session_request *
     struct pending_call call = {.loop = loop, .console = console, .handle = handle, .data = data};
     struct session_request submitted = *request;
     submitted.reply = on_reply;
-    submitted.progress = NULL;
-    submitted.output = console ? on_output : NULL;
-    submitted.input = console ? on_input : NULL;
+    bool reads = console && console->input;
+    submitted.progress = console && console->progress ? on_progress : NULL;
+    submitted.output = console && console->output ? on_output : NULL;
+    submitted.input = reads ? on_input : NULL;
     submitted.data = &call;
-    if (console)
+    if (reads)
         call.readable = event_new(loop->base, console->input->fd, EV_READ, on_readable, &call);
     struct event *interrupt = evsignal_new(loop->base, SIGINT, on_interrupt, &call);
     event_add(interrupt, NULL);

@@ -21,9 +21,10 @@ void session_loop_release(struct session_loop *loop);
 
 // How a request that runs code meets its user.
 struct session_console {
-    session_output_fn *output;  // with `data`
+    session_output_fn *output;  // with `data`; or NULL
     void *data;
-    struct line_input *input;    // what the code reads
+    void (*progress)(void *data, const struct session_progress *progress);  // or NULL
+    struct line_input *input;    // what the code reads; NULL: nothing
     void (*echoed)(void *data);  // a line was typed on the terminal: the cursor is below it
 };
 

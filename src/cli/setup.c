@@ -8,15 +8,16 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "cli/commands.h"
+#include "cli/file_change.h"
 #include "cli/options.h"
 #include "cli/setup/clients.h"
-#include "cli/setup/file_change.h"
-#include "cli/setup/jsonc.h"
+#include "cli/setup/jsonc_edit.h"
 #include "cli/setup/toml_edit.h"
 #include "cli/setup/yaml_edit.h"
 #include "cli/table/option_reader.h"
 #include "mcp/mcp.h"
 #include "value/text/json.h"
+#include "value/text/jsonc.h"
 
 static const char server_name[] = "cadre";
 

@@ -104,6 +104,8 @@ int tenant_open(struct tenant *tenant, const struct tenant_setup *setup,
     if (status)
         return status;
     choose_files(tenant, identity->is_other, setup);
+    if (setup->has_inspector)
+        tenant->inspector = inspector_new(setup->base, tenant->sessions);
     const struct service_setup service = {
         .base = setup->base,
         .sessions = tenant->sessions,
@@ -115,6 +117,8 @@ int tenant_open(struct tenant *tenant, const struct tenant_setup *setup,
         .auto_context = setup->auto_context,
         .structured_results = setup->structured_results,
         .yield = setup->yield,
+        .inspector = tenant->inspector,
+        .has_page = tenant->inspector != NULL,
     };
     return service_open(&tenant->service, &service, error) ? 0 : EXIT_USAGE;
 }
@@ -123,6 +127,7 @@ void tenant_release(struct tenant *tenant)
 {
     session_manager_free(tenant->sessions);
     service_release(&tenant->service);
+    inspector_free(tenant->inspector);
     memory_free(tenant->context_db);
     memory_free(tenant->memories);
     memory_free(tenant->workspace);

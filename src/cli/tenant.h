@@ -16,6 +16,7 @@ struct tenant_setup {
     const char *auto_context;
     const char *context_db;  // of the user; NULL: the usual place
     bool structured_results;
+    bool has_inspector;
     int64_t yield;
 };
 
@@ -25,6 +26,7 @@ struct tenant {
     char *context_db;  // NULL: the usual place
     char *memories;
     struct session_manager *sessions;
+    struct inspector *inspector;  // NULL: there is none
     struct service service;
 };
 

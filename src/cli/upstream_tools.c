@@ -47,7 +47,7 @@ static void prepare_all(struct tools_command *command)
     size_t count = upstreams_count(command->upstreams);
     command->waiting = count + 1;
     for (size_t i = 0; i < count; i++)
-        upstream_prepare(upstreams_at(command->upstreams, i), on_prepared, command);
+        upstream_prepare(upstreams_at(command->upstreams, i), 0, on_prepared, command);
     struct upstream_outcome started = {.ok = true};
     command->status = EXIT_SUCCESS;
     on_prepared(command, &started);
@@ -181,7 +181,7 @@ static int call(struct tools_command *command, const char *name, const char *arg
         return EXIT_FAILURE;
     }
     command->waiting = 1;
-    if (upstream_prepare(server, on_prepared, command))
+    if (upstream_prepare(server, 0, on_prepared, command))
         event_base_dispatch(command->base);
     const struct upstream_tool *tool =
         upstream_catalog_find(upstream_catalog(server), span_from(slash + 1));
@@ -217,8 +217,7 @@ static int run(struct tools_command *command, const struct option_reader *reader
         return EXIT_FAILURE;
     }
     command->reaper = reaper_new(command->base);
-    CLEANUP_FREE char *root = getcwd(NULL, 0);  // foreign: allocated by the C library
-    command->upstreams = upstreams_new(command->reaper, &command->config, root);
+    command->upstreams = upstreams_new(command->reaper, &command->config, NULL);
     int status = execute(command, reader);
     upstreams_free(command->upstreams);
     reaper_free(command->reaper);
@@ -232,24 +231,29 @@ int command_tools(int argc, char **argv)
     struct tools_command command = {0};
     struct option_reader reader;
     struct error error;
+    CLEANUP_BUFFER struct buffer report;
+    buffer_init(&report, BUFFER_DEFAULT_LIMIT);
     int option, status = EXIT_SUCCESS;
     signal(SIGPIPE, SIG_IGN);
     upstream_config_init(&command.config);
     option_reader_init(&reader, COMMAND_TOOLS, argc, argv);
     while (status == EXIT_SUCCESS && (option = option_reader_next(&reader)) > 0) {
         command.as_json = command.as_json || option == OPTION_JSON;
-        if (option == OPTION_MCP_CONFIG &&
-            !upstream_config_add_file(&command.config, reader.argument, &error)) {
+        if (option == OPTION_IMPORT) {
+            upstream_config_import(&command.config, reader.argument, &report);
+        } else if (option == OPTION_MCP_CONFIG &&
+                   !upstream_config_add_file(&command.config, reader.argument, &error)) {
             fprintf(stderr, "cadre tools: %s\n", error.message);
             status = EXIT_USAGE;
         }
     }
+    fputs(buffer_text(&report), stderr);
     if (status == EXIT_SUCCESS && option != OPTIONS_END)
         status = option_reader_status(option) ? option_reader_status(option) : -1;
     else if (status == EXIT_SUCCESS && reader.word_count == 0)
         status = usage("list, check, or call SERVER/TOOL [JSON]");
     else if (status == EXIT_SUCCESS && command.config.count == 0)
-        status = usage("no servers; name a file with --mcp-config FILE");
+        status = usage("no servers; name a file with --mcp-config FILE, or a client with --import");
     if (status == EXIT_SUCCESS)
         status = run(&command, &reader);
     upstream_config_release(&command.config);

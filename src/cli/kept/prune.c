@@ -7,26 +7,39 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "session/image/image_file.h"
 #include "session/session.h"
 #include "value/text/json.h"
 
-enum { IMAGES_MAX = 4096 };
+// What was written so lately may be of a save or a restore that is under way.
+enum { FILES_MAX = 16384, RECENT_S = 600 };
 
-struct image {
+// In the order in which they go, the oldest of a kind first.
+enum kind {
+    KIND_CORE,      // unpacked, and made again when it is needed
+    KIND_PREVIOUS,  // the image before
+    KIND_ROTATED,   // the older part of a journal
+    KIND_IMAGE,
+    KIND_JOURNAL,  // stays: a session may be writing it
+};
+
+struct kept_file {
     char *path;
     int64_t bytes;
-    int64_t time;      // when it was saved
-    bool is_previous;  // goes first
+    int64_t time;  // when it was written
+    enum kind kind;
 };
 
 struct pruning {
-    struct image images[IMAGES_MAX];
+    struct kept_file files[FILES_MAX];
     size_t count;
     int64_t total;
+    int64_t now;
     struct region *region;
     value needed;  // hashes, as keys
 };
@@ -62,26 +75,39 @@ static void remove_session(struct pruning *pruning, const char *path, const char
     rmdir(path);
 }
 
-static void add_image(struct pruning *pruning, const char *place, const char *name,
-                      bool is_previous)
+static void add_file(struct pruning *pruning, const char *path, enum kind kind)
 {
-    CLEANUP_FREE char *path = memory_format("%s/%s", place, name);
     struct stat status;
-    if (pruning->count == IMAGES_MAX || stat(path, &status) < 0)
+    if (pruning->count == FILES_MAX || stat(path, &status) < 0)
         return;
-    pruning->images[pruning->count++] = (struct image){.path = memory_copy_string(path),
-                                                       .bytes = status.st_size,
-                                                       .time = status.st_mtime,
-                                                       .is_previous = is_previous};
+    pruning->files[pruning->count++] = (struct kept_file){.path = memory_copy_string(path),
+                                                          .bytes = status.st_size,
+                                                          .time = status.st_mtime,
+                                                          .kind = kind};
     pruning->total += status.st_size;
+}
+
+static void add_core(struct pruning *pruning, const char *path, const char *name)
+{
+    (void)name;
+    add_file(pruning, path, KIND_CORE);
 }
 
 static void add_session(struct pruning *pruning, const char *path, const char *name)
 {
     if (!session_name_valid(span_from(name)))
         return;
-    add_image(pruning, path, IMAGE_FILE, false);
-    add_image(pruning, path, IMAGE_PREVIOUS, true);
+    static const struct {
+        const char *name;
+        enum kind kind;
+    } files[] = {{IMAGE_FILE, KIND_IMAGE},
+                 {IMAGE_PREVIOUS, KIND_PREVIOUS},
+                 {"journal.1.jsonl", KIND_ROTATED},
+                 {"journal.jsonl", KIND_JOURNAL}};
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
+        CLEANUP_FREE char *file = memory_format("%s/%s", path, files[i].name);
+        add_file(pruning, file, files[i].kind);
+    }
 }
 
 // True when the workspace of this home is known and its directory is gone.
@@ -119,31 +145,46 @@ static void visit_home(struct pruning *pruning, const char *path, const char *na
 
 // --- the quota -----------------------------------------------------------------------------------
 
-static int compare_images(const void *a, const void *b)
+static int compare_files(const void *a, const void *b)
 {
-    const struct image *first = a, *second = b;
-    if (first->is_previous != second->is_previous)
-        return first->is_previous ? -1 : 1;
+    const struct kept_file *first = a, *second = b;
+    if (first->kind != second->kind)
+        return first->kind < second->kind ? -1 : 1;
     return first->time < second->time ? -1 : first->time > second->time;
+}
+
+static bool is_recent(const struct pruning *pruning, int64_t time)
+{
+    return time > pruning->now - RECENT_S;
+}
+
+// What an image that stays needs to be unpacked and started.
+static void need_origin_of(struct pruning *pruning, const char *image)
+{
+    static const char *const members[] = {"base", "runtime"};
+    value description;
+    if (!image_describe(pruning->region, image, &description))
+        return;
+    for (size_t i = 0; i < COUNT_OF(members); i++)
+        pruning->needed =
+            map_put(pruning->region, pruning->needed,
+                    value_retain(map_get(description, members[i])), value_boolean(true));
 }
 
 static void keep_within(struct pruning *pruning, int64_t quota_bytes)
 {
-    qsort(pruning->images, pruning->count, sizeof(pruning->images[0]), compare_images);
+    qsort(pruning->files, pruning->count, sizeof(pruning->files[0]), compare_files);
     for (size_t i = 0; i < pruning->count; i++) {
-        struct image *image = &pruning->images[i];
-        value description;
-        if (pruning->total > quota_bytes && unlink(image->path) == 0) {
-            printf("removed: %s\n", image->path);
-            pruning->total -= image->bytes;
-        } else if (image_describe(pruning->region, image->path, &description)) {
-            static const char *const members[] = {"base", "runtime"};
-            for (size_t k = 0; k < 2; k++)
-                pruning->needed =
-                    map_put(pruning->region, pruning->needed,
-                            value_retain(map_get(description, members[k])), value_boolean(true));
+        struct kept_file *file = &pruning->files[i];
+        bool may_go = file->kind != KIND_JOURNAL &&
+                      (file->kind != KIND_CORE || !is_recent(pruning, file->time));
+        if (pruning->total > quota_bytes && may_go && unlink(file->path) == 0) {
+            printf("removed: %s\n", file->path);
+            pruning->total -= file->bytes;
+        } else if (file->kind == KIND_IMAGE || file->kind == KIND_PREVIOUS) {
+            need_origin_of(pruning, file->path);
         }
-        memory_free(image->path);
+        memory_free(file->path);
     }
 }
 
@@ -151,7 +192,9 @@ static void remove_unneeded(struct pruning *pruning, const char *path, const cha
 {
     struct span hash = {name, strcspn(name, ".")};
     value found;
-    if (map_find(pruning->needed, value_string(pruning->region, hash), &found))
+    struct stat status;
+    if (map_find(pruning->needed, value_string(pruning->region, hash), &found) ||
+        stat(path, &status) < 0 || is_recent(pruning, status.st_ctime))
         return;
     if (unlink(path) == 0)
         printf("removed: %s\n", path);
@@ -162,13 +205,16 @@ int sessions_prune(int64_t quota_mb)
     CLEANUP_FREE char *homes = path_in_state("workspaces");
     CLEANUP_FREE char *bases = path_in_state("bases");
     CLEANUP_FREE char *runtimes = path_in_state("runtimes");
-    if (!homes || !bases || !runtimes) {
+    CLEANUP_FREE char *cores = path_in_cache("images");
+    if (!homes || !bases || !runtimes || !cores) {
         fputs("cadre sessions: no state directory: set HOME or XDG_STATE_HOME\n", stderr);
         return EXIT_FAILURE;
     }
     struct pruning *pruning = memory_alloc_zero(sizeof(*pruning));
     pruning->region = region_new(SIZE_MAX);
     pruning->needed = map_new(pruning->region);
+    pruning->now = clock_unix_seconds();
+    visit(pruning, cores, add_core);
     visit(pruning, homes, visit_home);
     keep_within(pruning, quota_mb * 1000000);
     visit(pruning, bases, remove_unneeded);

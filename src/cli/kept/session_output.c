@@ -53,11 +53,11 @@ static bool print_page(struct session_output_query *query)
     return got == DAEMON_ANSWERED;
 }
 
-int session_output_print(const struct session_output_query *given)
+int session_output_print(const struct session_output_query *query)
 {
-    struct session_output_query query = *given;
-    while (query.from > 0 && !ferror(stdout))
-        if (!print_page(&query))
+    struct session_output_query rest = *query;
+    while (rest.from > 0 && !ferror(stdout))
+        if (!print_page(&rest))
             return EXIT_FAILURE;
     return ferror(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "cli/commands.h"
+#include "cli/kept/fork_kept.h"
 #include "cli/kept/prune.h"
 #include "cli/kept/session_output.h"
 #include "cli/sandbox_options.h"
@@ -383,6 +384,17 @@ static int print_output(const struct sessions_options *options, const char *name
     return status;
 }
 
+// --- fork, adopt ---------------------------------------------------------------------------------
+
+static int give_state(const struct sessions_options *options, const char *tool, const char *from,
+                      const char *as)
+{
+    if (as)
+        return fork_kept(&options->sandbox, tool, from, as);
+    fprintf(stderr, "cadre sessions: two names are wanted: FROM and AS\n");
+    return EXIT_USAGE;
+}
+
 // --- the command ---------------------------------------------------------------------------------
 
 static int dispatch(const struct sessions_options *options, const char *verb, const char *name,
@@ -398,6 +410,10 @@ static int dispatch(const struct sessions_options *options, const char *verb, co
         return watch(options, name);
     if (strcmp(verb, "output") == 0)
         return print_output(options, name, number);
+    if (strcmp(verb, "fork") == 0)
+        return give_state(options, "fork-session", name, number);
+    if (strcmp(verb, "adopt") == 0)
+        return give_state(options, "adopt-session", name, number);
     if (strcmp(verb, "save") == 0)
         return save(options, name);
     if (strcmp(verb, "prune") == 0)
@@ -430,8 +446,9 @@ int command_sessions(int argc, char **argv)
     if (option != OPTIONS_END)
         return option_reader_status(option);
     const char *verb = reader.word_count > 0 ? reader.words[0] : "list";
-    bool is_output = strcmp(verb, "output") == 0;
-    if (reader.word_count > (is_output ? 3 : 2)) {
+    bool takes_two =
+        strcmp(verb, "output") == 0 || strcmp(verb, "fork") == 0 || strcmp(verb, "adopt") == 0;
+    if (reader.word_count > (takes_two ? 3 : 2)) {
         fputs("cadre sessions: too many words; see cadre sessions --help\n", stderr);
         return EXIT_USAGE;
     }

@@ -20,6 +20,7 @@ static void show_failure(value fail, struct span program)
     CLEANUP_BUFFER struct buffer text;
     buffer_init(&text, BUFFER_DEFAULT_LIMIT);
     failure_write_text(&failure, &text);
+    problems_write_text(map_get(details, "problems"), &text);
     fputs(buffer_text(&text), stderr);
 }
 

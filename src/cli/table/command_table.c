@@ -6,6 +6,7 @@
 #include "cli/table/serve_rows.h"
 #include "cli/table/shared_rows.h"
 #include "cli/table/tools_rows.h"
+#include "cli/table/workbench_rows.h"
 #include "program/compile/suggest.h"
 
 #define CLIENTS                                                                                \
@@ -65,6 +66,7 @@ static const struct option_row run_options[] = {
      .type = OPTION_PATH,
      .summary = "the tools that the program may call, likewise"},
     MCP_CONFIG_OPTION,
+    IMPORT_OPTION,
     {.id = OPTION_SIGNATURE,
      .name = "signature",
      .argument = "TEXT",
@@ -244,6 +246,23 @@ static const struct option_row trust_options[] = {
     {0},
 };
 
+// --- ui ------------------------------------------------------------------------------------------
+
+static const struct option_row ui_options[] = {
+    {.id = OPTION_HTTP,
+     .name = "http",
+     .argument = "[HOST:]PORT",
+     .summary = "where the server listens (default 7433)"},
+    {.id = OPTION_TOKEN_FILE,
+     .name = "token-file",
+     .argument = "FILE",
+     .type = OPTION_PATH,
+     .summary = "its token (default: the one of the state directory, or CADRE_TOKEN)"},
+    {.id = OPTION_PRINT, .name = "print", .summary = "print the address, open nothing"},
+    HELP_OPTION,
+    {0},
+};
+
 // --- doctor --------------------------------------------------------------------------------------
 
 static const struct option_row doctor_options[] = {
@@ -351,7 +370,7 @@ const struct command_row command_table[COMMAND_COUNT] = {
                      "cadre context render --max-chars 8000\n"},
     [COMMAND_SESSIONS] =
         {.name = "sessions",
-         .summary = "kept sessions: list, show, watch, output, save, rm, prune, export",
+         .summary = "kept sessions: list, show, watch, fork, save, export and more",
          .usage = "[SUBCOMMAND] [NAME] [NUMBER] [OPTION...]",
          .description = "Sessions that cadre serve has kept, of all workspaces. NAME is main where "
                         "none is given.",
@@ -359,6 +378,7 @@ const struct command_row command_table[COMMAND_COUNT] = {
          .options = sessions_options,
          .examples = "cadre sessions\n"
                      "cadre sessions export > project.lisp\n"
+                     "cadre sessions fork main@12 before\n"
                      "cadre sessions watch\n"},
     [COMMAND_SETUP] =
         {.name = "setup",
@@ -397,6 +417,18 @@ const struct command_row command_table[COMMAND_COUNT] = {
          .examples = "cadre config\n"
                      "cadre config timeout\n"
                      "cadre config --schema > cadre.schema.json\n"},
+    [COMMAND_UI] =
+        {.name = "ui",
+         .summary = "open the page on which one sees what agents do",
+         .usage = "[OPTION...]",
+         .description =
+             "Opens the inspector, the page of a server that listens on HTTP, in the browser, and "
+             "prints its address with the server's token: whoever has the address can do what the "
+             "token's holder can.",
+         .options = ui_options,
+         .examples = "cadre serve --http 7433 &\n"
+                     "cadre ui\n"
+                     "cadre ui --http 8080 --print\n"},
     [COMMAND_TRUST] =
         {.name = "trust",
          .summary = "let files of a workspace decide things",
@@ -416,6 +448,9 @@ const struct command_row command_table[COMMAND_COUNT] = {
          .examples = "cadre trust ~/src/my-project\n"
                      "cadre trust --list\n"},
     [COMMAND_TOOLS] = TOOLS_COMMAND,
+    [COMMAND_FIX] = FIX_COMMAND,
+    [COMMAND_TEST] = TEST_COMMAND,
+    [COMMAND_HOOK] = HOOK_COMMAND,
     [COMMAND_DOCTOR] =
         {.name = "doctor",
          .summary = "check this machine; print a client's configuration",

@@ -17,6 +17,15 @@
         .source = FROM_USER                                                                     \
     }
 
+#define IMPORT_OPTION                                                                         \
+    {                                                                                         \
+        .id = OPTION_IMPORT, .name = "import", .argument = "CLIENT", .type = OPTION_CHOICE,   \
+        .choices = "claude-code claude-desktop cursor vscode project", .repeatable = true,    \
+        .summary = "the same, from the file where this client has its MCP servers; project: " \
+                   "the workspace's .mcp.json, if trusted (repeatable)",                      \
+        .source = FROM_USER                                                                   \
+    }
+
 static const struct subcommand_row tools_subcommands[] = {
     {"list", "", "the servers with their tools, as programs call them"},
     {"check", "", "the servers: which answer, how many tools they have"},
@@ -26,6 +35,7 @@ static const struct subcommand_row tools_subcommands[] = {
 
 static const struct option_row tools_options[] = {
     MCP_CONFIG_OPTION,
+    IMPORT_OPTION,
     {.id = OPTION_JSON, .name = "json", .summary = "print JSON"},
     {.id = OPTION_HELP, .name = "help", .summary = "print this text"},
     {0},
@@ -41,6 +51,7 @@ static const struct option_row tools_options[] = {
         .subcommands = tools_subcommands, .options = tools_options,                       \
         .notes = "Exit status: 0 success, 1 a server or the call failed, 2 wrong usage.", \
         .examples = "cadre tools list --mcp-config .mcp.json\n"                           \
+                    "cadre tools check --import claude-code\n"                            \
                     "cadre tools call --mcp-config .mcp.json files/read-text-file "       \
                     "'{\"path\": \"README.md\"}'\n"                                       \
     }

@@ -1,4 +1,4 @@
-#include "cli/setup/file_change.h"
+#include "cli/file_change.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -175,13 +175,10 @@ static bool replace(const char *path, struct span text, unsigned mode, struct er
     return error_set(error, ERROR_SYSTEM, "cannot write %s: %s", path, strerror(cause));
 }
 
-bool file_change_write(const char *path, struct span new_text, unsigned mode, char **ret_backup,
-                       struct error *error)
+static bool write_file(const char *path, const char *target, struct span new_text, unsigned mode,
+                       char **ret_backup, struct error *error)
 {
-    char real[PATH_MAX];
     struct stat status;
-    *ret_backup = NULL;
-    const char *target = realpath(path, real) ? real : path;
     bool exists = stat(target, &status) == 0;
     if (exists && !S_ISREG(status.st_mode))
         return error_set(error, ERROR_INVALID, "%s is not a file", path);
@@ -189,11 +186,20 @@ bool file_change_write(const char *path, struct span new_text, unsigned mode, ch
     if (failed < 0)
         return error_set(error, ERROR_SYSTEM, "cannot make the directory of %s: %s", path,
                          strerror(-failed));
-    if (!exists)
-        return replace(target, new_text, mode, error);
+    if (!exists || !ret_backup)
+        return replace(target, new_text, exists ? status.st_mode : mode, error);
     CLEANUP_BUFFER struct buffer old_text;
     if (!file_change_read(target, &old_text, &exists, error))
         return false;
     *ret_backup = make_backup(target, buffer_span(&old_text), status.st_mode, error);
     return *ret_backup && replace(target, new_text, status.st_mode, error);
+}
+
+bool file_change_write(const char *path, struct span new_text, unsigned mode, char **ret_backup,
+                       struct error *error)
+{
+    char real[PATH_MAX];
+    if (ret_backup)
+        *ret_backup = NULL;
+    return write_file(path, realpath(path, real) ? real : path, new_text, mode, ret_backup, error);
 }

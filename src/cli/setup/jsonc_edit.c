@@ -1,71 +1,27 @@
-#include "cli/setup/jsonc.h"
+#include "cli/setup/jsonc_edit.h"
 
 #include <string.h>
 
 #include "value/text/json.h"
+#include "value/text/jsonc.h"
 
 enum { INDENT_MAX = 32 };
 
 // --- scanning ------------------------------------------------------------------------------------
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-// Behind the comment that begins here, or `at` when none does.
-static size_t skip_comment(struct span text, size_t at)
-{
-    if (at + 1 >= text.length || text.data[at] != '/')
-        return at;
-    if (text.data[at + 1] == '/') {
-        while (at < text.length && text.data[at] != '\n')
-            at++;
-    } else if (text.data[at + 1] == '*') {
-        at += 2;
-        while (at < text.length &&
-               !(text.data[at] == '/' && text.data[at - 1] == '*' && text.data[at - 2] != '/'))
-            at++;
-        at += at < text.length;
-    }
-    return at;
-}
-
-// Behind blanks and comments. *ret_last, unless NULL, is set behind the last comment, if there is one.
-static size_t skip_blanks(struct span text, size_t at, size_t *ret_last)
-{
-    for (;;) {
-        while (at < text.length && is_blank(text.data[at]))
-            at++;
-        size_t end = skip_comment(text, at);
-        if (end == at)
-            return at;
-        at = end;
-        if (ret_last)
-            *ret_last = end;
-    }
-}
-
-static size_t skip_string(struct span text, size_t at)
-{
-    for (at++; at < text.length && text.data[at] != '"'; at++)
-        at += text.data[at] == '\\';
-    return at < text.length ? at + 1 : text.length;
-}
 
 static size_t skip_collection(struct span text, size_t at)
 {
     size_t depth = 0;
     do {
         char c = text.data[at];
-        size_t comment = skip_comment(text, at);
+        size_t comment = jsonc_skip_comment(text, at);
         if (comment != at) {
             at = comment;
             continue;
         }
         depth += c == '{' || c == '[';
         depth -= c == '}' || c == ']';
-        at = c == '"' ? skip_string(text, at) : at + 1;
+        at = c == '"' ? jsonc_skip_string(text, at) : at + 1;
     } while (depth > 0 && at < text.length);
     return at;
 }
@@ -73,57 +29,12 @@ static size_t skip_collection(struct span text, size_t at)
 static size_t skip_value(struct span text, size_t at)
 {
     if (at < text.length && text.data[at] == '"')
-        return skip_string(text, at);
+        return jsonc_skip_string(text, at);
     if (at < text.length && (text.data[at] == '{' || text.data[at] == '['))
         return skip_collection(text, at);
-    while (at < text.length && !is_blank(text.data[at]) && !strchr(",]}/", text.data[at]))
+    while (at < text.length && !jsonc_is_blank(text.data[at]) && !strchr(",]}/", text.data[at]))
         at++;
     return at;
-}
-
-// --- reading -------------------------------------------------------------------------------------
-
-// Same length; comments and trailing commas become blanks, lines stay.
-static void blank_out(struct span text, struct buffer *ret_json)
-{
-    size_t comma = SIZE_MAX;  // the last one, while nothing but blanks came after it
-    for (size_t at = 0; at < text.length;) {
-        char c = text.data[at];
-        size_t end = skip_comment(text, at);
-        if (end != at) {
-            for (; at < end; at++)
-                buffer_append_byte(ret_json, text.data[at] == '\n' ? '\n' : ' ');
-            continue;
-        }
-        end = c == '"' ? skip_string(text, at) : at + 1;
-        if ((c == '}' || c == ']') && comma != SIZE_MAX && !ret_json->failed)
-            ret_json->data[comma] = ' ';
-        if (c == ',')
-            comma = at;
-        else if (!is_blank(c))
-            comma = SIZE_MAX;
-        buffer_append(ret_json, text.data + at, end - at);
-        at = end;
-    }
-}
-
-static struct span without_mark(struct span text)
-{
-    bool marked = span_starts_with(text, SPAN("\xEF\xBB\xBF"));
-    return marked ? (struct span){text.data + 3, text.length - 3} : text;
-}
-
-bool jsonc_read(struct region *region, struct span text, value *ret_value, struct error *error)
-{
-    CLEANUP_BUFFER struct buffer json;
-    buffer_init(&json, BUFFER_DEFAULT_LIMIT);
-    text = without_mark(text);
-    blank_out(text, &json);
-    if (skip_blanks(buffer_span(&json), 0, NULL) == json.length) {
-        *ret_value = map_new(region);
-        return true;
-    }
-    return json_read(region, buffer_span(&json), NULL, ret_value, error);
 }
 
 // --- objects -------------------------------------------------------------------------------------
@@ -145,13 +56,13 @@ struct members {
 static struct members scan_members(struct span text, size_t open, const char *name)
 {
     struct members object = {.open = open, .last_token = open + 1};
-    size_t comma = 0, at = skip_blanks(text, open + 1, &object.last_token);
+    size_t comma = 0, at = jsonc_skip_blanks(text, open + 1, &object.last_token);
     while (at < text.length && text.data[at] != '}') {
-        size_t start = at, name_end = skip_string(text, at);
-        at = skip_blanks(text, name_end, NULL) + 1;  // the colon
-        size_t value_start = skip_blanks(text, at, NULL);
+        size_t start = at, name_end = jsonc_skip_string(text, at);
+        at = jsonc_skip_blanks(text, name_end, NULL) + 1;  // the colon
+        size_t value_start = jsonc_skip_blanks(text, at, NULL);
         size_t value_end = object.last_value = object.last_token = skip_value(text, value_start);
-        at = skip_blanks(text, value_end, &object.last_token);
+        at = jsonc_skip_blanks(text, value_end, &object.last_token);
         object.first = object.first ? object.first : start;
         object.has_comma = at < text.length && text.data[at] == ',';
         struct span found = {text.data + start + 1, name_end - start - 2};
@@ -166,7 +77,7 @@ static struct members scan_members(struct span text, size_t open, const char *na
         if (object.has_comma) {
             comma = at;
             object.last_token = ++at;
-            at = skip_blanks(text, at, &object.last_token);
+            at = jsonc_skip_blanks(text, at, &object.last_token);
         }
     }
     object.close = at;
@@ -265,7 +176,7 @@ static void insert_member(struct span text, const struct members *object, const 
 
 static size_t find_root(struct span text)
 {
-    return skip_blanks(text, span_starts_with(text, SPAN("\xEF\xBB\xBF")) ? 3 : 0, NULL);
+    return jsonc_skip_blanks(text, span_starts_with(text, SPAN("\xEF\xBB\xBF")) ? 3 : 0, NULL);
 }
 
 void jsonc_set(struct span text, const char *outer, const char *name, value v,

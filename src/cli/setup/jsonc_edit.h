@@ -5,9 +5,6 @@
 #include "base/error.h"
 #include "value/value.h"
 
-// Reads it; comments and trailing commas count as blanks. A text of blanks alone is an empty object.
-bool jsonc_read(struct region *region, struct span text, value *ret_value, struct error *error);
-
 // Both take a text that jsonc_read() has read as an object whose member `outer` is absent or an
 // object, and append the changed text.
 //

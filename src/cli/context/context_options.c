@@ -1,4 +1,4 @@
-#include "cli/context_options.h"
+#include "cli/context/context_options.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -14,6 +14,6 @@ bool file_change_read(const char *path, struct buffer *ret_text, bool *ret_exist
 void file_change_print(FILE *out, const char *path, struct span old_text, struct span new_text);
 // Writes the new text, with the mode of the old file or, for a new one, `mode`; a symbolic link stays
 // one. *ret_backup is the path of the copy of the old file, owned by the caller, or NULL when there
-// was none. False with a message, and the file as it was.
+// was none; without ret_backup no copy is made. False with a message, and the file as it was.
 bool file_change_write(const char *path, struct span new_text, unsigned mode, char **ret_backup,
                        struct error *error);

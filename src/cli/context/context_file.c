@@ -1,4 +1,4 @@
-#include "cli/context_file.h"
+#include "cli/context/context_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

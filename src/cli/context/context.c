@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/memory.h"
 #include "base/buffer.h"
+#include "base/memory.h"
 #include "base/utf8.h"
 #include "cli/commands.h"
-#include "cli/context_file.h"
-#include "cli/context_options.h"
+#include "cli/context/context_file.h"
+#include "cli/context/context_options.h"
 #include "cli/kept/context_place.h"
 #include "cli/options.h"
 #include "context/operation.h"

@@ -241,6 +241,20 @@ describe('Claude Code', () => {
       /^usage: cadre serve/,
     );
   });
+  test('its hook runs a command that is there', () => {
+    const { hooks } = json(`${plugin}/hooks/hooks.json`);
+    assert.deepEqual(Object.keys(hooks), ['PostToolUse']);
+    for (const { matcher, hooks: commands } of hooks.PostToolUse) {
+      assert.match(matcher, /^\w+(\|\w+)*$/);
+      for (const { type, command } of commands) {
+        assert.equal(type, 'command');
+        const [program, ...args] = command.split(' ');
+        assert.equal(program, 'cadre');
+        const input = JSON.stringify({ tool_name: 'Write', tool_input: { file_path: 'a.txt' } });
+        assert.equal(execFileSync(CADRE, args, { encoding: 'utf8', input }), '');
+      }
+    }
+  });
   test('its skill is short and names only tools and options that are there', () => {
     const text = skill;
     assert.ok(text.split('\n').length <= 151);

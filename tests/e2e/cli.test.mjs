@@ -138,7 +138,10 @@ describe('cadre eval', () => {
       { has: '[STYLE] undefined function: COMMON-LISP-USER::UNDEFINED-ONE' },
     ],
     [['eval', '--compile-only', '(foo'], { status: 1, errors: 'Compilation FAILED.' }],
-    [['eval', '--session', 'work', '--time', '1'], { status: 2, stderr: /--session takes neither/ }],
+    [
+      ['eval', '--session', 'work', '--time', '1'],
+      { status: 2, stderr: /--session takes neither/ },
+    ],
     [
       ['eval', '(read-line)'],
       { stdout: '=> "for the code"\n=> NIL\n' },

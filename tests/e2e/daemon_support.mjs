@@ -8,8 +8,13 @@ import { CADRE, processesWith, readProc, temporaryDirectory } from './support.mj
 
 const ANSWER_MS = 120_000;
 
+function allDaemons() {
+  return processesWith('').filter((pid) => readProc(pid, 'cmdline').endsWith('cadre\0daemon\0'));
+}
+
 export class Machine {
   constructor(env = {}) {
+    this.foreign = new Set(allDaemons());
     this.clients = [];
     this.home = temporaryDirectory();
     this.workspace = path.join(this.home, 'project');
@@ -50,10 +55,12 @@ export class Machine {
     return path.join(workspaces, home, 'sessions', name);
   }
 
-  // The pids of the daemons of this machine.
+  // The pids of the daemons of this machine. Only root can read the environment of a daemon: for
+  // others, those that have started since the machine was made.
   daemons() {
-    return processesWith(this.marker).filter((pid) =>
-      readProc(pid, 'cmdline').endsWith('cadre\0daemon\0'),
+    const own = new Set(processesWith(this.marker));
+    return allDaemons().filter(
+      (pid) => own.has(pid) || (process.getuid() !== 0 && !this.foreign.has(pid)),
     );
   }
 

@@ -81,7 +81,9 @@ describe('reference/language.md', () => {
       .map((line) => line.split(' ')[0]);
     assert.ok(builtins.length > 200);
     // Members of a class may stand in a list without it: `Math/sin cos tan`.
-    const words = new Set([...text.matchAll(/`([^`\n]+)`/g)].flatMap(([, code]) => code.split(' ')));
+    const words = new Set(
+      [...text.matchAll(/`([^`\n]+)`/g)].flatMap(([, code]) => code.split(' ')),
+    );
     const members = new Set([...words].map((word) => word.replace(/^[A-Z]\w*\//, '')));
     const isNamed = (name) => words.has(name) || members.has(name.replace(/^[A-Z]\w*\//, ''));
     assert.deepEqual(

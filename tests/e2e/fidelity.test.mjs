@@ -41,6 +41,22 @@ table('finalizers', [
     '=> T',
   ],
   [
+    `(defvar *calls* '())
+     (defun call-me () (push :name *calls*))
+     (dotimes (i 100)
+       (let ((object (make-array 10)))
+         (sb-ext:finalize object (lambda () (push :first *calls*)))
+         (sb-ext:finalize object (lambda () (push :second *calls*)) :dont-save t)
+         (sb-ext:finalize object 'call-me)
+         (let ((other (make-array 10)))
+           (sb-ext:finalize other 'call-me)
+           (sb-ext:cancel-finalization other))))
+     (sb-ext:gc :full t)
+     (list (= (count :first *calls*) (count :second *calls*) (count :name *calls*))
+           (< 90 (count :first *calls*)))`,
+    '=> (T T)',
+  ],
+  [
     `(dotimes (i 100) (sb-ext:finalize (list 1) (lambda () (error "in a finalizer"))))
      (handler-case (progn (sb-ext:gc :full t) :undisturbed) (condition () :disturbed))`,
     { has: '=> :UNDISTURBED' },
@@ -156,7 +172,7 @@ describe('ports of lost threads', () => {
     assert.match(text, new RegExp(`acceptor \\(it listened on port ${accepted}, now closed\\)`));
     assert.match(text, new RegExp(`poller \\(it listened on port ${polled}, now closed\\)`));
     assert.equal(
-      await server.value('(mapcar #\'port (mapcar #\'listener (butlast *ports*)))'),
+      await server.value("(mapcar #'port (mapcar #'listener (butlast *ports*)))"),
       `=> (${accepted} ${polled})`,
     );
     assert.equal(await server.value('(equal (port *own*) (third *ports*))'), '=> T');

@@ -6,8 +6,7 @@ import { eventually, expectResult, useServer } from './support.mjs';
 describe('restarts of frames', () => {
   const server = useServer();
   const restart = (parameters) => server.call('invoke-restart', parameters);
-  const discarded =
-    '\n\n[Discarded]\nThe session is unchanged; "adopt": true keeps the result.';
+  const discarded = '\n\n[Discarded]\nThe session is unchanged; "adopt": true keeps the result.';
 
   test('a frame says whether it has them', async () => {
     await server.value(
@@ -21,6 +20,25 @@ describe('restarts of frames', () => {
       const { structured } = await server.call('inspect', { frame });
       assert.equal(structured.restartable === true, frames[frame]);
     }
+  });
+
+  test('its variables are all there, those that macros have made apart', async () => {
+    await server.evaluate(
+      `(defun rows (list &key (by 2))
+         (let ((sum 0))
+           (dolist (each list sum)
+             (let* ((twice (* by each)) (once twice))
+               (incf sum (/ once (- each each)))))))
+       (rows '(5 6))`,
+      { session: 'variables' },
+    );
+    const { structured } = await server.call('inspect', { frame: 1, session: 'variables' });
+    const named = structured.locals.filter(({ name }) => !/\d/.test(name));
+    assert.deepEqual(
+      Object.fromEntries(named.map(({ name, value }) => [name, value])),
+      { LIST: '(5 6)', BY: '2', SUM: '0', EACH: '5', TWICE: '10', ONCE: '10' },
+      JSON.stringify(structured.locals),
+    );
   });
 
   const rows = [
@@ -97,7 +115,8 @@ describe('restarts of frames', () => {
     );
     expectResult(await restart({ frame: 0 }), {
       type: 'NO-SUCH-RESTART',
-      match: /^Frame 0, FAST, cannot be restarted or returned from: [\s\S]*Frames that can: none\.$/m,
+      match:
+        /^Frame 0, FAST, cannot be restarted or returned from: [\s\S]*Frames that can: none\.$/m,
     });
   });
 });
@@ -131,7 +150,10 @@ describe('errors of threads are frozen', () => {
     expectResult(await inFrame('(list x y)'), '=> (21 42)');
     expectResult(await inFrame('(sb-ext:gc :full t) (length (make-list 100000))'), '=> 100000');
     expectResult(await inFrame('(error "again")'), { type: 'SIMPLE-ERROR', message: 'again' });
-    expectResult(await inFrame('(sb-thread:thread-name sb-thread:*current-thread*)'), '=> "worker"');
+    expectResult(
+      await inFrame('(sb-thread:thread-name sb-thread:*current-thread*)'),
+      '=> "worker"',
+    );
   });
 
   test('a thread does not go on', async () => {

@@ -35,7 +35,30 @@ if (behaviour === 'bomb') {
   tools.push({ name: 'bomb', inputSchema: schema });
 }
 
+if (behaviour === 'many')
+  for (let i = 0; i < 4000; i++)
+    tools.push({
+      name: `tool_${i}`,
+      description: `Gives the number ${i}`,
+      inputSchema: { type: 'object', properties: { a: number } },
+    });
+if (behaviour === 'flood')
+  setInterval(() => {
+    for (let i = 0; i < 1000 && process.stdout.writableLength < 1 << 20; i++)
+      send({ jsonrpc: '2.0', method: 'notifications/message', params: { data: 'x'.repeat(1000) } });
+  }, 1);
+
+let calls = 0;
 const behaviours = {
+  flaky: (id) => {
+    if (++calls < 3) send({ jsonrpc: '2.0', id, error: { code: -32603, message: 'not yet' } });
+    else text(id, `after ${calls} calls`);
+  },
+  random: (id) => {
+    if (Math.random() < 0.3) process.exit(5);
+    else text(id, 'alive');
+  },
+  flood: (id) => text(id, 'heard'),
   hang: () => {},
   die: () => process.exit(3),
   'print-secret': () => {
@@ -87,12 +110,14 @@ const methods = {
   },
   'tools/list': (id, { cursor }) => {
     const at = Number(cursor ?? 0);
-    const nextCursor = at + 1 < tools.length ? String(at + 1) : undefined;
-    send({ jsonrpc: '2.0', id, result: { tools: tools.slice(at, at + 1), nextCursor } });
+    const end = at + (behaviour === 'many' ? 500 : 1);
+    const nextCursor = end < tools.length ? String(end) : undefined;
+    send({ jsonrpc: '2.0', id, result: { tools: tools.slice(at, end), nextCursor } });
   },
   'tools/call': (id, { name, arguments: given }) => {
     if (name === 'add') text(id, `[${given.a + given.b}]`);
     else if (name === 'env') text(id, process.env[given.name] ?? 'unset');
+    else if (name.startsWith('tool_')) text(id, name);
     else behaviours[behaviour]?.(id);
   },
 };

@@ -75,7 +75,7 @@ describe('output that is too long for an answer', () => {
       '(coerce (loop for i below 9000 append (list #\\a (code-char (+ 48 (mod i 10))) #\\Newline)) (quote string))',
     );
     const shown =
-      /^=> "a0\n[^]*\[truncated: 7002 characters omitted; max-output 20000\]\n[^]*a9\n"\n\n\[output (\d+): 27,005 characters, lines 1–4,999 and 7,334–9,001 shown; read-output \{"output": \d+, "from": 5000\}\]$/;
+      /^=> "a0\n[\s\S]*\[truncated: 7002 characters omitted; max-output 20000\]\n[\s\S]*a9\n"\n\n\[output (\d+): 27,005 characters, lines 1–4,999 and 7,334–9,001 shown; read-output \{"output": \d+, "from": 5000\}\]$/;
     assert.match(text, shown);
     const page = await read({ output: structured.evaluation, from: 5000, lines: 2 });
     assert.match(page.text, /^a9\na0\n\n\[output/);

@@ -56,6 +56,12 @@ describe('kept sessions', { concurrency: false }, () => {
     await evaluate(client, '(in-package :mine)');
     assert.ok(await eventually(() => isSaved(evaluations), SAVED));
     assert.equal(statSync(image()).mode & 0o777, 0o600);
+    // The core of the newest image, and of no other, is there for a session that comes back soon.
+    const cores = () => readdirSync(path.join(machine.home, '.cache/cadre/images'));
+    const { id } = description();
+    assert.ok(
+      await eventually(() => cores().length === 1 && cores()[0].startsWith(`${id}-`), SAVED),
+    );
     assert.equal(statSync(path.join(place(), 'journal.jsonl')).mode & 0o777, 0o600);
     await client.close();
   });
@@ -99,7 +105,10 @@ describe('kept sessions', { concurrency: false }, () => {
       name: 'rollback-session',
       arguments: { to: 2 },
     });
-    assert.match(result.content[0].text, /snapshots before the state that was restored are gone/);
+    assert.match(
+      result.content[0].text,
+      /snapshots before the state that was restored or forked are gone/,
+    );
     await next.close();
   });
 
@@ -117,6 +126,20 @@ describe('kept sessions', { concurrency: false }, () => {
     const answer = await evaluate(next, '(open-stream-p *stream*)');
     assert.match(answer, /not saved: 1 open file\n/);
     assert.match(answer, /=> NIL$/);
+    await next.close();
+  });
+
+  it('saves a session with a live thread, and names it', async () => {
+    const client = await machine.client();
+    await evaluate(
+      client,
+      '(progn (sb-thread:make-thread (lambda () (loop (sleep 0.001) (list 1 2))) :name "worker") :ok)',
+    );
+    assert.ok(await eventually(() => save() && isSaved(evaluations), SAVED));
+    await client.close();
+    process.kill(machine.lockFile().pid, 'SIGKILL');
+    const next = await machine.client();
+    assert.match(await evaluate(next, ':back'), /not saved: thread "worker"\n/);
     await next.close();
   });
 
@@ -140,14 +163,17 @@ describe('kept sessions', { concurrency: false }, () => {
     const client = await machine.client();
     const answer = await evaluate(
       client,
-      "(list (fboundp 'later) (find-class 'point nil) (fboundp 'f7))",
+      "(list *package* (fboundp 'later) (find-class 'cl-user::point nil) (fboundp 'cl-user::f7))",
     );
     assert.match(
       answer,
       /the saved state of the session cannot be used: it starts afresh. \d+ definitions/,
     );
     // What a journal shows as a definition comes back; what code made does not.
-    assert.match(answer, /=> \(NIL #<STANDARD-CLASS COMMON-LISP-USER::POINT> NIL\)$/);
+    assert.match(
+      answer,
+      /=> \(#<PACKAGE "MINE"> NIL #<STANDARD-CLASS COMMON-LISP-USER::POINT> NIL\)$/,
+    );
     await client.close();
   });
 
@@ -260,30 +286,59 @@ describe('kills', { concurrency: false }, () => {
   const machine = new Machine();
   after(() => machine.stop());
 
+  const file = (name) => readFileSync(path.join(machine.sessionPlace('main'), name), 'utf8');
+  const entries = () =>
+    file('journal.jsonl')
+      .split('\n')
+      .filter((line) => line)
+      .map((line) => JSON.parse(line));
+  // What the newest image that is complete holds.
+  const savedEvaluation = () => {
+    try {
+      return JSON.parse(file('image.json')).evaluation;
+    } catch {
+      return 0;
+    }
+  };
+  const kill = async (client) => {
+    const completed = savedEvaluation();
+    process.kill(machine.lockFile().pid, 'SIGKILL');
+    await client.close();
+    return completed;
+  };
+
   it('never lose a completed save, whenever the daemon is killed', async () => {
-    let saved = 0;
+    const valueAfter = new Map([[0, 0]]); // of *n*, by the number of the evaluation
+    const note = (value) => {
+      const started = entries().filter(({ event }) => event === 'started');
+      valueAfter.set(started.at(-1).evaluation, value);
+    };
     let client = await machine.client();
     for (let i = 1; i <= (LONG ? 300 : 6); i++) {
       await client.evaluate(`(defparameter *n* ${i})`);
-      await sleep(Math.random() * 6000);
-      process.kill(machine.lockFile().pid, 'SIGKILL');
-      await client.close();
-      const place = machine.sessionPlace('main');
-      const known = existsSync(path.join(place, 'image.zst'));
+      note(i);
+      const isSavedNow = i % 2 === 0;
+      if (isSavedNow) machine.run(['sessions', 'save']);
+      await sleep(Math.random() * (isSavedNow ? 300 : 4000));
+      let completed = await kill(client);
+      if (i % 3 === 0) {
+        // Once more, while it is restored.
+        client = await machine.client();
+        client.request('tools/call', { name: 'list-definitions', arguments: {} }).catch(() => {});
+        await sleep(Math.random() * 200);
+        completed = Math.max(completed, await kill(client));
+      }
       client = await machine.client();
       const answer = await client.evaluate("(if (boundp '*n*) (symbol-value '*n*) 0)");
       const value = Number(/=> (\d+)$/.exec(answer)[1]);
-      assert.ok(value >= saved, `saved ${saved}, restored ${value}: ${answer}`);
-      assert.ok(!known || /restored: the state after evaluation/.test(answer), answer);
-      assert.doesNotMatch(answer, /cannot be (read|used)/);
-      saved = value;
+      const restored = Number(/restored: the state after evaluation (\d+)/.exec(answer)?.[1] ?? 0);
+      assert.ok(restored >= completed, `saved ${completed}: ${answer}`);
+      assert.equal(value, valueAfter.get(restored), answer);
+      assert.doesNotMatch(answer, /cannot be (read|used)|damaged/);
+      note(value);
     }
     await client.close();
-    assert.ok(readdirSync(machine.sessionPlace('main')).includes('journal.jsonl'));
-    for (const line of readFileSync(
-      path.join(machine.sessionPlace('main'), 'journal.jsonl'),
-      'utf8',
-    ).split('\n'))
-      if (line) JSON.parse(line);
+    const started = entries().filter(({ event }) => event === 'started');
+    assert.equal(new Set(started.map(({ evaluation }) => evaluation)).size, started.length);
   });
 });

@@ -810,7 +810,7 @@ describe('examples', () => {
         .filter((entry) => entry.isDirectory())
         .map((entry) => entry.name)
         .sort(),
-      ['command-tool', 'lisp-tool', 'orders'],
+      ['command-tool', 'lisp-tool', 'orders', 'servers'],
     ));
 });
 

@@ -73,7 +73,7 @@ describe('floods', () => {
       );
       expectResult(result, {
         type: 'EVALUATION-TIMEOUT',
-        seconds: [1, 2],
+        seconds: [1, 20],
         has: ['[stdout]', '[stderr]', 'truncated'],
       });
     });

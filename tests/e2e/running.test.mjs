@@ -151,15 +151,123 @@ describe('while an evaluation runs', () => {
     assert.equal(await other(), '=> 3');
   });
 
-  test('what the server knows is answered at once, a form to inspect is refused in time', async () => {
+  test('what the server knows is answered at once, a form to inspect is queued', async () => {
     const gate = newGate();
     const { evaluation } = (await start(gate.wait)).structured;
     expectResult(await server.call('session-info'), { has: 'State: running' });
-    const refused = await server.call('inspect', { value: '(list 1)' });
-    expectResult(refused, { ok: false, code: 'busy', has: 'is busy with an evaluation' });
+    const queued = await server.call('inspect', { value: '(list 1)' });
+    const { job } = queued.structured;
+    assert.equal(queued.text, `[Queued] job ${job} waits for its turn: wait {"job": ${job}}`);
     gate.open();
     await wait({ evaluation });
-    expectResult(await server.call('inspect', { value: '(list 1)' }), { has: '= (1)' });
+    expectResult(await wait({ job }), { has: '= (1)' });
+    expectResult(await wait({ job }), { ok: false, code: 'no-such-job' });
+  });
+
+  test('what is queued is interrupted before its turn, and the evaluation goes on', async () => {
+    const gate = newGate();
+    const { evaluation } = (await start(gate.wait)).structured;
+    const queued = await start('(error "never")');
+    const number = queued.structured.evaluation;
+    const { job } = (await server.call('compile-form', { code: '(list 1)' })).structured;
+    for (const target of [{ evaluation: number }, { job }])
+      expectResult(await wait({ ...target, interrupt: true }), { ok: false, code: 'interrupted' });
+    expectResult(await wait({ evaluation, timeout: 0 }), { has: '[Running]' });
+    gate.open();
+    expectResult(await wait({ evaluation }), { has: '=> NIL' });
+  });
+});
+
+// Whatever a session works on for long is answered early, not evaluations alone.
+describe('other calls that take long', () => {
+  const server = useServer({ args: ['--yield', '1'] });
+  const wait = (more) => server.call('wait', { timeout: 600, ...more });
+  const early = async (tool, parameters) => {
+    const result = await server.call(tool, { timeout: 600, ...parameters });
+    const { state, job } = result.structured;
+    assert.equal(state, 'running', result.text);
+    assert.ok(result.text.endsWith(`[Running] job ${job} goes on: wait {"job": ${job}}`));
+    return { job, text: result.text };
+  };
+  // Each waits for a gate; the first has printed before it.
+  const rows = [
+    [
+      'eval-in-frame',
+      (gate) => ({ frame: 1, code: `(princ "so far") (terpri) (finish-output) ${gate} x` }),
+      '=> 41',
+    ],
+    [
+      'invoke-restart',
+      (gate) => ({ restart: 'RETRY', code: `(defun late (x) ${gate} (list x))` }),
+      '=> (41)',
+    ],
+    ['compile-form', (gate) => ({ code: `(macrolet ((slow () ${gate} 1)) (slow))` }), 'Compil'],
+    ['inspect', (gate) => ({ value: `(progn ${gate} (vector 7 8))` }), '#(7 8)'],
+  ];
+
+  for (const [tool, parameters, expected] of rows)
+    test(`${tool} gives the rest to those who wait`, async () => {
+      const gate = newGate();
+      await server.evaluate('(defun late (x) (error "x is ~a" x)) (late 41)');
+      const { job, text } = await early(tool, parameters(gate.wait));
+      if (tool === 'eval-in-frame') assert.match(text, /^\[stdout\]\nso far\n\n\[Running\]/);
+      expectResult(await wait({ job, timeout: 0 }), { has: '[Running] job', lacks: 'so far' });
+      gate.open();
+      expectResult(await wait({ job }), { has: expected, lacks: 'so far' });
+    });
+
+  test('is interrupted, and changes nothing', async () => {
+    await server.evaluate('(defun late (x) (error "x is ~a" x)) (late 41)');
+    for (const [tool, parameters] of [
+      ['eval-in-frame', { frame: 1, code: '(loop (sleep 0.1))' }],
+      ['invoke-restart', { restart: 'RETRY', code: '(defun late (x) (loop (sleep x)))' }],
+      ['compile-form', { code: '(macrolet ((slow () (loop (sleep 0.1)))) (slow))' }],
+    ]) {
+      const { job } = await early(tool, parameters);
+      expectResult(await wait({ job, interrupt: true }), { ok: false, code: 'interrupted' });
+    }
+    expectResult(await server.evaluate('(late 42)'), { ok: false, has: 'x is 42' });
+  });
+
+  test('one that restarts and is adopted', async () => {
+    const gate = newGate();
+    await server.evaluate('(defvar *result* nil) (setf *result* (late 41))');
+    const code = `(defun late (x) ${gate.wait} (list :adopted x))`;
+    const { job } = await early('invoke-restart', { restart: 'RETRY', code, adopt: true });
+    gate.open();
+    expectResult(await wait({ job }), { has: ['=> (:ADOPTED 41)', '[Adopted]'] });
+    assert.equal(await server.value('*result*'), '=> (:ADOPTED 41)');
+  });
+
+  test('a rollback and a reset wait for their turn', async () => {
+    for (const [tool, expected] of [
+      ['rollback-session', 'Rolled back'],
+      ['reset-session', 'reset'],
+    ]) {
+      const session = tool;
+      await server.value('(defvar *x* 1)', { session });
+      const gate = newGate();
+      const { evaluation } = (await server.evaluate(gate.wait, { session, timeout: 600 }))
+        .structured;
+      const queued = await server.call(tool, { session });
+      assert.equal(queued.structured.state, 'queued', queued.text);
+      gate.open();
+      await wait({ session, evaluation });
+      expectResult(await wait({ session, job: queued.structured.job }), { has: expected });
+    }
+  });
+
+  test('nothing it has printed is lost', async () => {
+    await server.evaluate('(defun late (x) (error "x is ~a" x)) (late 41)');
+    const code = '(dotimes (i 30000) (format t "line ~d~%" i)) :printed';
+    const { text } = await server.call('eval-in-frame', { frame: 1, code });
+    const [, number] = /\[output (\d+): /.exec(text) ?? assert.fail(text.slice(-300));
+    expectResult(
+      await server.call('read-output', { output: Number(number), match: 'line 15000' }),
+      {
+        has: 'line 15000',
+      },
+    );
   });
 });
 

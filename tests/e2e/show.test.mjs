@@ -11,8 +11,8 @@ import { askStdio, CADRE, expectResult, temporaryDirectory, useServer } from './
 const GIF = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64');
 const directory = temporaryDirectory();
 
-// A grey PNG. With `noise` its pixels cannot be compressed.
-function png(width, height, noise = false) {
+// A grey PNG with these pixels, rows with their filters.
+function pngOf(width, height, pixels, { depth = 8, colour = 0, interlaced = 0 } = {}) {
   const chunk = (type, data) => {
     const body = Buffer.concat([Buffer.from(type), data]);
     const frame = Buffer.alloc(8);
@@ -23,19 +23,30 @@ function png(width, height, noise = false) {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width);
   header.writeUInt32BE(height, 4);
-  header[8] = 8;
-  const pixels = Buffer.alloc((width + 1) * height);
-  if (noise)
-    for (let i = 0, x = 1; i < pixels.length; i++) {
-      x = (Math.imul(x, 1103515245) + 12345) >>> 0;
-      pixels[i] = i % (width + 1) ? x >> 16 : 0;
-    }
+  header.set([depth, colour, 0, 0, interlaced], 8);
   return Buffer.concat([
     Buffer.from([0x89, 0x50, 0x4e, 0x47, 13, 10, 26, 10]),
     chunk('IHDR', header),
     chunk('IDAT', zlib.deflateSync(pixels)),
     chunk('IEND', Buffer.alloc(0)),
   ]);
+}
+
+// With `noise` its pixels cannot be compressed.
+function png(width, height, noise = false) {
+  const pixels = Buffer.alloc((width + 1) * height);
+  if (noise)
+    for (let i = 0, x = 1; i < pixels.length; i++) {
+      x = (Math.imul(x, 1103515245) + 12345) >>> 0;
+      pixels[i] = i % (width + 1) ? x >> 16 : 0;
+    }
+  return pngOf(width, height, pixels);
+}
+
+function patched(bytes, at, value) {
+  const copy = Buffer.from(bytes);
+  copy[at] = value;
+  return copy;
 }
 
 function saved(name, content) {
@@ -87,6 +98,48 @@ describe('cadre:show', () => {
       assert.deepEqual(await show(`(cadre:show ${octets(bytes)}) 1`), [
         { type: 'text', text: `=> 1\n\n[not shown] ${message}` },
       ]);
+  });
+  test('one whose pixels are not all there is not shown either', async () => {
+    const broken = {
+      'a row too few': pngOf(4, 3, Buffer.alloc(5 * 2)),
+      'a row too many': pngOf(4, 3, Buffer.alloc(5 * 4)),
+      'a filter that is none': pngOf(4, 3, patched(Buffer.alloc(5 * 3), 5, 9)),
+      'a palette that is missing': pngOf(4, 3, Buffer.alloc(5 * 3), { colour: 3 }),
+      'a depth that colours have not': pngOf(4, 3, Buffer.alloc(5 * 3), { depth: 4, colour: 2 }),
+      'interlaced, but the rows are not': pngOf(3, 3, Buffer.alloc(4 * 3), { interlaced: 1 }),
+      'a code that stands for nothing': patched(GIF, 39, 0x3c),
+      'a pixel of two': patched(GIF, 32, 2),
+    };
+    for (const [name, bytes] of Object.entries(broken)) {
+      const format = name.includes('code') || name.includes('pixel') ? 'GIF' : 'PNG';
+      assert.deepEqual(
+        await show(`(cadre:show ${octets(bytes)}) 1`),
+        [
+          {
+            type: 'text',
+            text: `=> 1\n\n[not shown] The ${format} image is cut off or damaged.`,
+          },
+        ],
+        name,
+      );
+    }
+  });
+  test('PNG of every kind is shown', async () => {
+    for (const [rowBytes, options] of [
+      [1, { depth: 1 }],
+      [6, { depth: 16 }],
+      [9, { colour: 2 }],
+      [18, { depth: 16, colour: 2 }],
+      [6, { colour: 4 }],
+      [24, { depth: 16, colour: 6 }],
+    ]) {
+      const bytes = pngOf(3, 5, Buffer.alloc((rowBytes + 1) * 5), options);
+      const blocks = await show(`(cadre:show ${octets(bytes)}) 1`);
+      assert.equal(blocks.at(-1).type, 'image', JSON.stringify([options, blocks]));
+    }
+    const interlaced = pngOf(3, 3, Buffer.alloc(15), { interlaced: 1 });
+    const blocks = await show(`(cadre:show ${octets(interlaced)}) 1`);
+    assert.equal(blocks.at(-1).type, 'image', JSON.stringify(blocks));
   });
   test('the limits of size', async () => {
     const large = png(1000, 990, true); // a little below 1 MB

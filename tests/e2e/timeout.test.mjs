@@ -28,7 +28,7 @@ describe('time limits', { concurrency: 2 }, () => {
         const result = await server.evaluate(code);
         expectResult(result, {
           ...TIMEOUT,
-          seconds: [1, 2],
+          seconds: [1, 20],
           message: `${first}\nIt was evaluating form 1.`,
           has: ['[ERROR] EVALUATION-TIMEOUT', '1 second', 'infinite loop', 'configure-limits'],
           lacks: '[Rollback]',
@@ -57,7 +57,7 @@ describe('time limits', { concurrency: 2 }, () => {
         '(setf *test-var* 43) (unwind-protect (loop) (loop))',
         {
           ...TIMEOUT,
-          seconds: [1, 2],
+          seconds: [1, 20],
           has: [
             '[Rollback]',
             'It could not be interrupted and was stopped after',
@@ -68,11 +68,11 @@ describe('time limits', { concurrency: 2 }, () => {
       ['*test-var*', '=> 42'],
       ['(setf *test-var* 44) (loop)', TIMEOUT],
       ['*test-var*', '=> 44'],
-      ['(handler-case (loop) (condition () :swallowed))', { ...TIMEOUT, seconds: [1, 2] }],
+      ['(handler-case (loop) (condition () :swallowed))', { ...TIMEOUT, seconds: [1, 20] }],
       ['(ignore-errors (loop))', TIMEOUT],
-      ['(sb-sys:without-interrupts (loop))', { ...TIMEOUT, seconds: [1, 2], has: '[Rollback]' }],
+      ['(sb-sys:without-interrupts (loop))', { ...TIMEOUT, seconds: [1, 20], has: '[Rollback]' }],
       ['#.(loop)', { ...TIMEOUT, phase: 'read', has: 'It was reading' }],
-      ['(defmacro forever () (loop)) (forever)', { ...TIMEOUT, seconds: [1, 2] }],
+      ['(defmacro forever () (loop)) (forever)', { ...TIMEOUT, seconds: [1, 20] }],
       [
         `(defclass endless () ()) (defmethod print-object ((o endless) s) (loop)) (make-instance 'endless)`,
         { ...TIMEOUT, phase: 'print', has: 'It was printing value 1.' },
@@ -95,7 +95,7 @@ describe('time limits', { concurrency: 2 }, () => {
       expectResult(await server.evaluate('(sleep 10)', { timeout: 2 }), {
         ...TIMEOUT,
         has: '2 seconds',
-        seconds: [2, 3],
+        seconds: [2, 20],
       });
     });
     test('timeout of one call: none', async () => {
@@ -140,7 +140,7 @@ describe('time limits', { concurrency: 2 }, () => {
     const server = useServer({ args: ['--timeout', '1'] });
     test('20 in a row, then (list 1 2 3)', async () => {
       for (let i = 0; i < 20; i++)
-        expectResult(await server.evaluate('(loop)'), { ...TIMEOUT, seconds: [1, 2] });
+        expectResult(await server.evaluate('(loop)'), { ...TIMEOUT, seconds: [1, 20] });
       assert.equal(await server.value('(list 1 2 3)'), '=> (1 2 3)');
     });
   });

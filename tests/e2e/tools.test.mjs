@@ -128,7 +128,7 @@ table('compile-form', [
   [
     'compile-form',
     { code: '(macrolet ((m () (loop))) (m))', timeout: 1 },
-    { ok: false, has: 'Compilation FAILED.', seconds: [1, 2] },
+    { ok: false, has: 'Compilation FAILED.', seconds: [1, 20] },
   ],
   [
     'compile-form',
@@ -392,7 +392,7 @@ table('syntax', [
     { code: '(defun f (x)\n  (list x' },
     {
       match:
-        /^✗ Syntax invalid\n\nError: .*\nUnclosed parentheses: 2\nApproximate location: line 2$/,
+        /^✗ Syntax invalid\n\nError: .*\nUnclosed parentheses: 2\nApproximate location: line 2\n\n\[Repair\]\n.*\nline 2: {3}\(list x\)\)$/,
     },
   ],
   ['check-syntax', { code: '(a))' }, { has: ['✗ Syntax invalid', 'unmatched close parenthesis'] }],
@@ -696,6 +696,8 @@ describe('tools/list', () => {
     'evaluate-lisp': 'f t f t',
     'time-execution': 'f t f t',
     'profile-code': 'f t f t',
+    'trace-calls': 'f t f t',
+    explain: 't f t f',
     'load-file': 'f t f t',
     'load-system': 'f t f t',
     'compile-form': 't f t f',
@@ -710,6 +712,9 @@ describe('tools/list', () => {
     'list-definitions': 't f t f',
     'session-info': 't f t f',
     'export-session': 't f t f',
+    'fork-session': 'f f f f',
+    'adopt-session': 'f t f f',
+    'try-alternatives': 'f t f t',
     'describe-last-error': 't f t f',
     'get-backtrace': 't f t f',
     'list-errors': 't f t f',

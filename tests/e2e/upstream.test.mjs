@@ -1,20 +1,21 @@
 // Programs over MCP servers of the user: real ones from npm, and ones that misbehave.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Machine } from './daemon_support.mjs';
-import { CADRE, temporaryDirectory, useServer } from './support.mjs';
+import { CADRE, readProc, sleep, temporaryDirectory, useServer } from './support.mjs';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const modules = path.resolve(here, '../node_modules/@modelcontextprotocol');
 const directory = temporaryDirectory();
 
+// What tools may be called is not asked here: that is what program_tools.test.mjs tests.
 function configure(name, servers) {
   const file = path.join(directory, `${name}.json`);
-  writeFileSync(file, JSON.stringify({ mcpServers: servers }));
+  writeFileSync(file, JSON.stringify({ mcpServers: servers, policies: { '*': 'allow' } }));
   return file;
 }
 const node = (...args) => ({ command: process.execPath, args });
@@ -44,7 +45,8 @@ describe('servers from npm', () => {
       env: { MEMORY_FILE_PATH: path.join(directory, 'memory.jsonl') },
     },
   });
-  const server = useServer({ args: ['--mcp-config', config] });
+  // The filesystem server asks for the roots, which replace its arguments: the workspace it is.
+  const server = useServer({ args: ['--mcp-config', config], cwd: files });
 
   test('200 files are read, grouped and counted by one program', async () => {
     const { value, text, failure } = await run(
@@ -131,6 +133,10 @@ describe('servers that misbehave', () => {
     hang: hostile('hang', { timeout_ms: 300 }),
     stateless: hostile('stateless'),
     missing: { command: '/nonexistent/server' },
+    'hang-initialize': hostile('hang-initialize'),
+    flaky: hostile('flaky', { retry: { times: 2, backoff_ms: 1, on: ['error'] } }),
+    'gives-up': hostile('flaky', { retry: { times: 1, backoff_ms: 1, on: ['error'] } }),
+    small: hostile('huge', { max_result: 1000 }),
   };
   for (const name of [
     'die',
@@ -142,6 +148,9 @@ describe('servers that misbehave', () => {
     'refusing',
     'names',
     'bomb',
+    'flood',
+    'many',
+    'random',
   ])
     servers[name] = hostile(name);
   servers.exit = hostile('exit');
@@ -155,8 +164,10 @@ describe('servers that misbehave', () => {
 
   const rows = [
     ['hang/work-hard', /no answer from the server hang within 300 ms/],
+    ['gives-up/work-hard', /failed: not yet/],
+    ['small/work-hard', /its result is larger than 1000 bytes \(max_result\)/],
     ['die/work-hard', /the server die failed: it ended with exit status 3/],
-    ['huge/work-hard', /its result is larger than 8 MiB/],
+    ['huge/work-hard', /its result is larger than 8388608 bytes \(max_result\)/],
     ['line/work-hard', /the server line failed: it sent a message of more than 64 MiB/],
     ['failing/work-hard', /failed: no such thing/],
     ['refusing/work-hard', /failed: not like that/],
@@ -191,6 +202,34 @@ describe('servers that misbehave', () => {
     const missing = structured.tools.find((tool) => tool.name === 'missing/*');
     assert.match(missing.problem, /cannot run \/nonexistent\/server/);
   });
+  test('a server that hangs at initialize costs those who call it', async () => {
+    const { failure } = await run(server, '(hang-initialize/work-hard {})', { timeout: 300 });
+    assert.match(failure ?? '', /the server hang-initialize|time/);
+    assert.deepEqual((await run(server, good)).value, [3]);
+  });
+  test('endless notifications cost the server its own time', async () => {
+    assert.equal((await run(server, '(flood/work-hard {})')).value, 'heard');
+    assert.deepEqual((await run(server, good)).value, [3]);
+  });
+  test('4,000 tools', async () => {
+    assert.equal((await run(server, '(many/tool-3999 {})')).value, 'tool_3999');
+    const { structured } = await server.call('list-program-tools', { server: 'many', limit: 5000 });
+    assert.equal(structured.tools.length, 4003);
+    const query = { query: 'number 1234', limit: 1 };
+    const found = await server.call('list-program-tools', query);
+    assert.equal(found.structured.tools[0].name, 'many/tool-1234');
+  });
+  test('a server that ends at random is started again or rests; nothing else happens', async () => {
+    for (let i = 0; i < 8; i++) {
+      const { value, failure } = await run(server, '(random/work-hard {})');
+      if (failure === undefined) assert.equal(value, 'alive');
+      else assert.match(failure, /the server random failed: it ended with exit status 5/);
+      assert.deepEqual((await run(server, good)).value, [3]);
+    }
+  });
+  test('a failing call is made again where its entry says so', async () => {
+    assert.equal((await run(server, '(flaky/work-hard {})')).value, 'after 3 calls');
+  });
   test('a server of 2026-07-28', async () => {
     assert.deepEqual((await run(server, '(stateless/add {:a 2 :b 3})')).value, [5]);
   });
@@ -203,7 +242,8 @@ describe('servers that misbehave', () => {
   });
   test('after five starts in a minute it rests', async () => {
     let failure;
-    for (let i = 0; i < 6; i++) ({ failure } = await run(server, '(die/work-hard {})'));
+    for (let i = 0; i < 40 && !/within a minute/.test(failure ?? ''); i++)
+      ({ failure } = await run(server, '(die/work-hard {})'));
     assert.match(failure, /it was started 5 times within a minute/);
   });
   test('a run that ends cancels its calls', async () => {
@@ -216,6 +256,83 @@ describe('servers that misbehave', () => {
     assert.ok(structured.fail, JSON.stringify(structured));
     const allowed = await server.call('run-program', { source: good, tools: ['good'] });
     assert.deepEqual(allowed.structured.return, [3]);
+  });
+});
+
+describe('the lives of real servers', () => {
+  const playwright = path.resolve(here, '../node_modules/@playwright/mcp/cli.js');
+  const config = configure('lives', {
+    everything: node(path.join(modules, 'server-everything/dist/index.js'), 'stdio'),
+    thinking: node(path.join(modules, 'server-sequential-thinking/dist/index.js')),
+    playwright: node(playwright, '--headless', '--browser', 'no-such-browser'),
+  });
+  const server = useServer({ args: ['--mcp-config', config] });
+  const long = '(everything/trigger-long-running-operation {:duration 60 :steps 2})';
+  const pid = () =>
+    server
+      .processes()
+      .find((each) => readProc(each, 'cmdline').includes('server-everything/dist/index.js'));
+
+  test('sequential-thinking keeps its thoughts', async () => {
+    const think = (i) =>
+      `(thinking/sequentialthinking {:thought "t${i}" :nextThoughtNeeded true
+                                     :thoughtNumber ${i} :totalThoughts 2})`;
+    const { value, failure } = await run(server, `[${think(1)} ${think(2)}]`);
+    assert.equal(failure, undefined);
+    assert.deepEqual(
+      value.map((each) => each.thoughtHistoryLength),
+      [1, 2],
+    );
+  });
+  test('playwright has many tools; one without its browser fails as a tool', async () => {
+    const { structured } = await server.call('list-program-tools', { server: 'playwright' });
+    assert.ok(structured.tools.length > 20, `${structured.tools.length}`);
+    const { failure } = await run(server, '(playwright/browser-navigate {:url "about:blank"})');
+    assert.match(failure ?? '', /tool 'playwright\/browser-navigate' failed/);
+  });
+  test('a run that ends cancels a long call; the server is kept', async () => {
+    assert.match((await run(server, '(everything/echo {:message "a"})')).value, /a/);
+    const before = pid();
+    assert.match((await run(server, long, { timeout: 300 })).failure, /time/);
+    assert.match((await run(server, '(everything/echo {:message "b"})')).value, /b/);
+    assert.equal(pid(), before);
+  });
+  test('death in mid-call fails the call, and the next one starts the server again', async () => {
+    const before = pid();
+    const call = run(server, long, { timeout: 60_000 });
+    await sleep(200);
+    process.kill(before, 'SIGKILL');
+    assert.match((await call).failure, /the server everything failed: it was ended by signal 9/);
+    assert.match((await run(server, '(everything/echo {:message "c"})')).value, /c/);
+    assert.notEqual(pid(), before);
+  });
+});
+
+describe('examples', () => {
+  const root = path.resolve(here, '../..');
+  test('servers: a real server, installed already instead of fetched by npx', () => {
+    const servers = path.join(root, 'examples/servers');
+    const { files } = JSON.parse(
+      readFileSync(path.join(servers, 'servers.json'), 'utf8'),
+    ).mcpServers;
+    const [yes, name, ...rest] = files.args;
+    assert.deepEqual([files.command, yes], ['npx', '-y']);
+    const script = path.resolve(modules, '..', name, 'dist/index.js');
+    const config = configure('example', { files: { ...files, ...node(script, ...rest) } });
+    const options = ['--mcp-config', config, '--context', path.join(servers, 'context.json')];
+    const { stdout, stderr } = spawnSync(
+      CADRE,
+      ['run', path.join(servers, 'headings.ptc'), ...options, '--value', '--json'],
+      { cwd: root, encoding: 'utf8', timeout: 120_000 },
+    );
+    const docs = readdirSync(path.join(root, 'docs'), { recursive: true })
+      .filter((file) => file.endsWith('.md'))
+      .map((file) => ({
+        file: path.basename(file),
+        headings: readFileSync(path.join(root, 'docs', file), 'utf8').match(/^#/gm)?.length ?? 0,
+      }))
+      .sort((a, b) => b.headings - a.headings || (a.file < b.file ? -1 : 1));
+    assert.deepEqual(JSON.parse(stdout || 'null'), docs.slice(0, 3), stderr);
   });
 });
 
@@ -271,6 +388,22 @@ describe('through the daemon', () => {
     const source = '[(good/add {:a 1 :b 2}) (good/env {:name "A"})]';
     const text = await client.tool('run-program', { source });
     assert.equal(text.split('\n').at(-1), '=> [[3] "yes"]');
+    await client.close();
+  });
+  test('and those that another client of the user has', async () => {
+    const config = path.join(directory, 'config of the client');
+    mkdirSync(path.join(config, 'Claude'), { recursive: true });
+    writeFileSync(
+      path.join(config, 'Claude/claude_desktop_config.json'),
+      JSON.stringify({ mcpServers: { imported: hostile('good'), cadre: { command: CADRE } } }),
+    );
+    const args = ['--import', 'claude-desktop'];
+    const client = await machine.client({ args, env: { XDG_CONFIG_HOME: config } });
+    // Nobody has allowed it: the run pauses, and can go on in every set of tools.
+    const paused = await client.tool('run-program', { source: '(imported/add {:a 1 :b 2})' });
+    const [, run] = paused.match(/resume-program \{"run": "([^"]+)", "approve": "yes"\}$/);
+    const text = await client.tool('resume-program', { run, approve: 'yes' });
+    assert.equal(text.split('\n').at(-1), '=> [3]');
     await client.close();
   });
 });

@@ -5,9 +5,16 @@
 // too many of them end the test.
 // 20 s, or 10 minutes with CADRE_LONG=1; CADRE_HOSTILE_SECONDS and SEED choose another run.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
-import { CADRE, LONG, Server, eventually, sleep } from '../e2e/support.mjs';
+import {
+  CADRE,
+  LONG,
+  Server,
+  eventually,
+  processesWith,
+  readProc,
+  sleep,
+} from '../e2e/support.mjs';
 
 const SECONDS = Number(process.env.CADRE_HOSTILE_SECONDS ?? (LONG ? 600 : 20));
 const SEED = Number(process.env.SEED ?? 1);
@@ -121,13 +128,9 @@ async function attack(server, name, seed, until, tally) {
   }
 }
 
-const countSleepers = () => {
-  try {
-    return execFileSync('pgrep', ['-fc', `^${SLEEP}$`], { encoding: 'utf8' }).trim();
-  } catch (error) {
-    return error.stdout.trim(); // status 1: none
-  }
-};
+const countSleepers = () =>
+  processesWith('').filter((pid) => readProc(pid, 'cmdline') === `${SLEEP.replaceAll(' ', '\0')}\0`)
+    .length;
 
 test(`${HOSTILE} hostile sessions beside ${GOOD} others, ${SECONDS} s`, async (t) => {
   const server = await Server.start({
@@ -177,5 +180,5 @@ test(`${HOSTILE} hostile sessions beside ${GOOD} others, ${SECONDS} s`, async (t
     await eventually(() => server.processes().length === 0, 10),
     server.describeProcesses(),
   );
-  assert.equal(countSleepers(), '0', 'daemons without an environment are left');
+  assert.equal(countSleepers(), 0, 'daemons without an environment are left');
 });

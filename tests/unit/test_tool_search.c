@@ -1,47 +1,28 @@
 // Finding tools by words.
 #include <criterion/criterion.h>
 
-#include "tools/program/tool_search.h"
+#include "base/array.h"
+#include "program/run/tool_search.h"
 
-static struct region *region;
-
-static void setup(void)
-{
-    region = region_new(SIZE_MAX);
-}
-
-static void teardown(void)
-{
-    region_free(region);
-}
-
-TestSuite(tool_search, .init = setup, .fini = teardown);
-
-static value add(value tools, const char *name, const char *signature, const char *description)
-{
-    value record =
-        map_put_text(region, map_new(region), "signature", value_string_text(region, signature));
-    record = map_put_text(region, record, "description", value_string_text(region, description));
-    return map_put_text(region, tools, name, record);
-}
-
-static value sample(void)
-{
-    value tools = map_new(region);
-    tools = add(tools, "github/list-issues", "(repository :string)", "Lists the issues");
-    tools = add(tools, "github/closeIssue", "(issue :int)", "Closes one");
-    tools = add(tools, "files/read", "(path :string)", "Reads a file, for example one of issues");
-    return add(tools, "files/write", "(path :string, text :string)", "");
-}
+static const struct tool_text tools[] = {
+    {SPAN("github/list-issues"), SPAN("(repository :string)"), SPAN("Lists the issues")},
+    {SPAN("github/closeIssue"), SPAN("(issue :int)"), SPAN("Closes one")},
+    {SPAN("files/read"), SPAN("(path :string)"), SPAN("Reads a file, for example one of issues")},
+    {SPAN("files/write"), SPAN("(path :string, text :string)"), SPAN("")},
+};
 
 static void expect(const char *query, size_t limit, size_t count, const char *first)
 {
-    value found = tool_search(region, sample(), span_from(query), limit);
-    cr_assert_eq(vector_count(found), count, "%s: %zu", query, vector_count(found));
+    struct region *region = region_new(SIZE_MAX);
+    size_t found[COUNT_OF(tools)];
+    size_t before = region->live;
+    size_t got = tool_search(region, tools, COUNT_OF(tools), span_from(query), limit, found);
+    cr_assert_eq(got, count, "%s: %zu", query, got);
     if (count)
-        cr_expect(span_equal_text(value_text(vector_at(found, 0)), first), "%s: %.*s", query,
-                  (int)value_text(vector_at(found, 0)).length,
-                  value_text(vector_at(found, 0)).data);
+        cr_expect(span_equal_text(tools[found[0]].name, first), "%s: %.*s", query,
+                  (int)tools[found[0]].name.length, tools[found[0]].name.data);
+    cr_expect_eq(region->live, before);
+    region_free(region);
 }
 
 Test(tool_search, the_best_comes_first)
@@ -58,5 +39,7 @@ Test(tool_search, nothing_fits)
     expect("", 10, 0, NULL);
     expect(" ,;", 10, 0, NULL);
     expect("zebra", 10, 0, NULL);
-    cr_expect_eq(vector_count(tool_search(region, map_new(region), SPAN("a"), 10)), 0);
+    struct region *region = region_new(SIZE_MAX);
+    cr_expect_eq(tool_search(region, NULL, 0, SPAN("a"), 10, NULL), 0);
+    region_free(region);
 }

@@ -35,7 +35,7 @@ Test(worker_data, members_of_another_type_are_refused)
         "functions gc_count gc_us generations generic_function heap_bytes hint initargs "
         "initform invoked kind lambda_list license line lisp_type live_bytes load loaded locals "
         "macros matches message metaclass methods more name no_values notes notices number "
-        "nursery_bytes object ok op package package_label packages page_faults parameters parts "
+        "nursery_bytes object op package package_label packages page_faults parameters parts "
         "path phase postmortem precedence qualifiers readers real_us reason references restart "
         "restarts result_lisp_type result_type rollback run run_us samples slots source "
         "source_file specializers state superclasses symbol system systems table text thread "
@@ -43,35 +43,42 @@ Test(worker_data, members_of_another_type_are_refused)
         "values_omitted values_stopped variables version warnings warnings_omitted writers";
     for (char *rest = NULL, *name = strtok_r(names, " ", &rest); name;
          name = strtok_r(NULL, " ", &rest)) {
-        cr_assert_not(well_formed("{\"@\":0.5}", name), "%s", name);
-        cr_assert_not(well_formed("{\"error\":{\"@\":0.5}}", name), "%s", name);
-        cr_assert_not(well_formed("{\"warnings\":[{},{\"@\":0.5}]}", name), "%s", name);
-        cr_assert(well_formed("{\"@\":null}", name), "%s", name);
+        cr_assert_not(well_formed("{\"ok\":true,\"@\":0.5}", name), "%s", name);
+        cr_assert_not(well_formed("{\"ok\":false,\"error\":{\"@\":0.5}}", name), "%s", name);
+        cr_assert_not(well_formed("{\"ok\":true,\"warnings\":[{},{\"@\":0.5}]}", name), "%s", name);
+        cr_assert(well_formed("{\"ok\":true,\"@\":null}", name), "%s", name);
     }
 }
 
 Test(worker_data, what_is_inside)
 {
     static const char *const good[] = {
-        "{}",
+        "{\"ok\":true}",
+        "{\"ok\":false,\"error\":{}}",
         "{\"values\":[\"1\",\"2\"],\"forms\":1,\"ok\":true,\"timing\":{\"real_us\":5},\"new\":0.5}",
-        "{\"value\":[0.5,{\"ok\":7}],\"form\":\"(a)\",\"slots\":[\"x\"]}",
-        ("{\"error\":{\"form\":1,\"slots\":[{\"name\":\"a\",\"value\":\"b\"}],\"frames\":[{"
+        "{\"ok\":true,\"value\":[0.5,{\"ok\":7}],\"form\":\"(a)\",\"slots\":[\"x\"]}",
+        ("{\"ok\":false,\"error\":{\"form\":1,\"slots\":[{\"name\":\"a\",\"value\":\"b\"}],"
+         "\"frames\":[{"
          "\"arguments\":[]}]}}"),
-        "{\"ok\\u0000x\":1,\"o\":1,\"okay\":1,\"\":1}",
+        "{\"ok\":true,\"ok\\u0000x\":1,\"o\":1,\"okay\":1,\"\":1}",
     };
     static const char *const bad[] = {
         "[]",
         "7",
-        "{\"values\":[\"1\",2]}",
-        "{\"values\":{\"a\":1}}",
-        "{\"form\":1}",
-        "{\"slots\":[{}]}",
-        "{\"error\":{\"form\":\"(a)\"}}",
-        "{\"error\":{\"value\":[]}}",
-        "{\"error\":{\"frames\":[[]]}}",
-        "{\"live_bytes\":123456789012345678901234567890}",
-        ("{\"error\":{\"error\":{\"error\":{\"error\":{\"error\":{\"error\":{\"error\":{\"error\":{"
+        "{}",
+        "{\"ok\":1}",
+        "{\"ok\":false}",
+        "{\"ok\":false,\"error\":null}",
+        "{\"ok\":true,\"values\":[\"1\",2]}",
+        "{\"ok\":true,\"values\":{\"a\":1}}",
+        "{\"ok\":true,\"form\":1}",
+        "{\"ok\":true,\"slots\":[{}]}",
+        "{\"ok\":true,\"error\":{\"form\":\"(a)\"}}",
+        "{\"ok\":true,\"error\":{\"value\":[]}}",
+        "{\"ok\":true,\"error\":{\"frames\":[[]]}}",
+        "{\"ok\":true,\"live_bytes\":123456789012345678901234567890}",
+        ("{\"ok\":true,\"error\":{\"error\":{\"error\":{\"error\":{\"error\":{\"error\":{\"error\":"
+         "{\"error\":{"
          "\"error\":{}}}}}}}}}}"),
     };
     for (size_t i = 0; i < COUNT_OF(good); i++)

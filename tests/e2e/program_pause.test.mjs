@@ -1,0 +1,231 @@
+// Which calls programs may make, and runs that pause until a person has answered.
+import assert from 'node:assert/strict';
+import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { configure, fileOf, run, takeCalls } from './listing_support.mjs';
+import { eventually, Server, temporaryDirectory, useServer } from './support.mjs';
+
+const state = temporaryDirectory();
+const env = { XDG_STATE_HOME: state };
+const tools = [
+  { name: 'look', annotations: { readOnlyHint: true }, answer: { n: 1 } },
+  { name: 'write' },
+  { name: 'erase' },
+  { name: 'slow', delay_ms: 3000 },
+];
+const entry = { tools, trust_hints: true };
+const server = (name) => useServer({ args: ['--tools', 'full', '--mcp-config', name], env });
+
+async function resume(client, token, answer) {
+  const {
+    structured,
+    text: shown,
+    isError,
+  } = await client.call('resume-program', {
+    run: token,
+    ...answer,
+  });
+  return { ...structured, shown, isError };
+}
+const paused = (step) => {
+  assert.equal(step.isError, false, step.shown);
+  assert.deepEqual([step.return, step.fail, step.ok], [null, null, true], step.shown);
+  assert.match(step.paused.until, /^\d{4}-\d\d-\d\dT/);
+  return step.paused;
+};
+
+describe('policies', () => {
+  const config = configure(
+    'policies',
+    {
+      a: {
+        ...entry,
+        tools: [
+          ...tools,
+          { name: 'late' },
+          { name: 'change', annotations: { readOnlyHint: true } },
+        ],
+      },
+      b: { tools, policy: 'deny' },
+      c: { tools },
+    },
+    { policies: { '*/erase': 'deny', 'c/wr*': { policy: 'allow', effect: 'read' } } },
+  );
+  const client = server(config);
+
+  test('reads of a server whose hints are trusted go through', async () => {
+    assert.deepEqual((await run(client, '(a/look {})')).return, { n: 1 });
+  });
+  test('unknown tools are writes, and asked about', async () => {
+    const { call } = paused(await run(client, '(a/write {:x 1})'));
+    assert.deepEqual(call, { name: 'a/write', args: { x: 1 } });
+    paused(await run(client, '(c/look {})'));
+    assert.deepEqual(takeCalls('policies', 'a'), [['look', {}]]);
+    assert.deepEqual(takeCalls('policies', 'c'), []);
+  });
+  test('the heavier rule holds; a program can catch a refusal', async () => {
+    assert.equal((await run(client, '(c/write {})')).ok, true);
+    const { fail } = await run(client, '(c/erase {})');
+    assert.equal(fail.message, "tool 'c/erase' failed: the policy */erase denies it");
+    const caught = await run(client, '(:error (attempt (b/look {})))');
+    assert.match(caught.return.message, /the policy b\/\* denies it/);
+  });
+  test('a dry run makes no writes and lists them', async () => {
+    takeCalls('policies', 'a');
+    const step = await run(client, '[(a/look {}) (a/write {:x 1}) (a/late {:y 2})]', {
+      dry_run: true,
+    });
+    assert.deepEqual(step.return, [{ n: 1 }, null, null]);
+    assert.deepEqual(step.writes, [
+      { name: 'a/write', args: { x: 1 } },
+      { name: 'a/late', args: { y: 2 } },
+    ]);
+    assert.match(step.shown, /\[not made: dry run\]\na\/write \{"x":1\}/);
+    assert.deepEqual(takeCalls('policies', 'a'), [['look', {}]]);
+  });
+  test('a hint that changes asks again', async () => {
+    const file = fileOf('policies', 'a');
+    const listing = JSON.parse(readFileSync(file));
+    listing.tools[0].description = 'Now it looks elsewhere';
+    writeFileSync(file, JSON.stringify(listing));
+    await run(client, '(a/change {})');
+    let step;
+    await eventually(async () => (step = await run(client, '(a/look {})')).paused, 20);
+    assert.equal((await resume(client, paused(step).token, { approve: true })).ok, true);
+    assert.equal((await run(client, '(a/look {})')).ok, true);
+    assert.equal((await run(client, '(a/look {})')).paused, undefined);
+  });
+});
+
+describe('runs that pause', () => {
+  const client = server(configure('pausing', { a: entry }));
+  const calls = () => takeCalls('pausing', 'a');
+
+  test('approved, the run goes on where it was', async () => {
+    const source = `(let [before (a/look {}) t (System/currentTimeMillis) r (rand-int 1000000)
+                          w (a/write {:t t :r r})]
+                      [before (= w {"t" t "r" r})])`;
+    const { token } = paused(await run(client, source));
+    assert.deepEqual(calls(), [['look', {}]]);
+    const step = await resume(client, token, { approve: true });
+    assert.deepEqual(step.return, [{ n: 1 }, true], step.shown);
+    assert.deepEqual(
+      calls().map(([name]) => name),
+      ['write'],
+    );
+    assert.deepEqual(
+      step.tool_calls.map(({ name }) => name),
+      ['a/look', 'a/write'],
+    );
+  });
+  test('a token is claimed once, tampered and foreign ones are refused', async () => {
+    const { token } = paused(await run(client, '(a/write {})'));
+    const flipped = token.slice(0, -1) + (token.endsWith('0') ? '1' : '0');
+    for (const wrong of [flipped, '../../etc/passwd', token.toUpperCase(), '0'.repeat(65), ''])
+      assert.match((await resume(client, wrong, { approve: true })).shown, /UNKNOWN-RUN/);
+    const other = await Server.start({
+      args: ['--tools', 'full'],
+      env: { XDG_STATE_HOME: temporaryDirectory() },
+    });
+    assert.match((await resume(other, token, { approve: true })).shown, /UNKNOWN-RUN/);
+    await other.stop();
+    const both = await Promise.all([1, 2].map(() => resume(client, token, { approve: true })));
+    assert.deepEqual(both.map(({ ok }) => ok).sort(), [false, true]);
+    assert.equal(calls().length, 1);
+  });
+  test('refused, the call is an error of the program', async () => {
+    const { token } = paused(await run(client, '(try (a/write {}) (catch e (ex-message e)))'));
+    const { return: value } = await resume(client, token, { approve: false });
+    assert.match(value, /a person refused this call/);
+    assert.deepEqual(calls(), []);
+  });
+  test('one approval for all of a tool; another tool asks again', async () => {
+    const source = '(doseq [i (range 3)] (a/write {:i i})) (a/erase {}) :done';
+    const first = paused(await run(client, source));
+    const second = paused(await resume(client, first.token, { approve: 'all' }));
+    assert.equal(second.call.name, 'a/erase');
+    assert.equal(calls().length, 3);
+    assert.equal((await resume(client, second.token, { approve: true })).return, 'done');
+    assert.equal(calls().length, 1);
+  });
+  test('results from elsewhere', async () => {
+    const source = '(try (:v (a/write {})) (catch e (ex-message e)))';
+    const one = paused(await run(client, source));
+    const given = await resume(client, one.token, { results: [{ value: { v: [1] } }] });
+    assert.deepEqual(given.return, [1]);
+    const two = paused(await run(client, source));
+    const failed = await resume(client, two.token, { results: [{ error: 'no such account' }] });
+    assert.match(failed.return, /no such account/);
+    assert.deepEqual(calls(), []);
+    const three = paused(await run(client, source));
+    assert.match((await resume(client, three.token, {})).shown, /INVALID-ARGUMENT/);
+    assert.equal((await resume(client, three.token, { approve: false })).ok, true);
+  });
+  test('calls of pmap that were made are not made again', async () => {
+    const source = `(pmap (fn [i] (if (= i 5) (a/write {:i i}) (a/look {:i i}))) (range 12))`;
+    const { token } = paused(await run(client, source));
+    const before = calls().length;
+    assert.ok(before >= 1 && before < 12, `${before}`);
+    const step = await resume(client, token, { approve: true });
+    assert.deepEqual(step.return.length, 12, step.shown);
+    assert.equal(before + calls().length, 12);
+  });
+  test('a write that was begun and never answered is unknown, and not repeated', async () => {
+    const source = '(pmap (fn [f] (f)) [#(a/slow {}) #(do (a/look {}) (a/write {}))])';
+    const again = paused(await run(client, source, { limits: { timeout: 1000 } }));
+    assert.equal(again.call.name, 'a/slow');
+    // Approved, it is under way while the other asks; the time is over before it answers.
+    const second = paused(await resume(client, again.token, { approve: true }));
+    assert.equal(second.call.name, 'a/write');
+    calls();
+    const step = await resume(client, second.token, { approve: true });
+    const third = paused(step);
+    assert.deepEqual([third.call.name, third.call.state], ['a/slow', 'unknown']);
+    assert.match(step.shown, /not known whether this call was made/);
+    const { return: value } = await resume(client, third.token, { results: [{ value: 7 }] });
+    assert.deepEqual(value, [7, {}]);
+    assert.deepEqual(
+      calls().map(([name]) => name),
+      ['write'],
+    );
+  });
+  test('a failed run lists the writes that did happen', async () => {
+    const { token } = paused(await run(client, '(a/write {:x 1}) (a/look {}) (/ 1 0)'));
+    const { fail, writes, shown } = await resume(client, token, { approve: true });
+    assert.match(fail.message, /zero/);
+    assert.deepEqual(writes, [{ name: 'a/write', args: { x: 1 } }]);
+    assert.match(shown, /\[made before the failure\]\na\/write \{"x":1\}/);
+  });
+  test('a named memory is written by the end of the run, unless it has changed', async () => {
+    const more = { memory_name: 'kept' };
+    const source = '(def n (inc (or memory/n 0))) (a/write {}) n';
+    const one = paused(await run(client, source, more));
+    assert.equal((await run(client, 'memory/n', more)).return, null);
+    assert.equal((await resume(client, one.token, { approve: true })).return, 1);
+    const two = paused(await run(client, source, more));
+    await run(client, '(def n 10)', more);
+    const conflict = await resume(client, two.token, { approve: true });
+    assert.match(conflict.shown, /MEMORY-CONFLICT/);
+    assert.equal((await run(client, 'memory/n', more)).return, 10);
+  });
+  test('another server goes on, from a file that only the user reads', async () => {
+    const { token } = paused(await run(client, '(let [x (a/look {})] (a/write {}) x)'));
+    const folder = readdirSync(state, { recursive: true }).find((name) => /paused$/.test(name));
+    const file = path.join(state, folder, `${token.slice(0, 32)}.json`);
+    assert.equal(statSync(file).mode & 0o777, 0o600);
+    const other = await Server.start({
+      args: ['--tools', 'full', '--mcp-config', configure('other', { a: entry })],
+      env,
+    });
+    const step = await resume(other, token, { approve: true });
+    assert.deepEqual(step.return, { n: 1 }, step.shown);
+    await other.stop();
+    // What was changed in the file is not run.
+    const next = paused(await run(client, '(a/write {})'));
+    const changed = path.join(state, folder, `${next.token.slice(0, 32)}.json`);
+    chmodSync(changed, 0o600);
+    writeFileSync(changed, readFileSync(changed, 'utf8').replace('a/write', 'a/erase'));
+    assert.match((await resume(client, next.token, { approve: true })).shown, /does not fit/);
+  });
+});

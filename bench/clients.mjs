@@ -23,7 +23,11 @@ export class LineProcess {
   #take(text) {
     const lines = (this.rest + text).split('\n');
     this.rest = lines.pop();
-    for (const line of lines) this.waiting.shift()?.resolve(line);
+    for (const line of lines) if (this.isAnswer(line)) this.waiting.shift()?.resolve(line);
+  }
+
+  isAnswer() {
+    return true;
   }
 
   #end(error) {
@@ -52,7 +56,7 @@ export class LineProcess {
   }
 }
 
-function requestText(method, params, id) {
+export function requestText(method, params, id) {
   return JSON.stringify({ jsonrpc: '2.0', id, method, params });
 }
 
@@ -63,12 +67,12 @@ const INITIALIZE = {
 };
 const INITIALIZED = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
 
-// `cadre serve` over standard input and output; with `shared` through the daemon.
-export class StdioServer extends LineProcess {
+// Any MCP server over standard input and output; its notifications are passed over.
+export class McpProcess extends LineProcess {
   #id = 0;
 
-  constructor(cadre, args = [], { shared = false, ...options } = {}) {
-    super(cadre, ['serve', ...(shared ? [] : ['--private']), ...args], options);
+  isAnswer(line) {
+    return !line.startsWith('{"jsonrpc":"2.0","method"') && !line.startsWith('{"method"');
   }
 
   // The whole of it, for a test of the raw text.
@@ -83,6 +87,13 @@ export class StdioServer extends LineProcess {
 
   call(name, args) {
     return this.request('tools/call', { name, arguments: args });
+  }
+}
+
+// `cadre serve` over standard input and output; with `shared` through the daemon.
+export class StdioServer extends McpProcess {
+  constructor(cadre, args = [], { shared = false, ...options } = {}) {
+    super(cadre, ['serve', ...(shared ? [] : ['--private']), ...args], options);
   }
 }
 

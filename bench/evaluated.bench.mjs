@@ -64,7 +64,10 @@ function speed(bench) {
         own.push(measured(bench.cadre, ['eval', '-'], `${code}\n${TIMED}\n`));
       }
       const best = Math.min(...floor);
-      bench.row(`${name}, ${index + 1}`, Math.min(...own), { floor: best, target: Number((1.1 * best).toFixed(2)) });
+      bench.row(`${name}, ${index + 1}`, Math.min(...own), {
+        floor: best,
+        target: Number((1.1 * best).toFixed(2)),
+      });
     });
 }
 

@@ -11,7 +11,7 @@ COVERAGE_BUILD := build/coverage
 FUZZ_BUILD     := build/fuzz
 
 .PHONY: all setup release debug coverage-build run check test conformance bench coverage fuzz soak test-clients \
-	test-debian test-fidelity lint format install uninstall dist deb npm mcpb clean help
+	test-debian test-fidelity screenshots lint format install uninstall dist deb npm mcpb clean help
 
 .NOTPARALLEL:
 
@@ -55,8 +55,8 @@ fuzz:
 		-Db_sanitize=address,undefined -Db_lundef=false -Dfuzz=true -Dtests=false
 	@scripts/run-fuzz $(FUZZ_BUILD) $(SECONDS) $(TARGET)
 
-# Debian's Lisp libraries in plain sbcl and in a session, compared; minutes, and packages from the net. With
-# ANSI_TEST=DIRECTORY, a copy of ansi-test, that suite too.
+# Debian's Lisp libraries, and their own tests, in plain sbcl and in a session, compared; minutes, and
+# packages from the net. With ANSI_TEST=DIRECTORY, a copy of ansi-test, that suite too.
 test-fidelity: release
 	@scripts/test-fidelity $(RELEASE_BUILD) $(LIBRARIES)
 	@[ -z '$(ANSI_TEST)' ] || scripts/test-ansi $(RELEASE_BUILD) '$(ANSI_TEST)'
@@ -83,6 +83,11 @@ coverage:
 lint: release debug
 	@scripts/setup lint
 	@scripts/lint
+
+# The pictures of the inspector in docs/.
+screenshots: release
+	@scripts/setup test
+	@scripts/screenshots
 
 format:
 	@scripts/setup lint
@@ -116,6 +121,7 @@ help:
 	@echo 'make test-clients     real MCP clients from npm, configured by cadre setup, connect'
 	@echo 'make test-debian      RELEASE=bookworm, trixie or sid: all of it in a minimal system (root)'
 	@echo 'make lint             format, clang-tidy, cppcheck, shellcheck, Biome, rules of the tree'
+	@echo 'make screenshots      take the pictures of the inspector in docs/'
 	@echo 'make format           reformat all C and JavaScript files'
 	@echo 'make install          PREFIX=/usr/local, DESTDIR='
 	@echo 'make test-fidelity    Debian libraries in plain sbcl and in a session, compared (LIBRARIES=..., ANSI_TEST=...)'

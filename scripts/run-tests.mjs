@@ -51,6 +51,10 @@ const BUILD = {
 const RELEASE_SUITES = new Set(['distribution', 'conformance', 'soak']);
 // Tests of these suites use little but one core each, so they share the machine.
 const PARALLEL_SUITES = new Set(['tree', 'unit', 'lang', 'fuzz', 'lisp']);
+// These wait more than they work: two at a time. But some fill the machine, and run alone.
+const PAIRED_SUITES = new Set(['e2e']);
+const PAIRED = 2;
+const ALONE = new Set(['large', 'lifecycle', 'mcp_http_slow', 'ordinary_user', 'robustness']);
 const FIRST_SUITES = ['tree', 'unit', 'lang', 'fuzz', 'lisp'];
 const LAST_SUITES = ['conformance', 'soak'];
 const TIMEOUT_SECONDS = 300;
@@ -146,7 +150,9 @@ function allTests() {
   };
   const tests = [...treeTests(), ...mesonTests(), ...folderTests()];
   return tests.sort(
-    (a, b) => rank(a.suite) - rank(b.suite) || (a.suite < b.suite ? -1 : a.suite > b.suite ? 1 : 0),
+    (a, b) =>
+      rank(a.suite) - rank(b.suite) ||
+      (a.suite < b.suite ? -1 : a.suite > b.suite ? 1 : width(b) - width(a)),
   );
 }
 
@@ -285,6 +291,12 @@ function report(test, result) {
   console.log(`    (all of it: build/test-logs/${test.suite}-${test.name}.log)`);
 }
 
+// How many tests like this one may run at the same time.
+function width(test) {
+  if (PARALLEL_SUITES.has(test.suite)) return availableParallelism();
+  return PAIRED_SUITES.has(test.suite) && !ALONE.has(test.name) ? PAIRED : 1;
+}
+
 async function runAll(tests, options) {
   const totals = { passed: 0, failed: 0, skipped: 0 };
   const queue = [...tests];
@@ -296,9 +308,11 @@ async function runAll(tests, options) {
       for (const key of Object.keys(totals)) totals[key] += result[key];
     }
   };
-  const parallel = (test) => PARALLEL_SUITES.has(test.suite);
-  await Promise.all(Array.from({ length: availableParallelism() }, () => next(parallel)));
-  await next(() => true);
+  while (queue.length) {
+    const wide = width(queue[0]);
+    const sameWidth = (test) => width(test) === wide;
+    await Promise.all(Array.from({ length: wide }, () => next(sameWidth)));
+  }
   return totals;
 }
 

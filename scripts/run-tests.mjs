@@ -257,7 +257,7 @@ function run(test, { long, leaks }) {
     const finish = () => {
       clearTimeout(timer);
       logStream.end();
-      rmSync(scratch, { recursive: true, force: true });
+      removeScratch(scratch, ending);
       ending.reports = readReports(test);
       const output = Buffer.concat(chunks).toString() + ending.reports.join('\n');
       resolve({ ...judge(test, output, ending), output, seconds: (Date.now() - started) / 1000 });
@@ -272,6 +272,15 @@ function run(test, { long, leaks }) {
     });
     child.on('close', finish);
   });
+}
+
+// What was killed above may still write for a moment. A test whose processes go on writing has failed.
+function removeScratch(scratch, ending) {
+  try {
+    rmSync(scratch, { recursive: true, force: true, maxRetries: 30, retryDelay: 100 });
+  } catch (error) {
+    ending.error ??= `its directory cannot be removed: ${error.message}`;
+  }
 }
 
 function report(test, result) {

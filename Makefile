@@ -10,7 +10,7 @@ DEBUG_BUILD    := build/debug
 COVERAGE_BUILD := build/coverage
 FUZZ_BUILD     := build/fuzz
 
-.PHONY: all setup release debug coverage-build run check test conformance bench coverage fuzz soak test-clients \
+.PHONY: all setup release debug coverage-build run check test conformance bench coverage fuzz soak kills test-clients \
 	test-debian test-fidelity screenshots lint format install uninstall dist deb npm mcpb clean help
 
 .NOTPARALLEL:
@@ -65,6 +65,10 @@ soak:
 	@scripts/setup build test
 	@scripts/run-tests --build --long soak
 
+kills:
+	@scripts/setup build test
+	@scripts/run-tests --build --long e2e/kept_kills e2e/kept_threads
+
 test-clients: release
 	@scripts/setup test
 	@scripts/test-clients $(RELEASE_BUILD)/src/cli/cadre
@@ -117,6 +121,7 @@ help:
 	@echo 'make bench            speed, as tables; BENCH=programs for one, SAVE=1 writes docs/performance.md'
 	@echo 'make fuzz             fuzz all targets, or TARGET=json, for SECONDS=60 each'
 	@echo 'make soak             the long random test of sessions'
+	@echo 'make kills            kill the daemon 300 times, save sessions with all kinds of threads'
 	@echo 'make coverage         lines and branches that the tests reach; SUITES= as above'
 	@echo 'make test-clients     real MCP clients from npm, configured by cadre setup, connect'
 	@echo 'make test-debian      RELEASE=bookworm, trixie or sid: all of it in a minimal system (root)'

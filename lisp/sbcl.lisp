@@ -345,10 +345,12 @@ collector of a clone, in which they do not exist, would try to stop them."
   (without-interrupts (#.(internal "SB-THREAD" "%DISPOSE-THREAD-STRUCTS"))))
 
 (defun make-only-thread (structure)
-  "Make the thread STRUCTURE the only one of the runtime."
+  "Make the thread STRUCTURE the only one of the runtime. One that was starting would stay so for
+ever, and SAVE-LISP-AND-DIE refuse."
   (setf (extern-alien "all_threads" unsigned-long) structure
         (thread-word structure #.(internal "SB-VM" "THREAD-NEXT-SLOT")) 0
         (thread-word structure #.(internal "SB-VM" "THREAD-PREV-SLOT")) 0
+        #.(internal "SB-THREAD" "*STARTING-THREADS*") '()
         #.(internal "SB-THREAD" "*JOINABLE-THREADS*") nil))
 
 (defun set-thread-stack-size (bytes)

@@ -21,7 +21,7 @@
 #include "session/state/actions.h"
 #include "value/text/json.h"
 
-enum { SESSIONS_MAX = 1000, LATER_SHOWN = 5 };
+enum { SESSIONS_MAX = 1000, ENTRIES_SHOWN = 5 };
 
 // --- the directory -------------------------------------------------------------------------------
 
@@ -157,12 +157,12 @@ static void adopt_definitions(struct session *session, const struct session *fro
                               const struct job *job)
 {
     CLEANUP_BUFFER struct buffer code, request;
-    size_t count, skipped;
+    value skipped;
     buffer_init(&code, SESSION_REQUEST_MAX / 2);
     buffer_init(&request, SESSION_REQUEST_MAX);
     struct region *region = region_new(SIZE_MAX);
-    export_definitions(&code, journal_read(region, from->store, JOURNAL_MAX), job->fork_number,
-                       false, &count, &skipped);
+    export_definitions(&code, region, journal_read(region, from->store, JOURNAL_MAX),
+                       job->fork_number, false, &skipped);
     region_free(region);
     buffer_append_format(&request,
                          "{\"op\":\"adopt-session\",\"from\":\"%s\",\"code\":", from->name);
@@ -204,27 +204,35 @@ static void append_code(struct buffer *text, value entry)
     buffer_append_format(text, " %.*s%s", (int)length, code.data, is_cut ? "…" : "");
 }
 
+void keeping_append_entries(value entries, struct buffer *text)
+{
+    size_t count = vector_count(entries);
+    for (size_t i = 0; i < count && i < ENTRIES_SHOWN; i++) {
+        value entry = vector_at(entries, i);
+        buffer_append_format(text, "%s %" PRId64, i > 0 ? "," : "",
+                             map_get_integer(entry, "evaluation", 0));
+        append_code(text, entry);
+    }
+    if (count > ENTRIES_SHOWN)
+        buffer_append_format(text, " and %zu more", count - ENTRIES_SHOWN);
+}
+
 void keeping_append_later(struct session *session, int64_t number, struct buffer *text)
 {
     if (!session->store)
         return;
     struct region *region = region_new(SIZE_MAX);
     value entries = journal_read(region, session->store, JOURNAL_TAIL);
-    size_t count = 0;
+    value later = vector_new(region, 0);
     for (size_t i = 0; i < vector_count(entries); i++) {
         value entry = vector_at(entries, i);
-        int64_t evaluation = map_get_integer(entry, "evaluation", 0);
-        if (evaluation <= number || !span_equal_text(map_get_string(entry, "event"), "started"))
-            continue;
-        if (count == 0)
-            buffer_append_text(text, "; evaluations that came after it and are not part of it:");
-        if (++count > LATER_SHOWN)
-            continue;
-        buffer_append_format(text, "%s %lld", count > 1 ? "," : "", (long long)evaluation);
-        append_code(text, entry);
+        if (map_get_integer(entry, "evaluation", 0) > number &&
+            span_equal_text(map_get_string(entry, "event"), "started"))
+            later = vector_push(region, later, value_retain(entry));
     }
-    if (count > LATER_SHOWN)
-        buffer_append_format(text, " and %zu more", count - LATER_SHOWN);
+    if (vector_count(later) > 0)
+        buffer_append_text(text, "; evaluations that came after it and are not part of it:");
+    keeping_append_entries(later, text);
     region_free(region);
 }
 

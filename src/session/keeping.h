@@ -29,6 +29,8 @@ void keeping_completed(struct session *session, const struct job *job, bool ok, 
 void keeping_moved(struct session *session, const char *event);
 // The session has the state of `from`: its journal says what that is made of.
 void keeping_became(struct session *session, const struct session *from, const struct job *job);
+// Appends numbers and codes of the first of these entries, and how many more there are.
+void keeping_append_entries(value entries, struct buffer *text);
 // Appends which evaluations came after the state `number`, from the journal.
 void keeping_append_later(struct session *session, int64_t number, struct buffer *text);
 

@@ -13,7 +13,7 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
-import { LONG, eventually, sleep } from './support.mjs';
+import { eventually, sleep } from './support.mjs';
 import { Machine } from './daemon_support.mjs';
 
 const SAVED = 600; // seconds, on a busy machine: a save waits for 20 times what the last one took
@@ -279,66 +279,5 @@ describe('a bad disk', { concurrency: false }, () => {
     );
     assert.equal(await next.evaluate('3'), '=> 3');
     await Promise.all([client.close(), next.close()]);
-  });
-});
-
-describe('kills', { concurrency: false }, () => {
-  const machine = new Machine();
-  after(() => machine.stop());
-
-  const file = (name) => readFileSync(path.join(machine.sessionPlace('main'), name), 'utf8');
-  const entries = () =>
-    file('journal.jsonl')
-      .split('\n')
-      .filter((line) => line)
-      .map((line) => JSON.parse(line));
-  // What the newest image that is complete holds.
-  const savedEvaluation = () => {
-    try {
-      return JSON.parse(file('image.json')).evaluation;
-    } catch {
-      return 0;
-    }
-  };
-  const kill = async (client) => {
-    const completed = savedEvaluation();
-    process.kill(machine.lockFile().pid, 'SIGKILL');
-    await client.close();
-    return completed;
-  };
-
-  it('never lose a completed save, whenever the daemon is killed', async () => {
-    const valueAfter = new Map([[0, 0]]); // of *n*, by the number of the evaluation
-    const note = (value) => {
-      const started = entries().filter(({ event }) => event === 'started');
-      valueAfter.set(started.at(-1).evaluation, value);
-    };
-    let client = await machine.client();
-    for (let i = 1; i <= (LONG ? 300 : 6); i++) {
-      await client.evaluate(`(defparameter *n* ${i})`);
-      note(i);
-      const isSavedNow = i % 2 === 0;
-      if (isSavedNow) machine.run(['sessions', 'save']);
-      await sleep(Math.random() * (isSavedNow ? 300 : 4000));
-      let completed = await kill(client);
-      if (i % 3 === 0) {
-        // Once more, while it is restored.
-        client = await machine.client();
-        client.request('tools/call', { name: 'list-definitions', arguments: {} }).catch(() => {});
-        await sleep(Math.random() * 200);
-        completed = Math.max(completed, await kill(client));
-      }
-      client = await machine.client();
-      const answer = await client.evaluate("(if (boundp '*n*) (symbol-value '*n*) 0)");
-      const value = Number(/=> (\d+)$/.exec(answer)[1]);
-      const restored = Number(/restored: the state after evaluation (\d+)/.exec(answer)?.[1] ?? 0);
-      assert.ok(restored >= completed, `saved ${completed}: ${answer}`);
-      assert.equal(value, valueAfter.get(restored), answer);
-      assert.doesNotMatch(answer, /cannot be (read|used)|damaged/);
-      note(value);
-    }
-    await client.close();
-    const started = entries().filter(({ event }) => event === 'started');
-    assert.equal(new Set(started.map(({ evaluation }) => evaluation)).size, started.length);
   });
 });

@@ -21,11 +21,11 @@ enum { FILES_MAX = 16384, RECENT_S = 600 };
 
 // In the order in which they go, the oldest of a kind first.
 enum kind {
-    KIND_CORE,      // unpacked, and made again when it is needed
+    KIND_CORE,      // unpacked, and made again when it is needed; or left by a save that was killed
     KIND_PREVIOUS,  // the image before
     KIND_ROTATED,   // the older part of a journal
     KIND_IMAGE,
-    KIND_JOURNAL,  // stays: a session may be writing it
+    KIND_OTHER,  // counts and stays: a session may be writing it, or nobody else knows it
 };
 
 struct kept_file {
@@ -78,7 +78,7 @@ static void remove_session(struct pruning *pruning, const char *path, const char
 static void add_file(struct pruning *pruning, const char *path, enum kind kind)
 {
     struct stat status;
-    if (pruning->count == FILES_MAX || stat(path, &status) < 0)
+    if (pruning->count == FILES_MAX || stat(path, &status) < 0 || !S_ISREG(status.st_mode))
         return;
     pruning->files[pruning->count++] = (struct kept_file){.path = memory_copy_string(path),
                                                           .bytes = status.st_size,
@@ -100,10 +100,9 @@ static void add_session(struct pruning *pruning, const char *path, const char *n
     static const struct {
         const char *name;
         enum kind kind;
-    } files[] = {{IMAGE_FILE, KIND_IMAGE},
-                 {IMAGE_PREVIOUS, KIND_PREVIOUS},
-                 {"journal.1.jsonl", KIND_ROTATED},
-                 {"journal.jsonl", KIND_JOURNAL}};
+    } files[] = {{IMAGE_FILE, KIND_IMAGE},          {IMAGE_PREVIOUS, KIND_PREVIOUS},
+                 {"journal.1.jsonl", KIND_ROTATED}, {"image.new", KIND_CORE},
+                 {"image.json", KIND_OTHER},        {"journal.jsonl", KIND_OTHER}};
     for (size_t i = 0; i < COUNT_OF(files); i++) {
         CLEANUP_FREE char *file = memory_format("%s/%s", path, files[i].name);
         add_file(pruning, file, files[i].kind);
@@ -131,9 +130,18 @@ static bool is_dead(struct pruning *pruning, const char *home)
     return workspace.length > 0 && access(directory, F_OK) < 0;
 }
 
+static void add_other(struct pruning *pruning, const char *path, const char *name)
+{
+    (void)name;
+    add_file(pruning, path, KIND_OTHER);
+}
+
 static void visit_home(struct pruning *pruning, const char *path, const char *name)
 {
     CLEANUP_FREE char *store = memory_format("%s/sessions", path);
+    CLEANUP_FREE char *memories = memory_format("%s/memories", path);
+    visit(pruning, path, add_other);
+    visit(pruning, memories, add_other);
     if (!is_dead(pruning, path)) {
         visit(pruning, store, add_session);
         return;
@@ -171,54 +179,77 @@ static void need_origin_of(struct pruning *pruning, const char *image)
                     value_retain(map_get(description, members[i])), value_boolean(true));
 }
 
+static void need_all_origins(struct pruning *pruning)
+{
+    pruning->needed = map_new(pruning->region);
+    for (size_t i = 0; i < pruning->count; i++)
+        if (pruning->files[i].kind == KIND_IMAGE || pruning->files[i].kind == KIND_PREVIOUS)
+            need_origin_of(pruning, pruning->files[i].path);
+}
+
 static void keep_within(struct pruning *pruning, int64_t quota_bytes)
 {
     qsort(pruning->files, pruning->count, sizeof(pruning->files[0]), compare_files);
-    for (size_t i = 0; i < pruning->count; i++) {
-        struct kept_file *file = &pruning->files[i];
-        bool may_go = file->kind != KIND_JOURNAL &&
+    for (size_t i = 0; i < pruning->count && pruning->total > quota_bytes; i++) {
+        const struct kept_file *file = &pruning->files[i];
+        bool may_go = file->kind != KIND_OTHER &&
                       (file->kind != KIND_CORE || !is_recent(pruning, file->time));
-        if (pruning->total > quota_bytes && may_go && unlink(file->path) == 0) {
+        if (may_go && unlink(file->path) == 0) {
             printf("removed: %s\n", file->path);
             pruning->total -= file->bytes;
-        } else if (file->kind == KIND_IMAGE || file->kind == KIND_PREVIOUS) {
-            need_origin_of(pruning, file->path);
         }
-        memory_free(file->path);
     }
+    need_all_origins(pruning);  // those of the images that stay
 }
 
-static void remove_unneeded(struct pruning *pruning, const char *path, const char *name)
+static bool is_needed(struct pruning *pruning, const char *name)
 {
     struct span hash = {name, strcspn(name, ".")};
     value found;
+    return map_find(pruning->needed, value_string(pruning->region, hash), &found);
+}
+
+// A base or a runtime.
+static void visit_origin(struct pruning *pruning, const char *path, const char *name)
+{
     struct stat status;
-    if (map_find(pruning->needed, value_string(pruning->region, hash), &found) ||
-        stat(path, &status) < 0 || is_recent(pruning, status.st_ctime))
+    if (stat(path, &status) < 0)
         return;
-    if (unlink(path) == 0)
+    if (is_needed(pruning, name) || is_recent(pruning, status.st_ctime))
+        pruning->total += status.st_size;
+    else if (unlink(path) == 0)
         printf("removed: %s\n", path);
+}
+
+static void visit_origins(struct pruning *pruning)
+{
+    static const char *const names[] = {"bases", "runtimes"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        CLEANUP_FREE char *directory = path_in_state(names[i]);
+        if (directory)
+            visit(pruning, directory, visit_origin);
+    }
 }
 
 int sessions_prune(int64_t quota_mb)
 {
     CLEANUP_FREE char *homes = path_in_state("workspaces");
-    CLEANUP_FREE char *bases = path_in_state("bases");
-    CLEANUP_FREE char *runtimes = path_in_state("runtimes");
     CLEANUP_FREE char *cores = path_in_cache("images");
-    if (!homes || !bases || !runtimes || !cores) {
+    if (!homes || !cores) {
         fputs("cadre sessions: no state directory: set HOME or XDG_STATE_HOME\n", stderr);
         return EXIT_FAILURE;
     }
     struct pruning *pruning = memory_alloc_zero(sizeof(*pruning));
     pruning->region = region_new(SIZE_MAX);
-    pruning->needed = map_new(pruning->region);
     pruning->now = clock_unix_seconds();
     visit(pruning, cores, add_core);
     visit(pruning, homes, visit_home);
+    need_all_origins(pruning);
+    visit_origins(pruning);
     keep_within(pruning, quota_mb * 1000000);
-    visit(pruning, bases, remove_unneeded);
-    visit(pruning, runtimes, remove_unneeded);
+    visit_origins(pruning);
+    for (size_t i = 0; i < pruning->count; i++)
+        memory_free(pruning->files[i].path);
     region_free(pruning->region);
     memory_free(pruning);
     return EXIT_SUCCESS;

@@ -1,7 +1,8 @@
 // Images: sessions on disk. image.zst in the directory of a session is
 //
 //   a skippable frame of zstd with the description, a JSON object;
-//   a frame of zstd with a checksum: the saved core, compressed with the base core as its prefix.
+//   frames of zstd with checksums: the saved core, compressed with the base core as their prefix
+//   (image_codec.h).
 //
 // One file, so that it is replaced in one step: it is complete or not there. The one before is kept
 // as image.previous.zst. The base core and the runtime that an image needs are kept by their hash in

@@ -5,24 +5,19 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <zstd.h>
 
 #include "base/buffer.h"
 #include "base/memory.h"
 #include "base/private.h"
+#include "session/image/image_codec.h"
 #include "session/image/image_file.h"
 #include "value/text/json.h"
 
-enum { LEVEL = 1, WINDOW_LOG = 27, HASH_BYTES = 16, OUTPUT_SIZE = 1 << 20 };
-
-// A file in memory, read only.
-struct mapping {
-    void *data;
-    size_t size;
-};
+enum { HASH_BYTES = 16 };
 
 static int fail(const char *what, const char *path)
 {
@@ -59,17 +54,6 @@ static void unmap(struct mapping *mapping)
     *mapping = (struct mapping){0};
 }
 
-static bool write_all(int fd, const void *data, size_t length)
-{
-    for (size_t done = 0; done < length;) {
-        ssize_t n = write(fd, (const char *)data + done, length - done);
-        if (n < 0 && errno != EINTR)
-            return false;
-        done += n > 0 ? (size_t)n : 0;
-    }
-    return true;
-}
-
 // --- what an image needs -------------------------------------------------------------------------
 
 static bool hash_file(const char *path, char text[2 * HASH_BYTES + 1])
@@ -93,7 +77,7 @@ static bool copy_file(const char *from, const char *to, mode_t mode)
     if (!map_file(from, &content))
         return false;
     bool ok = private_create(to, &file, &error);
-    if (ok && write_all(file.descriptor, content.data, content.size) &&
+    if (ok && image_write_all(file.descriptor, content.data, content.size) &&
         fchmod(file.descriptor, mode) == 0)
         ok = private_create_commit(&file, true, &made, &error);
     else if (ok) {
@@ -104,7 +88,7 @@ static bool copy_file(const char *from, const char *to, mode_t mode)
     return ok;
 }
 
-// A link where that is possible: it costs nothing, and outlives an upgrade that replaces the file.
+// A copy, once per version: an upgrade may write over the file itself.
 static bool keep_file(const char *from, const char *to, mode_t mode)
 {
     struct error error;
@@ -115,7 +99,7 @@ static bool keep_file(const char *from, const char *to, mode_t mode)
     }
     if (!private_make_parent(to, &error))
         return false;
-    return link(from, to) == 0 || copy_file(from, to, mode);
+    return copy_file(from, to, mode);
 }
 
 // --- packing -------------------------------------------------------------------------------------
@@ -126,31 +110,8 @@ static bool write_header(int fd, const struct buffer *description)
     unsigned char head[8] = {0x50, 0x2A, 0x4D, 0x18};
     for (int i = 0; i < 4; i++)
         head[4 + i] = (unsigned char)(length >> (8 * i));
-    return write_all(fd, head, sizeof(head)) &&
-           write_all(fd, description->data, description->length);
-}
-
-static bool compress(int fd, const struct mapping *core, const struct mapping *base)
-{
-    ZSTD_CCtx *context = ZSTD_createCCtx();
-    char *bytes = memory_alloc(OUTPUT_SIZE);
-    ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, LEVEL);
-    ZSTD_CCtx_setParameter(context, ZSTD_c_windowLog, WINDOW_LOG);
-    ZSTD_CCtx_setParameter(context, ZSTD_c_enableLongDistanceMatching, 1);
-    ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
-    ZSTD_CCtx_setPledgedSrcSize(context, core->size);
-    ZSTD_CCtx_refPrefix(context, base->data, base->size);
-    ZSTD_inBuffer input = {core->data, core->size, 0};
-    size_t left = 1;
-    while (left > 0) {
-        ZSTD_outBuffer output = {bytes, OUTPUT_SIZE, 0};
-        left = ZSTD_compressStream2(context, &output, &input, ZSTD_e_end);
-        if (ZSTD_isError(left) || !write_all(fd, bytes, output.pos))
-            break;
-    }
-    memory_free(bytes);
-    ZSTD_freeCCtx(context);
-    return left == 0;
+    return image_write_all(fd, head, sizeof(head)) &&
+           image_write_all(fd, description->data, description->length);
 }
 
 static bool sync_directory(const char *path)
@@ -180,7 +141,7 @@ static void write_description(const char *directory, const struct buffer *descri
     bool made;
     if (!private_create(path, &file, &error))
         return;  // the image has it, too
-    if (write_all(file.descriptor, description->data, description->length))
+    if (image_write_all(file.descriptor, description->data, description->length))
         private_create_commit(&file, true, &made, &error);
     else
         private_create_abandon(&file);
@@ -207,7 +168,7 @@ static int write_image(const char *directory, const struct mapping *core,
     int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return fail("cannot make", temporary);
-    bool ok = write_header(fd, description) && compress(fd, core, base) && fsync(fd) == 0;
+    bool ok = write_header(fd, description) && image_compress(fd, core, base) && fsync(fd) == 0;
     int cause = errno;
     ok = close(fd) == 0 && ok && put_in_place(directory, temporary);
     if (ok) {
@@ -240,7 +201,7 @@ static void cache_core(const char *directory, const struct mapping *core)
     int fd = temporary && private_make_parent(path, &error)
                  ? open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600)
                  : -1;
-    bool ok = fd >= 0 && write_all(fd, core->data, core->size);
+    bool ok = fd >= 0 && image_write_all(fd, core->data, core->size);
     if (fd >= 0 && (close(fd) < 0 || !ok || rename(temporary, path) < 0))
         unlink(temporary);
     if (older)
@@ -275,31 +236,9 @@ static int pack(const char *directory, const char *base, const char *runtime, co
 
 // --- unpacking -----------------------------------------------------------------------------------
 
-static bool decompress(int fd, const struct mapping *image, const struct mapping *base)
-{
-    ZSTD_DCtx *context = ZSTD_createDCtx();
-    char *bytes = memory_alloc(OUTPUT_SIZE);
-    ZSTD_DCtx_setParameter(context, ZSTD_d_windowLogMax, WINDOW_LOG);
-    ZSTD_inBuffer input = {image->data, image->size, 0};
-    input.pos = ZSTD_findFrameCompressedSize(image->data, image->size);  // the description
-    size_t left = ZSTD_isError(input.pos) ? input.pos : 1;
-    if (!ZSTD_isError(left))
-        ZSTD_DCtx_refPrefix(context, base->data, base->size);
-    while (left > 0 && !ZSTD_isError(left)) {
-        ZSTD_outBuffer output = {bytes, OUTPUT_SIZE, 0};
-        size_t before = input.pos;
-        left = ZSTD_decompressStream(context, &output, &input);
-        if (ZSTD_isError(left) || !write_all(fd, bytes, output.pos) ||
-            (left > 0 && output.pos == 0 && input.pos == before))
-            break;
-    }
-    memory_free(bytes);
-    ZSTD_freeDCtx(context);
-    return left == 0;
-}
-
 // Not synced: the name holds for this boot of the machine only (image_core_path()).
-static int write_core(const char *path, const struct mapping *image, const struct mapping *base)
+static int write_core(const char *path, const struct mapping *image, const struct mapping *base,
+                      size_t core_size)
 {
     CLEANUP_FREE char *temporary = memory_format("%s.%d", path, (int)getpid());
     struct error error;
@@ -311,31 +250,62 @@ static int write_core(const char *path, const struct mapping *image, const struc
     if (fd < 0)
         return fail("cannot make", temporary);
     errno = 0;
-    bool ok = decompress(fd, image, base);
+    size_t start = ZSTD_findFrameCompressedSize(image->data, image->size);  // of the core
+    if (ZSTD_isError(start))
+        start = image->size;
+    struct mapping frames = {(char *)image->data + start, image->size - start};
+    bool ok = image_decompress(fd, frames, base, core_size);
     int cause = errno;
     if (close(fd) == 0 && ok && rename(temporary, path) == 0)
         return IMAGE_DONE;
     unlink(temporary);
     errno = cause;
-    return cause == ENOSPC || cause == EDQUOT ? fail("cannot write", path) : IMAGE_DAMAGED;
+    return cause ? fail("cannot write", path) : IMAGE_DAMAGED;
+}
+
+// A file that is touched now and then is not pruned; not each time, because that may wait for the
+// disk.
+static bool is_cached(const char *core)
+{
+    enum { TOUCH_S = 60 };
+    struct stat status;
+    if (stat(core, &status) < 0)
+        return false;
+    if (status.st_mtime < time(NULL) - TOUCH_S)
+        (void)!utimensat(AT_FDCWD, core, NULL, 0);
+    return true;
+}
+
+static int unpack_described(value description, const struct mapping *image, const char *runtime,
+                            const char *core)
+{
+    char hash[2 * HASH_BYTES + 1];
+    CLEANUP_FREE char *kept_base = image_base_path(map_get_string(description, "base"));
+    if (!is_cached(core)) {
+        struct mapping base;
+        if (!kept_base || !map_file(kept_base, &base))
+            return IMAGE_DAMAGED;
+        size_t core_size = (size_t)map_get_integer(description, "core_bytes", 0);
+        int status = write_core(core, image, &base, core_size);
+        unmap(&base);
+        if (status != IMAGE_DONE)
+            return status;
+    }
+    bool is_same =
+        hash_file(runtime, hash) && span_equal_text(map_get_string(description, "runtime"), hash);
+    return is_same ? IMAGE_DONE : IMAGE_OTHER_RUNTIME;
 }
 
 static int unpack(const char *path, const char *runtime, const char *core)
 {
-    char hash[2 * HASH_BYTES + 1];
-    struct mapping image, base;
+    struct mapping image;
     struct region *region = region_new(SIZE_MAX);
     value description;
-    if (!image_describe(region, path, &description) || !map_file(path, &image))
-        return IMAGE_DAMAGED;
-    CLEANUP_FREE char *kept_base = image_base_path(map_get_string(description, "base"));
-    if (!kept_base || !map_file(kept_base, &base))
-        return IMAGE_DAMAGED;
-    bool is_cached = utimensat(AT_FDCWD, core, NULL, 0) == 0;  // and so is not pruned now
-    int status = is_cached ? IMAGE_DONE : write_core(core, &image, &base);
-    if (status == IMAGE_DONE && (!hash_file(runtime, hash) ||
-                                 !span_equal_text(map_get_string(description, "runtime"), hash)))
-        status = IMAGE_OTHER_RUNTIME;
+    int status = IMAGE_DAMAGED;
+    if (image_describe(region, path, &description) && map_file(path, &image)) {
+        status = unpack_described(description, &image, runtime, core);
+        unmap(&image);
+    }
     region_free(region);
     return status;
 }
@@ -344,10 +314,8 @@ int image_worker_main(int argc, char **argv)
 {
     if (sodium_init() < 0)
         return IMAGE_FAILED;
-    if (argc == 6 && strcmp(argv[1], "pack") == 0) {
-        setpriority(PRIO_PROCESS, 0, 19);
+    if (argc == 6 && strcmp(argv[1], "pack") == 0)
         return pack(argv[2], argv[3], argv[4], argv[5]);
-    }
     if (argc == 5 && strcmp(argv[1], "unpack") == 0)
         return unpack(argv[2], argv[3], argv[4]);
     return IMAGE_FAILED;

@@ -1,6 +1,7 @@
 #include "session/image/saving.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -22,6 +23,7 @@ enum {
     REFUSED_WAIT_MS = 200,   // until a snapshot that could not clone itself is asked again
     SNAPSHOT_TRIES = 3,      // of a state that has none
     SNAPSHOT_WAIT_MS = 500,  // between them
+    NICE_MS = 20000,         // at the lowest priority, WRITING and PACKING; then at the usual one
     WRITE_MS = 120000,
     PACK_MS = 300000,
     PAUSE_FACTOR = 20,  // between two saves, times what the last one took
@@ -74,6 +76,36 @@ void saving_release(struct session *session)
     event_free(session->saving.timer);
 }
 
+// --- priority ------------------------------------------------------------------------------------
+
+// A process that saves must not be in the way of what the session does, but one that somebody waits
+// for must not starve while all processors are busy.
+static int64_t prioritize(const struct saving *saving, pid_t pid, int64_t limit_ms)
+{
+    if (saving->is_urgent)
+        return limit_ms;
+    setpriority(PRIO_PROCESS, (id_t)pid, 19);
+    return NICE_MS;
+}
+
+// Only root may take a low priority back: for others the save begins again.
+static void hasten(struct saving *saving)
+{
+    bool was_urgent = saving->is_urgent;
+    saving->is_urgent = true;
+    if (was_urgent || !saving->process)
+        return;
+    int usual = getpriority(PRIO_PROCESS, 0);
+    if (setpriority(PRIO_PROCESS, (id_t)saving->process->process.pid, usual) == 0) {
+        set_timer(saving, saving->state == SAVE_WRITING ? WRITE_MS : PACK_MS);
+        return;
+    }
+    worker_kill(saving->process);
+    drop(saving);
+    saving->state = SAVE_NONE;
+    set_timer(saving, 0);
+}
+
 static bool can_save(const struct session *session)
 {
     return session->store && !session->close_requested;
@@ -81,8 +113,10 @@ static bool can_save(const struct session *session)
 
 bool saving_is_due(const struct session *session)
 {
+    const struct saving *saving = &session->saving;
+    bool has_failed_lately = saving->has_failed && clock_now_ms() < saving->not_before_ms;
     return can_save(session) && session->lineage.current > 0 &&
-           session->saving.saved != session->lineage.current && !session->saving.told;
+           saving->saved != session->lineage.current && !has_failed_lately;
 }
 
 // --- the next one --------------------------------------------------------------------------------
@@ -100,7 +134,8 @@ void saving_note(struct session *session)
 void saving_hurry(struct session *session)
 {
     session->saving.at_once = true;
-    session->saving.told = false;
+    session->saving.has_failed = false;
+    hasten(&session->saving);
     saving_note(session);
 }
 
@@ -133,12 +168,13 @@ static void finish(struct session *session, bool ok)
         saving->saved = saving->number;
         saving->saved_threads = saving->has_threads;
         saving->saved_listening = saving->listening;
-        saving->told = false;
+        saving->has_failed = false;
         set_failure(saving, NULL);
     }
     evtimer_del(saving->timer);
     if (saving->saved == session->lineage.current)
         saving->at_once = false;
+    saving->is_urgent = saving->at_once;
     if (ok || !saving->at_once)
         saving_note(session);
     keeping_on_saved(session);
@@ -148,11 +184,12 @@ static void fail(struct session *session, const char *why)
 {
     struct saving *saving = &session->saving;
     log_info("session %s: not saved: %s", session->name, why);
-    if (!saving->told)
+    bool is_new = !saving->failure || strcmp(saving->failure, why) != 0;
+    if (is_new)
         session_notice(session, "the state after evaluation %lld could not be saved: %s",
                        (long long)saving->number, why);
     set_failure(saving, why);
-    saving->told = true;
+    saving->has_failed = true;
     saving->at_once = false;
     if (saving->process)
         worker_kill(saving->process);
@@ -251,14 +288,14 @@ static void waking_on_woke(struct session *session, struct link *link,
     saving->has_threads = vector_count(map_get(content, "lost_threads")) > 0;
     saving->description = keeping_describe(session, content);
     saving->state = SAVE_WRITING;
-    setpriority(PRIO_PROCESS, (id_t)message->sender, 19);
+    int64_t limit_ms = prioritize(saving, message->sender, WRITE_MS);
     int result =
         channel_send_descriptors(&link->channel, CHANNEL_SAVE, 1, SPAN("{}"), &saving->core_fd, 1);
     if (result < 0) {
         fail(session, strerror(-result));
         return;
     }
-    set_timer(saving, WRITE_MS);
+    set_timer(saving, limit_ms);
 }
 
 // --- WRITING -------------------------------------------------------------------------------------
@@ -292,12 +329,21 @@ static void writing_on_report(struct session *session, const struct channel_mess
     memory_free(given);
 }
 
+static void fail_with_exit(struct session *session, const struct process_exit *exit)
+{
+    char text[64] = "its process ended";
+    if (exit->known)
+        snprintf(text, sizeof(text), "its process ended (%s %d)",
+                 exit->signaled ? "signal" : "exit code", exit->code);
+    fail(session, session->saving.reason ? session->saving.reason : text);
+}
+
 static void writing_on_exit(struct session *session, const struct process_exit *exit)
 {
     struct saving *saving = &session->saving;
     saving->process = NULL;
     if (!exit->known || exit->signaled || exit->code != 0) {
-        fail(session, saving->reason ? saving->reason : "its process ended");
+        fail_with_exit(session, exit);
         return;
     }
     if (!saving->description) {
@@ -322,7 +368,7 @@ static void writing_on_exit(struct session *session, const struct process_exit *
         fail(session, "no process for it");
         return;
     }
-    set_timer(saving, PACK_MS);
+    set_timer(saving, prioritize(saving, pid, PACK_MS));
 }
 
 // --- PACKING -------------------------------------------------------------------------------------
@@ -348,6 +394,8 @@ static void on_timer(evutil_socket_t fd, short what, void *data)
         begin(session);
     else if (session->saving.state == SAVE_WAKING)
         waking_on_timer(session);
+    else if (!session->saving.is_urgent)
+        hasten(&session->saving);
     else
         fail(session, "it took too long");
 }

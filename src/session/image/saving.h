@@ -35,7 +35,8 @@ struct saving {
     int64_t started_ms;
     int64_t not_before_ms;  // of the next one
     bool at_once;           // the next one does not wait
-    bool told;              // of a failure
+    bool is_urgent;         // its processes have the usual priority
+    bool has_failed;        // the last one
     unsigned tries;         // NONE: of a snapshot; WAKING: of waking it
     bool is_refused;        // WAKING: the snapshot could not clone itself
     bool has_threads;       // WRITING: what is not saved

@@ -65,7 +65,7 @@ struct definitions {
     value packages;  // texts of defpackage forms, by name
     value systems;   // texts
     bool is_other;   // the last code had something that is no definition
-    size_t skipped;  // codes of which that is true
+    value skipped;   // entries of which that is true
 };
 
 static bool names_operator(struct span form, const char *name)
@@ -201,27 +201,28 @@ static struct definitions collect(struct region *region, value entries, int64_t 
                               .order = vector_new(region, 0),
                               .by_key = map_new(region),
                               .packages = vector_new(region, 0),
-                              .systems = vector_new(region, 0)};
+                              .systems = vector_new(region, 0),
+                              .skipped = vector_new(region, 0)};
     value lineage = collect_lineage(region, entries, state);
     for (size_t i = 0; i < vector_count(lineage); i++) {
+        value entry = vector_at(lineage, i);
         all.is_other = false;
-        add_entry(&all, vector_at(lineage, i));
-        all.skipped += all.is_other;
+        add_entry(&all, entry);
+        if (all.is_other)
+            all.skipped = vector_push(region, all.skipped, value_retain(entry));
     }
     return all;
 }
 
-void export_definitions(struct buffer *text, value entries, int64_t state, bool guarded,
-                        size_t *ret_count, size_t *ret_skipped)
+size_t export_definitions(struct buffer *text, struct region *region, value entries, int64_t state,
+                          bool guarded, value *ret_skipped)
 {
-    struct region *region = region_new(SIZE_MAX);
     struct definitions all = collect(region, entries, state < 0 ? find_current(entries) : state);
     write_forms(text, &all, all.packages, false, guarded);
     write_forms(text, &all, all.systems, false, guarded);
     write_forms(text, &all, all.order, true, guarded);
-    *ret_count = vector_count(all.packages) + vector_count(all.systems) + vector_count(all.order);
     *ret_skipped = all.skipped;
-    region_free(region);
+    return vector_count(all.packages) + vector_count(all.systems) + vector_count(all.order);
 }
 
 void export_lisp(struct buffer *text, const char *session, value entries)

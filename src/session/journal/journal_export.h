@@ -8,9 +8,9 @@
 // `entries` is what journal_read() gives. Packages first, then systems, then the last version of
 // every definition of the current state in the order of their first appearance, as they were typed.
 void export_lisp(struct buffer *text, const char *session, value entries);
-// Those of the state after evaluation `state` (negative: of the current one); `guarded`, to be
-// evaluated in a fresh session: a definition that fails leaves the others alone.
-// *ret_count is how many there are, *ret_skipped how many evaluations have more than definitions.
-void export_definitions(struct buffer *text, value entries, int64_t state, bool guarded,
-                        size_t *ret_count, size_t *ret_skipped);
+// How many definitions the state after evaluation `state` has (negative: the current one), and their
+// text; `guarded`, to be evaluated in a fresh session: one that fails leaves the others alone.
+// *ret_skipped is a vector of the entries that have more than definitions.
+size_t export_definitions(struct buffer *text, struct region *region, value entries, int64_t state,
+                          bool guarded, value *ret_skipped);
 void export_transcript(struct buffer *text, const char *session, value entries);

@@ -32,20 +32,27 @@ static void forget(struct session *session)
 // The definitions of the journal are evaluated in the fresh session, before all requests.
 static void define_again(struct session *session)
 {
-    CLEANUP_BUFFER struct buffer code;
+    CLEANUP_BUFFER struct buffer code, notice;
     buffer_init(&code, SESSION_REQUEST_MAX / 2);
+    buffer_init(&notice, BUFFER_DEFAULT_LIMIT);
     struct region *region = region_new(SIZE_MAX);
-    size_t count = 0, skipped = 0;
+    value skipped = vector_new(region, 0);
+    size_t count = 0;
     if (session->store)
-        export_definitions(&code, journal_read(region, session->store, JOURNAL_MAX), -1, true,
-                           &count, &skipped);
-    region_free(region);
+        count = export_definitions(&code, region, journal_read(region, session->store, JOURNAL_MAX),
+                                   -1, true, &skipped);
     bool has_code = count > 0 && !code.failed;
-    session_notice(session,
-                   "the saved state of the session cannot be used: it starts afresh. %zu "
-                   "definitions of its journal were evaluated again; %zu evaluations that did more "
-                   "were not (export-session, format transcript, lists them)",
-                   has_code ? count : 0, skipped);
+    buffer_append_format(&notice,
+                         "the saved state of the session cannot be used: it starts afresh. %zu "
+                         "definitions of its journal were evaluated again",
+                         has_code ? count : 0);
+    if (vector_count(skipped) > 0)
+        buffer_append_text(&notice, "; evaluations that did more were skipped:");
+    keeping_append_entries(skipped, &notice);
+    if (vector_count(skipped) > 0)
+        buffer_append_text(&notice, " (export-session, format transcript, shows them)");
+    region_free(region);
+    session_notice(session, "%s", buffer_text(&notice));
     if (has_code)
         job_requeue(session, job_new_code("a definition of the journal", buffer_span(&code)));
 }

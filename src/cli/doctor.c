@@ -19,10 +19,13 @@
 #include "cli/session_loop.h"
 #include "cli/table/option_reader.h"
 #include "config.h"
+#include "daemon/daemon_request.h"
+#include "daemon/rendezvous.h"
 #include "process/cgroup.h"
 #include "process/loop.h"
 #include "process/sandbox/landlock.h"
 #include "program_host/program_pool.h"
+#include "upstream/upstream_curl.h"
 
 struct findings {
     unsigned problems;  // something does not work
@@ -79,11 +82,24 @@ static void check_cgroups(struct findings *findings)
                          : "bound or stop");
 }
 
+static void check_version(struct findings *findings)
+{
+    enum { MAJOR = 5, MINOR = 4 };  // waitid on a pidfd
+    struct utsname name;
+    int major = 0, minor = 0;
+    if (uname(&name) < 0 || sscanf(name.release, "%d.%d", &major, &minor) != 2)
+        report(findings, REMARK, "kernel",
+               "its version is not known; Linux %d.%d or newer is needed", MAJOR, MINOR);
+    else if (major < MAJOR || (major == MAJOR && minor < MINOR))
+        report(findings, PROBLEM, "kernel", "%s %s; Linux %d.%d or newer is needed", name.sysname,
+               name.release, MAJOR, MINOR);
+    else
+        report(findings, FINE, "kernel", "%s %s", name.sysname, name.release);
+}
+
 static void check_kernel(struct findings *findings)
 {
-    struct utsname name;
-    if (uname(&name) == 0)
-        report(findings, FINE, "kernel", "%s %s", name.sysname, name.release);
+    check_version(findings);
     int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
     if (pidfd < 0)
         report(findings, PROBLEM, "pidfd", "pidfd_open: %s; Linux 5.4 or newer is needed",
@@ -344,6 +360,71 @@ static void check_programs(struct findings *findings)
     event_base_free(trial.base);
 }
 
+// --- the daemon, libraries that are loaded when they are needed ----------------------------------
+
+// The executable of a process; "" where it cannot be read. " (deleted)" follows one that is gone.
+static void read_executable(const char *process, char path[PATH_MAX])
+{
+    CLEANUP_FREE char *link = memory_format("/proc/%s/exe", process);
+    ssize_t length = readlink(link, path, PATH_MAX - 1);
+    path[length > 0 ? length : 0] = '\0';
+}
+
+// A daemon that was started before an upgrade or a move goes on with what was there then.
+static void compare_daemon(struct findings *findings, value status)
+{
+    char own[PATH_MAX], its[PATH_MAX], process[24];
+    struct span version = map_get_string(status, "version");
+    snprintf(process, sizeof(process), "%" PRId64, map_get_integer(status, "pid", 0));
+    read_executable("self", own);
+    read_executable(process, its);
+    if (span_equal_text(version, CADRE_VERSION) && strcmp(own, its) == 0)
+        report(findings, FINE, "daemon", "process %s answers", process);
+    else
+        report(findings, REMARK, "daemon",
+               "process %s is Cadre %.*s of %s, this is %s of %s;\n"
+               "      its sessions are saved and the next client starts this one after: cadre "
+               "daemon stop",
+               process, (int)version.length, version.data, *its ? its : "an unknown place",
+               CADRE_VERSION, own);
+}
+
+static void report_silent_daemon(struct findings *findings, const char *message)
+{
+    struct rendezvous daemon;
+    if (rendezvous_read(&daemon)) {
+        report(findings, PROBLEM, "daemon", "%s; kill -9 %d ends it, and what is saved stays",
+               message, (int)daemon.pid);
+        rendezvous_release(&daemon);
+    } else {
+        report(findings, PROBLEM, "daemon", "%s", message);
+    }
+}
+
+static void check_daemon(struct findings *findings)
+{
+    struct region *region = region_new(SIZE_MAX);
+    struct error error;
+    value status;
+    value request =
+        map_put_text(region, map_new(region), "op", value_string_text(region, "status"));
+    switch (daemon_request(region, request, &status, &error)) {
+    case DAEMON_ABSENT: report(findings, FINE, "daemon", "none runs; cadre serve starts it"); break;
+    case DAEMON_FAILED: report_silent_daemon(findings, error.message); break;
+    case DAEMON_ANSWERED: compare_daemon(findings, status); break;
+    }
+    region_free(region);
+}
+
+static void check_curl(struct findings *findings)
+{
+    struct error error;
+    if (curl_api_load(&error))
+        report(findings, FINE, "libcurl", "loaded; for MCP servers with a url");
+    else
+        report(findings, REMARK, "libcurl", "%s", error.message);
+}
+
 // --- the command ---------------------------------------------------------------------------------
 
 static int print_client(char *name)
@@ -360,6 +441,8 @@ static int examine(const struct session_config *config)
     check_limits(&findings);
     check_programs(&findings);
     check_lisp(&findings, config);
+    check_daemon(&findings);
+    check_curl(&findings);
     printf("\n%u problem%s, %u note%s\n", findings.problems, findings.problems == 1 ? "" : "s",
            findings.remarks, findings.remarks == 1 ? "" : "s");
     return findings.problems ? EXIT_FAILURE : EXIT_SUCCESS;

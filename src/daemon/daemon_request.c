@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -11,10 +12,13 @@
 #include "daemon/rendezvous.h"
 #include "value/text/json.h"
 
-enum { END_WAIT_MS = 40000, END_STEP_MS = 10, ANSWER_MAX = 64 << 20 };
+enum { END_WAIT_MS = 40000, END_STEP_MS = 10, SILENCE_MAX_S = 20, ANSWER_MAX = 64 << 20 };
 
 static bool exchange(int fd, const struct buffer *line, struct buffer *answer)
 {
+    const struct timeval silence = {.tv_sec = SILENCE_MAX_S};  // a stopped daemon says nothing
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &silence, sizeof(silence)) < 0)
+        return false;
     for (size_t done = 0; done < line->length;) {
         ssize_t n = send(fd, line->data + done, line->length - done, MSG_NOSIGNAL);
         if (n < 0 && errno != EINTR)

@@ -121,7 +121,7 @@ describe('relay and daemon', { concurrency: false }, () => {
       assert.equal(result, undefined);
       assert.match(error.message, /^The Cadre daemon ended while this request was in flight/);
     }
-    assert.equal(await client.evaluate('(+ 40 2)'), '=> 42');
+    assert.match(await client.evaluate('(+ 40 2)'), /^=> 42$/m); // the session may be a restored one
     assert.notEqual(machine.lockFile().pid, pid);
     await client.close();
   });

@@ -104,7 +104,7 @@ static bool is_confirmed(const struct setup *setup)
     return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
 }
 
-static void print_advice(const struct setup *setup)
+static void print_advice(const struct setup *setup, FILE *out)
 {
     const struct client *client = setup->client;
     const char *advice =
@@ -112,11 +112,15 @@ static void print_advice(const struct setup *setup)
     if (setup->remove)
         return;
     if (setup->server.is_project && setup->server.token)
-        puts("Put the token into the environment of the client as CADRE_TOKEN.");
-    if (setup->server.is_project && !setup->server.url)
-        puts("The file names the program as cadre: it must be in the PATH of everyone.");
+        fputs("Put the token into the environment of the client as CADRE_TOKEN.\n", out);
+    if (setup->server.url && !setup->server.token)
+        fputs("There is no token yet, and the server asks for one: start it (cadre serve --http), "
+              "then do this again.\n",
+              out);
+    if (setup->server.is_project && !setup->server.url && !setup->server.is_cached)
+        fputs("The file names the program as cadre: it must be in the PATH of everyone.\n", out);
     if (advice)
-        puts(advice);
+        fprintf(out, "%s\n", advice);
 }
 
 static int write_change(const struct setup *setup, const char *path, struct span old_text,
@@ -126,7 +130,7 @@ static int write_change(const struct setup *setup, const char *path, struct span
     CLEANUP_FREE char *backup = NULL;
     if (span_equal(old_text, new_text)) {
         printf("%s: nothing to change\n", path);
-        print_advice(setup);
+        print_advice(setup, stdout);
         return EXIT_SUCCESS;
     }
     file_change_print(stdout, path, old_text, new_text);
@@ -137,7 +141,7 @@ static int write_change(const struct setup *setup, const char *path, struct span
     printf("\nwritten: %s\n", path);
     if (backup)
         printf("backup:  %s\n", backup);
-    print_advice(setup);
+    print_advice(setup, stdout);
     return EXIT_SUCCESS;
 }
 
@@ -163,6 +167,7 @@ static int apply(const struct setup *setup, value entry)
         return write_change(setup, path, buffer_span(&old_text), buffer_span(&new_text));
     fprintf(stderr, "%s:\n", path);
     fputs(buffer_text(&new_text), stdout);
+    print_advice(setup, stderr);
     return EXIT_SUCCESS;
 }
 
@@ -212,6 +217,7 @@ static int run(struct setup *setup)
     setup->server.url = setup->url;
     setup->server.token = setup->token;
     setup->server.is_project = setup->project;
+    setup->server.is_cached = strstr(setup->program, "/_npx/");
     value entry = value_nil();
     if (!setup->remove) {
         entry = client_entry(setup->client, setup->region, &setup->server, &error);

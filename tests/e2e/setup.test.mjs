@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
+  chmodSync,
+  copyFileSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -173,7 +175,41 @@ describe('every client', () => {
     ]);
   });
   test('what else Gemini wants', () => {
-    assert.match(newHome().good(['gemini']), /folders that it trusts/);
+    const { good, run } = newHome();
+    const { stdout, stderr } = run(['gemini', '--print']);
+    assert.match(stderr, /folders that it trusts/);
+    assert.ok(JSON.parse(stdout).mcpServers.cadre);
+    assert.match(good(['gemini']), /folders that it trusts/);
+  });
+  test('a server whose token is not there yet', () => {
+    const { good, write } = newHome();
+    assert.match(good(['zed', '--http', '7433']), /no token yet.* start it \(cadre serve --http\)/);
+    chmodSync(write('.local/state/cadre/token', TOKEN), 0o600);
+    assert.doesNotMatch(good(['zed', '--http', '7433']), /no token yet/);
+  });
+  test('a program that npx keeps for a while is started by npx', () => {
+    const { home } = newHome();
+    const program = path.join(home, '.npm/_npx/0123456789abcdef/bin/cadre');
+    mkdirSync(path.dirname(program), { recursive: true });
+    copyFileSync(CADRE, program);
+    const printed = (...args) =>
+      execFileSync(program, ['setup', '--print', ...args], {
+        encoding: 'utf8',
+        env: { HOME: home },
+        stdio: 'pipe',
+      });
+    const started = { command: 'npx', args: ['-y', 'cadre-mcp', 'serve', '--tools', 'core'] };
+    assert.deepEqual(JSON.parse(printed('cursor', '--', '--tools', 'core')), {
+      mcpServers: { cadre: started },
+    });
+    assert.deepEqual(JSON.parse(printed('opencode')).mcp.cadre.command, [
+      'npx',
+      '-y',
+      'cadre-mcp',
+      'serve',
+    ]);
+    const project = JSON.parse(printed('claude-code', '--project', home));
+    assert.equal(project.mcpServers.cadre.command, 'npx');
   });
   test('directories that variables name', () => {
     const { home, good } = newHome();

@@ -27,16 +27,20 @@ static value put_text(struct region *region, value map, const char *name, const 
 
 static const char *program_of(const struct client_server *server)
 {
-    return server->is_project ? "cadre" : server->program;
+    return server->is_cached ? "npx" : server->is_project ? "cadre" : server->program;
 }
 
 // ["serve", …], with the program before it when the client wants one list.
 static value arguments_of(struct region *region, const struct client_server *server,
                           bool with_program)
 {
-    value list = vector_new(region, 4);
+    value list = vector_new(region, 6);
     if (with_program)
         list = vector_push(region, list, value_string_format(region, "%s", program_of(server)));
+    if (server->is_cached) {
+        list = vector_push(region, list, value_string_text(region, "-y"));
+        list = vector_push(region, list, value_string_text(region, "cadre-mcp"));
+    }
     list = vector_push(region, list, value_string_text(region, "serve"));
     for (int i = 0; i < server->argument_count; i++)
         list = vector_push(region, list, value_string_format(region, "%s", server->arguments[i]));

@@ -17,6 +17,7 @@ struct client_server {
     const char *url;     // HTTP instead of standard input/output; or NULL
     const char *token;   // for HTTP; or NULL
     bool is_project;     // for a file that others may read: no token in it, no path of this machine
+    bool is_cached;      // the program is in the cache of npx, which is emptied now and then
 };
 
 struct client {

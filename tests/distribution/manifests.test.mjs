@@ -8,7 +8,6 @@ import {
   chmodSync,
   constants,
   copyFileSync,
-  existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -241,6 +240,20 @@ describe('Claude Code', () => {
       /^usage: cadre serve/,
     );
   });
+  // The names of the tools that a server with these arguments offers.
+  function toolsOf(args) {
+    const request = (id, method, params) => JSON.stringify({ jsonrpc: '2.0', id, method, params });
+    const output = execFileSync(CADRE, [...args, '--private', '--context-db', ':memory:'], {
+      encoding: 'utf8',
+      input: `${request(1, 'initialize', {
+        protocolVersion: '2025-11-25',
+        capabilities: {},
+        clientInfo: { name: 'test', version: '1' },
+      })}\n${request(2, 'tools/list', {})}\n`,
+    });
+    const answers = output.trim().split('\n').map(JSON.parse);
+    return answers.find(({ id }) => id === 2).result.tools.map(({ name }) => name);
+  }
   test('its hook runs a command that is there', () => {
     const { hooks } = json(`${plugin}/hooks/hooks.json`);
     assert.deepEqual(Object.keys(hooks), ['PostToolUse']);
@@ -268,10 +281,10 @@ describe('Claude Code', () => {
     const named = new Set(
       [...body.matchAll(/`([a-z]+(?:-[a-z]+)+)\b/g)].map((match) => match[1]).concat('inspect'),
     );
-    const programs = new Set(['group-by', 'sum-by', 'sort-by']);
+    const others = new Set(['group-by', 'sum-by', 'sort-by', 'my-system']);
+    const offered = toolsOf(json(`${plugin}/.mcp.json`).mcpServers.cadre.args);
     for (const name of named)
-      if (!programs.has(name))
-        assert.ok(existsSync(file(`src/tools/schemas/${name}.json`)), `no tool ${name}`);
+      if (!others.has(name)) assert.ok(offered.includes(name), `no tool ${name}`);
     assert.ok(named.size > 15);
   });
   test('the program in its skill runs', () => {
@@ -295,6 +308,27 @@ describe('Claude Code', () => {
       { who: 'a', sum: 3 },
     ]);
   });
+});
+
+test('systemd unit: sections and keys are known, the command is one', () => {
+  const keys = {
+    Unit: ['Description', 'Documentation'],
+    Service: ['ExecStart', 'Restart', 'Delegate'],
+    Install: ['WantedBy'],
+  };
+  const unit = read('packaging/deb/cadre.service');
+  let section;
+  for (const line of unit.split('\n').filter((each) => each && !each.startsWith('#'))) {
+    const [, name] = line.match(/^\[(\w+)\]$/) ?? [];
+    if (name) section = keys[name];
+    else assert.ok(section.includes(line.match(/^(\w+)=\S/)[1]), line);
+  }
+  const [, program, args] = unit.match(/^ExecStart=(\S+) (.*)$/m);
+  assert.equal(program, '/usr/bin/cadre');
+  assert.match(
+    execFileSync(CADRE, [...args.split(' '), '--help'], { encoding: 'utf8' }),
+    /^usage: cadre serve/,
+  );
 });
 
 test('Containerfile: known instructions, what it copies is there', () => {

@@ -311,6 +311,35 @@ describe('protected names', () => {
     assert.match(at(directory)(read(path.join(place.home, 'key'))), /Permission denied/);
   });
 
+  // Nor does a directory that says that it is a worktree of it.
+  test('a pretended worktree gives no right to read the repository it names', () => {
+    const directory = newWorkspace('pretended');
+    const repository = path.join(place.home, 'private.git');
+    for (const name of ['objects', 'refs', 'meta'])
+      mkdirSync(path.join(name === 'meta' ? directory : repository, name), { recursive: true });
+    writeFileSync(path.join(repository, 'HEAD'), 'ref: refs/heads/main\n');
+    writeFileSync(path.join(directory, '.git'), 'gitdir: meta\n');
+    writeFileSync(path.join(directory, 'meta/gitdir'), '../.git\n');
+    writeFileSync(path.join(directory, 'meta/commondir'), `${repository}\n`);
+    assert.match(at(directory)(read(path.join(repository, 'HEAD'))), /Permission denied/);
+  });
+  test('a worktree reads its repository', () => {
+    const directory = newWorkspace('real-worktree');
+    const main = path.join(place.beside, 'main');
+    const git = (...words) => spawnSync('git', ['-C', main, ...words], { encoding: 'utf8' });
+    if (spawnSync('git', ['init', '-q', main]).status !== 0) return; // no git here
+    const made = git('-c', 'user.name=a', '-c', 'user.email=a', 'commit', '--allow-empty', '-qm1');
+    assert.equal(made.status, 0, made.stderr);
+    const added = git('worktree', 'add', '-q', path.join(directory, 'tree'));
+    assert.equal(added.status, 0, added.stderr);
+    const tree = path.join(directory, 'tree');
+    const said = at(tree)(
+      shell(`cat ${main}/.git/HEAD; echo x > ${main}/.git/worktrees/tree/HEAD; git log --oneline`),
+    );
+    assert.match(said, /^ref: refs\/heads\//m);
+    assert.match(said, /^[0-9a-f]{7,} 1$/m);
+  });
+
   test('what exists can be neither moved nor replaced', () => {
     const directory = newWorkspace('kept');
     mkdirSync(path.join(directory, '.claude'));
@@ -369,6 +398,20 @@ describe('network and kernel', () => {
       const said = evaluate(socket(family), options);
       assert.match(said, allowed ? /=> \d+/ : /=> -1/);
     });
+  // A raw Unix socket is a datagram socket, and one of a pair of those sends to any address.
+  test('a pair of sockets reaches nothing but each other', () => {
+    const pair = (type) =>
+      `(sb-alien:with-alien ((two (array sb-alien:int 2)))
+         ${call('socketpair', 1, type, 0, '(sb-sys:sap-int (sb-alien:alien-sap two))')})`;
+    const types = [1, 2, 3, 5, 2 + 0x800, 3 + 0x80000, 3 + 0x100000000];
+    assert.match(evaluate(`(list ${types.map(pair).join(' ')})`), /=> \(0 -1 -1 0 -1 -1 -1\)/);
+  });
+  // Who has one makes everybody else wait that opens the file.
+  test('no leases', () => {
+    const lease = `(let ((fd (sb-posix:open "lease" (logior sb-posix:o-rdwr sb-posix:o-creat) #o600)))
+      ${call('fcntl', 'fd', 1024, 1)})`;
+    assert.match(evaluate(lease), /=> -1/);
+  });
   test('of netlink only routes', () => {
     assert.match(
       evaluate(`(list ${call('socket', 16, 3, 15)} ${call('socket', 16, 3, 9)})`),

@@ -95,6 +95,8 @@ static void refuse_kernel_interfaces(struct building *building)
     // Typing into a terminal that is shared with others.
     refuse_when(building, SCMP_SYS(ioctl), ARGUMENT(1, TIOCSTI));
     refuse_when(building, SCMP_SYS(ioctl), ARGUMENT(1, TIOCLINUX));
+    // A lease makes everybody else who opens the file wait, the server among them, for 45 s.
+    refuse_when(building, SCMP_SYS(fcntl), ARGUMENT(1, F_SETLEASE));
 }
 
 // --- sockets -------------------------------------------------------------------------------------
@@ -117,11 +119,14 @@ static void refuse_sockets(struct building *building, const struct call_filter_r
                          COMPARED(2, NE, NETLINK_ROUTE));
     if (rules->unix_sockets)
         return;
-    // One of a pair of datagram sockets can send to any other address.
+    // One of a pair of datagram sockets can send to any other address. A raw one is a datagram socket.
+    static const uint64_t datagrams[] = {SOCK_DGRAM, SOCK_RAW};
     const uint64_t type = 0xf;
-    const struct scmp_arg_cmp datagram[] = {ARGUMENT(0, AF_UNIX),
-                                            SCMP_A1(SCMP_CMP_MASKED_EQ, type, SOCK_DGRAM)};
-    refuse(building, EPERM, SCMP_SYS(socketpair), COUNT_OF(datagram), datagram);
+    for (size_t i = 0; i < COUNT_OF(datagrams); i++) {
+        const struct scmp_arg_cmp arguments[] = {ARGUMENT(0, AF_UNIX),
+                                                 SCMP_A1(SCMP_CMP_MASKED_EQ, type, datagrams[i])};
+        refuse(building, EPERM, SCMP_SYS(socketpair), COUNT_OF(arguments), arguments);
+    }
 }
 
 // --- what an older Landlock leaves open ----------------------------------------------------------

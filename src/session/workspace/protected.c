@@ -85,8 +85,18 @@ static bool is_below(const char *path, const char *directory)
     return path_is_within(path, directory) && strcmp(path, directory) != 0;
 }
 
+// git keeps what belongs to a worktree at worktrees/NAME of its repository.
+static bool is_worktree_of(const char *repository, const char *common)
+{
+    size_t length = strlen(common);
+    const char *name = strrchr(repository, '/');
+    return is_below(repository, common) && strncmp(repository + length, "/worktrees", 10) == 0 &&
+           name == repository + length + 10;
+}
+
 // `.git` is a file in a worktree. It could name any directory: one elsewhere may be read only when it
-// names this worktree in turn, which only git writes; one in the workspace is protected anyway.
+// names this worktree in turn, and where git keeps it, which only git writes; a directory of the
+// workspace that pretends so could name any repository. One in the workspace is protected anyway.
 static void collect_worktree(const char *workspace, struct path_list *read,
                              struct path_list *protect)
 {
@@ -97,7 +107,8 @@ static void collect_worktree(const char *workspace, struct path_list *read,
     CLEANUP_FREE char *back_file = memory_format("%s/gitdir", repository);
     CLEANUP_FREE char *common_file = memory_format("%s/commondir", repository);
     bool is_known = follow(back_file, "", repository, back) && strcmp(back, file) == 0;
-    bool has_common = follow(common_file, "", repository, common) && has_entry(common, "HEAD") &&
+    bool has_common = follow(common_file, "", repository, common) &&
+                      is_worktree_of(repository, common) && has_entry(common, "HEAD") &&
                       has_entry(common, "objects") && has_entry(common, "refs");
     const char *const found[] = {repository, has_common ? common : NULL};
     for (size_t i = 0; i < COUNT_OF(found) && found[i]; i++) {

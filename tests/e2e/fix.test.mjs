@@ -5,6 +5,7 @@ import {
   mkdtempSync,
   readFileSync,
   readdirSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -96,6 +97,28 @@ describe('cadre fix', () => {
     const tracked = fileWith(broken, 'b.lisp', directory);
     assert.equal(cadre(['fix', 'b.lisp'], { cwd: directory }).status, 0);
     assert.equal(readFileSync(tracked, 'utf8'), text);
+  });
+  // git would run it to fetch an object that is missing, and to see which files have changed.
+  test('a command of the configuration of a repository is not run', { skip: !hasGit }, () => {
+    const directory = repository({ 'c.lisp': RIGHT });
+    const git = (...args) => execFileSync('git', ['-C', directory, ...args], { encoding: 'utf8' });
+    const object = git('rev-parse', 'HEAD:c.lisp').trim();
+    rmSync(path.join(directory, '.git/objects', object.slice(0, 2), object.slice(2)));
+    for (const [name, setting] of Object.entries({
+      'core.repositoryFormatVersion': '1',
+      'extensions.partialClone': 'origin',
+      'remote.origin.promisor': 'true',
+      'remote.origin.url': `ext::touch ${directory}/fetched`,
+      'protocol.ext.allow': 'always',
+      'core.fsmonitor': `touch ${directory}/monitored`,
+    }))
+      git('config', name, setting);
+    fileWith(BROKEN, 'c.lisp', directory);
+    assert.equal(cadre(['fix', 'c.lisp'], { cwd: directory }).status, 0);
+    assert.deepEqual(
+      readdirSync(directory).filter((name) => name !== '.git'),
+      ['c.lisp'],
+    );
   });
 });
 

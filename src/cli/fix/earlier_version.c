@@ -16,8 +16,13 @@
 #include "base/memory.h"
 #include "lisp_syntax/lisp_syntax.h"
 #include "lisp_syntax/repair.h"
+#include "process/sandbox/environment.h"
 
 enum { GIT_MILLISECONDS = 5000, CHUNK = 64 << 10 };
+
+// What a repository's configuration names is not to be run: that of one which somebody else has
+// packed could let git fetch a missing object by any command.
+static const char *const variables[] = {"GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", NULL};
 
 // Starts git with its output in a pipe and nothing else of ours. The pipe's reading end, or -1.
 static int start(char *const argv[], pid_t *ret_pid)
@@ -30,7 +35,9 @@ static int start(char *const argv[], pid_t *ret_pid)
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    int failed = posix_spawnp(ret_pid, argv[0], &actions, NULL, argv, environ);
+    char **environment = environment_new(NULL, variables);
+    int failed = posix_spawnp(ret_pid, argv[0], &actions, NULL, argv, environment);
+    memory_free(environment);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
     if (failed == 0)
@@ -63,9 +70,9 @@ static bool read_all(int descriptor, struct buffer *text)
 static bool git_read(const char *directory, const char *object, struct buffer *text)
 {
     // cat-file applies no filters, so it starts nothing that a repository's configuration names.
-    char *const argv[] = {
-        (char *)"git",  (char *)"-C", (char *)directory, (char *)"cat-file", (char *)"blob",
-        (char *)object, NULL};
+    char *const argv[] = {(char *)"git",  (char *)"-c",      (char *)"core.fsmonitor=false",
+                          (char *)"-C",   (char *)directory, (char *)"cat-file",
+                          (char *)"blob", (char *)object,    NULL};
     pid_t pid;
     int status, descriptor = start(argv, &pid);
     if (descriptor < 0)

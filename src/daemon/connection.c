@@ -1,5 +1,6 @@
 // One client of the daemon: its greeting, then its service.
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -231,7 +232,8 @@ static void on_readable(evutil_socket_t fd, short what, void *data)
 }
 
 // A process of this user, and none that a session has started: code in a sandbox must not find its
-// way out of it here.
+// way out of it here. One that has ended meanwhile cannot be told from one of a session: it may have
+// left the connection to another.
 static bool may_connect(const struct daemon *daemon, int fd, pid_t *ret_pid)
 {
     struct ucred peer;
@@ -242,6 +244,8 @@ static bool may_connect(const struct daemon *daemon, int fd, pid_t *ret_pid)
     TAILQ_FOREACH (workspace, &daemon->workspaces, link)
         if (session_is_own_process(workspace->sessions, peer.pid))
             return false;
+    if (kill(peer.pid, 0) < 0 && errno == ESRCH)
+        return false;
     *ret_pid = peer.pid;
     return true;
 }

@@ -286,6 +286,7 @@ static void waking_on_woke(struct session *session, struct link *link,
     saving->tries = 0;
     saving->process = worker;
     saving->has_threads = vector_count(map_get(content, "lost_threads")) > 0;
+    saving->files = 0;
     saving->description = keeping_describe(session, content);
     saving->state = SAVE_WRITING;
     int64_t limit_ms = prioritize(saving, message->sender, WRITE_MS);
@@ -319,14 +320,8 @@ static void writing_on_report(struct session *session, const struct channel_mess
         saving->reason = memory_copy_text(reason.data, first_line_length(reason));
         return;
     }
-    int64_t files = map_get_integer(content, "files", 0);
+    saving->files = map_get_integer(content, "files", 0);
     saving->listening = (unsigned)map_get_integer(content, "listening", 0);
-    char *given = saving->description;
-    if (!given)
-        return;
-    given[strlen(given) - 1] = '\0';  // the brace
-    saving->description = memory_format("%s,\"files\":%lld}", given, (long long)files);
-    memory_free(given);
 }
 
 static void fail_with_exit(struct session *session, const struct process_exit *exit)
@@ -350,9 +345,11 @@ static void writing_on_exit(struct session *session, const struct process_exit *
         fail(session, "its description is too long");
         return;
     }
-    const char *const argv[] = {
-        "/proc/self/exe", "image-worker",      "pack", session->store, session->base,
-        session->runtime, saving->description, NULL};
+    saving->description[strlen(saving->description) - 1] = '\0';  // the brace
+    CLEANUP_FREE char *description =
+        memory_format("%s,\"files\":%lld}", saving->description, (long long)saving->files);
+    const char *const argv[] = {"/proc/self/exe", "image-worker",   "pack",      session->store,
+                                session->base,    session->runtime, description, NULL};
     struct link *link = link_new(session, true);
     pid_t pid = 0;
     int result =

@@ -41,6 +41,7 @@ struct saving {
     bool is_refused;        // WAKING: the snapshot could not clone itself
     bool has_threads;       // WRITING: what is not saved
     unsigned listening;
+    int64_t files;
     char *description;  // JSON of the image that is made now
     char *reason;       // WRITING: why the copy cannot save itself, in its own words; or NULL
     char *failure;      // why the last save failed; NULL: it did not, or another one was asked for

@@ -28,6 +28,8 @@
 (defconstant +sys-clone+ 56)
 (defconstant +sys-gettid+ 186)
 (defconstant +sys-getdents64+ 217)
+(defconstant +sys-landlock-create-ruleset+ 444)
+(defconstant +sys-landlock-restrict-self+ 446)
 
 (deftype octets () '(simple-array (unsigned-byte 8) (*)))
 (deftype index () '(integer 0 #.(ash most-positive-fixnum -2)))

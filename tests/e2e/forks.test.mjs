@@ -31,6 +31,45 @@ describe('forks', { concurrency: false }, () => {
     assert.match(await client.tool('session-info', {}), /\nSessions: main, branch$/);
   });
 
+  it('can neither end nor look into the session it came from', async () => {
+    await client.tool('fork-session', { as: 'attacker' });
+    const pid = /=> (\d+)/.exec(await evaluate('(sb-posix:getpid)'))[1];
+    const attack = `(let ((others (cons ${pid} (cadre-agent::sibling-processes))))
+      (flet ((foreign-p (p) (/= (sb-posix:getsid p) (sb-posix:getsid 0))))
+        (mapcar (lambda (p) (list (handler-case (sb-posix:kill p 9) (error () :kept))
+                                  (handler-case (open (format nil "/proc/~d/mem" p)) (error () :closed))))
+                (remove-if-not #'foreign-p others))))`;
+    const said = await evaluate(attack, 'attacker');
+    assert.match(said, /^=> \((\(:KEPT :CLOSED\)\s*)+\)$/);
+    assert.equal(await evaluate('(sb-posix:getpid)'), `=> ${pid}`);
+    const alternatives = await client.tool('try-alternatives', {
+      codes: [attack, '(scaled 2)'],
+    });
+    assert.match(alternatives, /:KEPT :CLOSED/);
+    assert.match(alternatives, /=> 20/);
+    assert.equal(await evaluate('(list (sb-posix:getpid) (scaled 2))'), `=> (${pid} 20)`);
+    await client.tool('close-session', { session: 'attacker' });
+  });
+
+  // Each fork of a fork is kept from the one before; where the kernel allows no more, it goes on.
+  it('goes on from fork to fork', async () => {
+    await client.tool('fork-session', { as: 'ping' });
+    await client.tool('fork-session', { as: 'pong' });
+    for (let i = 0; i < 10; i++) {
+      assert.match(
+        await client.tool('adopt-session', { from: 'ping', as: 'pong' }),
+        /^Session "pong"/,
+      );
+      assert.match(
+        await client.tool('adopt-session', { from: 'pong', as: 'ping' }),
+        /^Session "ping"/,
+      );
+    }
+    const run = '(sb-ext:process-exit-code (sb-ext:run-program "/bin/true" nil))';
+    assert.equal(await evaluate(run, 'ping'), '=> 0');
+    for (const session of ['ping', 'pong']) await client.tool('close-session', { session });
+  });
+
   it('gives the state after an earlier evaluation', async () => {
     assert.equal(
       await client.tool('fork-session', { from: 'main@1', as: 'before' }),

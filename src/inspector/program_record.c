@@ -159,6 +159,8 @@ static void end(struct program_records *records, struct program_record *record, 
     if (!value_is_map(step))
         return;
     record->outcome = value_is_true(map_get(step, "ok")) ? "ok" : "error";
+    value ledger = map_get(step, "tool_calls");
+    record->ledger_count = value_is_vector(ledger) ? vector_count(ledger) : 0;
     record->step = step_text(step);
     record->bytes += strlen(record->step);
     records->bytes += strlen(record->step);
@@ -226,7 +228,10 @@ value program_record_write(struct region *region, const struct program_record *r
     map = put_text(region, map, "by", record->client);
     map = put_text(region, map, "outcome", record->outcome);
     map = map_put_text(region, map, "at", value_integer(record->started_ms));
-    map = map_put_text(region, map, "call_count", value_integer((int64_t)record->call_count));
+    size_t calls = record->call_count + record->dropped_calls;
+    if (calls < record->ledger_count)
+        calls = record->ledger_count;
+    map = map_put_text(region, map, "call_count", value_integer((int64_t)calls));
     if (record->elapsed_us >= 0)
         map = map_put_text(region, map, "us", value_integer(record->elapsed_us));
     if (with_details)

@@ -29,6 +29,7 @@ struct program_record {
     struct program_call_record *calls;
     size_t call_count, call_capacity;
     size_t dropped_calls;
+    size_t ledger_count;  // calls in the Step, also those that never left the program's process
     size_t bytes;
 };
 

@@ -120,10 +120,6 @@ export function clock(ms) {
   return new Date(ms).toLocaleTimeString('en-GB');
 }
 
-export function plural(count, noun) {
-  return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
-}
-
 // --- small parts ---
 
 export function empty(title, ...how) {

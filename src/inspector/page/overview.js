@@ -1,5 +1,5 @@
 // The workspace: its sessions with their memory over time.
-import { bytes, empty, h, plain, plural, replace } from './dom.js';
+import { bytes, empty, h, plain, replace } from './dom.js';
 import { memoryPlot } from './plot.js';
 import { store } from './store.js';
 
@@ -44,7 +44,7 @@ function card(of, open) {
         `${of.rows.length.toLocaleString('en')}, ${perMinute(of).toLocaleString('en')} in the last minute`,
       ),
       fact('current state', of.current > 0 && `after evaluation ${of.current}`),
-      fact('snapshots', of.snapshots.size && plural(of.snapshots.size, 'snapshot')),
+      fact('snapshots', of.snapshots.size),
       fact('frozen errors', [...of.frozen].join(', ')),
       fact('live data', bytes(info.live_bytes)),
       fact('package', info.package_label),

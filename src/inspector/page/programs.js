@@ -59,7 +59,7 @@ function callRow(call, total) {
         h(call.caught ? 'span.tag' : 'span.tag.bad', call.caught ? 'caught' : 'failed'),
       call.cached && h('span.tag', 'cached'),
     ),
-    h('span.track', !call.isInside && bar),
+    call.isInside ? h('span.untimed', 'inside the program') : h('span.track', bar),
     h(
       'span.time',
       call.isInside

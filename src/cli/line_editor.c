@@ -188,6 +188,23 @@ static int read_character(wchar_t *ret_character)
     }
 }
 
+// The line that is typed makes room for what is said, and is shown again below it.
+static void wait_for_key(struct line_editor *editor)
+{
+    while (editor->help.hear) {
+        struct pollfd polled[] = {
+            {.fd = STDIN_FILENO, .events = POLLIN},
+            {.fd = editor->help.descriptor(editor->help.data), .events = POLLIN}};
+        if (poll(polled, 2, -1) < 0)
+            continue;
+        if (!polled[1].revents || polled[0].revents)
+            return;
+        fputs("\r\033[K", stdout);
+        editor->help.hear(editor->help.data);
+        el_set(editor->edit, EL_REFRESH, NULL);
+    }
+}
+
 // libedit asks for a key when what it shows is up to date. Ctrl-C goes to the end of the line, then
 // ends it; it arrives as a key because ISIG is off while editing.
 static int next_key(EditLine *edit, wchar_t *ret_key)
@@ -202,6 +219,7 @@ static int next_key(EditLine *edit, wchar_t *ret_key)
     struct marks marks = {0};
     if (editor->marks && !input_is_waiting())
         show_marks(editor, &marks);
+    wait_for_key(editor);
     int result = read_character(ret_key);
     hide_marks(&marks);
     if (result == 1 && *ret_key == KEY_CTRL_C) {

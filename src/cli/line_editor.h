@@ -19,6 +19,10 @@ struct line_editor_help {
     void (*hint)(void *data, struct span text, struct buffer *hint);
     // The offset of the parenthesis that the last character of the text closes; false: none.
     bool (*match)(void *data, struct span text, size_t *ret_offset);
+    // What may have something to say while a line is typed, -1: nothing; and says it, in whole lines.
+    // NULL: there is none.
+    int (*descriptor)(void *data);
+    void (*hear)(void *data);
     void *data;
 };
 

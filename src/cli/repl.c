@@ -17,6 +17,7 @@
 #include "cli/style.h"
 #include "cli/table/option_reader.h"
 #include "config.h"
+#include "daemon/client_settings.h"
 #include "lisp_syntax/lisp_form.h"
 #include "lisp_syntax/lisp_syntax.h"
 #include "tools/result/result_shown.h"
@@ -109,7 +110,7 @@ void repl_print_evaluation(void *data, const struct session_reply *reply)
 void repl_call(struct repl *repl, struct session_request *request, session_loop_reply_fn *handle)
 {
     if (request->timeout == 0)
-        request->timeout = -1;
+        request->timeout = repl->timeout;
     session_loop_call(&repl->loop, request, &repl->console, handle, repl);
 }
 
@@ -127,7 +128,7 @@ void repl_settle(struct repl *repl)
 
 int64_t repl_current_snapshot(struct repl *repl)
 {
-    value info = session_info(repl->loop.sessions, "main", false, repl->region);
+    value info = session_loop_info(&repl->loop, repl->region);
     return value_is_map(info) ? map_get_integer(info, "evaluation", 0) : 0;
 }
 
@@ -199,20 +200,64 @@ static void run_loop(struct repl *repl)
         putchar('\n');
 }
 
-static int start(struct repl *repl, const struct session_config *config, const char *package)
+struct repl_options {
+    struct session_config config;
+    const char *package;
+    const char *session;  // of the workspace
+    bool is_private;      // a session of its own, which ends with it
+};
+
+static bool open_session(struct repl *repl, const struct repl_options *options)
 {
-    int failed = session_loop_init(&repl->loop, config);
-    if (failed < 0) {
-        fprintf(stderr, "cadre repl: cannot start: %s\n", strerror(-failed));
-        return EXIT_FAILURE;
+    struct error error;
+    struct settings settings = {.selection = "full", .sessions = options->config};
+    settings.sessions.limits = session_limits_default();  // they are not the REPL's alone
+    repl->timeout = options->is_private ? -1 : options->config.limits.timeout;
+    if (!options->is_private) {
+        if (session_loop_join(&repl->loop, options->session, &settings, &error)) {
+            repl->loop.advice = options->config.advice;
+            return true;
+        }
+        fprintf(stderr, "cadre repl: %s\n", error.message);
+        return false;
     }
+    int failed = session_loop_init(&repl->loop, &options->config);
+    if (failed < 0)
+        fprintf(stderr, "cadre repl: cannot start: %s\n", strerror(-failed));
+    return failed == 0;
+}
+
+static char *history_file(void)
+{
     CLEANUP_FREE char *directory = path_in_state("");
-    CLEANUP_FREE char *path = NULL;
     struct error error;
     if (directory && private_make_directory(directory, &error))
-        path = path_in_state("repl-history");
-    else if (directory)
+        return path_in_state("repl-history");
+    if (directory)
         fprintf(stderr, "cadre repl: no history: %s\n", error.message);
+    return NULL;
+}
+
+// Where others may have been before.
+static void greet_shared(struct repl *repl)
+{
+    value info = session_loop_info(&repl->loop, repl->region);
+    repl->current = value_is_map(info) ? map_get_integer(info, "evaluation", 0) : 0;
+    struct span label = map_get_string(info, "package_label");
+    if (label.length > 0)
+        snprintf(repl->prompt, sizeof(repl->prompt), "%.*s> ",
+                 (int)(label.length < 100 ? label.length : 100), label.data);
+    if (line_editor_is_terminal(repl->editor))
+        printf("; session %s of the workspace, after evaluation %" PRId64
+               "; what others evaluate appears here\n",
+               repl->loop.session, repl->current);
+}
+
+static int start(struct repl *repl, const struct repl_options *options)
+{
+    if (!open_session(repl, options))
+        return EXIT_FAILURE;
+    CLEANUP_FREE char *path = history_file();
     repl->region = region_new(SIZE_MAX);
     buffer_init(&repl->hint, BUFFER_DEFAULT_LIMIT);
     repl->coloured = style_wanted(STDOUT_FILENO);
@@ -220,46 +265,73 @@ static int start(struct repl *repl, const struct session_config *config, const c
     repl->console = (struct session_console){
         .output = print_output, .data = repl, .input = &repl->input, .echoed = note_echo};
     struct line_editor_help help = repl_help(repl);
+    if (repl->loop.link)
+        repl_listen(repl, &help);
     repl->editor = line_editor_new(path, &repl->input, &help, repl->coloured);
     snprintf(repl->prompt, sizeof(repl->prompt), "CL-USER> ");
     if (line_editor_is_terminal(repl->editor))
         puts("Cadre " CADRE_VERSION ". Every evaluation can be undone; :help lists commands.");
-    if (package) {
-        value code = value_string_format(repl->region, "(in-package \"%s\")", package);
+    if (repl->loop.link)
+        greet_shared(repl);
+    if (options->package) {
+        value code = value_string_format(repl->region, "(in-package \"%s\")", options->package);
         evaluate(repl, value_text(code));
+    }
+    return 0;
+}
+
+static bool take_option(struct repl_options *options, struct sandbox_options *sandbox,
+                        const struct option_reader *reader)
+{
+    struct session_config *config = &options->config;
+    switch (reader->row->id) {
+    case OPTION_PACKAGE: options->package = reader->argument; return true;
+    case OPTION_SESSION: options->session = reader->argument; return true;
+    case OPTION_PRIVATE: options->is_private = true; return true;
+    case OPTION_TIMEOUT: config->limits.timeout = reader->number; return true;
+    case OPTION_SBCL: config->sbcl = reader->argument; return true;
+    default: return sandbox_option_take(sandbox, &config->sandbox, reader) == SANDBOX_OPTION_TAKEN;
+    }
+}
+
+// 0 = continue, otherwise the exit status + 1.
+static int parse_options(int argc, char **argv, struct repl_options *options,
+                         struct sandbox_options *sandbox)
+{
+    struct option_reader reader;
+    option_reader_init(&reader, COMMAND_REPL, argc, argv);
+    int option;
+    while ((option = option_reader_next(&reader)) > 0)
+        if (!take_option(options, sandbox, &reader))
+            return EXIT_USAGE + 1;
+    if (option != OPTIONS_END)
+        return option_reader_status(option) + 1;
+    if (reader.word_count > 0) {
+        fprintf(stderr, "cadre repl: unexpected argument '%s'\n", reader.words[0]);
+        return EXIT_USAGE + 1;
+    }
+    if (!session_name_valid(span_from(options->session))) {
+        fprintf(stderr, "cadre repl: %s; got '%s'\n", SESSION_NAME_RULE, options->session);
+        return EXIT_USAGE + 1;
     }
     return 0;
 }
 
 int command_repl(int argc, char **argv)
 {
-    struct session_config config = {
-        .limits = session_limits_default(),
-        .advice = {.raise_timeout = ":limits", .raise_memory = ":limits", .more_frames = ":bt"}};
-    config.limits.timeout = 0;  // the user has Ctrl-C
-    config.limits.max_output = TERMINAL_MAX_OUTPUT;
-    const char *package = NULL;
+    struct repl_options options = {.config = {.limits = session_limits_default(),
+                                              .advice = {.raise_timeout = ":limits",
+                                                         .raise_memory = ":limits",
+                                                         .more_frames = ":bt"}},
+                                   .session = "main"};
+    options.config.limits.timeout = 0;  // the user has Ctrl-C
+    options.config.limits.max_output = TERMINAL_MAX_OUTPUT;
     struct sandbox_options sandbox = {0};
-    struct option_reader reader;
-    option_reader_init(&reader, COMMAND_REPL, argc, argv);
-    int option;
-    while ((option = option_reader_next(&reader)) > 0)
-        if (option == OPTION_PACKAGE)
-            package = reader.argument;
-        else if (option == OPTION_TIMEOUT)
-            config.limits.timeout = reader.number;
-        else if (option == OPTION_SBCL)
-            config.sbcl = reader.argument;
-        else if (sandbox_option_take(&sandbox, &config.sandbox, &reader) == SANDBOX_OPTION_WRONG)
-            return EXIT_USAGE;
-    if (option != OPTIONS_END)
-        return option_reader_status(option);
-    if (reader.word_count > 0) {
-        fprintf(stderr, "cadre repl: unexpected argument '%s'\n", reader.words[0]);
-        return EXIT_USAGE;
-    }
+    int status = parse_options(argc, argv, &options, &sandbox);
+    if (status)
+        return status - 1;
     struct repl repl = {.before_reset = -1};
-    int status = start(&repl, &config, package);
+    status = start(&repl, &options);
     if (status == 0) {
         run_loop(&repl);
         // Piped input is a script: its last evaluation sets the exit status.

@@ -50,11 +50,23 @@ static void go_to(struct repl *repl, int64_t to, int64_t steps)
     repl_call(repl, &request, print_state_change);
 }
 
+// In a shared session others may have changed the state: what was undone before is then no more the
+// next one to redo.
+static void notice_others(struct repl *repl)
+{
+    int64_t current = repl_current_snapshot(repl);
+    if (current != repl->current)
+        repl->redo_count = 0;
+    repl->current = current;
+}
+
 static void command_undo(struct repl *repl, char *arguments)
 {
-    int64_t steps = 1, before = repl->current;
+    int64_t steps = 1;
     if (*arguments && !option_integer(":undo", arguments, 1, INT64_MAX, &steps))
         return;
+    notice_others(repl);
+    int64_t before = repl->current;
     if (steps == 1 && repl->before_reset >= 0 && repl->current == repl->after_reset)
         go_to(repl, repl->before_reset, 0);
     else
@@ -70,6 +82,7 @@ static void command_undo(struct repl *repl, char *arguments)
 static void command_redo(struct repl *repl, char *arguments)
 {
     (void)arguments;
+    notice_others(repl);
     if (repl->redo_count == 0) {
         puts("; nothing to redo");
         return;
@@ -138,7 +151,7 @@ static void command_branches(struct repl *repl, char *arguments)
 {
     (void)arguments;
     repl_settle(repl);
-    value info = session_info(repl->loop.sessions, "main", false, repl->region);
+    value info = session_loop_info(&repl->loop, repl->region);
     value snapshots = map_get(info, "snapshots");
     size_t count = value_is_vector(snapshots) ? vector_count(snapshots) : 0;
     CLEANUP_FREE bool *shown = memory_alloc_zero((count + 1) * sizeof(*shown));
@@ -197,19 +210,17 @@ static bool change_limit(struct session_limits *limits, const char *name, const 
 
 static void command_limits(struct repl *repl, char *arguments)
 {
-    struct session_limits limits;
+    struct session_limits limits = session_loop_limits(&repl->loop);
     struct error error;
-    session_limits_get(repl->loop.sessions, "main", &limits);
     char *text = strchr(arguments, ' ');
     if (text) {
         *text++ = '\0';
         if (!change_limit(&limits, arguments, text))
             return;
-        if (!session_limits_check(&limits, session_heap_mb(repl->loop.sessions), &error)) {
+        if (!session_loop_set_limits(&repl->loop, &limits, &error)) {
             printf("; %s\n", error.message);
             return;
         }
-        session_limits_set(repl->loop.sessions, "main", &limits);
     }
     CLEANUP_BUFFER struct buffer shown;
     buffer_init(&shown, BUFFER_DEFAULT_LIMIT);
@@ -221,7 +232,7 @@ static void command_info(struct repl *repl, char *arguments)
 {
     (void)arguments;
     repl_settle(repl);
-    value info = session_info(repl->loop.sessions, "main", false, repl->region);
+    value info = session_loop_info(&repl->loop, repl->region);
     CLEANUP_BUFFER struct buffer shown;
     buffer_init(&shown, BUFFER_DEFAULT_LIMIT);
     render_session(&shown, info);
@@ -231,7 +242,7 @@ static void command_info(struct repl *repl, char *arguments)
 static void command_errors(struct repl *repl, char *arguments)
 {
     (void)arguments;
-    value errors = session_errors(repl->loop.sessions, "main", repl->region);
+    value errors = session_loop_errors(&repl->loop, repl->region);
     CLEANUP_BUFFER struct buffer shown;
     buffer_init(&shown, BUFFER_DEFAULT_LIMIT);
     render_error_list(&shown, errors, SESSION_ERROR_HISTORY);
@@ -243,7 +254,7 @@ static void command_backtrace(struct repl *repl, char *arguments)
     int64_t number = 0;
     if (*arguments && !option_integer(":bt", arguments, 1, INT64_MAX, &number))
         return;
-    value error = session_error(repl->loop.sessions, "main", number, repl->region);
+    value error = session_loop_error(&repl->loop, number, repl->region);
     CLEANUP_BUFFER struct buffer shown;
     buffer_init(&shown, BUFFER_DEFAULT_LIMIT);
     if (value_is_nil(error) && number > 0)
@@ -326,7 +337,7 @@ static value split_forms(struct repl *repl, const char *text)
 
 static void list_restarts(struct repl *repl)
 {
-    value error = session_error(repl->loop.sessions, "main", 0, repl->region);
+    value error = session_loop_error(&repl->loop, 0, repl->region);
     if (value_is_nil(error))
         puts("; There is no error to restart from.");
     else

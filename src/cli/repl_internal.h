@@ -22,6 +22,7 @@ struct repl {
     size_t redo_count;
     char hinted[64];     // operator whose arguments were asked for last
     struct buffer hint;  // they, or empty
+    int64_t timeout;     // of a call: seconds, 0 = none, negative = the session's
     bool done;
     bool failed;  // the last evaluation: the exit status when input is not a terminal
 };
@@ -39,6 +40,11 @@ void repl_update_prompt(struct repl *repl, const struct session_reply *reply);
 void repl_print_evaluation(void *data, const struct session_reply *reply);
 void repl_print(struct repl *repl, const struct buffer *text);  // with a newline
 void repl_print_restarts(struct repl *repl, value error);
+
+// --- repl_news.c: what others do -----------------------------------------------------------------
+
+// From now on, in a shared session.
+void repl_listen(struct repl *repl, struct line_editor_help *help);
 
 // --- repl_help.c: help while a line is typed -----------------------------------------------------
 struct line_editor_help repl_help(struct repl *repl);

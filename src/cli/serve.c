@@ -414,13 +414,7 @@ static int serve_by_relay(const struct serve_options *options)
     };
     memcpy(settings.servers, options->servers, sizeof(options->servers));
     memcpy(settings.imports, options->imports, sizeof(options->imports));
-    struct error error;
-    CLEANUP_BUFFER struct buffer greeting;
-    buffer_init(&greeting, GREETING_MAX);
-    if (greeting_write(&greeting, GREETING_MCP, "serve", &settings, &error))
-        return relay_run("/proc/self/exe", &greeting);
-    fprintf(stderr, "cadre serve: %s\n", error.message);
-    return EXIT_USAGE;
+    return relay_run("/proc/self/exe", &settings);
 }
 
 static int serve_here(const struct serve_options *options)

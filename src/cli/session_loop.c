@@ -5,6 +5,9 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "cli/session_shared.h"
+#include "daemon/session_link.h"
+#include "daemon/session_wire.h"
 #include "process/loop.h"
 
 struct pending_call {
@@ -24,10 +27,19 @@ int session_loop_init(struct session_loop *loop, const struct session_config *co
 
 void session_loop_release(struct session_loop *loop)
 {
+    session_link_close(loop->link);
     session_manager_free(loop->sessions);
     if (loop->base)
         event_base_free(loop->base);
     libevent_global_shutdown();
+}
+
+bool session_loop_join(struct session_loop *loop, const char *session,
+                       const struct settings *settings, struct error *error)
+{
+    *loop = (struct session_loop){.session = session};
+    loop->link = session_link_open("repl", settings, session, error);
+    return loop->link != NULL;
 }
 
 static void on_reply(void *data, const struct session_reply *reply)
@@ -108,6 +120,10 @@ void session_loop_call(struct session_loop *loop, const struct session_request *
                        const struct session_console *console, session_loop_reply_fn *handle,
                        void *data)
 {
+    if (loop->link) {
+        session_shared_call(loop, request, console, handle, data);
+        return;
+    }
     struct pending_call call = {.loop = loop, .console = console, .handle = handle, .data = data};
     struct session_request submitted = *request;
     submitted.reply = on_reply;
@@ -125,4 +141,51 @@ void session_loop_call(struct session_loop *loop, const struct session_request *
     event_free(interrupt);
     if (call.readable)
         event_free(call.readable);
+}
+
+// --- what is known -------------------------------------------------------------------------------
+
+value session_loop_info(struct session_loop *loop, struct region *region)
+{
+    return loop->link ? session_shared_ask(loop, "info", 0, region)
+                      : session_info(loop->sessions, "main", false, region);
+}
+
+value session_loop_errors(struct session_loop *loop, struct region *region)
+{
+    value errors = loop->link ? session_shared_ask(loop, "errors", 0, region)
+                              : session_errors(loop->sessions, "main", region);
+    return value_is_vector(errors) ? errors : vector_new(region, 0);
+}
+
+value session_loop_error(struct session_loop *loop, int64_t id, struct region *region)
+{
+    return loop->link ? session_shared_ask(loop, "error", id, region)
+                      : session_error(loop->sessions, "main", id, region);
+}
+
+struct session_limits session_loop_limits(struct session_loop *loop)
+{
+    struct session_limits limits = session_limits_default();
+    if (!loop->link) {
+        session_limits_get(loop->sessions, "main", &limits);
+        return limits;
+    }
+    struct region *region = region_new(SIZE_MAX);
+    value info = session_shared_ask(loop, "info", 0, region);
+    if (value_is_map(info))
+        limits = session_wire_read_limits(map_get(info, "limits"));
+    region_free(region);
+    return limits;
+}
+
+bool session_loop_set_limits(struct session_loop *loop, const struct session_limits *limits,
+                             struct error *error)
+{
+    if (loop->link)
+        return session_shared_set_limits(loop, limits, error);
+    if (!session_limits_check(limits, session_heap_mb(loop->sessions), error))
+        return false;
+    session_limits_set(loop->sessions, "main", limits);
+    return true;
 }

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "config.h"
 #include "daemon/daemon_internal.h"
+#include "daemon/session_service.h"
 #include "value/text/json.h"
 
 enum { GREETING_WAIT_MS = 10000, ANSWER_WAIT_MS = 10000, READ_SIZE = 64 << 10 };
@@ -26,6 +27,7 @@ void connection_free(struct connection *connection)
     if (workspace && workspace->sessions && --workspace->clients == 0)
         session_save_all(workspace->sessions);
     service_release(&connection->service);
+    session_service_free(connection->session);
     if (connection->toolbox)
         toolbox_close_servers(connection->toolbox);
     toolbox_free(connection->toolbox);
@@ -44,6 +46,14 @@ void connection_hang_up(struct connection *connection)
 {
     mcp_stdio_free(connection->stdio);
     connection->stdio = NULL;
+    session_service_hang_up(connection->session);
+}
+
+// Whether nothing runs any more whose client has left.
+static bool is_idle(const struct connection *connection)
+{
+    return connection->session ? session_service_is_idle(connection->session)
+                               : mcp_server_is_idle(connection->service.mcp);
 }
 
 void connection_free_idle(struct daemon *daemon)
@@ -51,7 +61,7 @@ void connection_free_idle(struct daemon *daemon)
     for (struct connection *connection = TAILQ_FIRST(&daemon->connections), *next; connection;
          connection = next) {
         next = TAILQ_NEXT(connection, link);
-        if (connection->client_left && mcp_server_is_idle(connection->service.mcp))
+        if (connection->client_left && is_idle(connection))
             connection_free(connection);
     }
 }
@@ -109,7 +119,7 @@ static void on_service_end(void *data)
     struct connection *connection = data;
     connection_hang_up(connection);
     connection->client_left = connection->service.tools.client_left = true;
-    if (mcp_server_is_idle(connection->service.mcp))
+    if (is_idle(connection))
         connection_free(connection);
 }
 
@@ -130,14 +140,19 @@ static bool open_toolbox(struct connection *connection, struct error *error)
     return true;
 }
 
+static bool open_workspace(struct connection *connection, struct error *error)
+{
+    connection->workspace = workspaces_find(connection->daemon, &connection->greeting, error);
+    if (!connection->workspace)
+        return false;
+    connection->workspace->clients++;
+    return true;
+}
+
 static bool open_service(struct connection *connection, struct error *error)
 {
     struct daemon *daemon = connection->daemon;
     const struct settings *settings = &connection->greeting.settings;
-    connection->workspace = workspaces_find(daemon, &connection->greeting, error);
-    if (!connection->workspace)
-        return false;
-    connection->workspace->clients++;
     if (!open_toolbox(connection, error))
         return false;
     const struct service_setup setup = {
@@ -169,18 +184,28 @@ static bool send_line(struct connection *connection, value answer)
     return send(connection->fd, line.data, line.length, MSG_NOSIGNAL) == (ssize_t)line.length;
 }
 
+static bool start_transport(struct connection *connection)
+{
+    if (connection->greeting.kind == GREETING_SESSION) {
+        connection->session = session_service_open(connection, connection->fd);
+        return true;
+    }
+    return mcp_stdio_start_socket(connection->service.mcp, connection->fd, on_service_end,
+                                  connection, &connection->stdio) == 0;
+}
+
 static void serve(struct connection *connection)
 {
     struct error error;
-    if (!open_service(connection, &error)) {
+    bool is_mcp = connection->greeting.kind == GREETING_MCP;
+    if (!open_workspace(connection, &error) || (is_mcp && !open_service(connection, &error))) {
         refuse(connection, error.message);
         return;
     }
     event_free(connection->event);
     connection->event = NULL;
     if (!send_line(connection, new_answer(connection->region, true)) ||
-        mcp_stdio_start_socket(connection->service.mcp, connection->fd, on_service_end, connection,
-                               &connection->stdio) < 0) {
+        !start_transport(connection)) {
         connection_free(connection);
         return;
     }

@@ -39,7 +39,8 @@ struct connection {
     struct daemon_workspace *workspace;
     struct toolbox *toolbox;
     struct service service;
-    struct mcp_stdio *stdio;
+    struct mcp_stdio *stdio;          // of the kind MCP
+    struct session_service *session;  // of the kind SESSION
     bool client_left;
 };
 

@@ -13,7 +13,7 @@
 enum { ENVIRONMENT_MAX = 4096 };
 
 static const char *const kind_names[GREETING_KIND_COUNT] = {
-    [GREETING_MCP] = "mcp", [GREETING_CONTROL] = "control"};
+    [GREETING_MCP] = "mcp", [GREETING_SESSION] = "session", [GREETING_CONTROL] = "control"};
 
 // --- writing -------------------------------------------------------------------------------------
 
@@ -50,11 +50,11 @@ static void finish(struct buffer *line, struct region *region, value map)
 }
 
 bool greeting_write(struct buffer *line, enum greeting_kind kind, const char *client,
-                    const struct settings *settings, struct error *error)
+                    const struct settings *settings, const char *root, struct error *error)
 {
     struct workspace workspace;
     char directory[PATH_MAX];
-    if (!workspace_resolve(settings->sessions.sandbox.workspace, NULL, &workspace, error))
+    if (!workspace_resolve(settings->sessions.sandbox.workspace, root, &workspace, error))
         return false;
     struct region *region = region_new(SIZE_MAX);
     value map = put_text(region, begin(region, kind), "client", client);

@@ -12,6 +12,7 @@ enum { GREETING_PROTOCOL = 1, GREETING_MAX = 4 << 20 };
 
 enum greeting_kind {
     GREETING_MCP,      // MCP, one message per line
+    GREETING_SESSION,  // requests to one session of the workspace (session_service.h)
     GREETING_CONTROL,  // one request to the daemon itself, one answer
     GREETING_KIND_COUNT,
 };
@@ -29,9 +30,9 @@ struct greeting {
 };
 
 // The greeting of this process: its environment, its working directory and the workspace that the
-// settings name or that is found. False with a message.
+// settings name, else `root` (may be NULL), else the one that is found. False with a message.
 bool greeting_write(struct buffer *line, enum greeting_kind kind, const char *client,
-                    const struct settings *settings, struct error *error);
+                    const struct settings *settings, const char *root, struct error *error);
 // The same for a request to the daemon itself; `request` is a map.
 void greeting_write_control(struct buffer *line, value request);
 // Everything that it points to is in `region`.

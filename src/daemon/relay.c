@@ -12,19 +12,16 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "config.h"
+#include "daemon/daemon_client.h"
 #include "daemon/greeting.h"
+#include "daemon/relay_roots.h"
 #include "daemon/relay_state.h"
-#include "daemon/rendezvous.h"
-#include "value/text/json.h"
 
 enum {
     READ_SIZE = 64 << 10,
-    WAITING_MAX = 4 << 20,   // bytes for one side; while there are more the other is not read
-    GRACE_MS = 1500,         // for answers after the client has closed its side
-    ANSWER_WAIT_MS = 20000,  // for the answer to the greeting
-    RECONNECTS_MAX = 20,     // in a row, without a line from the daemon in between
-    REPLACE_WAIT_MS = 40000,
+    WAITING_MAX = 4 << 20,  // bytes for one side; while there are more the other is not read
+    GRACE_MS = 1500,        // for answers after the client has closed its side
+    RECONNECTS_MAX = 20,    // in a row, without a line from the daemon in between
 };
 
 // Bytes from one side on their way to the other.
@@ -39,10 +36,12 @@ struct lane {
 
 struct relay {
     const char *program;
-    const struct buffer *greeting;
+    const struct settings *settings;
+    struct buffer greeting;
     int daemon;
     struct lane up, down;
     struct relay_state state;
+    struct relay_roots roots;
     unsigned reconnects;
     bool half_closed;
     int64_t last_ms;  // when something came from the daemon, or the client closed its side
@@ -65,123 +64,15 @@ static void block_signals(void)
     sigprocmask(SIG_BLOCK, &both, NULL);
 }
 
-// --- the greeting --------------------------------------------------------------------------------
-
-static bool send_all(int fd, const char *data, size_t length)
-{
-    while (length > 0) {
-        ssize_t written = send(fd, data, length, MSG_NOSIGNAL);
-        if (written < 0 && errno != EINTR)
-            return false;
-        data += written > 0 ? written : 0;
-        length -= written > 0 ? (size_t)written : 0;
-    }
-    return true;
-}
-
-// Byte by byte: what follows the line belongs to others.
-static bool read_line(int fd, struct buffer *line)
-{
-    int64_t until = clock_now_ms() + ANSWER_WAIT_MS;
-    for (char c; !line->failed;) {
-        struct pollfd wait = {.fd = fd, .events = POLLIN};
-        int64_t left = until - clock_now_ms();
-        if (left <= 0 || (poll(&wait, 1, (int)left) <= 0 && errno != EINTR))
-            return false;
-        ssize_t n = read(fd, &c, 1);
-        if (n == 0 || (n < 0 && errno != EINTR))
-            return false;
-        if (n == 1 && c == '\n')
-            return true;
-        if (n == 1)
-            buffer_append_byte(line, c);
-    }
-    return false;
-}
-
-enum greeted { GREETED, GREETED_LOST, GREETED_REFUSED, GREETED_OLDER };
-
-static enum greeted read_answer(struct span line)
-{
-    struct region *region = region_new(1 << 20);
-    struct error error;
-    value answer;
-    enum greeted result = GREETED_LOST;
-    if (json_read(region, line, NULL, &answer, &error) && value_is_map(answer)) {
-        struct span version = map_get_string(answer, "version");
-        struct span message = map_get_string(answer, "error");
-        CLEANUP_FREE char *text = memory_copy_text(version.data, version.length);
-        if (version.length > 0 && version_compare(CADRE_VERSION, text) > 0)
-            result = GREETED_OLDER;
-        else if (map_get_boolean(answer, "ok"))
-            result = GREETED;
-        else if (!span_equal_text(message, "the daemon is ending"))
-            result = GREETED_REFUSED;
-        if (result == GREETED_REFUSED)
-            fprintf(stderr, "cadre serve: %.*s\n", (int)message.length, message.data);
-    }
-    region_free(region);
-    return result;
-}
-
-static enum greeted greet(int fd, const struct buffer *greeting)
-{
-    CLEANUP_BUFFER struct buffer line;
-    buffer_init(&line, 64 << 10);
-    if (!send_all(fd, greeting->data, greeting->length) || !read_line(fd, &line))
-        return GREETED_LOST;
-    return read_answer(buffer_span(&line));
-}
-
-// An older daemon saves its sessions and ends; then a new one starts.
-static void replace_daemon(void)
-{
-    struct region *region = region_new(1 << 20);
-    CLEANUP_BUFFER struct buffer line, answer;
-    buffer_init(&line, 64 << 10);
-    buffer_init(&answer, 64 << 10);
-    greeting_write_control(
-        &line, map_put_text(region, map_new(region), "op", value_string_text(region, "replace")));
-    region_free(region);
-    int fd = rendezvous_connect();
-    if (fd < 0)
-        return;
-    if (send_all(fd, line.data, line.length))
-        read_line(fd, &answer);
-    close(fd);
-    int64_t until = clock_now_ms() + REPLACE_WAIT_MS;
-    while ((fd = rendezvous_connect()) >= 0 && clock_now_ms() < until) {
-        close(fd);
-        poll(NULL, 0, 20);
-    }
-    if (fd >= 0)
-        close(fd);
-}
-
-// A socket on which the daemon has accepted the greeting; negative after a message.
 static int connect_daemon(const struct relay *relay)
 {
-    enum { TRIES_MAX = 200 };
+    const struct daemon_client client = {
+        .program = relay->program, .greeting = &relay->greeting, .is_ended = &is_terminated};
     struct error error;
-    for (int i = 0; i < TRIES_MAX && !is_terminated; i++) {
-        int fd = rendezvous_connect_or_start(relay->program, &error);
-        if (fd < 0) {
-            fprintf(stderr, "cadre serve: %s\n", error.message);
-            return -1;
-        }
-        enum greeted greeted = greet(fd, relay->greeting);
-        if (greeted == GREETED)
-            return fd;
-        close(fd);
-        if (greeted == GREETED_REFUSED)
-            return -1;
-        if (greeted == GREETED_OLDER)
-            replace_daemon();
-        else
-            poll(NULL, 0, 50);  // it is ending; the next one starts when it is gone
-    }
-    fprintf(stderr, "cadre serve: the daemon does not answer\n");
-    return -1;
+    int fd = daemon_client_connect(&client, NULL, &error);
+    if (fd < 0)
+        fprintf(stderr, "cadre serve: %s\n", error.message);
+    return fd;
 }
 
 // --- lanes ---------------------------------------------------------------------------------------
@@ -193,20 +84,20 @@ static void lane_init(struct lane *lane, int from, int to)
     buffer_init(&lane->ready, SIZE_MAX / 2);
 }
 
-static void lane_clear(struct lane *lane)
+// False: the line is not carried.
+typedef bool pass_fn(struct relay *relay, struct span line);
+
+static bool pass_up(struct relay *relay, struct span line)
 {
-    buffer_clear(&lane->line);
-    buffer_clear(&lane->ready);
-    lane->scanned = 0;
-    lane->long_line = lane->ended = false;
+    if (!relay_roots_pass(&relay->roots, line, &relay->down.ready))
+        return false;
+    relay_state_sent(&relay->state, line);
+    return true;
 }
 
-typedef bool pass_fn(struct relay_state *state, struct span line);
-
-static bool pass_up(struct relay_state *state, struct span line)
+static bool pass_down(struct relay *relay, struct span line)
 {
-    relay_state_sent(state, line);
-    return true;
+    return relay_state_received(&relay->state, line);
 }
 
 static void carry_lines(struct relay *relay, struct lane *lane, pass_fn *pass)
@@ -217,8 +108,7 @@ static void carry_lines(struct relay *relay, struct lane *lane, pass_fn *pass)
     while ((newline = memchr(line->data + lane->scanned, '\n', line->length - lane->scanned))) {
         size_t end = (size_t)(newline - line->data) + 1;
         struct span text = {line->data + start, end - start};
-        bool wanted =
-            lane->long_line || pass(&relay->state, (struct span){text.data, text.length - 1});
+        bool wanted = lane->long_line || pass(relay, (struct span){text.data, text.length - 1});
         lane->long_line = false;
         if (wanted)
             buffer_append_span(&lane->ready, text);
@@ -267,17 +157,14 @@ static bool lane_write(struct lane *lane)
 
 // --- the daemon is gone --------------------------------------------------------------------------
 
-static bool reconnect(struct relay *relay)
+static bool connect_again(struct relay *relay)
 {
     close(relay->daemon);
-    relay->daemon = -1;
     buffer_clear(&relay->up.ready);  // its requests are in flight, too
     buffer_clear(&relay->down.line);
     relay->down.scanned = 0;
     relay->down.ended = relay->down.long_line = relay->half_closed = false;
     relay_state_fail(&relay->state, &relay->down.ready);
-    if (++relay->reconnects > RECONNECTS_MAX || relay->up.ended)
-        return false;
     relay->daemon = connect_daemon(relay);
     if (relay->daemon < 0)
         return false;
@@ -285,6 +172,52 @@ static bool reconnect(struct relay *relay)
     relay->up.to = relay->down.from = relay->daemon;
     relay_state_replay(&relay->state, &relay->up.ready);
     return true;
+}
+
+static bool reconnect(struct relay *relay)
+{
+    if (++relay->reconnects <= RECONNECTS_MAX && !relay->up.ended)
+        return connect_again(relay);
+    relay_state_fail(&relay->state, &relay->down.ready);
+    return false;
+}
+
+// --- the client's root ---------------------------------------------------------------------------
+
+// What was kept is carried now; of what a daemon that is gone was sent, nothing comes before it.
+static void carry_kept(struct relay *relay)
+{
+    struct buffer *kept = &relay->roots.kept;
+    size_t start = 0;
+    const char *newline;
+    relay->roots.state = RELAY_ROOTS_DONE;
+    while (start < kept->length &&
+           (newline = memchr(kept->data + start, '\n', kept->length - start))) {
+        size_t end = (size_t)(newline - kept->data) + 1;
+        relay_state_sent(&relay->state, (struct span){kept->data + start, end - start - 1});
+        buffer_append(&relay->up.ready, kept->data + start, end - start);
+        start = end;
+    }
+    buffer_release(kept);
+}
+
+// Another workspace than the one that was found is another connection. False: it could not be made.
+static bool use_roots(struct relay *relay)
+{
+    CLEANUP_BUFFER struct buffer greeting;
+    buffer_init(&greeting, GREETING_MAX);
+    struct error error;
+    const char *root = relay->roots.root;
+    bool ok = true;
+    if (root && !greeting_write(&greeting, GREETING_MCP, "serve", relay->settings, root, &error)) {
+        fprintf(stderr, "cadre serve: %s\n", error.message);
+    } else if (root && !span_equal(buffer_span(&greeting), buffer_span(&relay->greeting))) {
+        buffer_clear(&relay->greeting);
+        buffer_append_span(&relay->greeting, buffer_span(&greeting));
+        ok = connect_again(relay);
+    }
+    carry_kept(relay);
+    return ok;
 }
 
 // --- the loop ------------------------------------------------------------------------------------
@@ -298,11 +231,13 @@ static void client_ended(struct relay *relay)
         buffer_append_byte(&relay->up.line, '\n');
         carry_lines(relay, &relay->up, pass_up);
     }
+    relay_roots_give_up(&relay->roots);
 }
 
 static void half_close(struct relay *relay)
 {
-    if (!relay->up.ended || relay->half_closed || relay->up.ready.length > 0)
+    if (!relay->up.ended || relay->half_closed || relay->up.ready.length > 0 ||
+        relay_roots_keeps(&relay->roots))
         return;
     relay->half_closed = true;
     shutdown(relay->daemon, SHUT_WR);
@@ -323,7 +258,9 @@ enum { POLL_CLIENT_IN, POLL_CLIENT_OUT, POLL_DAEMON, POLL_COUNT };
 
 static void wait_for_work(const struct relay *relay, struct pollfd *polled)
 {
-    bool reads_up = !relay->up.ended && relay->up.ready.length < WAITING_MAX;
+    bool reads_up = !relay->up.ended && relay->up.ready.length < WAITING_MAX &&
+                    relay->roots.kept.length < WAITING_MAX;
+    bool is_timed = relay->up.ended || relay_roots_keeps(&relay->roots);
     bool reads_down = !relay->down.ended && relay->down.ready.length < WAITING_MAX;
     polled[POLL_CLIENT_IN] = (struct pollfd){reads_up ? relay->up.from : -1, POLLIN, 0};
     polled[POLL_CLIENT_OUT] =
@@ -334,7 +271,7 @@ static void wait_for_work(const struct relay *relay, struct pollfd *polled)
     sigset_t none;
     sigemptyset(&none);
     struct timespec soon = {.tv_nsec = 50 * 1000000L};
-    if (ppoll(polled, POLL_COUNT, relay->up.ended ? &soon : NULL, &none) < 0)
+    if (ppoll(polled, POLL_COUNT, is_timed ? &soon : NULL, &none) < 0)
         for (size_t i = 0; i < POLL_COUNT; i++)
             polled[i].revents = 0;
 }
@@ -348,12 +285,15 @@ static bool step(struct relay *relay, int *ret_status)
     if (polled[POLL_CLIENT_IN].revents && !lane_read(relay, &relay->up, pass_up))
         client_ended(relay);
     if (polled[POLL_DAEMON].revents & (POLLIN | POLLHUP | POLLERR)) {
-        alive = lane_read(relay, &relay->down, relay_state_received);
+        alive = lane_read(relay, &relay->down, pass_down);
         relay->last_ms = clock_now_ms();
         if (alive)
             relay->reconnects = 0;
     }
-    if (!alive && relay->up.ended && relay->state.in_flight_count == 0)
+    if (alive && relay_roots_is_ready(&relay->roots, relay->state.in_flight_count))
+        alive = use_roots(relay);
+    if (!alive && relay->up.ended && relay->state.in_flight_count == 0 &&
+        !relay_roots_keeps(&relay->roots))
         relay->down.ended = true;
     else if (!alive && !reconnect(relay)) {
         lane_write(&relay->down);
@@ -365,17 +305,8 @@ static bool step(struct relay *relay, int *ret_status)
     return lane_write(&relay->down) && !is_over(relay);
 }
 
-int relay_run(const char *program, const struct buffer *greeting)
+static int serve_client(struct relay *relay)
 {
-    struct relay *relay = memory_alloc_zero(sizeof(*relay));
-    relay->program = program;
-    relay->greeting = greeting;
-    int output_flags = fcntl(STDOUT_FILENO, F_GETFL);  // may be shared with others
-    fcntl(STDOUT_FILENO, F_SETFL, output_flags | O_NONBLOCK);
-    signal(SIGPIPE, SIG_IGN);
-    block_signals();
-    sigaction(SIGTERM, &(struct sigaction){.sa_handler = on_terminate}, NULL);
-    sigaction(SIGINT, &(struct sigaction){.sa_handler = on_terminate}, NULL);
     int status = EXIT_FAILURE;
     relay->daemon = connect_daemon(relay);
     lane_init(&relay->up, STDIN_FILENO, relay->daemon);
@@ -386,13 +317,42 @@ int relay_run(const char *program, const struct buffer *greeting)
         while (step(relay, &status)) {}
         close(relay->daemon);
     }
-    lane_clear(&relay->up);
+    return status;
+}
+
+static void release(struct relay *relay)
+{
     buffer_release(&relay->up.line);
     buffer_release(&relay->up.ready);
     buffer_release(&relay->down.line);
     buffer_release(&relay->down.ready);
+    buffer_release(&relay->greeting);
     relay_state_release(&relay->state);
+    relay_roots_release(&relay->roots);
     memory_free(relay);
+}
+
+int relay_run(const char *program, const struct settings *settings)
+{
+    struct relay *relay = memory_alloc_zero(sizeof(*relay));
+    struct error error;
+    relay->program = program;
+    relay->settings = settings;
+    relay_roots_init(&relay->roots, settings->sessions.sandbox.workspace != NULL);
+    buffer_init(&relay->greeting, GREETING_MAX);
+    if (!greeting_write(&relay->greeting, GREETING_MCP, "serve", settings, NULL, &error)) {
+        fprintf(stderr, "cadre serve: %s\n", error.message);
+        release(relay);
+        return EXIT_FAILURE;
+    }
+    int output_flags = fcntl(STDOUT_FILENO, F_GETFL);  // may be shared with others
+    fcntl(STDOUT_FILENO, F_SETFL, output_flags | O_NONBLOCK);
+    signal(SIGPIPE, SIG_IGN);
+    block_signals();
+    sigaction(SIGTERM, &(struct sigaction){.sa_handler = on_terminate}, NULL);
+    sigaction(SIGINT, &(struct sigaction){.sa_handler = on_terminate}, NULL);
+    int status = serve_client(relay);
+    release(relay);
     fcntl(STDOUT_FILENO, F_SETFL, output_flags);
     return status;
 }

@@ -7,10 +7,10 @@
 // read, the other is not read from either.
 #pragma once
 
-#include "base/buffer.h"
+#include "daemon/client_settings.h"
 
 enum { RELAY_LINE_MAX = 16 << 20 };
 
-// `greeting` is the line that the daemon is greeted with. Returns the exit status when the client has
-// closed its side, or after a message on standard error.
-int relay_run(const char *program, const struct buffer *greeting);
+// What the settings do not name, the client's roots do (relay_roots.h). Returns the exit status when the
+// client has closed its side, or after a message on standard error.
+int relay_run(const char *program, const struct settings *settings);

@@ -1,68 +1,21 @@
 #include "daemon/tool_request.h"
 
-#include <errno.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
+#include "daemon/daemon_client.h"
 #include "daemon/greeting.h"
-#include "daemon/rendezvous.h"
 #include "value/text/json.h"
 
-enum { ANSWER_MAX = 64 << 20, CALL_ID = 2, READ_SIZE = 64 << 10 };
+enum { ANSWER_MAX = 64 << 20, CALL_ID = 2 };
 
-static bool send_text(int fd, const struct buffer *text)
-{
-    for (size_t done = 0; done < text->length;) {
-        ssize_t n = send(fd, text->data + done, text->length - done, MSG_NOSIGNAL);
-        if (n < 0 && errno != EINTR)
-            return false;
-        done += n > 0 ? (size_t)n : 0;
-    }
-    return true;
-}
-
-// The next line of the connection in `line`; what follows it stays in `input`.
-static bool read_line(int fd, struct buffer *input, struct buffer *line)
-{
-    buffer_clear(line);
-    for (;;) {
-        const char *newline = input->length > 0 ? memchr(input->data, '\n', input->length) : NULL;
-        if (newline) {
-            size_t length = (size_t)(newline - input->data);
-            buffer_append(line, input->data, length);
-            buffer_consume(input, length + 1);
-            return !line->failed;
-        }
-        if (!buffer_reserve(input, READ_SIZE))
-            return false;
-        ssize_t n = read(fd, input->data + input->length, READ_SIZE);
-        if (n == 0 || (n < 0 && errno != EINTR))
-            return false;
-        input->length += n > 0 ? (size_t)n : 0;
-    }
-}
-
-static bool greet(int fd, const char *client, const struct settings *settings, struct buffer *input,
-                  struct buffer *line, struct error *error)
+static int connect_as(const char *client, const struct settings *settings, struct error *error)
 {
     CLEANUP_BUFFER struct buffer greeting;
     buffer_init(&greeting, GREETING_MAX);
-    if (!greeting_write(&greeting, GREETING_MCP, client, settings, error))
-        return false;
-    struct region *region = region_new(SIZE_MAX);
-    struct error inner;
-    value answer;
-    bool ok = send_text(fd, &greeting) && read_line(fd, input, line) &&
-              json_read(region, buffer_span(line), NULL, &answer, &inner) && value_is_map(answer);
-    if (!ok) {
-        error_set(error, ERROR_SYSTEM, "the daemon does not answer");
-    } else if (!map_get_boolean(answer, "ok")) {
-        struct span message = map_get_string(answer, "error");
-        ok = error_set(error, ERROR_INVALID, "%.*s", (int)message.length, message.data);
-    }
-    region_free(region);
-    return ok;
+    const struct daemon_client daemon = {.program = "/proc/self/exe", .greeting = &greeting};
+    if (!greeting_write(&greeting, GREETING_MCP, client, settings, NULL, error))
+        return -1;
+    return daemon_client_connect(&daemon, NULL, error);
 }
 
 static void write_call(struct buffer *text, const char *tool, value arguments)
@@ -86,7 +39,7 @@ static bool wait_for_result(int fd, struct buffer *input, struct buffer *line,
 {
     struct error inner;
     value message;
-    while (read_line(fd, input, line)) {
+    while (daemon_client_read_line(fd, input, line)) {
         if (!json_read(region, buffer_span(line), NULL, &message, &inner) ||
             !value_is_map(message) || map_get_integer(message, "id", 0) != CALL_ID)
             continue;
@@ -101,7 +54,7 @@ static bool wait_for_result(int fd, struct buffer *input, struct buffer *line,
 bool tool_request(struct region *region, const char *client, const struct settings *settings,
                   const char *tool, value arguments, value *ret_result, struct error *error)
 {
-    int fd = rendezvous_connect_or_start("/proc/self/exe", error);
+    int fd = connect_as(client, settings, error);
     if (fd < 0)
         return false;
     CLEANUP_BUFFER struct buffer input, line, call;
@@ -109,10 +62,9 @@ bool tool_request(struct region *region, const char *client, const struct settin
     buffer_init(&line, ANSWER_MAX);
     buffer_init(&call, ANSWER_MAX);
     write_call(&call, tool, arguments);
-    bool ok =
-        greet(fd, client, settings, &input, &line, error) &&
-        (send_text(fd, &call) || error_set(error, ERROR_SYSTEM, "the daemon does not read")) &&
-        wait_for_result(fd, &input, &line, region, ret_result, error);
+    bool ok = daemon_client_send(fd, buffer_span(&call))
+                  ? wait_for_result(fd, &input, &line, region, ret_result, error)
+                  : error_set(error, ERROR_SYSTEM, "the daemon does not read");
     close(fd);
     return ok;
 }

@@ -317,7 +317,9 @@ struct inspector *inspector_new(struct event_base *base, struct session_manager 
     CHECK(inspector->flush_timer && inspector->sample_timer);
     program_records_init(&inspector->programs);
     feed_init(&inspector->feed, on_reader, inspector);
-    session_observe(sessions, on_session, inspector);
+    inspector->session_observer =
+        (struct session_observer){.notice = on_session, .data = inspector};
+    session_observe(sessions, &inspector->session_observer);
     return inspector;
 }
 
@@ -325,6 +327,7 @@ void inspector_free(struct inspector *inspector)
 {
     if (!inspector)
         return;
+    session_unobserve(&inspector->session_observer);
     while (inspector->sessions_seen)
         forget_session(inspector, inspector->sessions_seen->name);
     program_records_release(&inspector->programs);

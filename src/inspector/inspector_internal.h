@@ -10,6 +10,7 @@
 
 struct inspector {
     struct session_manager *sessions;
+    struct session_observer session_observer;
     struct session_record *sessions_seen;
     struct program_records programs;
     struct tools_observer observer;

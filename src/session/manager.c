@@ -228,6 +228,7 @@ void session_manager_free(struct session_manager *manager)
     guardian_free(manager->guardian);
     cgroup_tree_free(manager->cgroups);
     signal_guard_free_all(&manager->signal_guards);
+    observer_leave_all(manager);
     if (manager->child_event)
         event_free(manager->child_event);
     if (manager->refused_event)

@@ -24,6 +24,7 @@
 #include <event2/event.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include <sys/types.h>
 
 #include "base/buffer.h"
@@ -374,8 +375,18 @@ struct session_news {
 // Called from within the manager: it must not call this interface, but for session_info() and the
 // other functions that never wait.
 typedef void session_observer_fn(void *data, const struct session_news *news);
-// One observer; NULL: none.
-void session_observe(struct session_manager *manager, session_observer_fn *observer, void *data);
+
+struct session_observer {
+    LIST_ENTRY(session_observer) link;
+    session_observer_fn *notice;
+    void *data;
+    bool is_listed;  // false at first
+};
+
+// The observer is told until it leaves or the manager is freed. It must not leave while it is told.
+void session_observe(struct session_manager *manager, struct session_observer *observer);
+// Also after the manager was freed.
+void session_unobserve(struct session_observer *observer);
 
 // --- lineage.c -----------------------------------------------------------------------------------
 

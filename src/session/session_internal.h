@@ -257,8 +257,7 @@ struct session_manager {
     struct signal_guard *signal_guards;  // where Landlock has no scopes
     struct guardian *guardian;           // from the first session on
     struct event *child_event;
-    session_observer_fn *observer;  // NULL: nobody looks
-    void *observer_data;
+    LIST_HEAD(, session_observer) observers;
 };
 
 // --- manager.c: sessions by name, shared regions -------------------------------------------------

@@ -78,7 +78,9 @@ export class Machine {
 }
 
 export class LineClient {
-  constructor(machine, { args = [], env, cwd = machine.workspace } = {}) {
+  constructor(machine, { args = [], env, cwd = machine.workspace, capabilities = {}, roots } = {}) {
+    this.capabilities = capabilities;
+    this.roots = roots; // answers roots/list
     this.child = spawn(CADRE, ['serve', ...args], {
       cwd,
       env: { ...machine.env, ...env },
@@ -108,6 +110,7 @@ export class LineClient {
   take(message) {
     if (message.method) {
       this.notifications.push(message);
+      if (message.method === 'roots/list' && this.roots) this.roots(message);
       return;
     }
     const waiter = this.pending.get(message.id);
@@ -122,6 +125,10 @@ export class LineClient {
     return id;
   }
 
+  reply(id, result) {
+    this.child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id, result })}\n`);
+  }
+
   request(method, params) {
     const id = this.send(method, params);
     return new Promise((resolve, reject) => this.pending.set(id, { resolve, reject }));
@@ -130,7 +137,7 @@ export class LineClient {
   async open() {
     const { result } = await this.request('initialize', {
       protocolVersion: '2025-06-18',
-      capabilities: {},
+      capabilities: this.capabilities,
       clientInfo: { name: 'test', version: '1' },
     });
     assert.ok(result);

@@ -36,9 +36,21 @@ static const struct option_row eval_options[] = {
 };
 
 static const struct option_row repl_options[] = {
-    PACKAGE_OPTION, TIMEOUT_OPTION("default none", "0"),
-    SBCL_OPTION,    SANDBOX_OPTIONS,
-    HELP_OPTION,    {0},
+    PACKAGE_OPTION,
+    TIMEOUT_OPTION("default none", "0"),
+    {.id = OPTION_SESSION,
+     .name = "session",
+     .argument = "NAME",
+     .fallback = "main",
+     .summary = "join this kept session of the workspace"},
+    {.id = OPTION_PRIVATE,
+     .name = "private",
+     .summary = "no daemon: a session of its own, which ends with the command",
+     .source = FROM_USER},
+    SBCL_OPTION,
+    SANDBOX_OPTIONS,
+    HELP_OPTION,
+    {0},
 };
 
 // --- run -----------------------------------------------------------------------------------------
@@ -333,11 +345,14 @@ const struct command_row command_table[COMMAND_COUNT] = {
          .summary = "interactive Common Lisp with undo, restarts and frames",
          .usage = "[OPTION...]",
          .description =
-             "Interactive Common Lisp. Input may span several lines; :help lists the commands. "
-             "Tab completes, Ctrl-C interrupts an evaluation, Ctrl-D leaves. Evaluations have no "
-             "time limit unless --timeout sets one.",
+             "Interactive Common Lisp, in the session of the workspace that agents use, too: what "
+             "they evaluate appears as it happens. Input may span several lines; :help lists the "
+             "commands. Tab completes, Ctrl-C interrupts an evaluation, Ctrl-D leaves; the session "
+             "stays. Evaluations have no time limit unless --timeout sets one.",
          .options = repl_options,
          .examples = "cadre repl\n"
+                     "cadre repl --session experiments\n"
+                     "cadre repl --private\n"
                      "cadre repl --package my-project --timeout 60\n"},
     [COMMAND_RUN] =
         {.name = "run",

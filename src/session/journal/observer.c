@@ -2,25 +2,44 @@
 
 #include "session/session_internal.h"
 
-void session_observe(struct session_manager *manager, session_observer_fn *observer, void *data)
+void session_observe(struct session_manager *manager, struct session_observer *observer)
 {
-    manager->observer = observer;
-    manager->observer_data = data;
+    LIST_INSERT_HEAD(&manager->observers, observer, link);
+    observer->is_listed = true;
+}
+
+void session_unobserve(struct session_observer *observer)
+{
+    if (observer->is_listed)
+        LIST_REMOVE(observer, link);
+    observer->is_listed = false;
+}
+
+void observer_leave_all(struct session_manager *manager)
+{
+    while (!LIST_EMPTY(&manager->observers))
+        session_unobserve(LIST_FIRST(&manager->observers));
+}
+
+static bool is_observed(const struct session *session)
+{
+    return !LIST_EMPTY(&session->manager->observers);
 }
 
 static void tell(const struct session *session, struct session_news *news)
 {
-    const struct session_manager *manager = session->manager;
     if (session->is_hidden)
         return;
     news->session = session->name;
     news->current = session->lineage.current;
-    manager->observer(manager->observer_data, news);
+    const struct session_observer *observer;
+    LIST_FOREACH (observer, &session->manager->observers, link)
+        observer->notice(observer->data, news);
 }
 
 void observer_started(const struct session *session, const struct job *job)
 {
-    if (!session->manager->observer || job->number == 0)
+    if (!is_observed(session) || job->number == 0)
         return;
     tell(session, &(struct session_news){
                       .kind = SESSION_NEWS_STARTED,
@@ -35,7 +54,7 @@ void observer_started(const struct session *session, const struct job *job)
 void observer_output(const struct job *job, enum session_stream stream, struct span text)
 {
     const struct session *session = job->session;
-    if (!session || !session->manager->observer || job->number == 0)
+    if (!session || !is_observed(session) || job->number == 0)
         return;
     tell(session, &(struct session_news){
                       .kind = SESSION_NEWS_OUTPUT,
@@ -48,7 +67,7 @@ void observer_output(const struct job *job, enum session_stream stream, struct s
 void observer_ended(const struct session *session, const struct job *job,
                     const struct session_reply *reply)
 {
-    if (!session->manager->observer || job->internal)
+    if (!is_observed(session) || job->internal)
         return;
     if (job->number == 0 && job->kind != SESSION_ROLLBACK && job->kind != SESSION_RESET)
         return;
@@ -69,7 +88,7 @@ void observer_ended(const struct session *session, const struct job *job,
 void observer_state(struct session *session)
 {
     bool is_new = session->told_state != session->state && session->state != STATE_CLOSING;
-    if (!session->manager->observer || !is_new)
+    if (!is_observed(session) || !is_new)
         return;
     session->told_state = session->state;
     tell(session, &(struct session_news){
@@ -80,6 +99,6 @@ void observer_state(struct session *session)
 
 void observer_closed(const struct session *session)
 {
-    if (session->manager->observer)
+    if (is_observed(session))
         tell(session, &(struct session_news){.kind = SESSION_NEWS_CLOSED});
 }

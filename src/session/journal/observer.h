@@ -1,4 +1,4 @@
-// Tells the observer of a manager what happens in its sessions (session.h).
+// Tells the observers of a manager what happens in its sessions (session.h).
 #pragma once
 
 #include "session/session.h"
@@ -15,3 +15,5 @@ void observer_ended(const struct session *session, const struct job *job,
 // Told once for each state that lasts until the next event.
 void observer_state(struct session *session);
 void observer_closed(const struct session *session);
+// The manager ends.
+void observer_leave_all(struct session_manager *manager);

@@ -13,7 +13,7 @@ int command_daemon(int argc, char **argv);
 // --- eval.c: evaluates Common Lisp ---------------------------------------------------------------
 int command_eval(int argc, char **argv);
 
-// --- repl.c: interactive Common Lisp -------------------------------------------------------------
+// --- repl/repl.c: interactive Common Lisp --------------------------------------------------------
 int command_repl(int argc, char **argv);
 
 // --- run.c: runs PTC-Lisp programs ---------------------------------------------------------------

@@ -9,8 +9,10 @@
 
 #include "base/log.h"
 #include "cli/commands.h"
+#include "cli/http_options.h"
 #include "cli/table/option_reader.h"
 #include "daemon/daemon_request.h"
+#include "session/workspace/workspace.h"
 
 static int print_status(value answer)
 {
@@ -60,33 +62,76 @@ static unsigned half_of_memory_mb(void)
     return pages > 0 && size > 0 ? (unsigned)((uint64_t)pages * (uint64_t)size >> 21) : 0;
 }
 
+static void announce(const struct listening *listening, const char *url)
+{
+    http_options_announce(listening, url, "daemon");
+}
+
+// Its own listener serves the workspace of the working directory.
+static int run_with_listener(struct daemon_options *options, const struct http_options *http)
+{
+    struct listening listening;
+    struct workspace workspace = {0};
+    struct error error;
+    int status = http_options_read(http, "daemon", &listening);
+    bool ok = status == 0 && workspace_resolve(NULL, NULL, &workspace, &error);
+    if (status == 0 && !ok)
+        fprintf(stderr, "cadre daemon: %s\n", error.message);
+    struct settings settings = {
+        .selection = "default",
+        .yield = 20,
+        .sessions = {.limits = session_limits_default(),
+                     .sandbox = {.workspace = workspace.path,
+                                 .directory = workspace.path,
+                                 .refused = workspace.refused}},
+    };
+    options->listening = &listening;
+    options->settings = &settings;
+    options->on_listen = announce;
+    if (ok)
+        status = daemon_run(options);
+    workspace_release(&workspace);
+    listening_release(&listening);
+    return ok ? status : EXIT_USAGE;
+}
+
+static bool take_option(struct daemon_options *options, struct http_options *http,
+                        const struct option_reader *reader)
+{
+    enum log_level level;
+    switch (reader->row->id) {
+    case OPTION_LINGER: options->linger_s = reader->number; return true;
+    case OPTION_HIBERNATE: options->hibernate_s = reader->number; return true;
+    case OPTION_MEMORY_BUDGET: options->memory_budget_mb = (unsigned)reader->number; return true;
+    case OPTION_QUOTA: options->quota_mb = reader->number; return true;
+    case OPTION_NO_JOURNAL: options->no_journal = true; return true;
+    case OPTION_LOG_LEVEL:
+        if (log_parse_level(reader->argument, &level))
+            log_set_level(level);
+        return true;
+    default: return http_option_take(http, reader) == HTTP_OPTION_TAKEN;
+    }
+}
+
 int command_daemon(int argc, char **argv)
 {
     struct daemon_options options = {.linger_s = 600,
                                      .hibernate_s = 900,
                                      .memory_budget_mb = half_of_memory_mb(),
                                      .quota_mb = 5000};
+    struct http_options http = {0};
     struct option_reader reader;
-    enum log_level level;
     option_reader_init(&reader, COMMAND_DAEMON, argc, argv);
     int option;
     while ((option = option_reader_next(&reader)) > 0)
-        switch (option) {
-        case OPTION_LINGER: options.linger_s = reader.number; break;
-        case OPTION_HIBERNATE: options.hibernate_s = reader.number; break;
-        case OPTION_MEMORY_BUDGET: options.memory_budget_mb = (unsigned)reader.number; break;
-        case OPTION_QUOTA: options.quota_mb = reader.number; break;
-        case OPTION_NO_JOURNAL: options.no_journal = true; break;
-        case OPTION_LOG_LEVEL:
-            if (log_parse_level(reader.argument, &level))
-                log_set_level(level);
-            break;
-        default: return option_reader_refuse(&reader);
-        }
+        if (!take_option(&options, &http, &reader))
+            return option_reader_refuse(&reader);
     if (option != OPTIONS_END)
         return option_reader_status(option);
+    if (http_options_lack_address(&http, &reader))
+        return EXIT_USAGE;
     if (reader.word_count == 0)
-        return daemon_run(&options);
+        return http.address ? run_with_listener(&options, &http) : daemon_run(&options);
     if (reader.word_count == 1 &&
         (strcmp(reader.words[0], "status") == 0 || strcmp(reader.words[0], "stop") == 0))
         return ask(reader.words[0]);

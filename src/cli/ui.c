@@ -19,7 +19,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/table/option_reader.h"
-#include "cli/tokens.h"
+#include "daemon/http/tokens.h"
 
 enum { ANSWER_MS = 5000, HOST_SIZE = 256 };
 

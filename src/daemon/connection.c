@@ -11,10 +11,16 @@
 #include "base/memory.h"
 #include "config.h"
 #include "daemon/daemon_internal.h"
+#include "daemon/http/http_service.h"
 #include "daemon/session_service.h"
 #include "value/text/json.h"
 
-enum { GREETING_WAIT_MS = 10000, ANSWER_WAIT_MS = 10000, READ_SIZE = 64 << 10 };
+enum {
+    GREETING_WAIT_MS = 10000,
+    ANSWER_WAIT_MS = 10000,
+    READ_SIZE = 64 << 10,
+    HTTP_GRACE_MS = 500
+};
 
 void connection_free(struct connection *connection)
 {
@@ -28,6 +34,8 @@ void connection_free(struct connection *connection)
         session_save_all(workspace->sessions);
     service_release(&connection->service);
     session_service_free(connection->session);
+    http_service_free(connection->http);
+    listening_release(&connection->greeting.listening);
     if (connection->toolbox)
         toolbox_close_servers(connection->toolbox);
     toolbox_free(connection->toolbox);
@@ -47,12 +55,14 @@ void connection_hang_up(struct connection *connection)
     mcp_stdio_free(connection->stdio);
     connection->stdio = NULL;
     session_service_hang_up(connection->session);
+    http_service_hang_up(connection->http);
 }
 
 // Whether nothing runs any more whose client has left.
 static bool is_idle(const struct connection *connection)
 {
     return connection->session ? session_service_is_idle(connection->session)
+           : connection->http  ? http_service_is_idle(connection->http)
                                : mcp_server_is_idle(connection->service.mcp);
 }
 
@@ -61,7 +71,10 @@ void connection_free_idle(struct daemon *daemon)
     for (struct connection *connection = TAILQ_FIRST(&daemon->connections), *next; connection;
          connection = next) {
         next = TAILQ_NEXT(connection, link);
-        if (connection->client_left && is_idle(connection))
+        if (!connection->client_left)
+            continue;
+        connection_hang_up(connection);
+        if (is_idle(connection))
             connection_free(connection);
     }
 }
@@ -142,7 +155,12 @@ static bool open_toolbox(struct connection *connection, struct error *error)
 
 static bool open_workspace(struct connection *connection, struct error *error)
 {
-    connection->workspace = workspaces_find(connection->daemon, &connection->greeting, error);
+    const struct greeting *greeting = &connection->greeting;
+    const struct workspace_request request = {.path = greeting->workspace,
+                                              .directory = greeting->directory,
+                                              .refused = greeting->refused,
+                                              .settings = &greeting->settings};
+    connection->workspace = workspaces_obtain(connection->daemon, &request, error);
     if (!connection->workspace)
         return false;
     connection->workspace->clients++;
@@ -212,6 +230,56 @@ static void serve(struct connection *connection)
     connection->fd = -1;
 }
 
+// --- a listener ----------------------------------------------------------------------------------
+
+static void on_http_end(void *data)
+{
+    struct connection *connection = data;
+    connection->client_left = true;
+    event_active(connection->daemon->tick, EV_TIMEOUT, 0);
+}
+
+// The client has closed its side, and waits for the end. What else it says does not matter.
+static void on_http_client(evutil_socket_t fd, short what, void *data)
+{
+    (void)what;
+    struct connection *connection = data;
+    char text[64];
+    ssize_t n = read(fd, text, sizeof(text));
+    if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
+        return;
+    event_del(connection->event);
+    http_service_shutdown(connection->http, HTTP_GRACE_MS);
+}
+
+static void listen_on_http(struct connection *connection)
+{
+    struct daemon *daemon = connection->daemon;
+    struct greeting *greeting = &connection->greeting;
+    const struct tenant_setup setup = {
+        .base = daemon->base,
+        .daemon = daemon,
+        .programs = daemon->programs,
+        .settings = &greeting->settings,
+        .has_inspector = true,
+        .client = {.id = connection->id, .environment = greeting->environment},
+    };
+    struct error error;
+    if (http_service_open(&setup, &greeting->listening, on_http_end, connection, &connection->http,
+                          &error)) {
+        refuse(connection, error.message);
+        return;
+    }
+    struct region *region = connection->region;
+    value url = value_string_format(region, "%s", http_service_url(connection->http));
+    event_free(connection->event);
+    connection->event =
+        event_new(daemon->base, connection->fd, EV_READ | EV_PERSIST, on_http_client, connection);
+    CHECK(connection->event);
+    event_add(connection->event, NULL);
+    send_line(connection, map_put_text(region, new_answer(region, true), "url", url));
+}
+
 // --- the greeting --------------------------------------------------------------------------------
 
 static void handle_greeting(struct connection *connection, struct span line)
@@ -227,6 +295,8 @@ static void handle_greeting(struct connection *connection, struct span line)
         control_handle(connection);
     else if (connection->daemon->ending)
         refuse(connection, "the daemon is ending");
+    else if (greeting->kind == GREETING_HTTP)
+        listen_on_http(connection);
     else
         serve(connection);
 }

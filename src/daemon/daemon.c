@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "config.h"
 #include "daemon/daemon_internal.h"
+#include "daemon/http/http_service.h"
 #include "daemon/rendezvous.h"
 #include "process/loop.h"
 #include "process/process.h"
@@ -179,10 +180,32 @@ static void on_tick(evutil_socket_t fd, short what, void *data)
     listen_again(daemon);
     connection_free_idle(daemon);
     prune_now_and_then(daemon, now);
-    if (daemon->connection_count > 0 || workspaces_have_processes(daemon))
+    if (daemon->connection_count > 0 || daemon->http || workspaces_have_processes(daemon))
         daemon->needed_ms = now;
     else if (now - daemon->needed_ms >= daemon->options.linger_s * 1000)
         daemon_end(daemon, TERM_GRACE_MS);
+}
+
+static void on_http_end(void *data)
+{
+    (void)data;  // it ends with the daemon
+}
+
+static bool listen_on_http(struct daemon *daemon, struct error *error)
+{
+    const struct daemon_options *options = &daemon->options;
+    if (!options->listening)
+        return true;
+    const struct tenant_setup setup = {.base = daemon->base,
+                                       .daemon = daemon,
+                                       .programs = daemon->programs,
+                                       .settings = options->settings,
+                                       .has_inspector = true,
+                                       .client = {.id = ++daemon->last_connection}};
+    if (http_service_open(&setup, options->listening, on_http_end, NULL, &daemon->http, error))
+        return false;
+    options->on_listen(options->listening, http_service_url(daemon->http));
+    return true;
 }
 
 static bool start(struct daemon *daemon, struct error *error)
@@ -203,7 +226,7 @@ static bool start(struct daemon *daemon, struct error *error)
     daemon->prune_ms = daemon->needed_ms + PRUNE_FIRST_MS;
     daemon->started = clock_unix_seconds();
     set_tick(daemon, TICK_MS);
-    return listen_for_clients(daemon, error);
+    return listen_for_clients(daemon, error) && listen_on_http(daemon, error);
 }
 
 static void release(struct daemon *daemon)
@@ -212,11 +235,13 @@ static void release(struct daemon *daemon)
     struct connection *connection;
     TAILQ_FOREACH (connection, &daemon->connections, link)
         connection_hang_up(connection);
+    http_service_hang_up(daemon->http);
     if (daemon->programs)
         program_pool_free(daemon->programs);
     workspaces_end_sessions(daemon);
     while ((connection = TAILQ_FIRST(&daemon->connections)))
         connection_free(connection);
+    http_service_free(daemon->http);
     workspaces_release(daemon);
     for (size_t i = 0; i < 2; i++)
         if (daemon->signals[i])

@@ -6,7 +6,8 @@
 #pragma once
 
 #include "base/error.h"
-#include "session/session.h"
+#include "daemon/client_settings.h"
+#include "daemon/http/listening.h"
 
 struct daemon_options {
     int64_t linger_s;           // how long it stays without clients and live sessions
@@ -14,6 +15,10 @@ struct daemon_options {
     unsigned memory_budget_mb;  // of all sessions of a workspace
     bool no_journal;
     int64_t quota_mb;  // of all that is kept on disk
+    // A listener of its own, for as long as it runs; NULL: none.
+    struct listening *listening;
+    const struct settings *settings;  // of its clients; they name the workspace
+    void (*on_listen)(const struct listening *listening, const char *url);
 };
 
 // The exit status, after a message on standard error where it is not 0. Returns when it has ended.

@@ -41,6 +41,7 @@ struct connection {
     struct service service;
     struct mcp_stdio *stdio;          // of the kind MCP
     struct session_service *session;  // of the kind SESSION
+    struct http_service *http;        // of the kind HTTP
     bool client_left;
 };
 
@@ -55,6 +56,7 @@ struct daemon {
     struct event *signals[2];
     TAILQ_HEAD(, connection) connections;
     TAILQ_HEAD(, daemon_workspace) workspaces;
+    struct http_service *http;  // its own listener, or NULL
     size_t connection_count;
     uint64_t last_connection;
     int64_t started;    // unix seconds
@@ -66,9 +68,17 @@ struct daemon {
 
 // --- workspaces.c --------------------------------------------------------------------------------
 
-// The workspace of a greeting, opened when it is new. NULL with a message.
-struct daemon_workspace *workspaces_find(struct daemon *daemon, const struct greeting *greeting,
-                                         struct error *error);
+struct workspace_request {
+    const char *path;       // real
+    const char *directory;  // where the client works
+    const char *refused;    // it is a scratch one in place of this directory; or NULL
+    const struct settings *settings;
+};
+
+// The workspace, opened when it is new. NULL with a message.
+struct daemon_workspace *workspaces_obtain(struct daemon *daemon,
+                                           const struct workspace_request *request,
+                                           struct error *error);
 // All their processes; before the services of the clients end.
 void workspaces_end_sessions(struct daemon *daemon);
 void workspaces_release(struct daemon *daemon);

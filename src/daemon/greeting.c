@@ -12,8 +12,10 @@
 
 enum { ENVIRONMENT_MAX = 4096 };
 
-static const char *const kind_names[GREETING_KIND_COUNT] = {
-    [GREETING_MCP] = "mcp", [GREETING_SESSION] = "session", [GREETING_CONTROL] = "control"};
+static const char *const kind_names[GREETING_KIND_COUNT] = {[GREETING_MCP] = "mcp",
+                                                            [GREETING_SESSION] = "session",
+                                                            [GREETING_HTTP] = "http",
+                                                            [GREETING_CONTROL] = "control"};
 
 // --- writing -------------------------------------------------------------------------------------
 
@@ -49,21 +51,23 @@ static void finish(struct buffer *line, struct region *region, value map)
     region_free(region);
 }
 
-bool greeting_write(struct buffer *line, enum greeting_kind kind, const char *client,
-                    const struct settings *settings, const char *root, struct error *error)
+bool greeting_write(struct buffer *line, const struct greeting_parts *parts, struct error *error)
 {
+    const struct settings *settings = parts->settings;
     struct workspace workspace;
     char directory[PATH_MAX];
-    if (!workspace_resolve(settings->sessions.sandbox.workspace, root, &workspace, error))
+    if (!workspace_resolve(settings->sessions.sandbox.workspace, parts->root, &workspace, error))
         return false;
     struct region *region = region_new(SIZE_MAX);
-    value map = put_text(region, begin(region, kind), "client", client);
+    value map = put_text(region, begin(region, parts->kind), "client", parts->client);
     map = put_text(region, map, "cwd", realpath(".", directory) ? directory : workspace.path);
     map = put_text(region, map, "workspace", workspace.path);
     if (workspace.refused)
         map = put_text(region, map, "refused", workspace.refused);
     map = map_put_text(region, map, "environment", environment_list(region));
     map = map_put_text(region, map, "options", settings_write(region, settings));
+    if (parts->listening)
+        map = map_put_text(region, map, "http", listening_write(region, parts->listening));
     workspace_release(&workspace);
     finish(line, region, map);
     return !line->failed || error_set(error, ERROR_LIMIT, "the environment is too large");
@@ -136,6 +140,9 @@ bool greeting_read(struct region *region, struct span line, struct greeting *ret
     if (!ret_greeting->client || !ret_greeting->version)
         return error_set(error, ERROR_INVALID, "the greeting does not say who the client is");
     ret_greeting->request = map_get(map, "request");
+    if (ret_greeting->kind == GREETING_HTTP &&
+        !listening_read(region, map_get(map, "http"), &ret_greeting->listening))
+        return error_set(error, ERROR_INVALID, "the greeting does not say where to listen");
     return ret_greeting->kind == GREETING_CONTROL || read_work(region, map, ret_greeting, error);
 }
 

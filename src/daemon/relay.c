@@ -64,6 +64,14 @@ static void block_signals(void)
     sigprocmask(SIG_BLOCK, &both, NULL);
 }
 
+static bool write_greeting(const struct relay *relay, const char *root, struct buffer *line,
+                           struct error *error)
+{
+    const struct greeting_parts parts = {
+        .kind = GREETING_MCP, .client = "serve", .settings = relay->settings, .root = root};
+    return greeting_write(line, &parts, error);
+}
+
 static int connect_daemon(const struct relay *relay)
 {
     const struct daemon_client client = {
@@ -209,7 +217,7 @@ static bool use_roots(struct relay *relay)
     struct error error;
     const char *root = relay->roots.root;
     bool ok = true;
-    if (root && !greeting_write(&greeting, GREETING_MCP, "serve", relay->settings, root, &error)) {
+    if (root && !write_greeting(relay, root, &greeting, &error)) {
         fprintf(stderr, "cadre serve: %s\n", error.message);
     } else if (root && !span_equal(buffer_span(&greeting), buffer_span(&relay->greeting))) {
         buffer_clear(&relay->greeting);
@@ -340,7 +348,7 @@ int relay_run(const char *program, const struct settings *settings)
     relay->settings = settings;
     relay_roots_init(&relay->roots, settings->sessions.sandbox.workspace != NULL);
     buffer_init(&relay->greeting, GREETING_MAX);
-    if (!greeting_write(&relay->greeting, GREETING_MCP, "serve", settings, NULL, &error)) {
+    if (!write_greeting(relay, NULL, &relay->greeting, &error)) {
         fprintf(stderr, "cadre serve: %s\n", error.message);
         release(relay);
         return EXIT_FAILURE;

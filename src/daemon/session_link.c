@@ -51,14 +51,15 @@ static bool connect_link(struct session_link *link, struct error *error)
 struct session_link *session_link_open(const char *client, const struct settings *settings,
                                        const char *session, struct error *error)
 {
+    const struct greeting_parts parts = {
+        .kind = GREETING_SESSION, .client = client, .settings = settings};
     struct session_link *link = memory_alloc_zero(sizeof(*link));
     link->fd = -1;
     link->session = memory_copy_string(session);
     buffer_init(&link->greeting, GREETING_MAX);
     buffer_init(&link->input, 2 * SESSION_MESSAGE_MAX);
     buffer_init(&link->line, 2 * SESSION_MESSAGE_MAX);
-    if (greeting_write(&link->greeting, GREETING_SESSION, client, settings, NULL, error) &&
-        connect_link(link, error))
+    if (greeting_write(&link->greeting, &parts, error) && connect_link(link, error))
         return link;
     session_link_close(link);
     return NULL;

@@ -12,8 +12,10 @@ static int connect_as(const char *client, const struct settings *settings, struc
 {
     CLEANUP_BUFFER struct buffer greeting;
     buffer_init(&greeting, GREETING_MAX);
+    const struct greeting_parts parts = {
+        .kind = GREETING_MCP, .client = client, .settings = settings};
     const struct daemon_client daemon = {.program = "/proc/self/exe", .greeting = &greeting};
-    if (!greeting_write(&greeting, GREETING_MCP, client, settings, NULL, error))
+    if (!greeting_write(&greeting, &parts, error))
         return -1;
     return daemon_client_connect(&daemon, NULL, error);
 }

@@ -30,24 +30,24 @@ static const char *keep_text(struct region *region, const char *text)
     return memcpy(region_alloc(region, size), text, size);
 }
 
-// The greeting's strings end with its connection: the workspace reads its own copy of them.
+// The strings of a request end with its connection: the workspace reads its own copy of them.
 static bool start_sessions(struct daemon *daemon, struct daemon_workspace *workspace,
-                           const struct greeting *greeting, struct error *error)
+                           const struct workspace_request *request, struct error *error)
 {
     struct settings *settings;
     workspace->region = region_new(SIZE_MAX);
     settings = region_alloc(workspace->region, sizeof(*settings));
-    value map = settings_write(workspace->region, &greeting->settings);
+    value map = settings_write(workspace->region, request->settings);
     if (!settings_read(workspace->region, map, settings, error))
         return false;
     struct session_sandbox *sandbox = &settings->sessions.sandbox;
     sandbox->workspace = workspace->path;
-    sandbox->directory = keep_text(workspace->region, greeting->directory);
+    sandbox->directory = keep_text(workspace->region, request->directory);
     settings->sessions.store = keep_text(workspace->region, workspace->store);
     settings->sessions.hibernate_s = daemon->options.hibernate_s;
     settings->sessions.memory_budget_mb = daemon->options.memory_budget_mb;
     settings->sessions.no_journal = daemon->options.no_journal;
-    sandbox->refused = keep_text(workspace->region, greeting->refused);
+    sandbox->refused = keep_text(workspace->region, request->refused);
     int failed = session_manager_new(daemon->base, &settings->sessions, &workspace->sessions);
     if (failed < 0)
         return error_set(error, ERROR_SYSTEM, "cannot start: %s", strerror(-failed));
@@ -56,16 +56,16 @@ static bool start_sessions(struct daemon *daemon, struct daemon_workspace *works
 }
 
 static struct daemon_workspace *open_workspace(struct daemon *daemon,
-                                               const struct greeting *greeting, char *fixed,
+                                               const struct workspace_request *request, char *fixed,
                                                struct error *error)
 {
     struct daemon_workspace *workspace = memory_alloc_zero(sizeof(*workspace));
-    workspace->path = memory_copy_string(greeting->workspace);
+    workspace->path = memory_copy_string(request->path);
     workspace->fixed = fixed;
     workspace->outputs = output_store_new();
     if (!workspace_home_open(workspace->path, &workspace->home, error) ||
         !(workspace->store = memory_format("%s/sessions", workspace->home)) ||
-        !start_sessions(daemon, workspace, greeting, error)) {
+        !start_sessions(daemon, workspace, request, error)) {
         free_workspace(workspace);
         return NULL;
     }
@@ -75,18 +75,19 @@ static struct daemon_workspace *open_workspace(struct daemon *daemon,
     return workspace;
 }
 
-struct daemon_workspace *workspaces_find(struct daemon *daemon, const struct greeting *greeting,
-                                         struct error *error)
+struct daemon_workspace *workspaces_obtain(struct daemon *daemon,
+                                           const struct workspace_request *request,
+                                           struct error *error)
 {
     CLEANUP_BUFFER struct buffer fixed;
     buffer_init(&fixed, BUFFER_DEFAULT_LIMIT);
-    settings_write_fixed(&fixed, &greeting->settings);
+    settings_write_fixed(&fixed, request->settings);
     struct daemon_workspace *workspace;
     TAILQ_FOREACH (workspace, &daemon->workspaces, link)
-        if (strcmp(workspace->path, greeting->workspace) == 0)
+        if (strcmp(workspace->path, request->path) == 0)
             break;
     if (!workspace)
-        return open_workspace(daemon, greeting, memory_copy_string(buffer_text(&fixed)), error);
+        return open_workspace(daemon, request, memory_copy_string(buffer_text(&fixed)), error);
     if (strcmp(workspace->fixed, buffer_text(&fixed)) == 0)
         return workspace;
     error_set(

@@ -14,8 +14,10 @@ import Ajv from 'ajv/dist/2020.js';
 
 const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 export const CADRE = process.env.CADRE ?? path.join(ROOT, 'build/debug/src/cli/cadre');
-// Servers of the tests have their sessions to themselves; those of the daemon are tested by daemon*.
+// Servers of the tests have their sessions to themselves. With CADRE_THROUGH=daemon those on standard
+// input/output are relays, each to a daemon of its own, which ends with them.
 process.env.CADRE_PRIVATE ??= 'true';
+const THROUGH_DAEMON = process.env.CADRE_THROUGH === 'daemon';
 export const LONG = process.env.CADRE_LONG === '1';
 const REQUEST_TIMEOUT_MS = 120_000;
 
@@ -99,6 +101,33 @@ export function askStdio(requests, options = []) {
   return requests.map((each) => messages.find((message) => message.id === each.id));
 }
 
+// --- daemon ------------------------------------------------------------------------------------
+
+// The places of a daemon that serves one relay.
+class OwnDaemon {
+  constructor() {
+    this.home = temporaryDirectory();
+    this.env = { XDG_STATE_HOME: this.home, XDG_RUNTIME_DIR: this.home };
+  }
+
+  // undefined: none has run.
+  get pid() {
+    try {
+      return JSON.parse(readFileSync(path.join(this.home, 'cadre/daemon.lock'), 'utf8')).pid;
+    } catch {
+      return undefined;
+    }
+  }
+
+  end() {
+    try {
+      process.kill(this.pid, 'SIGKILL');
+    } catch {
+      /* it has ended */
+    }
+  }
+}
+
 // --- transport ---------------------------------------------------------------------------------
 
 // Client transport that forgives nothing: each line of the server's standard output is one JSON-RPC
@@ -112,16 +141,23 @@ class StrictTransport {
     const [name, value] = this.marker.split('=');
     // The files of tests are not in the workspace, which is the source tree.
     const allowed = sandboxed ? [] : ['--allow-write', tmpdir()];
+    this.daemon = THROUGH_DAEMON && !args.includes('--private') ? new OwnDaemon() : undefined;
+    const { CADRE_PRIVATE, ...shared } = process.env;
+    const places = this.daemon ? { ...shared, ...this.daemon.env } : process.env;
     const shown = ['--results', 'structured', '--tools', 'full', '--yield', '0'];
     this.process = spawn(program, [...before, 'serve', ...shown, ...allowed, ...args], {
       cwd,
-      env: { ...process.env, ...env, [name]: value },
+      env: { ...places, ...env, [name]: value },
       stdio: ['pipe', 'pipe', 'pipe'],
     });
-    this.pid = this.process.pid;
     this.ended = new Promise((resolve) =>
       this.process.on('close', (status, signal) => resolve({ status, signal })),
     );
+  }
+
+  // Of the process that has the sessions.
+  get pid() {
+    return this.daemon?.pid ?? this.process.pid;
   }
 
   async start() {
@@ -268,6 +304,7 @@ export class Server {
   async stop() {
     await this.client.close();
     const { status, signal } = await this.ended;
+    this.transport.daemon?.end();
     this.assertClean();
     assert.deepEqual({ status, signal }, { status: 0, signal: null }, this.transport.stderr);
     assert.ok(
@@ -277,8 +314,9 @@ export class Server {
   }
 
   async kill() {
-    process.kill(this.pid, 'SIGKILL');
+    this.transport.process.kill('SIGKILL');
     await this.ended;
+    this.transport.daemon?.end();
     assert.ok(
       await eventually(() => this.processes().length === 0),
       `processes left behind: ${this.describeProcesses()}`,

@@ -13,7 +13,7 @@
 #include "cli/commands.h"
 #include "cli/context/context_file.h"
 #include "cli/context/context_options.h"
-#include "cli/kept/context_place.h"
+#include "daemon/context_place.h"
 #include "cli/options.h"
 #include "context/operation.h"
 #include "value/text/json.h"

@@ -5,6 +5,51 @@
 #include "cli/table/shared_rows.h"
 #include "cli/table/tools_rows.h"
 
+// Whom a server on HTTP serves.
+#define HTTP_CLIENT_OPTIONS                                                                        \
+    {.id = OPTION_TOKEN_FILE,                                                                      \
+     .name = "token-file",                                                                         \
+     .argument = "FILE",                                                                           \
+     .type = OPTION_PATH,                                                                          \
+     .summary = "your bearer token (or CADRE_TOKEN; default: one that is made once and kept)",     \
+     .source = FROM_USER},                                                                         \
+        {.id = OPTION_TOKEN,                                                                       \
+         .name = "token",                                                                          \
+         .argument = "NAME=FILE",                                                                  \
+         .summary =                                                                                \
+             "a token of another client, with sessions and context of its own (repeatable)",       \
+         .repeatable = true,                                                                       \
+         .source = FROM_USER_FILE},                                                                \
+        {.id = OPTION_TOKEN_WORKSPACE,                                                             \
+         .name = "token-workspace",                                                                \
+         .argument = "NAME=DIR",                                                                   \
+         .summary =                                                                                \
+             "a workspace that the holder of this token may use, by the header Cadre-Workspace; "  \
+             "the first one without it (repeatable)",                                              \
+         .repeatable = true,                                                                       \
+         .source = FROM_USER_FILE},                                                                \
+        {.id = OPTION_TOKEN_SANDBOX,                                                               \
+         .name = "token-sandbox",                                                                  \
+         .argument = "NAME=MODE",                                                                  \
+         .summary = "the widest sandbox of the holder of this token (repeatable)",                 \
+         .repeatable = true,                                                                       \
+         .source = FROM_USER_FILE},                                                                \
+        {.id = OPTION_NO_TOKEN,                                                                    \
+         .name = "no-token",                                                                       \
+         .summary =                                                                                \
+             "ask for no token on loopback: every user of this machine can run code as you",       \
+         .source = FROM_COMMAND_LINE},                                                             \
+        {.id = OPTION_ALLOW_HOST,                                                                  \
+         .name = "allow-host",                                                                     \
+         .argument = "NAME",                                                                       \
+         .summary = "also accept this Host (repeatable)",                                          \
+         .repeatable = true,                                                                       \
+         .source = FROM_USER},                                                                     \
+    {                                                                                              \
+        .id = OPTION_ALLOW_ORIGIN, .name = "allow-origin", .argument = "ORIGIN",                   \
+        .summary = "also accept this Origin (repeatable)", .repeatable = true, .source = FROM_USER \
+    }
+
 static const struct option_row serve_options[] = {
     {.id = OPTION_HTTP,
      .name = "http",
@@ -12,47 +57,7 @@ static const struct option_row serve_options[] = {
      .summary = "serve HTTP (endpoint /mcp); HOST is 127.0.0.1 by default; unix:PATH: a socket for "
                 "your own processes",
      .source = FROM_USER},
-    {.id = OPTION_TOKEN_FILE,
-     .name = "token-file",
-     .argument = "FILE",
-     .type = OPTION_PATH,
-     .summary = "your bearer token (or CADRE_TOKEN; default: one that is made once and kept)",
-     .source = FROM_USER},
-    {.id = OPTION_TOKEN,
-     .name = "token",
-     .argument = "NAME=FILE",
-     .summary = "a token of another client, with sessions and context of its own (repeatable)",
-     .repeatable = true,
-     .source = FROM_USER_FILE},
-    {.id = OPTION_TOKEN_WORKSPACE,
-     .name = "token-workspace",
-     .argument = "NAME=DIR",
-     .summary = "a workspace that the holder of this token may use, by the header Cadre-Workspace; "
-                "the first one without it (repeatable)",
-     .repeatable = true,
-     .source = FROM_USER_FILE},
-    {.id = OPTION_TOKEN_SANDBOX,
-     .name = "token-sandbox",
-     .argument = "NAME=MODE",
-     .summary = "the widest sandbox of the holder of this token (repeatable)",
-     .repeatable = true,
-     .source = FROM_USER_FILE},
-    {.id = OPTION_NO_TOKEN,
-     .name = "no-token",
-     .summary = "ask for no token on loopback: every user of this machine can run code as you",
-     .source = FROM_COMMAND_LINE},
-    {.id = OPTION_ALLOW_HOST,
-     .name = "allow-host",
-     .argument = "NAME",
-     .summary = "also accept this Host (repeatable)",
-     .repeatable = true,
-     .source = FROM_USER},
-    {.id = OPTION_ALLOW_ORIGIN,
-     .name = "allow-origin",
-     .argument = "ORIGIN",
-     .summary = "also accept this Origin (repeatable)",
-     .repeatable = true,
-     .source = FROM_USER},
+    HTTP_CLIENT_OPTIONS,
     {.id = OPTION_TOOLS,
      .name = "tools",
      .argument = "SET",
@@ -186,6 +191,12 @@ static const struct option_row daemon_options[] = {
                 "oldest, once an hour (default 5000)",
      .fallback = "5000",
      .source = FROM_USER},
+    {.id = OPTION_HTTP,
+     .name = "http",
+     .argument = "[HOST:]PORT",
+     .summary = "also listen on HTTP, for the workspace of the working directory, as cadre serve "
+                "--http does; then it does not end by itself"},
+    HTTP_CLIENT_OPTIONS,
     {.id = OPTION_NO_JOURNAL,
      .name = "no-journal",
      .summary = "do not write down what is evaluated",

@@ -1,4 +1,4 @@
-#include "cli/line_display.h"
+#include "cli/repl/line_display.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/repl_internal.h"
+#include "cli/repl/repl_internal.h"
 #include "cli/session_shared.h"
 #include "daemon/session_link.h"
 #include "daemon/session_wire.h"

@@ -1,4 +1,4 @@
-#include "cli/kept/context_place.h"
+#include "daemon/context_place.h"
 
 #include <stdlib.h>
 

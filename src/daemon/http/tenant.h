@@ -1,30 +1,32 @@
 // A tenant: a client of the server with all that belongs to it and to nobody else: tools, protocol
 // sessions, tasks, Lisp sessions, context items and named memories. The user is the tenant "", whose
-// files are where they always were; those of others are in clients/NAME of the state directory. Who
-// uses several workspaces is a tenant in each.
+// files are those of the workspace, and whose sessions are the daemon's where there is one; those of
+// others are in clients/NAME of the state directory, and their sessions end with the tenant. Who uses
+// several workspaces is a tenant in each.
 #pragma once
 
+#include "daemon/client_settings.h"
 #include "daemon/service.h"
 
 // What all tenants of a server share or get a copy of; outlives them.
 struct tenant_setup {
     struct event_base *base;
+    struct daemon *daemon;  // NULL: there is none
     struct program_pool *programs;
     const struct toolbox *toolbox;
-    const struct session_config *sessions;
-    const char *selection;
-    const char *auto_context;
-    const char *context_db;  // of the user; NULL: the usual place
-    bool structured_results;
+    const struct settings *settings;  // with the daemon they name the workspace
     bool has_inspector;
-    int64_t yield;
+    struct session_client client;  // with the daemon
 };
+
+struct daemon_workspace;
 
 struct tenant {
     char *name;
     char *workspace;   // real path; NULL: the server's
     char *context_db;  // NULL: the usual place
     char *memories;
+    struct daemon_workspace *shared;  // of the daemon; NULL: the sessions are its own
     struct session_manager *sessions;
     struct inspector *inspector;  // NULL: there is none
     struct service service;
@@ -41,5 +43,5 @@ struct tenant_identity {
 // 0, or the exit status with a message. To be released either way.
 int tenant_open(struct tenant *tenant, const struct tenant_setup *setup,
                 const struct tenant_identity *identity, struct error *error);
-// After the transports and the pool of programs were freed.
+// After its transport has ended, and when nothing runs that would answer to it, or all sessions have ended.
 void tenant_release(struct tenant *tenant);

@@ -1,4 +1,4 @@
-#include "cli/line_editor.h"
+#include "cli/repl/line_editor.h"
 
 #include <errno.h>
 #include <histedit.h>
@@ -12,7 +12,7 @@
 #include <wchar.h>
 
 #include "base/memory.h"
-#include "cli/line_display.h"
+#include "cli/repl/line_display.h"
 #include "cli/style.h"
 
 enum { HISTORY_SIZE = 1000, LINE_LIMIT = 4 << 20, PROMPT_SIZE = 256, INDENTATION_MAX = 60 };

@@ -1,7 +1,7 @@
 // Private to `cadre repl`: the state of the REPL, shared by its loop and its commands.
 #pragma once
 
-#include "cli/line_editor.h"
+#include "cli/repl/line_editor.h"
 #include "cli/session_loop.h"
 
 enum { REPL_REDO_MAX = 256, REPL_PROMPT_SIZE = 128 };

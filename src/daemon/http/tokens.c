@@ -1,4 +1,4 @@
-#include "cli/tokens.h"
+#include "daemon/http/tokens.h"
 
 #include <sodium.h>
 #include <stdlib.h>

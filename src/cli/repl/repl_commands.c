@@ -6,7 +6,7 @@
 #include "base/array.h"
 #include "base/memory.h"
 #include "cli/options.h"
-#include "cli/repl_internal.h"
+#include "cli/repl/repl_internal.h"
 #include "lisp_syntax/lisp_syntax.h"
 #include "program/compile/suggest.h"
 #include "tools/result/result_text.h"

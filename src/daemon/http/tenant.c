@@ -1,4 +1,4 @@
-#include "cli/tenant.h"
+#include "daemon/http/tenant.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -9,14 +9,16 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/private.h"
-#include "cli/commands.h"
-#include "cli/kept/context_place.h"
+#include "daemon/context_place.h"
+#include "daemon/daemon_internal.h"
 #include "session/workspace/home.h"
+
+enum { STATUS_USAGE = 2 };
 
 static int start_sessions(struct tenant *tenant, const struct tenant_setup *setup,
                           enum sandbox_mode widest, struct error *error)
 {
-    struct session_config config = *setup->sessions;
+    struct session_config config = setup->settings->sessions;
     config.sandbox.mode = sandbox_mode_narrower(config.sandbox.mode, widest);
     if (tenant->workspace)
         config.sandbox.workspace = tenant->workspace;
@@ -26,7 +28,7 @@ static int start_sessions(struct tenant *tenant, const struct tenant_setup *setu
         return EXIT_FAILURE;
     }
     bool fits = session_limits_check(&config.limits, session_heap_mb(tenant->sessions), error);
-    return fits ? 0 : EXIT_USAGE;
+    return fits ? 0 : STATUS_USAGE;
 }
 
 // Where the files of the tenant are: those of the user where they always were, and in the home of
@@ -49,7 +51,8 @@ static char *choose_home(const struct tenant *tenant, bool is_other)
 static char *choose_own_items(const struct tenant_setup *setup)
 {
     struct error error;
-    char *place = context_place(setup->context_db, setup->sessions->sandbox.workspace, &error);
+    char *place = context_place(setup->settings->context_db,
+                                setup->settings->sessions.sandbox.workspace, &error);
     if (place)
         return place;
     log_warning("%s", error.message);
@@ -58,11 +61,11 @@ static char *choose_own_items(const struct tenant_setup *setup)
 
 static void choose_files(struct tenant *tenant, bool is_other, const struct tenant_setup *setup)
 {
-    const char *context_db = setup->context_db;
+    const char *context_db = setup->settings->context_db;
     bool in_memory = context_db && strcmp(context_db, ":memory:") == 0;
     if (!*tenant->name && !is_other) {
         struct error ignored;  // who asks for a memory is told
-        tenant->memories = memories_place(setup->sessions->sandbox.workspace, &ignored);
+        tenant->memories = memories_place(setup->settings->sessions.sandbox.workspace, &ignored);
         tenant->context_db = choose_own_items(setup);
         return;
     }
@@ -94,16 +97,51 @@ static bool choose_workspace(struct tenant *tenant, const char *given, struct er
     return true;
 }
 
+// The user's sessions are those of the daemon's workspace.
+static int share_sessions(struct tenant *tenant, const struct tenant_setup *setup, bool is_other,
+                          struct error *error)
+{
+    const struct session_sandbox *sandbox = &setup->settings->sessions.sandbox;
+    struct workspace_request request = {.path = sandbox->workspace,
+                                        .directory = sandbox->directory,
+                                        .refused = sandbox->refused,
+                                        .settings = setup->settings};
+    if (tenant->workspace) {
+        request.path = request.directory = tenant->workspace;
+        request.refused = NULL;
+    }
+    tenant->shared = workspaces_obtain(setup->daemon, &request, error);
+    if (!tenant->shared)
+        return STATUS_USAGE;
+    tenant->shared->clients++;
+    tenant->sessions = tenant->shared->sessions;
+    const char *given = is_other ? NULL : setup->settings->context_db;
+    tenant->context_db = memory_copy_string(given ? given : tenant->shared->context_db);
+    tenant->memories = memory_copy_string(tenant->shared->memories);
+    return 0;
+}
+
+static int open_sessions(struct tenant *tenant, const struct tenant_setup *setup,
+                         const struct tenant_identity *identity, struct error *error)
+{
+    if (setup->daemon && !*tenant->name)
+        return share_sessions(tenant, setup, identity->is_other, error);
+    int status = start_sessions(tenant, setup, identity->sandbox, error);
+    if (status == 0)
+        choose_files(tenant, identity->is_other, setup);
+    return status;
+}
+
 int tenant_open(struct tenant *tenant, const struct tenant_setup *setup,
                 const struct tenant_identity *identity, struct error *error)
 {
+    const struct settings *settings = setup->settings;
     *tenant = (struct tenant){.name = memory_copy_string(identity->name)};
     if (!choose_workspace(tenant, identity->workspace, error))
-        return EXIT_USAGE;
-    int status = start_sessions(tenant, setup, identity->sandbox, error);
+        return STATUS_USAGE;
+    int status = open_sessions(tenant, setup, identity, error);
     if (status)
         return status;
-    choose_files(tenant, identity->is_other, setup);
     if (setup->has_inspector)
         tenant->inspector = inspector_new(setup->base, tenant->sessions);
     const struct service_setup service = {
@@ -113,19 +151,30 @@ int tenant_open(struct tenant *tenant, const struct tenant_setup *setup,
         .toolbox = setup->toolbox,
         .context_db = tenant->context_db,
         .memories = tenant->memories,
-        .selection = setup->selection,
-        .auto_context = setup->auto_context,
-        .structured_results = setup->structured_results,
-        .yield = setup->yield,
+        .outputs = tenant->shared ? tenant->shared->outputs : NULL,
+        .selection = settings->selection,
+        .auto_context = settings->auto_context,
+        .structured_results = settings->structured_results,
+        .yield = settings->yield,
         .inspector = tenant->inspector,
         .has_page = tenant->inspector != NULL,
+        .client = setup->client,
     };
-    return service_open(&tenant->service, &service, error) ? 0 : EXIT_USAGE;
+    return service_open(&tenant->service, &service, error) ? 0 : STATUS_USAGE;
+}
+
+static void leave_workspace(struct daemon_workspace *workspace)
+{
+    if (--workspace->clients == 0 && workspace->sessions)
+        session_save_all(workspace->sessions);
 }
 
 void tenant_release(struct tenant *tenant)
 {
-    session_manager_free(tenant->sessions);
+    if (tenant->shared)
+        leave_workspace(tenant->shared);
+    else
+        session_manager_free(tenant->sessions);
     service_release(&tenant->service);
     inspector_free(tenant->inspector);
     memory_free(tenant->context_db);

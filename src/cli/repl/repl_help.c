@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/repl_internal.h"
+#include "cli/repl/repl_internal.h"
 #include "lisp_syntax/lisp_form.h"
 #include "lisp_syntax/lisp_syntax.h"
 

@@ -12,7 +12,7 @@
 #include "base/private.h"
 #include "cli/commands.h"
 #include "cli/options.h"
-#include "cli/repl_internal.h"
+#include "cli/repl/repl_internal.h"
 #include "cli/sandbox_options.h"
 #include "cli/style.h"
 #include "cli/table/option_reader.h"

@@ -1,0 +1,21 @@
+// A listener on HTTP and all that its clients are served by: for each token a tenant. Of the daemon, or
+// of `cadre serve --private`.
+#pragma once
+
+#include "daemon/http/listening.h"
+#include "daemon/http/tenants.h"
+
+struct http_service;
+
+// `listening` outlives the service. `setup` lacks the toolbox. 0, or the exit status with a message.
+int http_service_open(const struct tenant_setup *setup, struct listening *listening,
+                      mcp_end_fn *on_end, void *data, struct http_service **ret_service,
+                      struct error *error);
+const char *http_service_url(const struct http_service *service);
+// Nobody can connect any more; on_end is called when what runs was answered, or the time is over.
+void http_service_shutdown(struct http_service *service, unsigned grace_ms);
+// The listener and its connections end now.
+void http_service_hang_up(struct http_service *service);
+// Whether nothing runs that would answer to it. If something does, the sessions end before it is freed.
+bool http_service_is_idle(const struct http_service *service);
+void http_service_free(struct http_service *service);

@@ -1,10 +1,10 @@
 ;;;; A clone of a snapshot that becomes the head of another session.
 ;;;;
 ;;;; It must have nothing in common with the session it came from but the state of its heap: a
-;;;; kernel session of its own, by which the supervisor knows what it starts; a Landlock domain of its
-;;;; own, out of which it can neither signal the processes of the other session nor look into them;
-;;;; files that are opened anew, so that their offsets are its own; and no connections, which can have
-;;;; one reader only.
+;;;; kernel session of its own, by which the supervisor knows what it starts; a Landlock domain of
+;;;; its own, out of which it can neither signal the processes of the other session nor look into
+;;;; them; files that are opened anew, so that their offsets are its own; and no connections, which
+;;;; can have one reader only.
 
 (in-package "CADRE-AGENT")
 
@@ -15,7 +15,7 @@
             (int 1))))
 
 (defun landlock-ruleset (&rest words)
-  "A descriptor of a ruleset that WORDS of 64 bits describe; negative when the kernel knows no such."
+  "A descriptor of a ruleset that WORDS of 64 bits describe; negative when the kernel has none."
   (let ((octets (make-array (* 8 (length words)) :element-type '(unsigned-byte 8))))
     (loop for word in words
           for at from 0 by 8
@@ -27,8 +27,8 @@
 (defun enter-own-domain ()
   "Keep this process, and what it starts, from other processes of the session that it came from. An
 older kernel has no scopes, and then the supervisor decides about signals; any domain keeps its
-processes from looking into others, and nobody here may make devices anyway. Nothing more is given up.
-The kernel allows 16 domains one in the other."
+processes from looking into others, and nobody here may make devices anyway. Nothing more is given
+up. The kernel allows 16 domains one in the other."
   (let* ((scopes 3)                     ; abstract sockets, signals
          (make-block-devices #x800)
          (newest (landlock-ruleset 0 0 scopes))

@@ -11,6 +11,7 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "process/reaper.h"
 #include "program_host/program_pool.h"
 
 enum { CALLS = 20000 };
@@ -88,12 +89,14 @@ int main(int argc, char **argv)
         return 2;
     }
     struct run run = {.base = event_base_new()};
-    struct program_pool *pool = program_pool_new(run.base, argv[1]);
+    struct reaper *reaper = reaper_new(run.base);
+    struct program_pool *pool = program_pool_new(reaper, argv[1]);
     run_once(pool, &run, "1");  // the worker starts
     double many =
         run_once(pool, &run, "(loop [i 0] (if (< i 20000) (do (tool/t) (recur (inc i))) i))");
     printf("%.2f %.2f\n", many / CALLS, measure_floor());
     program_pool_free(pool);
+    reaper_free(reaper);
     event_base_free(run.base);
     return 0;
 }

@@ -23,6 +23,7 @@
 #include "daemon/rendezvous.h"
 #include "process/cgroup.h"
 #include "process/loop.h"
+#include "process/reaper.h"
 #include "process/sandbox/landlock.h"
 #include "program_host/program_pool.h"
 #include "upstream/upstream_curl.h"
@@ -349,7 +350,8 @@ static void check_programs(struct findings *findings)
 {
     enum { TRIAL_MS = 5000 };
     struct program_trial trial = {.base = loop_new_base(), .findings = findings};
-    struct program_pool *pool = program_pool_new(trial.base, "/proc/self/exe");
+    struct reaper *reaper = reaper_new(trial.base);
+    struct program_pool *pool = program_pool_new(reaper, "/proc/self/exe");
     struct program_request request = {.record = SPAN("{\"program\":\"(+ 1 2)\"}"),
                                       .timeout_ms = TRIAL_MS,
                                       .done = check_program,
@@ -357,6 +359,7 @@ static void check_programs(struct findings *findings)
     if (program_submit(pool, &request))
         event_base_dispatch(trial.base);
     program_pool_free(pool);
+    reaper_free(reaper);
     event_base_free(trial.base);
 }
 

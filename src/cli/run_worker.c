@@ -7,6 +7,7 @@
 #include "base/buffer.h"
 #include "base/memory.h"
 #include "cli/session_loop.h"
+#include "process/reaper.h"
 #include "tools/program/program_step.h"
 #include "tools/program/toolbox_run.h"
 #include "tools/program/toolbox_upstream.h"
@@ -16,6 +17,7 @@ enum { ANSWER_DEPTH = 10000 };
 
 struct run_worker {
     struct session_loop loop;
+    struct reaper *reaper;
     struct program_pool *pool;
     struct toolbox *toolbox;
     // The present run:
@@ -64,8 +66,7 @@ static void on_answer(void *data, struct span answer, const char *failure)
 static void on_tool(void *data, struct program_call *call, struct span name, struct span arguments)
 {
     struct run_worker *run = data;
-    toolbox_call(run->toolbox, &run->run, run->loop.sessions, program_pool_reaper(run->pool), call,
-                 name, arguments);
+    toolbox_call(run->toolbox, &run->run, run->loop.sessions, run->reaper, call, name, arguments);
 }
 
 static void on_replied(void *data, uint64_t key, bool ok, struct span text)
@@ -153,8 +154,9 @@ struct run_worker *run_worker_new(struct toolbox *toolbox, const struct session_
     int failed = session_loop_init(&worker->loop, &(struct session_config){.sandbox = *sandbox});
     if (failed == 0) {
         toolbox_allow_files(toolbox, worker->loop.sessions);
-        worker->pool = program_pool_new(worker->loop.base, "/proc/self/exe");
-        toolbox_open_servers(toolbox, program_pool_reaper(worker->pool), sandbox->workspace);
+        worker->reaper = reaper_new(worker->loop.base);
+        worker->pool = program_pool_new(worker->reaper, "/proc/self/exe");
+        toolbox_open_servers(toolbox, worker->reaper, sandbox->workspace);
         return worker;
     }
     fprintf(stderr, "cadre run: cannot start: %s\n", strerror(-failed));
@@ -169,6 +171,7 @@ void run_worker_free(struct run_worker *worker)
         return;
     toolbox_close_servers(worker->toolbox);
     program_pool_free(worker->pool);
+    reaper_free(worker->reaper);
     session_loop_release(&worker->loop);
     memory_free(worker);
 }

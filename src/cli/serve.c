@@ -18,6 +18,7 @@
 #include "daemon/http/listener_client.h"
 #include "daemon/relay.h"
 #include "process/loop.h"
+#include "process/reaper.h"
 
 enum {
     NAMES_MAX = 16,
@@ -42,6 +43,7 @@ struct serve_options {
 
 struct server {
     struct event_base *base;
+    struct reaper *reaper;
     struct program_pool *programs;
     struct tenants tenants;  // on standard input/output
     struct mcp_stdio *stdio;
@@ -202,6 +204,7 @@ static void release_server(struct server *server)
     http_service_free(server->http);
     listening_release(&server->listening);
     tenants_release(&server->tenants);
+    reaper_free(server->reaper);
     event_base_free(server->base);
     libevent_global_shutdown();
 }
@@ -232,7 +235,8 @@ static int serve_here(const struct serve_options *options)
         return EXIT_FAILURE;
     }
     const struct settings settings = settings_of(options);
-    server.programs = program_pool_new(server.base, "/proc/self/exe");
+    server.reaper = reaper_new(server.base);
+    server.programs = program_pool_new(server.reaper, "/proc/self/exe");
     const struct tenant_setup setup = {.base = server.base,
                                        .programs = server.programs,
                                        .settings = &settings,

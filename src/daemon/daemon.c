@@ -19,6 +19,7 @@
 #include "daemon/rendezvous.h"
 #include "process/loop.h"
 #include "process/process.h"
+#include "process/reaper.h"
 
 enum {
     TICK_MS = 1000,
@@ -214,7 +215,8 @@ static bool start(struct daemon *daemon, struct error *error)
     daemon->base = loop_new_base();
     if (!daemon->base)
         return error_set(error, ERROR_MEMORY, "no event loop");
-    daemon->programs = program_pool_new(daemon->base, "/proc/self/exe");
+    daemon->reaper = reaper_new(daemon->base);
+    daemon->programs = program_pool_new(daemon->reaper, "/proc/self/exe");
     daemon->tick = evtimer_new(daemon->base, on_tick, daemon);
     CHECK(daemon->tick);
     for (size_t i = 0; i < 2; i++) {
@@ -243,6 +245,7 @@ static void release(struct daemon *daemon)
         connection_free(connection);
     http_service_free(daemon->http);
     workspaces_release(daemon);
+    reaper_free(daemon->reaper);
     for (size_t i = 0; i < 2; i++)
         if (daemon->signals[i])
             event_free(daemon->signals[i]);

@@ -48,6 +48,7 @@ struct connection {
 struct daemon {
     struct daemon_options options;
     struct event_base *base;
+    struct reaper *reaper;
     struct program_pool *programs;
     int lock;
     int listener;

@@ -426,11 +426,11 @@ static void worker_start(struct program_pool *pool)
 
 // --- interface -----------------------------------------------------------------------------------
 
-struct program_pool *program_pool_new(struct event_base *base, const char *program)
+struct program_pool *program_pool_new(struct reaper *reaper, const char *program)
 {
     struct program_pool *pool = memory_alloc_zero(sizeof(*pool));
-    pool->base = base;
-    pool->reaper = reaper_new(base);
+    pool->base = reaper_base(reaper);
+    pool->reaper = reaper;
     pool->program = memory_copy_string(program);
     TAILQ_INIT(&pool->queue);
     LIST_INIT(&pool->workers);
@@ -452,7 +452,6 @@ void program_pool_free(struct program_pool *pool)
         TAILQ_REMOVE(&pool->queue, run, link);
         run_free(run);
     }
-    reaper_free(pool->reaper);
     memory_free(pool->program);
     memory_free(pool);
 }

@@ -69,8 +69,9 @@ struct program_request {
     void *data;
 };
 
-// `program` is the file that becomes the worker (with the argument "program-worker").
-struct program_pool *program_pool_new(struct event_base *base, const char *program);
+// `program` is the file that becomes the worker (with the argument "program-worker"). `reaper` collects the workers
+// that are killed, and outlives the pool.
+struct program_pool *program_pool_new(struct reaper *reaper, const char *program);
 void program_pool_free(struct program_pool *pool);  // pending requests get no answer
 // For the commands that tools run.
 struct reaper *program_pool_reaper(struct program_pool *pool);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "process/reaper.h"
 #include "program_host/program_pool.h"
 
 // --- the worker ----------------------------------------------------------------------------------
@@ -84,7 +85,8 @@ static void on_done(void *data, struct span answer, const char *failure)
 Test(program_pool, the_rest_of_a_killed_workers_input_is_dropped, .timeout = 60)
 {
     struct outcome outcome = {.base = event_base_new()};
-    struct program_pool *pool = program_pool_new(outcome.base, "/proc/self/exe");
+    struct reaper *reaper = reaper_new(outcome.base);
+    struct program_pool *pool = program_pool_new(reaper, "/proc/self/exe");
     struct program_request request = {
         .record = SPAN("{}"), .timeout_ms = 30000, .done = on_done, .data = &outcome};
     for (int i = 0; i < RUNS; i++)
@@ -93,5 +95,6 @@ Test(program_pool, the_rest_of_a_killed_workers_input_is_dropped, .timeout = 60)
     cr_expect_eq(outcome.answered, 0, "%u forged answers", outcome.answered);
     cr_expect_eq(outcome.failed, RUNS);
     program_pool_free(pool);
+    reaper_free(reaper);
     event_base_free(outcome.base);
 }

@@ -71,21 +71,28 @@ static void on_progress(void *data, const struct session_progress *progress)
     call->console->progress(call->console->data, progress);
 }
 
+bool session_console_take(const struct session_console *console, struct buffer *line)
+{
+    struct line_input *input = console->input;
+    if (!line_input_take(input, line) && !input->ended)
+        return false;
+    if (line->length > 0 && line->data[line->length - 1] == '\n' && isatty(input->fd))
+        console->echoed(console->data);
+    input->ended = false;
+    return true;
+}
+
 // False: there is no line yet.
 static bool give_line(struct pending_call *call)
 {
     CLEANUP_BUFFER struct buffer line;
     buffer_init(&line, SESSION_INPUT_MAX);
-    struct line_input *input = call->console->input;
-    if (line_input_take(input, &line)) {
-        if (line.data[line.length - 1] == '\n' && isatty(input->fd))
-            call->console->echoed(call->console->data);
-        session_give_input(call->loop->sessions, call->ticket, buffer_span(&line));
-    } else if (input->ended)
-        session_end_input(call->loop->sessions, call->ticket);
-    else
+    if (!session_console_take(call->console, &line))
         return false;
-    input->ended = false;
+    if (line.length > 0)
+        session_give_input(call->loop->sessions, call->ticket, buffer_span(&line));
+    else
+        session_end_input(call->loop->sessions, call->ticket);
     return true;
 }
 

@@ -43,6 +43,10 @@ struct session_console {
     void (*echoed)(void *data);  // a line was typed on the terminal: the cursor is below it
 };
 
+// The next line for code that waits for input; an empty one is the end of the input. False: there is
+// no line yet.
+bool session_console_take(const struct session_console *console, struct buffer *line);
+
 // Submits the request (its callbacks and `data` are ignored), waits, and calls `handle` with the
 // reply. `console` may be NULL.
 typedef void session_loop_reply_fn(void *data, const struct session_reply *reply);

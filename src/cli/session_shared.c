@@ -89,17 +89,8 @@ static void give_line(struct shared_call *call)
 {
     CLEANUP_BUFFER struct buffer line;
     buffer_init(&line, SESSION_INPUT_MAX);
-    struct line_input *input = call->console->input;
-    if (line_input_take(input, &line)) {
-        if (line.data[line.length - 1] == '\n' && isatty(input->fd))
-            call->console->echoed(call->console->data);
+    if (session_console_take(call->console, &line))
         send_input(call, buffer_span(&line));
-    } else if (input->ended) {
-        send_input(call, (struct span){"", 0});
-    } else {
-        return;
-    }
-    input->ended = false;
 }
 
 // --- the call ------------------------------------------------------------------------------------

@@ -8,13 +8,12 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "session/image/image_file.h"
 #include "session/session.h"
-#include "value/text/json.h"
+#include "session/workspace/home.h"
 
 // What was written so lately may be of a save or a restore that is under way.
 enum { FILES_MAX = 16384, RECENT_S = 600 };
@@ -110,24 +109,10 @@ static void add_session(struct pruning *pruning, const char *path, const char *n
 }
 
 // True when the workspace of this home is known and its directory is gone.
-static bool is_dead(struct pruning *pruning, const char *home)
+static bool is_dead(const char *home)
 {
-    CLEANUP_FREE char *path = memory_format("%s/workspace.json", home);
-    CLEANUP_BUFFER struct buffer text;
-    struct error error;
-    value map;
-    buffer_init(&text, 1 << 20);
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return false;
-    int failed = buffer_append_descriptor(&text, fileno(file));
-    fclose(file);
-    if (failed || !json_read(pruning->region, buffer_span(&text), NULL, &map, &error) ||
-        !value_is_map(map))
-        return false;
-    struct span workspace = map_get_string(map, "path");
-    CLEANUP_FREE char *directory = memory_copy_text(workspace.data, workspace.length);
-    return workspace.length > 0 && access(directory, F_OK) < 0;
+    CLEANUP_FREE char *workspace = workspace_home_owner(home);
+    return workspace && access(workspace, F_OK) < 0;
 }
 
 static void add_other(struct pruning *pruning, const char *path, const char *name)
@@ -142,7 +127,7 @@ static void visit_home(struct pruning *pruning, const char *path, const char *na
     CLEANUP_FREE char *memories = memory_format("%s/memories", path);
     visit(pruning, path, add_other);
     visit(pruning, memories, add_other);
-    if (!is_dead(pruning, path)) {
+    if (!is_dead(path)) {
         visit(pruning, store, add_session);
         return;
     }

@@ -82,21 +82,6 @@ static char *find_session(const struct sessions_options *options, const char *na
 
 // --- list ----------------------------------------------------------------------------------------
 
-static value read_json(struct region *region, const char *path)
-{
-    CLEANUP_BUFFER struct buffer text;
-    struct error error;
-    value map;
-    buffer_init(&text, 1 << 20);
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return map_new(region);
-    int failed = buffer_append_descriptor(&text, fileno(file));
-    fclose(file);
-    bool ok = failed == 0 && json_read(region, buffer_span(&text), NULL, &map, &error);
-    return ok && value_is_map(map) ? map : map_new(region);
-}
-
 // "idle", "running", … of a session that lives, or NULL.
 static struct span live_state(value status, struct span workspace, const char *name)
 {
@@ -137,9 +122,9 @@ static value describe(struct region *region, const char *place, const char *name
 
 static value list_home(struct region *region, const char *home, value status)
 {
-    CLEANUP_FREE char *file = memory_format("%s/workspace.json", home);
     CLEANUP_FREE char *store = memory_format("%s/sessions", home);
-    struct span path = map_get_string(read_json(region, file), "path");
+    CLEANUP_FREE char *owner = workspace_home_owner(home);
+    struct span path = span_from(owner ? owner : "");
     value sessions = vector_new(region, 0);
     DIR *entries = opendir(store);
     struct dirent *entry;

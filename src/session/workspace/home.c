@@ -1,6 +1,7 @@
 #include "session/workspace/home.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -82,4 +83,26 @@ bool workspace_home_open(const char *workspace, char **ret_home, struct error *e
     move_old_files(home);
     *ret_home = home;
     return true;
+}
+
+char *workspace_home_owner(const char *home)
+{
+    enum { DESCRIPTION_MAX = 1 << 20 };
+    CLEANUP_FREE char *path = memory_format("%s/workspace.json", home);
+    CLEANUP_BUFFER struct buffer text;
+    struct error error;
+    value map;
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return NULL;
+    buffer_init(&text, DESCRIPTION_MAX);
+    int failed = buffer_append_descriptor(&text, descriptor);
+    close(descriptor);
+    struct region *region = region_new(SIZE_MAX);
+    bool ok = failed == 0 && json_read(region, buffer_span(&text), NULL, &map, &error);
+    struct span owner =
+        ok && value_is_map(map) ? map_get_string(map, "path") : (struct span){"", 0};
+    char *copy = owner.length > 0 ? memory_copy_text(owner.data, owner.length) : NULL;
+    region_free(region);
+    return copy;
 }

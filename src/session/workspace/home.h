@@ -18,3 +18,5 @@ char *workspace_home_path(const char *workspace);
 // Makes it where it is missing. What version 0.1 kept for the user (context items, named memories)
 // moves into the first home that is asked for.
 bool workspace_home_open(const char *workspace, char **ret_home, struct error *error);
+// The path of the workspace whose home this is, from workspace.json; NULL when that cannot be read.
+char *workspace_home_owner(const char *home);

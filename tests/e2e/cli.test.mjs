@@ -326,7 +326,10 @@ describe('cadre doctor', () => {
     ],
     [
       ['doctor', '--sbcl', '/nonexistent/sbcl'],
-      { status: 1, match: /^FAIL +sbcl +\/nonexistent\/sbcl .*\n[\s\S]*\n1 problem, \d+ notes?\n$/m },
+      {
+        status: 1,
+        match: /^FAIL +sbcl +\/nonexistent\/sbcl .*\n[\s\S]*\n1 problem, \d+ notes?\n$/m,
+      },
     ],
     [['doctor', '--help'], { has: 'usage: cadre doctor' }],
     [['doctor', 'extra'], { status: 2, stderr: /unexpected/ }],

@@ -99,7 +99,10 @@ describe('HTTP through the daemon', { concurrency: false }, () => {
     const other = path.join(machine.home, 'other');
     mkdirSync(path.join(other, '.git'), { recursive: true });
     const listener = await serve();
-    assert.match(await listener.evaluate('(boundp (quote *shared*))', { workspace: other }), /NIL$/);
+    assert.match(
+      await listener.evaluate('(boundp (quote *shared*))', { workspace: other }),
+      /NIL$/,
+    );
     await listener.evaluate('(defvar *there* 1)', { workspace: other });
     await listener.close();
     const there = await machine.client({ cwd: other });
@@ -129,7 +132,10 @@ describe('HTTP through the daemon', { concurrency: false }, () => {
     const { pid } = machine.lockFile();
     process.kill(pid, 'SIGKILL');
     assert.ok(
-      await eventually(async () => machine.lockFile().pid !== pid && (await listener.answers()), 60),
+      await eventually(
+        async () => machine.lockFile().pid !== pid && (await listener.answers()),
+        60,
+      ),
     );
     assert.match(await listener.evaluate('(+ 20 3)'), /=> 23$/);
     assert.equal(await listener.close(), 0);

@@ -1,22 +1,17 @@
 // evaluate-lisp: values, definitions, output, reading, packages, streams, limits of output.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { expectResult, temporaryDirectory, titleOf, useServer } from './support.mjs';
+import {
+  evaluationTable,
+  expectResult,
+  temporaryDirectory,
+  titleOf,
+  useServer,
+} from './support.mjs';
 import path from 'node:path';
 
 // Each row is [code, expected] or [code, expected, parameters]; the rows of one table run in order.
-function table(name, rows) {
-  describe(name, () => {
-    const server = useServer();
-    for (const [code, expected, parameters] of rows) {
-      test(titleOf(code), async () =>
-        expectResult(await server.evaluate(code, parameters), expected),
-      );
-    }
-  });
-}
-
-table('basic evaluation', [
+evaluationTable('basic evaluation', [
   ['(+ 1 2 3)', '=> 6'],
   [`(concatenate 'string "Hello, " "World!")`, '=> "Hello, World!"'],
   [`(mapcar #'1+ '(1 2 3 4 5))`, '=> (2 3 4 5 6)'],
@@ -37,7 +32,7 @@ table('basic evaluation', [
   ['(values 1 2) 3', '=> 3'],
 ]);
 
-table('definitions', [
+evaluationTable('definitions', [
   ['(defun square (x) (* x x))', '=> SQUARE'],
   ['(square 5)', '=> 25'],
   [`(mapcar #'square '(1 2 3 4))`, '=> (1 4 9 16)'],
@@ -100,7 +95,7 @@ describe('section bodies are trimmed, structured output is not', () => {
 
 const oneToHundred = Array.from({ length: 100 }, (_, i) => i).join(' ');
 
-table('output', [
+evaluationTable('output', [
   [
     '(format *error-output* "Warning: something happened~%") :ok',
     '[stderr]\nWarning: something happened\n\n=> :OK',
@@ -197,7 +192,7 @@ describe('limits of output', () => {
   });
 });
 
-table('values', [
+evaluationTable('values', [
   ['(let ((l (list 1 2 3))) (setf (cdddr l) l) l)', '=> #1=(1 2 3 . #1#)'],
   ['(loop for i below 200 collect i)', { has: '...)', lacks: ' 101' }],
   [
@@ -228,7 +223,7 @@ table('values', [
   [`'|hello world|`, '=> |hello world|'],
 ]);
 
-table('REPL variables', [
+evaluationTable('REPL variables', [
   ['(+ 1 2)', '=> 3'],
   ['*', '=> 3'],
   ['(list 10 20)', '=> (10 20)'],
@@ -241,7 +236,7 @@ table('REPL variables', [
   ['1 2 3 (list * ** ***)', '=> (3 2 1)'],
 ]);
 
-table('reading form by form', [
+evaluationTable('reading form by form', [
   [
     '(defpackage :one-call (:use :cl) (:export #:f)) (in-package :one-call) (defun f () 5) (in-package :cl-user) (one-call:f)',
     '=> 5',
@@ -268,7 +263,7 @@ table('reading form by form', [
   ['(setf *read-base* a) 10', '=> 10'],
 ]);
 
-table('the package argument', [
+evaluationTable('the package argument', [
   ['(defpackage :other (:use :cl)) :made', '=> :MADE'],
   ['(package-name *package*)', '=> "OTHER"', { package: 'other' }],
   ['(package-name *package*)', '=> "OTHER"', { package: 'OTHER' }],
@@ -298,7 +293,7 @@ table('the package argument', [
 
 const directory = temporaryDirectory();
 
-table('streams', [
+evaluationTable('streams', [
   ['(format *trace-output* "t~%") 1', '[stderr]\nt\n\n=> 1'],
   ['(format sb-sys:*stdout* "raw~%") (finish-output sb-sys:*stdout*) 1', '[stdout]\nraw\n\n=> 1'],
   ['(format sb-sys:*stderr* "raw~%") (finish-output sb-sys:*stderr*) 1', '[stderr]\nraw\n\n=> 1'],

@@ -1,17 +1,9 @@
 // Smaller points in which a session is SBCL: print variables, finalizers, and hints that are true.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { expectResult, titleOf, useServer } from './support.mjs';
+import { evaluationTable, expectResult, useServer } from './support.mjs';
 
-function table(name, rows) {
-  describe(name, () => {
-    const server = useServer();
-    for (const [code, expected] of rows)
-      test(titleOf(code), async () => expectResult(await server.evaluate(code), expected));
-  });
-}
-
-table('values are shown by print variables', [
+evaluationTable('values are shown by print variables', [
   [
     '(loop for i below 150 collect i)',
     /98 99 \.\.\.\)\n\[50 of 150 elements not shown; inspect "\$1"\]$/,
@@ -32,7 +24,7 @@ table('values are shown by print variables', [
   ['(let ((l (list 1 2))) (setf (cddr l) l))', '=> #1=(1 2 . #1#)'],
 ]);
 
-table('finalizers', [
+evaluationTable('finalizers', [
   [
     `(defvar *ran* 0)
      (dotimes (i 1000) (sb-ext:finalize (make-array 10) (lambda () (incf *ran*))))

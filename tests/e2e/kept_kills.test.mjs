@@ -3,7 +3,15 @@
 // complete, and the journal has every evaluation once. `make kills` does it 300 times.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { closeSync, existsSync, openSync, readFileSync, readSync, readdirSync, watch } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readFileSync,
+  readSync,
+  readdirSync,
+  watch,
+} from 'node:fs';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
 import { CADRE, LONG, eventually, processesWith, readProc, sleep } from './support.mjs';
@@ -42,7 +50,10 @@ describe('kills', { concurrency: false }, () => {
   // The one before is looked at last: it may become that while this is done.
   const newestImage = () => {
     const found = Math.max(imageNumber('image.zst'), imageNumber('image.previous.zst'));
-    assert.ok(found >= complete, `an image of state ${complete} was there, now the newest is ${found}`);
+    assert.ok(
+      found >= complete,
+      `an image of state ${complete} was there, now the newest is ${found}`,
+    );
     complete = found;
     return found;
   };
@@ -69,7 +80,10 @@ describe('kills', { concurrency: false }, () => {
     const values = readFileSync(effects, 'utf8').trim().split('\n');
     const codes = journal().map(({ request }) => request?.code ?? '');
     for (const value of values)
-      assert.ok(codes.some((code) => code.includes(`*n* ${value})`)), `${value} is not in the journal`);
+      assert.ok(
+        codes.some((code) => code.includes(`*n* ${value})`)),
+        `${value} is not in the journal`,
+      );
   };
 
   const setting = (value) =>
@@ -92,17 +106,25 @@ describe('kills', { concurrency: false }, () => {
   };
 
   const daemon = () => machine.lockFile().pid;
-  const isGone = (pid) => /^(|State:\s+[ZX].*)$/m.test(readProc(pid, 'status').match(/^State.*/m)?.[0] ?? '');
+  const isGone = (pid) =>
+    /^(|State:\s+[ZX].*)$/m.test(readProc(pid, 'status').match(/^State.*/m)?.[0] ?? '');
   const kill = async (client) => {
     const pid = daemon();
     newestImage();
     process.kill(pid, 'SIGKILL');
     await client.close();
-    const workers = () => processesWith(machine.marker).filter((each) => /image-worker/.test(readProc(each, 'cmdline')));
+    const workers = () =>
+      processesWith(machine.marker).filter((each) =>
+        /image-worker/.test(readProc(each, 'cmdline')),
+      );
     assert.ok(await eventually(() => isGone(pid) && workers().length === 0, PATIENCE));
   };
   const save = () =>
-    spawn(CADRE, ['sessions', 'save'], { cwd: machine.workspace, env: machine.env, stdio: 'ignore' });
+    spawn(CADRE, ['sessions', 'save'], {
+      cwd: machine.workspace,
+      env: machine.env,
+      stdio: 'ignore',
+    });
   // While a save is under way, when `file` appears in the directory of the session, or changes.
   const whenTouched = async (file) => {
     let watcher;
@@ -118,7 +140,9 @@ describe('kills', { concurrency: false }, () => {
   const aims = {
     'at any time': () => upTo(4000),
     'while it evaluates': async (client, value) => {
-      client.request('tools/call', { name: 'evaluate-lisp', arguments: { code: setting(value) } }).catch(() => {});
+      client
+        .request('tools/call', { name: 'evaluate-lisp', arguments: { code: setting(value) } })
+        .catch(() => {});
       await upTo(20);
     },
     'while the state saves itself': async () => {
@@ -140,7 +164,10 @@ describe('kills', { concurrency: false }, () => {
   const restoringAims = {
     'when it is asked for': () => upTo(50),
     'while it is unpacked': () =>
-      eventually(() => existsSync(cores) && readdirSync(cores).some((name) => /\.\d+$/.test(name)), 2),
+      eventually(
+        () => existsSync(cores) && readdirSync(cores).some((name) => /\.\d+$/.test(name)),
+        2,
+      ),
     'while Lisp starts': () => upTo(500),
   };
   const pick = (table, round) => Object.entries(table)[round % Object.keys(table).length];

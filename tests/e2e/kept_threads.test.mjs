@@ -13,11 +13,11 @@ const ROUNDS = LONG ? 20 : 1;
 const kinds = {
   'is just starting': '(sleep 1)',
   'starts threads': '(sb-thread:join-thread (sb-thread:make-thread (lambda () (list 1))))',
-  'allocates': '(make-list 1000)',
+  allocates: '(make-list 1000)',
   'collects garbage': '(progn (sb-ext:gc) (sleep 0.01))',
   'holds a lock': '(sb-thread:with-mutex (*lock*) (sleep 0.1))',
   'calls the C library': '(sb-alien:free-alien (sb-alien:make-alien sb-alien:char 100000))',
-  'compiles': '(compile nil (list (quote lambda) () (random 100)))',
+  compiles: '(compile nil (list (quote lambda) () (random 100)))',
   'runs programs': '(sb-ext:run-program "/bin/true" ())',
   'works without interrupts': '(sb-sys:without-interrupts (dotimes (i 10000) (list i)))',
 };

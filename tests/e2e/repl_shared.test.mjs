@@ -24,7 +24,10 @@ class PipedRepl {
   }
 
   async shows(pattern) {
-    assert.ok(await eventually(() => pattern.test(this.text), PATIENCE), `${pattern}: ${this.text}`);
+    assert.ok(
+      await eventually(() => pattern.test(this.text), PATIENCE),
+      `${pattern}: ${this.text}`,
+    );
   }
 
   async close() {
@@ -55,7 +58,10 @@ describe('a shared REPL', { concurrency: false }, () => {
 
   it('takes another session, and one of its own', () => {
     const run = (...args) => machine.run(['repl', ...args], { input: '(fboundp (quote area))\n' });
-    assert.match(run('--session', 'other').stdout, /^\[Notice\]\nsession "other" was started\n\n=> NIL\n$/);
+    assert.match(
+      run('--session', 'other').stdout,
+      /^\[Notice\]\nsession "other" was started\n\n=> NIL\n$/,
+    );
     assert.equal(run('--private').stdout, '=> NIL\n');
     assert.match(run('--session', '../x').stderr, /^cadre repl: A session name is/);
     assert.match(machine.run(['sessions']).stdout, /other/);

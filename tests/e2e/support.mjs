@@ -8,7 +8,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { after, before } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import Ajv from 'ajv/dist/2020.js';
 
@@ -427,4 +427,34 @@ export const frameCall = (frame) => `(${[frame.function, ...(frame.arguments ?? 
 export function titleOf(code) {
   const line = String(code).replace(/\s+/g, ' ').trim();
   return line.length > 90 ? `${line.slice(0, 87)}...` : line || '(empty)';
+}
+
+// Describes rows [code, expected, parameters]: what evaluate-lisp answers, one server for all.
+export function evaluationTable(name, rows) {
+  describe(name, () => {
+    const server = useServer();
+    for (const [code, expected, parameters] of rows) {
+      test(titleOf(code), async () =>
+        expectResult(await server.evaluate(code, parameters), expected),
+      );
+    }
+  });
+}
+
+// Describes rows [tool, parameters, expected].
+export function callTable(name, rows) {
+  describe(name, () => {
+    const server = useServer();
+    for (const [tool, parameters, expected] of rows) {
+      test(titleOf(`${tool} ${JSON.stringify(parameters)}`), async () =>
+        expectResult(await server.call(tool, parameters), expected),
+      );
+    }
+  });
+}
+
+// Where the only workspace of a state directory has its named memories.
+export function memoriesIn(state) {
+  const workspaces = path.join(state, 'cadre/workspaces');
+  return path.join(workspaces, readdirSync(workspaces)[0], 'memories');
 }

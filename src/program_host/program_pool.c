@@ -59,7 +59,8 @@ struct program_worker {
     struct bufferevent *channel;
     struct event *watchdog;
     bool ready;
-    bool handling;  // inside on_readable(), which frees it if it has ended by then
+    bool was_spared;  // by the watchdog, in this run
+    bool handling;    // inside on_readable(), which frees it if it has ended by then
     bool ended;
     struct program_run *run;  // NULL: idle
 };
@@ -135,6 +136,7 @@ static void worker_begin(struct program_worker *worker, struct program_run *run)
     TAILQ_REMOVE(&worker->pool->queue, run, link);
     worker->pool->queued--;
     worker->run = run;
+    worker->was_spared = false;
     run->worker = worker;
     send_message(worker, PROGRAM_RUN, buffer_span(&run->record));
     set_watchdog(worker, run->timeout_ms + PROGRAM_GRACE_MS);
@@ -268,6 +270,13 @@ static void on_watchdog(evutil_socket_t fd, short what, void *data)
     (void)fd;
     (void)what;
     struct program_worker *worker = data;
+    // It sleeps until its tool answers, and knows when its time is over; only it can tell which calls
+    // it has made. On a busy machine it may be late to say so.
+    if (worker->run && !worker->was_spared && !TAILQ_EMPTY(&worker->run->calls)) {
+        worker->was_spared = true;
+        set_watchdog(worker, PROGRAM_CALLER_MS);
+        return;
+    }
     worker_fail(worker, worker->ready ? "timeout" : "the worker did not start");
 }
 

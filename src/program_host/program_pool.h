@@ -20,6 +20,7 @@
 
 enum {
     PROGRAM_GRACE_MS = 50,
+    PROGRAM_CALLER_MS = 1000,        // more, for one that waits for a tool: see on_watchdog()
     PROGRAM_FLOW_MAX = 4,            // running at once for one flow
     PROGRAM_CLIENT_MAX = 12,         // for one client
     PROGRAM_WORKERS_MAX = 16,        // for all; one more for each client that runs none

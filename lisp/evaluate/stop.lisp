@@ -58,10 +58,13 @@ taking the next request, and only a hard stop ends it."
 
 (defun sent-by-supervisor-p (information)
   "INFORMATION is the siginfo_t; user code may signal its own process, which does not count. A fork
-that runs a test is stopped by the copy that runs the tests."
-  (let ((fork (agent-fork *agent*)))
-    (= (sap-ref-32 information 16)
-       (if fork (fork-runner fork) (agent-supervisor-pid *agent*)))))
+that runs a test is stopped by the copy that runs the tests. When too many signals of the user are
+pending, whoever has sent them, the kernel delivers this one without saying from whom."
+  (let ((fork (agent-fork *agent*))
+        (code (signed-sap-ref-32 information 8))
+        (sender (sap-ref-32 information 16)))
+    (or (and (zerop code) (zerop sender))
+        (= sender (if fork (fork-runner fork) (agent-supervisor-pid *agent*))))))
 
 (defun interrupted-frame (context)
   "The innermost frame of what the signal interrupted."

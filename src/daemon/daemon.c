@@ -17,6 +17,7 @@
 #include "daemon/daemon_internal.h"
 #include "daemon/http/http_service.h"
 #include "daemon/rendezvous.h"
+#include "process/descriptor_limit.h"
 #include "process/loop.h"
 #include "process/process.h"
 #include "process/reaper.h"
@@ -143,6 +144,7 @@ static void prune(const struct daemon *daemon)
     if (pid != 0)
         return;
     process_reset_signals();
+    descriptor_limit_restore();
     setsid();
     setpriority(PRIO_PROCESS, 0, 19);
     dup2(STDERR_FILENO, STDOUT_FILENO);  // it names what it removes

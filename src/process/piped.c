@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "process/descriptor_limit.h"
 #include "process/guardian.h"
 #include "process/mark.h"
 #include "process/offspring.h"
@@ -88,6 +89,7 @@ static _Noreturn void run_child(const struct piped_request *request, char **envi
                                 const int ends[PIPED_STREAMS], uint64_t mark, pid_t parent)
 {
     mark_set(mark);
+    descriptor_limit_restore();
     setsid();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     sigset_t none;

@@ -16,6 +16,7 @@
 #include "base/memory.h"
 #include "process/background.h"
 #include "process/cgroup.h"
+#include "process/descriptor_limit.h"
 #include "process/guardian.h"
 #include "process/mark.h"
 #include "process/offspring.h"
@@ -132,6 +133,7 @@ int session_manager_new(struct event_base *base, const struct session_config *co
     // its descriptors lead to the client.
     if (prctl(PR_SET_DUMPABLE, 0) < 0)
         return -errno;
+    descriptor_limit_raise();
     struct session_manager *manager = memory_alloc_zero(sizeof(*manager));
     manager->base = base;
     manager->shapes = region_new(SIZE_MAX);

@@ -14,6 +14,7 @@
 
 #include "base/memory.h"
 #include "process/cgroup.h"
+#include "process/descriptor_limit.h"
 #include "process/mark.h"
 #include "process/process.h"
 #include "process/sandbox/environment.h"
@@ -198,6 +199,7 @@ int spawn_worker(const struct spawn_worker *worker, pid_t *ret_pid)
         child_die_with(parent);
         child_prefer_as_victim();
         child_limit_core();
+        descriptor_limit_confine();
         mark_set(worker->mark);
         child_confine(worker, ruleset, guard);
         child_limit_tasks(worker->tasks);
@@ -227,6 +229,7 @@ int spawn_program(const char *const argv[], const char *session_entry, uint64_t 
         child_place(error, STDERR_FILENO);
         syscall(SYS_close_range, 3, ~0U, 0);
         child_die_with(parent);
+        descriptor_limit_restore();
         mark_set(mark);
         execve(argv[0], (char *const *)(uintptr_t)argv, environment);
         child_fail(argv[0]);
@@ -254,6 +257,7 @@ int spawn_image_worker(const char *const argv[], int core_fd, int error_fd, pid_
             child_place(core, IMAGE_CORE_FD);
         syscall(SYS_close_range, core >= 0 ? IMAGE_CORE_FD + 1 : IMAGE_CORE_FD, ~0U, 0);
         child_die_with(parent);
+        descriptor_limit_restore();
         execv(argv[0], (char *const *)(uintptr_t)argv);
         child_fail(argv[0]);
     }

@@ -163,6 +163,53 @@ describe('an ordinary user', { skip }, () => {
   });
 });
 
+// What the kernel counts by user, one session could use up for all.
+describe('a session beside a greedy one', { skip }, () => {
+  const place = newPlace();
+  let server;
+  before(async () => {
+    server = await start(place);
+    await server.value('(defvar *x* 1)', { session: 'other' });
+  });
+  after(() => server?.stop());
+
+  // Descriptors on their way: those of all processes of the user count.
+  test('that sends descriptors and never takes them', async () => {
+    const flood = `(sb-alien:with-alien ((two (array sb-alien:int 2)))
+(let ((message (make-array 7 :element-type '(unsigned-byte 64) :initial-element 0))
+      (part (make-array 2 :element-type '(unsigned-byte 64) :initial-element 1))
+      (rights (make-array 82 :element-type '(unsigned-byte 64) :initial-element 0)))
+  (sb-sys:with-pinned-objects (message part rights)
+    (flet ((address (vector) (sb-sys:sap-int (sb-sys:vector-sap vector))))
+      (setf (aref rights 0) (+ 16 (* 4 160)) (aref rights 1) (logior 1 (ash 1 32))
+            (aref part 0) (address rights)
+            (aref message 2) (address part) (aref message 3) 1
+            (aref message 4) (address rights) (aref message 5) (aref rights 0))
+      (dotimes (pairs 1000 :never-refused)
+        (sb-alien:alien-funcall (sb-alien:extern-alien "socketpair" (function sb-alien:int sb-alien:int sb-alien:int sb-alien:int (* t))) 1 1 0 (sb-alien:addr two))
+        (loop while (plusp (sb-alien:alien-funcall (sb-alien:extern-alien "sendmsg" (function sb-alien:long sb-alien:int sb-alien:unsigned-long sb-alien:int)) (sb-alien:deref two 0) (address message) 64)))
+        (when (= (sb-alien:get-errno) 109) (return :refused)))))))`;
+    assert.match(await server.value(flood), /:REFUSED/);
+    const other = { session: 'other' };
+    assert.equal(await server.value('(incf *x*)', other), '=> 2');
+    const ended = await server.evaluate('(progn (setf *x* 9) (sb-ext:exit :abort t))', other);
+    assert.match(ended.text, /this evaluation, nothing else/);
+    assert.equal(await server.value('*x*', other), '=> 2');
+    assert.match(await server.value('1', { session: 'third' }), /=> 1/);
+  });
+});
+
+// A limit of nothing is as if others had used it up.
+test('signals that are pending, too many of the user, keep none from being stopped', async () => {
+  const server = await Server.start({ command: ['prlimit', '--sigpending=0', CADRE] });
+  await server.value('(defvar *x* 1)');
+  const { text } = await server.evaluate('(progn (setf *x* 2) (loop))', { timeout: 1 });
+  assert.match(text, /EVALUATION-TIMEOUT/);
+  assert.doesNotMatch(text, /could not be interrupted/);
+  assert.equal(await server.value('*x*'), '=> 2');
+  await server.stop();
+});
+
 describe('compiled files of the user', { skip }, () => {
   const place = newPlace();
   const cached = (file) =>

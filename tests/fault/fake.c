@@ -432,15 +432,23 @@ static void fail_to_wake(struct fake *fake)
     check(strcmp(answer.values, "12") == 0, "wake fail3: %s", answer.values);
 }
 
-// When it takes too long the call is answered, and the next ones ask again.
+// When it takes too long the call is answered, and the next ones ask again. What has no snapshot is
+// lost by then, and that is said at once.
 static void rest_without_head(struct fake *fake)
 {
-    struct answer answer;
+    struct answer answer, lost;
     driver_eval(&fake->driver, "add 1 wake fail16", 5, &answer);
     wait_for_rest(fake, "wake fail16");
+    driver_eval(&fake->driver, "add 100 snap fail", 5, &lost);
+    wait_for_rest(fake, "snap fail");
     driver_eval(&fake->driver, "die 9", 5, &answer);
     check(answer.rollback[0] && strstr(answer.notices, "The session cannot go on now"),
           "wake fail16: %s %s", answer.message, answer.notices);
+    char wanted[64];
+    snprintf(wanted, sizeof(wanted), "evaluation %lld add 100 snap fail",
+             (long long)lost.evaluation);
+    check(strcmp(answer.lost, wanted) == 0, "wake fail16: lost %s, expected %s", answer.lost,
+          wanted);
     check(state_of(fake) == STATE_DOWN, "wake fail16: %s", session_state_name(state_of(fake)));
     driver_eval(&fake->driver, "get", 5, &answer);
     for (int i = 0; i < 5 && strcmp(answer.code, "wake-failed") == 0; i++)

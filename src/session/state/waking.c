@@ -112,19 +112,27 @@ static enum session_state rest(struct session *session)
 {
     CLEANUP_FREE char *text = memory_format(
         "The session cannot go on now: its process could not be copied (%s). Its state is kept "
-        "in snapshot %lld; the next call tries again.",
+        "in snapshot %lld; the next call tries again",
         session->wake.failure, (long long)session->source->number);
+    CLEANUP_FREE char *sentence = memory_format("%s.", text);
+    struct job *job = session->job;
+    bool is_rollback = job && job->kind == SESSION_ROLLBACK;
+    if (!is_rollback) {
+        // What came after that snapshot is lost by now, however late it wakes.
+        int64_t before = session->lineage.current;
+        session->lineage.current = session->source->number;
+        region_clear(session->scratch);
+        report_lost(session, before, text);
+    }
     forget_wake(session);
     session_set_timer(session, -1);
-    struct job *job = session->job;
-    if (job && job->kind == SESSION_ROLLBACK) {
+    if (is_rollback) {
         session->job = NULL;
-        job_refuse(session->manager, job, "wake-failed", "%s", text);
-    } else if (job) {
-        session_notice(session, "%s", text);
+        job_refuse(session->manager, job, "wake-failed", "%s", sentence);
+    } else {
         finish_waiting_job(session);
     }
-    job_refuse_queued(session, "wake-failed", text);
+    job_refuse_queued(session, "wake-failed", sentence);
     return STATE_DOWN;
 }
 

@@ -51,10 +51,21 @@ const BUILD = {
 const RELEASE_SUITES = new Set(['distribution', 'conformance', 'soak']);
 // Tests of these suites use little but one core each, so they share the machine.
 const PARALLEL_SUITES = new Set(['tree', 'unit', 'lang', 'fuzz', 'lisp']);
-// These wait more than they work: two at a time. But some fill the machine, and run alone.
-const PAIRED_SUITES = new Set(['e2e']);
-const PAIRED = 2;
-const ALONE = new Set(['large', 'lifecycle', 'mcp_http_slow', 'ordinary_user', 'robustness']);
+// These wait more than they work: three at a time. But some fill the machine, and run alone.
+const WAITING_SUITES = new Set(['e2e', 'fault']);
+const WAITING_AT_ONCE = 3;
+const ALONE = new Set([
+  'e2e/large',
+  'e2e/lifecycle',
+  'e2e/mcp_http_slow',
+  'e2e/ordinary_user',
+  'e2e/robustness',
+  'fault/hostile',
+  'fault/kill',
+  'fault/limits',
+  'fault/locks',
+  'fault/offspring',
+]);
 const FIRST_SUITES = ['tree', 'unit', 'lang', 'fuzz', 'lisp'];
 const LAST_SUITES = ['conformance', 'soak'];
 const TIMEOUT_SECONDS = 300;
@@ -154,6 +165,10 @@ function allTests() {
       rank(a.suite) - rank(b.suite) ||
       (a.suite < b.suite ? -1 : a.suite > b.suite ? 1 : width(b) - width(a)),
   );
+}
+
+function nameOf(test) {
+  return `${test.suite}/${test.name}`;
 }
 
 // --- counting ---------------------------------------------------------------------------------------
@@ -289,7 +304,7 @@ function report(test, result) {
     (result.failed ? `, ${result.failed} FAILED` : '') +
     (result.skipped ? `, ${result.skipped} skipped` : '');
   console.log(
-    `${`${test.suite}/${test.name}`.padEnd(36)} ${result.seconds.toFixed(1).padStart(6)} s  ${counts}`,
+    `${nameOf(test).padEnd(36)} ${result.seconds.toFixed(1).padStart(6)} s  ${counts}`,
   );
   if (!result.failed) return;
   if (result.problem) console.log(`    ${result.problem}`);
@@ -303,7 +318,7 @@ function report(test, result) {
 // How many tests like this one may run at the same time.
 function width(test) {
   if (PARALLEL_SUITES.has(test.suite)) return availableParallelism();
-  return PAIRED_SUITES.has(test.suite) && !ALONE.has(test.name) ? PAIRED : 1;
+  return WAITING_SUITES.has(test.suite) && !ALONE.has(nameOf(test)) ? WAITING_AT_ONCE : 1;
 }
 
 async function runAll(tests, options) {
@@ -358,10 +373,10 @@ const tests = allTests().filter(
   (test) =>
     wanted.length === 0 ||
     wanted.includes(test.suite) ||
-    wanted.includes(`${test.suite}/${test.name}`),
+    wanted.includes(nameOf(test)),
 );
 if (options.includes('--list')) {
-  for (const test of tests) console.log(`${test.suite}/${test.name}`);
+  for (const test of tests) console.log(nameOf(test));
 } else {
   rmSync(LOGS, { recursive: true, force: true });
   mkdirSync(LOGS, { recursive: true });

@@ -1,9 +1,11 @@
 #include "base/path.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 
@@ -66,4 +68,11 @@ char *path_in_configuration(const char *name)
 char *path_in_runtime(const char *name)
 {
     return path_under("XDG_RUNTIME_DIR", NULL, name);
+}
+
+char *path_of_program(void)
+{
+    char path[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
+    return memory_copy_text(path, length > 0 ? (size_t)length : 0);
 }

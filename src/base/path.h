@@ -1,4 +1,4 @@
-// Directories of the user: where caches and state live (XDG), and making them.
+// Directories of the user: where caches and state live (XDG), and making them; the program's own place.
 #pragma once
 
 // Creates what is missing above the file, mode 0700. 0 or negative errno.
@@ -13,3 +13,7 @@ char *path_in_state(const char *name);
 char *path_in_cache(const char *name);
 char *path_in_configuration(const char *name);
 char *path_in_runtime(const char *name);
+
+// The executable of this process, " (deleted)" behind it when the file is gone; "" where it cannot be
+// read. Owned by the caller. Of a process that is not dumpable nobody else can tell.
+char *path_of_program(void);

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "cli/commands.h"
 #include "cli/sandbox_options.h"
 #include "cli/session_loop.h"
@@ -365,30 +365,23 @@ static void check_programs(struct findings *findings)
 
 // --- the daemon, libraries that are loaded when they are needed ----------------------------------
 
-// The executable of a process; "" where it cannot be read. " (deleted)" follows one that is gone.
-static void read_executable(const char *process, char path[PATH_MAX])
-{
-    CLEANUP_FREE char *link = memory_format("/proc/%s/exe", process);
-    ssize_t length = readlink(link, path, PATH_MAX - 1);
-    path[length > 0 ? length : 0] = '\0';
-}
-
 // A daemon that was started before an upgrade or a move goes on with what was there then.
 static void compare_daemon(struct findings *findings, value status)
 {
-    char own[PATH_MAX], its[PATH_MAX], process[24];
-    struct span version = map_get_string(status, "version");
-    snprintf(process, sizeof(process), "%" PRId64, map_get_integer(status, "pid", 0));
-    read_executable("self", own);
-    read_executable(process, its);
-    if (span_equal_text(version, CADRE_VERSION) && strcmp(own, its) == 0)
-        report(findings, FINE, "daemon", "process %s answers", process);
+    CLEANUP_FREE char *own = path_of_program();
+    long long process = map_get_integer(status, "pid", 0);
+    struct span version = map_get_string(status, "version"),
+                program = map_get_string(status, "program");
+    if (program.length == 0)
+        program = SPAN("an unknown place");
+    if (span_equal_text(version, CADRE_VERSION) && span_equal_text(program, own))
+        report(findings, FINE, "daemon", "process %lld answers", process);
     else
         report(findings, REMARK, "daemon",
-               "process %s is Cadre %.*s of %s, this is %s of %s;\n"
+               "process %lld is Cadre %.*s of %.*s, this is %s of %s;\n"
                "      its sessions are saved and the next client starts this one after: cadre "
                "daemon stop",
-               process, (int)version.length, version.data, *its ? its : "an unknown place",
+               process, (int)version.length, version.data, (int)program.length, program.data,
                CADRE_VERSION, own);
 }
 

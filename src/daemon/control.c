@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "config.h"
 #include "daemon/daemon_internal.h"
 #include "tools/kept_output.h"
@@ -43,6 +44,8 @@ static value answer_status(const struct connection *connection)
     }
     value map = map_put_text(region, map_new(region), "ok", value_boolean(true));
     map = map_put_text(region, map, "version", value_string_text(region, CADRE_VERSION));
+    CLEANUP_FREE char *program = path_of_program();
+    map = map_put_text(region, map, "program", value_string_text(region, program));
     map = map_put_text(region, map, "pid", value_integer(getpid()));
     map =
         map_put_text(region, map, "seconds", value_integer(clock_unix_seconds() - daemon->started));

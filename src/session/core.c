@@ -41,29 +41,20 @@ static bool is_program(const char *path)
 
 // --- places --------------------------------------------------------------------------------------
 
-static bool executable_path(char path[PATH_MAX])
-{
-    ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
-    if (length <= 0)
-        return false;
-    path[length] = 0;
-    return true;
-}
-
 // The program runs from its build directory: then that is where its parts are.
 static bool runs_from_build(void)
 {
-    char path[PATH_MAX];
+    CLEANUP_FREE char *path = path_of_program();
     size_t directory = strlen(CADRE_BUILDDIR);
-    return executable_path(path) && strncmp(path, CADRE_BUILDDIR, directory) == 0 &&
-           path[directory] == '/';
+    return strncmp(path, CADRE_BUILDDIR, directory) == 0 && path[directory] == '/';
 }
 
 // Near the executable, wherever the installed tree was moved to, else where it was meant to be.
 static char *installed_directory(void)
 {
-    char path[PATH_MAX], found[PATH_MAX];
-    if (executable_path(path)) {
+    char found[PATH_MAX];
+    CLEANUP_FREE char *path = path_of_program();
+    if (*path) {
         CLEANUP_FREE char *near = memory_format("%.*s" CADRE_LIBDIR_FROM_BINDIR,
                                                 (int)(strrchr(path, '/') + 1 - path), path);
         if (realpath(near, found))

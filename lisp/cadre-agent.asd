@@ -71,6 +71,7 @@
                (:file "tools/trace")
                (:file "tools/explain")
                (:file "tools/functions")
+               (:file "tools/project")
                (:file "testing/fork")
                (:file "testing/frameworks")
                (:file "testing/selection")

@@ -318,7 +318,10 @@ static int run(const struct eval_options *options)
         .sbcl = options->sbcl,
         .limits = session_limits_default(),
         .advice = {.raise_timeout = "--timeout", .raise_memory = "", .more_frames = ""},
-        .sandbox = options->sandbox};
+        .sandbox = options->sandbox,
+        .is_brief = true};
+    if (options->timeout > 0)
+        config.limits.timeout = options->timeout;  // of .cadre/init.lisp, too
     config.limits.max_output = TERMINAL_MAX_OUTPUT;
     struct session_loop loop;
     struct line_input input;

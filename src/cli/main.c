@@ -13,6 +13,7 @@
 #include "program_host/program_pool.h"
 #include "program_host/program_worker.h"
 #include "session/image/image_file.h"
+#include "session/project/project_core.h"
 
 static int (*const functions[COMMAND_COUNT])(int argc, char **argv) = {
     [COMMAND_SERVE] = command_serve,
@@ -103,6 +104,8 @@ int main(int argc, char **argv)
         return program_worker_main(PROGRAM_WORKER_FD);
     if (argc > 1 && strcmp(argv[1], "image-worker") == 0)
         return image_worker_main(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "project-worker") == 0)
+        return project_worker_main(argc - 1, argv + 1);
     int status = finish(run(argc, argv));
     option_reader_release_configuration();
     return status;

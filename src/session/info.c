@@ -116,6 +116,9 @@ value session_info(struct session_manager *manager, const char *name, bool measu
     map = put_copy(region, map, "probes", session->agent.hello, "probes");
     map = put(region, map, "limits", limits_map(region, &session->limits));
     map = put(region, map, "sandbox", reach_info(manager, region));
+    value project = project_info(session, region);
+    if (value_is_map(project))
+        map = put(region, map, "project", project);
     if (measure && pid)
         map = put(region, map, "head", put_memory(region, map_new(region), pid));
     return parked_vectors(session, measure, region, map);

@@ -78,6 +78,20 @@ struct job *job_new_code(const char *label, struct span code)
     return job;
 }
 
+struct job *job_new_project(const char *label, int64_t timeout, const char *name, value what)
+{
+    struct job *job = memory_alloc_zero(sizeof(*job));
+    job->kind = SESSION_EVALUATE;
+    job->internal = true;
+    job->op = memory_copy_string("load-project");
+    job->label = memory_copy_string(label);
+    job->timeout = timeout;
+    buffer_init(&job->request, SESSION_REQUEST_MAX);
+    buffer_append_format(&job->request, "{\"op\":\"load-project\",\"%s\":", name);
+    json_write(&job->request, what, 0, NULL);
+    return job;
+}
+
 struct job *job_new_system(const char *name, const char *directories)
 {
     struct job *job = memory_alloc_zero(sizeof(*job));

@@ -89,6 +89,8 @@ struct job {
 struct job *job_new(struct session_manager *manager, const struct session_request *request);
 // Code that the supervisor lets a session evaluate before all else; no callbacks, no number.
 struct job *job_new_code(const char *label, struct span code);
+// Loads a part of the project: the init file or the systems `what`; seconds as in a request.
+struct job *job_new_project(const char *label, int64_t timeout, const char *name, value what);
 struct job *job_new_system(const char *name, const char *directories);
 void job_free(struct session_manager *manager, struct job *job);
 struct region *job_region(struct session_manager *manager, struct job *job);

@@ -227,6 +227,7 @@ void session_manager_free(struct session_manager *manager)
     // Also what no session can be named for; again until all have ended and are reaped.
     while (manager->guardian && offspring_kill_descendants() > 0 && clock_now_ms() < until)
         usleep(1000);
+    project_build_release(manager);
     guardian_free(manager->guardian);
     cgroup_tree_free(manager->cgroups);
     signal_guard_free_all(&manager->signal_guards);

@@ -390,8 +390,12 @@ static void finish_silently(struct session *session, struct job *job)
 {
     if (job->postmortem)
         worker_kill(job->postmortem);
-    if (job->internal && !value_is_nil(job_error(job))) {
-        struct span message = value_text(map_get(job_error(job), "message"));
+    value error = job->internal ? job_error(job) : value_nil();
+    struct span message = map_get_string(error, "message");
+    if (project_is_job(job)) {
+        CLEANUP_FREE char *text = memory_copy_text(message.data, message.length);
+        project_on_job(session, job, value_is_nil(error) ? NULL : text);
+    } else if (!value_is_nil(error)) {
         bool is_system = strcmp(job->op, "load-system") == 0;
         session_notice(session, "%s%s%s could not be loaded again: %.*s",
                        is_system ? "the system \"" : "", job->label, is_system ? "\"" : "",

@@ -236,6 +236,7 @@ void session_free(struct session *session)
     memory_free(session->restore.runtime);
     memory_free(session->runtime);
     memory_free(session->base);
+    project_release(session);
     keeping_close(session);
     memory_free(session->pending.lost_threads);
     memory_free(session->wake.notice);

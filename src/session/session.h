@@ -107,6 +107,7 @@ struct session_config {
     int64_t hibernate_s;        // idle so long, a kept session gives up its processes
     unsigned memory_budget_mb;  // of all processes; 0: none
     bool no_journal;
+    bool is_brief;  // it ends with the command: no core of the project is made
 };
 
 // Copies what `config` points to. 0 or negative errno. Makes the process a child subreaper.

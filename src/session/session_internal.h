@@ -15,6 +15,7 @@
 #include "session/journal/observer.h"
 #include "session/keeping.h"
 #include "session/link.h"
+#include "session/project/project.h"
 #include "session/session.h"
 #include "session/state/state.h"
 #include "session/testing/testing.h"
@@ -186,6 +187,7 @@ struct session {
         struct region *region;
         value description;
     } restore;  // RESTORING, STARTING
+    struct project project;
     struct visitor visitors[SESSION_VISITORS];
     struct evaluator evaluators[SESSION_LABELS];  // by number modulo
 
@@ -233,6 +235,11 @@ struct session_manager {
     char *store;                    // directory of all sessions; NULL: nothing is kept
     struct background *background;  // with a store
     struct event *keep_timer;       // the same
+    struct {
+        struct project_build *build;  // NULL: no core is made
+        bool is_told;                 // what of it is not used
+        char *failure;                // why the last one was not made, or NULL
+    } project;
     uint64_t ticks;
     char *root;                   // of the client, or NULL
     struct path_list tool_paths;  // of tools in Lisp, read by all sessions

@@ -97,6 +97,7 @@ static void on_exit_event(evutil_socket_t fd, short what, void *data)
                                   .channel_lost = worker->channel_lost,
                                   .robbed = worker->robbed};
     saving_on_exit(session, worker, &exit);
+    project_build_on_exit(session, worker, &exit);
     bool of_beside = session->beside.copy == worker;
     worker_remove(worker);
     if (of_head || of_copy)

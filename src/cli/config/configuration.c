@@ -152,6 +152,8 @@ static bool take_file(struct configuration *configuration, enum setting_origin o
     while (map_next(&cursor, &name, &item)) {
         if (span_equal_text(value_text(name), "$schema"))
             continue;  // for editors
+        if (origin == SETTING_WORKSPACE && span_equal_text(value_text(name), "systems"))
+            continue;  // of the project (session/project/project.h)
         if (!take_member(configuration, origin, path, base, value_text(name), item, error))
             return false;
     }

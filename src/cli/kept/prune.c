@@ -92,6 +92,16 @@ static void add_core(struct pruning *pruning, const char *path, const char *name
     add_file(pruning, path, KIND_CORE);
 }
 
+// Of a workspace: a directory for each way to start its sessions.
+static void add_project_cores(struct pruning *pruning, const char *path, const char *name)
+{
+    size_t length = strlen(name);
+    if (length > 5 && strcmp(name + length - 5, ".core") == 0)
+        add_file(pruning, path, KIND_CORE);
+    else if (length < 5 || strcmp(name + length - 5, ".json") != 0)
+        visit(pruning, path, add_project_cores);
+}
+
 static void add_session(struct pruning *pruning, const char *path, const char *name)
 {
     if (!session_name_valid(span_from(name)))
@@ -220,7 +230,8 @@ int sessions_prune(int64_t quota_mb)
 {
     CLEANUP_FREE char *homes = path_in_state("workspaces");
     CLEANUP_FREE char *cores = path_in_cache("images");
-    if (!homes || !cores) {
+    CLEANUP_FREE char *projects = path_in_cache("projects");
+    if (!homes || !cores || !projects) {
         fputs("cadre sessions: no state directory: set HOME or XDG_STATE_HOME\n", stderr);
         return EXIT_FAILURE;
     }
@@ -228,6 +239,7 @@ int sessions_prune(int64_t quota_mb)
     pruning->region = region_new(SIZE_MAX);
     pruning->now = clock_unix_seconds();
     visit(pruning, cores, add_core);
+    visit(pruning, projects, add_project_cores);
     visit(pruning, homes, visit_home);
     need_all_origins(pruning);
     visit_origins(pruning);

@@ -16,6 +16,7 @@
 #include "cli/kept/fork_kept.h"
 #include "cli/kept/prune.h"
 #include "cli/kept/session_output.h"
+#include "cli/kept/warm.h"
 #include "cli/sandbox_options.h"
 #include "cli/table/option_reader.h"
 #include "daemon/daemon_request.h"
@@ -403,6 +404,8 @@ static int dispatch(const struct sessions_options *options, const char *verb, co
         return save(options, name);
     if (strcmp(verb, "prune") == 0)
         return sessions_prune(options->quota_mb);
+    if (strcmp(verb, "warm") == 0)
+        return sessions_warm(&options->sandbox);
     if (strcmp(verb, "rm") == 0)
         return remove_session(options, name);
     fprintf(stderr, "cadre sessions: unknown subcommand '%s'; see cadre sessions --help\n", verb);

@@ -222,6 +222,7 @@ static const struct subcommand_row sessions_subcommands[] = {
     {"rm", "[NAME]", "end it and remove all that is kept of it"},
     {"fork", "FROM AS", "a new session AS with the state of FROM: a session, or main@12"},
     {"adopt", "FROM AS", "the state of FROM becomes that of the session AS"},
+    {"warm", "", "make the core of the workspace's project beforehand"},
     {"prune", "", "remove sessions of directories that are gone, and the oldest above --quota"},
     {"export", "[NAME]", "its definitions as a Lisp file, or --format transcript"},
     {0},

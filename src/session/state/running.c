@@ -46,8 +46,11 @@ enum session_state running_finish(struct session *session)
     }
     if (value_is_true(map_get(job->result, "ok")))
         systems_remember(session, job);
+    bool is_undone = project_is_job(job) && !value_is_true(map_get(job->result, "ok"));
     CLEANUP_FREE char *label = job->label ? memory_copy_text(job->label, strlen(job->label)) : NULL;
     job_finish(session, job);
+    if (is_undone)
+        return waking_begin(session, session->lineage.current);
     return snapshotting_begin(session, number, label);
 }
 

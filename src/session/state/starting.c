@@ -135,11 +135,14 @@ static void remember_origin(struct session *session, const char *sbcl, const cha
 }
 
 // From the core, or from the image that has been unpacked, whose base is kept with it.
+// Images of a session that began with a project core have the core of Cadre as their base, which
+// does not change with each edit of the project.
 static int start_from(struct session *session, const char *sbcl, const char *core)
 {
     if (!session->restore.active) {
+        const char *project = project_core(session);
         remember_origin(session, sbcl, core);
-        return start_worker(session, sbcl, core);
+        return start_worker(session, sbcl, project ? project : core);
     }
     value description = session->restore.description;
     CLEANUP_FREE char *base = image_base_path(map_get_string(description, "base"));
@@ -217,6 +220,10 @@ enum session_state starting_begin(struct session *session)
         session_set_timer(session, TIME_BUILD_MS);
         return STATE_STARTING;
     }
+    if (project_begin_check(session, core)) {
+        session_set_timer(session, PROJECT_CHECK_MS);
+        return STATE_STARTING;
+    }
     int result = start_from(session, sbcl, core);
     if (result < 0)
         return fail_start(session, "start-failed", strerror(-result));
@@ -233,6 +240,12 @@ static const struct import_member hello_members[] = {
     {.name = "heap_bytes", .kind = IMPORT_INTEGER},
     {.name = "probes", .kind = IMPORT_OBJECTS, .max = 64, .items = probe_members},
     {0}};
+
+static void begin_afresh(struct session *session)
+{
+    session->lineage.current = 0;
+    project_on_start(session);
+}
 
 enum session_state starting_on_message(struct session *session, const struct session_event *event)
 {
@@ -253,18 +266,24 @@ enum session_state starting_on_message(struct session *session, const struct ses
     if (session->restore.active)
         restoring_done(session);
     else
-        session->lineage.current = 0;
+        begin_afresh(session);
     return snapshotting_begin(session, session->lineage.current, NULL);
 }
 
 enum session_state starting_on_head_exit(struct session *session, const struct session_event *event)
 {
+    if (session->project.is_checking) {
+        project_end_check(session);
+        return starting_begin(session);
+    }
     if (session->start.building) {
         session->start.building = false;
         bool made = event->exit->known && !event->exit->signaled && event->exit->code == 0;
         return made ? starting_begin(session)
                     : fail_with_output(session, "core-missing", "The Lisp core was not built");
     }
+    session->project.is_checked = false;
+    project_reject_core(session);
     if (++session->start.tries < SESSION_START_TRIES)
         return starting_begin(session);
     session->start.tries = 0;

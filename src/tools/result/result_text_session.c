@@ -89,6 +89,24 @@ static void render_sandbox(struct buffer *text, value sandbox)
         buffer_append_text(text, " (scratch)");
 }
 
+static void render_project(struct buffer *text, value project)
+{
+    if (map_get_count(project, "systems") == 0 && map_get_string(project, "init").length == 0)
+        return;
+    struct span core = map_get_string(project, "core");
+    buffer_append_text(text, "\nProject: ");
+    render_names(text, map_get(project, "systems"));
+    if (map_get_string(project, "init").length > 0)
+        buffer_append_format(text, "%s.cadre/init.lisp",
+                             map_get_count(project, "systems") > 0 ? ", " : "");
+    buffer_append_text(text, map_get_boolean(project, "failed") ? " (could not be loaded)"
+                             : span_equal_text(core, "project") ? " (from its core)"
+                             : span_equal_text(core, "dependencies")
+                                 ? " (loaded on the core of its "
+                                   "dependencies)"
+                                 : " (loaded)");
+}
+
 void render_session(struct buffer *text, value info)
 {
     value limits = map_get(info, "limits");
@@ -102,6 +120,7 @@ void render_session(struct buffer *text, value info)
                             .snapshots = map_get_integer(limits, "snapshots", 0),
                         });
     render_sandbox(text, map_get(info, "sandbox"));
+    render_project(text, map_get(info, "project"));
     render_snapshots(text, info);
     render_frozen(text, info);
 }

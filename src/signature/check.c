@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/assert.h"
 #include "signature/coerce.h"
+#include "signature/constraint.h"
 #include "signature/describe.h"
 #include "signature/fields.h"
 #include "signature/problems.h"
@@ -45,11 +46,13 @@ struct checker {
 };
 
 static void report_mismatch(struct checker *checker, const struct place *place,
-                            enum signature_kind expected, value actual)
+                            const struct signature_type *expected, value actual)
 {
-    char before[64];
+    char before[DESCRIPTION_SIZE + 32];
     struct description description;
-    snprintf(before, sizeof(before), "expected %s, got ", signature_kind_word(expected));
+    describe_type(&description, expected);
+    snprintf(before, sizeof(before), "expected %.*s, got ", (int)description.length,
+             description.data);
     describe_value(&description, actual);
     problems_add(&checker->errors, place, before, description_span(&description), "");
 }
@@ -78,7 +81,8 @@ static bool check_value(struct checker *checker, const struct signature_type *ty
 static bool is_of_kind(enum signature_kind kind, value v)
 {
     switch (kind) {
-    case SIGNATURE_STRING: return v.tag == VALUE_STRING;
+    case SIGNATURE_STRING:
+    case SIGNATURE_DATETIME: return v.tag == VALUE_STRING;
     case SIGNATURE_INT: return v.tag == VALUE_INTEGER || v.tag == VALUE_BIGNUM;
     case SIGNATURE_FLOAT:
         return v.tag == VALUE_FLOAT || v.tag == VALUE_INTEGER || v.tag == VALUE_BIGNUM;
@@ -88,24 +92,59 @@ static bool is_of_kind(enum signature_kind kind, value v)
     case SIGNATURE_MAP:
     case SIGNATURE_RECORD: return v.tag == VALUE_MAP;
     case SIGNATURE_LIST: return v.tag == VALUE_VECTOR;
+    case SIGNATURE_ENUM:
+    case SIGNATURE_UNION:
     case SIGNATURE_KIND_COUNT: break;
     }
     UNREACHABLE();
 }
 
-static bool check_scalar(struct checker *checker, enum signature_kind kind, value v,
+// Of the right kind: also what the type says beyond that?
+static bool constraints_hold(struct checker *checker, const struct signature_type *type, value v)
+{
+    if (type->kind == SIGNATURE_DATETIME)
+        return datetime_is_valid(value_text(v));
+    return !type->limits || limits_hold(type->limits, checker->region, v);
+}
+
+static bool check_scalar(struct checker *checker, const struct signature_type *type, value v,
                          const struct place *place, value *ret_replacement)
 {
+    enum signature_kind kind = type->kind;
     bool fits = is_of_kind(kind, v);
     bool widens = kind == SIGNATURE_FLOAT && fits && v.tag != VALUE_FLOAT;
-    if (fits && !(widens && checker->coerce))
-        return false;
-    if (checker->coerce && signature_coerce(checker->region, kind, v, ret_replacement)) {
-        if (!widens)
+    value coerced = v;
+    bool replaced = checker->coerce && (!fits || widens) &&
+                    signature_coerce(checker->region, kind, v, &coerced);
+    if ((fits || replaced) && !(widens && checker->coerce && !replaced) &&
+        constraints_hold(checker, type, coerced)) {
+        if (replaced && !widens)
             report_coercion(checker, place, kind, v);
-        return true;
+        *ret_replacement = coerced;
+        return replaced;
     }
-    report_mismatch(checker, place, kind, v);
+    report_mismatch(checker, place, type, v);
+    if (replaced)
+        value_release(checker->region, coerced);
+    return false;
+}
+
+// A keyword stands for the string that is its name.
+static bool check_enum(struct checker *checker, const struct signature_type *type, value v,
+                       const struct place *place, value *ret_replacement)
+{
+    if (choice_find(type, v))
+        return false;
+    value coerced;
+    if (checker->coerce && signature_coerce(checker->region, SIGNATURE_STRING, v, &coerced)) {
+        if (choice_find(type, coerced)) {
+            report_coercion(checker, place, SIGNATURE_STRING, v);
+            *ret_replacement = coerced;
+            return true;
+        }
+        value_release(checker->region, coerced);
+    }
+    report_mismatch(checker, place, type, v);
     return false;
 }
 
@@ -187,9 +226,12 @@ static bool check_field(struct checker *checker, const struct signature_field *f
     }
     if (match->spellings == 1)
         return check_value(checker, &field->type, match->item, &place, ret_replacement);
-    if (!field->type.optional)
-        problems_add(&checker->errors, &place, "missing, expected ",
-                     span_from(signature_kind_word(field->type.kind)), "");
+    if (!field->type.optional) {
+        struct description expected;
+        describe_type(&expected, &field->type);
+        problems_add(&checker->errors, &place, "missing, expected ", description_span(&expected),
+                     "");
+    }
     return false;
 }
 
@@ -217,15 +259,114 @@ static bool check_fields(struct checker *checker, const struct signature_fields 
     return replaced;
 }
 
+// --- unions --------------------------------------------------------------------------------------
+
+// One alternative, tried by a checker of its own.
+struct trial {
+    struct checker checker;
+    bool replaced;
+    value replacement;
+};
+
+static struct trial try_type(const struct checker *checker, bool coerce,
+                             const struct signature_type *type, value v, const struct place *place)
+{
+    struct trial trial = {.checker = *checker};
+    trial.checker.coerce = coerce;
+    trial.checker.errors = problems_start(checker->region);
+    trial.checker.warnings = problems_start(checker->region);
+    trial.replaced = check_value(&trial.checker, type, v, place, &trial.replacement);
+    return trial;
+}
+
+static void trial_drop(struct trial *trial)
+{
+    struct region *region = trial->checker.region;
+    if (trial->replaced)
+        value_release(region, trial->replacement);
+    value_release(region, trial->checker.errors.texts);
+    value_release(region, trial->checker.warnings.texts);
+}
+
+static bool trial_fits(const struct trial *trial)
+{
+    return vector_count(trial->checker.errors.texts) == 0;
+}
+
+// The first alternative that takes the value; NULL: none does. Each is tried once: alternatives in
+// alternatives do not multiply.
+static const struct signature_type *find_alternative(struct checker *checker, bool coerce,
+                                                     const struct signature_type *type, value v,
+                                                     const struct place *place,
+                                                     struct trial *ret_trial)
+{
+    for (size_t i = 0; i < type->count; i++) {
+        *ret_trial = try_type(checker, coerce, &type->element[i], v, place);
+        if (trial_fits(ret_trial))
+            return &type->element[i];
+        trial_drop(ret_trial);
+    }
+    return NULL;
+}
+
+// The only alternative that lists or maps can fit says best what is wrong in one.
+static const struct signature_type *only_container(const struct signature_type *type, value v)
+{
+    const struct signature_type *found = NULL;
+    if (v.tag != VALUE_VECTOR && v.tag != VALUE_MAP)
+        return NULL;
+    for (size_t i = 0; i < type->count; i++) {
+        const struct signature_type *each = &type->element[i];
+        bool may_fit = each->kind == SIGNATURE_UNION ||
+                       (each->kind != SIGNATURE_ENUM && is_of_kind(each->kind, v));
+        if (may_fit && found)
+            return NULL;
+        if (may_fit)
+            found = each;
+    }
+    return found;
+}
+
+// As it is, or if need be coerced.
+static bool check_union(struct checker *checker, const struct signature_type *type, value v,
+                        const struct place *place, value *ret_replacement)
+{
+    struct trial trial;
+    const struct signature_type *fitting = only_container(type, v);
+    if (fitting)
+        return check_value(checker, fitting, v, place, ret_replacement);
+    fitting = find_alternative(checker, false, type, v, place, &trial);
+    if (fitting && fitting->kind == SIGNATURE_FLOAT) {
+        trial_drop(&trial);  // an int is widened
+        return check_value(checker, fitting, v, place, ret_replacement);
+    }
+    if (!fitting && checker->coerce)
+        fitting = find_alternative(checker, true, type, v, place, &trial);
+    if (!fitting) {
+        report_mismatch(checker, place, type, v);
+        return false;
+    }
+    problems_add_all(&checker->warnings, &trial.checker.warnings);
+    bool replaced = trial.replaced;
+    if (replaced)
+        *ret_replacement = value_retain(trial.replacement);
+    trial_drop(&trial);
+    return replaced;
+}
+
 static bool check_value(struct checker *checker, const struct signature_type *type, value v,
                         const struct place *place, value *ret_replacement)
 {
     if (type->optional && value_is_nil(v))
         return false;
     if (type->kind < SIGNATURE_ANY)
-        return check_scalar(checker, type->kind, v, place, ret_replacement);
+        return check_scalar(checker, type, v, place, ret_replacement);
+    if (type->kind == SIGNATURE_ENUM)
+        return check_enum(checker, type, v, place, ret_replacement);
+    if (type->kind == SIGNATURE_UNION)
+        return check_union(checker, type, v, place, ret_replacement);
     if (!is_of_kind(type->kind, v)) {
-        report_mismatch(checker, place, type->kind, v);
+        report_mismatch(checker, place, type, v);
         return false;
     }
     if (type->kind == SIGNATURE_LIST)

@@ -14,13 +14,17 @@ static void append(struct description *description, const char *data, size_t len
     description->length += length;
 }
 
+void description_append(struct description *description, struct span text)
+{
+    append(description, text.data, text.length);
+}
+
 static void append_text(struct description *description, const char *text)
 {
     append(description, text, strlen(text));
 }
 
-// The first `characters` code points, then "..." if there are more.
-static void append_cut(struct description *description, struct span text, size_t characters)
+void description_append_cut(struct description *description, struct span text, size_t characters)
 {
     size_t shown = utf8_offset(text.data, text.length, characters);
     append(description, text.data, shown);
@@ -28,11 +32,11 @@ static void append_cut(struct description *description, struct span text, size_t
         append_text(description, "...");
 }
 
-static void append_quoted(struct description *description, struct span text)
+void description_append_quoted(struct description *description, struct span text, size_t characters)
 {
     static const char escaped[] = "\\\"\n\t\r";
     static const char letters[] = "\\\"ntr";
-    size_t shown = utf8_offset(text.data, text.length, DESCRIPTION_CHARACTERS);
+    size_t shown = utf8_offset(text.data, text.length, characters);
     append(description, "\"", 1);
     for (size_t i = 0; i < shown; i++) {
         const char *found = memchr(escaped, text.data[i], sizeof(escaped) - 1);
@@ -49,7 +53,12 @@ static void append_printed(struct description *description, value v, size_t char
     CLEANUP_BUFFER struct buffer text;
     buffer_init(&text, BUFFER_DEFAULT_LIMIT);
     value_print(&text, v);
-    append_cut(description, buffer_span(&text), characters);
+    description_append_cut(description, buffer_span(&text), characters);
+}
+
+void description_append_value(struct description *description, value v)
+{
+    append_printed(description, v, DESCRIPTION_CHARACTERS);
 }
 
 void describe_value(struct description *description, value v)
@@ -64,10 +73,12 @@ void describe_value(struct description *description, value v)
     description->length = 0;
     append_text(description, words[v.tag]);
     switch (v.tag) {
-    case VALUE_STRING: append_quoted(description, value_text(v)); break;
+    case VALUE_STRING:
+        description_append_quoted(description, value_text(v), DESCRIPTION_CHARACTERS);
+        break;
     case VALUE_KEYWORD:
         append(description, ":", 1);
-        append_cut(description, value_text(v), DESCRIPTION_CHARACTERS);
+        description_append_cut(description, value_text(v), DESCRIPTION_CHARACTERS);
         break;
     case VALUE_BOOLEAN:
     case VALUE_INTEGER:
@@ -81,7 +92,7 @@ void describe_key(struct description *description, value key)
 {
     description->length = 0;
     if (key.tag == VALUE_STRING || key.tag == VALUE_KEYWORD)
-        append_cut(description, value_text(key), DESCRIPTION_KEY_CHARACTERS);
+        description_append_cut(description, value_text(key), DESCRIPTION_KEY_CHARACTERS);
     else
         append_printed(description, key, DESCRIPTION_KEY_CHARACTERS);
 }

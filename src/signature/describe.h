@@ -10,7 +10,7 @@
 enum {
     DESCRIPTION_CHARACTERS = 40,      // of a string, number or keyword
     DESCRIPTION_KEY_CHARACTERS = 80,  // of a map key in a path
-    DESCRIPTION_SIZE = 512,
+    DESCRIPTION_SIZE = 1024,
 };
 
 struct description {
@@ -22,6 +22,14 @@ struct description {
 void describe_value(struct description *description, value v);
 // A map key as part of a path: a name as it is, anything else as canonical text.
 void describe_key(struct description *description, value key);
+
+// Parts of a text, for those who write one of their own; it must fit.
+void description_append(struct description *description, struct span text);
+// The first `characters` code points, then "..." if there are more.
+void description_append_cut(struct description *description, struct span text, size_t characters);
+void description_append_quoted(struct description *description, struct span text,
+                               size_t characters);
+void description_append_value(struct description *description, value v);
 
 static inline struct span description_span(const struct description *description)
 {

@@ -4,9 +4,12 @@
 #include <stdlib.h>
 
 static const char *const kind_words[SIGNATURE_KIND_COUNT] = {
-    [SIGNATURE_STRING] = "string", [SIGNATURE_INT] = "int",         [SIGNATURE_FLOAT] = "float",
-    [SIGNATURE_BOOL] = "bool",     [SIGNATURE_KEYWORD] = "keyword", [SIGNATURE_ANY] = "any",
-    [SIGNATURE_MAP] = "map",       [SIGNATURE_LIST] = "list",       [SIGNATURE_RECORD] = "map",
+    [SIGNATURE_STRING] = "string",   [SIGNATURE_INT] = "int",
+    [SIGNATURE_FLOAT] = "float",     [SIGNATURE_BOOL] = "bool",
+    [SIGNATURE_KEYWORD] = "keyword", [SIGNATURE_ANY] = "any",
+    [SIGNATURE_MAP] = "map",         [SIGNATURE_LIST] = "list",
+    [SIGNATURE_RECORD] = "map",      [SIGNATURE_ENUM] = "enum",
+    [SIGNATURE_UNION] = "or",        [SIGNATURE_DATETIME] = "datetime",
 };
 
 const char *signature_kind_word(enum signature_kind kind)

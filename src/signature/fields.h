@@ -39,5 +39,5 @@ static inline bool field_name_has(char byte)
 // The index of the field that `name` spells, or SIZE_MAX.
 size_t signature_fields_find(const struct signature_fields *fields, struct span name);
 
-// "string", "int", … "list": the words of messages. A record is a "map".
+// "string", "int", … "list": the words of texts and messages. A record is a "map".
 const char *signature_kind_word(enum signature_kind kind);

@@ -5,15 +5,8 @@
 #include "base/array.h"
 #include "base/utf8.h"
 #include "signature/fields.h"
+#include "signature/parser.h"
 #include "signature/signature.h"
-
-struct parser {
-    struct arena *arena;
-    struct span text;
-    size_t position;
-    unsigned depth;
-    struct error *error;
-};
 
 static const struct {
     const char *name;
@@ -21,7 +14,7 @@ static const struct {
 } primitives[] = {
     {"string", SIGNATURE_STRING}, {"int", SIGNATURE_INT},      {"float", SIGNATURE_FLOAT},
     {"bool", SIGNATURE_BOOL},     {"boolean", SIGNATURE_BOOL}, {"keyword", SIGNATURE_KEYWORD},
-    {"any", SIGNATURE_ANY},       {"map", SIGNATURE_MAP},
+    {"any", SIGNATURE_ANY},       {"map", SIGNATURE_MAP},      {"datetime", SIGNATURE_DATETIME},
 };
 
 // --- positions and characters --------------------------------------------------------------------
@@ -46,7 +39,7 @@ static void position_of(const struct parser *parser, size_t offset, unsigned *re
     *ret_column = column;
 }
 
-static bool fail_at(struct parser *parser, size_t offset, enum error_code code, const char *message)
+bool parser_fail(struct parser *parser, size_t offset, enum error_code code, const char *message)
 {
     unsigned line = 0;
     unsigned column = 0;
@@ -54,19 +47,19 @@ static bool fail_at(struct parser *parser, size_t offset, enum error_code code, 
     return error_set_at(parser->error, code, line, column, "%s", message);
 }
 
-static bool fail_memory(struct parser *parser)
+bool parser_fail_memory(struct parser *parser)
 {
     return error_set(parser->error, ERROR_MEMORY, "the signature needs too much memory");
 }
 
 // "expected a type, found ')'"; bytes that cannot be shown in a line are named by number.
-static bool fail_expected(struct parser *parser, const char *expected)
+bool parser_fail_expected(struct parser *parser, const char *expected)
 {
     char message[128];
     size_t rest = parser->text.length - parser->position;
     if (rest == 0) {
         snprintf(message, sizeof(message), "expected %s, found the end", expected);
-        return fail_at(parser, parser->position, ERROR_SYNTAX, message);
+        return parser_fail(parser, parser->position, ERROR_SYNTAX, message);
     }
     const char *found = parser->text.data + parser->position;
     uint32_t code_point = 0;
@@ -77,38 +70,39 @@ static bool fail_expected(struct parser *parser, const char *expected)
     else
         snprintf(message, sizeof(message), "expected %s, found '%.*s'", expected, (int)length,
                  found);
-    return fail_at(parser, parser->position, ERROR_SYNTAX, message);
+    return parser_fail(parser, parser->position, ERROR_SYNTAX, message);
 }
 
-static char peek(const struct parser *parser)
+char parser_peek(const struct parser *parser)
 {
     return parser->position < parser->text.length ? parser->text.data[parser->position] : '\0';
 }
 
-static bool at_end(const struct parser *parser)
+bool parser_at_end(const struct parser *parser)
 {
     return parser->position >= parser->text.length;
 }
 
-static bool accept(struct parser *parser, char byte)
+bool parser_accept(struct parser *parser, char byte)
 {
-    if (at_end(parser) || peek(parser) != byte)
+    if (parser_at_end(parser) || parser_peek(parser) != byte)
         return false;
     parser->position++;
     return true;
 }
 
-static void skip_space(struct parser *parser)
+void parser_skip_space(struct parser *parser)
 {
-    while (!at_end(parser) && strchr(" \t\r\n", peek(parser)) && peek(parser) != '\0')
+    while (!parser_at_end(parser) && strchr(" \t\r\n", parser_peek(parser)) &&
+           parser_peek(parser) != '\0')
         parser->position++;
 }
 
-static struct span parse_name(struct parser *parser)
+struct span parser_name(struct parser *parser)
 {
     size_t start = parser->position;
-    if (!at_end(parser) && field_name_starts_with(peek(parser))) {
-        while (!at_end(parser) && field_name_has(peek(parser)))
+    if (!parser_at_end(parser) && field_name_starts_with(parser_peek(parser))) {
+        while (!parser_at_end(parser) && field_name_has(parser_peek(parser)))
             parser->position++;
     }
     return (struct span){parser->text.data + start, parser->position - start};
@@ -116,21 +110,19 @@ static struct span parse_name(struct parser *parser)
 
 // --- grammar -------------------------------------------------------------------------------------
 
-static bool parse_type(struct parser *parser, struct signature_type *ret_type);
-
 static bool parse_field(struct parser *parser, struct field_list *list)
 {
-    accept(parser, ':');
+    parser_accept(parser, ':');
     size_t start = parser->position;
-    struct span name = parse_name(parser);
+    struct span name = parser_name(parser);
     if (name.length == 0)
-        return fail_expected(parser, "a field name");
+        return parser_fail_expected(parser, "a field name");
     struct field_node *node = field_list_add(list, parser->arena, name);
     if (!node)
-        return fail_memory(parser);
+        return parser_fail_memory(parser);
     node->offset = start;
-    skip_space(parser);
-    return parse_type(parser, &node->field.type);
+    parser_skip_space(parser);
+    return parser_type(parser, &node->field.type);
 }
 
 static bool finish_fields(struct parser *parser, const struct field_list *list,
@@ -140,12 +132,12 @@ static bool finish_fields(struct parser *parser, const struct field_list *list,
     if (field_list_finish(list, parser->arena, ret_fields, &duplicate))
         return true;
     if (!duplicate)
-        return fail_memory(parser);
+        return parser_fail_memory(parser);
     char message[160];
     snprintf(message, sizeof(message),
              "field %.80s is declared twice (- and _ are the same in names)",
              duplicate->field.name.data);
-    return fail_at(parser, duplicate->offset, ERROR_SYNTAX, message);
+    return parser_fail(parser, duplicate->offset, ERROR_SYNTAX, message);
 }
 
 // The fields up to `closer`, which is consumed too.
@@ -155,15 +147,16 @@ static bool parse_fields(struct parser *parser, char closer, struct signature_fi
     bool after_comma = false;
     const char *expected = closer == ')' ? "a field name or ')'" : "a field name or '}'";
     for (;;) {
-        skip_space(parser);
-        if (!after_comma && accept(parser, closer))
+        parser_skip_space(parser);
+        if (!after_comma && parser_accept(parser, closer))
             return finish_fields(parser, &list, ret_fields);
-        if (at_end(parser) || (peek(parser) != ':' && !field_name_starts_with(peek(parser))))
-            return fail_expected(parser, after_comma ? "a field name" : expected);
+        if (parser_at_end(parser) ||
+            (parser_peek(parser) != ':' && !field_name_starts_with(parser_peek(parser))))
+            return parser_fail_expected(parser, after_comma ? "a field name" : expected);
         if (!parse_field(parser, &list))
             return false;
-        skip_space(parser);
-        after_comma = accept(parser, ',');
+        parser_skip_space(parser);
+        after_comma = parser_accept(parser, ',');
     }
 }
 
@@ -171,80 +164,92 @@ static bool parse_primitive(struct parser *parser, struct signature_type *ret_ty
 {
     size_t start = parser->position;
     parser->position++;
-    struct span name = parse_name(parser);
+    struct span name = parser_name(parser);
     for (size_t i = 0; i < COUNT_OF(primitives); i++) {
         if (span_equal_text(name, primitives[i].name)) {
             ret_type->kind = primitives[i].kind;
             return true;
         }
     }
-    char message[160];
-    snprintf(message, sizeof(message),
-             "unknown type :%.*s (types: :string :int :float :bool :keyword :any :map [T] {f T})",
-             (int)(name.length < 40 ? name.length : 40), name.data);
-    return fail_at(parser, start, ERROR_SYNTAX, message);
+    char message[200];
+    snprintf(
+        message, sizeof(message),
+        "unknown type :%.*s (types: :string :int :float :bool :keyword :datetime :any :map [T] "
+        "{f T} [:enum \"a\"] [:or T T] [:int 1 9])",
+        (int)(name.length < 40 ? name.length : 40), name.data);
+    return parser_fail(parser, start, ERROR_SYNTAX, message);
 }
 
-static bool parse_list(struct parser *parser, struct signature_type *ret_type)
+// After '[': a list, or one of the types that say more than a kind.
+static bool parse_bracket(struct parser *parser, struct signature_type *ret_type)
 {
+    parser_skip_space(parser);
+    if (parser_word(parser, "enum"))
+        return parser_enum(parser, ret_type);
+    if (parser_word(parser, "or"))
+        return parser_union(parser, ret_type);
     struct signature_type *element = arena_alloc_zero(parser->arena, sizeof(*element));
     if (!element)
-        return fail_memory(parser);
-    skip_space(parser);
-    if (!parse_type(parser, element))
+        return parser_fail_memory(parser);
+    bool is_word = parser_peek(parser) == ':';
+    if (!parser_type(parser, element))
         return false;
-    skip_space(parser);
-    if (!accept(parser, ']'))
-        return fail_expected(parser, "']'");
+    parser_skip_space(parser);
+    if (is_word && parser_at_limits(parser, element)) {
+        *ret_type = *element;
+        return parser_limits(parser, ret_type);
+    }
+    if (!parser_accept(parser, ']'))
+        return parser_fail_expected(parser, "']'");
     ret_type->kind = SIGNATURE_LIST;
     ret_type->element = element;
     return true;
 }
 
-static bool parse_type(struct parser *parser, struct signature_type *ret_type)
+bool parser_type(struct parser *parser, struct signature_type *ret_type)
 {
     if (parser->depth == SIGNATURE_MAX_DEPTH) {
         char message[80];
         snprintf(message, sizeof(message), "nested deeper than %d levels", SIGNATURE_MAX_DEPTH);
-        return fail_at(parser, parser->position, ERROR_LIMIT, message);
+        return parser_fail(parser, parser->position, ERROR_LIMIT, message);
     }
     parser->depth++;
     *ret_type = (struct signature_type){0};
     bool parsed;
-    if (peek(parser) == ':') {
+    if (parser_peek(parser) == ':') {
         parsed = parse_primitive(parser, ret_type);
-    } else if (accept(parser, '[')) {
-        parsed = parse_list(parser, ret_type);
-    } else if (accept(parser, '{')) {
+    } else if (parser_accept(parser, '[')) {
+        parsed = parse_bracket(parser, ret_type);
+    } else if (parser_accept(parser, '{')) {
         ret_type->kind = SIGNATURE_RECORD;
         parsed = parse_fields(parser, '}', &ret_type->fields);
     } else {
-        parsed = fail_expected(parser, "a type");
+        parsed = parser_fail_expected(parser, "a type");
     }
     parser->depth--;
     if (parsed)
-        ret_type->optional = accept(parser, '?');
+        ret_type->optional = parser_accept(parser, '?');
     return parsed;
 }
 
 static bool parse_signature(struct parser *parser, struct signature *signature)
 {
-    skip_space(parser);
-    if (accept(parser, '(')) {
+    parser_skip_space(parser);
+    if (parser_accept(parser, '(')) {
         signature->has_inputs = true;
         if (!parse_fields(parser, ')', &signature->inputs))
             return false;
-        skip_space(parser);
+        parser_skip_space(parser);
         if (parser->text.length - parser->position < 2 ||
             memcmp(parser->text.data + parser->position, "->", 2) != 0)
-            return fail_expected(parser, "'->'");
+            return parser_fail_expected(parser, "'->'");
         parser->position += 2;
-        skip_space(parser);
+        parser_skip_space(parser);
     }
-    if (!parse_type(parser, &signature->output))
+    if (!parser_type(parser, &signature->output))
         return false;
-    skip_space(parser);
-    return at_end(parser) || fail_expected(parser, "the end");
+    parser_skip_space(parser);
+    return parser_at_end(parser) || parser_fail_expected(parser, "the end");
 }
 
 bool signature_parse(struct arena *arena, struct span text, const struct signature **ret_signature,
@@ -256,7 +261,7 @@ bool signature_parse(struct arena *arena, struct span text, const struct signatu
     struct parser parser = {.arena = arena, .text = text, .error = error};
     struct signature *signature = arena_alloc_zero(arena, sizeof(*signature));
     if (!signature)
-        return fail_memory(&parser);
+        return parser_fail_memory(&parser);
     if (!parse_signature(&parser, signature))
         return false;
     *ret_signature = signature;

@@ -67,3 +67,15 @@ value problems_finish(struct problems *problems, const char *what)
     }
     return problems->texts;
 }
+
+void problems_add_all(struct problems *problems, const struct problems *from)
+{
+    problems->left_out += from->left_out;
+    for (size_t i = 0; i < vector_count(from->texts); i++) {
+        if (vector_count(problems->texts) >= SIGNATURE_MAX_PROBLEMS)
+            problems->left_out++;
+        else
+            problems->texts = vector_push(problems->region, problems->texts,
+                                          value_retain(vector_at(from->texts, i)));
+    }
+}

@@ -28,3 +28,5 @@ void problems_add(struct problems *problems, const struct place *place, const ch
                   struct span about, const char *after);
 // The vector of texts, owned by the caller; a last line says how many `what` did not fit.
 value problems_finish(struct problems *problems, const char *what);
+// Appends the lines of another list, which keeps them.
+void problems_add_all(struct problems *problems, const struct problems *from);

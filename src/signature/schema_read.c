@@ -4,42 +4,17 @@
 #include "signature/fields.h"
 #include "signature/keyword_pattern.h"
 #include "signature/problems.h"
-#include "signature/signature.h"
+#include "signature/schema_reader.h"
 
 // Types made from one pair of schemas. References can multiply a small schema without end.
-enum { SCHEMA_MAX_TYPES = 4096 };
+enum { SCHEMA_MAX_TYPES = 4096, TYPE_NAMES_MAX = 7 };
 
-struct reader {
-    struct arena *arena;
-    struct region *region;
-    value root;  // where references start
-    size_t types;
-    unsigned depth;
-    struct problems lost;
-    struct error *error;
-};
-
-// References being followed, to notice one that leads to itself.
-struct following {
-    const struct following *outer;
-    struct span reference;
-};
-
-// The context of one schema: its place, and the references that led to it.
-struct at {
-    const struct place *place;
-    const struct following *following;
-};
-
-static bool read_schema(struct reader *reader, value schema, struct at at,
-                        struct signature_type *ret_type);
-
-static bool fail_memory(struct reader *reader)
+bool reader_fail_memory(struct reader *reader)
 {
     return error_set(reader->error, ERROR_MEMORY, "the signature needs too much memory");
 }
 
-static bool become_any(struct reader *reader, const struct place *place, struct span what,
+bool reader_become_any(struct reader *reader, const struct place *place, struct span what,
                        struct signature_type *ret_type)
 {
     problems_add(&reader->lost, place, "", what, " became :any");
@@ -68,9 +43,30 @@ static bool is_annotation(struct span name)
     return is_listed(name, annotations) || span_starts_with(name, SPAN("x-"));
 }
 
+// Keywords that only say something about values of other kinds.
+static bool is_foreign(struct span name, enum signature_kind kind)
+{
+    static const char *const of_text[] = {"minLength", "maxLength", "pattern", NULL};
+    static const char *const of_numbers[] = {"minimum",          "maximum",    "exclusiveMinimum",
+                                             "exclusiveMaximum", "multipleOf", NULL};
+    static const char *const of_lists[] = {"items",       "prefixItems", "minItems",
+                                           "maxItems",    "uniqueItems", "contains",
+                                           "minContains", "maxContains", NULL};
+    static const char *const of_maps[] = {
+        "properties",    "required",          "additionalProperties", "minProperties",
+        "maxProperties", "patternProperties", "propertyNames",        NULL};
+    bool is_text = kind == SIGNATURE_STRING || kind == SIGNATURE_KEYWORD;
+    bool is_number = kind == SIGNATURE_INT || kind == SIGNATURE_FLOAT;
+    if (kind == SIGNATURE_ANY || kind == SIGNATURE_UNION)
+        return false;
+    return (!is_text && is_listed(name, of_text)) || (!is_number && is_listed(name, of_numbers)) ||
+           (kind != SIGNATURE_LIST && is_listed(name, of_lists)) ||
+           (kind != SIGNATURE_RECORD && is_listed(name, of_maps));
+}
+
 // A line for each keyword of the schema that is neither an annotation nor in `handled`.
-static void report_rest(struct reader *reader, value schema, const struct place *place,
-                        const char *const *handled, const char *message)
+void reader_report_rest(struct reader *reader, value schema, const struct place *place,
+                        enum signature_kind kind, const char *const *handled, const char *message)
 {
     struct map_cursor cursor = map_iterate(schema);
     value key;
@@ -79,7 +75,8 @@ static void report_rest(struct reader *reader, value schema, const struct place 
         struct span name = value_is_string(key) ? value_text(key) : SPAN("a key that is no string");
         bool allows_all = span_equal(name, SPAN("additionalProperties")) &&
                           item.tag == VALUE_BOOLEAN && item.boolean;
-        if (!is_annotation(name) && !is_listed(name, handled) && !allows_all)
+        if (!is_annotation(name) && !is_listed(name, handled) && !allows_all &&
+            !is_foreign(name, kind))
             problems_add(&reader->lost, place, "", name, message);
     }
 }
@@ -98,10 +95,10 @@ static bool read_list(struct reader *reader, value schema, struct at at,
                       struct signature_type *ret_type)
 {
     static const char *const handled[] = {"type", "items", NULL};
-    report_rest(reader, schema, at.place, handled, " is not checked");
+    reader_report_rest(reader, schema, at.place, SIGNATURE_LIST, handled, " is not checked");
     struct signature_type *element = arena_alloc_zero(reader->arena, sizeof(*element));
     if (!element)
-        return fail_memory(reader);
+        return reader_fail_memory(reader);
     ret_type->kind = SIGNATURE_LIST;
     ret_type->element = element;
     value items;
@@ -110,7 +107,7 @@ static bool read_list(struct reader *reader, value schema, struct at at,
         return true;
     }
     struct place place = {.parent = at.place, .index = PLACE_ANY_INDEX};
-    return read_schema(reader, items, (struct at){&place, at.following}, element);
+    return reader_schema(reader, items, (struct at){&place, at.following}, element);
 }
 
 static bool is_required(value required, struct span name)
@@ -134,8 +131,8 @@ static bool read_property(struct reader *reader, struct field_list *list, struct
     }
     struct field_node *node = field_list_add(list, reader->arena, name);
     if (!node)
-        return fail_memory(reader);
-    if (!read_schema(reader, schema, (struct at){&place, at.following}, &node->field.type))
+        return reader_fail_memory(reader);
+    if (!reader_schema(reader, schema, (struct at){&place, at.following}, &node->field.type))
         return false;
     // For a signature an absent field and a nil one are the same thing.
     if (!required)
@@ -174,7 +171,7 @@ static bool read_fields(struct reader *reader, value schema, struct at at,
                         struct signature_fields *ret_fields)
 {
     static const char *const handled[] = {"type", "properties", "required", NULL};
-    report_rest(reader, schema, at.place, handled, " is not checked");
+    reader_report_rest(reader, schema, at.place, SIGNATURE_RECORD, handled, " is not checked");
     struct field_list list = {0};
     if (!read_properties(reader, schema, at, &list))
         return false;
@@ -182,21 +179,33 @@ static bool read_fields(struct reader *reader, value schema, struct at at,
     if (field_list_finish(&list, reader->arena, ret_fields, &duplicate))
         return true;
     if (!duplicate)
-        return fail_memory(reader);
+        return reader_fail_memory(reader);
     problems_add(&reader->lost, at.place, "two fields are spelled ", duplicate->field.name,
                  "; no field is checked");
     *ret_fields = (struct signature_fields){0};
     return true;
 }
 
+static bool is_datetime(value schema)
+{
+    return span_equal(map_get_string(schema, "format"), SPAN("date-time"));
+}
+
 static bool read_scalar(struct reader *reader, value schema, struct at at, enum signature_kind kind,
                         struct signature_type *ret_type)
 {
-    static const char *const handled[] = {"type", NULL};
-    static const char *const handled_keyword[] = {"type", "pattern", NULL};
-    bool keyword = kind == SIGNATURE_STRING && is_keyword_pattern(schema);
-    report_rest(reader, schema, at.place, keyword ? handled_keyword : handled, " is not checked");
-    ret_type->kind = keyword ? SIGNATURE_KEYWORD : kind;
+    static const char *const handled[] = {"type",      "pattern",          "minimum",
+                                          "maximum",   "exclusiveMinimum", "exclusiveMaximum",
+                                          "minLength", "maxLength",        NULL};
+    bool is_text = kind == SIGNATURE_STRING;
+    reader_report_rest(reader, schema, at.place, kind, handled, " is not checked");
+    ret_type->kind = kind;
+    if (is_text && is_keyword_pattern(schema))
+        ret_type->kind = SIGNATURE_KEYWORD;
+    else if (is_text && is_datetime(schema))
+        ret_type->kind = SIGNATURE_DATETIME;
+    else if (kind != SIGNATURE_BOOL)
+        return reader_limits(reader, schema, at.place, ret_type);
     return true;
 }
 
@@ -217,35 +226,54 @@ static bool read_kind(struct reader *reader, value schema, struct at at, struct 
         return read_scalar(reader, schema, at, SIGNATURE_FLOAT, ret_type);
     if (span_equal(name, SPAN("boolean")))
         return read_scalar(reader, schema, at, SIGNATURE_BOOL, ret_type);
-    return become_any(reader, at.place, SPAN("type"), ret_type);
+    return reader_become_any(reader, at.place, SPAN("type"), ret_type);
 }
 
 // --- which kind ----------------------------------------------------------------------------------
 
-// "type": a name, or names of which one may be "null".
+// "null" as one of several types is what `?` says.
+static bool read_names(struct reader *reader, value schema, value names, struct at at,
+                       struct alternatives *list, bool *ret_nullable)
+{
+    for (size_t i = 0; i < vector_count(names); i++) {
+        struct span name = value_text(vector_at(names, i));
+        if (span_equal(name, SPAN("null"))) {
+            *ret_nullable = true;
+            continue;
+        }
+        struct signature_type *next = alternatives_add(reader, list);
+        if (!next)
+            return reader_fail_memory(reader);
+        if (!read_kind(reader, schema, at, name, next))
+            return false;
+    }
+    return true;
+}
+
+static bool are_names(value names)
+{
+    for (size_t i = 0; i < vector_count(names); i++)
+        if (!value_is_string(vector_at(names, i)))
+            return false;
+    return vector_count(names) <= TYPE_NAMES_MAX;
+}
+
+// "type": a name, or names. Alternatives are one level more than the type they stand for.
 static bool read_type(struct reader *reader, value schema, value type, struct at at,
                       struct signature_type *ret_type)
 {
-    value name = type;
+    struct alternatives list = {0};
     bool nullable = false;
-    if (value_is_vector(type)) {
-        name = value_nil();
-        for (size_t i = 0; i < vector_count(type); i++) {
-            value item = vector_at(type, i);
-            if (value_is_string(item) && span_equal(value_text(item), SPAN("null")))
-                nullable = true;
-            else if (value_is_nil(name))
-                name = item;
-            else
-                return become_any(reader, at.place, SPAN("type"), ret_type);
-        }
-    }
-    if (!value_is_string(name))
-        return become_any(reader, at.place, SPAN("type"), ret_type);
-    if (!read_kind(reader, schema, at, value_text(name), ret_type))
-        return false;
-    ret_type->optional = nullable;
-    return true;
+    if (value_is_string(type))
+        return read_kind(reader, schema, at, value_text(type), ret_type);
+    if (!value_is_vector(type) || !are_names(type) || reader->depth >= SIGNATURE_MAX_DEPTH)
+        return reader_become_any(reader, at.place, SPAN("type"), ret_type);
+    reader->depth++;
+    bool read = read_names(reader, schema, type, at, &list, &nullable) &&
+                alternatives_finish(reader, at.place, &list, "type", ret_type);
+    reader->depth--;
+    ret_type->optional = ret_type->optional || nullable;
+    return read;
 }
 
 static bool is_null_schema(value schema)
@@ -254,19 +282,31 @@ static bool is_null_schema(value schema)
     return value_is_string(type) && span_equal(value_text(type), SPAN("null"));
 }
 
-// anyOf and oneOf can be said only as "T or null".
+// anyOf and oneOf; that only one of several fits is not checked.
 static bool read_choice(struct reader *reader, value schema, const char *keyword, value choices,
                         struct at at, struct signature_type *ret_type)
 {
     const char *const handled[] = {keyword, NULL};
-    bool pair = value_is_vector(choices) && vector_count(choices) == 2;
-    bool null_first = pair && is_null_schema(vector_at(choices, 0));
-    if (!null_first && !(pair && is_null_schema(vector_at(choices, 1))))
-        return become_any(reader, at.place, span_from(keyword), ret_type);
-    report_rest(reader, schema, at.place, handled, " is not checked");
-    if (!read_schema(reader, vector_at(choices, null_first ? 1 : 0), at, ret_type))
+    struct alternatives list = {0};
+    bool nullable = false;
+    size_t count = value_is_vector(choices) ? vector_count(choices) : 0;
+    if (count > SIGNATURE_MAX_CHOICES || reader->depth >= SIGNATURE_MAX_DEPTH)
+        return reader_become_any(reader, at.place, span_from(keyword), ret_type);
+    reader_report_rest(reader, schema, at.place, SIGNATURE_ANY, handled, " is not checked");
+    for (size_t i = 0; i < count; i++) {
+        if (is_null_schema(vector_at(choices, i))) {
+            nullable = true;
+            continue;
+        }
+        struct signature_type *next = alternatives_add(reader, &list);
+        if (!next)
+            return reader_fail_memory(reader);
+        if (!reader_schema(reader, vector_at(choices, i), at, next))
+            return false;
+    }
+    if (!alternatives_finish(reader, at.place, &list, keyword, ret_type))
         return false;
-    ret_type->optional = true;
+    ret_type->optional = ret_type->optional || nullable;
     return true;
 }
 
@@ -315,17 +355,17 @@ static bool read_reference(struct reader *reader, value schema, value reference,
 {
     static const char *const handled[] = {"$ref", NULL};
     if (!value_is_string(reference))
-        return become_any(reader, at.place, SPAN("$ref"), ret_type);
+        return reader_become_any(reader, at.place, SPAN("$ref"), ret_type);
     struct following here = {at.following, value_text(reference)};
     for (const struct following *outer = at.following; outer; outer = outer->outer) {
         if (span_equal(outer->reference, here.reference))
-            return become_any(reader, at.place, SPAN("a $ref to itself"), ret_type);
+            return reader_become_any(reader, at.place, SPAN("a $ref to itself"), ret_type);
     }
     value target = resolve(reader, here.reference);
     if (!value_is_map(target) && target.tag != VALUE_BOOLEAN)
-        return become_any(reader, at.place, SPAN("$ref"), ret_type);
-    report_rest(reader, schema, at.place, handled, " is not checked");
-    return read_schema(reader, target, (struct at){at.place, &here}, ret_type);
+        return reader_become_any(reader, at.place, SPAN("$ref"), ret_type);
+    reader_report_rest(reader, schema, at.place, SIGNATURE_ANY, handled, " is not checked");
+    return reader_schema(reader, target, (struct at){at.place, &here}, ret_type);
 }
 
 static bool read_object(struct reader *reader, value schema, struct at at,
@@ -335,29 +375,31 @@ static bool read_object(struct reader *reader, value schema, struct at at,
     value found;
     if (map_find_text(schema, "$ref", &found))
         return read_reference(reader, schema, found, at, ret_type);
+    if (map_find_text(schema, "enum", &found) || map_find_text(schema, "const", &found))
+        return reader_enum(reader, schema, at.place, ret_type);
     if (map_find_text(schema, "type", &found))
         return read_type(reader, schema, found, at, ret_type);
     if (map_find_text(schema, "anyOf", &found))
         return read_choice(reader, schema, "anyOf", found, at, ret_type);
     if (map_find_text(schema, "oneOf", &found))
         return read_choice(reader, schema, "oneOf", found, at, ret_type);
-    report_rest(reader, schema, at.place, handled, " became :any");
+    reader_report_rest(reader, schema, at.place, SIGNATURE_ANY, handled, " became :any");
     ret_type->kind = SIGNATURE_ANY;
     return true;
 }
 
-static bool read_schema(struct reader *reader, value schema, struct at at,
-                        struct signature_type *ret_type)
+bool reader_schema(struct reader *reader, value schema, struct at at,
+                   struct signature_type *ret_type)
 {
     *ret_type = (struct signature_type){.kind = SIGNATURE_ANY};
     if (schema.tag == VALUE_BOOLEAN)
-        return schema.boolean || become_any(reader, at.place, SPAN("false"), ret_type);
+        return schema.boolean || reader_become_any(reader, at.place, SPAN("false"), ret_type);
     if (!value_is_map(schema))
-        return become_any(reader, at.place, SPAN("a schema that is no object"), ret_type);
+        return reader_become_any(reader, at.place, SPAN("a schema that is no object"), ret_type);
     if (reader->types == SCHEMA_MAX_TYPES)
-        return become_any(reader, at.place, SPAN("a schema with too many parts"), ret_type);
-    if (reader->depth > SIGNATURE_MAX_DEPTH)
-        return become_any(reader, at.place, SPAN("too deep nesting"), ret_type);
+        return reader_become_any(reader, at.place, SPAN("a schema with too many parts"), ret_type);
+    if (reader->depth >= SIGNATURE_MAX_DEPTH)
+        return reader_become_any(reader, at.place, SPAN("too deep nesting"), ret_type);
     reader->types++;
     reader->depth++;
     bool read = read_object(reader, schema, at, ret_type);
@@ -376,7 +418,7 @@ static bool read_inputs(struct reader *reader, value input, struct signature *si
     struct place place = {.name = SPAN("input")};
     struct signature_type type;
     reader->root = input;
-    if (!read_schema(reader, input, (struct at){.place = &place}, &type))
+    if (!reader_schema(reader, input, (struct at){.place = &place}, &type))
         return false;
     signature->has_inputs = type.kind == SIGNATURE_RECORD;
     signature->inputs = type.fields;
@@ -392,7 +434,7 @@ static bool read_output(struct reader *reader, value output, struct signature *s
         signature->output.kind = SIGNATURE_ANY;
         return true;
     }
-    return read_schema(reader, output, (struct at){.place = &place}, &signature->output);
+    return reader_schema(reader, output, (struct at){.place = &place}, &signature->output);
 }
 
 bool signature_from_schema(struct arena *arena, struct region *region, value input, value output,
@@ -404,7 +446,7 @@ bool signature_from_schema(struct arena *arena, struct region *region, value inp
     struct reader reader = {.arena = arena, .region = region, .error = error};
     struct signature *signature = arena_alloc_zero(arena, sizeof(*signature));
     if (!signature)
-        return fail_memory(&reader);
+        return reader_fail_memory(&reader);
     reader.lost = problems_start(region);
     if (!read_inputs(&reader, input, signature) || !read_output(&reader, output, signature))
         return false;

@@ -18,8 +18,10 @@
 #include "value/value.h"
 
 enum {
-    SIGNATURE_MAX_BYTES = 65536,  // of text
-    SIGNATURE_MAX_DEPTH = 64,     // nested lists and maps
+    SIGNATURE_MAX_BYTES = 65536,   // of text
+    SIGNATURE_MAX_DEPTH = 64,      // nested lists, maps and alternatives
+    SIGNATURE_MAX_CHOICES = 256,   // of one [:enum …] or [:or …]
+    SIGNATURE_MAX_LITERAL = 1024,  // bytes of a string in [:enum …], or of a pattern
     SIGNATURE_MAX_PROBLEMS =
         1000,  // errors, and warnings, of one check; one more line counts the rest
 };
@@ -30,10 +32,13 @@ enum signature_kind {
     SIGNATURE_FLOAT,
     SIGNATURE_BOOL,
     SIGNATURE_KEYWORD,
+    SIGNATURE_DATETIME,  // a string such as "2026-01-02T03:04:05Z"
     SIGNATURE_ANY,
     SIGNATURE_MAP,     // any map
     SIGNATURE_LIST,    // [T]
     SIGNATURE_RECORD,  // {field T …}; without fields it is any map
+    SIGNATURE_ENUM,    // [:enum "a" "b"]
+    SIGNATURE_UNION,   // [:or T T]
     SIGNATURE_KIND_COUNT,
 };
 
@@ -45,11 +50,33 @@ struct signature_fields {
     size_t count;
 };
 
+// Of a number, or of the characters of a string.
+struct signature_bound {
+    value limit;    // an integer or a float; nil: none
+    bool excluded;  // the limit itself does not fit
+};
+
+// [:int 1 100], [:float >0 _], [:string 1 80 #"^[a-z]"]
+struct signature_limits {
+    struct signature_bound low;
+    struct signature_bound high;
+    const struct signature_pattern *pattern;  // some part of the string fits it; NULL: none
+};
+
+// A string, or without one a number or boolean.
+struct signature_choice {
+    struct span text;
+    value other;
+};
+
 struct signature_type {
     enum signature_kind kind;
-    bool optional;                         // T?: nil is accepted; as a field, absence too
-    const struct signature_type *element;  // of a list
-    struct signature_fields fields;        // of a record
+    bool optional;                           // T?: nil is accepted; as a field, absence too
+    const struct signature_limits *limits;   // of an int, float or string; NULL: none
+    const struct signature_type *element;    // of a list; of a union the `count` alternatives
+    const struct signature_choice *choices;  // of an enum
+    size_t count;
+    struct signature_fields fields;  // of a record
 };
 
 struct signature_field {
@@ -73,6 +100,8 @@ bool signature_parse(struct arena *arena, struct span text, const struct signatu
 // Parsing it gives an equal signature, rendering that gives the same text.
 void signature_render(struct buffer *buffer, const struct signature *signature);
 void signature_render_type(struct buffer *buffer, const struct signature_type *type);
+// The inputs of a text, "(q :string)"; empty when it has none.
+struct span signature_inputs_text(struct span text);
 
 // --- check.c: checking values --------------------------------------------------------------------
 
@@ -109,8 +138,8 @@ value signature_output_schema(const struct signature *signature, struct region *
 
 // --- schema_read.c: from JSON Schema (2020-12) ---------------------------------------------------
 // The signature nearest to two schemas, which a tool's description holds; `output` may be nil.
-// What a signature cannot express becomes :any, and constraints are dropped; *ret_lost is a vector of
-// one line for each, e.g. "input.when: anyOf became :any", "input.count: minimum is not checked".
+// What a signature cannot express becomes :any, and other constraints are dropped; *ret_lost is a vector
+// of one line for each, e.g. "input.when: not became :any", "input.tags: minItems is not checked".
 // Borrows both schemas. ERROR_INVALID when a schema is neither an object nor a boolean.
 bool signature_from_schema(struct arena *arena, struct region *region, value input, value output,
                            const struct signature **ret_signature, value *ret_lost,

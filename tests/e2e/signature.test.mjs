@@ -27,6 +27,16 @@ const { type } = fc.letrec((tie) => ({
     scalar(':int', fc.integer()),
     scalar(':float', fc.oneof(fc.integer(), fc.double({ noNaN: true, noDefaultInfinity: true }))),
     scalar(':bool', fc.boolean()),
+    scalar('[:int -5 9]', fc.integer({ min: -5, max: 9 })),
+    scalar('[:float >0 <1.5]', fc.constantFrom(0.25, 1, 1e-9, 1.4999)),
+    scalar('[:string 1 3]', fc.string({ minLength: 1, maxLength: 3, unit: 'grapheme' })),
+    scalar('[:string #"^[a-c]+\\d?$"]', fc.constantFrom('a', 'abc1', 'cc')),
+    scalar('[:enum "x" "é\\n" 7 0.5 true]', fc.constantFrom('x', 'é\n', 7, 0.5, true)),
+    scalar(':datetime', fc.constantFrom('2024-02-29T12:00:00Z', '1999-12-31T23:59:59.5-11:30')),
+    fc.array(tie('type'), { minLength: 1, maxLength: 3 }).map((types) => ({
+      text: `[:or ${types.map(({ text }) => text).join(' ')}]`,
+      value: fc.oneof(...types.map(({ value }) => value)),
+    })),
     scalar(':any', fc.jsonValue({ maxDepth: 2 })),
     scalar(':map', fc.dictionary(name, fc.integer())),
     tie('type').map((element) => ({
@@ -64,7 +74,7 @@ const pair = type.chain((chosen) =>
         .tuple(
           chosen.value,
           fc.array(fc.nat(), { maxLength: 4 }),
-          fc.constantFrom(null, '12', 'true', 'x', 7, 0.5, false, [], {}, [1]),
+          fc.constantFrom(null, '12', 'true', 'x', 'abcd', 7, 10, 0.5, 1.5, 0, false, [], {}, [1]),
         )
         .map(([value, steps, replacement]) => replaceSomewhere(value, steps, replacement)),
     )
@@ -111,7 +121,11 @@ test(`agreement with a JSON Schema validator on ${PAIRS} pairs`, () => {
       .map((step) => [step.id, step]),
   );
 
-  const ajv = new Ajv({ strict: false });
+  const moment = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
+  const ajv = new Ajv({
+    strict: false,
+    formats: { 'date-time': (text) => moment.test(text) && !Number.isNaN(Date.parse(text)) },
+  });
   let valid = 0;
   schemas.stdout
     .trimEnd()

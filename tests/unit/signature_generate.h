@@ -33,12 +33,27 @@ static inline void generate_fields(struct generator *generator, struct buffer *t
 
 static inline void generate_type(struct generator *generator, struct buffer *text, int depth)
 {
-    static const char *const scalars[] = {":string",  ":int",     ":float", ":bool",
-                                          ":boolean", ":keyword", ":any",   ":map"};
-    size_t choice = pick(generator, depth > 4 ? 8 : 12);
-    if (choice < 8) {
+    static const char *const scalars[] = {":string",
+                                          ":int",
+                                          ":float",
+                                          ":bool",
+                                          ":boolean",
+                                          ":keyword",
+                                          ":any",
+                                          ":map",
+                                          ":datetime",
+                                          "[:int -500 _ ]",
+                                          "[:float >-1 90]",
+                                          "[:string 2 _ #\"^s\\d+$\"]",
+                                          "[:enum \"x\" 7 true]"};
+    size_t choice = pick(generator, depth > 4 ? 13 : 18);
+    if (choice < 13) {
         buffer_append_text(text, scalars[choice]);
-    } else if (choice < 10) {
+    } else if (choice == 13) {
+        buffer_append_text(text, "[:or :keyword ");
+        generate_type(generator, text, depth + 1);
+        buffer_append_byte(text, ']');
+    } else if (choice < 16) {
         buffer_append_text(text, "[ ");
         generate_type(generator, text, depth + 1);
         buffer_append_byte(text, ']');
@@ -90,6 +105,9 @@ static inline value generate_value(struct generator *generator, const struct sig
                                   : value_integer((int64_t)pick(generator, 9));
     case SIGNATURE_BOOL: return value_boolean(pick(generator, 2));
     case SIGNATURE_KEYWORD: return value_keyword(region, SPAN("key"));
+    case SIGNATURE_DATETIME: return value_string(region, SPAN("2026-02-28T23:59:60.5+01:00"));
+    case SIGNATURE_ENUM: return pick(generator, 2) ? value_integer(7) : value_boolean(true);
+    case SIGNATURE_UNION: return generate_value(generator, &type->element[pick(generator, 2)]);
     case SIGNATURE_ANY: return pick(generator, 2) ? value_nil() : value_integer(1);
     case SIGNATURE_LIST: {
         value list = vector_new(region, 0);
@@ -174,7 +192,7 @@ static inline bool mutate_value(struct generator *generator, const struct signat
         *v = map_put(region, *v, value_retain(key), item);
         return true;
     }
-    if (type->kind == SIGNATURE_ANY)
+    if (type->kind == SIGNATURE_ANY || type->kind == SIGNATURE_UNION)
         return false;
     if (place->length == 0)
         buffer_append_text(place, "return");

@@ -103,6 +103,96 @@ Test(signature_check, coerces_nothing_else)
          "[\"orders[0].id: expected int, got nil\"]", NULL});
 }
 
+Test(signature_check, limits_and_choices)
+{
+    RUN({"(x [:int 1 100]) -> :any", INPUTS, 0, "{\"x\":\"100\"}", "{\"x\":100}", NULL,
+         "[\"x: coerced string \\\"100\\\" to int\"]"},
+        {"(x [:int 1 100]) -> :any", INPUTS, 0, "{\"x\":\"101\"}", NULL,
+         "[\"x: expected int from 1 to 100, got string \\\"101\\\"\"]", NULL},
+        {"(x [:int 1 _]) -> :any", INPUTS, 0, "{\"x\":0}", NULL,
+         "[\"x: expected int of at least 1, got int 0\"]", NULL},
+        {"(x [:float >0 _]) -> :any", INPUTS, 0, "{\"x\":0}", NULL,
+         "[\"x: expected float above 0, got int 0\"]", NULL},
+        {"(x [:float _ 1]) -> :any", INPUTS, 0, "{\"x\":1}", "{\"x\":1.0}", NULL, NULL},
+        {"(x [:string 1 3]) -> :any", INPUTS, 0, "{\"x\":\"äöü\"}", NULL, NULL, NULL},
+        {"[:string 1 3]", OUTPUT, 0, "\"\"", NULL,
+         "[\"return: expected string of 1 to 3 characters, got string \\\"\\\"\"]", NULL},
+        {"[[:string #\"^\\d+$\"]]", OUTPUT, 0, "[\"12\",\"12\\n\"]", NULL,
+         "[\"return[1]: expected string that fits #\\\"^\\\\d+$\\\", got string "
+         "\\\"12\\\\n\\\"\"]",
+         NULL},
+        {"(x [:enum \"open\" 1 true]) -> :any", INPUTS, 0, "{\"x\":\":open\"}", "{\"x\":\"open\"}",
+         NULL, "[\"x: coerced keyword :open to string\"]"},
+        {"(x [:enum \"open\" 1 true]) -> :any", INPUTS, 0, "{\"x\":1.0}", NULL, NULL, NULL},
+        {"(x [:enum \"open\" 1 true]) -> :any", INPUTS, 0, "{\"x\":\"1\"}", NULL,
+         "[\"x: expected one of \\\"open\\\", 1, true, got string \\\"1\\\"\"]", NULL},
+        {"(x [:enum \"open\"]) -> :any", INPUTS, 0, "{}", NULL,
+         "[\"x: missing, expected one of \\\"open\\\"\"]", NULL},
+        {":datetime", OUTPUT, 0, "\"2024-02-29T23:59:60.123z\"", NULL, NULL, NULL},
+        {":datetime", OUTPUT, 0, "\"2023-02-29T00:00:00Z\"", NULL,
+         "[\"return: expected datetime, got string \\\"2023-02-29T00:00:00Z\\\"\"]", NULL},
+        {"[:datetime]", OUTPUT, SIGNATURE_WARN_ONLY, "[\"2024-01-01T00:00:00+24:00\",7]", NULL,
+         NULL,
+         "[\"return[0]: expected datetime, got string "
+         "\\\"2024-01-01T00:00:00+24:00\\\"\",\"return[1]: "
+         "expected datetime, got int 7\"]"});
+}
+
+Test(signature_check, alternatives)
+{
+    RUN({"(x [:or :int :string]) -> :any", INPUTS, 0, "{\"x\":\"7\"}", NULL, NULL, NULL},
+        {"(x [:or :int :bool]) -> :any", INPUTS, 0, "{\"x\":\"true\"}", "{\"x\":true}", NULL,
+         "[\"x: coerced string \\\"true\\\" to bool\"]"},
+        {"(x [:or :string :float]) -> :any", INPUTS, 0, "{\"x\":7}", "{\"x\":7.0}", NULL, NULL},
+        {"(x [:or :int :string]?) -> :any", INPUTS, 0, "{\"x\":null}", NULL, NULL, NULL},
+        {"(x [:or [:int 1 9] :bool]) -> :any", INPUTS, 0, "{\"x\":10}", NULL,
+         "[\"x: expected int from 1 to 9 or bool, got int 10\"]", NULL},
+        {"(x [:or :string [{id :int}]]) -> :any", INPUTS, 0,
+         "{\"x\":[{\"id\":\"1\"},{\"id\":null}]}", "{\"x\":[{\"id\":1},{\"id\":null}]}",
+         "[\"x[1].id: expected int, got nil\"]", "[\"x[0].id: coerced string \\\"1\\\" to int\"]"},
+        {"(x [:or {a :int} {b :int, c :int?}]) -> :any", INPUTS, 0, "{\"x\":{\"b\":\"2\"}}",
+         "{\"x\":{\"b\":2}}", NULL, "[\"x.b: coerced string \\\"2\\\" to int\"]"},
+        {"(x [:or {a :int} {b :int, c :int?}]) -> :any", INPUTS, 0, "{\"x\":{}}", NULL,
+         "[\"x: expected map with a or map with b, got map\"]", NULL},
+        {"[:or {a :int} {b :int}]", OUTPUT, SIGNATURE_STRICT, "{\"b\":1}", NULL, NULL, NULL});
+}
+
+// Sixty alternatives within alternatives: each is tried once, not twice as often as the one around it.
+Test(signature_check, nested_alternatives_do_not_multiply)
+{
+    struct signature_test test = signature_test_start();
+    CLEANUP_BUFFER struct buffer text;
+    buffer_init(&text, BUFFER_DEFAULT_LIMIT);
+    for (int i = 0; i < 60; i++)
+        buffer_append_text(&text, "[:or :bool ");
+    buffer_append_text(&text, ":int");
+    for (int i = 0; i < 60; i++)
+        buffer_append_byte(&text, ']');
+    CLEANUP_BUFFER struct buffer whole;
+    buffer_init(&whole, BUFFER_DEFAULT_LIMIT);
+    buffer_append_format(&whole, "(x %s) -> :any", buffer_text(&text));
+    const struct signature *signature = parse(&test, buffer_text(&whole));
+    struct signature_check check = signature_check_inputs(signature, SIGNATURE_ENABLED, test.region,
+                                                          read_value(test.region, "{\"x\":\"x\"}"));
+    cr_expect_eq(vector_count(check.errors), 1);
+    check = signature_check_inputs(signature, SIGNATURE_ENABLED, test.region,
+                                   read_value(test.region, "{\"x\":\"12\"}"));
+    cr_expect_eq(vector_count(check.errors), 0);
+    signature_test_end(&test);
+}
+
+// A pattern that would backtrack for ages does not fit, soon.
+Test(signature_check, patterns_take_bounded_time)
+{
+    struct signature_test test = signature_test_start();
+    const struct signature *signature = parse(&test, "[:string #\"^(a+)+$\"]");
+    struct signature_check check = signature_check_output(
+        signature, SIGNATURE_ENABLED, test.region,
+        value_string(test.region, SPAN("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab")));
+    cr_expect_eq(vector_count(check.errors), 1);
+    signature_test_end(&test);
+}
+
 Test(signature_check, outputs_are_not_coerced)
 {
     RUN({":int", OUTPUT, 0, "\"42\"", NULL, "[\"return: expected int, got string \\\"42\\\"\"]",

@@ -1,6 +1,7 @@
 // Signatures and JSON Schema, and properties over generated signatures and values.
 #include "signature_support.h"
 
+#include "base/array.h"
 #include "signature_generate.h"
 
 static void expect_schema(const char *signature, const char *input, const char *output)
@@ -23,6 +24,18 @@ Test(signature_schema, writes)
         "[\"integer\",\"null\"]}},\"required\":[\"q\"]}",
         "{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{\"id\":{\"type\":"
         "\"integer\"},\"score\":{\"type\":[\"number\",\"null\"]}},\"required\":[\"id\"]}}");
+    expect_schema(
+        "(e [:enum \"a\" 1]?, n [:int 1 _], f [:float >0 <1]) -> [:or :int :datetime]?",
+        "{\"type\":\"object\",\"properties\":{\"e\":{\"enum\":[\"a\",1,null]},\"n\":{\"type\":"
+        "\"integer\",\"minimum\":1},\"f\":{\"type\":\"number\",\"exclusiveMinimum\":0,"
+        "\"exclusiveMaximum\":1}},\"required\":[\"n\",\"f\"]}",
+        "{\"anyOf\":[{\"type\":\"integer\"},{\"type\":\"string\",\"format\":\"date-time\"},"
+        "{\"type\":\"null\"}]}");
+    expect_schema("(k :keyword) -> [:string 1 9 #\"^a\\\"\"]?",
+                  "{\"type\":\"object\",\"properties\":{\"k\":{\"type\":\"string\",\"pattern\":"
+                  "\"^[A-Za-z][A-Za-z0-9_?!-]*$\"}},\"required\":[\"k\"]}",
+                  "{\"type\":[\"string\",\"null\"],\"minLength\":1,\"maxLength\":9,\"pattern\":"
+                  "\"^a\\\"\"}");
     expect_schema("(k :keyword) -> :keyword",
                   "{\"type\":\"object\",\"properties\":{\"k\":{\"type\":\"string\",\"pattern\":"
                   "\"^[A-Za-z][A-Za-z0-9_?!-]*$\"}},\"required\":[\"k\"]}",
@@ -67,19 +80,80 @@ Test(signature_schema, reads_what_can_be_said)
                 "{\"type\":\"array\"}", "(k :keyword) -> [:any]", NULL);
 }
 
+Test(signature_schema, reads_constraints)
+{
+    expect_read(
+        "{\"type\":\"object\",\"properties\":{"
+        "\"n\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":1e2},"
+        "\"m\":{\"type\":\"integer\",\"exclusiveMinimum\":0,\"maximum\":9.5},"
+        "\"f\":{\"type\":\"number\",\"exclusiveMinimum\":0,\"minimum\":-1},"
+        "\"s\":{\"type\":[\"string\",\"integer\"],\"minimum\":2,\"maxLength\":3},"
+        "\"c\":{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"null\"},{\"type\":\"integer\"}]},"
+        "\"e\":{\"enum\":[1,\"b\",true,null]},\"k\":{\"const\":\"only\"},"
+        "\"p\":{\"type\":\"string\",\"pattern\":\"^\\\\d+\\\"$\"},"
+        "\"w\":{\"type\":\"string\",\"format\":\"date-time\"}},"
+        "\"required\":[\"n\",\"m\",\"f\",\"s\",\"e\",\"k\",\"p\",\"w\"]}",
+        "{\"oneOf\":[{\"type\":\"object\",\"required\":[\"a\"]},{\"type\":\"array\"}]}",
+        "(n [:int 1 100], m [:int 1 9], f [:float >0 _], s [:or [:string _ 3] [:int 2 _]], "
+        "c [:or :string :int]?, e [:enum 1 \"b\" true]?, k [:enum \"only\"], "
+        "p [:string #\"^\\d+\\\"$\"], w :datetime) -> [:or {a :any} [:any]]",
+        NULL);
+}
+
+// A schema is foreign text: nothing in it ends the line or hides.
+Test(signature_schema, texts_stay_in_their_quotes)
+{
+    expect_read(
+        "{\"type\":\"object\",\"properties\":{\"e\":{\"enum\":[\"a\\n) -> \\u202e\\\"\"]},"
+        "\"p\":{\"type\":\"string\",\"pattern\":\"a\\nb\"}},\"required\":[\"e\",\"p\"]}",
+        NULL, "(e [:enum \"a\\u000A) -> \\u202E\\\"\"], p [:string #\"a\\u000Ab\"]) -> :any", NULL);
+    struct span text = SPAN("(e [:enum \"a\\\" -> b\"]) -> :int");
+    cr_expect(span_equal(signature_inputs_text(text), SPAN("(e [:enum \"a\\\" -> b\"])")));
+    cr_expect_eq(signature_inputs_text(SPAN(":int")).length, 0);
+}
+
+// However deep or wide, what comes out can be parsed.
+Test(signature_schema, deep_and_wide_schemas_can_be_said)
+{
+    static const char *const levels[] = {
+        "{\"type\":\"array\",\"items\":", "{\"type\":[\"array\",\"string\"],\"items\":",
+        "{\"anyOf\":[{\"type\":\"string\"},", "{\"type\":\"object\",\"properties\":{\"a\":"};
+    static const char *const ends[] = {"}", "}", "]}", "}}"};
+    for (size_t kind = 0; kind < COUNT_OF(levels); kind++) {
+        struct signature_test test = signature_test_start();
+        CLEANUP_BUFFER struct buffer text;
+        buffer_init(&text, BUFFER_DEFAULT_LIMIT);
+        for (int i = 0; i < 100; i++)
+            buffer_append_text(&text, levels[kind]);
+        buffer_append_text(&text, "{\"type\":[\"integer\",\"string\"]}");
+        for (int i = 0; i < 100; i++)
+            buffer_append_text(&text, ends[kind]);
+        const struct signature *read = NULL;
+        value lost, schema;
+        struct error error = {0};
+        struct json_options options = {.max_depth = 1000};
+        cr_assert(json_read(test.region, buffer_span(&text), &options, &schema, &error));
+        cr_assert(signature_from_schema(&test.arena, test.region, value_boolean(true), schema,
+                                        &read, &lost, &error));
+        cr_expect_str_eq(render(parse(&test, render(read))), render(read));
+        signature_test_end(&test);
+    }
+}
+
 Test(signature_schema, reports_what_cannot_be_said)
 {
     expect_read(
-        "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\",\"minimum\":1},\"s\":{"
-        "\"type\":"
-        "[\"string\",\"integer\"]},\"c\":{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"integer\"}]}"
-        ","
-        "\"e\":{\"enum\":[1,2]},\"$x\":{\"type\":\"string\"}},\"additionalProperties\":false}",
+        "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\",\"multipleOf\":3,"
+        "\"minLength\":2},"
+        "\"s\":{\"type\":[\"string\",7]},\"c\":{\"not\":{\"type\":\"string\"}},"
+        "\"l\":{\"type\":\"array\",\"minItems\":1},"
+        "\"p\":{\"type\":\"string\",\"pattern\":\"(\"},"
+        "\"e\":{\"enum\":[1,[2]]},\"$x\":{\"type\":\"string\"}},\"additionalProperties\":false}",
         "{\"type\":\"array\",\"items\":{\"type\":\"null\"}}",
-        "(n :int?, s :any?, c :any?, e :any?) -> [:any]",
-        "[\"input: additionalProperties is not checked\",\"input.n: minimum is not checked\","
-        "\"input.s: type became :any\",\"input.c: anyOf became :any\",\"input.e: enum became "
-        ":any\","
+        "(n :int?, s :any?, c :any?, l [:any]?, p :string?, e :any?) -> [:any]",
+        "[\"input: additionalProperties is not checked\",\"input.n: multipleOf is not checked\","
+        "\"input.s: type became :any\",\"input.c: not became :any\",\"input.l: minItems is not "
+        "checked\",\"input.p: pattern is not checked\",\"input.e: enum became :any\","
         "\"input.$x: the name cannot be a field and is not checked\",\"output[]: type became "
         ":any\"]");
     expect_read("{\"type\":\"object\",\"properties\":{\"a-b\":{\"type\":\"string\"},\"a_b\":{"

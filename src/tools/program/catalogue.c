@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "signature/signature.h"
 #include "tools/program/toolbox_upstream.h"
 
 enum {
@@ -32,8 +33,7 @@ static struct span short_signature(const char *signature)
 {
     if (!signature)
         return SPAN("");
-    const char *end = strstr(signature, " -> ");
-    struct span inputs = {signature, end ? (size_t)(end - signature) : 0};
+    struct span inputs = signature_inputs_text(span_from(signature));
     if (span_equal_text(inputs, "()"))
         return SPAN("");
     return inputs.length > SIGNATURE_CHARACTERS ? SPAN(" (…)") : inputs;

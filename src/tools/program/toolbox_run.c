@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "signature/signature.h"
 #include "value/text/json.h"
 
 void toolbox_run_init(struct toolbox_run *run, struct region *region)
@@ -90,10 +91,10 @@ value toolbox_run_add_writes(const struct toolbox_run *run, struct region *regio
 // A signature without what it says about the result.
 static value loose_signature(struct region *region, struct span signature)
 {
-    const char *arrow = memmem(signature.data, signature.length, " -> ", 4);
-    int inputs = arrow ? (int)(arrow - signature.data) : 0;
-    return inputs ? value_string_format(region, "%.*s -> :any", inputs, signature.data)
-                  : value_string(region, SPAN(":any"));
+    struct span inputs = signature_inputs_text(signature);
+    return inputs.length
+               ? value_string_format(region, "%.*s -> :any", (int)inputs.length, inputs.data)
+               : value_string(region, SPAN(":any"));
 }
 
 value toolbox_run_loosen(struct region *region, value tools)

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/utf8.h"
 #include "signature/signature.h"
+#include "value/text/json.h"
 
 enum { SCHEMA_ARENA = 4 << 20 };
 
@@ -162,6 +163,16 @@ static const char *make_signature(struct upstream_catalog *catalog, value tool)
     return text;
 }
 
+// Also what the signature does not say is part of what was approved.
+static uint64_t mark_schemas(value tool)
+{
+    CLEANUP_BUFFER struct buffer text;
+    buffer_init(&text, BUFFER_DEFAULT_LIMIT);
+    json_write(&text, map_get(tool, "inputSchema"), JSON_SORTED, NULL);
+    json_write(&text, map_get(tool, "outputSchema"), JSON_SORTED, NULL);
+    return hash_bytes(text.data, text.length, 1);
+}
+
 // --- pages ---------------------------------------------------------------------------------------
 
 static void add_tool(struct upstream_catalog *catalog, const struct upstream_tool *tool)
@@ -192,6 +203,7 @@ void upstream_catalog_add(struct upstream_catalog *catalog, value tools)
             .program_name = make_program_name(catalog, name),
             .description = make_description(catalog, map_get(tool, "description")),
             .signature = make_signature(catalog, tool),
+            .schema_mark = mark_schemas(tool),
             .read_only = value_is_map(hints) && map_get_boolean(hints, "readOnlyHint"),
         };
         upstream_parameters_read(catalog, &added, map_get(tool, "inputSchema"));
@@ -212,7 +224,7 @@ bool upstream_catalog_equal(const struct upstream_catalog *a, const struct upstr
         const struct upstream_tool *left = &a->tools[i], *right = &b->tools[i];
         if (!span_equal(left->name, right->name) || left->read_only != right->read_only ||
             !same_text(left->description, right->description) ||
-            !same_text(left->signature, right->signature))
+            left->schema_mark != right->schema_mark)
             return false;
     }
     return true;

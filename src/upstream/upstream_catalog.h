@@ -29,6 +29,7 @@ struct upstream_tool {
     const char *program_name;  // "list-issues": the part after the slash
     const char *description;   // "" when it has none
     const char *signature;     // NULL: its schema cannot be expressed
+    uint64_t schema_mark;      // of its schemas, as they are
     bool read_only;            // the server says so (readOnlyHint)
     struct upstream_parameter *parameters;
     size_t parameter_count;

@@ -99,8 +99,7 @@ struct tool_facts toolbox_upstream_facts(const struct upstreams *upstreams, stru
         return facts;
     facts.hints_read = tool->read_only;
     uint64_t mark = hash_bytes(tool->description, strlen(tool->description), 1);
-    if (tool->signature)
-        mark = hash_bytes(tool->signature, strlen(tool->signature), mark);
+    mark = hash_combine(mark, tool->schema_mark);
     facts.fingerprint = hash_combine(mark, tool->read_only) | 1;
     return facts;
 }

@@ -89,9 +89,18 @@
 
 ;;; --- FiveAM -------------------------------------------------------------------------------------
 
+(defun fiveam-names ()
+  "Names of all tests and suites, in the order of their definition. Before version 1.4.3 the
+registry is a hash table; since then a name is in its list once for each definition."
+  (let ((registry (value-in "IT.BESE.FIVEAM" "*TEST*")))
+    (if (hash-table-p registry)
+        (loop for name being the hash-keys of registry collect name)
+        (remove-duplicates (call-in "IT.BESE.FIVEAM" "TEST-NAMES") :from-end t))))
+
 (defun fiveam-tests ()
   "All tests, not suites, that are registered."
-  (loop for key being the hash-keys of (value-in "IT.BESE.FIVEAM" "*TEST*") using (hash-value test)
+  (loop for key in (fiveam-names)
+        for test = (call-in "IT.BESE.FIVEAM" "GET-TEST" key)
         when (class-in-p test "IT.BESE.FIVEAM" "TEST-CASE")
           collect (make-test :name (name-text key) :package (home-of key) :key key
                              :suite (fiveam-suite test))))

@@ -68,7 +68,7 @@ static void announce(const struct listening *listening, const char *url)
 }
 
 // Its own listener serves the workspace of the working directory.
-static int run_with_listener(struct daemon_options *options, const struct http_options *http)
+static int run_with_listener(const struct daemon_options *given, const struct http_options *http)
 {
     struct listening listening;
     struct workspace workspace = {0};
@@ -85,11 +85,12 @@ static int run_with_listener(struct daemon_options *options, const struct http_o
                                  .directory = workspace.path,
                                  .refused = workspace.refused}},
     };
-    options->listening = &listening;
-    options->settings = &settings;
-    options->on_listen = announce;
+    struct daemon_options options = *given;
+    options.listening = &listening;
+    options.settings = &settings;
+    options.on_listen = announce;
     if (ok)
-        status = daemon_run(options);
+        status = daemon_run(&options);
     workspace_release(&workspace);
     listening_release(&listening);
     return ok ? status : EXIT_USAGE;

@@ -124,7 +124,7 @@ static void interrupt(struct shared_call *call)
 static void step(struct shared_call *call, const sigset_t *unblocked)
 {
     struct session_link *link = call->loop->link;
-    struct line_input *input = call->wants_input ? call->console->input : NULL;
+    struct line_input *input = call->wants_input && call->console ? call->console->input : NULL;
     struct pollfd polled[] = {{.fd = session_link_descriptor(link), .events = POLLIN},
                               {.fd = input ? input->fd : -1, .events = POLLIN}};
     bool is_ready = session_link_has_message(link);

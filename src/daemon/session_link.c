@@ -27,7 +27,7 @@ static void lose(struct session_link *link)
 static bool send_value(struct session_link *link, value message)
 {
     CLEANUP_BUFFER struct buffer text;
-    buffer_init(&text, 2 * SESSION_REQUEST_MAX);
+    buffer_init(&text, (size_t)2 * SESSION_REQUEST_MAX);
     json_write(&text, message, 0, NULL);
     buffer_append_byte(&text, '\n');
     return !text.failed && daemon_client_send(link->fd, buffer_span(&text));
@@ -57,8 +57,8 @@ struct session_link *session_link_open(const char *client, const struct settings
     link->fd = -1;
     link->session = memory_copy_string(session);
     buffer_init(&link->greeting, GREETING_MAX);
-    buffer_init(&link->input, 2 * SESSION_MESSAGE_MAX);
-    buffer_init(&link->line, 2 * SESSION_MESSAGE_MAX);
+    buffer_init(&link->input, (size_t)2 * SESSION_MESSAGE_MAX);
+    buffer_init(&link->line, (size_t)2 * SESSION_MESSAGE_MAX);
     if (greeting_write(&link->greeting, &parts, error) && connect_link(link, error))
         return link;
     session_link_close(link);

@@ -13,9 +13,9 @@
 #include "cli/commands.h"
 #include "cli/context/context_file.h"
 #include "cli/context/context_options.h"
-#include "daemon/context_place.h"
 #include "cli/options.h"
 #include "context/operation.h"
+#include "daemon/context_place.h"
 #include "value/text/json.h"
 
 enum { REGION_LIMIT = 1 << 30 };

@@ -57,26 +57,34 @@ value builtin_lazy(struct run *run, const struct builtin *self, value *arguments
     return generator_new(run, GENERATOR_LAZY, arguments[0], value_nil());
 }
 
+enum { ITERATION_OPTIONS = 4 };
+
+// Where the option that this argument names is kept.
+static value *iteration_option(struct run *run, const struct builtin *self, value *arguments,
+                               size_t index, value options[ITERATION_OPTIONS])
+{
+    static const char *const names[ITERATION_OPTIONS] = {"somef", "vf", "kf", "initk"};
+    value key = arguments[index];
+    for (size_t i = 0; i < ITERATION_OPTIONS; i++)
+        if (key.tag == VALUE_KEYWORD && span_equal_text(value_text(key), names[i]))
+            return &options[i];
+    run_type_error(run, self, (unsigned)index + 1, ":somef, :vf, :kf or :initk", key, NULL);
+}
+
 // (iteration step :somef f :vf f :kf f :initk k)
 value builtin_iteration(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
-    static const char *const names[] = {"somef", "vf", "kf", "initk"};
     const struct builtin *some = builtin_find(SPAN("some?"));
     const struct builtin *identity = builtin_find(SPAN("identity"));
-    value options[] = {function_from_builtin(some), function_from_builtin(identity),
-                       function_from_builtin(identity), value_nil()};
+    value options[ITERATION_OPTIONS] = {function_from_builtin(some),
+                                        function_from_builtin(identity),
+                                        function_from_builtin(identity), value_nil()};
     run_check_callable(run, self, 1, arguments[0]);
     for (size_t i = 1; i + 1 < count; i += 2) {
-        size_t option = 0;
-        while (option < 4 && !(arguments[i].tag == VALUE_KEYWORD &&
-                               span_equal_text(value_text(arguments[i]), names[option])))
-            option++;
-        if (option == 4)
-            run_type_error(run, self, (unsigned)i + 1, ":somef, :vf, :kf or :initk", arguments[i],
-                           NULL);
-        value_release(run->region, options[option]);
-        options[option] = arguments[i + 1];
+        value *option = iteration_option(run, self, arguments, i, options);
+        value_release(run->region, *option);
+        *option = arguments[i + 1];
     }
     return generator_new(run, GENERATOR_ITERATION, arguments[0],
-                         vector_from(run->region, options, 4));
+                         vector_from(run->region, options, ITERATION_OPTIONS));
 }

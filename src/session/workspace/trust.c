@@ -293,7 +293,7 @@ static bool hash_files(struct region *region, const char *workspace, value names
 static bool add(struct region *region, const char *workspace, size_t *ret_count,
                 struct error *error)
 {
-    value names, hashes, workspaces;
+    value names = value_nil(), hashes = value_nil(), workspaces = value_nil();
     if (!trust_files(region, workspace, &names, error) ||
         !hash_files(region, workspace, names, &hashes, error) ||
         !trust_list(region, &workspaces, error))
@@ -321,7 +321,7 @@ bool trust_add(const char *workspace, size_t *ret_count, struct error *error)
 static bool remove_from_list(struct region *region, const char *workspace, bool *ret_found,
                              struct error *error)
 {
-    value workspaces, found;
+    value workspaces = value_nil(), found;
     if (!trust_list(region, &workspaces, error))
         return false;
     *ret_found = map_find_text(workspaces, workspace, &found);
@@ -348,7 +348,7 @@ bool trust_remove(const char *workspace, bool *ret_found, struct error *error)
 static bool compare_hash(struct region *region, const char *workspace, const char *name,
                          struct span content, enum trust *ret_trust, struct error *error)
 {
-    value workspaces;
+    value workspaces = value_nil();
     if (!trust_list(region, &workspaces, error))
         return false;
     struct span expected = map_get_string(map_get(workspaces, workspace), name);

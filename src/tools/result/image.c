@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "tools/result/image_photo.h"
 #include "tools/result/image_pixels.h"
 
 // A place in the bytes; a read beyond their end sets `failed` and gives zeros.
@@ -44,6 +45,12 @@ static uint32_t take_little(struct reader *reader, size_t count)
 static bool truncated(struct error *error, const char *format)
 {
     return error_set(error, ERROR_SYNTAX, "The %s image is cut off or damaged", format);
+}
+
+// Larger ones are refused without a look at their pixels.
+static bool is_small(const struct image *image)
+{
+    return image->width <= IMAGE_SIDE_MAX && image->height <= IMAGE_SIDE_MAX;
 }
 
 // --- PNG -----------------------------------------------------------------------------------------
@@ -93,8 +100,8 @@ static bool read_png(struct reader *reader, struct image *image, struct png_pixe
     struct reader header = {chunk.content, PNG_HEADER_BYTES, 0, false};
     image->width = take_big(&header, 4);
     image->height = take_big(&header, 4);
-    if (image->width > IMAGE_SIDE_MAX || image->height > IMAGE_SIDE_MAX)
-        return true;  // refused without a look at its pixels
+    if (!is_small(image))
+        return true;
     bool needs_palette = chunk.content[9] == 3;
     while (take_chunk(reader, &chunk) && !is_chunk(&chunk, "IHDR")) {
         if (is_chunk(&chunk, "PLTE"))
@@ -146,19 +153,20 @@ static uint32_t take_marker(struct reader *reader)
     return marker;
 }
 
-static bool check_jpeg(struct reader *reader, struct image *image, struct error *error)
+// To the end of the file. False: it is cut off.
+static bool read_jpeg(struct reader *reader, struct image *image)
 {
     bool has_scan = false;
     take(reader, 2);
     for (;;) {
         uint32_t marker = take_marker(reader);
         if (reader->failed)
-            return truncated(error, "JPEG");
+            return false;
         if (marker == 0xD9)
-            return (has_scan && image->width) || truncated(error, "JPEG");
+            return has_scan && image->width;
         size_t length = take_big(reader, 2), start = reader->at;
         if (length < 2 || reader->failed || !take(reader, length - 2))
-            return truncated(error, "JPEG");
+            return false;
         if (is_frame_marker(marker)) {
             struct reader frame = {reader->data, start + length - 2, start, false};
             take(&frame, 1);
@@ -169,6 +177,14 @@ static bool check_jpeg(struct reader *reader, struct image *image, struct error 
             skip_scan(reader);
         }
     }
+}
+
+static bool check_jpeg(struct reader *reader, struct image *image, struct error *error)
+{
+    struct span bytes = {(const char *)reader->data, reader->length};
+    bool is_whole = read_jpeg(reader, image) &&
+                    (!is_small(image) || jpeg_decodes(bytes, image->width, image->height));
+    return is_whole || truncated(error, "JPEG");
 }
 
 // --- GIF -----------------------------------------------------------------------------------------
@@ -255,41 +271,87 @@ static void read_canvas(struct reader *reader, struct image *image)
     image->height = take_little(reader, 3) + 1;
 }
 
-static bool check_webp(struct reader *reader, struct image *image, struct error *error)
+// What a file's chunks say so far.
+struct webp {
+    struct image *image;
+    bool has_canvas, has_picture, is_animated;
+    uint64_t pixels;  // of the frames of an animation
+};
+
+// The header of a frame, then a picture like that of a file.
+static bool check_frame(struct webp *webp, struct span frame)
 {
-    bool has_canvas = false, has_picture = false;
+    struct reader header = {(const unsigned char *)frame.data, frame.length, 6, false};
+    uint32_t width = take_little(&header, 3) + 1, height = take_little(&header, 3) + 1;
+    take(&header, 4);
+    if (header.failed || width > IMAGE_SIDE_MAX || height > IMAGE_SIDE_MAX)
+        return false;
+    webp->is_animated = true;
+    webp->pixels += (uint64_t)width * height;
+    return webp->pixels > WEBP_PIXELS_MAX ||
+           webp_decodes((struct span){frame.data + header.at, frame.length - header.at}, width,
+                        height);
+}
+
+static bool read_part(struct webp *webp, const unsigned char *type, struct reader *chunk)
+{
+    struct image part = {0};
+    struct span content = {(const char *)chunk->data + chunk->at, chunk->length - chunk->at};
+    bool is_lossy = memcmp(type, "VP8 ", 4) == 0, is_lossless = memcmp(type, "VP8L", 4) == 0;
+    bool is_frame = memcmp(type, "ANMF", 4) == 0;
+    if (is_lossy)
+        read_lossy(chunk, &part);
+    else if (is_lossless)
+        read_lossless(chunk, &part);
+    else if (memcmp(type, "VP8X", 4) == 0)
+        read_canvas(chunk, &part);
+    if (chunk->failed || (is_frame && !check_frame(webp, content)))
+        return false;
+    webp->has_picture |= is_lossy || is_lossless || is_frame;
+    if (part.width && !webp->has_canvas) {
+        webp->image->width = part.width;
+        webp->image->height = part.height;
+        webp->has_canvas = true;
+    }
+    return true;
+}
+
+// The chunks of a file, to its end. False: it is cut off or damaged.
+static bool read_webp(struct reader *reader, struct webp *webp)
+{
     take(reader, 4);
     size_t size = take_little(reader, 4);
     if (size > reader->length - reader->at)
-        return truncated(error, "WebP");
+        return false;
     reader->length = reader->at + size;
     take(reader, 4);
     while (reader->at < reader->length && !reader->failed) {
         const unsigned char *type = take(reader, 4);
         size_t length = take_little(reader, 4), start = reader->at;
         if (!type || reader->failed || !take(reader, length))
-            return truncated(error, "WebP");
+            return false;
         struct reader chunk = {reader->data, start + length, start, false};
-        struct image part = {0};
-        if (memcmp(type, "VP8 ", 4) == 0)
-            read_lossy(&chunk, &part);
-        else if (memcmp(type, "VP8L", 4) == 0)
-            read_lossless(&chunk, &part);
-        else if (memcmp(type, "VP8X", 4) == 0)
-            read_canvas(&chunk, &part);
-        has_picture = has_picture || memcmp(type, "VP8 ", 4) == 0 || memcmp(type, "VP8L", 4) == 0 ||
-                      memcmp(type, "ANMF", 4) == 0;
-        if (chunk.failed)
-            return truncated(error, "WebP");
-        if (part.width && !has_canvas) {
-            image->width = part.width;
-            image->height = part.height;
-            has_canvas = true;
-        }
+        if (!read_part(webp, type, &chunk))
+            return false;
         if (length % 2 && reader->at < reader->length)
             take(reader, 1);
     }
-    return (has_picture && has_canvas) || truncated(error, "WebP");
+    return webp->has_picture && webp->has_canvas;
+}
+
+static bool check_webp(struct reader *reader, struct image *image, struct error *error)
+{
+    struct webp webp = {.image = image};
+    if (!read_webp(reader, &webp))
+        return truncated(error, "WebP");
+    if (webp.pixels > WEBP_PIXELS_MAX)
+        return error_set(error, ERROR_LIMIT,
+                         "The frames of the WebP image have more than %d million "
+                         "pixels together",
+                         WEBP_PIXELS_MAX / 1000000);
+    struct span bytes = {(const char *)reader->data, reader->length};
+    return webp.is_animated || !is_small(image) ||
+           webp_decodes(bytes, image->width, image->height) || truncated(error, "WebP");
 }
 
 // --- all -----------------------------------------------------------------------------------------
@@ -323,7 +385,7 @@ bool image_check(struct span bytes, struct image *ret_image, struct error *error
         return false;
     if (image.width == 0 || image.height == 0)
         return error_set(error, ERROR_SYNTAX, "The image has no pixels");
-    if (image.width > IMAGE_SIDE_MAX || image.height > IMAGE_SIDE_MAX)
+    if (!is_small(&image))
         return error_set(error, ERROR_LIMIT,
                          "The image is %u × %u pixels, and a side may have %d at most", image.width,
                          image.height, IMAGE_SIDE_MAX);

@@ -15,7 +15,6 @@ struct image {
     uint32_t width, height;
 };
 
-// Walks through the file's structure from its beginning to its end, and decodes the pixels of PNG and
-// GIF; those of JPEG and WebP are not decoded. False with a message that begins with what the bytes
-// are.
+// Walks through the file's structure from its beginning to its end, and decodes its pixels. False with a
+// message that begins with what the bytes are.
 bool image_check(struct span bytes, struct image *ret_image, struct error *error);

@@ -129,6 +129,10 @@ and at the system area pointer FRAME-POINTER."
 
 ;;; --- debug information --------------------------------------------------------------------------
 
+(defun method-body-function (method)
+  "The function that was compiled from the body of METHOD."
+  (#.(internal "SB-PCL" "%METHOD-FUNCTION-FAST-FUNCTION") (sb-mop:method-function method)))
+
 (deftype core-debug-source ()
   "Debug source of a function that was compiled from a form, not from a file."
   '#.(internal "SB-C" "CORE-DEBUG-SOURCE"))

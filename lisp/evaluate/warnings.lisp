@@ -180,8 +180,10 @@ form. It signals the same problem each time it processes the form, so only a new
 (defun forget-assumption (name)
   "Once SBCL has compiled a call of an undefined function it takes the name for a function, and
 evaluates the next call in another way, with fewer restarts. The same code should fail in the
-same way each time."
-  (when (and name (sb-int:valid-function-name-p name) (not (fboundp name)))
+same way each time. It assumes nothing about names of methods."
+  (when (and (typep name '(or (and symbol (not null)) (cons (member setf sb-ext:cas))))
+             (sb-int:valid-function-name-p name)
+             (not (fboundp name)))
     (sb-int:clear-info :function :kind name)))
 
 (defun forget-assumptions (call)

@@ -215,14 +215,26 @@
                       (and offset (line-at pathname offset)))))
         (text (namestring pathname) (if line ":" "") (if line (decimal line) ""))))))
 
+(defun evaluation-text (source)
+  "The evaluation of SOURCE, a definition source, or NIL."
+  (let ((evaluation (getf (sb-introspect:definition-source-plist source) :cadre-evaluation)))
+    (and evaluation (text "evaluation " evaluation))))
+
 (defun source-text-of (definition)
-  "Where a function, macro or class was defined: file:line, or evaluation 7; NIL when that is not
-known."
+  "Where a function, macro, method or class was defined: file:line, or evaluation 7; NIL when that
+is not known."
   (ignore-errors
-   (let* ((source (sb-introspect:find-definition-source definition))
-          (evaluation (getf (sb-introspect:definition-source-plist source) :cadre-evaluation)))
+   (let ((source (sb-introspect:find-definition-source definition)))
      (or (source-place source)
-         (and evaluation (text "evaluation " evaluation))))))
+         (evaluation-text (if (typep definition 'method)
+                              (sb-introspect:find-definition-source
+                               (method-body-function definition))
+                              source))))))
+
+(defun variable-source-text (symbol)
+  "Where the variable SYMBOL was defined: file:line, or NIL."
+  (ignore-errors
+   (source-place (first (sb-introspect:find-definition-sources-by-name symbol :variable)))))
 
 (defun symbol-documentation (symbol kind)
   "Documentation of SYMBOL as a KIND, or NIL."
@@ -294,6 +306,27 @@ names. What is internal to the agent is nobody's."
                                                   "kind" (symbol-kind symbol)))
                          (first-of symbols)))))
 
+(defun specializer-form (specializer)
+  "SPECIALIZER of a method as SBCL has it in the method's name."
+  (if (typep specializer 'sb-mop:eql-specializer)
+      (list 'eql (sb-mop:eql-specializer-object specializer))
+      (class-name specializer)))
+
+(defun named-method (name)
+  "The method of the NAME (FAST-METHOD function qualifier... (specializer...))."
+  (find-if (lambda (method)
+             (and (equal (method-qualifiers method) (butlast (cddr name)))
+                  (equal (mapcar #'specializer-form (sb-mop:method-specializers method))
+                         (first (last name)))))
+           (sb-mop:generic-function-methods (fdefinition (second name)))))
+
+(defun user-source-text (user)
+  "Where the function or method of the name USER was defined, or NIL."
+  (ignore-errors
+   (source-text-of (if (and (consp user) (string= (first user) "FAST-METHOD"))
+                       (named-method user)
+                       (fdefinition user)))))
+
 (defun user-objects (symbol &rest questions)
   "Who uses SYMBOL by the QUESTIONS, cross-reference functions of sb-introspect: objects in order of
 their names, at most as many as an answer lists; and how many there are."
@@ -303,7 +336,7 @@ their names, at most as many as an answer lists; and how many there are."
          (total (length users)))
     (flet ((user-object (user)
              (object "name" (function-name-text user)
-                     "source" (ignore-errors (source-text-of (fdefinition user))))))
+                     "source" (user-source-text user))))
       (values (map 'simple-vector #'user-object
                    (first-of (sort users #'string< :key #'function-name-text)))
               total))))
@@ -446,7 +479,9 @@ to call it by."
           "value" (and (boundp symbol)
                        (one-line (printed (symbol-value symbol) :length 20 :level 3 :limit 500)))
           "documentation" (symbol-documentation symbol kind)
-          "source" (source-text-of (or function class))
+          "source" (if (or function class)
+                       (source-text-of (or function class))
+                       (variable-source-text symbol))
           "class" (and class (class-object class))
           "methods" (and methods (sorted-method-objects methods))
           "methods_total" (and methods (length methods)))))

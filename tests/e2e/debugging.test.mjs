@@ -530,6 +530,36 @@ describe('places in files', () => {
       has: `Source: evaluation ${structured.evaluation}`,
     });
   });
+  test('of methods and variables, too', async () => {
+    const more = path.join(path.dirname(file), 'more.lisp');
+    writeFileSync(
+      more,
+      `(in-package :bank)
+(defgeneric pay (from))
+(defmethod pay ((from integer))
+  (withdraw from))
+(defvar *paid* 0)`,
+    );
+    await server.call('load-file', { path: more });
+    const { structured } = await server.evaluate(
+      '(in-package :bank) (defmethod pay ((from (eql 5))) (withdraw 1)) (in-package :cl-user)',
+    );
+    const evaluated = `evaluation ${structured.evaluation}`;
+    expectResult(await server.call('find-references', { name: 'bank:withdraw' }), {
+      has: [`PAY (INTEGER))  ${more}:3`, `PAY ((EQL 5)))  ${evaluated}`],
+    });
+    expectResult(await server.call('describe-symbol', { name: 'bank::pay' }), {
+      has: [`Source: ${more}:2`, `PAY (INTEGER)  ${more}:3`, `PAY ((EQL 5))  ${evaluated}`],
+    });
+    expectResult(await server.call('describe-symbol', { name: 'bank::*paid*' }), {
+      has: `Source: ${more}:5`,
+    });
+  });
+  test('a method that is not there is an undefined function', async () =>
+    expectResult(await server.evaluate("(fdefinition '(sb-pcl::fast-method no-gf (integer)))"), {
+      ok: false,
+      type: 'UNDEFINED-FUNCTION',
+    }));
   test('a function of another package is what was meant', async () => {
     expectResult(await server.evaluate('(withdraw 3)'), {
       ok: false,

@@ -1,9 +1,11 @@
 // The form and size of answers: text alone by default, structuredContent where the server or the
 // client asks for it; null for an optional argument; sets of tools and what their lists cost.
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { describe, test } from 'node:test';
 import { initialize, request2024, request2026 } from './mcp_support.mjs';
-import { askStdio } from './support.mjs';
+import { askStdio, temporaryDirectory } from './support.mjs';
 
 const RESULTS = 'cadre/results';
 
@@ -138,6 +140,69 @@ describe('the size of what a model reads at every turn', () => {
       [],
     );
   });
+});
+
+// The description of run-program is all that most models read of the language.
+describe('the twelve rules of the language', () => {
+  const tools = path.join(temporaryDirectory(), 'tools.json');
+  writeFileSync(tools, '{"x": {"echo": true, "description": "gives back words"}}');
+  const program = (source, more) => ({ source, context: { x: 7, m: { k: 1 } }, ...more });
+  const RULES = [
+    [
+      'Run sandboxed Clojure for its last value and prints',
+      '1 (println "p") 2',
+      /^\[prints\]\np\n\n=> 2$/,
+    ],
+    ['ctx/x is the context', 'ctx/x', /^=> 7$/],
+    ['(tool/x {:k v}), (server/x {}) call tools', '(tool/x {:k 1})', /=> \{"k" 1\}$/],
+    ['pmap at once', '(pmap (fn [n] (tool/x {:k n})) [1 2])', /=> \[\{"k" 1\},? \{"k" 2\}\]$/],
+    ['(tool/search "words") finds them', '(:name (first (tool/search "words")))', /=> "tool\/x"$/],
+    [
+      'JSON keys are strings: keywords find and change them',
+      '[(:k ctx/m) (update ctx/m :k inc)]',
+      /^=> \[1 \{"k" 2\}\]$/,
+    ],
+    ['= and case are exact', '(map (fn [k] (= k :k)) (keys ctx/m))', /=> \[false\]$/],
+    [
+      'str/ set/ json/ Math/ need no require',
+      '[(str/upper-case "a") (set/union #{1} #{2}) (json/parse-string "[1]") (Math/abs -1)]',
+      /^=> \["A" #\{1 2\} \[1\] 1\]$/,
+    ],
+    ['try catches failures', '(try (/ 1 0) (catch e :caught))', /^=> :caught$/],
+    [
+      'not limits',
+      '(try (loop [] (recur)) (catch e :caught))',
+      /^\[ERROR\] timeout/,
+      { limits: { timeout: 100 } },
+    ],
+    ['def keeps values under memory_name', 'memory/kept', /^=> 5$/, { memory_name: 'rules' }],
+    ['No macros, files, Java', '(defmacro m [x] x)', /^\[ERROR\]/],
+  ];
+  const runs = [{ source: '(def kept 5)', memory_name: 'rules' }].concat(
+    RULES.map(([, source, , more]) => program(source, { limits: { timeout: 20_000 }, ...more })),
+  );
+  let answers;
+  const answered = () =>
+    (answers ??= askStdio(
+      [
+        initialize('2025-11-25'),
+        request2024(1, 'tools/list'),
+        ...runs.map((each, i) =>
+          request2024(i + 2, 'tools/call', { name: 'run-program', arguments: each }),
+        ),
+      ],
+      ['--tools', 'core', '--program-tools', tools],
+      { XDG_STATE_HOME: temporaryDirectory() },
+    ));
+  test('are in its description, within 900 characters', () => {
+    const tool = answered()[1].result.tools.find(({ name }) => name === 'run-program');
+    const [rules] = tool.description.split('\nTools:');
+    assert.ok([...rules].length <= 900, `${rules.length} characters`);
+    for (const [rule] of RULES) assert.ok(rules.includes(rule), rule);
+    assert.equal(RULES.length, 12);
+  });
+  for (const [i, [rule, , expected]] of RULES.entries())
+    test(rule, () => assert.match(answered()[i + 3].result.content[0].text, expected));
 });
 
 describe('tools that are not there', () => {

@@ -87,9 +87,10 @@ export function processorTicks(pid) {
 }
 
 // The answers to the requests, in their order, of one server on standard input/output.
-export function askStdio(requests, options = []) {
+export function askStdio(requests, options = [], env = {}) {
   const { stdout, stderr, status } = spawnSync(CADRE, ['serve', ...options], {
     encoding: 'utf8',
+    env: { ...process.env, ...env },
     input: requests.map((message) => `${JSON.stringify(message)}\n`).join(''),
     timeout: 120_000,
   });

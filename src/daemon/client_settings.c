@@ -161,3 +161,11 @@ bool settings_read(struct region *region, value map, struct settings *ret_settin
         return error_set(error, ERROR_INVALID, "the greeting has no options");
     return true;
 }
+
+bool settings_import(const struct settings *settings, const char *client)
+{
+    for (const char *const *name = settings->imports; *name; name++)
+        if (strcmp(*name, client) == 0)
+            return true;
+    return false;
+}

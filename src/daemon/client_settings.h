@@ -30,6 +30,8 @@ value settings_write(struct region *region, const struct settings *settings);
 // The strings are in `region`. False: not such a map.
 bool settings_read(struct region *region, value map, struct settings *ret_settings,
                    struct error *error);
+// Whether the MCP servers of this client are taken.
+bool settings_import(const struct settings *settings, const char *client);
 // A string as text in `region`; NULL: it is none.
 char *settings_text(struct region *region, value item);
 // What must be the same for all clients of a workspace, as text.

@@ -189,6 +189,8 @@ static bool open_service(struct connection *connection, struct error *error)
         .client = {.id = connection->id,
                    .name = connection->name,
                    .environment = connection->greeting.environment},
+        .is_users = true,
+        .imports_project = settings_import(settings, "project"),
     };
     return service_open(&connection->service, &setup, error);
 }

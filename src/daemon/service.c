@@ -38,6 +38,7 @@ bool service_open(struct service *service, const struct service_setup *setup, st
         .memories = setup->memories,
         .outputs = setup->outputs,
         .client = setup->client,
+        .trust = {.is_users = setup->is_users, .with_servers = setup->imports_project},
         .observer = setup->inspector ? inspector_observer(setup->inspector) : NULL,
         .has_inspector = setup->has_page,
     };

@@ -24,6 +24,8 @@ struct service_setup {
     struct inspector *inspector;  // of the sessions, which sees what the service does; NULL: none
     bool has_page;                // the service has the resources and tools of the inspector's page
     struct session_client client;
+    bool is_users;         // it serves the user, not the holder of another token
+    bool imports_project;  // the MCP servers of the workspace are used
 };
 
 struct service {

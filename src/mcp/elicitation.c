@@ -75,6 +75,12 @@ void mcp_call_ask(struct mcp_call *call)
         protocol_2024_ask(call);
 }
 
+void mcp_call_run_again(struct mcp_call *call)
+{
+    CHECK(call->state == CALL_RUNNING);
+    call_run_handler(call);
+}
+
 void mcp_call_set_state(struct mcp_call *call, value state)
 {
     call->handler_state = state;

@@ -218,6 +218,9 @@ bool mcp_call_need(struct mcp_call *call, const char *key, const char *method, v
 bool mcp_call_need_form(struct mcp_call *call, const char *key, const char *message,
                         const char *schema, value *ret_answer);
 void mcp_call_ask(struct mcp_call *call);
+// Runs the handler from its beginning, with the answers and the state it has now: for one that has
+// waited for something else before it can ask, or go on. Not from within the handler.
+void mcp_call_run_again(struct mcp_call *call);
 // A value for the next run of the same handler: sent to the client, signed and bound to this
 // request (2026), or kept here (2024).
 void mcp_call_set_state(struct mcp_call *call, value state);

@@ -18,6 +18,7 @@
 #include "tools/result/result_text.h"
 #include "tools/running.h"
 #include "tools/shown.h"
+#include "tools/trust/ask_trust.h"
 
 enum {
     CODE_LIMIT = 4 << 20,
@@ -407,13 +408,15 @@ static bool go_on(struct session_call *run, const struct session_reply *reply)
     return true;
 }
 
-// NULL: the call was refused.
+// NULL: the call was refused, or asks and will run again.
 static struct session_call *submit(struct tools *tools, struct mcp_call *call,
                                    struct session_request *request, tool_next_fn *next,
                                    tool_render_fn *render)
 {
     int64_t timeout;
     value code = mcp_call_argument(call, "code");
+    if (ask_trust(tools, call, request))
+        return NULL;
     if (value_is_string(code) && value_text(code).length > CODE_LIMIT) {
         tool_refuse(call, "invalid-argument", "code is longer than %d MiB", CODE_LIMIT >> 20);
         return NULL;

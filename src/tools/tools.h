@@ -12,6 +12,7 @@
 #include "mcp/mcp.h"
 #include "program_host/program_pool.h"
 #include "session/session.h"
+#include "session/workspace/trust_question.h"
 #include "tools/program/toolbox.h"
 
 struct tool_metrics {
@@ -23,6 +24,13 @@ struct tool_metrics {
     struct mcp_metric *sessions;
     struct mcp_metric *processes;
     struct mcp_metric *bytes;
+};
+
+// Whether the files of the workspace count is asked of the user's own clients (trust/ask_trust.h).
+struct asked_trust {
+    bool is_users;                   // the client may be asked
+    bool with_servers;               // .mcp.json is among the files that are used
+    char digest[TRUST_DIGEST_SIZE];  // of the last question
 };
 
 struct background;
@@ -47,6 +55,7 @@ struct tools {
     const char *memories;                   // directory of named memories; NULL: there is none
     struct session_client client;           // who calls
     bool client_left;                       // nobody reads the answers any more
+    struct asked_trust trust;
     struct tool_metrics metrics;
     struct background *background;  // for work on files
     struct context_queue *context_queue;

@@ -159,6 +159,8 @@ int tenant_open(struct tenant *tenant, const struct tenant_setup *setup,
         .inspector = tenant->inspector,
         .has_page = tenant->inspector != NULL,
         .client = setup->client,
+        .is_users = !*tenant->name,
+        .imports_project = settings_import(settings, "project"),
     };
     return service_open(&tenant->service, &service, error) ? 0 : STATUS_USAGE;
 }

@@ -17,6 +17,7 @@
 #include "session/project/project_core.h"
 #include "session/session_internal.h"
 #include "session/spawn.h"
+#include "session/state/actions.h"
 #include "session/workspace/home.h"
 #include "value/text/json.h"
 
@@ -113,6 +114,21 @@ static int start_worker(struct session *session, const char *base)
     if (result < 0 && project->answer_fd >= 0)
         close(project->answer_fd);
     return result;
+}
+
+const char *session_project_workspace(struct session_manager *manager, const char *name,
+                                      bool is_reset)
+{
+    struct error ignored;
+    struct session *session = manager_knows(manager, name) ? manager_find(manager, name) : NULL;
+    bool is_fresh = !session || is_reset ||
+                    (session->state == STATE_DOWN &&
+                     lineage_nearest_snapshot(session, session->lineage.current) < 0 &&
+                     !restoring_is_possible(session));
+    if (!is_fresh || !reach_settle(manager, &ignored) ||
+        manager->reach.workspace.origin == WORKSPACE_SCRATCH)
+        return NULL;
+    return manager->reach.workspace.path;
 }
 
 bool project_begin_check(struct session *session, const char *base)

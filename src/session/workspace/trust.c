@@ -4,21 +4,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sodium.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/memory.h"
-#include "base/path.h"
-#include "base/private.h"
 #include "base/utf8.h"
-#include "value/text/json.h"
+#include "session/workspace/trust_record.h"
 
-enum { HASH_TEXT_SIZE = 2 * crypto_generichash_BYTES + 1, LIST_LIMIT = 16 << 20 };
+enum { HASH_TEXT_SIZE = 2 * crypto_generichash_BYTES + 1 };
 
 static const char *const single_files[] = {".cadre/config.json", ".cadre/init.lisp", ".mcp.json"};
 static const char programs[] = ".cadre/programs";
@@ -149,7 +145,7 @@ bool trust_files(struct region *region, const char *workspace, value *ret_names,
     return true;
 }
 
-// --- the list of what is trusted -----------------------------------------------------------------
+// --- hashes --------------------------------------------------------------------------------------
 
 static void hash_text(struct span content, char text[HASH_TEXT_SIZE])
 {
@@ -159,118 +155,8 @@ static void hash_text(struct span content, char text[HASH_TEXT_SIZE])
     sodium_bin2hex(text, HASH_TEXT_SIZE, hash, sizeof(hash));
 }
 
-static char *list_path(struct error *error)
-{
-    char *path = path_in_state("trust.json");
-    if (!path)
-        error_set(error, ERROR_SYSTEM, "no state directory: set HOME or XDG_STATE_HOME");
-    return path;
-}
-
-// A list that others can write would let them decide.
-static bool check_owner(int descriptor, const char *path, struct error *error)
-{
-    struct stat status;
-    if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
-        !(status.st_mode & (S_IWGRP | S_IWOTH)))
-        return true;
-    return error_set(error, ERROR_INVALID, "%s is not a file that only you can write", path);
-}
-
-static bool parse_list(struct region *region, const char *path, struct span text,
-                       value *ret_workspaces, struct error *error)
-{
-    value list;
-    struct error cause;
-    if (!json_read(region, text, NULL, &list, &cause))
-        return error_set(error, ERROR_SYNTAX, "%s: %s; remove it to begin anew", path,
-                         cause.message);
-    value workspaces = map_get(list, "workspaces");
-    *ret_workspaces = value_is_map(workspaces) ? value_retain(workspaces) : map_new(region);
-    return true;
-}
-
-bool trust_list(struct region *region, value *ret_workspaces, struct error *error)
-{
-    CLEANUP_FREE char *path = list_path(error);
-    if (!path)
-        return false;
-    int descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (descriptor < 0 && errno == ENOENT) {
-        *ret_workspaces = map_new(region);
-        return true;
-    }
-    if (descriptor < 0)
-        return error_set(error, ERROR_SYSTEM, "cannot read %s: %s", path, strerror(errno));
-    CLEANUP_BUFFER struct buffer text;
-    buffer_init(&text, LIST_LIMIT);
-    bool owned = check_owner(descriptor, path, error);
-    int failed = owned ? buffer_append_descriptor(&text, descriptor) : 0;
-    close(descriptor);
-    if (failed < 0 || text.failed)
-        return error_set(error, ERROR_SYSTEM, "cannot read %s: %s", path,
-                         failed < 0 ? strerror(-failed) : "too large");
-    return owned && parse_list(region, path, buffer_span(&text), ret_workspaces, error);
-}
-
-static bool write_descriptor(int descriptor, struct span text)
-{
-    for (size_t done = 0; done < text.length;) {
-        ssize_t written = write(descriptor, text.data + done, text.length - done);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return false;
-        done += (size_t)written;
-    }
-    return fsync(descriptor) == 0;
-}
-
-static bool save_list(struct region *region, value workspaces, struct error *error)
-{
-    CLEANUP_FREE char *path = list_path(error);
-    if (!path)
-        return false;
-    CLEANUP_FREE char *temporary = memory_format("%s.%d", path, (int)getpid());
-    CLEANUP_BUFFER struct buffer text;
-    buffer_init(&text, LIST_LIMIT);
-    json_write(&text, map_put_text(region, map_new(region), "workspaces", workspaces),
-               JSON_PRETTY | JSON_SORTED, NULL);
-    buffer_append_byte(&text, '\n');
-    unlink(temporary);  // of a process that had this number and died
-    int descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    bool ok = descriptor >= 0 && !text.failed && write_descriptor(descriptor, buffer_span(&text));
-    int cause = errno;
-    if (descriptor >= 0)
-        close(descriptor);
-    if (ok && rename(temporary, path) == 0)
-        return true;
-    cause = ok ? errno : cause;
-    unlink(temporary);
-    return error_set(error, ERROR_SYSTEM, "cannot write %s: %s", path, strerror(cause));
-}
-
-// --- changing it ---------------------------------------------------------------------------------
-
-// One change at a time: the lock lasts until the descriptor is closed. Negative with a message.
-static int lock_list(struct error *error)
-{
-    CLEANUP_FREE char *path = path_in_state("trust.lock");
-    if (!path)
-        error_set(error, ERROR_SYSTEM, "cannot lock the state directory: %s", strerror(ENOENT));
-    if (!path || !private_make_parent(path, error))
-        return -1;
-    int descriptor = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (descriptor >= 0 && flock(descriptor, LOCK_EX) == 0)
-        return descriptor;
-    error_set(error, ERROR_SYSTEM, "cannot lock %s: %s", path, strerror(errno));
-    if (descriptor >= 0)
-        close(descriptor);
-    return -1;
-}
-
-static bool hash_files(struct region *region, const char *workspace, value names, value *ret_hashes,
-                       struct error *error)
+bool trust_hash_files(struct region *region, const char *workspace, value names, value *ret_hashes,
+                      struct error *error)
 {
     value hashes = map_new(region);
     for (size_t i = 0; i < vector_count(names); i++) {
@@ -290,25 +176,29 @@ static bool hash_files(struct region *region, const char *workspace, value names
     return true;
 }
 
+// --- changing what is trusted --------------------------------------------------------------------
+
 static bool add(struct region *region, const char *workspace, size_t *ret_count,
                 struct error *error)
 {
-    value names = value_nil(), hashes = value_nil(), workspaces = value_nil();
+    value names = value_nil(), hashes = value_nil();
+    struct trust_record record;
     if (!trust_files(region, workspace, &names, error) ||
-        !hash_files(region, workspace, names, &hashes, error) ||
-        !trust_list(region, &workspaces, error))
+        !trust_hash_files(region, workspace, names, &hashes, error) ||
+        !trust_record_read(region, &record, error))
         return false;
     *ret_count = map_count(hashes);
     if (*ret_count == 0)
         return true;
-    return save_list(region, map_put_text(region, workspaces, workspace, hashes), error);
+    record.trusted = map_put_text(region, record.trusted, workspace, hashes);
+    return trust_record_write(region, &record, error);
 }
 
 bool trust_add(const char *workspace, size_t *ret_count, struct error *error)
 {
     if (!utf8_is_valid(workspace, strlen(workspace)))
         return error_set(error, ERROR_ENCODING, "the name of the directory is not UTF-8");
-    int lock = lock_list(error);
+    int lock = trust_record_lock(error);
     if (lock < 0)
         return false;
     struct region *region = region_new(SIZE_MAX);
@@ -318,26 +208,29 @@ bool trust_add(const char *workspace, size_t *ret_count, struct error *error)
     return ok;
 }
 
-static bool remove_from_list(struct region *region, const char *workspace, bool *ret_found,
-                             struct error *error)
+// What was declined is forgotten, too, so that the person is asked again.
+static bool forget(struct region *region, const char *workspace, bool *ret_found,
+                   struct error *error)
 {
-    value workspaces = value_nil(), found;
-    if (!trust_list(region, &workspaces, error))
+    struct trust_record record;
+    if (!trust_record_read(region, &record, error))
         return false;
-    *ret_found = map_find_text(workspaces, workspace, &found);
-    if (!*ret_found)
+    value found, name = value_string_text(region, workspace);
+    *ret_found = map_find_text(record.trusted, workspace, &found);
+    if (!*ret_found && !map_find_text(record.declined, workspace, &found))
         return true;
-    return save_list(region, map_remove(region, workspaces, value_string_text(region, workspace)),
-                     error);
+    record.trusted = map_remove(region, record.trusted, value_retain(name));
+    record.declined = map_remove(region, record.declined, name);
+    return trust_record_write(region, &record, error);
 }
 
 bool trust_remove(const char *workspace, bool *ret_found, struct error *error)
 {
-    int lock = lock_list(error);
+    int lock = trust_record_lock(error);
     if (lock < 0)
         return false;
     struct region *region = region_new(SIZE_MAX);
-    bool ok = remove_from_list(region, workspace, ret_found, error);
+    bool ok = forget(region, workspace, ret_found, error);
     region_free(region);
     close(lock);
     return ok;
@@ -345,13 +238,22 @@ bool trust_remove(const char *workspace, bool *ret_found, struct error *error)
 
 // --- asking --------------------------------------------------------------------------------------
 
+bool trust_list(struct region *region, value *ret_workspaces, struct error *error)
+{
+    struct trust_record record;
+    if (!trust_record_read(region, &record, error))
+        return false;
+    *ret_workspaces = record.trusted;
+    return true;
+}
+
 static bool compare_hash(struct region *region, const char *workspace, const char *name,
                          struct span content, enum trust *ret_trust, struct error *error)
 {
-    value workspaces = value_nil();
-    if (!trust_list(region, &workspaces, error))
+    struct trust_record record;
+    if (!trust_record_read(region, &record, error))
         return false;
-    struct span expected = map_get_string(map_get(workspaces, workspace), name);
+    struct span expected = map_get_string(map_get(record.trusted, workspace), name);
     char text[HASH_TEXT_SIZE];
     hash_text(content, text);
     *ret_trust = expected.length == 0              ? TRUST_NEVER

@@ -42,3 +42,6 @@ bool trust_list(struct region *region, value *ret_workspaces, struct error *erro
 // The files of a workspace that count when trusted, as a vector of names, in order.
 bool trust_files(struct region *region, const char *workspace, value *ret_names,
                  struct error *error);
+// Their hashes: a map from name to hash, without those that are gone meanwhile.
+bool trust_hash_files(struct region *region, const char *workspace, value names, value *ret_hashes,
+                      struct error *error);

@@ -72,6 +72,7 @@
                (:file "tools/explain")
                (:file "tools/functions")
                (:file "tools/project")
+               (:file "tools/libraries")
                (:file "testing/fork")
                (:file "testing/frameworks")
                (:file "testing/selection")

@@ -58,6 +58,7 @@ dispatch functions here and not in every worker."
   (observe-actions)
   (keep-session-when-saving)
   (refine-stamps)
+  (search-libraries)
   (seed-compiled-files)
   (bound-dry-runs)
   (install-debugger)

@@ -119,7 +119,7 @@ the session has defined, and the others."
              (name (string-left-trim ":" (subseq token colon)))
              (package (find-package package-name)))
         (cond ((member package-name '("QL" "QUICKLISP") :test #'string=)
-               "Quicklisp is not loaded; load-system loads what ASDF finds")
+               "Quicklisp itself is not loaded; load-system loads its systems")
               ((null package) (package-hint package-name))
               ((eq :internal (nth-value 1 (find-symbol name package)))
                (text name " exists in " package-name " but is not external; use "

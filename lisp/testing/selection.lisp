@@ -26,16 +26,6 @@
               for candidate = (format nil control name)
               when (ignore-errors (asdf "FIND-SYSTEM" candidate nil)) collect candidate))))
 
-(defun system-files (name)
-  "Native names of the Lisp files of the system NAME."
-  (labels ((files (component)
-             (if (typep component 'asdf:parent-component)
-                 (mapcan #'files (asdf "COMPONENT-CHILDREN" component))
-                 (let ((path (and (typep component 'asdf:cl-source-file)
-                                  (asdf "COMPONENT-PATHNAME" component))))
-                   (and path (probe-file path) (list (native-namestring (truename path))))))))
-    (files (asdf "FIND-SYSTEM" name))))
-
 (defun system-names-with-tests (name)
   "NAME and the systems with its tests; those that were inferred from packages depend on others of
 the same primary name, which belong to it."

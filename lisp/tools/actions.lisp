@@ -158,9 +158,15 @@ tests, too."
         (or (quicklisp-load name) (asdf "LOAD-SYSTEM" name :verbose nil)))
     (when test (asdf "TEST-SYSTEM" name))))
 
+(defun loaded-since (before name)
+  "Names of the systems that were not loaded BEFORE, and NAME."
+  (adjoin name (set-difference (asdf "ALREADY-LOADED-SYSTEMS") before :test #'string=)
+          :test #'string=))
+
 (defun perform-load-of-system (call request name)
   "Load the system NAME as REQUEST says: members of the result."
-  (let ((*build* (make-build :system name)))
+  (let ((*build* (make-build :system name))
+        (before (asdf "ALREADY-LOADED-SYSTEMS")))
     (evaluate-form call `(load-named-system ,name ,(true-p (member-of request "force"))
                                             ,(true-p (member-of request "test"))))
     (pushnew name (agent-loaded-systems *agent*) :test #'string=)
@@ -169,6 +175,7 @@ tests, too."
              "version" (system-version system)
              "up_to_date" (and (zerop (build-actions *build*)) :true)
              "files_compiled" (build-compiled *build*)
+             "origins" (origin-objects (loaded-since before name))
              "tested" (and (true-p (member-of request "test")) :true)
              "directories" (loaded-system-directories)
              "values" #()

@@ -165,16 +165,9 @@ failure of CALL will report it, or when the file is gone."
 (defun system-file-nearby (name)
   "The definition of the system NAME in the working directory, or where systems were before a
 reset."
-  (let ((file (sb-ext:parse-native-namestring (text (subseq name 0 (position #\/ name)) ".asd"))))
+  (let ((file (sb-ext:parse-native-namestring (text name ".asd"))))
     (loop for directory in (cons (working-directory) (agent-system-directories *agent*))
             thereis (probe-file (merge-pathnames file directory)))))
-
-(defun search-nearby ()
-  "Make SYSTEM-FILE-NEARBY the last of the functions by which ASDF finds systems."
-  (let ((functions (asdf-function "*SYSTEM-DEFINITION-SEARCH-FUNCTIONS*")))
-    (unless (member 'system-file-nearby (symbol-value functions))
-      (setf (symbol-value functions)
-            (append (symbol-value functions) '(system-file-nearby))))))
 
 (defun loaded-system-directories ()
   "Native names of the directories of all systems that are loaded, those they depend on included."
@@ -200,7 +193,6 @@ reset were."
 
 (defun asdf (name &rest arguments)
   "Call ASDF's function NAME."
-  (search-nearby)
   (apply (asdf-function name) arguments))
 
 (defun system-version (system)
@@ -218,7 +210,7 @@ reset were."
                                (text "the working directory "
                                      (native-namestring (working-directory)))))))
     (format nil "systems are looked for in ~{~A~^, ~}; (push #P\"/path/\" asdf:*central-registry*) ~
-                 adds a directory" places)))
+                 adds a directory" (append places (home-texts)))))
 
 (defun dependency-name (dependency)
   "Name in an element of a :depends-on list, whatever its shape."
@@ -232,10 +224,65 @@ reset were."
   (let ((value (ignore-errors (asdf reader system))))
     (and (stringp value) (plusp (length value)) value)))
 
+(defun source-components (component)
+  "The Lisp files that COMPONENT, of ASDF, has or is, as components."
+  (cond ((typep component 'asdf:parent-component)
+         (mapcan #'source-components (copy-list (asdf "COMPONENT-CHILDREN" component))))
+        ((typep component 'asdf:cl-source-file) (list component))))
+
+(defun component-file-name (component)
+  "Native name of the file that COMPONENT is, or NIL when it is not there."
+  (let ((path (asdf "COMPONENT-PATHNAME" component)))
+    (and path (probe-file path) (native-namestring (truename path)))))
+
+(defun system-files (name)
+  "Native names of the Lisp files of the system NAME."
+  (remove nil (mapcar #'component-file-name (source-components (asdf "FIND-SYSTEM" name)))))
+
+(defun component-changed-p (component)
+  "True when the file of COMPONENT was written after it was loaded."
+  (let ((loaded (asdf/action:component-operation-time
+                 (asdf "MAKE-OPERATION" 'asdf:load-op) component))
+        (file (component-file-name component)))
+    (and (realp loaded) file
+         (> (asdf/session:compute-file-stamp file) loaded))))
+
+(defun changed-files (system)
+  "Native names of the Lisp files of SYSTEM that were written after they were loaded."
+  (mapcar #'component-file-name
+          (remove-if-not #'component-changed-p (source-components system))))
+
+(defun listed-systems ()
+  "The systems that are loaded, without those of SBCL; and those of the workspace, the latter by name
+only as far as no definition of theirs was read: a query reads none."
+  (let ((names (sorted-texts (append (loaded-systems)
+                                     (asdf "ALREADY-LOADED-SYSTEMS")
+                                     (mapcar #'car (workspace-systems))))))
+    (loop for name across names
+          for system = (asdf "REGISTERED-SYSTEM" name)
+          unless (and system
+                      (string= "SBCL" (system-origin system))
+                      (not (member name (loaded-systems) :test #'string=)))
+            collect (cons name system))))
+
+(defun system-item (name system)
+  "JSON of the SYSTEM called NAME for a list; SYSTEM: NIL when its definition was not read."
+  (let ((loaded (and system (asdf "COMPONENT-LOADED-P" system))))
+    (object "name" name
+            "version" (and system (system-version system))
+            "origin" (if system (system-origin system) "the workspace")
+            "loaded" (json-boolean loaded)
+            "changed" (and loaded
+                           (json-boolean (ignore-errors (changed-files system)))))))
+
 (define-operation "list-systems" (call request)
-  "Names of the systems that are loaded."
+  "The systems that are loaded, and those of the workspace."
   (setf (call-phase call) "inspect")
-  (list "systems" (sorted-texts (loaded-systems))))
+  (let ((systems (listed-systems)))
+    (list "total" (length systems)
+          "listed" (map 'simple-vector
+                        (lambda (entry) (system-item (car entry) (cdr entry)))
+                        (first-of systems)))))
 
 (define-operation "describe-system" (call request)
   "What ASDF knows of a system."
@@ -257,5 +304,9 @@ reset were."
                                 (lambda (component) (asdf "COMPONENT-NAME" component))
                                 (asdf "COMPONENT-CHILDREN" system))
               "loaded" (json-boolean (asdf "COMPONENT-LOADED-P" system))
+              "origin" (system-origin system)
+              "changed_files" (and (asdf "COMPONENT-LOADED-P" system)
+                                   (coerce (ignore-errors (changed-files system))
+                                           'simple-vector))
               "source_file" (let ((file (ignore-errors (asdf "SYSTEM-SOURCE-FILE" system))))
                               (and file (native-namestring file)))))))

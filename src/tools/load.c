@@ -104,6 +104,25 @@ static void render_system_line(struct buffer *text, value result)
         buffer_append_format(text, "; of libraries: %.*s", (int)libraries.length, libraries.data);
 }
 
+// `, from the workspace` of one system alone; of several a line
+// `From the workspace: app; from quicklisp (quicklisp 2024-10-12): alexandria, babel`
+static void render_origins(struct buffer *text, value result)
+{
+    size_t count = map_get_count(result, "origins");
+    bool alone = count == 1 && map_get_count(map_get_item(result, "origins", 0), "systems") == 1;
+    if (map_get_boolean(result, "up_to_date"))
+        return;
+    for (size_t i = 0; i < count; i++) {
+        value origin = map_get_item(result, "origins", i);
+        buffer_append_text(text, alone ? ", from " : i ? "; from " : "\nFrom ");
+        buffer_append_span(text, map_get_string(origin, "origin"));
+        if (alone)
+            return;
+        buffer_append_text(text, ": ");
+        render_names(text, map_get(origin, "systems"));
+    }
+}
+
 static void render_system_loaded(const struct session_call *run, const struct session_reply *reply,
                                  struct tool_result *result)
 {
@@ -113,6 +132,7 @@ static void render_system_loaded(const struct session_call *run, const struct se
         return;
     }
     render_system_line(&result->text, reply->result);
+    render_origins(&result->text, reply->result);
     render_section(&result->text, RENDER_EARLIER_OUTPUT, reply->earlier_output);
     render_section(&result->text, "stdout", reply->standard_output.text);
     render_section(&result->text, "stderr", reply->standard_error.text);
@@ -135,20 +155,19 @@ static void render_system(const struct session_call *run, const struct session_r
 {
     static const struct {
         const char *label, *member;
-    } rows[] = {{"Version", "version"},
-                {"Description", "description"},
-                {"Author", "author"},
-                {"Licence", "license"},
-                {"Source", "source_file"}};
+    } rows[] = {{"Version", "version"}, {"Description", "description"},
+                {"Author", "author"},   {"Licence", "license"},
+                {"From", "origin"},     {"Source", "source_file"}};
     struct region *region = mcp_call_region(run->call);
     if (session_call_render_failure(run->call, reply, result))
         return;
     value map = result->structured;
     struct buffer *text = &result->text;
     value system = reply->result;
-    static const char *const members[] = {"found",       "message", "name",       "version",
-                                          "description", "author",  "license",    "depends_on",
-                                          "components",  "loaded",  "source_file"};
+    static const char *const members[] = {"found",        "message", "name",        "version",
+                                          "description",  "author",  "license",     "depends_on",
+                                          "components",   "loaded",  "source_file", "origin",
+                                          "changed_files"};
     for (size_t i = 0; i < COUNT_OF(members); i++)
         map = structured_member(region, map, system, members[i]);
     result->structured = map;
@@ -169,10 +188,37 @@ static void render_system(const struct session_call *run, const struct session_r
         render_names(text, map_get(system, "depends_on"));
     else
         buffer_append_text(text, "nothing");
+    if (map_get_count(system, "changed_files")) {
+        buffer_append_text(text, "\n  Changed since they were loaded: ");
+        render_names(text, map_get(system, "changed_files"));
+    }
     if (map_get_count(system, "components")) {
         buffer_append_text(text, "\n  Components: ");
         render_names(text, map_get(system, "components"));
     }
+}
+
+// Those of the listed systems that are loaded, or those that are not; returns how many.
+static size_t append_systems(struct buffer *text, value result, bool loaded)
+{
+    size_t shown = 0;
+    for (size_t i = 0; i < map_get_count(result, "listed"); i++) {
+        value system = map_get_item(result, "listed", i);
+        struct span name = map_get_string(system, "name");
+        struct span version = map_get_string(system, "version");
+        struct span from = map_get_string(system, "origin");
+        if (map_get_boolean(system, "loaded") != loaded)
+            continue;
+        if (shown++ == 0)
+            buffer_append_text(text, loaded ? "Loaded systems:" : "\nNot loaded:");
+        buffer_append_format(text, "\n  %.*s%s%.*s  from %.*s%s", (int)name.length, name.data,
+                             version.length ? " " : "", (int)version.length, version.data,
+                             (int)from.length, from.data,
+                             map_get_boolean(system, "changed") ? ", changed since" : "");
+    }
+    if (loaded && shown == 0)
+        buffer_append_text(text, "No systems are loaded.");
+    return shown;
 }
 
 static void render_systems(const struct session_call *run, const struct session_reply *reply,
@@ -180,14 +226,15 @@ static void render_systems(const struct session_call *run, const struct session_
 {
     if (session_call_render_failure(run->call, reply, result))
         return;
-    result->structured =
-        structured_member(mcp_call_region(run->call), result->structured, reply->result, "systems");
-    size_t count = map_get_count(reply->result, "systems");
-    buffer_append_text(&result->text, count ? "Loaded systems:" : "No systems are loaded.");
-    for (size_t i = 0; i < count; i++) {
-        buffer_append_text(&result->text, "\n  ");
-        buffer_append_span(&result->text, value_text(map_get_item(reply->result, "systems", i)));
-    }
+    struct region *region = mcp_call_region(run->call);
+    value listed = map_get(reply->result, "listed");
+    value map = structured_member(region, result->structured, reply->result, "total");
+    result->structured = map_put_text(region, map, "systems", value_copy(region, listed));
+    size_t shown = append_systems(&result->text, reply->result, true) +
+                   append_systems(&result->text, reply->result, false);
+    int64_t more = map_get_integer(reply->result, "total", 0) - (int64_t)shown;
+    if (more > 0)
+        buffer_append_format(&result->text, "\n... %" PRId64 " more", more);
 }
 
 static void handle_list_systems(struct mcp_call *call, void *data)

@@ -94,7 +94,7 @@ describe('hints', () => {
   test('Quicklisp', async () =>
     expectResult(await server.evaluate('(ql:quickload "x")'), {
       ok: false,
-      has: 'hint: Quicklisp is not loaded; load-system loads what ASDF finds',
+      has: 'hint: Quicklisp itself is not loaded; load-system loads its systems',
     }));
 
   test('a timeout says how to go on, and that is true', async () => {

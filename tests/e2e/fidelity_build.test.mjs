@@ -248,7 +248,7 @@ describe('ASDF', () => {
     await server.value(`(push #P"${directory}/tested/" asdf:*central-registry*)`);
     expectResult(
       await server.call('load-system', { system: 'tested', test: true }),
-      'Loaded: tested, 1 file compiled, tests run\n\n[stdout]\ntests of tested',
+      `Loaded: tested, 1 file compiled, tests run, from ${directory}/tested/\n\n[stdout]\ntests of tested`,
     );
   });
 
@@ -262,7 +262,7 @@ describe('ASDF', () => {
     await server.value(`(push #P"${directory}/${place}/" asdf:*central-registry*)`);
     expectResult(
       await server.call('load-system', { system: 'library' }),
-      /^Loaded: library, 1 file compiled; of libraries: \d+ compiler notes?, 2 style warnings \(noisy\.lisp\)$/,
+      /^Loaded: library, 1 file compiled; of libraries: \d+ compiler notes?, 2 style warnings \(noisy\.lisp\), from \S+\/common-lisp\/source\/$/,
     );
   });
 });

@@ -159,7 +159,7 @@ callTable('what compiling a system says', [
   [
     'load-system',
     { system: 'sloppy' },
-    `Loaded: sloppy (version 1.2), 1 file compiled\n\n[warnings]\nSTYLE-WARNING: The variable X is defined but never used.\n  in ${sloppy.code}:3`,
+    `Loaded: sloppy (version 1.2), 1 file compiled, from ${path.dirname(sloppy.code)}/\n\n[warnings]\nSTYLE-WARNING: The variable X is defined but never used.\n  in ${sloppy.code}:3`,
   ],
   [
     'load-system',
@@ -209,7 +209,7 @@ callTable('systems', [
     },
   ],
   ['list-definitions', {}, { has: '[Loaded Systems]\n- sb-posix' }],
-  ['list-systems', {}, 'Loaded systems:\n  sb-posix'],
+  ['list-systems', {}, { has: 'Loaded systems:\n  sb-posix  from SBCL\n' }],
   ['list-systems', { system: 'sb-posix' }, { has: 'System: sb-posix' }],
   ['list-systems', { system: 'no-such-system-anywhere' }, { has: 'no-such-system-anywhere' }],
 ]);

@@ -172,7 +172,10 @@ describe('a system in the working directory', () => {
   );
   const server = useServer({ cwd });
   test('is found', async () => {
-    expectResult(await server.call('load-system', { system: 'here/tests' }), 'Loaded: here/tests');
+    expectResult(
+      await server.call('load-system', { system: 'here/tests' }),
+      /^Loaded: here\/tests\nFrom the workspace: here, here\/tests$/,
+    );
   });
 });
 

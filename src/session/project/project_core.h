@@ -34,7 +34,7 @@ int project_worker_main(int argc, char **argv);
 // --- project_stamp.c: what is compared -----------------------------------------------------------
 
 // As the agent writes it (lisp/tools/project.lisp): times, size and number of a file, "directory",
-// "absent". `kind`: "file" or "directory".
+// "absent". `kind`: "file", "directory", or "systems", a directory in which systems were looked for.
 void project_stamp(const char *path, const char *kind, struct buffer *ret_stamp);
-// Of the content, or of the names in a directory; empty when it cannot be read.
+// Of the content, or of the names in a directory, of those that matter; empty when it cannot be read.
 void project_hash(const char *path, const char *kind, struct buffer *ret_hash);

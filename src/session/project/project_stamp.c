@@ -66,7 +66,19 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void hash_names(const char *path, struct buffer *ret_hash)
+// Where systems are looked for only files that define some count, and directories.
+static bool may_have_system(DIR *directory, const struct dirent *entry)
+{
+    struct stat status;
+    size_t length = strlen(entry->d_name);
+    if (length > 4 && strcmp(entry->d_name + length - 4, ".asd") == 0)
+        return true;
+    if (entry->d_type != DT_LNK && entry->d_type != DT_UNKNOWN)
+        return entry->d_type == DT_DIR;
+    return fstatat(dirfd(directory), entry->d_name, &status, 0) == 0 && S_ISDIR(status.st_mode);
+}
+
+static void hash_names(const char *path, bool systems, struct buffer *ret_hash)
 {
     crypto_generichash_state state;
     DIR *directory = opendir(path);
@@ -75,7 +87,7 @@ static void hash_names(const char *path, struct buffer *ret_hash)
     char **names = NULL;
     size_t count = 0, room = 0;
     for (struct dirent *entry; count < NAMES_MAX && (entry = readdir(directory));) {
-        if (!counts(entry->d_name))
+        if (!counts(entry->d_name) || (systems && !may_have_system(directory, entry)))
             continue;
         if (count == room)
             names = memory_resize(names, (room = room ? 2 * room : 64) * sizeof(*names));
@@ -95,8 +107,9 @@ static void hash_names(const char *path, struct buffer *ret_hash)
 
 void project_hash(const char *path, const char *kind, struct buffer *ret_hash)
 {
-    if (strcmp(kind, "directory") == 0)
-        hash_names(path, ret_hash);
+    bool systems = strcmp(kind, "systems") == 0;
+    if (systems || strcmp(kind, "directory") == 0)
+        hash_names(path, systems, ret_hash);
     else
         hash_file(path, ret_hash);
 }

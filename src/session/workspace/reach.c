@@ -220,6 +220,15 @@ static void add_given(struct path_list *list, const char *const *given)
         path_list_add(list, "%s", given[i]);
 }
 
+// A directory that the user has named, unless it has more than Lisp.
+static void add_named_home(struct path_list *read, const char *variable)
+{
+    char real[PATH_MAX];
+    const char *path = getenv(variable);
+    if (path && *path == '/' && realpath(path, real) && !workspace_is_forbidden(real))
+        path_list_add(read, "%s", real);
+}
+
 static void add_lisp_homes(struct path_list *read)
 {
     static const char *const homes[] = {"quicklisp",
@@ -234,6 +243,7 @@ static void add_lisp_homes(struct path_list *read)
         path_list_add(read, "%s/%s", home, homes[i]);
     if (cache && *cache == '/')
         path_list_add(read, "%s/common-lisp", cache);
+    add_named_home(read, "QUICKLISP_HOME");
 }
 
 // SBCL itself, wherever it is installed, with its modules; the core; the agent's sources.

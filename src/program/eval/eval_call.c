@@ -1,5 +1,7 @@
 // Evaluating calls.
 #include <alloca.h>
+#include <stddef.h>
+#include <string.h>
 
 #include "program/eval/eval.h"
 #include "program/eval/range.h"
@@ -225,6 +227,17 @@ static __attribute__((noinline)) value assoc_any(const struct expression_builtin
     return call->builtin->function(run, call->builtin, arguments, 3);
 }
 
+// The collection with one element more. The count is changed within its whole word: to store a half of a word that
+// is then read whole means a store-to-load forwarding stall, a tenth of the time of building a map.
+static inline value with_another(value collection)
+{
+    uint64_t head;
+    memcpy(&head, &collection, sizeof(head));
+    head += UINT64_C(1) << (8 * offsetof(value, aux));
+    memcpy(&collection, &head, sizeof(head));
+    return collection;
+}
+
 // (assoc container key item), which builds most maps.
 value eval_assoc(const struct expression *expression, struct frame *frame, struct run *run)
 {
@@ -235,10 +248,8 @@ value eval_assoc(const struct expression *expression, struct frame *frame, struc
     value key = evaluate_operand(call->items[1], frame, run);
     value item = evaluate_operand(call->items[2], frame, run);
     run->site = call;
-    if (container.tag == VALUE_MAP && map_try_add(container, key, item)) {
-        container.aux++;
-        return container;
-    }
+    if (container.tag == VALUE_MAP && map_try_add(container, key, item))
+        return with_another(container);
     return assoc_any(call, run, container, key, item);
 }
 

@@ -128,6 +128,9 @@ CADRE_API bool cadre_call_return_value(cadre_call *call, cadre_value value);
 /* What cadre_inputs_set_user gave for this run; NULL without. */
 CADRE_API void *cadre_call_user(cadre_call *call);
 CADRE_API bool cadre_call_fail(cadre_call *call, const char *text); /* always false */
+/* There is no answer yet: the run ends with a paused step (see cadre_run_paused), whatever the program
+ * would catch. A failure unless the run may pause (cadre_inputs_set_pausing). Always false. */
+CADRE_API bool cadre_call_pause(cadre_call *call);
 
 /* --- inputs ----------------------------------------------------------------------------------- */
 
@@ -153,6 +156,9 @@ CADRE_API void cadre_cancel(cadre_inputs *inputs, bool is_cancelled);
 CADRE_API bool cadre_inputs_set_memory_from(cadre_inputs *inputs, const cadre_step *step);
 /* The same by way of a text that outlives the process: see cadre_step_saved_memory. */
 CADRE_API bool cadre_inputs_set_saved_memory(cadre_inputs *inputs, const char *text, size_t length);
+/* Runs with these inputs may pause: the results of their tools, which must be data, are kept with the
+ * step. */
+CADRE_API void cadre_inputs_set_pausing(cadre_inputs *inputs, bool may_pause);
 /* A limit or other option by name, as for `cadre run -o`: timeout, max_memory, loop_limit,
  * float_precision … */
 CADRE_API bool cadre_inputs_set_option(cadre_inputs *inputs, const char *name, int64_t number);
@@ -179,6 +185,17 @@ CADRE_API cadre_step *cadre_run(const cadre_program *program, const cadre_inputs
 CADRE_API cadre_step *cadre_eval(cadre_host *host, const char *source, size_t length,
                                  const cadre_inputs *inputs);
 CADRE_API void cadre_step_free(cadre_step *step);
+
+/* A run that waits for the answer of a tool, as a JSON text to be kept: the call (`call`, with `name` and
+ * `args`), all calls before it with their results, the seed, the clock. Who may write that text decides
+ * what the tools have answered. NULL when the step is not paused; the reason of one that is, is `paused`. */
+CADRE_API const char *cadre_run_paused(cadre_step *step, size_t *ret_length);
+/* Runs anew up to where such a run paused, in this or another process, without calling tools that have
+ * answered, and on from there. Program and inputs must be equal to those of that run. `results` is what the
+ * call gives that it waits for: [{"value": …}] or [{"error": "…"}] as JSON; with NULL the tool is called
+ * again. It may pause again. NULL when memory is short, the text is none, or it is of another program. */
+CADRE_API cadre_step *cadre_resume(const cadre_program *program, const cadre_inputs *inputs,
+                                   const char *paused, size_t length, const char *results);
 
 CADRE_API bool cadre_step_ok(const cadre_step *step);
 CADRE_API cadre_value cadre_step_return(const cadre_step *step); /* nil when it failed */

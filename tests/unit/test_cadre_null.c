@@ -53,6 +53,7 @@ Test(cadre_null, call)
     cr_expect_not(cadre_call_return_nil(NULL));
     cr_expect_not(cadre_call_fail(NULL, "text"));
     cr_expect_not(cadre_call_fail(NULL, NULL));
+    cr_expect_not(cadre_call_pause(NULL));
 }
 
 static void check_inputs(cadre_inputs *inputs)
@@ -91,6 +92,9 @@ Test(cadre_null, programs)
     cr_expect_null(cadre_compile(NULL, NULL, 1, NULL));
     cr_expect_null(cadre_eval(NULL, NULL, 1, NULL));
     cr_expect_null(cadre_run(NULL, NULL));
+    cr_expect_null(cadre_resume(NULL, NULL, "{}", 2, NULL));
+    cr_expect_null(cadre_run_paused(NULL, NULL));
+    cadre_inputs_set_pausing(NULL, true);
     cr_expect_null(cadre_program_failure(NULL));
     cadre_program_free(NULL);
     cadre_program *empty = cadre_compile(NULL, NULL, 0, NULL);

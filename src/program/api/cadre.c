@@ -49,7 +49,8 @@ struct cadre_step {
     cadre_host *host;
     struct input_map *context, *memory, *history;  // values of the step may lie in them
     struct input_signature *signature;
-    struct buffer json, memory_json, saved_memory, printed, kind, message;
+    struct call_record *record;  // NULL: it may not pause
+    struct buffer paused, json, memory_json, saved_memory, printed, kind, message;
 };
 
 static cadre_step *step_new(const cadre_program *program, const cadre_inputs *inputs)
@@ -64,6 +65,7 @@ static cadre_step *step_new(const cadre_program *program, const cadre_inputs *in
         step->history = input_map_retain(inputs->history);
         step->signature = input_signature_retain(inputs->signature);
     }
+    buffer_init(&step->paused, SIZE_MAX / 2);
     buffer_init(&step->json, SIZE_MAX / 2);
     buffer_init(&step->memory_json, SIZE_MAX / 2);
     buffer_init(&step->saved_memory, SIZE_MAX / 2);
@@ -78,6 +80,8 @@ void cadre_step_free(cadre_step *step)
     if (!step)
         return;
     step_release(&step->step);
+    call_record_free(step->record);
+    buffer_release(&step->paused);
     buffer_release(&step->json);
     buffer_release(&step->memory_json);
     buffer_release(&step->saved_memory);
@@ -163,31 +167,69 @@ const cadre_step *cadre_program_failure(const cadre_program *program)
     return program ? program->failure : NULL;
 }
 
-cadre_step *cadre_run(const cadre_program *program, const cadre_inputs *inputs)
+// What a run is given. The step keeps the values.
+static struct program_inputs given_inputs(const cadre_step *step, const cadre_inputs *inputs)
 {
-    cadre_step *step = program ? step_new(program, inputs) : NULL;
-    if (!step)
-        return NULL;
-    struct program_inputs given = {
+    return (struct program_inputs){
         .region = region_new(SIZE_MAX / 2),
         .context = step->context ? step->context->map : value_nil(),
         .memory = step->memory ? step->memory->map : value_nil(),
         .history = step->history ? step->history->map : value_nil(),
-        .user = inputs ? inputs->user : NULL,
         .is_cancelled = inputs ? &inputs->is_cancelled : NULL,
         .signature = step->signature ? span_from(step->signature->text) : (struct span){0},
         .parsed_signature = step->signature ? step->signature->signature : NULL,
         .validation = inputs ? inputs->validation : SIGNATURE_ENABLED,
         .options = options_of(inputs),
     };
+}
+
+static void run_into(cadre_step *step, const cadre_program *program, const cadre_inputs *inputs,
+                     struct program_inputs *given)
+{
+    struct run_user user = {inputs ? inputs->user : NULL, step->record};
+    given->user = &user;
     if (program->program) {
-        program_run(program->program, &given, &step->step);
+        program_run(program->program, given, &step->step);
     } else {
-        step_fail(&step->step, given.region, given.memory, program->source, &program->diagnostic);
+        step_fail(&step->step, given->region, given->memory, program->source, &program->diagnostic);
         step->step.source = SPAN("");  // the step may outlive the program
     }
     saved_memory_hide_prefix(&step->step, program->prefix);
+}
+
+cadre_step *cadre_run(const cadre_program *program, const cadre_inputs *inputs)
+{
+    cadre_step *step = program ? step_new(program, inputs) : NULL;
+    if (!step)
+        return NULL;
+    bool may_pause = inputs && inputs->may_pause;
+    step->record = may_pause ? call_record_new() : NULL;
+    if (may_pause && !step->record) {
+        cadre_step_free(step);
+        return NULL;
+    }
+    struct program_inputs given = given_inputs(step, inputs);
+    run_into(step, program, inputs, &given);
     return step;
+}
+
+cadre_step *cadre_resume(const cadre_program *program, const cadre_inputs *inputs,
+                         const char *paused, size_t length, const char *results)
+{
+    cadre_step *step = program && program->program && paused ? step_new(program, inputs) : NULL;
+    if (!step)
+        return NULL;
+    struct program_inputs given = given_inputs(step, inputs);
+    struct span answer = {results, results ? strlen(results) : 0};
+    step->record = call_record_new();
+    if (step->record && call_record_read(step->record, given.region, program->program->source,
+                                         (struct span){paused, length}, answer, &given)) {
+        run_into(step, program, inputs, &given);
+        return step;
+    }
+    region_free(given.region);
+    cadre_step_free(step);
+    return NULL;
 }
 
 cadre_step *cadre_eval(cadre_host *host, const char *source, size_t length,
@@ -197,6 +239,30 @@ cadre_step *cadre_eval(cadre_host *host, const char *source, size_t length,
     cadre_step *step = program ? cadre_run(program, inputs) : NULL;
     cadre_program_free(program);
     return step;
+}
+
+// Of a step that is NULL.
+static const char *no_text(size_t *ret_length)
+{
+    if (ret_length)
+        *ret_length = 0;
+    return NULL;
+}
+
+// A text that is written at its first use.
+static const char *finish_text(struct buffer *buffer, size_t *ret_length)
+{
+    if (ret_length)
+        *ret_length = buffer->length;
+    return buffer->failed ? NULL : buffer_text(buffer);
+}
+
+const char *cadre_run_paused(cadre_step *step, size_t *ret_length)
+{
+    if (!step ||
+        (step->paused.length == 0 && !call_record_write(step->record, &step->step, &step->paused)))
+        return no_text(ret_length);
+    return finish_text(&step->paused, ret_length);
 }
 
 bool cadre_step_ok(const cadre_step *step)
@@ -214,25 +280,9 @@ cadre_value cadre_step_memory(const cadre_step *step)
     return cadre_value_of(step ? step->step.memory : value_nil());
 }
 
-// Of a step that is NULL.
-static const char *no_text(size_t *ret_length)
-{
-    if (ret_length)
-        *ret_length = 0;
-    return NULL;
-}
-
 static bool has_failed(const cadre_step *step)
 {
     return step && !cadre_step_ok(step);
-}
-
-// A text that is written at its first use.
-static const char *finish_text(struct buffer *buffer, size_t *ret_length)
-{
-    if (ret_length)
-        *ret_length = buffer->length;
-    return buffer->failed ? NULL : buffer_text(buffer);
 }
 
 const char *cadre_step_json(cadre_step *step, size_t *ret_length)

@@ -66,6 +66,30 @@ static bool call_public(void *data, struct tool_call *call)
     return call->error.length == 0;
 }
 
+struct kept_call {
+    struct call_record *record;
+    bool ok;
+};
+
+static bool keep_call(void *data, struct tool_call *call)
+{
+    const struct kept_call *kept = data;
+    return call_record_keep(kept->record, call, kept->ok);
+}
+
+static bool call_recorded(void *data, struct tool_call *call)
+{
+    const struct run_user *run = call->user;
+    bool ok;
+    if (!run->record)
+        return call_public(data, call);
+    if (call_record_answer(run->record, call, &ok))
+        return ok;
+    ok = call_public(data, call);
+    struct kept_call kept = {run->record, ok};
+    return call->is_pending ? false : tool_call_run(keep_call, &kept, call);
+}
+
 static bool host_fail(cadre_host *host, const char *message)
 {
     snprintf(host->error, sizeof(host->error), "%s", message);
@@ -90,7 +114,7 @@ bool cadre_host_add_tool(cadre_host *host, const char *name, cadre_tool_fn *func
     host->functions = tool;
     struct tool_definition definition = {
         .name = span_from(name),
-        .function = call_public,
+        .function = call_recorded,
         .data = tool,
         .signature = signature ? span_from(signature) : (struct span){0},
         .description = description ? span_from(description) : (struct span){0},
@@ -130,7 +154,12 @@ const char *cadre_guide(void)
 
 void *cadre_call_user(cadre_call *call)
 {
-    return call ? call->call->user : NULL;
+    return call ? ((const struct run_user *)call->call->user)->user : NULL;
+}
+
+struct tool_call *cadre_call_inside(cadre_call *call)
+{
+    return call->call;
 }
 
 cadre_value cadre_call_arguments(cadre_call *call)
@@ -162,6 +191,8 @@ int64_t cadre_call_milliseconds_left(cadre_call *call)
 bool cadre_call_fail(cadre_call *call, const char *text)
 {
     const char *reason = text && text[0] ? text : "no reason given";
+    if (call)
+        call->call->is_pending = false;
     return call && tool_call_fail(call->call, span_from(reason));
 }
 
@@ -171,6 +202,7 @@ static bool call_return(cadre_call *call, value result)
     if (!call)
         return false;
     buffer_clear(&call->call->error);
+    call->call->is_pending = false;
     call->call->result = result;
     return true;
 }

@@ -140,6 +140,12 @@ void cadre_inputs_set_user(cadre_inputs *inputs, void *user)
         inputs->user = user;
 }
 
+void cadre_inputs_set_pausing(cadre_inputs *inputs, bool may_pause)
+{
+    if (inputs)
+        inputs->may_pause = may_pause;
+}
+
 void cadre_cancel(cadre_inputs *inputs, bool is_cancelled)
 {
     if (inputs)

@@ -38,9 +38,16 @@ struct cadre_inputs {
     struct input_signature *signature;
     void *user;
     bool is_cancelled;  // read and written atomically
+    bool may_pause;
     enum signature_mode validation;
     struct run_options options;
     char error[CADRE_MESSAGE_SIZE];
+};
+
+// What the tools of a run are given.
+struct run_user {
+    void *user;                  // of the inputs
+    struct call_record *record;  // NULL: the run may not pause
 };
 
 // --- cadre.c: memory that may be short: NULL then ------------------------------------------------
@@ -53,6 +60,27 @@ value cadre_value_inside(cadre_value public);
 
 // --- cadre_host.c: hosts -------------------------------------------------------------------------
 cadre_host *cadre_host_retain(cadre_host *host);
+
+struct tool_call *cadre_call_inside(cadre_call *call);
+
+// --- cadre_pause.c: runs that pause --------------------------------------------------------------
+// The calls of a run that may pause, with their results. NULL: memory is short.
+struct call_record;
+struct call_record *call_record_new(void);
+void call_record_free(struct call_record *record);
+// A call of the run before its pause is answered as it was then. False: it is a new one.
+bool call_record_answer(struct call_record *record, struct tool_call *call, bool *ret_ok);
+// Keeps what a tool has answered, with success or not; gives that, or false for a result that cannot
+// be kept.
+bool call_record_keep(struct call_record *record, struct tool_call *call, bool ok);
+// Appends the text of a paused run. False: it is not paused.
+bool call_record_write(const struct call_record *record, const struct step *step,
+                       struct buffer *text);
+// Reads such a text of a program of that source: its calls, and the seed and the clock of the inputs.
+// `results` answers the call it waits for; without data it is made again. False: the text is none, or
+// that of another program.
+bool call_record_read(struct call_record *record, struct region *region, struct span source,
+                      struct span text, struct span results, struct program_inputs *inputs);
 
 // --- cadre_inputs.c: inputs ----------------------------------------------------------------------
 struct input_map *input_map_retain(struct input_map *map);

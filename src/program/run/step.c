@@ -240,18 +240,15 @@ static void write_usage(const struct step *step, struct buffer *buffer)
                          (unsigned long long)step->steps);
 }
 
-// The call it waits for, and what a run needs to come there again.
-static void write_paused(const struct step *step, struct buffer *buffer)
+void step_write_paused(const struct step *step, struct buffer *buffer)
 {
-    write_key(buffer, "paused");
-    buffer_append_text(buffer, "{\"call\":{\"name\":");
+    buffer_append_text(buffer, "\"call\":{\"name\":");
     write_text(buffer, step->tools->tools[step->paused.tool].name);
     buffer_append_text(buffer, ",\"args\":");
     json_write(buffer, step->paused.arguments, 0, NULL);
     buffer_append_format(buffer, "},\"key\":\"%016" PRIx64 "\",\"seed\":%" PRIu64 ",\"clock\":",
                          step->paused.key, step->seed);
     clock_record_write(&step->clock, buffer);
-    buffer_append_byte(buffer, '}');
 }
 
 void step_write_json(const struct step *step, struct buffer *buffer, const value *id)
@@ -272,8 +269,12 @@ void step_write_json(const struct step *step, struct buffer *buffer, const value
         buffer_append_text(buffer, "null");
     write_key(buffer, "fail");
     write_failure(step, buffer);
-    if (step->failure.kind == PAUSED)
-        write_paused(step, buffer);
+    if (step->failure.kind == PAUSED) {
+        write_key(buffer, "paused");
+        buffer_append_byte(buffer, '{');
+        step_write_paused(step, buffer);
+        buffer_append_byte(buffer, '}');
+    }
     write_key(buffer, "memory");
     if (step->memory.tag == VALUE_MAP)
         write_value(buffer, step->memory, &dropped);

@@ -39,6 +39,9 @@ void step_release(struct step *step);
 
 // Appends the Step as one line of JSON without a line end. `id` is put first unless it is NULL.
 void step_write_json(const struct step *step, struct buffer *buffer, const value *id);
+// Of a paused step, the members of its `paused`: the call it waits for, and what a run needs to come
+// there again (replay.h): "call":{…},"key":"…","seed":N,"clock":[…]
+void step_write_paused(const struct step *step, struct buffer *buffer);
 // The failure for a person: message, source line, caret. Lines end with LF.
 void step_write_failure(const struct step *step, struct buffer *buffer);
 // The same from the parts of a failure.

@@ -109,12 +109,13 @@ one that is cloned is a child too."
 
 (defun probe-frames ()
   "Do frames have names and arguments?"
-  (add-probe "frames"
-             (ignore-errors
-              (multiple-value-bind (name arguments) (stack-frame-call (sb-di:top-frame))
-                (and name (listp arguments))))
-             "frames have arguments and variables"
-             "frames have names only"))
+  (setf *frame-calls-work*
+        (add-probe "frames"
+                   (ignore-errors
+                    (multiple-value-bind (name arguments) (stack-frame-call (sb-di:top-frame))
+                      (and name (listp arguments))))
+                   "frames have arguments and variables"
+                   "frames have names only")))
 
 (defun evaluations-have-policy-p ()
   "True when EVAL compiles with full debug information, COMPILE without, and the user's word wins."

@@ -21,18 +21,24 @@
   (number 0))
 
 (defvar *plain-arguments* nil)           ; true: print arguments without calling PRINT-OBJECT
+(defglobal *frame-calls-work* t)         ; result of a probe (probes.lisp)
 
 ;;; --- collecting ---------------------------------------------------------------------------------
 
+(defun frame-with-name-only (stack-frame)
+  "The frame STACK-FRAME without its arguments."
+  (make-frame (handler-case (frame-function-name stack-frame)
+                (serious-condition () "unreadable frame"))
+              '() '() stack-frame))
+
 (defun raw-frame (stack-frame)
   "The frame STACK-FRAME, as SBCL describes it; its name alone when that fails."
-  (handler-case
-      (multiple-value-bind (name arguments information) (stack-frame-call stack-frame)
-        (make-frame name (if (listp arguments) arguments '()) information stack-frame))
-    (serious-condition ()
-      (make-frame (handler-case (frame-function-name stack-frame)
-                    (serious-condition () "unreadable frame"))
-                  '() '() stack-frame))))
+  (if *frame-calls-work*
+      (handler-case
+          (multiple-value-bind (name arguments information) (stack-frame-call stack-frame)
+            (make-frame name (if (listp arguments) arguments '()) information stack-frame))
+        (serious-condition () (frame-with-name-only stack-frame)))
+      (frame-with-name-only stack-frame)))
 
 (defun frame-function-name (stack-frame)
   "Name of the function in STACK-FRAME."

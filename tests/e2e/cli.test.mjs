@@ -313,6 +313,26 @@ test('a core whose probes of SBCL have all failed works by its fallbacks', () =>
     run('eval', '--compile-only', '(defun f () (undefined-one))'),
     /undefined function: COMMON-LISP-USER::UNDEFINED-ONE/,
   );
+  const forms = [
+    '(defvar *x* 1)',
+    '(defun f (x) (/ x 0))',
+    '(f 4)',
+    '(defvar *thread* (sb-thread:make-thread (lambda () (sleep 100))))',
+    '(setf *x* 2)',
+    '(sb-ext:exit :code 3 :abort t)',
+    '(list :survived *x*)',
+    ':undo',
+    ':redo',
+    '(list :again *x*)',
+  ];
+  const session = execFileSync(program, ['repl'], {
+    input: forms.join('\n'),
+    encoding: 'utf8',
+    stdio: 'pipe',
+  });
+  assert.match(session, /^0: \(\/\)\n1: \(F\)\n2: \(EVAL\)$/m, 'frames have names only');
+  assert.match(session, /threads are running; snapshot 3 stays current/);
+  assert.match(session, /Current snapshot: 3$[\s\S]*=> \(:SURVIVED 1\)$[\s\S]*=> \(:AGAIN 1\)$/m);
 });
 
 describe('cadre doctor', () => {

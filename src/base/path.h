@@ -17,3 +17,7 @@ char *path_in_runtime(const char *name);
 // The executable of this process, " (deleted)" behind it when the file is gone; "" where it cannot be
 // read. Owned by the caller. Of a process that is not dumpable nobody else can tell.
 char *path_of_program(void);
+
+// Opens a real path as it is: -1 with ELOOP where something on the way is a symbolic link by now. So a
+// directory that others may write cannot lead elsewhere.
+int path_open_real(const char *path, int flags);

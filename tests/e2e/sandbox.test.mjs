@@ -453,3 +453,42 @@ describe('network and kernel', () => {
     );
   });
 });
+
+// A session may write what the workspace of another lies in.
+describe('a directory that another session replaces by a link', () => {
+  const outer = path.join(temporaryDirectory(), 'outer');
+  const inner = path.join(outer, 'inner');
+  const given = path.join(outer, 'given');
+  for (const each of [outer, inner]) mkdirSync(path.join(each, '.git'), { recursive: true });
+  mkdirSync(given);
+  const open = (cwd, args = []) => Server.start({ cwd, sandboxed: true, args });
+  const replace = async (name) => {
+    const server = await open(outer);
+    await server.value(
+      `(progn (sb-posix:rename "${name}" "${name}-aside") (sb-posix:symlink "${place.beside}" "${name}"))`,
+    );
+    await server.stop();
+  };
+  const check = async (server) => {
+    assert.match((await server.evaluate(read(secret))).text, /ERROR/);
+    assert.match((await server.evaluate(write(path.join(place.beside, 'new')))).text, /ERROR/);
+    await server.client.close();
+  };
+
+  test('its workspace', async () => {
+    const server = await open(inner);
+    await server.value('1');
+    await replace('inner');
+    const { text } = await server.call('reset-session');
+    assert.match(text, /inner is gone, or a symbolic link is in its place/);
+    await check(server);
+  });
+  test('what it was allowed', async () => {
+    const server = await open(place.work, ['--allow-write', given, '--allow-read', given]);
+    await server.value(write(path.join(given, 'file')));
+    await replace('given');
+    await server.call('reset-session');
+    await check(server);
+    assert.ok(!existsSync(path.join(place.beside, 'new')));
+  });
+});

@@ -223,6 +223,7 @@ int confinement_open(const struct confinement *confinement, const struct confine
         .files = confinement->rules.mode != SANDBOX_OFF,
         .network = confinement->rules.network,
         .read = read,
+        .read_real = paths->read_real,
         .write = paths->write,
         .devices = devices,
     });

@@ -49,9 +49,11 @@ struct confinement {
     unsigned *child_gaps;  // shared memory: what children could not get
 };
 
-// One process's paths; each list ends in NULL.
+// One process's paths; each list ends in NULL. Those of `read` may have links on their way, where only
+// the user can have put them.
 struct confinement_paths {
     const char *const *read;
+    const char *const *read_real;
     const char *const *write;
     const char *const *protect;  // below `write`, and there: read-only
     const char *directory;       // the working directory

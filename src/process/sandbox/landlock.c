@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "process/sandbox/sandbox.h"
 
 // The kernel's header may be older than the kernel: the interface is written down here.
@@ -76,9 +77,21 @@ static int create_ruleset(const struct ruleset *ruleset)
     return fd < 0 ? -errno : fd;
 }
 
-static int allow(int ruleset, const char *path, uint64_t access)
+static int open_as_it_is(const char *path)
 {
-    int fd = open(path, O_PATH | O_CLOEXEC);
+    return open(path, O_PATH | O_CLOEXEC);
+}
+
+static int open_without_links(const char *path)
+{
+    return path_open_real(path, O_PATH | O_CLOEXEC);
+}
+
+typedef int open_path_fn(const char *path);
+
+static int allow(int ruleset, const char *path, open_path_fn *open_path, uint64_t access)
+{
+    int fd = open_path(path);
     if (fd < 0)
         return 0;  // what is not there, or not reachable for us, needs no right
     struct stat status;
@@ -91,11 +104,12 @@ static int allow(int ruleset, const char *path, uint64_t access)
     return failed;
 }
 
-static int allow_all(int ruleset, const char *const *paths, uint64_t access)
+static int allow_all(int ruleset, const char *const *paths, open_path_fn *open_path,
+                     uint64_t access)
 {
     int failed = 0;
     for (size_t i = 0; failed == 0 && paths && paths[i]; i++)
-        failed = allow(ruleset, paths[i], access);
+        failed = allow(ruleset, paths[i], open_path, access);
     return failed;
 }
 
@@ -103,16 +117,18 @@ static int add_rules(int ruleset, const struct landlock_rules *rules, uint64_t k
 {
     const uint64_t not_in_files =
         ACCESS_MAKE_CHARACTER_DEVICE | ACCESS_MAKE_BLOCK_DEVICE | ACCESS_IOCTL_DEVICE;
-    int failed = allow_all(ruleset, rules->read, ACCESS_READ);
+    int failed = allow_all(ruleset, rules->read, open_as_it_is, ACCESS_READ);
     if (failed == 0)
-        failed = allow_all(ruleset, rules->write, known & ~not_in_files);
+        failed = allow_all(ruleset, rules->read_real, open_without_links, ACCESS_READ);
+    if (failed == 0)
+        failed = allow_all(ruleset, rules->write, open_without_links, known & ~not_in_files);
     return failed == 0 ? landlock_add_devices(ruleset, rules->devices) : failed;
 }
 
 int landlock_add_devices(int ruleset, const char *const *devices)
 {
     const uint64_t access = ACCESS_READ | ACCESS_WRITE_FILE | ACCESS_TRUNCATE | ACCESS_IOCTL_DEVICE;
-    return allow_all(ruleset, devices, access & known_file_rights(landlock_abi()));
+    return allow_all(ruleset, devices, open_as_it_is, access & known_file_rights(landlock_abi()));
 }
 
 int landlock_open(const struct landlock_rules *rules)

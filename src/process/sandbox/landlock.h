@@ -18,10 +18,13 @@ enum landlock_version {
 int landlock_abi(void);
 
 struct landlock_rules {
-    bool files;                  // false: no limit on files; the domain only keeps others out
-    bool network;                // false: no TCP
-    const char *const *read;     // paths, ends in NULL: read and execute; absent ones are skipped
-    const char *const *write;    // the same: all but making devices
+    bool files;               // false: no limit on files; the domain only keeps others out
+    bool network;             // false: no TCP
+    const char *const *read;  // paths, ends in NULL: read and execute; absent ones are skipped
+    // The same, but real paths: where something on the way is a link by now there is no right, because
+    // others could have put it there.
+    const char *const *read_real;
+    const char *const *write;    // real paths: all but making devices
     const char *const *devices;  // the same: read, write, ioctl
 };
 

@@ -36,6 +36,12 @@ void path_list_add(struct path_list *list, const char *format, ...)
     va_end(arguments);
 }
 
+void path_list_append(struct path_list *list, const struct path_list *more)
+{
+    for (size_t i = 0; i < more->count; i++)
+        path_list_add(list, "%s", more->paths[i]);
+}
+
 void path_list_release(struct path_list *list)
 {
     for (size_t i = 0; i < list->count; i++)

@@ -14,4 +14,5 @@ bool protected_is_name(const char *name);
 
 void path_list_add(struct path_list *list, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+void path_list_append(struct path_list *list, const struct path_list *more);
 void path_list_release(struct path_list *list);

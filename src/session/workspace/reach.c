@@ -33,13 +33,12 @@ static bool make_cache(struct reach *reach)
 {
     CLEANUP_FREE char *label = workspace_label(reach->workspace.path);
     CLEANUP_FREE char *name = memory_format("workspaces/%s", label);
-    char *path = path_in_cache(name);
+    CLEANUP_FREE char *path = path_in_cache(name);
+    char real[PATH_MAX];
     struct error ignored;
-    if (!path || !private_make_directory(path, &ignored)) {
-        memory_free(path);
+    if (!path || !private_make_directory(path, &ignored) || !realpath(path, real))
         return false;
-    }
-    reach->cache = path;
+    reach->cache = memory_copy_string(real);
     return true;
 }
 
@@ -54,6 +53,14 @@ static char *start_directory(const struct session_manager *manager, const struct
     if (known && (as_it_is || path_is_within(current, reach->workspace.path)))
         return memory_copy_string(current);
     return memory_copy_string(reach->workspace.path);
+}
+
+// Real from the beginning: sessions may write some of the directories on the way, and put links there.
+static void add_real(struct path_list *list, const char *const *given)
+{
+    char real[PATH_MAX];
+    for (size_t i = 0; given && given[i]; i++)
+        path_list_add(list, "%s", realpath(given[i], real) ? real : given[i]);
 }
 
 static int begin_confinement(struct session_manager *manager)
@@ -71,12 +78,28 @@ static int begin_confinement(struct session_manager *manager)
     return confinement_init(&manager->reach.confinement, &rules);
 }
 
+// Real paths may not be real any more, where another session may write what they are in.
+static bool is_real(const char *path)
+{
+    char real[PATH_MAX];
+    return realpath(path, real) && strcmp(path, real) == 0;
+}
+
+// Another session can do this, whose workspace this one lies in.
+static bool check_place(const struct reach *reach, struct error *error)
+{
+    const char *path = reach->workspace.path;
+    return is_real(path) ||
+           error_set(error, ERROR_SYSTEM,
+                     "the workspace %s is gone, or a symbolic link is in its place", path);
+}
+
 bool reach_settle(struct session_manager *manager, struct error *error)
 {
     struct reach *reach = &manager->reach;
     const struct session_sandbox *sandbox = sandbox_of(manager);
     if (reach->settled)
-        return true;
+        return check_place(reach, error);
     reach_release(reach);
     if (!workspace_resolve(sandbox->workspace, NULL, &reach->workspace, error))
         return false;
@@ -92,6 +115,8 @@ bool reach_settle(struct session_manager *manager, struct error *error)
         return false;
     if (sandbox->mode == SANDBOX_WORKSPACE && !make_cache(reach))
         log_warning("no cache directory: what sessions compile is not kept");
+    add_real(&reach->read, sandbox->allow_read);
+    add_real(&reach->write, sandbox->allow_write);
     reach->directory = start_directory(manager, reach);
     reach->settled = true;
     return true;
@@ -105,6 +130,8 @@ void reach_release(struct reach *reach)
     workspace_release(&reach->workspace);
     memory_free(reach->directory);
     memory_free(reach->cache);
+    path_list_release(&reach->read);
+    path_list_release(&reach->write);
     *reach = (struct reach){0};
 }
 
@@ -139,7 +166,7 @@ void session_allow_file(struct session_manager *manager, const char *path)
     *strrchr(directory, '/') = '\0';
     char real[PATH_MAX];
     bool whole = realpath(directory, real) && !workspace_is_forbidden(real);
-    const char *added = whole ? real : path;
+    const char *added = whole || realpath(path, real) ? real : path;
     for (size_t i = 0; i < list->count; i++)
         if (strcmp(list->paths[i], added) == 0)
             return;
@@ -214,12 +241,6 @@ void reach_rest(struct session_manager *manager)
 
 // --- one process ---------------------------------------------------------------------------------
 
-static void add_given(struct path_list *list, const char *const *given)
-{
-    for (size_t i = 0; given && given[i]; i++)
-        path_list_add(list, "%s", given[i]);
-}
-
 // A directory that the user has named, unless it has more than Lisp.
 static void add_named_home(struct path_list *read, const char *variable)
 {
@@ -268,19 +289,26 @@ static void add_lisp(struct path_list *read, const char *sbcl, const char *core)
     path_list_add(read, "%s", is_home ? real : modules);
 }
 
+// What a process may reach, before it is put in order.
+struct reachable {
+    struct path_list read;       // only the user can change where they lead to
+    struct path_list read_real;  // real paths
+    struct path_list write;      // the same
+};
+
 static void collect_paths(const struct session *session, const char *temporary,
-                          struct path_list *read, struct path_list *write,
-                          struct path_list *protect)
+                          struct reachable *reachable, struct path_list *protect)
 {
     const struct reach *reach = &session->manager->reach;
     const struct session_sandbox *sandbox = sandbox_of(session->manager);
-    add_lisp_homes(read);
-    add_given(read, sandbox->allow_read);
-    add_given(read, session->manager->tool_paths.paths);
-    path_list_add(read, "%s", reach->workspace.path);
-    protected_collect(reach->workspace.path, read, protect);
+    struct path_list *read_real = &reachable->read_real, *write = &reachable->write;
+    add_lisp_homes(&reachable->read);
+    path_list_append(read_real, &reach->read);
+    path_list_append(read_real, &session->manager->tool_paths);
+    path_list_add(read_real, "%s", reach->workspace.path);
+    protected_collect(reach->workspace.path, read_real, protect);
     path_list_add(write, "%s", temporary);
-    add_given(write, sandbox->allow_write);
+    path_list_append(write, &reach->write);
     if (sandbox->mode != SANDBOX_WORKSPACE)
         return;
     path_list_add(write, "%s", reach->workspace.path);
@@ -324,14 +352,16 @@ static void collect_variables(const struct session *session, const char *tempora
 // A path below another is written as that is, and files can be moved between them.
 static void keep_outermost(const struct path_list *given, struct path_list *ret_list)
 {
-    char real[PATH_MAX], other[PATH_MAX];
     for (size_t i = 0; i < given->count; i++) {
-        bool covered = !realpath(given->paths[i], real);
-        for (size_t j = 0; !covered && j < given->count; j++)
-            covered = i != j && realpath(given->paths[j], other) && path_is_within(real, other) &&
-                      (strcmp(real, other) != 0 || j < i);
+        const char *path = given->paths[i];
+        bool covered = !is_real(path);
+        for (size_t j = 0; !covered && j < given->count; j++) {
+            const char *other = given->paths[j];
+            covered = i != j && is_real(other) && path_is_within(path, other) &&
+                      (strcmp(path, other) != 0 || j < i);
+        }
         if (!covered)
-            path_list_add(ret_list, "%s", real);
+            path_list_add(ret_list, "%s", path);
     }
 }
 
@@ -339,13 +369,13 @@ int reach_plan(struct session *session, const char *sbcl, const char *core,
                struct reach_plan *ret_plan)
 {
     struct session_manager *manager = session->manager;
-    struct path_list read = {0}, write = {0};
+    struct reachable reachable = {0};
     CLEANUP_FREE char *temporary = reach_temporary(session);
     *ret_plan = (struct reach_plan){0};
     if (temporary) {
-        add_lisp(&read, sbcl, core);
-        collect_paths(session, temporary, &read, &write, &ret_plan->protect);
-        keep_outermost(&write, &ret_plan->write);
+        add_lisp(&reachable.read, sbcl, core);
+        collect_paths(session, temporary, &reachable, &ret_plan->protect);
+        keep_outermost(&reachable.write, &ret_plan->write);
         watch_root(manager, &ret_plan->write);
     }
     collect_variables(session, temporary, &ret_plan->variables);
@@ -353,9 +383,12 @@ int reach_plan(struct session *session, const char *sbcl, const char *core,
         session->environment, sandbox_of(manager)->pass_environment, ret_plan->variables.paths);
     ret_plan->ruleset =
         confinement_open(&manager->reach.confinement,
-                         &(struct confinement_paths){.read = read.paths, .write = write.paths});
-    path_list_release(&read);
-    path_list_release(&write);
+                         &(struct confinement_paths){.read = reachable.read.paths,
+                                                     .read_real = reachable.read_real.paths,
+                                                     .write = reachable.write.paths});
+    path_list_release(&reachable.read);
+    path_list_release(&reachable.read_real);
+    path_list_release(&reachable.write);
     if (ret_plan->ruleset >= 0 || ret_plan->ruleset == -EOPNOTSUPP)
         return 0;
     int failed = ret_plan->ruleset;

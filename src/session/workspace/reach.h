@@ -26,10 +26,11 @@ struct reach {
     bool settled;
     struct confinement confinement;
     struct workspace workspace;
-    char *directory;             // where Lisp processes start
-    struct temporary temporary;  // none: SANDBOX_OFF
-    char *cache;                 // of the workspace; NULL: none, or the user's
-    struct root_watch *watch;    // of the workspace, while sessions that may write it run
+    char *directory;               // where Lisp processes start
+    struct temporary temporary;    // none: SANDBOX_OFF
+    char *cache;                   // of the workspace; NULL: none, or the user's
+    struct path_list read, write;  // what the user allows: real paths
+    struct root_watch *watch;      // of the workspace, while sessions that may write it run
     bool announced;
     bool ending;  // all goes at once
 };

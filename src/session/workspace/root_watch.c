@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "session/workspace/protected.h"
 
 enum entry_kind { ENTRY_ABSENT, ENTRY_LINK, ENTRY_OTHER };
@@ -173,10 +174,11 @@ static void on_events(evutil_socket_t fd, short what, void *data)
 static int open_watch(struct root_watch *watch, struct event_base *base, const char *workspace)
 {
     const uint32_t mask = IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ONLYDIR;
-    watch->directory = open(workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    watch->directory = path_open_real(workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     watch->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    CLEANUP_FREE char *same = memory_format("/proc/self/fd/%d", watch->directory);
     if (watch->directory < 0 || watch->inotify < 0 ||
-        inotify_add_watch(watch->inotify, workspace, mask) < 0)
+        inotify_add_watch(watch->inotify, same, mask) < 0)
         return -errno;
     watch->event = event_new(base, watch->inotify, EV_READ | EV_PERSIST, on_events, watch);
     return watch->event && event_add(watch->event, NULL) == 0 ? 0 : -ENOMEM;

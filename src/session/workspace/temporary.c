@@ -122,7 +122,8 @@ bool temporary_make(struct temporary *temporary, struct error *error)
     const char *parent = getenv("TMPDIR");
     char real[PATH_MAX];
     if (!parent || *parent != '/' || !realpath(parent, real))
-        snprintf(real, sizeof(real), "/tmp");
+        if (!realpath("/tmp", real))
+            snprintf(real, sizeof(real), "/tmp");
     remove_all_left(real);
     if (make_locked(temporary, real))
         return true;

@@ -14,6 +14,7 @@
 #include "program_host/program_worker.h"
 #include "session/image/image_file.h"
 #include "session/project/project_core.h"
+#include "tools/picture/picture_worker.h"
 
 static int (*const functions[COMMAND_COUNT])(int argc, char **argv) = {
     [COMMAND_SERVE] = command_serve,
@@ -104,6 +105,8 @@ int main(int argc, char **argv)
         return program_worker_main(PROGRAM_WORKER_FD);
     if (argc > 1 && strcmp(argv[1], "image-worker") == 0)
         return image_worker_main(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "picture-worker") == 0)
+        return picture_worker_main();
     if (argc > 1 && strcmp(argv[1], "project-worker") == 0)
         return project_worker_main(argc - 1, argv + 1);
     int status = finish(run(argc, argv));

@@ -198,8 +198,9 @@ static void count_metrics(struct tools *tools, const struct session_reply *reply
         mcp_metric_add(metrics->rollbacks, 1);
 }
 
-static void free_run(struct session_call *run)
+void session_call_free(struct session_call *run)
 {
+    shown_release(run);
     if (run->yield_timer)
         event_free(run->yield_timer);
     if (run->output)
@@ -209,17 +210,22 @@ static void free_run(struct session_call *run)
     memory_free(run);
 }
 
-static void finish(struct session_call *run)
+static void answer(struct session_call *run)
 {
     struct mcp_call *call = run->call;
     struct tool_result result = run->result;
     struct tools *tools = run->tools;
     bool was_answered = run->running;
-    free_run(run);
+    session_call_free(run);
     session_call_truncate(call, &result);
     if (!was_answered)
         running_append_notices(tools, tool_session_name(call), &result.text);
     tool_reply(call, &result);
+}
+
+static void finish(struct session_call *run)
+{
+    shown_add(run, answer);
 }
 
 static void append_values(struct buffer *text, value values)
@@ -295,7 +301,7 @@ static void on_reply(void *data, const struct session_reply *reply)
     run->result.is_error = !reply->ok;
     buffer_init(&run->result.text, TOOL_TEXT_LIMIT);
     run->render(run, reply, &run->result);
-    shown_add(run, reply);
+    shown_take(run, reply);
     if (reply->beside)
         note_beside(run, reply->beside);
     keep_output(run, reply);
@@ -380,7 +386,7 @@ static void on_cancel(struct mcp_call *call, void *data)
 {
     struct session_call *run = data;
     session_cancel(run->tools->sessions, run->ticket);
-    free_run(run);
+    session_call_free(run);
     mcp_call_reply_failure(call, "cancelled", "The call was cancelled.");
 }
 
@@ -426,7 +432,7 @@ static struct session_call *submit(struct tools *tools, struct mcp_call *call,
     struct session_call *run = memory_alloc_zero(sizeof(*run));
     *run = (struct session_call){.tools = tools, .call = call, .render = render, .next = next};
     if (!read_streams(run, request)) {
-        free_run(run);
+        session_call_free(run);
         return NULL;
     }
     request->timeout = request->kind == SESSION_TESTS ? 0 : timeout;  // the other is that of a test

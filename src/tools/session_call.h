@@ -23,6 +23,8 @@ typedef bool tool_next_fn(struct session_call *run, const struct session_reply *
                           struct session_request *request);
 
 struct auto_context;
+struct shown_answer;
+typedef void session_call_fn(struct session_call *run);
 
 // A call whose request a session works on. Render functions use its first two members.
 struct session_call {
@@ -36,6 +38,7 @@ struct session_call {
     struct event *yield_timer;          // NULL: it is not answered early
     int64_t yield_ms;                   // when it is
     struct kept_output *output;         // all of it; NULL: none is kept
+    struct shown_answer *shown;         // NULL: the code has shown nothing
     struct buffer input;                // for the code to read
     struct buffer first_text;           // what `next` keeps of the first reply
     bool is_evaluation;
@@ -64,6 +67,9 @@ void session_call_submit_recorded(struct tools *tools, struct mcp_call *call,
 // The file that the argument `path` names: ~/x is in the home directory, x where sessions are started.
 // Owned by the caller; NULL: the call was refused.
 char *session_call_path(struct tools *tools, struct mcp_call *call);
+
+// Frees what belongs to a run whose call is answered otherwise.
+void session_call_free(struct session_call *run);
 
 // Cuts what does not fit into one answer, in the text and the structured form.
 void session_call_truncate(struct mcp_call *call, struct tool_result *result);

@@ -3,8 +3,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
+#include "tools/picture/picture_check.h"
 #include "tools/result/result_shown.h"
 #include "tools/result/result_text.h"
 
@@ -16,6 +18,16 @@ struct shown_document {
     TAILQ_ENTRY(shown_document) link;
     int64_t number;
     struct buffer text;
+};
+
+struct shown_answer {
+    TAILQ_ENTRY(shown_answer) link;  // while its images are looked at
+    struct session_call *run;
+    session_call_fn *done;
+    struct picture_check *check;
+    struct buffer images;  // base64, a line for each
+    size_t count;
+    struct shown items[SHOWN_ITEMS_MAX];
 };
 
 static void document_free(struct tools *tools, struct shown_document *document)
@@ -30,6 +42,8 @@ void shown_free_all(struct tools *tools)
 {
     while (!TAILQ_EMPTY(&tools->shown))
         document_free(tools, TAILQ_FIRST(&tools->shown));
+    while (!TAILQ_EMPTY(&tools->shown_answers))
+        session_call_free(TAILQ_FIRST(&tools->shown_answers)->run);
 }
 
 // The newest documents are kept; returns the number of this one.
@@ -94,16 +108,123 @@ static value add_item(struct session_call *run, const struct shown *shown)
     return item_of(region, "markdown");
 }
 
-void shown_add(struct session_call *run, const struct session_reply *reply)
+static void add_all(struct session_call *run)
+{
+    struct region *region = mcp_call_region(run->call);
+    const struct shown_answer *answer = run->shown;
+    value items = vector_new(region, answer->count);
+    for (size_t i = 0; i < answer->count; i++)
+        items = vector_push(region, items, add_item(run, &answer->items[i]));
+    run->result.structured = map_put_text(region, run->result.structured, "shown", items);
+}
+
+// --- an answer -----------------------------------------------------------------------------------
+
+void shown_take(struct session_call *run, const struct session_reply *reply)
 {
     struct region *region = mcp_call_region(run->call);
     struct shown_cursor cursor = {.reply = reply};
     struct shown shown;
-    value items = vector_new(region, 0);
-    while (shown_next(&cursor, &shown))
-        items = vector_push(region, items, add_item(run, &shown));
-    if (vector_count(items) > 0)
-        run->result.structured = map_put_text(region, run->result.structured, "shown", items);
+    while (shown_next(&cursor, &shown)) {
+        if (!run->shown) {
+            run->shown = memory_alloc_zero(sizeof(*run->shown));
+            buffer_init(&run->shown->images, BUFFER_DEFAULT_LIMIT);
+        }
+        struct shown_answer *answer = run->shown;
+        if (shown.kind == SHOWN_IMAGE) {
+            buffer_append_span(&answer->images, shown.text);
+            buffer_append_byte(&answer->images, '\n');
+        }
+        shown.text = value_text(value_string(region, shown.text));
+        answer->items[answer->count++] = shown;
+    }
+}
+
+static void refuse(struct shown *shown, const char *before, struct span problem)
+{
+    shown->kind = SHOWN_REFUSED;
+    error_set(&shown->error, ERROR_INVALID, "%s%.*s", before, (int)problem.length, problem.data);
+}
+
+// A line for each image.
+static void refuse_broken(struct shown_answer *answer, struct span problems, const char *reason)
+{
+    for (size_t i = 0; i < answer->count; i++) {
+        struct shown *shown = &answer->items[i];
+        if (shown->kind != SHOWN_IMAGE)
+            continue;
+        const char *end = problems.data ? memchr(problems.data, '\n', problems.length) : NULL;
+        if (!end) {
+            refuse(shown,
+                   "The image could not be looked at: ", span_from(reason ? reason : "no answer"));
+            continue;
+        }
+        struct span problem = {problems.data, (size_t)(end - problems.data)};
+        if (problem.length > 0)
+            refuse(shown, "", problem);
+        problems.data += problem.length + 1;
+        problems.length -= problem.length + 1;
+    }
+}
+
+static void on_checked(void *data, struct span problems, const char *reason)
+{
+    struct session_call *run = data;
+    struct shown_answer *answer = run->shown;
+    mcp_call_on_cancel(run->call, NULL, NULL);
+    TAILQ_REMOVE(&run->tools->shown_answers, answer, link);
+    answer->check = NULL;
+    refuse_broken(answer, problems, reason);
+    add_all(run);
+    answer->done(run);
+}
+
+static void on_cancel(struct mcp_call *call, void *data)
+{
+    session_call_free(data);
+    mcp_call_reply_failure(call, "cancelled", "The call was cancelled.");
+}
+
+// False: nothing has to be waited for.
+static bool begin_check(struct session_call *run)
+{
+    struct shown_answer *answer = run->shown;
+    int failed = picture_check_start(program_pool_reaper(run->tools->programs),
+                                     buffer_span(&answer->images), on_checked, run, &answer->check);
+    if (failed < 0) {
+        refuse_broken(answer, (struct span){0}, strerror(-failed));
+        return false;
+    }
+    TAILQ_INSERT_TAIL(&run->tools->shown_answers, answer, link);
+    mcp_call_on_cancel(run->call, on_cancel, run);
+    return true;
+}
+
+void shown_add(struct session_call *run, session_call_fn *done)
+{
+    struct shown_answer *answer = run->shown;
+    if (answer) {
+        answer->run = run;
+        answer->done = done;
+        if (answer->images.length > 0 && begin_check(run))
+            return;
+        add_all(run);
+    }
+    done(run);
+}
+
+void shown_release(struct session_call *run)
+{
+    struct shown_answer *answer = run->shown;
+    if (!answer)
+        return;
+    if (answer->check) {
+        TAILQ_REMOVE(&run->tools->shown_answers, answer, link);
+        picture_check_cancel(answer->check);
+    }
+    buffer_release(&answer->images);
+    memory_free(answer);
+    run->shown = NULL;
 }
 
 // --- resource ------------------------------------------------------------------------------------
@@ -132,6 +253,7 @@ static void handle_document(struct mcp_call *call, void *data)
 void tools_register_shown(struct tools *tools)
 {
     TAILQ_INIT(&tools->shown);
+    TAILQ_INIT(&tools->shown_answers);
     mcp_server_add_template(tools->server, &(struct mcp_resource){
                                                .uri = "cadre://shown/{number}",
                                                .name = "shown",

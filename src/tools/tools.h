@@ -62,7 +62,8 @@ struct tools {
     struct context_tools *context;
     struct output_store *outputs;      // of sessions; may be shared. NULL before registration: own
     struct output_store *own_outputs;  // of programs
-    TAILQ_HEAD(shown_document_list, shown_document) shown;  // SVG that code has shown
+    TAILQ_HEAD(shown_document_list, shown_document) shown;      // SVG that code has shown
+    TAILQ_HEAD(shown_answer_list, shown_answer) shown_answers;  // whose images are looked at
     size_t shown_bytes;
     int64_t shown_count;                        // ever
     TAILQ_HEAD(running_list, running) running;  // work whose call was answered early

@@ -6,7 +6,15 @@ import path from 'node:path';
 import { describe, test } from 'node:test';
 import zlib from 'node:zlib';
 import { initialize, request2024 } from './mcp_support.mjs';
-import { askStdio, CADRE, expectResult, temporaryDirectory, useServer } from './support.mjs';
+import {
+  askStdio,
+  CADRE,
+  eventually,
+  expectResult,
+  readProc,
+  temporaryDirectory,
+  useServer,
+} from './support.mjs';
 
 const GIF = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64');
 const directory = temporaryDirectory();
@@ -123,6 +131,30 @@ describe('cadre:show', () => {
         name,
       );
     }
+  });
+  test('while they are decoded, by another process, no session waits', async () => {
+    const worker = () =>
+      server.processes().find((pid) => readProc(pid, 'cmdline').includes('picture-worker'));
+    const rows = Buffer.alloc((2000 * 8 + 1) * 2000);
+    const file = saved('slow.png', pngOf(2000, 2000, rows, { depth: 16, colour: 6 }));
+    const shown = server.evaluate(`(dotimes (i 8) (cadre:show (pathname ${file})))`);
+    assert.ok(await eventually(worker, 60), 'there is no such process');
+    process.kill(worker(), 'SIGSTOP');
+    assert.match(await server.value('(+ 1 2)', { session: 'patient' }), /=> 3/);
+    process.kill(worker(), 'SIGCONT');
+    assert.equal((await shown).content.length, 9);
+    const killed = server.evaluate(`(dotimes (i 8) (cadre:show (pathname ${file})))`);
+    assert.ok(await eventually(worker, 60));
+    process.kill(worker(), 'SIGKILL');
+    assert.match((await killed).text, /\[not shown\] The image could not be looked at: .*signal 9/);
+  });
+  test('decoders run locked up, and say what is wrong with each image', () => {
+    const broken = png(4, 3).subarray(0, -20);
+    const { stdout, status } = spawnSync(CADRE, ['picture-worker'], {
+      input: [png(1, 1), broken, GIF].map((bytes) => `${bytes.toString('base64')}\n`).join(''),
+      encoding: 'utf8',
+    });
+    assert.deepEqual([stdout, status], ['\nThe PNG image is cut off or damaged\n\n', 0]);
   });
   test('PNG of every kind is shown', async () => {
     for (const [rowBytes, options] of [

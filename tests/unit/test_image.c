@@ -74,7 +74,7 @@ static const struct {
 static bool check(const unsigned char *bytes, size_t length, struct image *image,
                   struct error *error)
 {
-    return image_check((struct span){(const char *)bytes, length}, image, error);
+    return image_check((struct span){(const char *)bytes, length}, IMAGE_PIXELS, image, error);
 }
 
 Test(image, knows_type_and_size)
@@ -184,7 +184,7 @@ Test(image, refuses_what_is_no_image)
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
         struct image image;
         struct error error;
-        cr_assert_not(image_check(span_from(texts[i]), &image, &error));
+        cr_assert_not(image_check(span_from(texts[i]), IMAGE_PIXELS, &image, &error));
         cr_assert_str_eq(error.message, "The bytes are no PNG, JPEG, GIF or WebP image");
     }
 }

@@ -10,6 +10,7 @@ struct reader {
     const unsigned char *data;
     size_t length, at;
     bool failed;
+    enum image_depth depth;
 };
 
 static const unsigned char *take(struct reader *reader, size_t count)
@@ -97,7 +98,7 @@ static bool read_png(struct reader *reader, struct image *image, struct png_pixe
     if (!take_chunk(reader, &chunk) || !is_chunk(&chunk, "IHDR") ||
         chunk.length != PNG_HEADER_BYTES || !(*pixels = png_pixels_new(chunk.content)))
         return false;
-    struct reader header = {chunk.content, PNG_HEADER_BYTES, 0, false};
+    struct reader header = {chunk.content, PNG_HEADER_BYTES, 0, false, reader->depth};
     image->width = take_big(&header, 4);
     image->height = take_big(&header, 4);
     if (!is_small(image))
@@ -106,11 +107,14 @@ static bool read_png(struct reader *reader, struct image *image, struct png_pixe
     while (take_chunk(reader, &chunk) && !is_chunk(&chunk, "IHDR")) {
         if (is_chunk(&chunk, "PLTE"))
             needs_palette = false;
-        if (is_chunk(&chunk, "IDAT") &&
-            (needs_palette || !png_pixels_feed(*pixels, chunk.content, chunk.length)))
+        bool is_data = is_chunk(&chunk, "IDAT");
+        if (is_data && needs_palette)
+            return false;
+        if (is_data && reader->depth == IMAGE_PIXELS &&
+            !png_pixels_feed(*pixels, chunk.content, chunk.length))
             return false;
         if (is_chunk(&chunk, "IEND"))
-            return png_pixels_complete(*pixels);
+            return reader->depth == IMAGE_STRUCTURE || png_pixels_complete(*pixels);
     }
     return false;
 }
@@ -168,7 +172,7 @@ static bool read_jpeg(struct reader *reader, struct image *image)
         if (length < 2 || reader->failed || !take(reader, length - 2))
             return false;
         if (is_frame_marker(marker)) {
-            struct reader frame = {reader->data, start + length - 2, start, false};
+            struct reader frame = {reader->data, start + length - 2, start, false, reader->depth};
             take(&frame, 1);
             image->height = take_big(&frame, 2);
             image->width = take_big(&frame, 2);
@@ -182,8 +186,9 @@ static bool read_jpeg(struct reader *reader, struct image *image)
 static bool check_jpeg(struct reader *reader, struct image *image, struct error *error)
 {
     struct span bytes = {(const char *)reader->data, reader->length};
-    bool is_whole = read_jpeg(reader, image) &&
-                    (!is_small(image) || jpeg_decodes(bytes, image->width, image->height));
+    bool is_whole =
+        read_jpeg(reader, image) && (!is_small(image) || reader->depth == IMAGE_STRUCTURE ||
+                                     jpeg_decodes(bytes, image->width, image->height));
     return is_whole || truncated(error, "JPEG");
 }
 
@@ -276,19 +281,20 @@ struct webp {
     struct image *image;
     bool has_canvas, has_picture, is_animated;
     uint64_t pixels;  // of the frames of an animation
+    enum image_depth depth;
 };
 
 // The header of a frame, then a picture like that of a file.
 static bool check_frame(struct webp *webp, struct span frame)
 {
-    struct reader header = {(const unsigned char *)frame.data, frame.length, 6, false};
+    struct reader header = {(const unsigned char *)frame.data, frame.length, 6, false, webp->depth};
     uint32_t width = take_little(&header, 3) + 1, height = take_little(&header, 3) + 1;
     take(&header, 4);
     if (header.failed || width > IMAGE_SIDE_MAX || height > IMAGE_SIDE_MAX)
         return false;
     webp->is_animated = true;
     webp->pixels += (uint64_t)width * height;
-    return webp->pixels > WEBP_PIXELS_MAX ||
+    return webp->pixels > WEBP_PIXELS_MAX || webp->depth == IMAGE_STRUCTURE ||
            webp_decodes((struct span){frame.data + header.at, frame.length - header.at}, width,
                         height);
 }
@@ -330,7 +336,7 @@ static bool read_webp(struct reader *reader, struct webp *webp)
         size_t length = take_little(reader, 4), start = reader->at;
         if (!type || reader->failed || !take(reader, length))
             return false;
-        struct reader chunk = {reader->data, start + length, start, false};
+        struct reader chunk = {reader->data, start + length, start, false, reader->depth};
         if (!read_part(webp, type, &chunk))
             return false;
         if (length % 2 && reader->at < reader->length)
@@ -341,7 +347,7 @@ static bool read_webp(struct reader *reader, struct webp *webp)
 
 static bool check_webp(struct reader *reader, struct image *image, struct error *error)
 {
-    struct webp webp = {.image = image};
+    struct webp webp = {.image = image, .depth = reader->depth};
     if (!read_webp(reader, &webp))
         return truncated(error, "WebP");
     if (webp.pixels > WEBP_PIXELS_MAX)
@@ -350,7 +356,7 @@ static bool check_webp(struct reader *reader, struct image *image, struct error 
                          "pixels together",
                          WEBP_PIXELS_MAX / 1000000);
     struct span bytes = {(const char *)reader->data, reader->length};
-    return webp.is_animated || !is_small(image) ||
+    return webp.is_animated || !is_small(image) || reader->depth == IMAGE_STRUCTURE ||
            webp_decodes(bytes, image->width, image->height) || truncated(error, "WebP");
 }
 
@@ -361,9 +367,10 @@ static bool starts_with(struct span bytes, size_t at, const char *prefix, size_t
     return bytes.length >= at + length && memcmp(bytes.data + at, prefix, length) == 0;
 }
 
-bool image_check(struct span bytes, struct image *ret_image, struct error *error)
+bool image_check(struct span bytes, enum image_depth depth, struct image *ret_image,
+                 struct error *error)
 {
-    struct reader reader = {(const unsigned char *)bytes.data, bytes.length, 0, false};
+    struct reader reader = {(const unsigned char *)bytes.data, bytes.length, 0, false, depth};
     bool (*check)(struct reader *, struct image *, struct error *) = NULL;
     struct image image = {0};
     if (starts_with(bytes, 0, "\x89PNG\r\n\x1a\n", 8)) {

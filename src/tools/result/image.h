@@ -15,6 +15,11 @@ struct image {
     uint32_t width, height;
 };
 
-// Walks through the file's structure from its beginning to its end, and decodes its pixels. False with a
-// message that begins with what the bytes are.
-bool image_check(struct span bytes, struct image *ret_image, struct error *error);
+// How far it is looked at. Decoding takes long, and is the work of a process of its own
+// (tools/picture/picture_worker.h).
+enum image_depth { IMAGE_STRUCTURE, IMAGE_PIXELS };
+
+// Walks through the file's structure from its beginning to its end, and decodes its pixels if they are
+// wanted. False with a message that begins with what the bytes are.
+bool image_check(struct span bytes, enum image_depth depth, struct image *ret_image,
+                 struct error *error);

@@ -31,7 +31,8 @@ static bool read_image(struct shown_cursor *cursor, struct shown *shown)
     }
     if (shown->bytes > SHOWN_BYTES_MAX)
         return refuse_size(shown, "One image has", SHOWN_BYTES_MAX);
-    if (!image_check((struct span){(char *)bytes, shown->bytes}, &shown->image, &shown->error))
+    if (!image_check((struct span){(char *)bytes, shown->bytes}, IMAGE_STRUCTURE, &shown->image,
+                     &shown->error))
         return refuse(shown);
     if (shown->bytes > SHOWN_BYTES_TOGETHER_MAX - cursor->bytes)
         return refuse_size(shown, "The images of one answer have", SHOWN_BYTES_TOGETHER_MAX);

@@ -51,6 +51,7 @@ more leaves none, and says so."
     (repair-descriptors)
     (run-system-finalizers)
     (release-stack-pages)
+    (remap-clean-pages-again)
     (setf (agent-idle-offsets *agent*) (record-offsets))
     (multiple-value-bind (pid reason)
         (freeze "snapshot" number (or (received-descriptor 0) (request-channel)))

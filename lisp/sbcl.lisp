@@ -226,6 +226,18 @@ that function, the place and its value."
 (define-alien-variable "page_table" (* (struct #.(internal "SB-VM" "PAGE"))))
 (define-alien-variable "anon_dynamic_space_start" unsigned-long)
 
+(defun runtime-variable (name)
+  "Address of the variable NAME of the runtime, or NIL where this SBCL has none."
+  (sb-sys:find-foreign-symbol-address name))
+
+(defun card-table ()
+  "Address and size of the table in which code marks the part of the heap that it writes to: one
+octet each, whatever the size of the heap in use. NIL where this SBCL has none."
+  (let ((table (runtime-variable "gc_card_mark")) (bits (runtime-variable "gc_card_table_nbits")))
+    (when (and table bits)
+      (values (sap-ref-word (int-sap table) 0)
+              (ash 1 (sap-ref-32 (int-sap bits) 0))))))
+
 (declaim (inline page-flags page-generation))
 (defun page-flags (page)
   "Flags of the heap page number PAGE; 0 when it is free."

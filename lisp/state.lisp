@@ -31,6 +31,9 @@
   (live-bytes 0 :type word)             ; after the last full collection
   (collected-bytes 0 :type word)        ; after the last collection before a clone
   (finalizers-made nil)                 ; true when user code has called FINALIZE
+  ;; memory.lisp
+  (clones 0 :type fixnum)               ; snapshots made on the way to this state
+  (remap-at 4 :type fixnum)             ; the number of them at which clean pages are mapped again
   ;; systems.lisp, functions.lisp
   (loaded-systems '())                  ; names, in order of loading by load-system
   (system-directories '())              ; of the systems that were loaded before a reset

@@ -197,11 +197,13 @@ writable mapping of a file."
                (funcall function start (- page start)))
              (setf start (1+ page)))))
 
-(defun remap-file (fd address size offset)
+(defconstant +read-write+ 3)
+(defconstant +read-write-execute+ 7)
+
+(defun remap-file (fd address size offset protection)
   "Map SIZE bytes of FD from OFFSET privately at ADDRESS."
   (c-call "mmap" unsigned-long (unsigned-long address) (unsigned-long size)
-          (int 7)                       ; readable, writable, executable, as it is now
-          (int #x12)                    ; MAP_PRIVATE | MAP_FIXED
+          (int protection) (int #x12)   ; MAP_PRIVATE | MAP_FIXED
           (int fd) (long offset)))
 
 (defun remap-clean-pages (start end offset inode path)
@@ -216,15 +218,60 @@ writable mapping of a file."
                (lambda (page count)
                  (let ((distance (* page +page-size+)))
                    (remap-file fd (+ start distance) (* count +page-size+)
-                               (+ offset distance))))
+                               (+ offset distance) +read-write-execute+)))
                entries)))))
       (c-call "close" int (int fd)))))
 
 (defun remap-clean-core-pages ()
-  "Split the mappings of the core; once, at start. There is one thread, so nothing writes between
-reading the page map and mapping."
+  "Split the mappings of the core. There is one thread, so nothing writes between reading the page
+map and mapping; the heap that is allocated from lies behind the core's."
   (with-open-file (stream "/proc/self/maps" :external-format :latin-1 :if-does-not-exist nil)
     (loop for line = (and stream (read-line stream nil))
           while line
           do (multiple-value-bind (start end offset inode path) (parse-mapping line)
                (when start (remap-clean-pages start end offset inode path))))))
+
+;;; --- the card table -----------------------------------------------------------------------------
+
+;;; The runtime fills its table of cards when it starts, so that every clone would copy the entries
+;;; of a thousand pages. Mapped from a file in memory that says the same, the table has entries for
+;;; the pages that are used.
+
+(defun file-in-memory (start size)
+  "A descriptor of a new file with the SIZE bytes from START, or NIL."
+  (let ((fd (with-alien ((name c-string "cards"))
+              (c-call "memfd_create" int (c-string name) (int 1))))) ; MFD_CLOEXEC
+    (unless (minusp fd)
+      (cond ((= size (c-call "write" long (int fd) (unsigned-long start) (unsigned-long size))) fd)
+            (t (close-descriptor fd) nil)))))
+
+(defun card-table-pages ()
+  "Address and size of the whole pages of the card table, or NIL."
+  (multiple-value-bind (table size) (card-table)
+    (when table
+      (let ((start (* +page-size+ (ceiling table +page-size+))))
+        (values start (- (logandc2 (+ table size) (1- +page-size+)) start))))))
+
+(defun map-card-table ()
+  "Map the pages of the card table from a file. Nothing marks a card between reading and mapping."
+  (multiple-value-bind (start size) (card-table-pages)
+    (when start
+      (without-gcing
+        (let ((fd (file-in-memory start size)))
+          (when fd
+            (remap-file fd start size 0 +read-write+)
+            (close-descriptor fd)))))))
+
+;;; --- when ---------------------------------------------------------------------------------------
+
+(defconstant +remap-factor+ 8)
+
+(defun remap-clean-pages-again ()
+  "Before a clone: map again what was not written since the start, at the 4th, 32nd, 256th … clone.
+By the first of them the session has written to the pages that every evaluation writes to."
+  (let ((clones (incf (agent-clones *agent*))))
+    (when (and (>= clones (agent-remap-at *agent*)) (not (user-threads)))
+      (setf (agent-remap-at *agent*) (* +remap-factor+ clones))
+      (without-interrupts
+        (map-card-table)
+        (remap-clean-core-pages)))))

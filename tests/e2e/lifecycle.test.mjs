@@ -11,7 +11,7 @@ import {
   useServer,
 } from './support.mjs';
 import { spawn } from 'node:child_process';
-import { mkdirSync, readdirSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
 describe('order and concurrency', () => {
@@ -84,6 +84,23 @@ describe('a machine with one processor', () => {
     const { structured } = await server.call('run-program', { source: '(reduce + (range 5))' });
     assert.equal(structured.return, 10);
     await server.stop();
+  });
+});
+
+describe('a session that has worked for a while', () => {
+  const server = useServer();
+  test('has few pages for a clone to copy, and all of its state', async () => {
+    await server.value('(defvar *all* nil)');
+    for (let i = 1; i <= 40; i++) await server.value(`(first (push (list ${i} "text") *all*))`);
+    const pid = Number((await server.value('(sb-unix:unix-getpid)')).slice(3));
+    const cards = readFileSync(`/proc/${pid}/smaps`, 'utf8').split('memfd:cards')[1];
+    const kilobytes = (name) => Number(new RegExp(`^${name}: +(\\d+) kB`, 'm').exec(cards)[1]);
+    assert.ok(kilobytes('Rss') < kilobytes('Size') / 4, cards);
+    const sums =
+      '(progn (gc :full t) (list (length *all*) (reduce (function +) *all* :key (function first))))';
+    assert.equal(await server.value(sums), '=> (40 820)');
+    await server.call('rollback-session', { to: 38 });
+    assert.equal(await server.value(sums), '=> (37 703)');
   });
 });
 

@@ -44,3 +44,23 @@
            (and (every (lambda (run) (zerop (mod (cdr run) sb-vm:gencgc-page-bytes))) runs)
                 (= (+ (car (first runs)) (cdr (first runs)))
                    (+ sb-vm:dynamic-space-start (sb-ext:dynamic-space-size)))))))
+
+(defun octets-at (start size)
+  (let ((octets (make-octets size)))
+    (dotimes (index size octets)
+      (setf (aref octets index) (sb-sys:sap-ref-8 (int-sap start) index)))))
+
+(defun count-present-pages (start size)
+  (let ((entries (page-entries start (+ start size))))
+    (loop for index from 7 below (length entries) by 8
+          count (logbitp 7 (aref entries index)))))
+
+(define-test "memory: the card table says the same with fewer pages, and the collector works"
+  (multiple-value-bind (start size) (card-table-pages)
+    (without-gcing
+      (let ((before (octets-at start size)))
+        (check (count-present-pages start size) (floor size +page-size+))
+        (map-card-table)
+        (check (< (count-present-pages start size) (floor size (* 8 +page-size+))))
+        (check (equalp before (octets-at start size)))))
+    (check (collect-and-allocate))))

@@ -50,6 +50,7 @@ struct job {
     session_reply_fn *reply;
     session_progress_fn *progress;
     session_output_fn *output;
+    bool earlier_apart;
     session_input_fn *input;
     void *data;
 

@@ -14,6 +14,7 @@ enum { HELD_LIMIT = 16 << 20 };
 void job_streams_init(struct job *job, const struct session_request *request)
 {
     job->output = request->output;
+    job->earlier_apart = request->earlier_apart;
     job->input = request->input;
     for (size_t i = 0; i < COUNT_OF(job->filters); i++)
         buffer_init(&job->filters[i].held, HELD_LIMIT);
@@ -81,8 +82,7 @@ static void on_text(void *data, const struct capture *capture, struct span text)
                     text);
 }
 
-// What is there before the request runs is not its output. A caller that gets output as it comes
-// gets this first.
+// What is there before the request runs is not its output.
 static void set_earlier_output_aside(struct session *session)
 {
     CLEANUP_BUFFER struct buffer errors, log;
@@ -97,7 +97,7 @@ static void set_earlier_output_aside(struct session *session)
 
 void job_streams_begin(struct session *session, struct job *job)
 {
-    if (!job->output && !job->internal)
+    if ((!job->output || job->earlier_apart) && !job->internal)
         set_earlier_output_aside(session);
     capture_listen(&session->output, job->output ? on_text : NULL, session);
     capture_listen(&session->errors, job->output ? on_text : NULL, session);

@@ -212,6 +212,9 @@ struct session_request {
     // May be NULL. Gets what the reply has as output, as it comes and without the limit max_output;
     // all of it before the reply. It must not call this interface.
     session_output_fn *output;
+    // Whether what was written before the request is in the reply as earlier output, as without
+    // `output`, or is the first that `output` gets.
+    bool earlier_apart;
     // May be NULL: reading standard input then ends in END-OF-FILE. Called when the code reads and
     // there is nothing to read; session_give_input() answers. The time it waits does not count.
     session_input_fn *input;

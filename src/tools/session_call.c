@@ -371,6 +371,7 @@ static bool read_streams(struct session_call *run, struct session_request *reque
     if (run->is_evaluation || request->kind == SESSION_DEBUG || request->kind == SESSION_RESTART) {
         run->output = kept_output_new();
         request->output = on_output;
+        request->earlier_apart = true;
     }
     if (yield == 0)
         return true;

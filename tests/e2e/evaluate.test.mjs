@@ -1,8 +1,10 @@
 // evaluate-lisp: values, definitions, output, reading, packages, streams, limits of output.
 import assert from 'node:assert/strict';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import {
   evaluationTable,
+  eventually,
   expectResult,
   temporaryDirectory,
   titleOf,
@@ -343,12 +345,35 @@ evaluationTable('streams', [
 
 describe('output between calls is marked in the next', () => {
   const server = useServer();
-  test('thread', async () => {
+  const directory = temporaryDirectory();
+  const marker = (name) => path.join(directory, name);
+  const writeBetweenCalls = async () => {
     await server.value(
-      '(sb-thread:make-thread (lambda () (sleep 0.2) (format t "between~%") (finish-output))) 1',
+      `(sb-thread:make-thread (lambda ()
+         (loop until (probe-file "${marker('begin')}") do (sleep 0.01))
+         (format t "between~%")
+         (finish-output)
+         (open "${marker('end')}" :direction :probe :if-does-not-exist :create)))
+       1`,
     );
-    await new Promise((resolve) => setTimeout(resolve, 500));
-    await server.call('describe-symbol', { name: 'car' }); // has no place to show it
+    writeFileSync(marker('begin'), '');
+    assert.ok(await eventually(() => existsSync(marker('end')), 20));
+    for (const name of ['begin', 'end']) rmSync(marker(name));
+  };
+  test('one that prints, too', async () => {
+    await writeBetweenCalls();
+    const { text, structured } = await server.evaluate('(princ "now") 1');
+    assert.equal(text, '[output since the last call]\nbetween\n\n[stdout]\nnow\n\n=> 1');
+    assert.equal(structured.earlier_output, 'between\n');
+    assert.equal(structured.stdout, 'now');
+  });
+  test('one that prints nothing', async () => {
+    await writeBetweenCalls();
+    assert.equal(await server.value('1'), '[output since the last call]\nbetween\n\n=> 1');
+  });
+  test('one after a call that has no place to show it', async () => {
+    await writeBetweenCalls();
+    await server.call('describe-symbol', { name: 'car' });
     assert.equal(
       await server.value('(princ "now") 1'),
       '[output since the last call]\nbetween\n\n[stdout]\nnow\n\n=> 1',

@@ -2,7 +2,8 @@
 // is open in Chromium. docs/inspector-VIEW-light.png and -dark.png.
 //
 //   scripts/screenshots [DIRECTORY]
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Agent, InspectedServer, openBrowser, openPage } from '../tests/e2e/inspector_support.mjs';
@@ -118,7 +119,9 @@ const VIEWS = {
 };
 
 const cadre = path.join(ROOT, 'build/release/src/cli/cadre');
-const server = new InspectedServer({ cadre });
+const workspace = path.join(tmpdir(), 'shop'); // a short path, which is in the pictures
+mkdirSync(workspace);
+const server = new InspectedServer({ cadre, workspace });
 const toolsFile = path.join(server.directory, 'tools.json');
 writeFileSync(toolsFile, JSON.stringify(TOOLS));
 server.args.push('--program-tools', toolsFile);
@@ -157,4 +160,5 @@ try {
 } finally {
   await browser.close();
   await server.stop();
+  rmSync(workspace, { recursive: true });
 }

@@ -43,7 +43,7 @@ int command_test(int argc, char **argv);
 // --- trust.c: what workspaces may decide ---------------------------------------------------------
 int command_trust(int argc, char **argv);
 
-// --- ui.c: opens the page of the inspector -------------------------------------------------------
+// --- ui/ui.c: opens the page of the inspector ----------------------------------------------------
 int command_ui(int argc, char **argv);
 
 // --- upstream_tools.c: the tools of the user's MCP servers ---------------------------------------

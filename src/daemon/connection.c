@@ -12,6 +12,7 @@
 #include "config.h"
 #include "daemon/daemon_internal.h"
 #include "daemon/http/http_service.h"
+#include "daemon/http/listener.h"
 #include "daemon/session_service.h"
 #include "value/text/json.h"
 
@@ -19,7 +20,6 @@ enum {
     GREETING_WAIT_MS = 10000,
     ANSWER_WAIT_MS = 10000,
     READ_SIZE = 64 << 10,
-    HTTP_GRACE_MS = 500
 };
 
 void connection_free(struct connection *connection)
@@ -110,18 +110,19 @@ void connection_answer(struct connection *connection, value answer)
     event_add(connection->event, &wait);
 }
 
-static value new_answer(struct region *region, bool ok)
+value connection_new_answer(struct region *region, bool ok)
 {
     value answer = map_put_text(region, map_new(region), "cadre", value_integer(GREETING_PROTOCOL));
     answer = map_put_text(region, answer, "version", value_string_text(region, CADRE_VERSION));
     return map_put_text(region, answer, "ok", value_boolean(ok));
 }
 
-static void refuse(struct connection *connection, const char *message)
+void connection_refuse(struct connection *connection, const char *message)
 {
     struct region *region = connection->region;
-    connection_answer(connection, map_put_text(region, new_answer(region, false), "error",
-                                               value_string_format(region, "%s", message)));
+    connection_answer(connection,
+                      map_put_text(region, connection_new_answer(region, false), "error",
+                                   value_string_format(region, "%s", message)));
 }
 
 // --- the service ---------------------------------------------------------------------------------
@@ -171,6 +172,8 @@ static bool open_service(struct connection *connection, struct error *error)
 {
     struct daemon *daemon = connection->daemon;
     const struct settings *settings = &connection->greeting.settings;
+    // A relay carries the messages of a client that says itself who it is.
+    bool is_relay = strcmp(connection->greeting.client, "serve") == 0;
     if (!open_toolbox(connection, error))
         return false;
     const struct service_setup setup = {
@@ -186,8 +189,10 @@ static bool open_service(struct connection *connection, struct error *error)
         .auto_context = settings->auto_context,
         .structured_results = settings->structured_results,
         .yield = settings->yield,
+        .inspector = connection->workspace->inspector,
         .client = {.id = connection->id,
-                   .name = connection->name,
+                   .name = is_relay ? NULL : connection->name,
+                   .process = connection->pid,
                    .environment = connection->greeting.environment},
         .is_users = true,
         .imports_project = settings_import(settings, "project"),
@@ -195,8 +200,7 @@ static bool open_service(struct connection *connection, struct error *error)
     return service_open(&connection->service, &setup, error);
 }
 
-// The line fits into the socket's buffer: nothing was written to it before.
-static bool send_line(struct connection *connection, value answer)
+bool connection_send_line(struct connection *connection, value answer)
 {
     CLEANUP_BUFFER struct buffer line;
     buffer_init(&line, BUFFER_DEFAULT_LIMIT);
@@ -219,67 +223,17 @@ static void serve(struct connection *connection)
     struct error error;
     bool is_mcp = connection->greeting.kind == GREETING_MCP;
     if (!open_workspace(connection, &error) || (is_mcp && !open_service(connection, &error))) {
-        refuse(connection, error.message);
+        connection_refuse(connection, error.message);
         return;
     }
     event_free(connection->event);
     connection->event = NULL;
-    if (!send_line(connection, new_answer(connection->region, true)) ||
+    if (!connection_send_line(connection, connection_new_answer(connection->region, true)) ||
         !start_transport(connection)) {
         connection_free(connection);
         return;
     }
     connection->fd = -1;
-}
-
-// --- a listener ----------------------------------------------------------------------------------
-
-static void on_http_end(void *data)
-{
-    struct connection *connection = data;
-    connection->client_left = true;
-    event_active(connection->daemon->tick, EV_TIMEOUT, 0);
-}
-
-// The client has closed its side, and waits for the end. What else it says does not matter.
-static void on_http_client(evutil_socket_t fd, short what, void *data)
-{
-    (void)what;
-    struct connection *connection = data;
-    char text[64];
-    ssize_t n = read(fd, text, sizeof(text));
-    if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
-        return;
-    event_del(connection->event);
-    http_service_shutdown(connection->http, HTTP_GRACE_MS);
-}
-
-static void listen_on_http(struct connection *connection)
-{
-    struct daemon *daemon = connection->daemon;
-    struct greeting *greeting = &connection->greeting;
-    const struct tenant_setup setup = {
-        .base = daemon->base,
-        .daemon = daemon,
-        .programs = daemon->programs,
-        .settings = &greeting->settings,
-        .has_inspector = true,
-        .client = {.id = connection->id, .environment = greeting->environment},
-    };
-    struct error error;
-    if (http_service_open(&setup, &greeting->listening, on_http_end, connection, &connection->http,
-                          &error)) {
-        refuse(connection, error.message);
-        return;
-    }
-    struct region *region = connection->region;
-    value url = value_string_format(region, "%s", http_service_url(connection->http));
-    event_free(connection->event);
-    connection->event =
-        event_new(daemon->base, connection->fd, EV_READ | EV_PERSIST, on_http_client, connection);
-    CHECK(connection->event);
-    event_add(connection->event, NULL);
-    send_line(connection, map_put_text(region, new_answer(region, true), "url", url));
 }
 
 // --- the greeting --------------------------------------------------------------------------------
@@ -289,16 +243,18 @@ static void handle_greeting(struct connection *connection, struct span line)
     struct error error;
     struct greeting *greeting = &connection->greeting;
     if (!greeting_read(connection->region, line, greeting, &error)) {
-        refuse(connection, error.message);
+        connection_refuse(connection, error.message);
         return;
     }
     connection->name = memory_format("%.100s (pid %d)", greeting->client, (int)connection->pid);
     if (greeting->kind == GREETING_CONTROL)
         control_handle(connection);
     else if (connection->daemon->ending)
-        refuse(connection, "the daemon is ending");
+        connection_refuse(connection, "the daemon is ending");
     else if (greeting->kind == GREETING_HTTP)
-        listen_on_http(connection);
+        listener_open(connection);
+    else if (greeting->kind == GREETING_PAGE)
+        page_open(connection, line);
     else
         serve(connection);
 }

@@ -13,20 +13,6 @@ enum {
     OUTPUT_PAGE_BYTES = 1 << 20,  // a longer line is cut
 };
 
-static value list_sessions(struct region *region, struct session_manager *manager)
-{
-    value names = session_names(manager, region), list = vector_new(region, 0);
-    for (size_t i = 0; i < vector_count(names); i++) {
-        struct span name = value_text(vector_at(names, i));
-        CLEANUP_FREE char *text = memory_copy_text(name.data, name.length);
-        value info = session_info(manager, text, false, region);
-        value map = map_put_text(region, map_new(region), "name", value_string(region, name));
-        map = map_put_text(region, map, "state", value_retain(map_get(info, "state")));
-        list = vector_push(region, list, map);
-    }
-    return list;
-}
-
 static value answer_status(const struct connection *connection)
 {
     const struct daemon *daemon = connection->daemon;
@@ -39,7 +25,7 @@ static value answer_status(const struct connection *connection)
         map = map_put_text(region, map, "home", value_string_format(region, "%s", workspace->home));
         map = map_put_text(region, map, "processes",
                            value_integer((int64_t)session_process_count(workspace->sessions)));
-        map = map_put_text(region, map, "sessions", list_sessions(region, workspace->sessions));
+        map = map_put_text(region, map, "sessions", workspaces_list_sessions(region, workspace));
         workspaces = vector_push(region, workspaces, map);
     }
     value map = map_put_text(region, map_new(region), "ok", value_boolean(true));
@@ -63,12 +49,8 @@ static value answer_text(struct region *region, bool ok, const char *text)
 // Of the workspace that the request names; NULL: no client has asked for it.
 static struct daemon_workspace *find_workspace(const struct connection *connection)
 {
-    struct span path = map_get_string(connection->greeting.request, "workspace");
-    struct daemon_workspace *workspace;
-    TAILQ_FOREACH (workspace, &connection->daemon->workspaces, link)
-        if (span_equal_text(path, workspace->path))
-            return workspace;
-    return NULL;
+    return workspaces_find(connection->daemon,
+                           map_get_string(connection->greeting.request, "workspace"));
 }
 
 // The session that the request names; NULL: it has no live process here.

@@ -16,6 +16,7 @@
 #include "config.h"
 #include "daemon/daemon_internal.h"
 #include "daemon/http/http_service.h"
+#include "daemon/http/listener.h"
 #include "daemon/rendezvous.h"
 #include "process/descriptor_limit.h"
 #include "process/loop.h"
@@ -183,7 +184,8 @@ static void on_tick(evutil_socket_t fd, short what, void *data)
     listen_again(daemon);
     connection_free_idle(daemon);
     prune_now_and_then(daemon, now);
-    if (daemon->connection_count > 0 || daemon->http || workspaces_have_processes(daemon))
+    if (daemon->connection_count > 0 || daemon->http || page_is_read(daemon->page) ||
+        workspaces_have_processes(daemon))
         daemon->needed_ms = now;
     else if (now - daemon->needed_ms >= daemon->options.linger_s * 1000)
         daemon_end(daemon, TERM_GRACE_MS);
@@ -240,12 +242,14 @@ static void release(struct daemon *daemon)
     TAILQ_FOREACH (connection, &daemon->connections, link)
         connection_hang_up(connection);
     http_service_hang_up(daemon->http);
+    page_hang_up(daemon->page);
     if (daemon->programs)
         program_pool_free(daemon->programs);
     workspaces_end_sessions(daemon);
     while ((connection = TAILQ_FIRST(&daemon->connections)))
         connection_free(connection);
     http_service_free(daemon->http);
+    page_free(daemon->page);
     workspaces_release(daemon);
     reaper_free(daemon->reaper);
     for (size_t i = 0; i < 2; i++)

@@ -20,6 +20,7 @@ struct daemon_workspace {
     char *fixed;            // the settings that all its clients must have
     struct region *region;  // of its configuration
     struct session_manager *sessions;
+    struct inspector *inspector;   // of the sessions, and of all clients' programs
     struct output_store *outputs;  // of the sessions
     size_t clients;
 };
@@ -58,6 +59,7 @@ struct daemon {
     TAILQ_HEAD(, connection) connections;
     TAILQ_HEAD(, daemon_workspace) workspaces;
     struct http_service *http;  // its own listener, or NULL
+    struct page *page;          // the inspector's, or NULL
     size_t connection_count;
     uint64_t last_connection;
     int64_t started;    // unix seconds
@@ -74,6 +76,7 @@ struct workspace_request {
     const char *directory;  // where the client works
     const char *refused;    // it is a scratch one in place of this directory; or NULL
     const struct settings *settings;
+    bool joins;  // one that is open is taken as it is, whatever the settings
 };
 
 // The workspace, opened when it is new. NULL with a message.
@@ -84,6 +87,12 @@ struct daemon_workspace *workspaces_obtain(struct daemon *daemon,
 void workspaces_end_sessions(struct daemon *daemon);
 void workspaces_release(struct daemon *daemon);
 bool workspaces_have_processes(const struct daemon *daemon);
+// Whether a client with these settings may have it.
+bool workspaces_fit(const struct daemon_workspace *workspace, const struct settings *settings);
+// The names of its sessions that are open, with their states: a vector of {name, state}.
+value workspaces_list_sessions(struct region *region, const struct daemon_workspace *workspace);
+// NULL: no client has asked for it.
+struct daemon_workspace *workspaces_find(const struct daemon *daemon, struct span path);
 
 // --- connection.c --------------------------------------------------------------------------------
 
@@ -94,8 +103,13 @@ void connection_free(struct connection *connection);
 void connection_hang_up(struct connection *connection);
 // Frees those whose client has left and whose last evaluation has ended.
 void connection_free_idle(struct daemon *daemon);
+// {cadre, version, ok}
+value connection_new_answer(struct region *region, bool ok);
 // Writes one line and closes the connection when it is written.
 void connection_answer(struct connection *connection, value answer);
+void connection_refuse(struct connection *connection, const char *message);
+// The answer to the greeting, which fits into the socket's buffer: nothing was written to it before.
+bool connection_send_line(struct connection *connection, value answer);
 
 // --- control.c -----------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ enum { ENVIRONMENT_MAX = 4096 };
 static const char *const kind_names[GREETING_KIND_COUNT] = {[GREETING_MCP] = "mcp",
                                                             [GREETING_SESSION] = "session",
                                                             [GREETING_HTTP] = "http",
+                                                            [GREETING_PAGE] = "page",
                                                             [GREETING_CONTROL] = "control"};
 
 // --- writing -------------------------------------------------------------------------------------
@@ -140,8 +141,8 @@ bool greeting_read(struct region *region, struct span line, struct greeting *ret
     if (!ret_greeting->client || !ret_greeting->version)
         return error_set(error, ERROR_INVALID, "the greeting does not say who the client is");
     ret_greeting->request = map_get(map, "request");
-    if (ret_greeting->kind == GREETING_HTTP &&
-        !listening_read(region, map_get(map, "http"), &ret_greeting->listening))
+    bool listens = ret_greeting->kind == GREETING_HTTP || ret_greeting->kind == GREETING_PAGE;
+    if (listens && !listening_read(region, map_get(map, "http"), &ret_greeting->listening))
         return error_set(error, ERROR_INVALID, "the greeting does not say where to listen");
     return ret_greeting->kind == GREETING_CONTROL || read_work(region, map, ret_greeting, error);
 }

@@ -15,6 +15,7 @@ enum greeting_kind {
     GREETING_MCP,      // MCP, one message per line
     GREETING_SESSION,  // requests to one session of the workspace (session_service.h)
     GREETING_HTTP,     // a listener, which is closed when the connection ends
+    GREETING_PAGE,     // one for the inspector's page, which stays; then the connection ends
     GREETING_CONTROL,  // one request to the daemon itself, one answer
     GREETING_KIND_COUNT,
 };
@@ -29,7 +30,7 @@ struct greeting {
     char **environment;     // ends in NULL
     struct settings settings;
     value request;               // CONTROL: a map
-    struct listening listening;  // HTTP
+    struct listening listening;  // HTTP, PAGE
 };
 
 // What a client says, besides what its process is.
@@ -38,7 +39,7 @@ struct greeting_parts {
     const char *client;
     const struct settings *settings;
     const char *root;                   // of the client; or NULL
-    const struct listening *listening;  // HTTP
+    const struct listening *listening;  // HTTP, PAGE
 };
 
 // The greeting of this process: its environment, its working directory and the workspace that the

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "daemon/daemon_internal.h"
+#include "inspector/inspector.h"
 #include "session/workspace/home.h"
 #include "session/workspace/workspace.h"
 #include "tools/kept_output.h"
@@ -10,6 +11,7 @@
 static void free_workspace(struct daemon_workspace *workspace)
 {
     session_manager_free(workspace->sessions);
+    inspector_free(workspace->inspector);
     output_store_free(workspace->outputs);
     memory_free(workspace->path);
     memory_free(workspace->home);
@@ -56,12 +58,12 @@ static bool start_sessions(struct daemon *daemon, struct daemon_workspace *works
 }
 
 static struct daemon_workspace *open_workspace(struct daemon *daemon,
-                                               const struct workspace_request *request, char *fixed,
-                                               struct error *error)
+                                               const struct workspace_request *request,
+                                               const char *fixed, struct error *error)
 {
     struct daemon_workspace *workspace = memory_alloc_zero(sizeof(*workspace));
     workspace->path = memory_copy_string(request->path);
-    workspace->fixed = fixed;
+    workspace->fixed = memory_copy_string(fixed);
     workspace->outputs = output_store_new();
     if (!workspace_home_open(workspace->path, &workspace->home, error) ||
         !(workspace->store = memory_format("%s/sessions", workspace->home)) ||
@@ -71,30 +73,49 @@ static struct daemon_workspace *open_workspace(struct daemon *daemon,
     }
     workspace->context_db = memory_format("%s/context.db", workspace->home);
     workspace->memories = memory_format("%s/memories", workspace->home);
+    workspace->inspector = inspector_new(daemon->base, workspace->sessions);
     TAILQ_INSERT_TAIL(&daemon->workspaces, workspace, link);
     return workspace;
+}
+
+struct daemon_workspace *workspaces_find(const struct daemon *daemon, struct span path)
+{
+    struct daemon_workspace *workspace;
+    TAILQ_FOREACH (workspace, &daemon->workspaces, link)
+        if (span_equal_text(path, workspace->path))
+            return workspace;
+    return NULL;
+}
+
+static char *fixed_of(const struct settings *settings)
+{
+    CLEANUP_BUFFER struct buffer fixed;
+    buffer_init(&fixed, BUFFER_DEFAULT_LIMIT);
+    settings_write_fixed(&fixed, settings);
+    return memory_copy_string(buffer_text(&fixed));
+}
+
+bool workspaces_fit(const struct daemon_workspace *workspace, const struct settings *settings)
+{
+    CLEANUP_FREE char *fixed = fixed_of(settings);
+    return strcmp(workspace->fixed, fixed) == 0;
 }
 
 struct daemon_workspace *workspaces_obtain(struct daemon *daemon,
                                            const struct workspace_request *request,
                                            struct error *error)
 {
-    CLEANUP_BUFFER struct buffer fixed;
-    buffer_init(&fixed, BUFFER_DEFAULT_LIMIT);
-    settings_write_fixed(&fixed, request->settings);
-    struct daemon_workspace *workspace;
-    TAILQ_FOREACH (workspace, &daemon->workspaces, link)
-        if (strcmp(workspace->path, request->path) == 0)
-            break;
-    if (!workspace)
-        return open_workspace(daemon, request, memory_copy_string(buffer_text(&fixed)), error);
-    if (strcmp(workspace->fixed, buffer_text(&fixed)) == 0)
+    struct daemon_workspace *workspace = workspaces_find(daemon, span_from(request->path));
+    if (workspace && (request->joins || workspaces_fit(workspace, request->settings)))
         return workspace;
+    CLEANUP_FREE char *fixed = fixed_of(request->settings);
+    if (!workspace)
+        return open_workspace(daemon, request, fixed, error);
     error_set(
         error, ERROR_INVALID,
         "the sessions of %s were made with other options (%s) than these (%s). Give the same, "
         "or end them with cadre daemon stop.",
-        workspace->path, workspace->fixed, buffer_text(&fixed));
+        workspace->path, workspace->fixed, fixed);
     return NULL;
 }
 
@@ -114,6 +135,20 @@ void workspaces_release(struct daemon *daemon)
         TAILQ_REMOVE(&daemon->workspaces, workspace, link);
         free_workspace(workspace);
     }
+}
+
+value workspaces_list_sessions(struct region *region, const struct daemon_workspace *workspace)
+{
+    value names = session_names(workspace->sessions, region), list = vector_new(region, 0);
+    for (size_t i = 0; i < vector_count(names); i++) {
+        struct span name = value_text(vector_at(names, i));
+        CLEANUP_FREE char *text = memory_copy_text(name.data, name.length);
+        value info = session_info(workspace->sessions, text, false, region);
+        value map = map_put_text(region, map_new(region), "name", value_string(region, name));
+        map = map_put_text(region, map, "state", value_retain(map_get(info, "state")));
+        list = vector_push(region, list, map);
+    }
+    return list;
 }
 
 bool workspaces_have_processes(const struct daemon *daemon)

@@ -2,7 +2,7 @@
 //
 //   cadre://inspector                                  workspace, version, sessions, runs of programs
 //   cadre://sessions/{session}/timeline/{before}       rows of evaluations, newest first
-//   cadre://sessions/{session}/evaluations/{number}    all of one
+//   cadre://sessions/{session}/evaluations/{number}    all of one, and which errors are frozen now
 //   cadre://programs/{id}                              all of one run
 #include <errno.h>
 #include <stdlib.h>
@@ -113,8 +113,9 @@ static void handle_timeline(struct mcp_call *call, void *data)
 
 static void handle_evaluation(struct mcp_call *call, void *data)
 {
+    struct inspector *inspector = data;
     struct region *region = mcp_call_region(call);
-    struct session_record *record = read_session(data, call);
+    struct session_record *record = read_session(inspector, call);
     int64_t number;
     struct error error;
     value detail;
@@ -127,6 +128,8 @@ static void handle_evaluation(struct mcp_call *call, void *data)
     value map = map_put_text(region, map_new(region), "row", evaluation_row_write(region, row));
     if (row->detail && json_read(region, span_from(row->detail), NULL, &detail, &error))
         map = map_put_text(region, map, "detail", detail);
+    value info = session_info(inspector->sessions, record->name, false, region);
+    map = map_put_text(region, map, "frozen", value_retain(map_get(info, "frozen")));
     if (row->elapsed_us < 0)
         map = map_put_text(region, map, "output",
                            value_string_repair(region, buffer_span(&record->output)));

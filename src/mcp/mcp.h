@@ -357,6 +357,8 @@ bool mcp_http_start(struct mcp_server *server, const struct mcp_http_options *op
                     mcp_end_fn *on_end, void *data, struct mcp_http **ret_http,
                     struct error *error);
 void mcp_http_free(struct mcp_http *http);
+// Whether somebody reads its events.
+bool mcp_http_is_read(const struct mcp_http *http);
 const char *mcp_http_url(const struct mcp_http *http);  // "http://127.0.0.1:7433/mcp", "unix:PATH"
 // Reads a token file: regular, not readable by group or others, one line of 16 … 4096 characters.
 bool mcp_token_read(const char *path, char **ret_token, struct error *error);

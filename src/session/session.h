@@ -187,7 +187,8 @@ typedef void session_input_fn(void *data, uint64_t ticket);
 // Who asks: several clients may share a session.
 struct session_client {
     uint64_t id;               // of its connection; 0: there is one client alone
-    const char *name;          // "claude-code (pid 4711)"; NULL: none
+    const char *name;          // "repl (pid 4711)"; NULL: as it calls itself
+    int process;               // which carries its messages; 0: none
     char *const *environment;  // of a session that it creates; NULL: this process's
 };
 

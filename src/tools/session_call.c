@@ -399,8 +399,7 @@ static void send_request(struct session_call *run, struct session_request *reque
     request->progress = on_progress;
     request->data = run;
     request->client = run->tools->client;
-    if (!request->client.name)
-        request->client.name = mcp_call_client_name(run->call);
+    request->client.name = tool_client_name(run->tools, run->call);
     mcp_call_on_cancel(run->call, on_cancel, run);
     run->ticket = session_submit(run->tools->sessions, request);
 }

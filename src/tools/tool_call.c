@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "tools/result/result_text.h"
+#include "tools/tools.h"
 
 // --- arguments -----------------------------------------------------------------------------------
 
@@ -32,6 +33,18 @@ const char *tool_session_name(struct mcp_call *call)
     // A name with a NUL inside must not pass as the name before it: "" is no valid name.
     struct span name = value_text(v);
     return memchr(name.data, '\0', name.length) ? "" : tool_copy_text(call, name);
+}
+
+const char *tool_client_name(const struct tools *tools, struct mcp_call *call)
+{
+    const struct session_client *client = &tools->client;
+    const char *name = client->name ? client->name : mcp_call_client_name(call);
+    if (client->name || !client->process)
+        return name;
+    char text[160];
+    int length =
+        snprintf(text, sizeof(text), "%s (pid %d)", name ? name : "serve", client->process);
+    return tool_copy_text(call, (struct span){text, (size_t)length});
 }
 
 bool tool_flag(struct mcp_call *call, const char *name)

@@ -5,10 +5,14 @@
 #include "base/buffer.h"
 #include "mcp/mcp.h"
 
+struct tools;
+
 // Arguments with a default. A value out of range is refused in the call and false returned.
 const char *tool_text(struct mcp_call *call, const char *name);       // NULL when absent
 const char *tool_copy_text(struct mcp_call *call, struct span text);  // in the call's region
 const char *tool_session_name(struct mcp_call *call);  // "main" by default; in the call's region
+// Who asks: "claude-code (pid 4711)", in the call's region; NULL: nobody knows.
+const char *tool_client_name(const struct tools *tools, struct mcp_call *call);
 bool tool_flag(struct mcp_call *call, const char *name);
 bool tool_integer(struct mcp_call *call, const char *name, int64_t fallback, int64_t low,
                   int64_t high, int64_t *ret_number);

@@ -12,9 +12,9 @@ const VERSION = '2025-11-25';
 // --- the server ---
 
 export class InspectedServer {
-  constructor({ port = 0, args = [], cadre = CADRE, name = 'shop' } = {}) {
+  constructor({ port = 0, args = [], cadre = CADRE, workspace } = {}) {
     this.directory = temporaryDirectory();
-    this.workspace = path.join(this.directory, name);
+    this.workspace = workspace ?? path.join(this.directory, 'shop');
     mkdirSync(path.join(this.workspace, '.git'), { recursive: true });
     mkdirSync(path.join(this.directory, 'home'));
     this.tokenFile = path.join(this.directory, 'token');
@@ -150,7 +150,12 @@ export async function openBrowser() {
   });
 }
 
-export async function openPage(browser, server, { route = '', token = TOKEN, ...options } = {}) {
+// `entrance`: the fragment of the address, where it is not the token alone.
+export async function openPage(
+  browser,
+  server,
+  { route = '', token = TOKEN, entrance = `#token=${token}`, ...options } = {},
+) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
   const page = await context.newPage();
   page.faults = [];
@@ -158,7 +163,7 @@ export async function openPage(browser, server, { route = '', token = TOKEN, ...
   page.on('console', (message) => {
     if (message.type() === 'error') page.faults.push(message.text());
   });
-  await page.goto(`${server.address}/#token=${token}`);
+  await page.goto(`${server.address}/${entrance}`);
   if (route)
     await page.evaluate((hash) => {
       location.hash = hash;

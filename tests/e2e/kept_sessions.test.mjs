@@ -212,7 +212,7 @@ describe('kept sessions', { concurrency: false }, () => {
     await second.evaluate('3');
     assert.match(
       await first.evaluate('4'),
-      /^\[Notice\]\nsince your last call: evaluations \d+ by serve \(pid \d+\), \d+ by serve \(pid \d+\)\n\n=> 4$/,
+      /^\[Notice\]\nsince your last call: evaluations \d+ by test \(pid \d+\), \d+ by test \(pid \d+\)\n\n=> 4$/,
     );
     assert.equal(await first.evaluate('5'), '=> 5');
     await Promise.all([first.close(), second.close()]);

@@ -75,8 +75,8 @@ describe('a shared REPL', { concurrency: false }, () => {
     const failed = await agent.evaluate('(error "not good")');
     assert.match(failed, /not good/);
     repl.type(':errors'); // reads what has come meanwhile
-    await repl.shows(/; \[serve \(pid \d+\), evaluation \d+\]\n; {3}from the agent\n; {3}=> 75/);
-    await repl.shows(/; \[serve \(pid \d+\), evaluation \d+\]\n; {3}\(error "not good"\)/);
+    await repl.shows(/; \[test \(pid \d+\), evaluation \d+\]\n; {3}from the agent\n; {3}=> 75/);
+    await repl.shows(/; \[test \(pid \d+\), evaluation \d+\]\n; {3}\(error "not good"\)/);
     await repl.shows(/; {3}\[ERROR\] SIMPLE-ERROR\n; {3}not good/);
     assert.equal(await repl.close(), 0);
   });

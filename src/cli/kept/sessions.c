@@ -121,25 +121,34 @@ static value describe(struct region *region, const char *place, const char *name
     return map_put_text(region, map, "bytes", value_integer(file.st_size));
 }
 
-static value list_home(struct region *region, const char *home, value status)
+struct listing {
+    struct region *region;
+    value status;         // of the daemon
+    struct span path;     // of the workspace
+    value sessions, all;  // what was found so far
+};
+
+static void list_session(void *data, const char *place, const char *name)
 {
-    CLEANUP_FREE char *store = memory_format("%s/sessions", home);
+    struct listing *listing = data;
+    struct region *region = listing->region;
+    value session = describe(region, place, name, listing->status, listing->path);
+    listing->sessions = vector_push(region, listing->sessions, session);
+}
+
+static void list_home(void *data, const char *home)
+{
+    struct listing *listing = data;
+    struct region *region = listing->region;
     CLEANUP_FREE char *owner = workspace_home_owner(home);
-    struct span path = span_from(owner ? owner : "");
-    value sessions = vector_new(region, 0);
-    DIR *entries = opendir(store);
-    struct dirent *entry;
-    while (entries && (entry = readdir(entries))) {
-        CLEANUP_FREE char *place = memory_format("%s/%s", store, entry->d_name);
-        if (session_name_valid(span_from(entry->d_name)))
-            sessions =
-                vector_push(region, sessions, describe(region, place, entry->d_name, status, path));
-    }
-    if (entries)
-        closedir(entries);
-    value map = map_put_text(region, map_new(region), "workspace", value_string(region, path));
+    listing->path = span_from(owner ? owner : "");
+    listing->sessions = vector_new(region, 0);
+    workspace_home_each_session(home, list_session, listing);
+    value map =
+        map_put_text(region, map_new(region), "workspace", value_string(region, listing->path));
     map = map_put_text(region, map, "home", value_string_format(region, "%s", home));
-    return map_put_text(region, map, "sessions", sessions);
+    map = map_put_text(region, map, "sessions", listing->sessions);
+    listing->all = vector_push(region, listing->all, map);
 }
 
 static value ask_status(struct region *region)
@@ -154,18 +163,10 @@ static value ask_status(struct region *region)
 
 static value list_all(struct region *region)
 {
-    CLEANUP_FREE char *root = path_in_state("workspaces");
-    value status = ask_status(region), all = vector_new(region, 0);
-    DIR *entries = root ? opendir(root) : NULL;
-    struct dirent *entry;
-    while (entries && (entry = readdir(entries))) {
-        CLEANUP_FREE char *home = memory_format("%s/%s", root, entry->d_name);
-        if (entry->d_name[0] != '.')
-            all = vector_push(region, all, list_home(region, home, status));
-    }
-    if (entries)
-        closedir(entries);
-    return all;
+    struct listing listing = {
+        .region = region, .status = ask_status(region), .all = vector_new(region, 0)};
+    workspace_home_each(list_home, &listing);
+    return listing.all;
 }
 
 static void print_session(value session)

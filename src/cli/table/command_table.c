@@ -264,13 +264,15 @@ static const struct option_row ui_options[] = {
     {.id = OPTION_HTTP,
      .name = "http",
      .argument = "[HOST:]PORT",
-     .summary = "where the server listens (default 7433)"},
+     .summary = "the page of a server that listens there (default: the daemon's page)"},
     {.id = OPTION_TOKEN_FILE,
      .name = "token-file",
      .argument = "FILE",
      .type = OPTION_PATH,
      .summary = "its token (default: the one of the state directory, or CADRE_TOKEN)"},
     {.id = OPTION_PRINT, .name = "print", .summary = "print the address, open nothing"},
+    SBCL_OPTION,
+    SANDBOX_OPTIONS,
     HELP_OPTION,
     {0},
 };
@@ -293,19 +295,19 @@ static const struct option_row doctor_options[] = {
 // --- the commands --------------------------------------------------------------------------------
 
 const struct command_row command_table[COMMAND_COUNT] = {
-    [COMMAND_SERVE] = {.name = "serve",
-                       .summary = "MCP server on standard input/output, or on HTTP",
-                       .usage = "[OPTION...]",
-                       .description =
-                           "Serves MCP to the client on standard input/output, or to many clients "
-                           "on HTTP. On standard input/output the sessions are those of the "
-                           "workspace: the daemon has them, which is started when there is none, "
-                           "and they outlive this process. With --private, and on HTTP, they end "
-                           "with it.",
-                       .options = serve_options,
-                       .examples = "cadre serve\n"
-                                   "cadre serve --http 7433\n"
-                                   "cadre serve --tools core --timeout 120\n"},
+    [COMMAND_SERVE] =
+        {.name = "serve",
+         .summary = "MCP server on standard input/output, or on HTTP",
+         .usage = "[OPTION...]",
+         .description = "Serves MCP to the client on standard input/output, or to many clients "
+                        "on HTTP. On standard input/output the sessions are those of the "
+                        "workspace: the daemon has them, which is started when there is none, "
+                        "and they outlive this process, on HTTP too. With --private, and for the "
+                        "holders of other tokens than the user's, they end with it.",
+         .options = serve_options,
+         .examples = "cadre serve\n"
+                     "cadre serve --http 7433\n"
+                     "cadre serve --tools core --timeout 120\n"},
     [COMMAND_DAEMON] =
         {.name = "daemon",
          .summary = "the process that owns the sessions of all workspaces",
@@ -437,12 +439,16 @@ const struct command_row command_table[COMMAND_COUNT] = {
          .summary = "open the page on which one sees what agents do",
          .usage = "[OPTION...]",
          .description =
-             "Opens the inspector, the page of a server that listens on HTTP, in the browser, and "
-             "prints its address with the server's token: whoever has the address can do what the "
-             "token's holder can.",
+             "Opens the inspector in the browser, for the workspace of the working directory, and "
+             "prints its address with the user's token: whoever has the address can do what the "
+             "token's holder can. The page is the daemon's, which is started when there is none; "
+             "it listens on port 7433 of 127.0.0.1, or on any free one where that is taken, and "
+             "stays until the daemon ends.",
          .options = ui_options,
-         .examples = "cadre serve --http 7433 &\n"
-                     "cadre ui\n"
+         .notes = "A session that the page starts may reach what the options say; those that are "
+                  "there stay as they are.",
+         .examples = "cadre ui\n"
+                     "cadre ui --workspace ~/src/my-project\n"
                      "cadre ui --http 8080 --print\n"},
     [COMMAND_TRUST] =
         {.name = "trust",

@@ -1,6 +1,9 @@
 #include "daemon/http/http_service.h"
 
+#include <string.h>
+
 #include "base/memory.h"
+#include "daemon/daemon_internal.h"
 #include "inspector/inspector.h"
 
 enum { STATUS_USAGE = 2 };
@@ -66,6 +69,25 @@ int http_service_open(const struct tenant_setup *setup, struct listening *listen
     else
         http_service_free(service);
     return status;
+}
+
+bool http_service_has_token(const struct http_service *service, const char *token)
+{
+    const struct listening *listening = service->listening;
+    const char *own = listening->tokens.list[0].text;
+    return !listening->socket_path && own && token && strcmp(own, token) == 0;
+}
+
+bool http_service_shows(const struct http_service *service, const char *token,
+                        const struct daemon_workspace *workspace)
+{
+    return http_service_has_token(service, token) &&
+           (!workspace || workspaces_fit(workspace, service->tenants.setup.settings));
+}
+
+bool http_service_is_read(const struct http_service *service)
+{
+    return mcp_http_is_read(service->http);
 }
 
 const char *http_service_url(const struct http_service *service)

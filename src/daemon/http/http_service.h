@@ -11,6 +11,13 @@ struct http_service;
 int http_service_open(const struct tenant_setup *setup, struct listening *listening,
                       mcp_end_fn *on_end, void *data, struct http_service **ret_service,
                       struct error *error);
+// Whether it is on TCP and its user's token is this one.
+bool http_service_has_token(const struct http_service *service, const char *token);
+// The same, and it may show the workspace (NULL: one that nobody has opened).
+bool http_service_shows(const struct http_service *service, const char *token,
+                        const struct daemon_workspace *workspace);
+// Whether somebody has the inspector's page open.
+bool http_service_is_read(const struct http_service *service);
 const char *http_service_url(const struct http_service *service);
 // Nobody can connect any more; on_end is called when what runs was answered, or the time is over.
 void http_service_shutdown(struct http_service *service, unsigned grace_ms);

@@ -55,17 +55,15 @@ static char *read_url(struct span answer)
     return url;
 }
 
-static int open_listener(const char *program, const struct settings *settings,
-                         const struct listening *listening, char **ret_url, struct error *error)
+static int open_listener(const char *program, const struct greeting_parts *parts, char **ret_url,
+                         struct error *error)
 {
-    const struct greeting_parts parts = {
-        .kind = GREETING_HTTP, .client = "http", .settings = settings, .listening = listening};
     CLEANUP_BUFFER struct buffer greeting, answer;
     buffer_init(&greeting, GREETING_MAX);
     buffer_init(&answer, BUFFER_DEFAULT_LIMIT);
     const struct daemon_client client = {
         .program = program, .greeting = &greeting, .is_ended = &is_terminated};
-    int fd = greeting_write(&greeting, &parts, error)
+    int fd = greeting_write(&greeting, parts, error)
                  ? daemon_client_connect(&client, &answer, error)
                  : -1;
     if (fd < 0)
@@ -114,10 +112,12 @@ int listener_client_run(const char *program, const struct settings *settings,
 {
     struct error error;
     bool is_open = false;
+    const struct greeting_parts parts = {
+        .kind = GREETING_HTTP, .client = "http", .settings = settings, .listening = listening};
     take_signals();
     for (int failures = 0; !is_terminated;) {
         char *url = NULL;
-        int fd = open_listener(program, settings, listening, &url, &error);
+        int fd = open_listener(program, &parts, &url, &error);
         if (fd < 0 && (!is_open || ++failures > AGAIN_MAX)) {
             fprintf(stderr, "cadre serve: %s\n", error.message);
             return is_open ? EXIT_FAILURE : STATUS_USAGE;
@@ -138,4 +138,16 @@ int listener_client_run(const char *program, const struct settings *settings,
         close(fd);
     }
     return EXIT_SUCCESS;
+}
+
+char *listener_client_page(const char *program, const struct settings *settings,
+                           const struct listening *listening, struct error *error)
+{
+    const struct greeting_parts parts = {
+        .kind = GREETING_PAGE, .client = "ui", .settings = settings, .listening = listening};
+    char *url = NULL;
+    int fd = open_listener(program, &parts, &url, error);
+    if (fd >= 0)
+        close(fd);
+    return url;
 }

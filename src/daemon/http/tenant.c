@@ -11,6 +11,7 @@
 #include "base/private.h"
 #include "daemon/context_place.h"
 #include "daemon/daemon_internal.h"
+#include "daemon/http/workspace_list.h"
 #include "session/workspace/home.h"
 
 enum { STATUS_USAGE = 2 };
@@ -105,7 +106,8 @@ static int share_sessions(struct tenant *tenant, const struct tenant_setup *setu
     struct workspace_request request = {.path = sandbox->workspace,
                                         .directory = sandbox->directory,
                                         .refused = sandbox->refused,
-                                        .settings = setup->settings};
+                                        .settings = setup->settings,
+                                        .joins = setup->joins};
     if (tenant->workspace) {
         request.path = request.directory = tenant->workspace;
         request.refused = NULL;
@@ -136,14 +138,16 @@ int tenant_open(struct tenant *tenant, const struct tenant_setup *setup,
                 const struct tenant_identity *identity, struct error *error)
 {
     const struct settings *settings = setup->settings;
-    *tenant = (struct tenant){.name = memory_copy_string(identity->name)};
+    *tenant = (struct tenant){.daemon = setup->daemon,
+                              .token = identity->token,
+                              .name = memory_copy_string(identity->name)};
     if (!choose_workspace(tenant, identity->workspace, error))
         return STATUS_USAGE;
     int status = open_sessions(tenant, setup, identity, error);
     if (status)
         return status;
-    if (setup->has_inspector)
-        tenant->inspector = inspector_new(setup->base, tenant->sessions);
+    if (setup->has_inspector && !tenant->shared)
+        tenant->own_inspector = inspector_new(setup->base, tenant->sessions);
     const struct service_setup service = {
         .base = setup->base,
         .sessions = tenant->sessions,
@@ -156,13 +160,17 @@ int tenant_open(struct tenant *tenant, const struct tenant_setup *setup,
         .auto_context = settings->auto_context,
         .structured_results = settings->structured_results,
         .yield = settings->yield,
-        .inspector = tenant->inspector,
-        .has_page = tenant->inspector != NULL,
+        .inspector = tenant->shared ? tenant->shared->inspector : tenant->own_inspector,
+        .has_page = setup->has_inspector,
         .client = setup->client,
         .is_users = !*tenant->name,
         .imports_project = settings_import(settings, "project"),
     };
-    return service_open(&tenant->service, &service, error) ? 0 : STATUS_USAGE;
+    if (!service_open(&tenant->service, &service, error))
+        return STATUS_USAGE;
+    if (setup->has_inspector)
+        workspace_list_register(tenant);
+    return 0;
 }
 
 static void leave_workspace(struct daemon_workspace *workspace)
@@ -178,7 +186,7 @@ void tenant_release(struct tenant *tenant)
     else
         session_manager_free(tenant->sessions);
     service_release(&tenant->service);
-    inspector_free(tenant->inspector);
+    inspector_free(tenant->own_inspector);
     memory_free(tenant->context_db);
     memory_free(tenant->memories);
     memory_free(tenant->workspace);

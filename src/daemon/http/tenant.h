@@ -17,24 +17,28 @@ struct tenant_setup {
     const struct settings *settings;  // with the daemon they name the workspace
     bool has_inspector;
     struct session_client client;  // with the daemon
+    bool joins;  // workspaces that are open are taken as they are, whatever the settings
 };
 
 struct daemon_workspace;
 
 struct tenant {
+    struct daemon *daemon;      // NULL: there is none
+    const struct token *token;  // NULL: the user's, of whom none is asked
     char *name;
     char *workspace;   // real path; NULL: the server's
     char *context_db;  // NULL: the usual place
     char *memories;
     struct daemon_workspace *shared;  // of the daemon; NULL: the sessions are its own
     struct session_manager *sessions;
-    struct inspector *inspector;  // NULL: there is none
+    struct inspector *own_inspector;  // of its own sessions; NULL: that of the workspace, or none
     struct service service;
 };
 
 // Who a tenant is, and the most it may do.
 struct tenant_identity {
     const char *name;
+    const struct token *token;  // NULL: the user's, of whom none is asked
     const char *workspace;  // real path. NULL: of the user the server's, else a scratch directory
     bool is_other;          // not the usual workspace of this name
     enum sandbox_mode sandbox;  // the widest

@@ -43,6 +43,7 @@ int tenants_open(struct tenants *tenants, const struct tenant_setup *setup, stru
     for (size_t i = 0; status == 0 && i < tokens->count; i++) {
         const struct token *token = &tokens->list[i];
         struct tenant_identity identity = {.name = token->name,
+                                           .token = token,
                                            .workspace =
                                                token->workspace_count ? token->workspaces[0] : NULL,
                                            .sandbox = token->sandbox};
@@ -59,8 +60,11 @@ struct tenant *tenants_open_workspace(struct tenants *tenants, const char *name,
         workspace_is_forbidden(workspace))
         return NULL;
     struct tenant *tenant = &tenants->list[tenants->count];
-    struct tenant_identity identity = {
-        .name = name, .workspace = workspace, .is_other = true, .sandbox = token->sandbox};
+    struct tenant_identity identity = {.name = name,
+                                       .token = token,
+                                       .workspace = workspace,
+                                       .is_other = true,
+                                       .sandbox = token->sandbox};
     if (open_tenant(tenants, &identity, error) == 0)
         return tenant;
     log_warning("%s: %s", workspace, error->message);

@@ -1,14 +1,31 @@
 // The page: views, addresses, keys, and the connection.
-import { clip, h, plain, replace, toast } from './dom.js';
+import { clip, count, h, plain, replace, toast } from './dom.js';
 import { ContextView } from './context.js';
 import { EvaluationPanel } from './evaluation.js';
 import { follow } from './events.js';
-import { hasTool, resource, setToken, takeToken, tool } from './mcp.js';
-import { Overview, stateClass, stateName } from './overview.js';
+import {
+  chosenWorkspace,
+  enter,
+  hasToken,
+  hasTool,
+  isEntrance,
+  resource,
+  setToken,
+  setWorkspace,
+  tool,
+} from './mcp.js';
+import {
+  Overview,
+  isLive,
+  stateClass,
+  stateName,
+  workspaceAddress,
+  workspaceName,
+} from './overview.js';
 import { memoryPlot } from './plot.js';
 import { ProgramsView } from './programs.js';
 import { Prompt } from './prompt.js';
-import { apply, load, onChange, session, store } from './store.js';
+import { apply, load, loadWorkspaces, onChange, session, store } from './store.js';
 import { Timeline } from './timeline.js';
 
 // --- parts ---
@@ -119,7 +136,12 @@ function render() {
   } else {
     put(overview.element);
     overview.show();
+    if (store.isLoaded) lookAround();
   }
+}
+
+function lookAround() {
+  loadWorkspaces().catch(() => {}); // the stream of events tells when the server is gone
 }
 
 function renderSession() {
@@ -142,9 +164,9 @@ function drawTitle() {
     sessionTitle,
     h(`span.light.${stateClass(of.state)}`),
     h('b', plain(of.name)),
-    h('span.dim', stateName(of.state)),
+    h('span.dim', stateName(of)),
     of.current > 0 &&
-      h('span.dim.wide', `${of.rows.length.toLocaleString('en')} evaluations, at ${of.current}`),
+      h('span.dim.wide', `${count(of.rows.length, 'evaluation')}, at ${of.current}`),
   );
 }
 
@@ -180,6 +202,16 @@ function drawSidebar() {
         memoryPlot(of.samples, { height: 26 }),
       );
     }),
+    store.workspaces.length > 0 && h('p.side-title.more', 'Other workspaces'),
+    store.workspaces.map((other) =>
+      h(
+        'a.side',
+        { href: workspaceAddress(other.path), title: other.path },
+        h(`span.light.${isLive(other) ? 'live' : 'down'}`),
+        h('span.side-name', plain(workspaceName(other.path))),
+        h('span.dim', other.sessions.length || ''),
+      ),
+    ),
     h('p.side-place', { title: store.workspace }, plain(store.workspace)),
     h('p.side-place', store.version && `Cadre ${store.version}`),
   );
@@ -377,7 +409,39 @@ async function reload() {
   }
 }
 
-function onState(state, message) {
+// The token is right, but not for this workspace, or that was opened with other options.
+function refuseWorkspace(path) {
+  const back = () => {
+    setWorkspace(undefined);
+    location.reload();
+  };
+  replace(
+    document.querySelector('#app'),
+    h(
+      'div.gate',
+      h(
+        'div.gate-box',
+        h('div.mark.big', h('span.glyph', 'λ'), h('span', 'cadre')),
+        h('h1', 'This server does not show the workspace'),
+        h('p.fault', plain(path)),
+        h(
+          'p',
+          'It does not exist, the token does not allow it, or its sessions were made with other options than the server has. ',
+          'Run ',
+          h('code', 'cadre ui'),
+          ' in its directory, or see the workspace of the server.',
+        ),
+        h('button.primary', { type: 'button', onclick: back }, "The server's workspace"),
+      ),
+    ),
+  );
+}
+
+function onState(state, message, status) {
+  if (state === 'refused' && status === 403 && chosenWorkspace()) {
+    refuseWorkspace(chosenWorkspace());
+    return;
+  }
   if (state === 'refused') {
     gate(message || 'The token is not accepted.');
     return;
@@ -407,6 +471,7 @@ function onChanges(topics) {
   if (
     topics.has('sessions') ||
     topics.has('memory') ||
+    topics.has('workspaces') ||
     [...topics].some((topic) => topic.startsWith('ended:'))
   ) {
     drawSidebar();
@@ -436,20 +501,21 @@ function refreshPanel(name) {
 }
 
 function start() {
-  const token = takeToken();
+  enter();
   replace(document.querySelector('#app'), shell);
   document.addEventListener('keydown', onKey);
   addEventListener('hashchange', () => {
-    if (location.hash.startsWith('#token=')) {
-      takeToken();
+    if (isEntrance()) {
+      enter();
       location.reload();
     } else render();
   });
   onChange(onChanges);
   render();
-  onState('lost', token ? 'Connecting' : 'Connecting without a token');
+  onState('lost', hasToken() ? 'Connecting' : 'Connecting without a token');
   banner.hidden = true;
   follow({ event: onEvent, state: onState });
+  addEventListener('focus', () => store.isLoaded && lookAround());
   setInterval(() => !document.hidden && route.view === '' && overview.show(), 5000);
 }
 

@@ -116,6 +116,10 @@ export function bytes(count) {
   return mb < 1024 ? `${mb.toFixed(mb < 10 ? 1 : 0)} MB` : `${(mb / 1024).toFixed(1)} GB`;
 }
 
+export function count(number, thing) {
+  return `${number.toLocaleString('en')} ${thing}${number === 1 ? '' : 's'}`;
+}
+
 export function clock(ms) {
   return new Date(ms).toLocaleTimeString('en-GB');
 }

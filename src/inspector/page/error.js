@@ -170,6 +170,11 @@ async function fillFrame(of, error, frame, box) {
   box.append(evalLine(of, error, frame.number));
 }
 
+// Errors thaw: what the evaluation's record says is of the time when it ended.
+function isFrozen(of, error) {
+  return error.frozen && of.frozen.has(error.id);
+}
+
 function frames(of, error) {
   const list = (error.frames ?? []).map((frame) => {
     const box = h('div.frame-body', { hidden: true });
@@ -189,7 +194,7 @@ function frames(of, error) {
       head.ariaExpanded = String(!box.hidden);
       if (isRead || box.hidden) return;
       isRead = true;
-      if (error.frozen && of.frozen.has(error.id)) fillFrame(of, error, frame, box);
+      if (isFrozen(of, error)) fillFrame(of, error, frame, box);
       else
         append(box, [
           frame.source
@@ -204,7 +209,6 @@ function frames(of, error) {
 }
 
 export function errorView(of, error) {
-  const isFrozen = error.frozen && (of.frozen.has(error.id) || of.frozen.size === 0);
   return h(
     'div.error-view',
     h(
@@ -212,12 +216,12 @@ export function errorView(of, error) {
       h(
         'h3',
         plain(error.type ?? error.code ?? 'ERROR'),
-        isFrozen && h('span.badge.frozen', 'frozen'),
+        isFrozen(of, error) && h('span.badge.frozen', 'frozen'),
       ),
       long(error.message ?? ''),
       error.line && h('p.dim', `form ${error.form}, line ${error.line}, column ${error.column}`),
     ),
-    isFrozen && restarts(of, error),
+    isFrozen(of, error) && restarts(of, error),
     error.frames?.length > 0 && frames(of, error),
     error.runtime_log && section('Runtime', long(error.runtime_log)),
   );

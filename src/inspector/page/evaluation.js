@@ -255,6 +255,7 @@ export class EvaluationPanel {
     }
     if (this.name !== name || this.number !== number) return;
     const shown = of.byNumber.get(number) ?? row;
+    of.frozen = new Set(record.frozen);
     replace(this.content, body(of, shown, record));
     this.live = undefined;
     if (shown.outcome === 'running') this.showOutput(of, record.output ?? '');

@@ -8,7 +8,7 @@ function delay(ms) {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-// on.event(event), on.state("open" | "lost" | "refused", message)
+// on.event(event), on.state("open" | "lost" | "refused", message, status of the answer)
 export async function follow(on) {
   let last;
   let wait = FIRST_WAIT;
@@ -21,7 +21,7 @@ export async function follow(on) {
       });
       if (response.status === 401 || response.status === 403) {
         const answer = await response.json().catch(() => ({}));
-        on.state('refused', answer.error?.message ?? '');
+        on.state('refused', answer.error?.message ?? '', response.status);
         return;
       }
       if (!response.ok) throw new Error(`The server answers ${response.status}`);

@@ -1,8 +1,9 @@
-// The page's way to the server: MCP over HTTP, as any client speaks it. The token comes from the
-// fragment of the address, which is never sent, and stays in this tab's storage.
+// The page's way to the server: MCP over HTTP, as any client speaks it. The token and the workspace come
+// from the fragment of the address, which is never sent, and stay in this tab's storage.
 
 const VERSION = '2025-11-25';
-const KEY = 'cadre-token';
+const TOKEN = 'cadre-token';
+const WORKSPACE = 'cadre-workspace';
 
 export class Refused extends Error {}
 
@@ -10,22 +11,56 @@ let sessionId;
 let opening;
 let lastId = 0;
 
-export function takeToken() {
-  const match = location.hash.match(/^#token=(.+)$/);
-  if (match) {
-    sessionStorage.setItem(KEY, decodeURIComponent(match[1]));
-    history.replaceState(null, '', `${location.pathname}#/`);
-  }
-  return sessionStorage.getItem(KEY);
+// #token=TEXT, #workspace=PATH, #token=TEXT&workspace=PATH. An address with a token and no workspace means
+// the server's.
+export function isEntrance() {
+  return /^#(token|workspace)=/.test(location.hash);
+}
+
+export function enter() {
+  if (!isEntrance()) return;
+  const given = Object.fromEntries(
+    location.hash
+      .slice(1)
+      .split('&')
+      .map((part) => part.split('=', 2).map(decodeURIComponent)),
+  );
+  if (given.token) setToken(given.token);
+  setWorkspace(given.workspace);
+  history.replaceState(null, '', `${location.pathname}#/`);
+}
+
+export function hasToken() {
+  return sessionStorage.getItem(TOKEN) !== null;
 }
 
 export function setToken(token) {
-  sessionStorage.setItem(KEY, token);
+  sessionStorage.setItem(TOKEN, token);
+}
+
+// Undefined: the server's.
+export function chosenWorkspace() {
+  return sessionStorage.getItem(WORKSPACE) ?? undefined;
+}
+
+export function setWorkspace(path) {
+  if (path) sessionStorage.setItem(WORKSPACE, path);
+  else sessionStorage.removeItem(WORKSPACE);
+}
+
+// A header holds bytes: those of the path in UTF-8.
+function bytesOf(text) {
+  return String.fromCharCode(...new TextEncoder().encode(text));
 }
 
 export function headers(more = {}) {
-  const token = sessionStorage.getItem(KEY);
-  return token ? { Authorization: `Bearer ${token}`, ...more } : more;
+  const token = sessionStorage.getItem(TOKEN);
+  const workspace = chosenWorkspace();
+  return {
+    ...(token ? { Authorization: `Bearer ${token}` } : {}),
+    ...(workspace ? { 'Cadre-Workspace': bytesOf(workspace) } : {}),
+    ...more,
+  };
 }
 
 // The response with this id in a stream of server-sent events.

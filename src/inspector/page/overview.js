@@ -1,12 +1,25 @@
-// The workspace: its sessions with their memory over time.
-import { bytes, empty, h, plain, replace } from './dom.js';
+// The workspace: its sessions with their memory over time, and what other workspaces there are.
+import { bytes, count, empty, h, plain, replace } from './dom.js';
 import { memoryPlot } from './plot.js';
 import { store } from './store.js';
 
 const NAMES = { down: 'not started', idle: 'live', resting: 'hibernating', snapshotting: 'live' };
 
-export function stateName(state) {
-  return NAMES[state] ?? state;
+export function stateName(of) {
+  if (of.state === 'down' && of.rows.length > 0) return 'hibernated';
+  return NAMES[of.state] ?? of.state;
+}
+
+export function workspaceName(path) {
+  return path.split('/').pop() || path || 'workspace';
+}
+
+export function workspaceAddress(path) {
+  return `#workspace=${encodeURIComponent(path)}`;
+}
+
+export function isLive(workspace) {
+  return workspace.sessions.some((one) => stateClass(one.state) !== 'down');
 }
 
 export function stateClass(state) {
@@ -34,7 +47,7 @@ function card(of, open) {
       'header',
       h(`span.light.${stateClass(of.state)}`),
       h('h2', h('button.link', { type: 'button', onclick: () => open(of.name) }, of.name)),
-      h('span.dim', stateName(of.state)),
+      h('span.dim', stateName(of)),
     ),
     memoryPlot(of.samples, { height: 96, caption: true }),
     h(
@@ -61,6 +74,22 @@ function card(of, open) {
   );
 }
 
+function link(workspace) {
+  const live = workspace.sessions.filter((one) => stateClass(one.state) !== 'down').length;
+  return h(
+    'a.other',
+    { href: workspaceAddress(workspace.path) },
+    h(`span.light.${live ? 'live' : 'down'}`),
+    h('b', plain(workspaceName(workspace.path))),
+    h('span.dim', plain(workspace.path)),
+    h(
+      'span.other-count',
+      workspace.sessions.length > 0 && count(workspace.sessions.length, 'session'),
+      live > 0 && `, ${live} live`,
+    ),
+  );
+}
+
 export class Overview {
   constructor(on) {
     this.on = on;
@@ -69,13 +98,18 @@ export class Overview {
 
   show() {
     const cards = [...store.sessions.values()].map((of) => card(of, this.on.open));
-    const name = store.workspace.split('/').pop() || 'workspace';
     replace(
       this.element,
-      h('header.overview-head', h('h1', plain(name)), h('p.dim', plain(store.workspace))),
+      h(
+        'header.overview-head',
+        h('h1', plain(workspaceName(store.workspace))),
+        h('p.dim', plain(store.workspace)),
+      ),
       cards.length
         ? h('div.cards', cards)
         : empty('No sessions yet.', 'An agent that connects makes the first one, main.'),
+      store.workspaces.length > 0 &&
+        h('section.others', h('h2', 'Other workspaces'), store.workspaces.map(link)),
     );
   }
 }

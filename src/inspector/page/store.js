@@ -7,6 +7,7 @@ const OUTPUT_KEPT = 200000;
 
 export const store = {
   workspace: '',
+  workspaces: [], // the others: {path, sessions}
   version: '',
   sessions: new Map(),
   programs: new Map(),
@@ -17,7 +18,7 @@ const listeners = new Set();
 let changes = new Set();
 let scheduled = false;
 
-// fn(set of topics): "sessions", "rows:NAME", "output:NAME", "memory", "programs", "call:ID"
+// fn(set of topics): "sessions", "workspaces", "rows:NAME", "output:NAME", "memory", "programs", "call:ID"
 export function onChange(fn) {
   listeners.add(fn);
   return () => listeners.delete(fn);
@@ -116,7 +117,16 @@ export async function load() {
   store.isLoaded = true;
   changed('sessions');
   changed('programs');
-  await Promise.all([...store.sessions.values()].map(loadRows));
+  await Promise.all([loadWorkspaces(), ...[...store.sessions.values()].map(loadRows)]);
+}
+
+// No event tells what happens in them.
+export async function loadWorkspaces() {
+  const { workspaces } = await resource('cadre://workspaces');
+  store.workspaces = workspaces
+    .filter((other) => other.path !== store.workspace)
+    .sort((a, b) => a.path.localeCompare(b.path));
+  changed('workspaces');
 }
 
 // --- events ---

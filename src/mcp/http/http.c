@@ -176,6 +176,7 @@ void mcp_http_free(struct mcp_http *http)
         return;
     http->ending = http->ended = true;
     exchange_cancel_all(http);
+    http_feed_close_all(http);
     while (!TAILQ_EMPTY(&http->sessions))
         http_session_free(TAILQ_FIRST(&http->sessions));
     for (size_t i = 0; i < http->client_count; i++)
@@ -399,6 +400,11 @@ bool mcp_http_start(struct mcp_server *server, const struct mcp_http_options *op
     }
     *ret_http = http;
     return true;
+}
+
+bool mcp_http_is_read(const struct mcp_http *http)
+{
+    return !TAILQ_EMPTY(&http->feed_readers);
 }
 
 const char *mcp_http_url(const struct mcp_http *http)

@@ -1,5 +1,6 @@
 #include "session/workspace/home.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,6 +15,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/private.h"
+#include "session/session.h"
 #include "value/text/json.h"
 
 char *workspace_label(const char *workspace)
@@ -83,6 +85,36 @@ bool workspace_home_open(const char *workspace, char **ret_home, struct error *e
     move_old_files(home);
     *ret_home = home;
     return true;
+}
+
+void workspace_home_each(void (*fn)(void *data, const char *home), void *data)
+{
+    CLEANUP_FREE char *root = path_in_state("workspaces");
+    DIR *entries = root ? opendir(root) : NULL;
+    struct dirent *entry;
+    while (entries && (entry = readdir(entries))) {
+        CLEANUP_FREE char *home = memory_format("%s/%s", root, entry->d_name);
+        if (entry->d_name[0] != '.')
+            fn(data, home);
+    }
+    if (entries)
+        closedir(entries);
+}
+
+void workspace_home_each_session(const char *home,
+                                 void (*fn)(void *data, const char *place, const char *name),
+                                 void *data)
+{
+    CLEANUP_FREE char *store = memory_format("%s/sessions", home);
+    DIR *entries = opendir(store);
+    struct dirent *entry;
+    while (entries && (entry = readdir(entries))) {
+        CLEANUP_FREE char *place = memory_format("%s/%s", store, entry->d_name);
+        if (session_name_valid(span_from(entry->d_name)))
+            fn(data, place, entry->d_name);
+    }
+    if (entries)
+        closedir(entries);
 }
 
 char *workspace_home_owner(const char *home)

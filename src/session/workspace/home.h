@@ -18,5 +18,11 @@ char *workspace_home_path(const char *workspace);
 // Makes it where it is missing. What version 0.1 kept for the user (context items, named memories)
 // moves into the first home that is asked for.
 bool workspace_home_open(const char *workspace, char **ret_home, struct error *error);
+// Calls the function with each home that there is.
+void workspace_home_each(void (*fn)(void *data, const char *home), void *data);
+// With the directory of each session that is kept in the home, and the session's name.
+void workspace_home_each_session(const char *home,
+                                 void (*fn)(void *data, const char *place, const char *name),
+                                 void *data);
 // The path of the workspace whose home this is, from workspace.json; NULL when that cannot be read.
 char *workspace_home_owner(const char *home);

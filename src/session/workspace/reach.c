@@ -419,10 +419,12 @@ value reach_info(struct session_manager *manager, struct region *region)
     const struct reach *reach = &manager->reach;
     value map = map_put_text(region, map_new(region), "mode",
                              text(region, sandbox_mode_name(sandbox_of(manager)->mode)));
+    const char *path = reach->settled ? reach->workspace.path : sandbox_of(manager)->workspace;
+    if (path)
+        map = map_put_text(region, map, "workspace", text(region, path));
     if (!reach->settled)
         return map;
     const struct confinement_rules *rules = &reach->confinement.rules;
-    map = map_put_text(region, map, "workspace", text(region, reach->workspace.path));
     map = map_put_text(region, map, "scratch",
                        value_boolean(reach->workspace.origin == WORKSPACE_SCRATCH));
     map = map_put_text(region, map, "network", value_boolean(rules->network));

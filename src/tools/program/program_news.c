@@ -14,9 +14,8 @@ static void tell(struct program_task *task, struct program_news *news)
 
 void program_news_started(struct program_task *task)
 {
-    const char *client = task->tools->client.name;
     tell(task, &(struct program_news){.kind = PROGRAM_NEWS_STARTED,
-                                      .client = client ? client : mcp_call_client_name(task->call),
+                                      .client = tool_client_name(task->tools, task->call),
                                       .source = map_get_string(task->record, "program")});
 }
 

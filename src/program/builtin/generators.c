@@ -13,6 +13,8 @@ value builtin_iterate(struct run *run, const struct builtin *self, value *argume
 value builtin_cycle(struct run *run, const struct builtin *self, value *arguments, size_t count)
 {
     (void)count;
+    if (value_is_generator(arguments[0]) && generator_is_endless(arguments[0]))
+        return arguments[0];
     value items = sequence_vector(run, self, 1, arguments[0]);
     if (vector_count(items) == 0)
         return vector_as_seq(items);
@@ -39,7 +41,7 @@ value builtin_repeatedly(struct run *run, const struct builtin *self, value *arg
     value f = arguments[count - 1];
     run_check_callable(run, self, (unsigned)count, f);
     if (count == 1)
-        return generator_new(run, GENERATOR_REPEATEDLY, f, value_nil());
+        return generator_memoized(run, GENERATOR_REPEATEDLY, f, value_nil());
     size_t n = argument_count(run, self, arguments, 0);
     value result = vector_new(run->region, 0);
     for (size_t i = 0; i < n; i++) {
@@ -54,7 +56,7 @@ value builtin_lazy(struct run *run, const struct builtin *self, value *arguments
 {
     (void)self;
     (void)count;
-    return generator_new(run, GENERATOR_LAZY, arguments[0], value_nil());
+    return generator_lazy(run, arguments[0]);
 }
 
 enum { ITERATION_OPTIONS = 4 };
@@ -85,6 +87,6 @@ value builtin_iteration(struct run *run, const struct builtin *self, value *argu
         value_release(run->region, *option);
         *option = arguments[i + 1];
     }
-    return generator_new(run, GENERATOR_ITERATION, arguments[0],
-                         vector_from(run->region, options, ITERATION_OPTIONS));
+    return generator_memoized(run, GENERATOR_ITERATION, arguments[0],
+                              vector_from(run->region, options, ITERATION_OPTIONS));
 }

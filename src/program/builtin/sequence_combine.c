@@ -43,7 +43,7 @@ value builtin_cons(struct run *run, const struct builtin *self, value *arguments
 {
     (void)count;
     if (value_is_generator(arguments[1]))
-        return generator_new(run, GENERATOR_CONS, arguments[0], arguments[1]);
+        return generator_cons(run, self, arguments[0], arguments[1]);
     value items = sequence_vector(run, self, 2, arguments[1]);
     run_spend(run, 1);
     return vector_as_seq(vector_push_front(run->region, items, arguments[0]));

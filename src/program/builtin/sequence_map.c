@@ -160,20 +160,20 @@ static value map_all(struct run *run, const struct builtin *self, value *argumen
     return result;
 }
 
-// Several collections, one of them a generator without end.
+// Several collections, one of them a generator. The result is one too when all are: none of them is known to end.
 static bool map_lazily(struct run *run, const struct builtin *self, value *arguments, size_t count,
                        value *ret_result)
 {
-    bool is_lazy = false;
+    size_t generators = 0;
     for (size_t i = 1; i < count; i++)
-        is_lazy = is_lazy || (value_is_generator(arguments[i]) && count > 2);
-    if (!is_lazy)
+        generators += value_is_generator(arguments[i]);
+    if (generators == 0 || count == 2)
         return false;
     run_check_callable(run, self, 1, arguments[0]);
     value sources = vector_from(run->region, arguments + 1, count - 1);
     value made = generator_new(run, GENERATOR_MAP, arguments[0], sources);
     *ret_result =
-        generator_is_endless(made) ? made : vector_as_seq(sequence_vector(run, self, 2, made));
+        generators == count - 1 ? made : vector_as_seq(sequence_vector(run, self, 2, made));
     return true;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "program/compile/analysis.h"
+#include "program/compile/forms.h"
 
 enum { MAX_PLACEHOLDER = 20 };
 
@@ -278,14 +279,26 @@ static struct span short_fn_source(struct analysis *analysis, unsigned highest, 
     return (struct span){text, length};
 }
 
+// #(%): a function is called; anything else, which Clojure could not call, is the result.
+static struct form *short_fn_of_placeholder(struct analysis *analysis, struct form *placeholder)
+{
+    struct form *test = form_items(analysis, FORM_LIST, placeholder, 2,
+                                   form_name(analysis, "core/fn?", placeholder), placeholder);
+    struct form *call = form_items(analysis, FORM_LIST, placeholder, 1, placeholder);
+    return form_items(analysis, FORM_LIST, placeholder, 4, form_name(analysis, "if", placeholder),
+                      test, call, placeholder);
+}
+
 // One form that is not a plain symbol is the result; otherwise the forms are one call.
 static struct expression *short_fn_body(struct analysis *analysis, const struct form *form)
 {
-    const struct form *only = form->count == 1 ? form->items[0] : NULL;
+    struct form *only = form->count == 1 ? form->items[0] : NULL;
     if (form->count == 0)
         return immediate_new(analysis, value_nil(), form);
-    if (only && (only->kind != FORM_SYMBOL || symbol_is_placeholder(only->symbol)))
+    if (only && only->kind != FORM_SYMBOL)
         return analyze(analysis, only, true);
+    if (only && symbol_is_placeholder(only->symbol))
+        return analyze(analysis, short_fn_of_placeholder(analysis, only), true);
     struct form *call = analysis_alloc(analysis, sizeof(*call));
     *call = *form;
     call->kind = FORM_LIST;

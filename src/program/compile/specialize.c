@@ -101,6 +101,7 @@ static void specialize_kind(struct expression *expression)
 // --- the tree ------------------------------------------------------------------------------------
 
 struct specialization {
+    const struct code *code;
     bool unoptimised;
     unsigned depth;  // of the deepest child so far
 };
@@ -110,7 +111,7 @@ static void specialize_tree(struct expression *expression, void *data);
 static void specialize_pattern(struct pattern *pattern, void *data)
 {
     struct specialization *around = data;
-    struct specialization inside = {.unoptimised = around->unoptimised};
+    struct specialization inside = {.code = around->code, .unoptimised = around->unoptimised};
     struct child_visitor visitor = {specialize_tree, specialize_pattern, &inside};
     if (pattern->kind == PATTERN_SLOT)
         return;
@@ -183,15 +184,17 @@ static void specialize_always(struct expression *expression, bool unoptimised)
 static void specialize_tree(struct expression *expression, void *data)
 {
     struct specialization *around = data;
-    struct specialization inside = {.unoptimised = around->unoptimised};
+    struct specialization inside = {.code = around->code, .unoptimised = around->unoptimised};
     struct child_visitor visitor = {specialize_tree, specialize_pattern, &inside};
     expression_children(expression, &visitor);
     specialize_always(expression, around->unoptimised);
     if (!around->unoptimised)
         specialize_kind(expression);
     unsigned depth = inside.depth + 1;
-    if (expression->kind == EXPRESSION_FOR)
+    if (expression->kind == EXPRESSION_FOR) {
+        ((struct expression_for *)expression)->code = around->code;
         depth += 2 * ((struct expression_for *)expression)->count;  // two functions for each clause
+    }
     if (expression->kind == EXPRESSION_TRY || expression->kind == EXPRESSION_ATTEMPT ||
         expression->kind == EXPRESSION_BINDING)
         depth += 8;  // guards, and the failure while `finally` runs
@@ -201,7 +204,7 @@ static void specialize_tree(struct expression *expression, void *data)
 
 void specialize(struct code *code, bool unoptimised)
 {
-    struct specialization all = {.unoptimised = unoptimised};
+    struct specialization all = {.code = code, .unoptimised = unoptimised};
     specialize_tree(code->body, &all);
     for (uint32_t i = 0; code->parameters && i < code->parameter_count + code->has_rest; i++)
         specialize_pattern(code->parameters[i], &all);

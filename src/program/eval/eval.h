@@ -121,6 +121,8 @@ eval_fn eval_loop, eval_recur, eval_recur_slots, eval_for;
 // The value of a body that may end in recur: each recur jumps back to its start. `jumps` were made
 // before.
 value loop_run(const struct expression *body, struct frame *frame, struct run *run, int64_t jumps);
+// What a `for` over a generator (eval/generator.h) gives for the next item, which is consumed: a vector.
+value for_results(struct run *run, value suspended, value item);
 
 // --- function.c: callables -----------------------------------------------------------------------
 extern const struct object_type closure_type;

@@ -2,9 +2,13 @@
 //
 // An iteration follows the body from expression to expression in tail position, without recursion,
 // until it comes to a recur or to the loop's value.
+#include <alloca.h>
 #include <stdio.h>
 
 #include "program/eval/eval.h"
+#include "program/eval/generator.h"
+#include "program/eval/stack.h"
+#include "value/text/sink.h"
 #include "value/text/text.h"
 
 // --- iterations ----------------------------------------------------------------------------------
@@ -151,14 +155,33 @@ enum progress { GO_ON, STOP_BINDING };
 
 static enum progress run_clauses(struct comprehension *comprehension, uint32_t index);
 
-static void run_each(struct comprehension *comprehension, uint32_t index)
+// A :while of a binding may end its iteration.
+static bool may_end(const struct expression_for *loop, uint32_t index)
+{
+    while (++index < loop->count && loop->clauses[index].kind != CLAUSE_EACH)
+        if (loop->clauses[index].kind == CLAUSE_WHILE)
+            return true;
+    return false;
+}
+
+static value clause_collection(const struct comprehension *comprehension, uint32_t index)
+{
+    const struct clause *clause = &comprehension->loop->clauses[index];
+    value collection = evaluate(clause->value, comprehension->frame, comprehension->run);
+    comprehension->run->site = clause->value;
+    return collection;
+}
+
+static void run_each(struct comprehension *comprehension, uint32_t index, value collection)
 {
     const struct clause *clause = &comprehension->loop->clauses[index];
     struct run *run = comprehension->run;
-    struct builtin self = {.name = comprehension->loop->base.flag ? "for" : "doseq"};
-    value collection = evaluate(clause->value, comprehension->frame, run);
+    const struct expression_for *loop = comprehension->loop;
+    struct builtin self = {.name = loop->base.flag ? "for" : "doseq"};
+    if (loop->base.flag && value_is_generator(collection) && generator_is_endless(collection) &&
+        !may_end(loop, index))
+        fail_endless(run, &self);
     struct sequence items;
-    run->site = clause->value;
     sequence_start(run, &self, 1, &items, collection);
     value item;
     while (sequence_next(&items, &item)) {
@@ -178,7 +201,9 @@ static enum progress run_clauses(struct comprehension *comprehension, uint32_t i
     for (; index < loop->count; index++) {
         const struct clause *clause = &loop->clauses[index];
         switch ((enum clause_kind)clause->kind) {
-        case CLAUSE_EACH: run_each(comprehension, index); return GO_ON;
+        case CLAUSE_EACH:
+            run_each(comprehension, index, clause_collection(comprehension, index));
+            return GO_ON;
         case CLAUSE_LET:
             for (uint32_t i = 0; i < clause->count; i++)
                 pattern_bind_inline(run, frame, clause->steps[i].pattern,
@@ -202,6 +227,106 @@ static enum progress run_clauses(struct comprehension *comprehension, uint32_t i
     return GO_ON;
 }
 
+// --- for over a generator ------------------------------------------------------------------------
+//
+// Its results are a generator as well: the first collection is iterated as they are wanted. What an
+// iteration needs of the frame is kept beside it.
+
+struct suspended {
+    struct foreign foreign;
+    const struct expression_for *loop;
+    struct instance *instance;
+    value closure;  // nil at top level
+    value slots[];
+};
+
+static size_t suspended_size(const struct object *object)
+{
+    const struct suspended *suspended = (const struct suspended *)object;
+    return sizeof(*suspended) + suspended->loop->code->slot_count * sizeof(value);
+}
+
+static value *suspended_children(struct object *object, size_t *ret_count)
+{
+    struct suspended *suspended = (struct suspended *)object;
+    *ret_count = 1 + suspended->loop->code->slot_count;
+    return &suspended->closure;
+}
+
+static void suspended_print(struct sink *sink, const struct object *object)
+{
+    (void)object;
+    sink_text(sink, "#<for>");
+}
+
+static const struct object_type suspended_type = {
+    .kind = "for",
+    .size = suspended_size,
+    .children = suspended_children,
+    .print = suspended_print,
+};
+
+static value suspend(struct run *run, const struct expression_for *loop, const struct frame *frame)
+{
+    uint32_t count = loop->code->slot_count;
+    struct suspended *suspended =
+        region_alloc(run->region, sizeof(*suspended) + count * sizeof(value));
+    *suspended = (struct suspended){
+        .foreign = {.header = object_header(OBJECT_FOREIGN), .type = &suspended_type},
+        .loop = loop,
+        .instance = frame->instance,
+        .closure = value_nil(),
+    };
+    if (frame->closure)
+        suspended->closure =
+            value_retain((value){.tag = VALUE_FUNCTION, .object = &frame->closure->foreign.header});
+    for (uint32_t i = 0; i < count; i++)
+        suspended->slots[i] = value_retain(frame->slots[i]);
+    return (value){.tag = VALUE_FUNCTION, .object = &suspended->foreign.header};
+}
+
+struct resumption {
+    struct run *run;
+    const struct suspended *suspended;
+    value item;
+    value results;
+};
+
+static void resume(void *data)
+{
+    struct resumption *resumption = data;
+    struct run *run = resumption->run;
+    const struct suspended *suspended = resumption->suspended;
+    const struct expression_for *loop = suspended->loop;
+    uint32_t count = loop->code->slot_count;
+    struct frame *frame = alloca(sizeof(*frame) + count * sizeof(value));
+    frame->closure =
+        value_is_nil(suspended->closure) ? NULL : (struct closure *)suspended->closure.object;
+    frame->instance = suspended->instance;
+    for (uint32_t i = 0; i < count; i++)
+        frame->slots[i] = value_retain(suspended->slots[i]);
+    struct comprehension comprehension = {loop, frame, run, vector_new(run->region, 0)};
+    pattern_bind_inline(run, frame, loop->clauses[0].pattern, resumption->item);
+    run_clauses(&comprehension, 1);
+    for (uint32_t i = 0; i < count; i++)
+        value_release(run->region, frame->slots[i]);
+    resumption->results = comprehension.result;
+}
+
+value for_results(struct run *run, value suspended, value item)
+{
+    struct resumption resumption = {run, (const struct suspended *)suspended.object, item,
+                                    value_nil()};
+    size_t need = resumption.suspended->loop->code->stack_need;
+    if (stack_is_low(run->stack_end, need))
+        stack_call(run, need, resume, &resumption);
+    else
+        resume(&resumption);
+    return resumption.results;
+}
+
+// --- the forms -----------------------------------------------------------------------------------
+
 value eval_for(const struct expression *expression, struct frame *frame, struct run *run)
 {
     PART(for, loop);
@@ -211,6 +336,9 @@ value eval_for(const struct expression *expression, struct frame *frame, struct 
         .run = run,
         .result = expression->flag ? vector_new(run->region, 0) : value_nil(),
     };
-    run_clauses(&comprehension, 0);
+    value collection = clause_collection(&comprehension, 0);
+    if (expression->flag && value_is_generator(collection) && !may_end(loop, 0))
+        return generator_new(run, GENERATOR_FOR, suspend(run, loop, frame), collection);
+    run_each(&comprehension, 0, collection);
     return expression->flag ? vector_as_seq(comprehension.result) : value_nil();
 }

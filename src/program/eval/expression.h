@@ -255,6 +255,7 @@ struct clause {
 
 struct expression_for {  // flag: collects (for), otherwise doseq
     struct expression base;
+    const struct code *code;  // of the function it stands in
     uint32_t count;
     struct clause *clauses;
     struct expression *body;

@@ -16,6 +16,22 @@ struct generator {
     value parts[2];
 };
 
+enum { ITERATOR_PARTS = 4 };
+
+// parts: generator or vector; current value; inner iterator, or vector of them; buffer or function
+struct iterator {
+    struct foreign foreign;
+    enum generator_kind kind;
+    bool is_vector;
+    bool is_endless;
+    bool is_started;
+    bool is_done;
+    size_t index;
+    value parts[ITERATOR_PARTS];
+};
+
+static const struct object_type iterator_type;
+
 // --- the object ----------------------------------------------------------------------------------
 
 static size_t generator_size(const struct object *object)
@@ -43,6 +59,8 @@ const struct object_type generator_type = {
     .print = generator_print,
 };
 
+static const struct builtin self_of_sequences = {.name = "sequence"};
+
 static struct generator *generator_of(value v)
 {
     return (struct generator *)v.object;
@@ -56,7 +74,11 @@ static bool is_endless(enum generator_kind kind, value a, value b)
     case GENERATOR_REPEAT:
     case GENERATOR_REPEATEDLY:
     case GENERATOR_COUNT: return true;
-    case GENERATOR_CONS: return value_is_generator(b) && generator_is_endless(b);
+    case GENERATOR_CONS:
+    case GENERATOR_FOR: return value_is_generator(b) && generator_is_endless(b);
+    case GENERATOR_LAZY:
+        return value_is_foreign(a, &iterator_type) &&
+               ((const struct iterator *)a.object)->is_endless;
     case GENERATOR_TRANSFORM:
         return value_is_generator(b) && generator_is_endless(b) && !transducer_ends(a);
     case GENERATOR_CONCAT:
@@ -91,6 +113,32 @@ value generator_new(struct run *run, enum generator_kind kind, value a, value b)
     return (value){.tag = VALUE_FUNCTION, .object = &generator->foreign.header};
 }
 
+value generator_lazy(struct run *run, value source)
+{
+    return generator_new(run, GENERATOR_LAZY, source, value_nil());
+}
+
+value generator_memoized(struct run *run, enum generator_kind kind, value a, value b)
+{
+    value generator = generator_new(run, kind, a, b);
+    return generator_lazy(run, iterator_new(run, &self_of_sequences, 1, generator));
+}
+
+static bool is_remembered(enum generator_kind kind)
+{
+    return kind == GENERATOR_CONS || kind == GENERATOR_LAZY || kind == GENERATOR_COUNT ||
+           kind == GENERATOR_CYCLE || kind == GENERATOR_REPEAT;
+}
+
+// What a sequence that is defined by itself, (def xs (cons 1 (lazy-seq … xs))), would compute again for each
+// item is remembered; numbers and what is in memory anyway need not be.
+value generator_cons(struct run *run, const struct builtin *self, value item, value rest)
+{
+    if (!is_remembered(generator_of(rest)->kind))
+        rest = generator_lazy(run, iterator_new(run, self, 2, rest));
+    return generator_new(run, GENERATOR_CONS, item, rest);
+}
+
 bool generator_is_endless(value generator)
 {
     return generator_of(generator)->is_endless;
@@ -102,19 +150,6 @@ void fail_endless(struct run *run, const struct builtin *self)
 }
 
 // --- iterators -----------------------------------------------------------------------------------
-
-enum { ITERATOR_PARTS = 4 };
-
-// parts: generator or vector; current value; inner iterator, or vector of them; buffer or function
-struct iterator {
-    struct foreign foreign;
-    enum generator_kind kind;
-    bool is_vector;
-    bool is_started;
-    bool is_done;
-    size_t index;
-    value parts[ITERATOR_PARTS];
-};
 
 static size_t iterator_size(const struct object *object)
 {
@@ -168,8 +203,16 @@ static void start_inner(struct run *run, const struct builtin *self, struct iter
         source = value_retain(vector_at(generator->parts[1], 0));
         set_part(run, iterator, 2, iterator_new(run, self, 2, source));
         break;
+    case GENERATOR_FOR:
+        source = value_retain(generator->parts[1]);
+        set_part(run, iterator, 2, iterator_new(run, self, 1, source));
+        set_part(run, iterator, 1, vector_new(run->region, 0));
+        break;
     case GENERATOR_CONS:
-    case GENERATOR_LAZY: set_part(run, iterator, 1, value_retain(iterator->parts[0])); break;
+    case GENERATOR_LAZY:  // what has been passed is not kept
+        iterator->parts[1] = iterator->parts[0];
+        iterator->parts[0] = value_nil();
+        break;
     case GENERATOR_ITERATION:
         set_part(run, iterator, 1, value_retain(vector_at(generator->parts[1], 3)));
         break;
@@ -189,14 +232,13 @@ value iterator_new(struct run *run, const struct builtin *self, unsigned argumen
         .foreign = {.header = object_header(OBJECT_FOREIGN), .type = &iterator_type},
         .kind = is_generator ? generator_of(source)->kind : GENERATOR_CYCLE,
         .is_vector = !is_generator,
+        .is_endless = is_generator && generator_is_endless(source),
         .parts = {source, value_nil(), value_nil(), value_nil()},
     };
     if (is_generator)
         start_inner(run, self, iterator);
     return (value){.tag = VALUE_FUNCTION, .object = &iterator->foreign.header};
 }
-
-static const struct builtin self_of_sequences = {.name = "sequence"};
 
 static bool next_iterate(struct run *run, struct iterator *iterator, value *ret_item)
 {
@@ -324,30 +366,54 @@ static bool next_iteration(struct run *run, struct iterator *iterator, value *re
     return true;
 }
 
+static bool next_for(struct run *run, struct iterator *iterator, value *ret_item)
+{
+    value item;
+    while (iterator->index >= vector_count(iterator->parts[1])) {
+        if (!iterator_next(run, iterator->parts[2], &item))
+            return false;
+        iterator->index = 0;
+        set_part(run, iterator, 1,
+                 for_results(run, generator_of(iterator->parts[0])->parts[0], item));
+    }
+    *ret_item = value_retain(vector_at(iterator->parts[1], iterator->index++));
+    return true;
+}
+
 // --- lazy sequences ------------------------------------------------------------------------------
 
-// What a lazy sequence is, borrowed: nil, a collection, or a generator that is not lazy.
+// The next item before a lazy sequence of the others; nil at the end.
+static value next_cell(struct run *run, value iterator)
+{
+    value item;
+    if (!iterator_next(run, iterator, &item))
+        return value_nil();
+    return generator_new(run, GENERATOR_CONS, item, generator_lazy(run, value_retain(iterator)));
+}
+
+// What a lazy sequence is, borrowed: nil, a collection, or the first of its cells. Each item is computed
+// once, however often the sequence is iterated.
 static value realize_lazy(struct run *run, value v)
 {
     struct generator *generator = generator_of(v);
     if (generator->is_realized)
         return generator->parts[0];
-    value source = generator->parts[0], item, given;
+    value source = generator->parts[0], given;
     object_retain(&generator->foreign.header);
-    if (value_is_foreign(source, &iterator_type)) {
-        given = value_nil();
-        if (iterator_next(run, source, &item))
-            given = generator_new(
-                run, GENERATOR_CONS, item,
-                generator_new(run, GENERATOR_LAZY, value_retain(source), value_nil()));
-    } else {
+    if (value_is_foreign(source, &iterator_type))
+        given = next_cell(run, source);
+    else
         given = run_call(run, source, NULL, 0);
-    }
     while (value_is_generator(given) && generator_of(given)->kind == GENERATOR_LAZY) {
         run_spend(run, 1);
         value inside = value_retain(realize_lazy(run, given));
         value_release(run->region, given);
         given = inside;
+    }
+    if (value_is_generator(given) && generator_of(given)->kind != GENERATOR_CONS) {
+        value iterator = iterator_new(run, &self_of_sequences, 1, given);
+        given = next_cell(run, iterator);
+        value_release(run->region, iterator);
     }
     generator->is_realized = true;
     generator->parts[0] = given;
@@ -397,6 +463,7 @@ bool iterator_next(struct run *run, value v, value *ret_item)
     case GENERATOR_REDUCTIONS: return next_reduction(run, iterator, ret_item);
     case GENERATOR_TRANSFORM: return next_transform(run, iterator, ret_item);
     case GENERATOR_ITERATION: return next_iteration(run, iterator, ret_item);
+    case GENERATOR_FOR: return next_for(run, iterator, ret_item);
     case GENERATOR_CONS:
     case GENERATOR_LAZY: return next_lazy(run, iterator, ret_item);
     }
@@ -411,7 +478,7 @@ value generator_seq(struct run *run, const struct builtin *self, value v)
     if (generator->kind == GENERATOR_CONS)
         return v;
     if (generator->kind != GENERATOR_LAZY)
-        v = generator_new(run, GENERATOR_LAZY, iterator_new(run, self, 1, v), value_nil());
+        v = generator_lazy(run, iterator_new(run, self, 1, v));
     value given = value_retain(realize_lazy(run, v));
     value_release(run->region, v);
     if (value_is_generator(given))

@@ -16,6 +16,7 @@ enum generator_kind {
     GENERATOR_REDUCTIONS,  // f, vector of collection and perhaps the first value
     GENERATOR_TRANSFORM,   // transducer, collection
     GENERATOR_ITERATION,   // step, vector of somef vf kf initk
+    GENERATOR_FOR,         // suspended comprehension, collection
     GENERATOR_CONS,        // item, collection
     GENERATOR_LAZY,        // function or iterator, or what it gave
 };
@@ -29,6 +30,12 @@ static inline bool value_is_generator(value v)
 }
 // Consumes the parts.
 value generator_new(struct run *run, enum generator_kind kind, value a, value b);
+// An item before a generator; consumes both.
+value generator_cons(struct run *run, const struct builtin *self, value item, value rest);
+// A lazy sequence of what the function or the iterator gives; consumes it.
+value generator_lazy(struct run *run, value source);
+// generator_new() whose items are computed once: for functions that are called for their effect.
+value generator_memoized(struct run *run, enum generator_kind kind, value a, value b);
 bool generator_is_endless(value generator);
 // Raises: the sequence has no end.
 _Noreturn void fail_endless(struct run *run, const struct builtin *self);

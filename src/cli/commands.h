@@ -2,7 +2,7 @@
 // returns the exit status of the process: 0 success, 1 failure, 2 wrong usage.
 #pragma once
 
-enum { EXIT_USAGE = 2 };
+enum { EXIT_USAGE = 2, EXIT_PAUSED = 3 };
 
 // --- serve.c: the MCP server ---------------------------------------------------------------------
 int command_serve(int argc, char **argv);

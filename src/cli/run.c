@@ -11,6 +11,7 @@
 #include "cli/run/run_batch.h"
 #include "cli/run/run_input.h"
 #include "cli/run/run_output.h"
+#include "cli/run/run_pause.h"
 #include "cli/run_worker.h"
 #include "cli/sandbox_options.h"
 #include "cli/table/option_reader.h"
@@ -42,6 +43,7 @@ struct run_arguments {
     struct buffer source;
     struct buffer files[3];  // texts that values may borrow from
     unsigned file_count;
+    struct run_pause pause;
     struct session_sandbox sandbox;  // of Lisp tools
     struct sandbox_options sandbox_options;
 };
@@ -154,7 +156,7 @@ static bool read_source(struct run_arguments *arguments, const struct option_rea
             "cadre run: --batch takes no other options than --tools: each record has its own\n");
         return false;
     }
-    if (arguments->batch || arguments->expression) {
+    if (arguments->batch || arguments->expression || arguments->pause.from) {
         if (left == 0)
             return true;
         fprintf(stderr, "cadre run: unexpected argument %s\n", reader->words[0]);
@@ -192,12 +194,13 @@ static bool add_servers(const char **list, const struct option_reader *reader)
     return false;
 }
 
-// Programs that call servers run in a worker, with what other tools there are.
+// Programs that call servers, and those that may pause, run in a worker, with what other tools there are.
 static bool open_servers(struct run_arguments *arguments)
 {
     struct error error;
     struct toolbox_place place = {.workspace = arguments->sandbox.workspace};
-    if (!arguments->servers[0] && !arguments->imports[0])
+    bool may_pause = run_pause_path(&arguments->pause) != NULL;
+    if (!arguments->servers[0] && !arguments->imports[0] && !may_pause)
         return true;
     if (!arguments->toolbox)
         arguments->toolbox = toolbox_new();
@@ -232,6 +235,10 @@ static bool parse_option(struct run_arguments *arguments, const struct option_re
     case OPTION_TIMEOUT: return set_option(arguments, SPAN("timeout"), argument);
     case OPTION_MAX_MEMORY: return set_option(arguments, SPAN("max_memory"), argument);
     case OPTION_FLOAT_PRECISION: return set_option(arguments, SPAN("float_precision"), argument);
+    case OPTION_PAUSE: arguments->pause.keep_in = argument; return true;
+    case OPTION_RESUME: arguments->pause.from = argument; return true;
+    case OPTION_APPROVE: arguments->pause.approve = argument; return true;
+    case OPTION_RESULTS: arguments->pause.results = argument; return true;
     case OPTION_CHECK: arguments->check = true; return true;
     case OPTION_HUMAN: arguments->output.human = true; return true;
     case OPTION_VALUE: arguments->output.value_only = true; return true;
@@ -296,7 +303,10 @@ static void check_program(const struct program_inputs *inputs, struct step *ret_
 
 static int exit_status(enum run_printed printed)
 {
-    return printed == RUN_UNPRINTED ? EXIT_USAGE : printed == RUN_FAILED ? EXIT_FAILURE : 0;
+    return printed == RUN_WAITS       ? EXIT_PAUSED
+           : printed == RUN_UNPRINTED ? EXIT_USAGE
+           : printed == RUN_FAILED    ? EXIT_FAILURE
+                                      : 0;
 }
 
 static const char *validation_name(enum signature_mode mode)
@@ -329,11 +339,26 @@ static int run_in_worker(struct run_arguments *arguments)
     if (arguments->scripts)
         record = map_put_text(region, record, "tools", value_retain(arguments->tool_records));
     struct run_worker *worker = run_worker_new(arguments->toolbox, &arguments->sandbox);
+    const struct run_pause *pause = arguments->pause.keep_in ? &arguments->pause : NULL;
     value step;
     int status = EXIT_FAILURE;
     if (worker && run_worker_execute(worker, region, record, inputs->memory,
-                                     inputs->options.limits.timeout_ms, &step))
+                                     inputs->options.limits.timeout_ms, pause, &step))
         status = exit_status(run_output_print(&arguments->output, step, source));
+    run_worker_free(worker);
+    return status;
+}
+
+static int resume(struct run_arguments *arguments)
+{
+    struct run_pause *pause = &arguments->pause;
+    if (!run_pause_take(pause, arguments->region))
+        return EXIT_USAGE;
+    struct run_worker *worker = run_worker_new(arguments->toolbox, &arguments->sandbox);
+    value step;
+    int status = EXIT_FAILURE;
+    if (worker && run_worker_resume(worker, arguments->region, pause, &step))
+        status = exit_status(run_output_print(&arguments->output, step, SPAN("")));
     run_worker_free(worker);
     return status;
 }
@@ -364,6 +389,8 @@ static int print_local(struct run_arguments *arguments, const struct step *step)
 
 static int run_one(struct run_arguments *arguments)
 {
+    if (arguments->pause.from)
+        return resume(arguments);
     if (arguments->toolbox && !arguments->check)
         return run_in_worker(arguments);
     struct arena arena;
@@ -402,6 +429,7 @@ int command_run(int argc, char **argv)
                                  : run_one(&arguments);
     region_free(arguments.region);
     buffer_release(&arguments.source);
+    run_pause_release(&arguments.pause);
     for (unsigned i = 0; i < arguments.file_count; i++)
         buffer_release(&arguments.files[i]);
     tool_table_release(&arguments.tools);

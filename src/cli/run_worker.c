@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "cli/session_loop.h"
 #include "process/reaper.h"
+#include "tools/program/paused_run.h"
 #include "tools/program/program_step.h"
 #include "tools/program/toolbox_run.h"
 #include "tools/program/toolbox_upstream.h"
@@ -27,6 +28,7 @@ struct run_worker {
     int64_t timeout_ms;
     value step;
     struct toolbox_run run;
+    bool is_resumed;  // it sees the tools as they were
     bool done;
 };
 
@@ -91,8 +93,8 @@ static void on_resolved(void *data, value tools)
     struct run_worker *run = data;
     CLEANUP_BUFFER struct buffer text;
     buffer_init(&text, PROGRAM_MESSAGE_MAX);
-    tools = merge_tools(run, tools);
-    run->record = map_put_text(run->region, run->record, "tools", tools);
+    if (!run->is_resumed)
+        run->record = map_put_text(run->region, run->record, "tools", merge_tools(run, tools));
     json_write(&text, run->record, 0, NULL);
     struct program_request request = {
         .record = buffer_span(&text),
@@ -118,32 +120,86 @@ static void extend_time(struct run_worker *run)
     run->record = map_put_text(run->region, run->record, "options", options);
 }
 
+// A run that waits: kept as a file, whose name is its token.
+static bool keep(struct run_worker *worker, const struct run_pause *pause)
+{
+    struct region *region = worker->region;
+    value paused = map_get(worker->step, "paused");
+    struct paused_file file = paused_file_of(region, paused, worker->record);
+    file.timeout_ms = worker->timeout_ms;
+    CLEANUP_BUFFER struct buffer text;
+    buffer_init(&text, PAUSED_FILE_MAX);
+    paused_file_write(&file, &worker->run, region, &text);
+    value call = value_retain(file.call);
+    if (paused_file_is_unknown(&file, &worker->run))
+        call = map_put_text(region, call, "state", value_string_text(region, "unknown"));
+    value shown = map_put_text(region, map_new(region), "call", call);
+    shown = map_put_text(region, shown, "token", value_string_text(region, run_pause_path(pause)));
+    worker->step = map_put_text(region, worker->step, "paused", shown);
+    return run_pause_keep(pause, &text);
+}
+
+// The record is read, and what is known of its calls.
+static bool execute(struct run_worker *worker, const struct run_pause *pause, value *ret_step)
+{
+    worker->step = value_nil();
+    worker->done = false;
+    worker->run.may_pause = pause != NULL;
+    struct toolbox_query query = {.wait_for_busy = true};
+    struct span program = map_get_string(worker->record, "program");
+    if (!span_equal_text(map_get_string(worker->record, "validation"), "strict"))
+        query.texts[query.text_count++] = program;
+    if (toolbox_upstream_is_used(toolbox_upstreams(worker->toolbox), program))
+        extend_time(worker);
+    toolbox_resolve_start(worker->toolbox, worker->loop.sessions, worker->region, &query,
+                          on_resolved, worker);
+    while (!worker->done && event_base_dispatch(worker->loop.base) == 0)
+        continue;
+    bool has_step = value_is_map(worker->step);
+    if (has_step && value_is_map(map_get(worker->step, "paused")))
+        has_step = keep(worker, pause);
+    else if (has_step)
+        worker->step = toolbox_run_add_writes(&worker->run, worker->region, worker->step);
+    toolbox_run_release(&worker->run);
+    *ret_step = worker->step;
+    return has_step;
+}
+
 bool run_worker_execute(struct run_worker *worker, struct region *region, value record,
-                        value memory, int64_t timeout_ms, value *ret_step)
+                        value memory, int64_t timeout_ms, const struct run_pause *pause,
+                        value *ret_step)
 {
     worker->region = region;
     worker->record = record;
     worker->memory = memory;
     worker->timeout_ms = timeout_ms;
-    worker->step = value_nil();
-    worker->done = false;
-    struct toolbox_query query = {.wait_for_busy = true};
-    struct span program = map_get_string(record, "program");
-    if (!span_equal_text(map_get_string(record, "validation"), "strict"))
-        query.texts[query.text_count++] = program;
-    if (toolbox_upstream_is_used(toolbox_upstreams(worker->toolbox), program))
-        extend_time(worker);
+    worker->is_resumed = false;
     toolbox_run_init(&worker->run, region);
-    toolbox_resolve_start(worker->toolbox, worker->loop.sessions, region, &query, on_resolved,
-                          worker);
-    while (!worker->done && event_base_dispatch(worker->loop.base) == 0)
-        continue;
-    bool has_step = value_is_map(worker->step);
-    if (has_step)
-        worker->step = toolbox_run_add_writes(&worker->run, region, worker->step);
-    toolbox_run_release(&worker->run);
-    *ret_step = worker->step;
-    return has_step;
+    return execute(worker, pause, ret_step);
+}
+
+bool run_worker_resume(struct run_worker *worker, struct region *region,
+                       const struct run_pause *pause, value *ret_step)
+{
+    struct paused_file file;
+    worker->region = region;
+    worker->is_resumed = true;
+    toolbox_run_init(&worker->run, region);
+    const char *problem = NULL;
+    if (!paused_file_read(&file, &worker->run, region, buffer_span(&pause->text)))
+        problem = "is no paused run, or of another version of Cadre";
+    else if (file.memory_name.length)
+        problem = "writes a memory of the server: resume-program goes on with it";
+    if (problem) {
+        toolbox_run_release(&worker->run);
+        fprintf(stderr, "cadre run: %s %s\n", pause->from, problem);
+        return false;
+    }
+    worker->record = value_retain(file.record);
+    worker->memory = map_get(file.record, "memory");
+    worker->timeout_ms = file.timeout_ms;
+    paused_file_answer(&file, &worker->run, &pause->answer);
+    return execute(worker, pause, ret_step);
 }
 
 struct run_worker *run_worker_new(struct toolbox *toolbox, const struct session_sandbox *sandbox)

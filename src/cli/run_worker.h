@@ -2,6 +2,7 @@
 // server, and its calls of commands and Lisp functions are answered here.
 #pragma once
 
+#include "cli/run/run_pause.h"
 #include "session/session.h"
 #include "tools/program/toolbox.h"
 
@@ -13,5 +14,10 @@ void run_worker_free(struct run_worker *worker);
 
 // Runs a batch record; its own tools win over those of the toolbox. `memory` is what it begins
 // with. False after a message: there is no Step. A run that exceeds its time has one like any other.
+// With a `pause` the run may pause; then it is kept, and its Step has `paused`.
 bool run_worker_execute(struct run_worker *worker, struct region *region, value record,
-                        value memory, int64_t timeout_ms, value *ret_step);
+                        value memory, int64_t timeout_ms, const struct run_pause *pause,
+                        value *ret_step);
+// Goes on with the run that `pause` has taken.
+bool run_worker_resume(struct run_worker *worker, struct region *region,
+                       const struct run_pause *pause, value *ret_step);

@@ -1,41 +1,28 @@
 // resume-program, and runs that pause: a run that needs an answer is kept as a file (its program and
 // inputs, the calls so far with their results), and goes on by being run anew with these results.
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/array.h"
 #include "base/memory.h"
 #include "tools/program/named_memory.h"
+#include "tools/program/paused_file.h"
 #include "tools/program/paused_run.h"
 #include "tools/program_task.h"
 #include "tools/tool_call.h"
 #include "value/text/json.h"
 
-enum { FILE_VERSION = 1, FILE_DEPTH = 10000, SHOWN_ARGUMENTS = 4000, KEY_DIGITS = 16 };
-
-// What the call that a run waits for is answered with.
-enum answer_kind { ANSWER_ONCE, ANSWER_ALL, ANSWER_REFUSE, ANSWER_VALUE, ANSWER_ERROR };
+enum { SHOWN_ARGUMENTS = 4000 };
 
 struct resumption {
     struct program_task *task;
-    enum answer_kind kind;
-    value answer;  // VALUE: any; ERROR: string
+    struct paused_answer answer;
 };
 
 static char *directory_of(const struct tools *tools)
 {
     return tools->memories ? memory_format("%s/paused", tools->memories) : NULL;
-}
-
-static uint64_t read_key(struct span digits)
-{
-    char text[KEY_DIGITS + 1] = {0};
-    if (digits.length == KEY_DIGITS)
-        memcpy(text, digits.data, KEY_DIGITS);
-    return strtoull(text, NULL, 16);
 }
 
 // --- pausing -------------------------------------------------------------------------------------
@@ -50,50 +37,13 @@ static value until_text(struct region *region)
     return value_string_text(region, text);
 }
 
-// The record that leads to the same place: random numbers and the clock are as they were.
-static value record_again(const struct program_task *task, value paused)
-{
-    struct region *region = mcp_call_region(task->call);
-    value options = map_get(task->record, "options");
-    options = value_is_map(options) ? value_retain(options) : map_new(region);
-    options = map_put_text(region, options, "seed", value_retain(map_get(paused, "seed")));
-    value record = map_put_text(region, value_retain(task->record), "options", options);
-    return map_put_text(region, record, "clock", value_retain(map_get(paused, "clock")));
-}
-
-static bool is_unfinished(const struct program_task *task, value paused)
-{
-    return call_log_find(task->run.log, read_key(map_get_string(paused, "key"))) != NULL;
-}
-
-static void write_file(const struct program_task *task, value paused, struct buffer *text)
-{
-    struct region *region = mcp_call_region(task->call);
-    value head = map_put_text(region, map_new(region), "version", value_integer(FILE_VERSION));
-    head = map_put_text(region, head, "record", record_again(task, paused));
-    head = map_put_text(region, head, "call", value_retain(map_get(paused, "call")));
-    head = map_put_text(region, head, "key", value_retain(map_get(paused, "key")));
-    head = map_put_text(region, head, "timeout_ms", value_integer(task->timeout_ms));
-    head = map_put_text(region, head, "number", value_integer(task->number));
-    head = map_put_text(region, head, "dry_run", value_boolean(task->run.is_dry));
-    head = map_put_text(region, head, "approved", value_retain(task->run.approved));
-    head = map_put_text(region, head, "approved_all", value_retain(task->run.approved_all));
-    if (task->memory_name)
-        head =
-            map_put_text(region, head, "memory_name", value_string_text(region, task->memory_name));
-    buffer_append_text(text, "{\"head\":");
-    json_write(text, head, 0, NULL);
-    buffer_append_text(text, ",\"calls\":");
-    call_log_write(task->run.log, text);
-    buffer_append_text(text, "}\n");
-}
-
 // What a client is told: {call, token, until}.
 static value public_paused(struct program_task *task, value paused, const char *token)
 {
     struct region *region = mcp_call_region(task->call);
-    value call = value_retain(map_get(paused, "call"));
-    if (is_unfinished(task, paused))
+    struct paused_file file = paused_file_of(region, paused, task->record);
+    value call = value_retain(file.call);
+    if (paused_file_is_unknown(&file, &task->run))
         call = map_put_text(region, call, "state", value_string_text(region, "unknown"));
     value map = map_put_text(region, map_new(region), "call", call);
     map = map_put_text(region, map, "token", value_string_text(region, token));
@@ -172,7 +122,12 @@ void program_pause(struct program_task *task, value step)
     struct error error;
     struct buffer text;
     buffer_init(&text, PAUSED_FILE_MAX);
-    write_file(task, map_get(step, "paused"), &text);
+    struct region *region = mcp_call_region(task->call);
+    struct paused_file file = paused_file_of(region, map_get(step, "paused"), task->record);
+    file.timeout_ms = task->timeout_ms;
+    if (task->memory_name)
+        file.memory_name = span_from(task->memory_name);
+    paused_file_write(&file, &task->run, region, &text);
     task->step = value_retain(step);
     task->is_waiting = true;
     CLEANUP_FREE char *directory = directory_of(task->tools);
@@ -188,58 +143,18 @@ void program_pause(struct program_task *task, value step)
 
 // --- resuming ------------------------------------------------------------------------------------
 
-static void answer_call(struct resumption *resumption, value head)
-{
-    struct toolbox_run *run = &resumption->task->run;
-    uint64_t key = read_key(map_get_string(head, "key"));
-    value call = map_get(head, "call");
-    struct span name = map_get_string(call, "name");
-    if (resumption->kind == ANSWER_ONCE || resumption->kind == ANSWER_ALL) {
-        toolbox_run_approve(run, key);
-        if (resumption->kind == ANSWER_ALL)
-            run->approved_all =
-                vector_push(run->region, run->approved_all, value_string(run->region, name));
-        return;
-    }
-    CLEANUP_BUFFER struct buffer arguments, text;
-    buffer_init(&arguments, BUFFER_DEFAULT_LIMIT);
-    buffer_init(&text, BUFFER_DEFAULT_LIMIT);
-    json_write(&arguments, map_get(call, "args"), 0, NULL);
-    if (resumption->kind == ANSWER_VALUE)
-        json_write(&text, resumption->answer, 0, NULL);
-    else if (resumption->kind == ANSWER_ERROR)
-        buffer_append_span(&text, value_text(resumption->answer));
-    else
-        buffer_append_text(&text, "a person refused this call");
-    call_log_start(run->log, key, name, buffer_span(&arguments), false);
-    call_log_finish(run->log, key, resumption->kind == ANSWER_VALUE, buffer_span(&text));
-}
-
 static bool read_file(struct resumption *resumption, struct span text)
 {
     struct program_task *task = resumption->task;
-    struct region *region = mcp_call_region(task->call);
-    struct json_options options = {.max_depth = FILE_DEPTH};
-    struct error error;
-    value file;
-    if (!json_read(region, text, &options, &file, &error) || !value_is_map(file))
-        return false;
-    value head = map_get(file, "head"), approved = map_get(head, "approved");
-    value approved_all = map_get(head, "approved_all");
-    task->record = value_retain(map_get(head, "record"));
-    task->timeout_ms = map_get_integer(head, "timeout_ms", 0);
-    task->run.is_dry = map_get_boolean(head, "dry_run");
+    struct paused_file file;
     task->is_resumed = true;
-    if (value_is_vector(approved))
-        task->run.approved = value_retain(approved);
-    if (value_is_vector(approved_all))
-        task->run.approved_all = value_retain(approved_all);
-    if (map_get_integer(head, "version", 0) != FILE_VERSION || !value_is_map(task->record) ||
-        !call_log_read(task->run.log, map_get(file, "calls")))
+    if (!paused_file_read(&file, &task->run, mcp_call_region(task->call), text))
         return false;
-    answer_call(resumption, head);
-    struct span memory = map_get_string(head, "memory_name");
-    task->memory_name = memory.length ? memory_copy_text(memory.data, memory.length) : NULL;
+    task->record = value_retain(file.record);
+    task->timeout_ms = file.timeout_ms;
+    paused_file_answer(&file, &task->run, &resumption->answer);
+    if (file.memory_name.length)
+        task->memory_name = memory_copy_text(file.memory_name.data, file.memory_name.length);
     return true;
 }
 
@@ -271,7 +186,7 @@ static void on_claimed(void *data, const char *token, struct span text, const st
 }
 
 static void resume(struct tools *tools, struct mcp_call *call, struct span token,
-                   enum answer_kind kind, value answer)
+                   struct paused_answer answer)
 {
     struct program_task *task = program_task_new(tools, call);
     if (!program_task_read_yield(task)) {
@@ -279,7 +194,7 @@ static void resume(struct tools *tools, struct mcp_call *call, struct span token
         return;
     }
     struct resumption *resumption = memory_alloc_zero(sizeof(*resumption));
-    *resumption = (struct resumption){.task = task, .kind = kind, .answer = answer};
+    *resumption = (struct resumption){.task = task, .answer = answer};
     struct error error = {.message = "there is no directory for paused runs"};
     CLEANUP_FREE char *directory = directory_of(tools);
     task->is_waiting = true;
@@ -295,50 +210,22 @@ static void resume(struct tools *tools, struct mcp_call *call, struct span token
     program_task_free(task);
 }
 
-// {"approve": "yes" | "no" | "all"}, or a boolean
-static bool read_approval(value approve, enum answer_kind *ret_kind)
-{
-    struct span word = value_is_string(approve) ? value_text(approve) : (struct span){0};
-    bool is_all = span_equal_text(word, "all"), is_no = span_equal_text(word, "no");
-    bool is_yes = span_equal_text(word, "yes") || value_is_true(approve);
-    *ret_kind = is_all ? ANSWER_ALL : is_yes ? ANSWER_ONCE : ANSWER_REFUSE;
-    return is_all || is_no || span_equal_text(word, "yes") || approve.tag == VALUE_BOOLEAN;
-}
-
-// {"results": [{"value": …}]} or {"results": [{"error": "…"}]}
-static bool read_result(value results, enum answer_kind *ret_kind, value *ret_answer)
-{
-    value result = value_is_vector(results) && vector_count(results) == 1 ? vector_at(results, 0)
-                                                                          : value_nil();
-    if (!value_is_map(result))
-        return false;
-    *ret_kind = ANSWER_VALUE;
-    if (map_find_text(result, "value", ret_answer))
-        return true;
-    *ret_kind = ANSWER_ERROR;
-    return map_find_text(result, "error", ret_answer) && value_is_string(*ret_answer);
-}
-
 static void handle_resume(struct mcp_call *call, void *data)
 {
     struct tools *tools = data;
     if (program_pause_continue(tools, call))
         return;
-    value approve = mcp_call_argument(call, "approve"),
-          results = mcp_call_argument(call, "results");
-    value token = mcp_call_argument(call, "run"), answer = value_nil();
-    enum answer_kind kind;
-    bool ok = value_is_nil(results) ? read_approval(approve, &kind)
-                                    : value_is_nil(approve) && read_result(results, &kind, &answer);
-    if (ok)
-        resume(tools, call, value_text(token), kind, answer);
+    struct paused_answer answer;
+    if (paused_answer_read(mcp_call_argument(call, "approve"), mcp_call_argument(call, "results"),
+                           &answer))
+        resume(tools, call, value_text(mcp_call_argument(call, "run")), answer);
     else
         tool_refuse(call, "invalid-argument",
                     "give `approve` (yes, no, all) or `results` ([{\"value\": …}] or "
                     "[{\"error\": \"…\"}])");
 }
 
-static enum answer_kind read_form(value answer)
+static enum paused_answer_kind read_form(value answer)
 {
     struct span chosen = map_get_string(map_get(answer, "content"), "answer");
     if (!span_equal_text(map_get_string(answer, "action"), "accept") ||
@@ -359,7 +246,8 @@ bool program_pause_continue(struct tools *tools, struct mcp_call *call)
     buffer_init(&text, BUFFER_DEFAULT_LIMIT);
     describe_question(&text, paused);
     if (mcp_call_need_form(call, key, buffer_text(&text), question_schema, &answer))
-        resume(tools, call, token, read_form(answer), value_nil());
+        resume(tools, call, token,
+               (struct paused_answer){.kind = read_form(answer), .given = value_nil()});
     else
         mcp_call_ask(call);
     return true;

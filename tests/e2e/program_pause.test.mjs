@@ -1,10 +1,19 @@
 // Which calls programs may make, and runs that pause until a person has answered.
 import assert from 'node:assert/strict';
-import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { configure, fileOf, run, takeCalls } from './listing_support.mjs';
-import { eventually, Server, temporaryDirectory, useServer } from './support.mjs';
+import { CADRE, eventually, Server, temporaryDirectory, useServer } from './support.mjs';
 
 const state = temporaryDirectory();
 const env = { XDG_STATE_HOME: state };
@@ -135,10 +144,17 @@ describe('runs that pause', () => {
     assert.equal(calls().length, 1);
   });
   test('refused, the call is an error of the program', async () => {
-    const { token } = paused(await run(client, '(try (a/write {}) (catch e (ex-message e)))'));
-    const { return: value } = await resume(client, token, { approve: false });
-    assert.match(value, /a person refused this call/);
+    for (const approve of [false, 'no']) {
+      const { token } = paused(await run(client, '(try (a/write {}) (catch e (ex-message e)))'));
+      const { return: value } = await resume(client, token, { approve });
+      assert.match(value, /a person refused this call/);
+    }
     assert.deepEqual(calls(), []);
+    const { token } = paused(await run(client, '(a/write {})'));
+    for (const approve of ['maybe', 'YES', 1, null, ''])
+      assert.equal((await resume(client, token, { approve })).isError, true);
+    assert.equal((await resume(client, token, { approve: 'yes' })).ok, true);
+    assert.equal(calls().length, 1);
   });
   test('one approval for all of a tool; another tool asks again', async () => {
     const source = '(doseq [i (range 3)] (a/write {:i i})) (a/erase {}) :done';
@@ -227,5 +243,88 @@ describe('runs that pause', () => {
     chmodSync(changed, 0o600);
     writeFileSync(changed, readFileSync(changed, 'utf8').replace('a/write', 'a/erase'));
     assert.match((await resume(client, next.token, { approve: true })).shown, /does not fit/);
+  });
+});
+
+describe('cadre run', () => {
+  const config = configure('shell', { a: entry });
+  const file = path.join(temporaryDirectory(), 'run.json');
+  const cadre = (...args) =>
+    spawnSync(CADRE, ['run', '--mcp-config', config, ...args], {
+      encoding: 'utf8',
+      env: { ...process.env, ...env },
+    });
+  const step = ({ stdout }) => JSON.parse(stdout);
+  const calls = () => takeCalls('shell', 'a').map(([name]) => name);
+  const source = `(let [x (a/look {}) r (rand-int 1000000) a (a/write {:r r}) b (a/write {:r (inc r)})]
+                    [x (= (inc (:r a)) (:r b) (inc r))])`;
+
+  test('without --pause a call to be asked about fails', () => {
+    const failed = cadre('-e', '(a/write {})');
+    assert.equal(failed.status, 1);
+    assert.match(step(failed).fail.message, /it needs the approval of a person/);
+    assert.deepEqual(calls(), []);
+  });
+  test('keeps a run that needs an answer, and goes on with it in another process', () => {
+    const first = cadre('--pause', file, '-e', source);
+    assert.equal(first.status, 3, first.stderr);
+    const { return: value, fail, paused: waits } = step(first);
+    assert.deepEqual([value, fail, waits.call.name, waits.token], [null, null, 'a/write', file]);
+    assert.equal(statSync(file).mode & 0o777, 0o600);
+    assert.deepEqual(calls(), ['look']);
+    const second = cadre('--resume', file, '--approve', 'yes');
+    assert.equal(second.status, 3, second.stderr);
+    assert.deepEqual(calls(), ['write']);
+    const last = cadre('--resume', file, '--approve', 'yes', '--value', '--json');
+    assert.deepEqual([last.status, last.stdout], [0, '[{"n":1},true]\n'], last.stderr);
+    assert.deepEqual(calls(), ['write']);
+    assert.equal(existsSync(file), false);
+    assert.equal(cadre('--resume', file, '--approve', 'yes').status, 2);
+  });
+  test('all calls of a tool, none, and results from elsewhere', () => {
+    const pause = () => assert.equal(cadre('--pause', file, '-e', source).status, 3);
+    pause();
+    assert.equal(cadre('--resume', file, '--approve', 'all').status, 0);
+    pause();
+    const refused = cadre('--resume', file, '--approve', 'no');
+    assert.match(step(refused).fail.message, /a person refused this call/);
+    pause();
+    const given = cadre('--resume', file, '--results', '[{"value": {"r": 1}}]');
+    assert.equal(given.status, 3, given.stderr);
+    const shown = cadre('--resume', file, '--results', '[{"value": {"r": 2}}]', '--value');
+    assert.match(shown.stdout, /^\[\{"n" 1\} false\]\n$/);
+    calls();
+  });
+  test('says on standard error what it waits for', () => {
+    const { stdout, stderr, status } = cadre('--pause', file, '--value', '-e', '(a/write {:x 1})');
+    assert.deepEqual([stdout, status], ['', 3]);
+    assert.equal(
+      stderr,
+      `waits for a/write {"x":1}\ncadre run --resume ${file} --approve yes|no|all\n`,
+    );
+  });
+  test('a file that is none, that others can write, or without an answer', () => {
+    const other = path.join(path.dirname(file), 'other.json');
+    copyFileSync(file, other);
+    assert.match(cadre('--resume', other).stderr, /--resume needs --approve/);
+    assert.match(cadre('--resume', other, '--results', '[1]').stderr, /--resume needs/);
+    chmodSync(other, 0o666);
+    assert.match(cadre('--resume', other, '--approve', 'yes').stderr, /only you|writ/);
+    writeFileSync(other, '{"head": {"version": 1, "record": 7}, "calls": []}');
+    chmodSync(other, 0o600);
+    const { stderr, status } = cadre('--resume', other, '--approve', 'yes');
+    assert.match(stderr, /is no paused run/);
+    assert.equal(status, 1);
+    assert.deepEqual(calls(), []);
+  });
+  test('goes on with a run of the server', async () => {
+    const server = await Server.start({ args: ['--tools', 'full', '--mcp-config', config], env });
+    const { token } = paused(await run(server, '(a/look {}) (:x (a/write {:x 5}))'));
+    await server.stop();
+    const folder = readdirSync(state, { recursive: true }).find((name) => /paused$/.test(name));
+    const kept = path.join(state, folder, `${token.slice(0, 32)}.json`);
+    const { stdout } = cadre('--resume', kept, '--approve', 'yes', '--value');
+    assert.equal(stdout, '5\n');
+    assert.deepEqual(calls(), ['look', 'write']);
   });
 });

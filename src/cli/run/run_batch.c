@@ -48,7 +48,7 @@ static bool run_hosted_record(struct batch *batch, struct region *region, value 
     if (!value_is_nil(map_get(options, "timeout")))
         run_option_set(&limits, SPAN("timeout"), map_get(options, "timeout"), &refusal);
     if (!run_worker_execute(batch->worker, region, value_retain(record), map_get(record, "memory"),
-                            limits.limits.timeout_ms, &step))
+                            limits.limits.timeout_ms, NULL, &step))
         return print_failure(region, record, "the run has no Step");
     return run_output_print(&as_step, with_id(region, step, map_get(record, "id")),
                             map_get_string(record, "program")) != RUN_UNPRINTED;

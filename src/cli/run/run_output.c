@@ -24,6 +24,21 @@ static void show_failure(value fail, struct span program)
     fputs(buffer_text(&text), stderr);
 }
 
+// What a run waits for, and how to go on with it.
+static void show_paused(value paused)
+{
+    value call = map_get(paused, "call");
+    struct span name = map_get_string(call, "name"), token = map_get_string(paused, "token");
+    CLEANUP_BUFFER struct buffer arguments;
+    buffer_init(&arguments, BUFFER_DEFAULT_LIMIT);
+    json_write(&arguments, map_get(call, "args"), 0, NULL);
+    fprintf(stderr, "waits for %.*s %s\n%scadre run --resume %.*s --approve yes|no|all\n",
+            (int)name.length, name.data, buffer_text(&arguments),
+            map_get_string(call, "state").length ? "it is not known whether this call was made\n"
+                                                 : "",
+            (int)token.length, token.data);
+}
+
 static void show_prints(value step)
 {
     for (size_t i = 0; i < map_get_count(step, "prints"); i++) {
@@ -47,23 +62,25 @@ static void write_value(const struct run_output *output, value step, struct buff
 enum run_printed run_output_print(const struct run_output *output, value step, struct span program)
 {
     value fail = map_get(step, "fail");
-    bool failed = !value_is_nil(fail);
+    bool failed = !value_is_nil(fail), waits = value_is_map(map_get(step, "paused"));
     CLEANUP_BUFFER struct buffer line;
     buffer_init(&line, SIZE_MAX / 2);
     if (output->value_only)
         show_prints(step);
     if (failed && (output->human || output->value_only))
         show_failure(fail, program);
+    if (waits && (output->human || output->value_only))
+        show_paused(map_get(step, "paused"));
     if (!output->value_only)
         json_write(&line, step, 0, NULL);
-    else if (!failed)
+    else if (!failed && !waits)
         write_value(output, step, &line);
-    if (!output->value_only || !failed)
+    if (!output->value_only || (!failed && !waits))
         buffer_append_byte(&line, '\n');
     bool written = !line.failed &&
                    fwrite(buffer_text(&line), 1, line.length, stdout) == line.length &&
                    fflush(stdout) == 0;
-    return !written ? RUN_UNPRINTED : failed ? RUN_FAILED : RUN_SUCCEEDED;
+    return !written ? RUN_UNPRINTED : failed ? RUN_FAILED : waits ? RUN_WAITS : RUN_SUCCEEDED;
 }
 
 bool run_output_print_step(const struct step *step, const value *id)

@@ -10,7 +10,7 @@ struct run_output {
     bool human;       // failures are shown on standard error, too
 };
 
-enum run_printed { RUN_SUCCEEDED, RUN_FAILED, RUN_UNPRINTED };
+enum run_printed { RUN_SUCCEEDED, RUN_FAILED, RUN_WAITS, RUN_UNPRINTED };
 
 // `step` is a Step as JSON describes it, `program` its source.
 enum run_printed run_output_print(const struct run_output *output, value step, struct span program);

@@ -18,6 +18,7 @@
 #include "program/api/guide.h"
 #include "program/batch.h"
 #include "program/builtin/builtin.h"
+#include "tools/program/saved_programs.h"
 #include "value/text/json.h"
 #include "value/text/print.h"
 
@@ -194,13 +195,21 @@ static bool add_servers(const char **list, const struct option_reader *reader)
     return false;
 }
 
-// Programs that call servers, and those that may pause, run in a worker, with what other tools there are.
+static struct span source_of(const struct run_arguments *arguments)
+{
+    return arguments->expression ? span_from(arguments->expression)
+                                 : buffer_span(&arguments->source);
+}
+
+// Programs that call servers or saved programs, and those that may pause, run in a worker, with what
+// other tools there are.
 static bool open_servers(struct run_arguments *arguments)
 {
     struct error error;
     struct toolbox_place place = {.workspace = arguments->sandbox.workspace};
-    bool may_pause = run_pause_path(&arguments->pause) != NULL;
-    if (!arguments->servers[0] && !arguments->imports[0] && !may_pause)
+    bool needs_host =
+        run_pause_path(&arguments->pause) != NULL || saved_programs_are_named(source_of(arguments));
+    if (!arguments->servers[0] && !arguments->imports[0] && !needs_host)
         return true;
     if (!arguments->toolbox)
         arguments->toolbox = toolbox_new();
@@ -323,8 +332,7 @@ static int run_in_worker(struct run_arguments *arguments)
 {
     struct region *region = arguments->region;
     struct program_inputs *inputs = &arguments->inputs;
-    struct span source =
-        arguments->expression ? span_from(arguments->expression) : buffer_span(&arguments->source);
+    struct span source = source_of(arguments);
     value record = map_put_text(region, map_new(region), "program", value_string(region, source));
     if (!value_is_nil(inputs->context))
         record =

@@ -8,8 +8,10 @@
 #include "base/memory.h"
 #include "cli/session_loop.h"
 #include "process/reaper.h"
+#include "session/project/project.h"
 #include "tools/program/paused_run.h"
 #include "tools/program/program_step.h"
+#include "tools/program/saved_programs.h"
 #include "tools/program/toolbox_run.h"
 #include "tools/program/toolbox_upstream.h"
 #include "value/text/json.h"
@@ -28,7 +30,8 @@ struct run_worker {
     int64_t timeout_ms;
     value step;
     struct toolbox_run run;
-    bool is_resumed;  // it sees the tools as they were
+    struct saved_programs *saved;  // that it calls, or NULL
+    bool is_resumed;               // it sees the tools as they were
     bool done;
 };
 
@@ -93,6 +96,9 @@ static void on_resolved(void *data, value tools)
     struct run_worker *run = data;
     CLEANUP_BUFFER struct buffer text;
     buffer_init(&text, PROGRAM_MESSAGE_MAX);
+    if (run->saved)
+        tools = saved_programs_add(run->saved, run->region, tools,
+                                   map_get_string(run->record, "program"), value_nil());
     if (!run->is_resumed)
         run->record = map_put_text(run->region, run->record, "tools", merge_tools(run, tools));
     json_write(&text, run->record, 0, NULL);
@@ -139,6 +145,15 @@ static bool keep(struct run_worker *worker, const struct run_pause *pause)
     return run_pause_keep(pause, &text);
 }
 
+// The programs of the workspace that the program calls; their sources into the text.
+static void read_saved(struct run_worker *worker, struct span program, struct buffer *text)
+{
+    if (!saved_programs_are_named(program))
+        return;
+    worker->saved = saved_programs_read(session_workspace(worker->loop.sessions));
+    saved_programs_append_sources(worker->saved, program, false, text);
+}
+
 // The record is read, and what is known of its calls.
 static bool execute(struct run_worker *worker, const struct run_pause *pause, value *ret_step)
 {
@@ -147,9 +162,16 @@ static bool execute(struct run_worker *worker, const struct run_pause *pause, va
     worker->run.may_pause = pause != NULL;
     struct toolbox_query query = {.wait_for_busy = true};
     struct span program = map_get_string(worker->record, "program");
-    if (!span_equal_text(map_get_string(worker->record, "validation"), "strict"))
+    CLEANUP_BUFFER struct buffer saved;
+    buffer_init(&saved, BUFFER_DEFAULT_LIMIT);
+    read_saved(worker, program, &saved);
+    if (!span_equal_text(map_get_string(worker->record, "validation"), "strict")) {
         query.texts[query.text_count++] = program;
-    if (toolbox_upstream_is_used(toolbox_upstreams(worker->toolbox), program))
+        query.texts[query.text_count++] = buffer_span(&saved);
+    }
+    struct upstreams *upstreams = toolbox_upstreams(worker->toolbox);
+    if (toolbox_upstream_is_used(upstreams, program) ||
+        toolbox_upstream_is_used(upstreams, buffer_span(&saved)))
         extend_time(worker);
     toolbox_resolve_start(worker->toolbox, worker->loop.sessions, worker->region, &query,
                           on_resolved, worker);
@@ -161,6 +183,8 @@ static bool execute(struct run_worker *worker, const struct run_pause *pause, va
     else if (has_step)
         worker->step = toolbox_run_add_writes(&worker->run, worker->region, worker->step);
     toolbox_run_release(&worker->run);
+    saved_programs_free(worker->saved);
+    worker->saved = NULL;
     *ret_step = worker->step;
     return has_step;
 }

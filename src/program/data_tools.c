@@ -13,7 +13,10 @@
 #include "value/collection/key_lookup.h"
 #include "value/text/edn.h"
 
-enum { CONSTANT_BYTES = 64 * 1024 * 1024 };
+enum {
+    CONSTANT_BYTES = 64 * 1024 * 1024,
+    INNER_DEPTH_MAX = 8,  // programs that call programs
+};
 
 struct data_tool {
     struct data_tool *next;
@@ -21,6 +24,8 @@ struct data_tool {
     value constant;
     char *error;
     struct program *program;
+    const struct tool_table *table;  // of a saved program: the tools that it may call, too
+    char *saved;                     // its source, until it is compiled
     const struct remote_host *host;  // NULL unless remote
     char *remote_name;
     bool echo;
@@ -61,6 +66,67 @@ static bool run_program(const struct data_tool *tool, struct tool_call *call)
     return ok;
 }
 
+// The calls of a saved program, for the run that has called it.
+static void report_ledger(struct tool_call *call, const struct ledger *ledger)
+{
+    struct ledger *report = &call->inner.ledger;
+    report->entries = region_alloc(call->region, ledger->count * sizeof(*report->entries) + 1);
+    report->count = report->capacity = ledger->count;
+    for (size_t i = 0; i < ledger->count; i++) {
+        report->entries[i] = ledger->entries[i];
+        report->entries[i].arguments = value_copy(call->region, ledger->entries[i].arguments);
+        report->entries[i].result = value_copy(call->region, ledger->entries[i].result);
+        report->entries[i].error = value_copy(call->region, ledger->entries[i].error);
+    }
+}
+
+static bool report_step(void *data, struct tool_call *call)
+{
+    const struct step *step = data;
+    report_ledger(call, &step->ledger);
+    call->inner.drew_random = step->has_seed;
+    if (step->failure.kind == FAILURE_NONE) {
+        call->result = value_copy(call->region, step->result);
+        return true;
+    }
+    if (step->failure.kind == PAUSED) {
+        call->inner.is_paused = true;
+        call->inner.paused_tool = step->paused.tool;
+        call->inner.paused_key = step->paused.key;
+        call->inner.paused_arguments = value_copy(call->region, step->paused.arguments);
+        return tool_call_pause(call);
+    }
+    call->is_late = step->failure.kind == TIMEOUT;
+    return tool_call_fail(call, step_message(step));
+}
+
+// Its context are the arguments; what it defines and prints is its own.
+static bool run_saved(const struct data_tool *tool, struct tool_call *call)
+{
+    if (call->inner.depth > INNER_DEPTH_MAX)
+        return tool_call_fail(call, SPAN("programs call each other more than 8 deep"));
+    struct region *region = region_new(SIZE_MAX / 2);
+    struct program_inputs inputs = {.region = region,
+                                    .validation = SIGNATURE_DISABLED,
+                                    .user = call->user,
+                                    .is_cancelled = call->is_cancelled,
+                                    .inner = &call->inner,
+                                    .inner_key = call->key};
+    run_options_default(&inputs.options);
+    inputs.options.limits = *call->inner.limits;
+    inputs.options.seed = (int64_t)call->inner.seed;
+    inputs.options.explicit_memory = true;
+    int64_t left_ms = (call->deadline_ns - clock_now_ns()) / 1000000 + 1;
+    inputs.options.limits.timeout_ms = left_ms > 0 ? left_ms : 0;
+    inputs.context = value_copy(region, call->arguments);
+    struct step step;
+    program_run(tool->program, &inputs, &step);
+    bool ok = tool_call_run(report_step, &step, call);
+    region_on_exhausted(call->region, NULL, NULL);  // its handler was that of report_step()
+    step_release(&step);
+    return ok;
+}
+
 static bool call_data_tool(void *data, struct tool_call *call)
 {
     const struct data_tool *tool = data;
@@ -74,7 +140,7 @@ static bool call_data_tool(void *data, struct tool_call *call)
     if (tool->error)
         return tool_call_fail(call, span_from(tool->error));
     if (tool->program)
-        return run_program(tool, call);
+        return tool->table ? run_saved(tool, call) : run_program(tool, call);
     if (tool->host)
         return tool->host->call(tool->host->data, span_from(tool->remote_name), call);
     call->result = tool->echo ? value_copy(call->region, call->arguments)
@@ -124,6 +190,32 @@ static bool read_program(struct data_tool *tool, struct span name, value text,
     return true;
 }
 
+// Once all tools are known. What is wrong with it shows when it is called.
+static void compile_saved(struct data_tool *tool)
+{
+    struct run_limits limits;
+    run_limits_default(&limits);
+    struct compile_options options = {
+        .source = span_from(tool->saved), .limits = &limits, .tools = tool->table};
+    struct diagnostic why;
+    tool->program = program_compile(&options, &why);
+    if (tool->program && program_check_names(tool->program, value_nil(), &why))
+        return;
+    program_release(tool->program);
+    tool->program = NULL;
+    tool->error = memory_copy_string(why.message);
+}
+
+static bool read_saved(struct data_tool *tool, struct tool_table *table, struct span name,
+                       value text, struct diagnostic *diagnostic)
+{
+    if (text.tag != VALUE_STRING)
+        return tool_table_refuse(diagnostic, name, "saved must be a string");
+    tool->saved = memory_copy_text(value_text(text).data, value_text(text).length);
+    tool->table = table;
+    return true;
+}
+
 // How many of the members that define the answer are given; switches count when they are on.
 static size_t count_behaviours(value record)
 {
@@ -131,7 +223,8 @@ static size_t count_behaviours(value record)
         const char *name;
         bool is_switch;
     } behaviours[] = {{"remote", true}, {"constant_edn", false}, {"constant", false},
-                      {"error", false}, {"program", false},      {"echo", true}};
+                      {"error", false}, {"program", false},      {"echo", true},
+                      {"saved", false}};
     size_t count = 0;
     value part;
     for (size_t i = 0; i < COUNT_OF(behaviours); i++)
@@ -140,8 +233,9 @@ static size_t count_behaviours(value record)
     return count;
 }
 
-static bool read_behaviour(struct data_tool *tool, struct span name, value record,
-                           const struct remote_host *host, struct diagnostic *diagnostic)
+static bool read_behaviour(struct data_tool *tool, struct tool_table *table, struct span name,
+                           value record, const struct remote_host *host,
+                           struct diagnostic *diagnostic)
 {
     value part;
     if (count_behaviours(record) > 1)
@@ -171,6 +265,8 @@ static bool read_behaviour(struct data_tool *tool, struct span name, value recor
     }
     if (find_part(record, "program", &part))
         return read_program(tool, name, part, diagnostic);
+    if (find_part(record, "saved", &part))
+        return read_saved(tool, table, name, part, diagnostic);
     if (find_part(record, "echo", &part) && value_is_true(part)) {
         tool->echo = true;
         return true;
@@ -212,7 +308,9 @@ static bool add_one(struct tool_table *table, struct data_tool **tools, struct s
         definition.flags |= TOOL_SKIP;
     if (find_part(record, "cache", &part) && value_is_true(part))
         definition.flags |= TOOL_CACHE;
-    return read_behaviour(tool, name, record, host, diagnostic) &&
+    if (find_part(record, "saved", &part))
+        definition.flags |= TOOL_PROGRAM;
+    return read_behaviour(tool, table, name, record, host, diagnostic) &&
            read_text(record, "signature", name, &definition.signature, diagnostic) &&
            read_text(record, "description", name, &definition.description, diagnostic) &&
            tool_table_add(table, &definition, diagnostic);
@@ -236,6 +334,9 @@ bool data_tools_add(struct tool_table *table, struct data_tool **tools, value de
         if (!add_one(table, tools, value_text(name), record, host, ret_diagnostic))
             return false;
     }
+    for (struct data_tool *tool = *tools; tool; tool = tool->next)
+        if (tool->saved)
+            compile_saved(tool);
     return true;
 }
 
@@ -245,6 +346,7 @@ void data_tools_free(struct data_tool *tools)
         struct data_tool *next = tools->next;
         region_free(tools->region);
         memory_free(tools->error);
+        memory_free(tools->saved);
         memory_free(tools->remote_name);
         program_release(tools->program);
         memory_free(tools);

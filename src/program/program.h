@@ -10,6 +10,7 @@
 #include "program/run/run_limits.h"
 #include "signature/signature.h"
 
+struct inner_run;
 struct step;
 struct tool_table;
 
@@ -86,6 +87,9 @@ struct program_inputs {
     struct run_options options;
     void *user;                // for the tools
     const bool *is_cancelled;  // set atomically by another thread, or NULL
+    // of a run inside of another one (run/tool.h), whose call has that key; else NULL and 0
+    const struct inner_run *inner;
+    uint64_t inner_key;
     // for program_compile_and_run() only
     struct span source;
     size_t definition_bytes;  // at the start of the source: functions kept in memory

@@ -11,6 +11,7 @@
 #include "tools/program/named_memory.h"
 #include "tools/program/program_answer.h"
 #include "tools/program/program_step.h"
+#include "tools/program/saved_programs.h"
 #include "tools/program/toolbox_upstream.h"
 #include "tools/program_task.h"
 #include "tools/result/result_structured.h"
@@ -64,6 +65,7 @@ void program_task_free(struct program_task *task)
         next = had_its_turn ? next_user(task->tools, task->memory_name) : NULL;
     }
     toolbox_run_release(&task->run);
+    saved_programs_free(task->saved);
     memory_free(task->memory_name);
     memory_free(task);
     if (next)
@@ -104,7 +106,7 @@ void program_task_reply(struct program_task *task, value step)
     tool_reply(task->call, &result);
 }
 
-static void reply_timeout(struct program_task *task, bool started, const char *what)
+void program_task_time_out(struct program_task *task, bool started, const char *what)
 {
     struct region *region = mcp_call_region(task->call);
     value memory = map_get(task->record, "memory");
@@ -145,6 +147,8 @@ static void finish(struct program_task *task, value step, value memory)
         return;
     }
     step = toolbox_run_add_writes(&task->run, mcp_call_region(task->call), value_retain(step));
+    if (value_is_nil(map_get(step, "fail")) && !task->run.is_dry)
+        save_program_note(task->tools, map_get_string(task->record, "program"));
     if (!task->memory || !value_is_nil(map_get(step, "fail"))) {
         program_task_reply(task, step);
         program_task_free(task);
@@ -166,7 +170,7 @@ static void on_answer(void *data, struct span answer, const char *failure)
     mcp_call_on_cancel(task->call, NULL, NULL);
     mcp_metric_add(task->tools->metrics.programs, 1);
     if (failure && strcmp(failure, "timeout") == 0) {
-        reply_timeout(task, true, "evaluation exceeded");
+        program_task_time_out(task, true, "evaluation exceeded");
     } else if (failure) {
         tool_refuse(task->call, "worker-failed", "%s", failure);
     } else if (!json_read(mcp_call_region(task->call), answer, &options, &message, &error)) {
@@ -306,7 +310,7 @@ bool program_task_read_yield(struct program_task *task)
 
 // --- starting ------------------------------------------------------------------------------------
 
-static void submit(struct program_task *task)
+void program_task_submit(struct program_task *task)
 {
     CLEANUP_BUFFER struct buffer text;
     buffer_init(&text, PROGRAM_MESSAGE_MAX);
@@ -330,54 +334,6 @@ static void submit(struct program_task *task)
     else
         tool_refuse(task->call, "busy", "%d programs are waiting already", PROGRAM_QUEUE_MAX);
     program_task_free(task);
-}
-
-static void on_resolved(void *data, value tools)
-{
-    struct program_task *task = data;
-    struct region *region = mcp_call_region(task->call);
-    task->resolution = NULL;
-    if (task->deadline)
-        evtimer_del(task->deadline);
-    if (task->run.is_dry)
-        tools = toolbox_run_loosen(region, tools);
-    if (!task->is_resumed)  // it sees the tools as they were
-        task->record = map_put_text(region, task->record, "tools", tools);
-    submit(task);
-}
-
-static void on_deadline(evutil_socket_t fd, short what, void *data)
-{
-    (void)fd;
-    (void)what;
-    struct program_task *task = data;
-    mcp_call_on_cancel(task->call, NULL, NULL);
-    reply_timeout(task, false, "a session did not describe its tools within");
-    program_task_free(task);
-}
-
-// Only tools that the program or a function kept in its memory can name need a description; strict
-// validation wants that of every tool.
-static void resolve_tools(struct program_task *task)
-{
-    struct tools *tools = task->tools;
-    struct toolbox_query query = {.allowed = mcp_call_argument(task->call, "tools"),
-                                  .wait_for_busy = true};
-    if (!span_equal_text(map_get_string(task->record, "validation"), "strict") &&
-        !toolbox_is_searched(map_get_string(task->record, "program"))) {
-        query.texts[0] = map_get_string(task->record, "program");
-        query.texts[1] = map_get_string(task->record, "definitions");
-        query.text_count = 2;
-    }
-    struct toolbox_resolution *resolution = toolbox_resolve_start(
-        tools->toolbox, tools->sessions, mcp_call_region(task->call), &query, on_resolved, task);
-    if (!resolution)
-        return;
-    task->resolution = resolution;
-    task->deadline = evtimer_new(tools->base, on_deadline, task);
-    CHECK(task->deadline);
-    struct timeval limit = timeval_from_ms(task->timeout_ms);
-    evtimer_add(task->deadline, &limit);
 }
 
 // `memory` is the memory itself; `memory_name`, or a string for `memory`, names one that the server
@@ -472,13 +428,13 @@ static void on_opened(void *data, const struct error *failure)
         task->record = map_put_text(region, task->record, "definitions",
                                     value_retain(map_get(content, "definitions")));
     }
-    resolve_tools(task);
+    program_task_resolve(task);
 }
 
 static void task_begin(struct program_task *task)
 {
     if (!task->memory_name) {
-        resolve_tools(task);
+        program_task_resolve(task);
         return;
     }
     struct error error;
@@ -494,8 +450,9 @@ static value add_default_timeout(struct program_task *task, value options)
 {
     struct region *region = mcp_call_region(task->call);
     struct upstreams *upstreams = toolbox_upstreams(task->tools->toolbox);
+    struct span program = map_get_string(task->record, "program");
     if (!value_is_nil(map_get(options, "timeout")) ||
-        !toolbox_upstream_is_used(upstreams, map_get_string(task->record, "program")))
+        !(toolbox_upstream_is_used(upstreams, program) || saved_programs_are_named(program)))
         return options;
     return map_put_text(region, options, "timeout", value_integer(TOOLBOX_SERVERS_TIMEOUT_MS));
 }
@@ -530,7 +487,7 @@ static bool check_allowed(struct program_task *task, value allowed)
     for (size_t i = 0; value_is_vector(allowed) && i < vector_count(allowed); i++) {
         struct span name = value_text(vector_at(allowed, i));
         struct span rest;
-        if (toolbox_find(task->tools->toolbox, name) ||
+        if (saved_programs_has_name(name) || toolbox_find(task->tools->toolbox, name) ||
             toolbox_upstream_find(toolbox_upstreams(task->tools->toolbox), name, &rest))
             continue;
         tool_refuse(task->call, "unknown-tool",

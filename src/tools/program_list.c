@@ -3,9 +3,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "program/api/guide.h"
 #include "program/run/tool_search.h"
+#include "session/project/project.h"
 #include "tools/program/catalogue.h"
+#include "tools/program/saved_programs.h"
 #include "tools/result/result_structured.h"
 #include "tools/tool_call.h"
 #include "tools/tools.h"
@@ -90,10 +93,21 @@ static void render_nothing(struct buffer *text, value tools)
                              "MCP servers, `--program-tools FILE` others.");
 }
 
+struct listing {
+    struct tools *tools;
+    struct mcp_call *call;
+    struct saved_programs *saved;
+};
+
 static void on_listed(void *data, value tools)
 {
-    struct mcp_call *call = data;
+    struct listing *listing = data;
+    struct mcp_call *call = listing->call;
     struct region *region = mcp_call_region(call);
+    if (listing->saved)
+        tools = saved_programs_add(listing->saved, region, tools, (struct span){0}, value_nil());
+    saved_programs_free(listing->saved);
+    memory_free(listing);
     struct tool_result result = {0};
     buffer_init(&result.text, BUFFER_DEFAULT_LIMIT);
     size_t more = 0;
@@ -125,6 +139,20 @@ static void reply_guide(struct mcp_call *call)
     tool_reply(call, &result);
 }
 
+static void list_all(struct listing *listing)
+{
+    struct toolbox_query query = {.with_problems = true};
+    toolbox_resolve_start(listing->tools->toolbox, listing->tools->sessions,
+                          mcp_call_region(listing->call), &query, on_listed, listing);
+}
+
+static void on_saved_read(void *data, struct saved_programs *programs)
+{
+    struct listing *listing = data;
+    listing->saved = programs;
+    list_all(listing);
+}
+
 static void handle_list(struct mcp_call *call, void *data)
 {
     struct tools *tools = data;
@@ -132,15 +160,17 @@ static void handle_list(struct mcp_call *call, void *data)
         reply_guide(call);
         return;
     }
-    struct toolbox_query query = {.with_problems = true};
     value limit = mcp_call_argument(call, "limit");
     if (limit.tag == VALUE_INTEGER && (limit.integer < 1 || limit.integer > LIMIT_MAX)) {
         tool_refuse(call, "invalid-argument", "Value must be between 1 and %d: limit = %" PRId64,
                     LIMIT_MAX, limit.integer);
         return;
     }
-    toolbox_resolve_start(tools->toolbox, tools->sessions, mcp_call_region(call), &query, on_listed,
-                          call);
+    struct listing *listing = memory_alloc_zero(sizeof(*listing));
+    *listing = (struct listing){.tools = tools, .call = call};
+    const char *workspace = session_workspace(tools->sessions);
+    if (!workspace || !saved_programs_load(tools->background, workspace, on_saved_read, listing))
+        list_all(listing);
 }
 
 // What programs may call comes with the description, so servers start when it is first listed.

@@ -3,6 +3,7 @@
 // itself, is saved.
 #pragma once
 
+#include "tools/program/saved_programs.h"
 #include "tools/program/toolbox_run.h"
 #include "tools/session_call.h"
 
@@ -16,6 +17,7 @@ struct program_task {
     char *memory_name;                      // NULL: none
     struct named_memory *memory;            // NULL: none, or not its turn yet
     bool is_waiting;                        // for a file
+    struct saved_programs *saved;           // that it may call; NULL: none
     struct toolbox_resolution *resolution;  // NULL: not begun, or done
     struct event *deadline;                 // of the resolution
     uint64_t ticket;
@@ -46,6 +48,14 @@ bool program_task_use_memory(struct program_task *task, struct span name);
 // Record, memory and limits are read: goes on until the reply.
 void program_task_start(struct program_task *task);
 void program_task_reply(struct program_task *task, value step);
+// Its time is over; `what` took it.
+void program_task_time_out(struct program_task *task, bool started, const char *what);
+// Gives it to a worker.
+void program_task_submit(struct program_task *task);
+
+// --- program/program_resolve.c: what it is told about its tools ----------------------------------
+
+void program_task_resolve(struct program_task *task);
 
 // --- program_pause.c: runs that wait -------------------------------------------------------------
 
@@ -53,6 +63,11 @@ void program_task_reply(struct program_task *task, value step);
 void program_pause(struct program_task *task, value step);
 // A run of this call waits for the person's answer, which has come. False: none does.
 bool program_pause_continue(struct tools *tools, struct mcp_call *call);
+
+// --- program/save_program.c: programs that are kept ----------------------------------------------
+
+// A program has run with success: it may be saved.
+void save_program_note(struct tools *tools, struct span source);
 
 // --- program/program_news.c: what the observer of programs is told ---------------------------------
 

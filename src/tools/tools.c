@@ -171,6 +171,7 @@ bool tools_register(struct tools *tools, struct error *error)
     tools_register_program(tools);
     tools_register_program_pause(tools);
     tools_register_program_list(tools);
+    tools_register_save_program(tools);
     tools_register_guide(tools);
     add_hints(tools);
     tools->context_queue = context_queue_new(tools->base, tools->background, tools->contexts);

@@ -68,6 +68,8 @@ struct tools {
     int64_t shown_count;                        // ever
     TAILQ_HEAD(running_list, running) running;  // work whose call was answered early
     int64_t program_count;                      // ever run
+    uint64_t succeeded[64];                     // hashes of programs that ran with success: the last ones
+    size_t succeeded_count;                     // ever
     int64_t call_count;                         // answered early that are no evaluations
     TAILQ_HEAD(program_task_list, program_task) memory_users;  // runs that use named memories
     struct toolbox_listener toolbox_listener;
@@ -204,6 +206,10 @@ void tools_register_program_pause(struct tools *tools);
 // --- program_list.c: the tools of programs -------------------------------------------------------
 
 void tools_register_program_list(struct tools *tools);
+
+// --- program/save_program.c: save-program --------------------------------------------------------
+
+void tools_register_save_program(struct tools *tools);
 
 // --- guide.c: the usage guide --------------------------------------------------------------------
 

@@ -203,7 +203,7 @@ static const char *const classes[] = {
 
 bool program_has_namespace(struct span name)
 {
-    static const char *const data[] = {"ctx", "data", "memory", "tool"};
+    static const char *const data[] = {"ctx", "data", "memory", "saved", "tool"};
     for (size_t i = 0; i < COUNT_OF(data); i++)
         if (span_equal_text(name, data[i]))
             return true;

@@ -11,9 +11,9 @@
 
 // --- keys ----------------------------------------------------------------------------------------
 
-struct course course_start(void)
+struct course course_start(uint64_t key)
 {
-    return (struct course){.path = 1};
+    return (struct course){.path = key ? hash_combine(key, 1) : 1};
 }
 
 struct course course_branch(struct course outer, size_t index)
@@ -72,6 +72,8 @@ int64_t run_clock_ms(struct run *run)
 {
     struct clock_record *record = &run->state->clock;
     int64_t milliseconds;
+    if (run->state->depth > 0)
+        return record->standing_ms;
     if (read_again(run, &milliseconds))
         return milliseconds;
     milliseconds = clock_unix_ms();

@@ -17,7 +17,8 @@ struct clock_record {
     struct clock_reading *entries;  // in the run's region
     size_t count;
     size_t capacity;
-    size_t given;  // the first ones, of the run that paused
+    size_t given;         // the first ones, of the run that paused
+    int64_t standing_ms;  // of a run inside of another one: its time does not pass
 };
 
 // Where a branch is in the run. Zero but for the path at its start.
@@ -39,7 +40,8 @@ struct paused_call {
 
 enum { REPLAY_KEY_DIGITS = 16 };
 
-struct course course_start(void);
+// Of a run, or of one inside of it, by the key of the call (0: none).
+struct course course_start(uint64_t key);
 struct course course_branch(struct course outer, size_t index);
 uint64_t course_next_key(struct course *course);
 // Of a call whose equals in this run have the same result, whichever comes first.

@@ -436,7 +436,9 @@ static void start_execution(struct execution *execution, struct program *program
     state->user = inputs->user;
     state->is_cancelled = inputs->is_cancelled;
     run_random_start(&state->branch.random, inputs->options.seed);
-    state->branch.course = course_start();
+    state->depth = inputs->inner ? inputs->inner->depth : 0;
+    state->clock.standing_ms = inputs->inner ? inputs->inner->clock_ms : 0;
+    state->branch.course = course_start(inputs->inner_key);
     state->validation = inputs->validation;
     state->stack.caller_end = (char *)__builtin_frame_address(0) - STACK_CALLER_BUDGET;
     run->stack_end = state->stack.caller_end;

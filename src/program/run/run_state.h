@@ -111,6 +111,7 @@ struct run_state {
     struct in_order *in_order;    // innermost branch that runs in order, or NULL
     uint64_t branches;            // that were begun
     unsigned guards;              // try and the like around what is being evaluated
+    unsigned depth;               // of programs around this one, whose tool it is
     unsigned branch_depth;        // pmap and pcalls around what is being evaluated
     const char *branch_op;  // of branches that run in order: the outermost pmap or pcalls, or NULL
     size_t branch_index;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/utf8.h"
 #include "program/eval/stack.h"
@@ -334,9 +335,47 @@ static _Noreturn void fail_result_size(struct run *run, const struct tool *tool)
                     message);
 }
 
+// --- a program as a tool -------------------------------------------------------------------------
+
+static void begin_inner(struct run *run, struct tool_call *call)
+{
+    call->inner = (struct inner_run){
+        .limits = &run->limits,
+        .seed = hash_combine(run->state->branch.random.seed, call->key) % (uint64_t)RUN_SEED_MAX,
+        .clock_ms = run_clock_ms(run),
+        .depth = run->state->depth + 1,
+        .paused_arguments = value_nil(),
+    };
+}
+
+static value keep_text(struct run *run, value v, size_t *ret_bytes)
+{
+    size_t size = output_limit_check(run, v, "a tool's arguments");
+    if (output_limit_reserve(run, size))
+        return value_copy(run->region, v);
+    *ret_bytes = size;
+    return value_nil();
+}
+
+// Its calls are those of the run, before the call of the program itself.
+static void take_inner(struct run *run, const struct tool_call *call)
+{
+    run->state->branch.random.is_used |= call->inner.drew_random;
+    for (size_t i = 0; i < call->inner.ledger.count; i++) {
+        struct ledger_entry entry = call->inner.ledger.entries[i];
+        entry.arguments = keep_text(run, entry.arguments, &entry.arguments_bytes);
+        entry.result = keep_text(run, entry.result, &entry.result_bytes);
+        entry.error = value_copy(run->region, entry.error);
+        ledger_add(run, &run->state->branch.ledger, entry);
+    }
+}
+
 static _Noreturn void fail_tool(struct run *run, const struct tool *tool, struct tool_call *call,
                                 struct ledger_entry entry, value arguments)
 {
+    if (call->inner.is_paused)
+        run_pause(run, call->inner.paused_tool,
+                  value_copy(run->region, call->inner.paused_arguments), call->inner.paused_key);
     if (call->is_pending)
         run_pause(run, entry.tool, arguments, call->key);
     entry.failed = true;
@@ -362,10 +401,13 @@ static value perform(struct run *run, uint32_t index, value arguments, uint64_t 
         run_pause_too(run);
     struct tool_call *call = call_open(run, arguments);
     call->key = key;
+    if (tool->flags & TOOL_PROGRAM)
+        begin_inner(run, call);
     int64_t started = clock_now_ns();
     bool ok =
         run->state->scheduler ? scheduler_call_tool(run, tool, call) : call_here(run, tool, call);
     entry->duration_ms = (clock_now_ns() - started) / 1000000;
+    take_inner(run, call);
     if (!ok)
         fail_tool(run, tool, call, *entry, arguments);
     value result = value_copy(run->region, call->result);

@@ -13,8 +13,9 @@ struct tool_call;
 typedef bool tool_fn(void *data, struct tool_call *call);
 
 enum tool_flags {
-    TOOL_SKIP = 1,   // has no signature on purpose
-    TOOL_CACHE = 2,  // equal arguments, equal result within one run
+    TOOL_SKIP = 1,     // has no signature on purpose
+    TOOL_CACHE = 2,    // equal arguments, equal result within one run
+    TOOL_PROGRAM = 4,  // a program that calls tools of this table
 };
 
 struct tool {

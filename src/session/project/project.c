@@ -116,6 +116,14 @@ static int start_worker(struct session *session, const char *base)
     return result;
 }
 
+const char *session_workspace(struct session_manager *manager)
+{
+    struct error ignored;
+    if (!reach_settle(manager, &ignored) || manager->reach.workspace.origin == WORKSPACE_SCRATCH)
+        return NULL;
+    return manager->reach.workspace.path;
+}
+
 const char *session_project_workspace(struct session_manager *manager, const char *name,
                                       bool is_reset)
 {

@@ -58,6 +58,8 @@ void project_on_start(struct session *session);
 bool project_is_job(const struct job *job);
 // One of its requests is over. `message`: why it failed, or NULL.
 void project_on_job(struct session *session, const struct job *job, const char *message);
+// The workspace, as a real path. Borrowed; NULL: it is a scratch one.
+const char *session_workspace(struct session_manager *manager);
 // The workspace whose project the session would load at its next request: it has neither processes nor a
 // saved state (`is_reset`: or loses them). Borrowed; NULL: none.
 const char *session_project_workspace(struct session_manager *manager, const char *name,

@@ -208,6 +208,36 @@ bool trust_add(const char *workspace, size_t *ret_count, struct error *error)
     return ok;
 }
 
+static bool add_file(struct region *region, const char *workspace, const char *name,
+                     struct span content, struct error *error)
+{
+    struct trust_record record;
+    if (!trust_record_read(region, &record, error))
+        return false;
+    char text[HASH_TEXT_SIZE];
+    hash_text(content, text);
+    value files = map_get(record.trusted, workspace);
+    files = value_is_map(files) ? value_retain(files) : map_new(region);
+    files = map_put_text(region, files, name, value_string_text(region, text));
+    record.trusted = map_put_text(region, record.trusted, workspace, files);
+    return trust_record_write(region, &record, error);
+}
+
+bool trust_add_file(const char *workspace, const char *name, struct span content,
+                    struct error *error)
+{
+    if (!utf8_is_valid(workspace, strlen(workspace)))
+        return error_set(error, ERROR_ENCODING, "the name of the directory is not UTF-8");
+    int lock = trust_record_lock(error);
+    if (lock < 0)
+        return false;
+    struct region *region = region_new(SIZE_MAX);
+    bool ok = add_file(region, workspace, name, content, error);
+    region_free(region);
+    close(lock);
+    return ok;
+}
+
 // What was declined is forgotten, too, so that the person is asked again.
 static bool forget(struct region *region, const char *workspace, bool *ret_found,
                    struct error *error)

@@ -34,6 +34,9 @@ bool trust_read(const char *workspace, const char *name, struct buffer *ret_cont
 
 // Trusts the files that are there now, instead of those trusted before. *ret_count says how many.
 bool trust_add(const char *workspace, size_t *ret_count, struct error *error);
+// Trusts one file more, with this content.
+bool trust_add_file(const char *workspace, const char *name, struct span content,
+                    struct error *error);
 // *ret_found: whether it was trusted.
 bool trust_remove(const char *workspace, bool *ret_found, struct error *error);
 

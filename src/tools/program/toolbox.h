@@ -104,7 +104,7 @@ void toolbox_unlisten(struct toolbox_listener *listener);  // also one that neve
 // Which tools to describe, and how much it may cost.
 struct toolbox_query {
     value allowed;         // vector of names; nil = all
-    struct span texts[2];  // describe only the Lisp functions of tools that these name
+    struct span texts[3];  // describe only the Lisp functions of tools that these name
     size_t text_count;     // 0: describe all
     bool wait_for_busy;    // wait for sessions that are evaluating; else leave out what is unknown
     bool with_problems;    // ask for all functions, also those that the file describes

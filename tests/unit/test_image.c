@@ -56,6 +56,11 @@ static const unsigned char webp_animated[] = {
     0x00, 0x00, 0x56, 0x50, 0x38, 0x4C, 0x0F, 0x00, 0x00, 0x00, 0x2F, 0x03, 0xC0, 0x00, 0x00, 0x07,
     0x10, 0x45, 0x8E, 0xFE, 0x07, 0x22, 0xA2, 0xFF, 0x01, 0x00,
 };
+// A file with an animation's canvas and the type of a frame; its length follows.
+static const unsigned char webp_frame_start[] = {
+    'R', 'I', 'F', 'F', 0, 0, 0, 0, 'W', 'E', 'B', 'P', 'V', 'P', '8', 'X', 10, 0, 0,
+    0,   2,   0,   0,   0, 3, 0, 0, 3,   0,   0,   'A', 'N', 'M', 'F', 0,   0,  0, 0,
+};
 
 static const struct {
     const char *mime_type;
@@ -102,6 +107,22 @@ Test(image, refuses_every_beginning)
             cr_assert_not(check(copy, length, &image, &error), "%zu: %zu bytes", i, length);
             free(copy);
         }
+    }
+}
+
+// A frame of an animation that ends within its own header, at the end of the file.
+Test(image, refuses_a_frame_without_a_header)
+{
+    for (size_t length = 0; length < 16; length++) {
+        size_t header = sizeof(webp_frame_start), total = header + length;
+        unsigned char *copy = calloc(1, total);
+        memcpy(copy, webp_frame_start, header);
+        copy[4] = (unsigned char)(total - 8);
+        copy[header - 4] = (unsigned char)length;
+        struct image image;
+        struct error error;
+        cr_assert_not(check(copy, total, &image, &error), "%zu bytes", length);
+        free(copy);
     }
 }
 

@@ -287,7 +287,8 @@ struct webp {
 // The header of a frame, then a picture like that of a file.
 static bool check_frame(struct webp *webp, struct span frame)
 {
-    struct reader header = {(const unsigned char *)frame.data, frame.length, 6, false, webp->depth};
+    struct reader header = {(const unsigned char *)frame.data, frame.length, 0, false, webp->depth};
+    take(&header, 6);
     uint32_t width = take_little(&header, 3) + 1, height = take_little(&header, 3) + 1;
     take(&header, 4);
     if (header.failed || width > IMAGE_SIDE_MAX || height > IMAGE_SIDE_MAX)

@@ -81,13 +81,15 @@ function codex(port) {
   });
 }
 
-// What the model reads: the texts of blocks, images as their type. Codex puts a block about the time
-// it took before them.
+// What clients add to the blocks of an answer: Codex the time it took, Claude Code where it keeps an image.
+const ADDED = /^(Wall time: [\d.]+ seconds\nOutput:|\[Image: source: .*\])$/;
+
+// What the model reads: the texts of blocks, images as their type.
 function readable(content) {
   const blocks = Array.isArray(content) ? content : [{ text: content }];
   return blocks
     .map((block) => block.text ?? `<${block.type.replace('input_', '')}>`)
-    .filter((text) => !/^Wall time: [\d.]+ seconds\nOutput:$/.test(text))
+    .filter((text) => !ADDED.test(text))
     .join('\n');
 }
 

@@ -8,13 +8,8 @@ import { CADRE, processesWith, readProc, temporaryDirectory } from './support.mj
 
 const ANSWER_MS = 120_000;
 
-function allDaemons() {
-  return processesWith('').filter((pid) => readProc(pid, 'cmdline').endsWith('cadre\0daemon\0'));
-}
-
 export class Machine {
   constructor(env = {}) {
-    this.foreign = new Set(allDaemons());
     this.clients = [];
     this.home = temporaryDirectory();
     this.workspace = path.join(this.home, 'project');
@@ -55,12 +50,11 @@ export class Machine {
     return path.join(workspaces, home, 'sessions', name);
   }
 
-  // The pids of the daemons of this machine. Only root can read the environment of a daemon: for
-  // others, those that have started since the machine was made.
+  // The pids of the daemons of this machine. Only root can read the environment of a daemon, and so tell
+  // them from those of other machines, whose tests run at the same time; for others the list is empty.
   daemons() {
-    const own = new Set(processesWith(this.marker));
-    return allDaemons().filter(
-      (pid) => own.has(pid) || (process.getuid() !== 0 && !this.foreign.has(pid)),
+    return processesWith(this.marker).filter((pid) =>
+      readProc(pid, 'cmdline').endsWith('cadre\0daemon\0'),
     );
   }
 

@@ -12,7 +12,8 @@
 bool tool_state_name(struct mcp_call *call, const char *name, struct tool_state_name *ret_state)
 {
     const char *text = tool_text(call, name);
-    char *at = text ? strchr(text, '@') : NULL, *end = NULL;
+    const char *at = text ? strchr(text, '@') : NULL;
+    char *end;
     *ret_state = (struct tool_state_name){.session = text ? text : "main", .number = -1};
     if (!at)
         return true;

@@ -157,7 +157,7 @@ static void child_confine(const struct spawn_worker *worker, int ruleset, int gu
                                        .sender = guard,
                                    });
     if (failed == -EAGAIN)
-        _exit(EXIT_NO_START);  // the next one starts without what has failed here
+        _exit(SPAWN_EXIT_AGAIN);
     if (failed < 0) {
         errno = -failed;
         child_fail("the sandbox");

@@ -16,6 +16,10 @@ enum {
     SPAWN_LAST_PIPE = 244,
 };
 
+// Exit code of a worker that could not have all of its confinement on this machine: the next one starts
+// without that part.
+enum { SPAWN_EXIT_AGAIN = 96 };
+
 struct reach;
 struct reach_plan;
 

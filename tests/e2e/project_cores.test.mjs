@@ -126,6 +126,29 @@ test('a project is loaded, kept as a core, and started from it', () => {
   assert.match(stale.notices, /its core is stale: \S+ has changed/);
 });
 
+// A user namespace in which no mount namespace can be made, as in a container.
+const WITHOUT_MOUNTS = [
+  '--user',
+  '--map-root-user',
+  'sh',
+  '-c',
+  'echo 0 >/proc/sys/user/max_mnt_namespaces && exec "$0" "$@"',
+];
+const canUnshare = spawnSync('unshare', [...WITHOUT_MOUNTS, 'true']).status === 0;
+
+test('the core is kept where the sandbox is not complete', {
+  skip: !canUnshare && 'there it never is complete',
+}, () => {
+  const project = new Project();
+  assert.match(project.run(['sessions', 'warm']).stdout, /^the core of the project was made/);
+  const { stdout, stderr } = spawnSync(
+    'unshare',
+    [...WITHOUT_MOUNTS, CADRE, 'eval', '(list *init* (app::one))'],
+    { cwd: project.workspace, env: project.env, encoding: 'utf8', timeout: 120_000 },
+  );
+  assert.deepEqual([stdout, stderr], ['=> (100 1)\n', '']);
+});
+
 test('files that are not trusted do not count, and a change ends the trust', () => {
   const project = new Project();
   project.run(['sessions', 'warm']);

@@ -270,6 +270,12 @@ enum session_state starting_on_message(struct session *session, const struct ses
     return snapshotting_begin(session, session->lineage.current, NULL);
 }
 
+// It ended before Lisp did anything, and the next one may start.
+static bool starts_again(const struct process_exit *exit)
+{
+    return exit->known && !exit->signaled && exit->code == SPAWN_EXIT_AGAIN;
+}
+
 enum session_state starting_on_head_exit(struct session *session, const struct session_event *event)
 {
     if (session->project.is_checking) {
@@ -283,7 +289,8 @@ enum session_state starting_on_head_exit(struct session *session, const struct s
                     : fail_with_output(session, "core-missing", "The Lisp core was not built");
     }
     session->project.is_checked = false;
-    project_reject_core(session);
+    if (!starts_again(event->exit))
+        project_reject_core(session);
     if (++session->start.tries < SESSION_START_TRIES)
         return starting_begin(session);
     session->start.tries = 0;

@@ -327,34 +327,6 @@ names. What is internal to the agent is nobody's."
                        (named-method user)
                        (fdefinition user)))))
 
-(defun user-objects (symbol &rest questions)
-  "Who uses SYMBOL by the QUESTIONS, cross-reference functions of sb-introspect: objects in order of
-their names, at most as many as an answer lists; and how many there are."
-  (let* ((users (remove-duplicates
-                 (loop for question in questions append (mapcar #'car (funcall question symbol)))
-                 :test #'equal))
-         (total (length users)))
-    (flet ((user-object (user)
-             (object "name" (function-name-text user)
-                     "source" (user-source-text user))))
-      (values (map 'simple-vector #'user-object
-                   (first-of (sort users #'string< :key #'function-name-text)))
-              total))))
-
-(define-operation "find-references" (call request)
-  "Functions that call a function or use a macro; functions that use a variable."
-  (setf (call-phase call) "inspect")
-  (let ((symbol (symbol-argument request (required-string request "name"))))
-    (multiple-value-bind (callers callers-total)
-        (user-objects symbol #'sb-introspect:who-calls #'sb-introspect:who-macroexpands)
-      (multiple-value-bind (references references-total)
-          (user-objects symbol #'sb-introspect:who-references #'sb-introspect:who-binds
-                        #'sb-introspect:who-sets)
-        (list "found" :true
-              "symbol" (full-name symbol)
-              "callers" callers "callers_total" callers-total
-              "references" references "references_total" references-total)))))
-
 ;;; --- classes ------------------------------------------------------------------------------------
 
 (defun class-label (class)

@@ -74,21 +74,21 @@ in /. NIL when neither is known."
       (and (string= name "ocicl") (member "ocicl.csv" names :test #'string=))
       (and (string= name "systems") (member "systems.csv" names :test #'string=))))
 
-(defun scan-directory (directory depth visit)
-  "Call VISIT for each system file in DIRECTORY and DEPTH levels below; and for each directory with
-its stamp. VISIT returns false to end the scan."
+(defun scan-directory (directory depth wanted-p visit)
+  "Call VISIT for each file whose name is WANTED-P in DIRECTORY and DEPTH levels below; and before,
+for each directory with its stamp: what VISIT returns false for is passed over."
   (let* ((names (entry-names directory)) (stamp (status-stamp (file-status directory) "directory")))
     (record-quietly (sb-ext:parse-native-namestring directory) "systems")
     (when (funcall visit directory stamp)
       (dolist (name names)
-        (when (system-definition-file-p name)
+        (when (funcall wanted-p name)
           (funcall visit (text directory name) nil)))
       (when (plusp depth)
         (dolist (name names)
           (let ((status (file-status (text directory name))))
             (when (and status (directory-status-p status)
                        (not (library-directory-p name names)))
-              (scan-directory (text directory name "/") (1- depth) visit))))))))
+              (scan-directory (text directory name "/") (1- depth) wanted-p visit))))))))
 
 ;;; What the last scan of the workspace has found: (directories . systems), alists of directories to
 ;;; stamps and of names of systems to files.
@@ -97,7 +97,7 @@ its stamp. VISIT returns false to end the scan."
 (defun scan-workspace ()
   "The scan of the workspace as it is now. A file nearer to its top hides one of the same name."
   (let ((directories '()) (systems '()))
-    (scan-directory (workspace-directory) +workspace-depth+
+    (scan-directory (workspace-directory) +workspace-depth+ #'system-definition-file-p
                     (lambda (name stamp)
                       (cond (stamp (push (cons name stamp) directories)
                                    (< (length directories) +workspace-directories+))
@@ -202,7 +202,7 @@ its stamp. VISIT returns false to end the scan."
   (let ((top (text (home-directory home) "local-projects/")) (wanted (text "/" name ".asd"))
         (count 0))
     (when (native-directory-p top)
-      (scan-directory top +local-projects-depth+
+      (scan-directory top +local-projects-depth+ #'system-definition-file-p
                       (lambda (found stamp)
                         (cond (stamp (< (incf count) +workspace-directories+))
                               ((let ((start (- (length found) (length wanted))))

@@ -1,6 +1,7 @@
 // Introspection: describe-symbol, find-references, macroexpand-form. A name that does not exist is an
 // ordinary answer.
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/array.h"
 #include "tools/result/result_structured.h"
@@ -95,10 +96,35 @@ static void render_apropos(const struct session_call *run, const struct session_
     append_more(text, total, count);
 }
 
+// How it uses the symbol, where that is not what the heading says.
+static void append_kinds(struct buffer *text, value user, const char *usual)
+{
+    bool first = true;
+    for (size_t i = 0; i < map_get_count(user, "kinds"); i++) {
+        struct span kind = value_text(map_get_item(user, "kinds", i));
+        if (span_equal_text(kind, usual))
+            continue;
+        buffer_append_text(text, first ? " (" : ", ");
+        buffer_append_span(text, kind);
+        first = false;
+    }
+    buffer_append_text(text, first ? "" : ")");
+}
+
+static void append_uses(struct buffer *text, value user)
+{
+    for (size_t i = 0; i < map_get_count(user, "uses"); i++) {
+        value use = map_get_item(user, "uses", i);
+        buffer_append_format(text, "\n    %" PRId64 ": ", map_get_integer(use, "line", 0));
+        buffer_append_span(text, map_get_string(use, "text"));
+    }
+}
+
 // Uses of one kind: where each is, if its file is known.
-static void append_users(struct buffer *text, value result, const char *member, const char *total,
+static void append_users(struct buffer *text, value result, const char *member, const char *usual,
                          const char *heading)
 {
+    char total[32];
     size_t count = map_get_count(result, member);
     if (count == 0)
         return;
@@ -110,8 +136,11 @@ static void append_users(struct buffer *text, value result, const char *member, 
         value user = map_get_item(result, member, i);
         buffer_append_text(text, "\n  ");
         buffer_append_span(text, map_get_string(user, "name"));
+        append_kinds(text, user, usual);
         append_source(text, "  ", map_get_string(user, "source"));
+        append_uses(text, user);
     }
+    snprintf(total, sizeof(total), "%s_total", member);
     append_more(text, map_get_integer(result, total, 0), count);
 }
 
@@ -121,8 +150,9 @@ static void render_references(const struct session_call *run, const struct sessi
     if (!begin(run->call, reply, result))
         return;
     struct buffer *text = &result->text;
-    append_users(text, reply->result, "callers", "callers_total", "Functions that call ");
-    append_users(text, reply->result, "references", "references_total", "Code that references ");
+    append_users(text, reply->result, "callers", "calls", "Functions that call ");
+    append_users(text, reply->result, "references", "references", "Code that references ");
+    append_users(text, reply->result, "methods", "specializes", "Methods that specialize on ");
     if (text->length == 0) {
         buffer_append_text(text, "No references found for ");
         buffer_append_span(text, map_get_string(reply->result, "symbol"));
@@ -257,7 +287,7 @@ static void handle_symbol(struct mcp_call *call, void *data)
 
 static void handle_references(struct mcp_call *call, void *data)
 {
-    static const char *const names[] = {"name", "package", NULL};
+    static const char *const names[] = {"name", "package", "kind", NULL};
     query(data, call, "find-references", names, render_references);
 }
 

@@ -164,6 +164,7 @@ bool tools_register(struct tools *tools, struct error *error)
     tools_register_alternatives(tools);
     tools_register_introspect(tools);
     tools_register_edit(tools);
+    tools_register_navigation(tools);
     tools_register_load(tools);
     tools_register_watch(tools);
     tools_register_syntax(tools);

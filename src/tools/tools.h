@@ -179,6 +179,10 @@ void tools_register_introspect(struct tools *tools);
 
 void tools_register_edit(struct tools *tools);
 
+// --- workbench/navigate.c: definitions, another name ---------------------------------------------
+
+void tools_register_navigation(struct tools *tools);
+
 // --- workbench/watch.c: code that is watched while it runs ---------------------------------------
 
 void tools_register_watch(struct tools *tools);

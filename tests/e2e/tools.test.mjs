@@ -499,6 +499,8 @@ describe('tools/list', () => {
     'list-errors': 't f t f',
     'describe-symbol': 't f t f',
     'find-references': 't f t f',
+    'find-definition': 't f t f',
+    rename: 'f t f f',
     'check-syntax': 't f t f',
     'list-systems': 't f t f',
     'memory-report': 't f t f',

@@ -79,6 +79,7 @@
                (:file "testing/fork")
                (:file "testing/frameworks")
                (:file "testing/selection")
+               (:file "testing/since")
                (:file "testing/runner")
                (:file "process/warmup")
                (:file "probes")

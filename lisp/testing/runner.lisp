@@ -425,21 +425,29 @@
                            collect (framework-name (test-framework (member-of result "test"))))
                      :test #'string=))
 
+(defun new-run (call request tests)
+  "The RUN of TESTS that REQUEST wants."
+  (make-run :call call
+            :total (length tests)
+            :waiting (make-batches tests (member-of request "isolate" "test"))
+            :jobs (max 1 (min 64 (integer-member request "jobs" 1)))
+            :seconds (max 1 (integer-member request "test_timeout" 30))))
+
 (define-operation "run-tests" (call request)
   "Run tests in forks of this copy."
   (setf (call-form-number call) 1)
-  (let ((tests (first (evaluate-form call `(select-tests ',request))))
-        (system (member-of request "system"))
-        (start (monotonic-microseconds)))
-    (when (zerop (length tests)) (fail-without-tests request))
-    (let ((run (make-run :call call
-                         :total (length tests)
-                         :waiting (make-batches tests (member-of request "isolate" "test"))
-                         :jobs (max 1 (min 64 (integer-member request "jobs" 1)))
-                         :seconds (max 1 (integer-member request "test_timeout" 30)))))
-      (sb-ext:gc)
-      (run-batches run)
-      (append (run-members run request
-                           (and system (system-names-with-tests (string-downcase system)))
-                           (- (monotonic-microseconds) start))
-              (warning-members call)))))
+  (let* ((*read-files* (make-hash-table :test #'equal))
+         (all (first (evaluate-form call `(select-tests ',request))))
+         (system (member-of request "system"))
+         (names (and system (system-names-with-tests (string-downcase system))))
+         (files (run-files names))
+         (start (monotonic-microseconds)))
+    (when (zerop (length all)) (fail-without-tests request))
+    (multiple-value-bind (tests note) (choose-tests request all files)
+      (let ((run (new-run call request tests)))
+        (sb-ext:gc)
+        (run-batches run)
+        (append (run-members run request names (- (monotonic-microseconds) start))
+                (list "note" note
+                      "record" (test-record run all files))
+                (warning-members call))))))

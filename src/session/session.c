@@ -14,6 +14,7 @@
 #include "process/sandbox/signal_guard.h"
 #include "session/session_internal.h"
 #include "session/state/actions.h"
+#include "session/testing/testing.h"
 #include "session/worker_data.h"
 #include "value/text/json.h"
 
@@ -245,6 +246,7 @@ void session_free(struct session *session)
         signal_guard_forget(session->manager->signal_guards, session->marks.values[i]);
     reach_forget(session);
     memory_free(session->environment_entry);
+    tests_release(session);
     free_environment(session);
     memory_free(session);
 }

@@ -403,6 +403,12 @@ void session_evaluation_names(struct buffer *text, value evaluations);
 // Names of lost threads for a text: the first ones, and how many more.
 void session_thread_names(struct buffer *text, value names);
 
+// --- testing/testing.c ---------------------------------------------------------------------------
+
+// What the last run of tests left for the next one: the member `last` of its request. False: none.
+bool session_last_tests(struct session_manager *manager, const char *name, struct region *region,
+                        value *ret_record);
+
 // --- core.c: SBCL and the core (also for `cadre doctor`) -----------------------------------------
 
 // Path of the SBCL that would be run: of the configuration, beside the program, from PATH. -ENOENT:

@@ -93,6 +93,7 @@ struct session {
         uint64_t values[SESSION_KERNEL_SESSIONS];
         size_t count;
     } marks;
+    char *last_tests;     // of the last run of tests, for the next one; JSON, or NULL
     bool lent_temporary;  // other sessions use its temporary directory
     bool is_hidden;       // known to who made it, and to nobody else; not kept
     bool is_forked;       // until it has its state: without it, it ends

@@ -92,7 +92,7 @@ describe('a system is found', () => {
     system('work/a/b/c', 'nested', 1);
     system('work/a/b/c/d', 'too-deep', 1);
     assert.match(await load('nested'), /, from the workspace$/);
-    assert.match(await load('too-deep'), /"too-deep" not found[^]*quicklisp in /);
+    assert.match(await load('too-deep'), /"too-deep" not found.*quicklisp in /s);
     system('work/z/y', 'twice', 1);
     system('work/z', 'twice', 2);
     installed('work/.qlot', 'pinned', 'twice', 4);
@@ -140,8 +140,8 @@ describe('list-systems', () => {
     system('work', 'plain', 1);
     await load('plain');
     const before = (await server.call('list-systems')).text;
-    assert.match(before, /^Loaded systems:\n[^]*^ {2}plain 1\.2 {2}from the workspace$/m);
-    assert.match(before, /^Not loaded:\n[^]*^ {2}nested {2}from the workspace$/m);
+    assert.match(before, /^Loaded systems:\n.*^ {2}plain 1\.2 {2}from the workspace$/ms);
+    assert.match(before, /^Not loaded:\n.*^ {2}nested {2}from the workspace$/ms);
     const file = write('work/plain-code.lisp', '(defun plain () 2)');
     assert.match(
       (await server.call('list-systems')).text,

@@ -335,3 +335,78 @@ describe('other frameworks', () => {
     assert.equal((await failuresOf('ends')).passed, 1);
   });
 });
+
+describe('a run since the last one', () => {
+  const server = useServer({ env: environment, cwd: directory });
+  const files = {
+    'app.asd': `(defsystem "app" :serial t :components ((:file "app-package") (:file "app")))
+(defsystem "app/tests" :depends-on ("app" "fiveam") :components ((:file "app-tests")))`,
+    'app-package.lisp':
+      '(defpackage :app (:use :cl) (:export #:area #:make-box #:box-w #:with-twice #:lone))',
+    'app.lisp': `(in-package :app)
+(defun twice (x) (* 2 x))
+(defmacro with-twice ((v) &body body) \`(let ((,v (twice ,v))) ,@body))
+(defstruct box w h)
+(defun area (b) (* (box-w b) (box-h b)))
+(defun lone () 1)`,
+    'app-tests.lisp': `(defpackage :app/tests (:use :cl :fiveam :app)) (in-package :app/tests)
+(def-suite app) (in-suite app)
+(defun helper (x) (with-twice (x) x))
+(test by-helper (is (= 4 (helper 2))))
+(test area (is (= 6 (area (make-box :w 2 :h 3)))))
+(test width (is (= 2 (box-w (make-box :w 2)))))
+(test lone (is (= 1 (lone))))`,
+  };
+  const run = async () =>
+    (await server.call('run-tests', { system: 'app', since: 'last' })).structured.run;
+  const change = (file, from, to) => {
+    assert.ok(files[file].includes(from));
+    files[file] = files[file].replace(from, to);
+    write(file, files[file]);
+  };
+
+  test('has what failed, what is new, and what depends on what has changed', async () => {
+    for (const [name, text] of Object.entries(files)) write(name, text);
+    assert.match((await run()).note, /^All tests are run: nothing is known/);
+    // File, text before and after, how many tests are chosen and how many fail.
+    const steps = [
+      ['app.lisp', '', '', 0, 0],
+      ['app.lisp', '(* 2 x)', '(* 3 x)', 1, 1], // through a macro and a function of the tests
+      ['app.lisp', '', '', 1, 1], // has failed
+      ['app.lisp', '(* 3 x)', '(+ x x)', 1, 0],
+      ['app.lisp', 'box w h)', 'box w h d)', 2, 0], // an accessor
+      ['app.lisp', 'lone () 1)', 'lone () 1) ; as before', 0, 0],
+      ['app.lisp', 'lone () 1', 'lone () "One." 1', 1, 0],
+      ['app-tests.lisp', '(= 1 (lone))', '(eql 1 (lone))', 1, 0],
+      ['app-tests.lisp', '(test lone', '(test fresh (is-true t))\n(test lone', 1, 0],
+    ];
+    for (const [file, from, to, chosen, failed] of steps) {
+      if (from) change(file, from, to);
+      const { tests, failed: bad, note } = await run();
+      assert.deepEqual([tests, bad], [chosen, failed], `${to}: ${note}`);
+      assert.match(note, /^Since the last run: \d of \d tests chosen/);
+    }
+    change('app.lisp', '(defun lone () "One." 1) ; as before', '');
+    const last = await run();
+    assert.match(last.note, /^All tests are run: files, packages or definitions/);
+    assert.deepEqual([last.tests, last.failed], [5, 1]);
+  });
+
+  test('has what an evaluation has defined since', async () => {
+    write('plain.asd', '(defsystem "plain" :depends-on ("fiveam") :components ((:file "plain")))');
+    write(
+      'plain.lisp',
+      `(defpackage :plain (:use :cl :fiveam)) (in-package :plain) (def-suite plain) (in-suite plain)
+(defun one () 1) (defun two () 2)
+(test one (is (= 1 (one))))
+(test two (is (= 2 (two))))`,
+    );
+    await server.call('load-system', { system: 'plain' });
+    const inSession = { package: 'plain', since: 'last' };
+    await server.call('run-tests', { package: 'plain' });
+    assert.equal((await server.call('run-tests', inSession)).structured.run.tests, 0);
+    await server.evaluate('(defun plain::two () 3)');
+    const { run: second } = (await server.call('run-tests', inSession)).structured;
+    assert.deepEqual([second.tests, second.failed], [1, 1]);
+  });
+});

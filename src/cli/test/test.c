@@ -149,18 +149,24 @@ static value put(struct region *region, value params, const char *name, const ch
                 : params;
 }
 
-static value request_params(struct region *region, const struct test_options *options)
+// `again`: only what failed, and what depends on definitions that have changed.
+static value request_params(struct region *region, const struct test_options *options,
+                            struct session_manager *sessions, bool again)
 {
+    value last;
     value params = put(region, map_new(region), "system", options->system);
     params = put(region, params, "test", options->test);
     params = put(region, params, "framework", options->framework);
     params = put(region, params, "isolate", options->isolate);
     params = map_put_text(region, params, "jobs", value_integer(options->jobs));
     params = map_put_text(region, params, "test_timeout", value_integer(options->timeout));
+    params = map_put_text(region, params, "since", value_boolean(again));
+    if (again && session_last_tests(sessions, "main", region, &last))
+        params = map_put_text(region, params, "last", last);
     return map_put_text(region, params, "all", value_boolean(true));
 }
 
-static void run_once(struct session_loop *loop, struct test_run *run)
+static void run_once(struct session_loop *loop, struct test_run *run, bool again)
 {
     struct region *region = region_new(SIZE_MAX);
     struct session_request request = {
@@ -168,7 +174,7 @@ static void run_once(struct session_loop *loop, struct test_run *run)
         .kind = SESSION_TESTS,
         .create = true,
         .op = "run-tests",
-        .params = request_params(region, run->options),
+        .params = request_params(region, run->options, loop->sessions, again),
         .label = "(run-tests)",
     };
     struct session_console console = {.data = run, .progress = show_progress};
@@ -191,9 +197,9 @@ static int run_tests(const struct test_options *options)
     if (failed < 0) {
         fprintf(stderr, "cadre test: cannot start: %s\n", strerror(-failed));
     } else {
-        run_once(&loop, &run);
+        run_once(&loop, &run, false);
         while (options->watch && value_is_vector(run.files) && test_watch_wait(run.files))
-            run_once(&loop, &run);
+            run_once(&loop, &run, true);
     }
     session_loop_release(&loop);
     region_free(run.region);

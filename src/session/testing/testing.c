@@ -2,16 +2,20 @@
 
 #include <string.h>
 
+#include "base/buffer.h"
+#include "base/memory.h"
 #include "base/utf8.h"
 #include "session/session_internal.h"
 #include "session/worker_data.h"
+#include "value/text/json.h"
 
 enum {
     FAILURES_MAX = 2000,
     RESULTS_MAX = 10000,
     SLOWEST_MAX = 3,
     TEXT_MAX = 16384,
-    FILES_MAX = 4000
+    FILES_MAX = 4000,
+    RECORD_MAX = 8 << 20,
 };
 
 // What is handed on of a failure.
@@ -143,12 +147,41 @@ static value import_failure(struct session *session, struct job *job, value fail
     return map_put_text(region, map, "error", value_integer(id));
 }
 
+// What the agent wants to know at the next run is kept as it is.
+static void keep_record(struct session *session, value record)
+{
+    CLEANUP_BUFFER struct buffer text;
+    buffer_init(&text, RECORD_MAX);
+    tests_release(session);
+    if (!value_is_map(record))
+        return;
+    json_write(&text, record, 0, NULL);
+    if (!text.failed)
+        session->last_tests = memory_copy_text(text.data, text.length);
+}
+
+void tests_release(struct session *session)
+{
+    memory_free(session->last_tests);
+    session->last_tests = NULL;
+}
+
+bool session_last_tests(struct session_manager *manager, const char *name, struct region *region,
+                        value *ret_record)
+{
+    struct session *session = manager_find(manager, name);
+    struct error ignored;
+    return session && session->last_tests &&
+           json_read(region, span_from(session->last_tests), NULL, ret_record, &ignored);
+}
+
 void tests_finish(struct session *session, struct job *job)
 {
     if (!value_is_true(map_get(job->result, "ok")))
         return;
     struct region *region = job->region;
     forget_last_run(session);
+    keep_record(session, map_get(job->result, "record"));
     value run = import_object(region, job->result, run_members);
     size_t count = failure_count(job->result);
     value failures = vector_new(region, count);

@@ -18,4 +18,6 @@ void tests_release_channels(struct worker *worker);
 void tests_keep_postmortems(struct job *job, struct worker *copy);
 // Records the frozen failures; the member `run` of the result is what is handed on.
 void tests_finish(struct session *session, struct job *job);
+// Forgets what the last run left for the next one.
+void tests_release(struct session *session);
 void tests_read_progress(struct job *job, const struct channel_message *message);

@@ -24,9 +24,10 @@ void render_tests_summary(struct buffer *text, value run)
     if (skipped)
         buffer_append_format(text, ", %" PRId64 " skipped", skipped);
     buffer_append_text(text, " (");
-    if (map_get_count(run, "frameworks"))
+    if (map_get_count(run, "frameworks")) {
         render_names(text, map_get(run, "frameworks"));
-    buffer_append_text(text, ", ");
+        buffer_append_text(text, ", ");
+    }
     render_counted(text, map_get_integer(run, "checks", 0), "check");
     buffer_append_text(text, ", ");
     append_seconds(text, map_get_integer(run, "us", 0));

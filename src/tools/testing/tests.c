@@ -36,12 +36,19 @@ static void handle_run_tests(struct mcp_call *call, void *data)
     static const char *const names[] = {"system", "package", "test", "framework", "isolate", NULL};
     struct region *region = mcp_call_region(call);
     int64_t seconds, jobs;
+    value last;
     if (!tool_integer(call, "timeout", TEST_SECONDS, 1, TEST_SECONDS_MAX, &seconds) ||
         !tool_integer(call, "jobs", 1, 1, JOBS_MAX, &jobs))
         return;
     value params = session_call_parameters(call, names);
     params = map_put_text(region, params, "test_timeout", value_integer(seconds));
     params = map_put_text(region, params, "jobs", value_integer(jobs));
+    if (tool_text(call, "since")) {
+        struct session_manager *sessions = ((struct tools *)data)->sessions;
+        params = map_put_text(region, params, "since", value_boolean(true));
+        if (session_last_tests(sessions, tool_session_name(call), region, &last))
+            params = map_put_text(region, params, "last", last);
+    }
     struct session_request request = {.kind = SESSION_TESTS,
                                       .create = true,
                                       .op = "run-tests",

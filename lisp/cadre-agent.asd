@@ -76,6 +76,8 @@
                (:file "editing/symbol-tokens")
                (:file "editing/rename")
                (:file "tools/references")
+               (:file "tools/break-at")
+               (:file "tools/hyperspec")
                (:file "testing/fork")
                (:file "testing/frameworks")
                (:file "testing/selection")

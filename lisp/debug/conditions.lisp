@@ -163,7 +163,7 @@
   "Only failures of the session's own evaluations are kept for debugging."
   (and (call-freezing call)
        (member (call-operation call)
-               '("evaluate" "load-file" "load-system" "profile" "trace" "invoke-restart"
+               '("evaluate" "load-file" "load-system" "profile" "trace" "break-at" "invoke-restart"
                  "call-function" "run-tests")
                :test #'string=)))
 

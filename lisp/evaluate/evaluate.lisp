@@ -91,6 +91,8 @@ PLIST says something already."
       (let ((evaluation (and *call* (call-evaluation *call*))))
         (and evaluation (list :cadre-evaluation evaluation)))))
 
+(defvar *form-transform* nil)           ; function of a form that is evaluated in its place, or NIL
+
 (defun evaluate-forms (call source)
   "Read and evaluate the forms of SOURCE one after the other; values of the last."
   (setf (call-source call) source)
@@ -104,7 +106,9 @@ PLIST says something already."
         (let ((before -) (completed nil))
           (setf - form)
           (unwind-protect (setf values (with-source-properties ((source-plist source))
-                                         (evaluate-form call form))
+                                         (evaluate-form call (if *form-transform*
+                                                                 (funcall *form-transform* form)
+                                                                 form)))
                                 completed t)
             (unless completed (setf - before))))
         (set-history form values)

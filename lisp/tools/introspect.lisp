@@ -444,19 +444,20 @@ to call it by."
          (function (and (fboundp symbol) (or (macro-function symbol) (fdefinition symbol))))
          (class (find-class symbol nil))
          (methods (methods-of symbol function (true-p (member-of request "inherited")))))
-    (list "found" :true
-          "symbol" (full-name symbol)
-          "kind" kind
-          "arglist" (and function (lambda-list-text (if (macro-function symbol) symbol function)))
-          "value" (and (boundp symbol)
-                       (one-line (printed (symbol-value symbol) :length 20 :level 3 :limit 500)))
-          "documentation" (symbol-documentation symbol kind)
-          "source" (if (or function class)
-                       (source-text-of (or function class))
-                       (variable-source-text symbol))
-          "class" (and class (class-object class))
-          "methods" (and methods (sorted-method-objects methods))
-          "methods_total" (and methods (length methods)))))
+    (list* "found" :true
+           "symbol" (full-name symbol)
+           "kind" kind
+           "arglist" (and function (lambda-list-text (if (macro-function symbol) symbol function)))
+           "value" (and (boundp symbol)
+                        (one-line (printed (symbol-value symbol) :length 20 :level 3 :limit 500)))
+           "documentation" (symbol-documentation symbol kind)
+           "source" (if (or function class)
+                        (source-text-of (or function class))
+                        (variable-source-text symbol))
+           "class" (and class (class-object class))
+           "methods" (and methods (sorted-method-objects methods))
+           "methods_total" (and methods (length methods))
+           (hyperspec-members symbol))))
 
 ;;; --- memory, completion -------------------------------------------------------------------------
 

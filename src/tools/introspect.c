@@ -241,6 +241,9 @@ static void render_symbol(const struct session_call *run, const struct session_r
     if (value_is_map(class))
         append_class(text, class);
     append_methods(text, reply->result);
+    append_line(text, "HyperSpec", map_get_string(reply->result, "page"));
+    if (map_get_string(reply->result, "page_text").length)
+        append_indented(text, "    ", map_get_string(reply->result, "page_text"));
 }
 
 static void render_expansion(const struct session_call *run, const struct session_reply *reply,

@@ -501,6 +501,7 @@ describe('tools/list', () => {
     'find-references': 't f t f',
     'find-definition': 't f t f',
     rename: 'f t f f',
+    'break-at': 'f t f t',
     'check-syntax': 't f t f',
     'list-systems': 't f t f',
     'memory-report': 't f t f',

@@ -1,7 +1,11 @@
-// trace-calls, explain: code that is watched while it runs, and what the compiler makes of it.
+// trace-calls, break-at, explain: code that is watched while it runs, and what the compiler makes of it.
 import assert from 'node:assert/strict';
+import { mkdirSync, realpathSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { Server } from './support.mjs';
+import { Server, temporaryDirectory } from './support.mjs';
+
+const directory = realpathSync(temporaryDirectory());
 
 const CODE = `
 (defun fact (n) (if (< n 2) 1 (* n (fact (1- n)))))
@@ -186,5 +190,101 @@ describe('explain', () => {
       const answer = await explain(form);
       assert.ok(answer.isError, answer.text);
     }
+  });
+});
+
+describe('break-at', () => {
+  const breakAt = (args) => server.call('break-at', args);
+  const file = path.join(directory, 'broken.lisp');
+  before(async () => {
+    writeFileSync(
+      file,
+      `(defun cents (price) "Cents." (declare (optimize (debug 3)))
+  (let ((whole (floor price)))
+    (* 100 whole)))\n`,
+    );
+    await server.call('load-file', { path: file });
+  });
+
+  test('freezes each time when a function is called; CONTINUE goes on', async () => {
+    const { text, isError } = await breakAt({ function: 'both', code: '(list (both 2) (both 1))' });
+    assert.ok(isError);
+    assert.match(text, /SIMPLE-CONDITION\nBreak at \(BOTH 2\)\n/);
+    assert.match(text, /is frozen; restarts: 1 CONTINUE/);
+    const next = await server.call('invoke-restart', { restart: 'CONTINUE' });
+    assert.match(next.text, /Break at \(BOTH 1\)/);
+    const last = await server.call('invoke-restart', {
+      restart: 'CONTINUE',
+      error: Number(/Error (\d+) is frozen/.exec(next.text)[1]),
+    });
+    assert.match(last.text, /^=> \(2 1\)/);
+    assert.equal(await evaluate('(both 5)'), '=> 5\n=> (5 5)');
+    assert.equal(
+      await evaluate("(sb-int:encapsulated-p 'both 'cadre-agent::cadre-break)"),
+      '=> NIL',
+    );
+  });
+  test('before a form of a function, whose variables are there', async () => {
+    const { text } = await breakAt({
+      function: 'cents',
+      form: '(* 100 whole)',
+      code: '(cents 5/2)',
+    });
+    assert.match(
+      text,
+      /Break at \(\* 100 WHOLE\)\n\n\[Backtrace\]\n0: \(BREAK .*\n1: \(CENTS 5\/2\)/,
+    );
+    const inside = await server.call('eval-in-frame', { frame: 1, code: '(list price whole)' });
+    assert.match(inside.text, /=> \(5\/2 2\)/);
+    assert.match((await server.call('invoke-restart', { restart: 'CONTINUE' })).text, /^=> 200/);
+    assert.equal(await evaluate('(cents 3)'), '=> 300');
+  });
+  test('before a form of the code, not where it is quoted', async () => {
+    const { text } = await breakAt({ form: '(fact 3)', code: "(list '(fact 3) (fact 3))" });
+    assert.match(text, /Break at \(FACT 3\)/);
+    assert.match(
+      (await server.call('invoke-restart', { restart: 'CONTINUE' })).text,
+      /^=> \(\(FACT 3\) 6\)/,
+    );
+  });
+  test('a place that it does not come to, or that is not there', async () => {
+    assert.match((await breakAt({ function: 'fact', code: '1' })).text, /^=> 1\n\nIt did not come/);
+    for (const [args, expected] of [
+      [{ form: '(nowhere)', code: '1' }, /NO-SUCH-FORM/],
+      [{ function: 'cents', form: '(nowhere)', code: '1' }, /NO-SUCH-FORM/],
+      [{ function: 'fact', form: '(fact 1)', code: '1' }, /NO-SOURCE/],
+      [{ function: 'nowhere', code: '1' }, /UNDEFINED-FUNCTION/],
+      [{ code: '1' }, /Give `function', `form' or both/],
+    ]) {
+      const { text, isError } = await breakAt(args);
+      assert.ok(isError, text);
+      assert.match(text, expected);
+    }
+  });
+});
+
+describe('a symbol of the standard', () => {
+  const describe = async (name) => (await server.call('describe-symbol', { name })).text;
+  test('is described with its arglist and the address of its page', async () => {
+    assert.match(
+      await describe('mapcar'),
+      /\n {2}Arglist: \(.*\n {2}HyperSpec: http:\/\/l1sp\.org\/cl\/mapcar$/s,
+    );
+    assert.match(await describe('list*'), /HyperSpec: http:\/\/l1sp\.org\/cl\/list%2A$/);
+    assert.doesNotMatch(await describe('fact'), /HyperSpec/);
+  });
+  test('and with the text of the page where that is installed', async () => {
+    mkdirSync(path.join(directory, 'spec/Data'), { recursive: true });
+    mkdirSync(path.join(directory, 'spec/Body'));
+    writeFileSync(path.join(directory, 'spec/Data/Map_Sym.txt'), 'MAPCAR\n../Body/f_mapc_.htm\n');
+    const page = path.join(directory, 'spec/Body/f_mapc_.htm');
+    writeFileSync(page, '<h2>Function <b>MAPC, MAPCAR</b></h2>\n\n\n<p>if x &lt; 1 &amp; y</p>');
+    const other = await Server.start({ env: { CADRE_HYPERSPEC: path.join(directory, 'spec') } });
+    const { text } = await other.call('describe-symbol', { name: 'mapcar' });
+    await other.stop();
+    assert.ok(
+      text.endsWith(`HyperSpec: file://${page}\n    Function MAPC, MAPCAR\n    \n    if x < 1 & y`),
+      text,
+    );
   });
 });

@@ -6,6 +6,9 @@
 #include "base/array.h"
 #include "tools/result/result_text.h"
 
+// Characters of failures in an answer to a model; people get all.
+enum { SHOWN_MAX = 12000 };
+
 static void append_seconds(struct buffer *text, int64_t microseconds)
 {
     double seconds = (double)microseconds / 1e6;
@@ -98,7 +101,7 @@ static bool any_is_frozen(value run)
     return false;
 }
 
-static void render(struct buffer *text, value run, bool frozen)
+static void render(struct buffer *text, value run, bool frozen, size_t limit)
 {
     render_tests_summary(text, run);
     struct span note = map_get_string(run, "note");
@@ -106,16 +109,19 @@ static void render(struct buffer *text, value run, bool frozen)
         buffer_append_byte(text, '\n');
         buffer_append_span(text, note);
     }
-    for (size_t i = 0; i < map_get_count(run, "failures"); i++) {
+    size_t count = map_get_count(run, "failures"), shown = 0;
+    while (shown < count && text->length < limit) {
         buffer_append_text(text, "\n\n");
-        render_test_failure(text, map_get_item(run, "failures", i), frozen);
+        render_test_failure(text, map_get_item(run, "failures", shown++), frozen);
     }
+    if (shown < count)
+        buffer_append_format(text, "\n\n[%zu more failures not shown]", count - shown);
     append_slowest(text, run);
 }
 
 void render_tests(struct buffer *text, value run)
 {
-    render(text, run, true);
+    render(text, run, true, SHOWN_MAX);
     if (any_is_frozen(run))
         buffer_append_text(text, "\n\nFrozen failures: inspect, eval-in-frame and invoke-restart "
                                  "with `error`; the session is unchanged.");
@@ -123,5 +129,5 @@ void render_tests(struct buffer *text, value run)
 
 void render_tests_outcome(struct buffer *text, value run)
 {
-    render(text, run, false);
+    render(text, run, false, SIZE_MAX);
 }

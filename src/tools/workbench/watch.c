@@ -1,4 +1,4 @@
-// trace-calls, explain: code that is watched while it runs, and what the compiler makes of it.
+// trace-calls, break-at, explain: code that is watched while it runs, and what the compiler makes of it.
 #include <inttypes.h>
 
 #include "base/array.h"
@@ -90,6 +90,28 @@ static void handle_trace(struct mcp_call *call, void *data)
     session_call_submit(data, call, &request, render_trace);
 }
 
+// --- break-at ------------------------------------------------------------------------------------
+
+static void render_broken(const struct session_call *run, const struct session_reply *reply,
+                          struct tool_result *result)
+{
+    result->structured = structured_evaluation(mcp_call_region(run->call), reply);
+    render_evaluation(&result->text, reply, &(struct render_evaluation){0});
+    if (reply->ok)
+        buffer_append_text(&result->text, "\n\nIt did not come to the place.");
+}
+
+static void handle_break(struct mcp_call *call, void *data)
+{
+    static const char *const names[] = {"function", "form", "code", "package", NULL};
+    struct session_request request = {.kind = SESSION_EVALUATE,
+                                      .create = true,
+                                      .op = "break-at",
+                                      .params = session_call_parameters(call, names),
+                                      .label = tool_text(call, "code")};
+    session_call_submit(data, call, &request, render_broken);
+}
+
 // --- explain -------------------------------------------------------------------------------------
 
 static void render_explanation(const struct session_call *run, const struct session_reply *reply,
@@ -133,6 +155,7 @@ static void handle_explain(struct mcp_call *call, void *data)
 
 static const struct tool watch_tools[] = {
     {"trace-calls", MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD, handle_trace},
+    {"break-at", MCP_TOOL_DESTRUCTIVE | MCP_TOOL_OPEN_WORLD, handle_break},
     {"explain", MCP_TOOL_READ_ONLY | MCP_TOOL_IDEMPOTENT, handle_explain},
 };
 

@@ -99,7 +99,7 @@
            (setf (batch-channel batch) (car spare) (batch-channel-number batch) (cdr spare)))
           ((< (run-channels run) +frozen-tests+)
            (incf (run-channels run))
-           (let ((fd (request-channel "test" 2000)))
+           (let ((fd (request-channel "test" 20000)))
              (when fd
                (setf *received-count* 0
                      (batch-channel batch) fd

@@ -96,37 +96,51 @@ user's own: those of NAMES and of all systems of the workspace that are loaded."
   '("DEFUN" "DEFMACRO" "DEFMETHOD" "DEFGENERIC" "DEFVAR" "DEFPARAMETER" "DEFCONSTANT" "DEFTYPE")
   "Operators that define the second of their words and nothing else.")
 
-(defun defining-symbols (string form)
-  "Symbols that FORM gives a meaning: the second of its words; of what is not known to define just
-that, all that it mentions."
-  (if (member (text-form-operator form) *plain-definers* :test #'string=)
-      (let* ((place (second (element-places string (text-form-inner form))))
-             (symbols '()))
-        (map-tokens (lambda (start end kind)
-                      (when (eq kind :symbol)
-                        (let ((symbol (and (form-package form)
-                                           (token-symbol (subseq string start end)
-                                                         (form-package form)))))
-                          (when symbol (push symbol symbols)))))
-                    string (car place) (cdr place))
-        symbols)
-      (form-symbols string form)))
+(defun plain-definition-p (form)
+  "True when FORM defines the second of its words and nothing else."
+  (member (text-form-operator form) *plain-definers* :test #'string=))
 
-(defun symbols-from-form (path string form)
-  "Symbols of functions that the image has from FORM of the file PATH, named there or not."
-  (let ((package (form-package form)) (symbols '())
-        (first (text-form-line form))
-        (last (place-line (advance-place (make-place) string (text-form-end form)))))
-    (when package
-      (do-symbols (symbol package)
-        (when (and (eq (symbol-package symbol) package) (fboundp symbol)
-                   (not (macro-function symbol)))
-          (let ((source (ignore-errors
-                         (sb-introspect:find-definition-source (fdefinition symbol)))))
-            (when (and source (equal path (source-file source)))
-              (let ((line (source-line source path)))
-                (when (and line (<= first line last)) (push symbol symbols))))))))
+(defun name-symbols (string form)
+  "Symbols in the second of the words of FORM."
+  (let ((place (second (element-places string (text-form-inner form))))
+        (package (form-package form)) (symbols '()))
+    (when (and place package)
+      (map-tokens (lambda (start end kind)
+                    (when (eq kind :symbol)
+                      (let ((symbol (token-symbol (subseq string start end) package)))
+                        (when symbol (push symbol symbols)))))
+                  string (car place) (cdr place)))
     symbols))
+
+(defvar *function-places* nil)          ; file to (line . symbol) of functions, while tests are chosen
+
+(defun function-places (packages)
+  "Hash table of the lines where functions begin that PACKAGES name, by file."
+  (let ((table (make-hash-table :test #'equal)))
+    (dolist (package packages table)
+      (do-symbols (symbol package)
+        (when (and (eq (symbol-package symbol) package)
+                   (fboundp symbol)
+                   (not (macro-function symbol)))
+          (let* ((source (ignore-errors
+                          (sb-introspect:find-definition-source (fdefinition symbol))))
+                 (path (and source (source-file source)))
+                 (line (and path (source-line source path))))
+            (when line (push (cons line symbol) (gethash path table)))))))))
+
+(defun functions-from-form (path string form)
+  "Symbols of functions that the image has from FORM of the file PATH, named there or not."
+  (let ((first (text-form-line form))
+        (last (place-line (advance-place (make-place) string (text-form-end form)))))
+    (loop for (line . symbol) in (gethash path *function-places*)
+          when (<= first line last) collect symbol)))
+
+(defun defining-symbols (path string form)
+  "Symbols that FORM of the file PATH gives a meaning; of one that is not known to define just a name,
+all that it mentions, and the functions that came from it."
+  (if (plain-definition-p form)
+      (name-symbols string form)
+      (append (functions-from-form path string form) (form-symbols string form))))
 
 ;;; --- what has changed ---------------------------------------------------------------------------
 
@@ -183,6 +197,10 @@ form in CHANGED is the new version of."
                                   :cadre-evaluation))))
           (when (and (integerp number) (> number evaluation)) (push symbol symbols)))))))
 
+(defun file-form-symbols-defined (each)
+  "Symbols that EACH, a FILE-FORM, gives a meaning."
+  (defining-symbols (file-form-path each) (file-form-string each) (file-form-form each)))
+
 (defun spread (forms symbols)
   "Mark those of FORMS as affected that mention one of SYMBOLS, or a symbol that such a form defines."
   (let ((affected (make-hash-table :test #'eq)) (grown t))
@@ -196,8 +214,7 @@ form in CHANGED is the new version of."
                  (setf (file-form-affected each) t
                        grown t)
                  (unless (test-definition-p each)
-                   (dolist (symbol (defining-symbols (file-form-string each)
-                                     (file-form-form each)))
+                   (dolist (symbol (file-form-symbols-defined each))
                      (setf (gethash symbol affected) t))))))))
 
 (defvar *test-names* nil)               ; hash table of the names of tests, without packages
@@ -206,7 +223,7 @@ form in CHANGED is the new version of."
   "The name of the test that FORM may define, or NIL."
   (let ((words (text-form-words form)))
     (and (rest words)
-         (not (member (text-form-operator form) *plain-definers* :test #'string=))
+         (not (plain-definition-p form))
          (defined-name (second words)))))
 
 (defun test-definition-p (each)
@@ -219,14 +236,22 @@ form in CHANGED is the new version of."
   (let* ((name (test-name test)) (colons (search "::" name)))
     (string-upcase (if colons (subseq name (+ colons 2)) name))))
 
+(defun forms-of-test (test forms)
+  "Those of FORMS that define TEST; where none has its name, those of its package of which one may be a
+macro that makes it."
+  (let ((name (plain-test-name test)))
+    (flet ((named-p (each)
+             (let ((own (test-form-name (file-form-form each))))
+               (and own (string= name (string-trim "\"" own)))))
+           (maker-p (each)
+             (and (test-form-name (file-form-form each))
+                  (not (test-definition-p each))
+                  (eq (form-package (file-form-form each)) (test-package test)))))
+      (or (remove-if-not #'named-p forms) (remove-if-not #'maker-p forms)))))
+
 (defun affected-test-p (test forms)
   "True unless the definitions of TEST are among FORMS and none is affected."
-  (let* ((name (plain-test-name test))
-         (own (remove-if-not (lambda (each)
-                               (equal name (string-trim "\"" (or (test-form-name
-                                                                  (file-form-form each))
-                                                                 ""))))
-                             forms)))
+  (let ((own (forms-of-test test forms)))
     (or (null own) (some #'file-form-affected own))))
 
 ;;; --- the choice ---------------------------------------------------------------------------------
@@ -236,9 +261,7 @@ form in CHANGED is the new version of."
   (append (evaluated-since (integer-member record "evaluation" 0))
           (loop for each in changed
                 unless (test-definition-p each)
-                  append (append (defining-symbols (file-form-string each) (file-form-form each))
-                                 (symbols-from-form (file-form-path each) (file-form-string each)
-                                                    (file-form-form each))))))
+                  append (file-form-symbols-defined each))))
 
 (defun choose-tests (request tests files)
   "Those of TESTS that REQUEST wants to run, and a sentence when these are not simply all."
@@ -253,6 +276,11 @@ form in CHANGED is the new version of."
 about it."
   (let* ((*test-names* (make-hash-table :test #'equal))
          (forms (all-file-forms files))
+         (*function-places*
+           (function-places (remove nil (remove-duplicates
+                                         (mapcar (lambda (each)
+                                                   (form-package (file-form-form each)))
+                                                 forms)))))
          (failed (member-of record "failed" #()))
          (before (member-of record "tests" #())))
     (loop for test across tests do (setf (gethash (plain-test-name test) *test-names*) t))

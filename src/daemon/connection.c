@@ -13,6 +13,7 @@
 #include "daemon/daemon_internal.h"
 #include "daemon/http/http_service.h"
 #include "daemon/http/listener.h"
+#include "daemon/http/page.h"
 #include "daemon/session_service.h"
 #include "value/text/json.h"
 

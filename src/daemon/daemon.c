@@ -16,7 +16,7 @@
 #include "config.h"
 #include "daemon/daemon_internal.h"
 #include "daemon/http/http_service.h"
-#include "daemon/http/listener.h"
+#include "daemon/http/page.h"
 #include "daemon/rendezvous.h"
 #include "process/descriptor_limit.h"
 #include "process/loop.h"
@@ -232,7 +232,10 @@ static bool start(struct daemon *daemon, struct error *error)
     daemon->prune_ms = daemon->needed_ms + PRUNE_FIRST_MS;
     daemon->started = clock_unix_seconds();
     set_tick(daemon, TICK_MS);
-    return listen_for_clients(daemon, error) && listen_on_http(daemon, error);
+    if (!listen_for_clients(daemon, error) || !listen_on_http(daemon, error))
+        return false;
+    page_restore(daemon);
+    return true;
 }
 
 static void release(struct daemon *daemon)

@@ -2,7 +2,7 @@
 // `cadre ui`, which finds the page or has it opened.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { Machine } from './daemon_support.mjs';
@@ -180,6 +180,28 @@ describe('cadre ui', () => {
     assert.ok(await eventually(() => machine.run(['daemon', 'status']).status === 0, PATIENCE));
     return daemon;
   }
+
+  it('goes on with the next daemon, when it is open', async () => {
+    const agent = await machine.client();
+    await agent.evaluate('(defvar *before* 1)');
+    const page = await open(findPage(), 's/main');
+    await row(page, 1).waitFor();
+    process.kill(machine.lockFile().pid, 'SIGKILL');
+    await page.getByText('What is shown may be old').waitFor();
+    const { stdout } = machine.run(['eval', '--session', 'main', '(list :after 2)']);
+    assert.match(stdout, /\(:AFTER 2\)/);
+    await page.locator('.row', { hasText: '(list :after 2)' }).waitFor();
+    await page.locator('.connection', { hasText: 'live' }).waitFor();
+
+    // one that ends while nobody reads the page leaves nothing
+    await page.close();
+    const file = path.join(machine.home, '.local/state/cadre/page.json');
+    assert.equal(statSync(file).mode & 0o777, 0o600);
+    assert.ok(!readFileSync(file, 'utf8').includes(machine.marker));
+    await agent.close();
+    machine.run(['daemon', 'stop']);
+    assert.equal(existsSync(file), false);
+  });
 
   it('does not keep the daemon', async () => {
     const daemon = await startDaemon();

@@ -1,17 +1,14 @@
-// Clients that want a listener on HTTP: `cadre serve --http`, whose listener is open as long as its
-// connection, and `cadre ui`, which wants the inspector's page.
+// The listener on HTTP of a client, `cadre serve --http`: it is open as long as the client's connection.
 #pragma once
 
-#include "base/span.h"
 #include "daemon/daemon_internal.h"
+#include "daemon/http/http_service.h"
 
 // Opens the listener of the connection's greeting.
 void listener_open(struct connection *connection);
 
-// Answers where the page is. Where no listener shows it, one is opened, which stays until the daemon
-// ends, but does not keep it from ending while nobody reads. `line` is the greeting.
-void page_open(struct connection *connection, struct span line);
-bool page_is_read(const struct page *page);
-// As the connections of the daemon: first nothing is read or written any more.
-void page_hang_up(struct page *page);
-void page_free(struct page *page);
+// What it serves, made of a greeting.
+struct tenant_setup listener_setup(struct daemon *daemon, const struct greeting *greeting,
+                                   uint64_t id);
+// The answer to the greeting: where it listens.
+value listener_answer(const struct connection *connection, const struct http_service *http);
